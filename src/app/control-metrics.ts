@@ -12,6 +12,7 @@ import type { CacheOwner } from "./cache-owner.ts";
 import type { CertificateTerm, TlsCertificates } from "./certificates.ts";
 import type { Fleet } from "./fleet.ts";
 import type { FleetMember } from "./fleet-member.ts";
+import type { Functions } from "./functions.ts";
 import type { GeoDatabases } from "./geo-databases.ts";
 import type { KeyService } from "./key-service.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
@@ -32,6 +33,7 @@ export interface MetricSources {
   readonly telemetry: TelemetryExport;
   readonly fleet: Fleet;
   readonly member: FleetMember;
+  readonly functions: Functions;
   lastReloadSuccessful(): boolean;
   lastReloadSeconds(): number;
   droppedLogLines(): number;
@@ -57,6 +59,7 @@ export function controlExposition(sources: MetricSources): Exposition {
     ...sources.telemetry.metrics(),
     ...sources.fleet.metrics(),
     ...sources.member.metrics(),
+    ...sources.functions.metrics(),
     ...processFactMetrics({ version: VERSION, lastReloadSuccessful, lastReloadSeconds, droppedLogLines }),
   ];
   return new Exposition(metrics, sources.telemetry.exemplars);

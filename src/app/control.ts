@@ -37,7 +37,7 @@ import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
 import { Fleet } from "./fleet.ts";
 import { FleetMember } from "./fleet-member.ts";
-import { type FunctionThreads, functionThreads } from "./function-threads.ts";
+import { Functions } from "./functions.ts";
 import { GeoDatabases } from "./geo-databases.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
@@ -136,8 +136,8 @@ export class Control implements PoolListener {
   private readonly certificates: TlsCertificates;
   private readonly geo: GeoDatabases;
   private readonly fleet: Fleet;
-  private readonly functions: FunctionThreads;
   private readonly member: FleetMember;
+  private readonly functions: Functions;
   private readonly fence: WorkerFence;
   private readonly reloads: Reloads;
   private readonly operations: Operations;
@@ -193,7 +193,7 @@ export class Control implements PoolListener {
       event: (event, fields) => this.event(event, fields),
     });
     this.fleet = this.makeFleet();
-    this.functions = functionThreads(this.pool, this.event);
+    this.functions = new Functions(this.pool, this.fleet, this.event);
     this.geo = new GeoDatabases(
       (geo) => this.pool.broadcast({ kind: "geo", geo }),
       (fields) => this.event("geo_reload", fields),
@@ -637,10 +637,11 @@ export class Control implements PoolListener {
   }
 
   private makeExposition(): Exposition {
-    const { totals, nodes, labels, acme, keys, certificates, cache, geo, watch, telemetry, fleet, member } = this;
+    const { totals, nodes, labels, acme, keys, certificates, cache, geo, watch, telemetry, fleet } = this;
     return controlExposition({
       totals,
       nodes,
+      functions: this.functions,
       labels,
       acme,
       keys,
@@ -650,7 +651,7 @@ export class Control implements PoolListener {
       watch,
       telemetry,
       fleet,
-      member,
+      member: this.member,
       lastReloadSuccessful: () => this.reloads.isLastOk,
       lastReloadSeconds: () => this.reloads.lastMs / 1000,
       droppedLogLines: () => this.log.droppedLines + this.accessOutputs.droppedLines,

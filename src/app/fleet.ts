@@ -89,6 +89,13 @@ export class Fleet {
     else this.publish(ALONE);
   }
 
+  /** The store, and how the names of its keys begin; "alone" without a fleet, "away" while it cannot be reached. */
+  get shared(): { readonly store: FleetStore; readonly prefix: string } | "alone" | "away" {
+    const { store, config } = this;
+    if (config?.enabled !== true) return "alone";
+    return store === null ? "away" : { store, prefix: config.prefix };
+  }
+
   /** Takes tokens for workers. @returns null where the store is away */
   private async take(calls: readonly FleetCall[]): Promise<readonly FleetReply[] | null> {
     const { store, config } = this;

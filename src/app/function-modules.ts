@@ -9,8 +9,11 @@ export interface ModuleUse {
   readonly needs: readonly (keyof ModuleExports)[];
 }
 
-/** The modules of a configuration by their absolute paths: those of routes, of their hooks, and of schedules. */
-export function moduleUses({ routes, functions }: Pick<RuntimeConfig, "routes" | "functions">): Map<string, ModuleUse> {
+/**
+ * The modules of a configuration that have threads, by their absolute paths: those of routes and of their hooks. A schedule has a thread for
+ * each run.
+ */
+export function moduleUses({ routes }: Pick<RuntimeConfig, "routes">): Map<string, ModuleUse> {
   const uses = new Map<string, ModuleUse>();
   const add = (module: string, timeoutMs: number, needs: ModuleUse["needs"]): void => {
     const before = uses.get(module);
@@ -24,6 +27,5 @@ export function moduleUses({ routes, functions }: Pick<RuntimeConfig, "routes" |
     const hooks = "hooks" in route ? route.hooks : null;
     if (hooks !== null) add(hooks.module, hooks.timeoutMs, ["onRequest", "onResponse"]);
   }
-  for (const { module, timeoutMs } of functions.cron) add(module, timeoutMs, ["scheduled"]);
   return uses;
 }

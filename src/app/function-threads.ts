@@ -28,14 +28,14 @@ const HARD_MEMORY = 1.5;
 
 type FunctionWord = Extract<FromWorker, { readonly kind: "function-idle" | "function-broken" }>;
 
-/** The threads of functions for the data workers of a pool. */
-export function functionThreads(pool: WorkerPool, event: FunctionThreadPorts["event"]): FunctionThreads {
-  return new FunctionThreads({
+/** What the threads of functions ask, for the data workers of a pool. */
+export function threadPorts(pool: WorkerPool, event: FunctionThreadPorts["event"]): FunctionThreadPorts {
+  return {
     workers: pool.size,
     tell: (worker, news, transfer) => pool.send(worker, { kind: "function", news }, transfer),
     event,
     rss: () => process.memoryUsage.rss(),
-  });
+  };
 }
 
 /** Why a thread was ended. */

@@ -1,5 +1,6 @@
 import type { ModuleUse } from "../features/functions/module-exports.ts";
 import { faultAt, type ModuleFault } from "../features/functions/module-fault.ts";
+import type { ModuleOrder } from "./module-thread.ts";
 
 /** A module of the configuration. */
 export interface UsedModule {
@@ -35,7 +36,7 @@ function checkOne(
   env: Readonly<Record<string, string>>,
   limitMs: number,
 ): Promise<readonly ModuleFault[]> {
-  const thread = new globalThis.Worker(CHECK_ENTRY, { env: { ...env } });
+  const thread = new globalThis.Worker(MODULE_ENTRY, { env: { ...env } });
   const { promise, resolve } = Promise.withResolvers<readonly ModuleFault[]>();
   const tell = (message: string) => resolve([faultAt(module, 0, 0, message)]);
   const late = setTimeout(
@@ -45,7 +46,8 @@ function checkOne(
   thread.onmessage = ({ data }: MessageEvent<readonly ModuleFault[]>) => resolve(data);
   thread.onerror = ({ message }) => tell(`fails while it is loaded: ${message}`);
   thread.addEventListener("close", (event) => tell(`ends its thread while it is loaded, ${endOf(event)}`));
-  thread.postMessage({ module, use });
+  const order: ModuleOrder = { kind: "check", module, use };
+  thread.postMessage(order);
   return promise.finally(() => {
     clearTimeout(late);
     thread.terminate();
@@ -57,6 +59,6 @@ function endOf(event: unknown): string {
 }
 
 /** Resolved against the entry point, in the source tree as in the compiled binary. */
-const CHECK_ENTRY = "./module-check.ts";
+export const MODULE_ENTRY = "./module-worker.ts";
 const LOAD_LIMIT_MS = 5000;
 const AT_ONCE = 4;

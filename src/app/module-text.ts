@@ -1,7 +1,14 @@
+import { relative } from "node:path";
 import type { ModuleFault } from "../features/functions/module-fault.ts";
 
 export { faultAt, thrownAt } from "../features/functions/module-fault.ts";
 export { moduleFiles } from "../features/functions/module-files.ts";
+
+/** How a file is named for people: from their folder where it is within it. */
+export function shownPath(file: string, cwd: string): string {
+  const name = relative(cwd, file);
+  return name === "" || name.startsWith("..") ? file : name;
+}
 
 /** A fault for people: its place, what it is, and the line with a mark below the column. @param shown the file's name as it is shown */
 export function moduleFaultText({ line, column, message, source }: ModuleFault, shown: string): string {

@@ -1,8 +1,7 @@
-import { relative } from "node:path";
 import { configuredModules, moduleEnvironment } from "../app/configured-modules.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
 import type { UsedModule } from "../app/module-check.ts";
-import { moduleFaultText } from "../app/module-text.ts";
+import { moduleFaultText, shownPath } from "../app/module-text.ts";
 import { runtimeVariables } from "../app/start-notes.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { listConfig } from "../config/config-listing.ts";
@@ -61,7 +60,7 @@ async function loadModules(
 ): Promise<number> {
   const { checkModules } = await import("../app/module-check.ts");
   const faults = await checkModules(modules, moduleEnvironment(config));
-  for (const fault of faults) io.err(`${moduleFaultText(fault, relative(cwd, fault.file))}\n`);
+  for (const fault of faults) io.err(`${moduleFaultText(fault, shownPath(fault.file, cwd))}\n`);
   if (faults.length > 0) io.err(`${count(faults.length, "fault")} in modules\n`);
   else if (!print) io.out(`${count(modules.length, "module")} loaded.\n`);
   return faults.length > 0 ? ExitCode.Failure : tested;

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { configuredModules, moduleEnvironment } from "../app/configured-modules.ts";
 import { FileWatch } from "../app/file-watch.ts";
 import type { HeldSignals } from "../app/held-signals.ts";
 import { checkModules } from "../app/module-check.ts";
-import { faultAt, moduleFaultText, moduleFiles, thrownAt } from "../app/module-text.ts";
+import { faultAt, moduleFaultText, moduleFiles, shownPath, thrownAt } from "../app/module-text.ts";
 import { mayColor } from "../app/start-summary.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
@@ -231,8 +231,7 @@ function textOf({ path, message }: ConfigFault): string {
 }
 
 function shown(file: string): string {
-  const name = relative(process.cwd(), file);
-  return name === "" || name.startsWith("..") ? file : name;
+  return shownPath(file, process.cwd());
 }
 
 function lineOf(text: string): Readonly<Record<string, unknown>> {

@@ -1,14 +1,23 @@
 import { MASK } from "../core/secret-name.ts";
-import { list, pairs, resolved, type Spot, written } from "./piece.ts";
+import { scheduleFault } from "../shared/schedule.ts";
+import { TEXT } from "./form.ts";
+import { describe, list, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf, orWritten, type Rows, type Values } from "./row.ts";
-import { duration, fileName, flag, integer, size, text, textOrNumber, word } from "./scalars.ts";
+import { duration, fileName, flag, integer, size, textOrNumber, word } from "./scalars.ts";
 
 /** A file of TypeScript or JavaScript that is there; resolved, its absolute path. */
 export const moduleFile = () => resolved(fileName(), (name, { path, files }: Spot) => files.file(path, name));
 
+const schedule = piece<string>((value) => {
+  if (typeof value !== "string")
+    return new Wrong(`expected a schedule such as "*/5 * * * *", found ${describe(value)}`);
+  const fault = scheduleFault(value);
+  return fault === "" ? value.trim() : new Wrong(fault);
+}, TEXT);
+
 const cronRows = {
   schedule: {
-    type: text("a schedule"),
+    type: schedule,
     required: 'when it runs, as cron writes it: "*/5 * * * *"',
     example: "*/5 * * * *",
     doc: "minute, hour, day of the month, month, day of the week; in UTC",

@@ -1,4 +1,4 @@
-// Written by edge types 0.1.0 6bc850b5a96c0e88
+// Written by edge types 0.1.0 584d75936e758c88
 /**
  * The modules "edge" and "edge:test": what functions and hooks of the gateway are given, and what their tests use.
  * Request, Response and Headers are those of the library that tsconfig.json names: "lib": ["ESNext", "DOM"], or @types/bun, which also
@@ -6,22 +6,22 @@
  */
 declare module "edge" {
   /** `functions.env` of config.yaml: texts by their names, and nothing of the process beside them. */
-  export type Env = Readonly<Record<string, string>>;
+  export type Env = Readonly<Record<string, string | undefined>>;
 
   /** Who the client is, where the route has `auth`. */
   export interface Auth {
     /** As `{auth.user}`. */
     readonly user: string;
     /** Of a token or of a sign-in; empty for other methods. */
-    readonly claims: Readonly<Record<string, unknown>>;
+    readonly claims: Readonly<Record<string, string>>;
   }
 
-  /** Writes a line of the gateway's log, with the request id and the route. */
+  /** Writes a line of the gateway's log, with the request id and the route. Values are shown as console.log shows them. */
   export interface Log {
-    debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
-    info(message: string, fields?: Readonly<Record<string, unknown>>): void;
-    warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
-    error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+    debug(...values: readonly unknown[]): void;
+    info(...values: readonly unknown[]): void;
+    warn(...values: readonly unknown[]): void;
+    error(...values: readonly unknown[]): void;
   }
 
   /** What every module gets beside its request or event. The variables of `functions.env` can be read from it by their names as well. */
@@ -48,7 +48,7 @@ declare module "edge" {
      */
     upstream(request?: Request): Promise<Response>;
     /** Accepts a WebSocket: return `response`, and use `socket` from its "open" event on. */
-    upgrade(request: Request): { readonly socket: WebSocket; readonly response: Response };
+    upgrade(request: Request, options?: { readonly protocol?: string }): { readonly socket: WebSocket; readonly response: Response };
   }
 
   /** The default export of a module of `type: function`. */

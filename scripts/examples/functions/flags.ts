@@ -29,8 +29,8 @@ export default {
 
 /** A request waits for the first list alone; later ones come while requests go on. */
 async function refresh(ctx: Context): Promise<void> {
-  const url = ctx.env.FLAGS_URL ?? "";
-  if (url === "" || performance.now() - fetchedMs < FRESH_MS) return;
+  const url = ctx.env.FLAGS_URL ?? "built-in";
+  if (url === "built-in" || performance.now() - fetchedMs < FRESH_MS) return;
   const isFirst = fetchedMs < 0;
   fetchedMs = performance.now();
   const work = load(url).then(

@@ -1,31 +1,47 @@
 /** What a module is loaded for: a route of `type: function`, the `hooks` of a route, a line of `functions.cron`. */
 export type ModuleUse = "function" | "hooks" | "scheduled";
 
+type AnyFunction = (...values: readonly unknown[]) => unknown;
+
+/** A function of a module, and what it is called on. */
+export interface ExportedFunction {
+  readonly run: AnyFunction;
+  readonly on: unknown;
+}
+
 /**
- * What is wrong with the exports of a module for its use; "" where nothing is.
- * A default export may be an object of a framework that answers every name, so only the names that are called are asked for.
+ * The function of a module with this name: of its default export, else by its own name; for `fetch` the default export may be the function
+ * itself. A default export may be an object of a framework that answers every name, so only the names that are called are asked for.
  * docs/functions.md#modules
+ * @returns null where there is none
  */
+export function exportedFunction(module: Readonly<Record<string, unknown>>, name: string): ExportedFunction | null {
+  const main = module.default;
+  const own = isObject(main) ? main[name] : undefined;
+  if (typeof own === "function") return { run: own as AnyFunction, on: main };
+  const named = module[name];
+  if (typeof named === "function") return { run: named as AnyFunction, on: undefined };
+  return name === "fetch" && typeof main === "function" ? { run: main as AnyFunction, on: undefined } : null;
+}
+
+/** What is wrong with the exports of a module for its use; "" where nothing is. docs/functions.md#mistakes */
 export function exportFault(module: Readonly<Record<string, unknown>>, use: ModuleUse): string {
-  const wanted = WANTED[use];
-  const own = module.default;
-  if (own === undefined) {
-    const byName = wanted.names.find((name) => typeof module[name] === "function");
-    return byName === undefined
-      ? `has no default export; write ${wanted.example}`
-      : `exports ${byName} by its name; write export default { ${byName} }`;
-  }
-  if (own === null || (typeof own !== "object" && typeof own !== "function"))
-    return `its default export is ${own === null ? "null" : `a ${typeof own}`}; write ${wanted.example}`;
-  const members = own as Readonly<Record<string, unknown>>;
-  const there = wanted.names.filter((name) => members[name] !== undefined);
-  const wrong = there.find((name) => typeof members[name] !== "function");
+  const { names, example } = WANTED[use];
+  const main = module.default;
+  const members = isObject(main) ? main : {};
+  const wrong = names.find((name) => members[name] !== undefined && typeof members[name] !== "function");
   if (wrong !== undefined) return `${wrong} of its default export is a ${typeof members[wrong]}, not a function`;
-  if (there.length > 0) return "";
-  if (typeof own === "function") return `its default export is a function; write ${wanted.example}`;
-  const names = Object.keys(own);
-  const found = names.length === 0 ? "nothing" : names.slice(0, MAX_NAMES).join(", ");
-  return `its default export has no ${wanted.names.join(" or ")}, but ${found}; write ${wanted.example}`;
+  if (names.some((name) => exportedFunction(module, name) !== null)) return "";
+  if (main === undefined) return `has no default export; write ${example}`;
+  if (!isObject(main)) return `its default export is ${main === null ? "null" : `a ${typeof main}`}; write ${example}`;
+  if (typeof main === "function")
+    return `its default export is a function without ${names.join(" or ")}; write ${example}`;
+  const found = Object.keys(main).slice(0, MAX_NAMES).join(", ") || "nothing";
+  return `its default export has no ${names.join(" or ")}, but ${found}; write ${example}`;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
 interface Wanted {

@@ -22,10 +22,12 @@ export interface ModuleFault {
  * @param module absolute path
  * @returns one fault at least, `MAX_FAULTS` at most
  */
-export function moduleFaults(error: unknown, module: string): readonly ModuleFault[] {
+export function moduleFaults(error: unknown, module: string): readonly [ModuleFault, ...ModuleFault[]] {
   const several = (error as { readonly errors?: unknown } | null)?.errors;
-  if (Array.isArray(several) && several.some(isBuildMessage))
-    return several.slice(0, MAX_FAULTS).flatMap((one) => moduleFaults(one, module));
+  if (Array.isArray(several) && several.some(isBuildMessage)) {
+    const [first, ...others] = several.filter(isBuildMessage).slice(0, MAX_FAULTS);
+    return [ofBuild(first!, module), ...others.map((one) => ofBuild(one, module))];
+  }
   if (isBuildMessage(error)) return [ofBuild(error, module)];
   if (isResolveMessage(error)) return [ofResolve(error, module)];
   const missing = /^Export named '([^']+)' not found in module '([^']+)'/.exec(messageOf(error));

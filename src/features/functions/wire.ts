@@ -201,7 +201,6 @@ export interface ModuleExports {
   readonly fetch: boolean;
   readonly onRequest: boolean;
   readonly onResponse: boolean;
-  readonly scheduled: boolean;
 }
 
 /** What the control thread tells the thread of a function. */
@@ -218,15 +217,12 @@ export type ToFunction =
   /** That data worker has ended: so have its calls. */
   | { readonly kind: "disconnect"; readonly worker: number }
   /** Nothing more comes: answered by `finished` when what calls have left behind is done. */
-  | { readonly kind: "finish" }
-  /** A scheduled run; answered by `ran`. */
-  | { readonly kind: "run"; readonly id: number; readonly cron: string };
+  | { readonly kind: "finish" };
 
 /** What it tells the control thread. */
 export type FromFunction =
   | { readonly kind: "loaded"; readonly exports: ModuleExports }
   | { readonly kind: "failed"; readonly problem: Problem }
-  | { readonly kind: "ran"; readonly id: number; readonly problem: Problem | null }
   | { readonly kind: "finished" }
   /** Something that belongs to no request. */
   | { readonly kind: "log"; readonly line: FunctionLine };

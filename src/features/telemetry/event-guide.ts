@@ -14,6 +14,8 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   function_log: "What the function's author has meant by it.",
   function_failed: "Mend the module at the place in `at`, and reload. The request in `request_id` got 500, 502 or 504.",
   function_load_failed: "Mend the module at the place in `at`, and reload; `edge check` loads all of them beforehand.",
+  function_scheduled:
+    "With `ok: false`: error and died name what to mend in the module; timeout: raise `timeout`, or do less; overlap: let it run less often; store_away: see Redis.",
   function_thread_ended:
     "stuck: find the loop, in the line `function_failed` before it. memory: find what grows, or raise `functions.memory`. exit: take `process.exit` out.",
   upgrade: "With `ok: false`, the old process goes on: mend what `error` says and send SIGUSR2 again.",

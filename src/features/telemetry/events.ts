@@ -66,6 +66,10 @@ export const EVENTS = {
     meaning:
       "The thread of a module has ended, and is started again where `restarted` says so: `module`, and `reason`, which is stuck (it did not come back within the time-out), memory, exit (`process.exit`, or a failure of the runtime) or broken (what it said cannot be read).",
   },
+  function_scheduled: {
+    meaning:
+      "A run of `functions.cron` was due at `due`: `module`, `schedule`, `result`, which is ok, error, timeout, died (its thread has ended), overlap (the run before is still under way) or store_away (the store of the fleet cannot be asked), `duration_ms`, `error`, `stack`. What another gateway of the fleet runs has no line.",
+  },
   upgrade: { meaning: "SIGUSR2: a new binary took over. With `ok: false`, `error` says why this process goes on." },
   log_reopen: {
     meaning: "SIGUSR1: the files of the access log are opened anew; `outputs` is how many outputs of its own it has.",

@@ -14,6 +14,7 @@ export const METRIC_GROUPS = [
   "Process",
   "Sidecar",
   "Fleet",
+  "Functions",
 ] as const;
 
 /** One metric. */
@@ -516,6 +517,19 @@ export const METRIC_GUIDE = {
     title: "Configurations rolled back",
     labels: [],
     advice: "The line `canary_end` says what the canaries did with it.",
+  },
+  gateway_scheduled_runs_total: {
+    group: "Functions",
+    title: "Scheduled runs",
+    labels: ["module", "result"],
+    advice:
+      "`error`, `timeout` and `died` are runs that came to no end: the line `function_scheduled` says why. `overlap`: a run takes longer than the time between two. In a fleet `elsewhere` counts the runs of other gateways.",
+  },
+  gateway_scheduled_last_success_timestamp_seconds: {
+    group: "Functions",
+    title: "Last good scheduled run",
+    labels: ["module"],
+    advice: "Alert on the largest value of all gateways when it is older than two times between runs.",
   },
 } as const satisfies Readonly<Record<`gateway_${string}`, MetricGuide>>;
 

@@ -1,6 +1,8 @@
 import { heapSize } from "bun:jsc";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { type ExportedFunction, exportedFunction } from "../module-exports.ts";
+import { moduleFaults } from "../module-fault.ts";
 import { Cell, type FromFunction, type ModuleExports, type ToFunction } from "../wire.ts";
 import { Call, type CallHost, readCall } from "./call.ts";
 import { contain } from "./contain.ts";
@@ -13,8 +15,7 @@ const BEAT_MS = 50;
 /** Requests that are named where a failure may belong to any of them. */
 const MAX_NAMED = 8;
 
-type Exported = "fetch" | "onRequest" | "onResponse" | "scheduled";
-type AnyFunction = (...values: unknown[]) => unknown;
+type Exported = "fetch" | "onRequest" | "onResponse";
 
 /** What runs a module in a thread of its own: its calls, its failures, its memory. */
 export class FunctionThread implements CallHost {
@@ -25,7 +26,7 @@ export class FunctionThread implements CallHost {
   private module = "";
   private source: string | null = null;
   private cells: Int32Array = new Int32Array(Cell.Begun + 1);
-  private readonly functions: Map<Exported, { readonly run: AnyFunction; readonly on: unknown }> = new Map();
+  private readonly functions: Map<Exported, ExportedFunction> = new Map();
 
   constructor(post: (message: FromFunction) => void) {
     this.post = post;
@@ -35,8 +36,7 @@ export class FunctionThread implements CallHost {
     if (message.kind === "load") void this.load(message);
     else if (message.kind === "connect") this.connect(message.port, message.worker);
     else if (message.kind === "disconnect") this.links.get(message.worker)?.disconnect();
-    else if (message.kind === "finish") void Promise.allSettled(this.kept).then(() => this.post({ kind: "finished" }));
-    else void this.run(message.id, message.cron);
+    else void Promise.allSettled(this.kept).then(() => this.post({ kind: "finished" }));
   }
 
   private async load({ module, cells, mayChangeProcess }: Extract<ToFunction, { kind: "load" }>): Promise<void> {
@@ -54,31 +54,27 @@ export class FunctionThread implements CallHost {
       const exports = this.adopt(await import(pathToFileURL(module).href));
       this.post({ kind: "loaded", exports });
     } catch (error) {
-      this.post({ kind: "failed", problem: problemOf(error, module) });
+      const [{ file, line, column, message }] = moduleFaults(error, module);
+      const at = line === 0 ? file : `${file}:${line}:${column}`;
+      this.post({ kind: "failed", problem: { ...problemOf(error, module), error: message, at } });
     }
   }
 
   /** What of the module's exports is asked for: of its default export, which may be the function itself, else by name. */
   private adopt(exported: Readonly<Record<string, unknown>>): ModuleExports {
-    const main = exported.default;
-    for (const name of ["fetch", "onRequest", "onResponse", "scheduled"] as const) {
-      const own = isObject(main) ? main[name] : undefined;
-      if (typeof own === "function") this.functions.set(name, { run: own as AnyFunction, on: main });
-      else if (typeof exported[name] === "function")
-        this.functions.set(name, { run: exported[name] as AnyFunction, on: undefined });
+    for (const name of ["fetch", "onRequest", "onResponse"] as const) {
+      const found = exportedFunction(exported, name);
+      if (found !== null) this.functions.set(name, found);
     }
-    if (typeof main === "function" && !this.functions.has("fetch"))
-      this.functions.set("fetch", { run: main as AnyFunction, on: undefined });
     if (this.functions.size === 0)
       throw new TypeError(
-        "the module exports no fetch, onRequest, onResponse or scheduled: export default { fetch(request, ctx) {…} }",
+        "the module exports no fetch, onRequest or onResponse: export default { fetch(request, ctx) {…} }",
       );
     const has = (name: Exported) => this.functions.has(name);
     return {
       fetch: has("fetch"),
       onRequest: has("onRequest"),
       onResponse: has("onResponse"),
-      scheduled: has("scheduled"),
     };
   }
 
@@ -95,22 +91,6 @@ export class FunctionThread implements CallHost {
       Atomics.store(this.cells, Cell.Current, 0);
     });
     this.links.set(worker, connected);
-  }
-
-  private async run(id: number, cron: string): Promise<void> {
-    let problem = null;
-    try {
-      const scheduled = this.functions.get("scheduled");
-      if (scheduled === undefined) throw new TypeError("the module exports no scheduled(event, ctx)");
-      const waitUntil = (promise: unknown) => this.keepAlive(Promise.resolve(promise));
-      const env = process.env;
-      const ctx = Object.assign(Object.create(process.env), { env, waitUntil });
-      await scheduled.run.call(scheduled.on, { cron, scheduledTime: Date.now(), type: "scheduled" }, ctx, ctx);
-      await Promise.all(this.kept);
-    } catch (error) {
-      problem = problemOf(error, this.placeOf("scheduled"));
-    }
-    this.post({ kind: "ran", id, problem });
   }
 
   // ── for its calls ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,8 +137,4 @@ function sourceOf(module: string): string {
   } catch {
     return "";
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return (typeof value === "object" && value !== null) || typeof value === "function";
 }

@@ -78,6 +78,8 @@ describe("exports", () => {
     [{ default: { fetch, port: 3000 } }, "function"],
     [{ default: everything }, "function"],
     [{ default: Object.assign(() => {}, { fetch }) }, "function"],
+    [{ fetch }, "function"],
+    [{ default: fetch }, "function"],
     [{ default: { onRequest: fetch } }, "hooks"],
     [{ default: { onResponse: fetch } }, "hooks"],
     [{ default: { scheduled: fetch } }, "scheduled"],
@@ -87,10 +89,10 @@ describe("exports", () => {
 
   test.each([
     [{}, "function", "has no default export"],
-    [{ fetch }, "function", "exports fetch by its name"],
+    [{ feetch: fetch }, "function", "has no default export"],
     [{ default: { fetch: "x" } }, "function", "fetch of its default export is a string"],
     [{ default: { fecth: fetch } }, "function", "has no fetch, but fecth"],
-    [{ default: fetch }, "function", "its default export is a function"],
+    [{ default: fetch }, "hooks", "its default export is a function without onRequest or onResponse"],
     [{ default: null }, "function", "is null"],
     [{ default: 7 }, "hooks", "is a number"],
     [{ default: { fetch } }, "hooks", "has no onRequest or onResponse, but fetch"],

@@ -1,3 +1,0 @@
-import { runModuleCheck } from "../src/app/module-check-thread.ts";
-
-runModuleCheck();

@@ -1,0 +1,3 @@
+import { runModuleThread } from "../src/app/module-thread.ts";
+
+runModuleThread();

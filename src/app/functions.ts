@@ -1,0 +1,46 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { Metric } from "../features/telemetry/metric.ts";
+import type { Fleet } from "./fleet.ts";
+import { type FunctionThreadPorts, FunctionThreads, threadPorts } from "./function-threads.ts";
+import { lockRun } from "./run-lock.ts";
+import { runScheduled } from "./schedule-run.ts";
+import { ScheduledFunctions } from "./scheduled-functions.ts";
+import type { WorkerPool } from "./worker-pool.ts";
+
+/** The control thread's part in code of users: the threads of functions and hooks, and schedules. docs/functions.md */
+export class Functions extends FunctionThreads {
+  private readonly schedules: ScheduledFunctions;
+  private settings: RuntimeConfig["functions"] | null = null;
+
+  /** @param fleet whose lock decides which gateway makes a run */
+  constructor(pool: WorkerPool, fleet: Fleet, event: FunctionThreadPorts["event"]) {
+    super(threadPorts(pool, event));
+    this.schedules = new ScheduledFunctions({
+      now: () => Date.now(),
+      lock: (id, dueMs, leaseMs) => lockRun(fleet.shared, id, dueMs, leaseMs),
+      event,
+      run: (job, due) => {
+        const { env, allow } = this.settings!;
+        const settings = { env: Object.fromEntries(env), mayChangeProcess: allow.includes("process") };
+        return runScheduled(job, due, settings, ({ level, message }) =>
+          event("function_log", { module: job.module, level, message }),
+        );
+      },
+    });
+  }
+
+  override use(config: RuntimeConfig): void {
+    super.use(config);
+    this.settings = config.functions;
+    this.schedules.use(config.functions.cron);
+  }
+
+  override stop(): void {
+    this.schedules.stop();
+    super.stop();
+  }
+
+  metrics(): readonly Metric[] {
+    return this.schedules.metrics();
+  }
+}
