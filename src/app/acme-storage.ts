@@ -42,7 +42,11 @@ export class FleetCertificates {
     this.ports = ports;
     this.documents = new SealedDocuments(documentsOf(config), new DocumentSeal(acme.storageKey), {
       onAway: (error) => ports.event("cert_store_away", { storage: kind, error }),
-      onBack: () => ports.event("cert_store_back", { storage: kind }),
+      onBack: () => {
+        ports.event("cert_store_back", { storage: kind });
+        // What was obtained meanwhile is put there, and what others have put there is taken.
+        this.storage.onChanged(null);
+      },
     });
     this.news = new FleetNews(
       this.documents,

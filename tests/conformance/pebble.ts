@@ -75,6 +75,11 @@ export class Pebble {
     return `${this.log}${this.output()}`.split("POST /order-plz").length - 1;
   }
 
+  /** Of these, the orders that it took: requests with a nonce that it refused are none. */
+  get placed(): number {
+    return `${this.log}${this.output()}`.split("Added order ").length - 1;
+  }
+
   /** The root of the certificates that it issues now, PEM. */
   async root(): Promise<string> {
     const reply = await fetch(`https://localhost:${this.#managementPort}/roots/0`, {
@@ -88,6 +93,11 @@ export class Pebble {
     const [path, addresses] = address === "" ? ["clear-a", []] : ["add-a", [address]];
     const body = JSON.stringify({ host: `${host}.`, addresses });
     await fetch(`http://127.0.0.1:${this.#namesManagementPort}/${path}`, { method: "POST", body });
+  }
+
+  /** Freezes the authority (SIGSTOP), or has it go on (SIGCONT). */
+  signal(name: "SIGSTOP" | "SIGCONT"): void {
+    for (const pid of this.authority?.pids ?? []) process.kill(pid, name);
   }
 
   /** Ends the authority; all that it knew is gone with it. */
