@@ -32,6 +32,7 @@ export class RedisServer {
     options: readonly string[] = [],
     port = 0,
     mode: readonly string[] = ["--save", ""],
+    tries = 3,
   ): Promise<RedisServer> {
     const folder = mkdtempSync(join(tmpdir(), "edge-redis-"));
     const own = port || (await freePort());
@@ -45,7 +46,11 @@ export class RedisServer {
       child.kill("SIGKILL");
       rmSync(folder, { recursive: true, force: true });
     });
-    await eventually(async () => expectPong(await server.command("PING")));
+    await eventually(async () => {
+      if (child.exitCode === null) expectPong(await server.command("PING"));
+    });
+    // Another port of it, such as that of a cluster's members among themselves, was taken.
+    if (child.exitCode !== null && port === 0 && tries > 1) return RedisServer.start(options, port, mode, tries - 1);
     return server;
   }
 
