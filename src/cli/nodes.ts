@@ -34,7 +34,7 @@ export async function runNodes(args: readonly string[], io: CommandIo): Promise<
 
 const CONFIG: Column<ListedNode> = {
   title: "CONFIG",
-  width: 12,
+  width: 22,
   rank: 0,
   cell: ({ config, trial }) => (trial === "" ? config : `${config} (${trial})`),
   isText: true,
