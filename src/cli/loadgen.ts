@@ -1,7 +1,6 @@
-import { accessSync, constants } from "node:fs";
-import { availableParallelism } from "node:os";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { parseDuration } from "../config/duration.ts";
-import { MAX_LOAD_CONNECTIONS, MAX_LOAD_MS, MAX_LOAD_RATE } from "../core/limits.ts";
+import { MAX_LOAD_CONNECTIONS, MAX_LOAD_FILE_BYTES, MAX_LOAD_MS, MAX_LOAD_RATE } from "../core/limits.ts";
 import {
   type DurationTier,
   durationKey,
@@ -10,17 +9,15 @@ import {
   tiersOfDurations,
 } from "../tools/loadgen/duration-tier.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
-import { GcLogFollower } from "../tools/loadgen/gc-log-follower.ts";
-import { NO_GC_TELEMETRY } from "../tools/loadgen/gc-telemetry.ts";
 import type { LoadPlan } from "../tools/loadgen/load-plan.ts";
-import { type LoadResult, LoadRun } from "../tools/loadgen/load-run.ts";
 import { parseTarget } from "../tools/loadgen/load-target.ts";
 import { ReportFiles } from "../tools/loadgen/report-files.ts";
-import { type SaturationReport, saturationReport } from "../tools/loadgen/saturation-report.ts";
+import { isLoadMethod, type PlannedRequest, readRequests } from "../tools/loadgen/request-list.ts";
+import { compareRuns, comparisonText, earlierReport } from "../tools/loadgen/run-comparison.ts";
 import { reachTarget } from "../tools/loadgen/target-reach.ts";
-import { progressLine, tierSummary } from "../tools/loadgen/tier-summary.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, type FlagValues, startCommand } from "./flags.ts";
+import { type LoadCall, LoadSession } from "./load-session.ts";
 
 /** The command as `edge help loadgen` shows it. docs/tools.md#load-generator */
 export const loadgenCommand = {
@@ -63,12 +60,43 @@ export const loadgenCommand = {
     },
     { name: "m", type: "string", default: "GET", placeholder: "METHOD", help: "method of the benign requests" },
     { name: "body", type: "string", default: "", help: "body of the benign requests" },
-    { name: "json", type: "string", default: "", placeholder: "FILE", help: "write the report as JSON" },
+    {
+      name: "requests",
+      type: "string",
+      default: "",
+      placeholder: "FILE",
+      help: "benign requests to send in turn, one a line: GET /a?b=c, or POST /b {...}",
+    },
+    {
+      name: "http",
+      type: "string",
+      default: "1",
+      placeholder: "1|2|3",
+      help: "protocol of the benign requests",
+      choices: ["1", "2", "3"],
+    },
+    { name: "sweep", type: "bool", default: false, help: "look for the highest rate that is kept, from --rate on" },
+    {
+      name: "json",
+      type: "string",
+      default: "",
+      placeholder: "FILE",
+      help: "write the report as JSON; - is standard output",
+    },
     { name: "csv", type: "string", default: "", placeholder: "FILE", help: "write one line of figures per tier" },
     { name: "md", type: "string", default: "", placeholder: "FILE", help: "write the report as Markdown" },
+    { name: "html", type: "string", default: "", placeholder: "FILE", help: "write the report as a page with charts" },
+    {
+      name: "compare",
+      type: "string",
+      default: "",
+      placeholder: "FILE[,FILE]",
+      help: "show the run beside an earlier one (its JSON), or two earlier ones, without a run",
+    },
     { name: "dry-run", type: "bool", default: false, help: "check the arguments, print the durations, exit" },
   ],
   notes: [
+    "With --sweep each rate is offered for the duration of one tier: half as much again until one is not kept.",
     "With several durations each gets its own report (report_60s.json); the files as named hold all of them.",
     "",
     "PASS: at least 99.9 % of the benign requests answered 2xx, their p99 under 10 ms, every attack refused with 400, 403,",
@@ -81,19 +109,13 @@ type Values = FlagValues<(typeof loadgenCommand)["flags"]>;
 /** The flags as they were typed; defaults are never at fault. */
 type Given = CommandCall<(typeof loadgenCommand)["flags"]>["given"];
 
-/** One call: what to run and where its reports go. */
-interface LoadCall {
-  readonly plans: readonly LoadPlan[];
-  readonly tiers: readonly DurationTier[];
-  readonly files: ReportFiles;
-  readonly gcTrace: string;
-}
-
 /** `edge loadgen`: one run a tier, the reports, and the exit code of the verdict. */
 export async function runLoadgen(args: readonly string[], io: CommandIo): Promise<number> {
   const flags = startCommand(loadgenCommand, args, io);
   if (typeof flags === "number") return flags;
-  const call = readCall(flags.values, flags.given);
+  const [before = "", after] = flags.values.compare.split(",");
+  if (after !== undefined) return compareFiles(before, after, io);
+  const call = readCall(flags.values, flags.given, io);
   if (typeof call === "string") return refuse(io, call);
   if (flags.values["dry-run"]) {
     io.out(`${call.tiers.map((tier) => durationKey(tier.durationMs)).join(",")}\n`);
@@ -115,15 +137,24 @@ function refuse(io: CommandIo, message: string): ExitCode {
 }
 
 /** The flags, checked as far as possible without the target; a text about what is wrong with them. */
-function readCall(values: Values, given: Given): LoadCall | string {
+function readCall(values: Values, given: Given, io: CommandIo): LoadCall | string {
   const target = parseTarget(values.url);
   if (typeof target === "string") return `${given.get("url")}: ${target}`;
-  if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(values.m) || /^(CONNECT|TRACE)$/.test(values.m)) {
+  if (!isLoadMethod(values.m)) {
     return `${given.get("m")}: expected a method such as GET or POST, found ${JSON.stringify(values.m)}`;
   }
   const tiers = readTiers(values, given);
   if (typeof tiers === "string") return tiers;
-  const files = new ReportFiles(values, tiers);
+  if (values.sweep && tiers.length > 1) return `${given.get("sweep")}: expected one duration, for each rate the same`;
+  const protocol = Number(values.http) as LoadPlan["protocol"];
+  if (protocol === 3 && !target.isTls) return `${given.get("http")}: HTTP/3 needs a URL of https`;
+  const requests = benignRequests(values, given, target.path);
+  if (typeof requests === "string") return requests;
+  const earlier = values.compare === "" ? "" : textOf(values.compare);
+  if (earlier === null || (earlier !== "" && earlierReport(earlier, null) === null)) {
+    return `${given.get("compare")}: expected the JSON of an earlier run, found none in ${values.compare}`;
+  }
+  const files = new ReportFiles(values, tiers, (text) => io.out(text));
   const fault = files.fault();
   if (fault !== "") return fault;
   const gcTrace = values["gc-trace"];
@@ -134,15 +165,45 @@ function readCall(values: Values, given: Given): LoadCall | string {
   }
   const plans = tiers.map((tier) => ({
     target,
-    method: values.m,
-    body: values.body,
+    requests,
+    protocol,
     concurrency: values.c,
     durationMs: tier.durationMs,
     tier: tier.name,
     ratePerSecond: values.rate,
     attackRatio: values["attack-ratio"],
   }));
-  return { plans, tiers, files, gcTrace };
+  return { plans, tiers, files, gcTrace, earlier, sweeps: values.sweep };
+}
+
+/** What is sent again and again; a text about what is wrong with it. */
+function benignRequests(values: Values, given: Given, path: string): readonly PlannedRequest[] | string {
+  if (values.requests === "") return [{ method: values.m, path, fields: [], body: values.body }];
+  const also = ["m", "body"].find((name) => given.has(name as "m" | "body"));
+  if (also !== undefined) return `${given.get("requests")} and ${given.get(also as "m" | "body")}: give one of them`;
+  const text = textOf(values.requests);
+  if (text === null) return `${given.get("requests")}: cannot read ${values.requests}`;
+  const requests = readRequests(text);
+  return typeof requests === "string" ? `${given.get("requests")}: ${values.requests}: ${requests}` : requests;
+}
+
+/** Null where the file cannot be read, or is too large. */
+function textOf(path: string): string | null {
+  try {
+    return statSync(path).size > MAX_LOAD_FILE_BYTES ? null : readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+/** `--compare BEFORE,AFTER`. */
+function compareFiles(before: string, after: string, io: CommandIo): ExitCode {
+  const now = earlierReport(textOf(after) ?? "", null);
+  if (now === null) return refuse(io, `${after} is no report that --json has written`);
+  const earlier = earlierReport(textOf(before) ?? "", now);
+  if (earlier === null) return refuse(io, `${before} has no report of ${now.duration_tier}, ${now.duration_seconds} s`);
+  io.out(comparisonText(compareRuns(earlier, now)));
+  return ExitCode.Done;
 }
 
 // A list of durations goes before the tier, which then only names the rules that hold.
@@ -159,84 +220,4 @@ function readTiers(values: Values, given: Given): readonly DurationTier[] | stri
     durations.push(ms);
   }
   return tiersOfDurations(durations, given.has("tier") ? values.tier : "");
-}
-
-/** The runs of one call, one after the other, until the end or Ctrl-C. */
-class LoadSession {
-  private readonly reports: SaturationReport[] = [];
-  private readonly gc: GcLogFollower | null;
-  private current: LoadRun | null = null;
-  private isInterrupted = false;
-  private readonly onSignal = (): void => {
-    // A second one does not wait for anything.
-    if (this.isInterrupted) process.exit(ExitCode.Interrupted);
-    this.isInterrupted = true;
-    this.current?.interrupt();
-  };
-
-  constructor(
-    private readonly call: LoadCall,
-    private readonly io: CommandIo,
-  ) {
-    this.gc = call.gcTrace === "" ? null : new GcLogFollower(call.gcTrace);
-  }
-
-  async run(): Promise<number> {
-    process.on("SIGINT", this.onSignal);
-    process.on("SIGTERM", this.onSignal);
-    try {
-      for (let i = 0; i < this.call.plans.length && !this.isInterrupted; i++) await this.runTier(i);
-      this.call.files.writeAll(this.reports);
-    } finally {
-      process.off("SIGINT", this.onSignal);
-      process.off("SIGTERM", this.onSignal);
-      this.gc?.close();
-    }
-    if (this.isInterrupted) return ExitCode.Interrupted;
-    return this.reports.every((report) => report.overall_verdict === "PASS") ? ExitCode.Done : ExitCode.Failure;
-  }
-
-  private async runTier(index: number): Promise<void> {
-    const plan = this.call.plans[index]!;
-    this.gc?.begin();
-    this.current = new LoadRun(plan);
-    const watch = this.watch(this.current, plan);
-    let result: LoadResult;
-    try {
-      result = await this.current.run(threadsFor(plan));
-    } finally {
-      for (const timer of watch) clearInterval(timer);
-    }
-    this.gc?.follow(result.elapsedMs);
-    const report = saturationReport(result, this.gc?.telemetry(result.elapsedMs) ?? NO_GC_TELEMETRY);
-    this.reports.push(report);
-    this.io.out(tierSummary(report));
-    this.call.files.writeTier(this.call.tiers[index]!, report);
-  }
-
-  /** Follows the collector's log, and shows progress on a terminal. */
-  private watch(run: LoadRun, plan: LoadPlan): ReturnType<typeof setInterval>[] {
-    const timers = [setInterval(() => this.gc?.follow(run.elapsedMs), GC_POLL_MS)];
-    if (process.stderr.isTTY) {
-      let shownMs = 0;
-      this.io.err(
-        `${plan.ratePerSecond} requests a second for ${durationKey(plan.durationMs)} on ${plan.target.url}\n`,
-      );
-      const show = () => {
-        const elapsedMs = run.elapsedMs;
-        this.io.err(progressLine(run.tally, elapsedMs, elapsedMs - shownMs));
-        shownMs = elapsedMs;
-      };
-      timers.push(setInterval(show, 1000));
-    }
-    return timers;
-  }
-}
-
-/** Measured on one core: a thread keeps this rate; beyond it, the load is shared. */
-const RATE_PER_THREAD = 20_000;
-const GC_POLL_MS = 100;
-
-function threadsFor(plan: LoadPlan): number {
-  return Math.min(availableParallelism(), Math.ceil(plan.ratePerSecond / RATE_PER_THREAD));
 }

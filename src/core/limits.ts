@@ -426,6 +426,11 @@ export const LEFT_CHUNK_BYTES = 65_536;
 
 /** Requests a second that one run of the load generator makes at most. */
 export const MAX_LOAD_RATE = 1_000_000;
+/** Requests of a file that the load generator sends in turn, and its bytes. */
+export const MAX_LOAD_REQUESTS = 100_000;
+export const MAX_LOAD_FILE_BYTES = 64 * 1024 * 1024;
+/** Streams of HTTP/2 or HTTP/3 that one thread of the load generator has open at a time. */
+export const MAX_LOAD_STREAMS = 1000;
 /** Connections that the benign stream of the load generator keeps at most. */
 export const MAX_LOAD_CONNECTIONS = 10_000;
 /** Milliseconds of one run of the load generator at most. */

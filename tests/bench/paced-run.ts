@@ -17,17 +17,18 @@ export interface PacedPlan {
 /** Sends GET requests over kept connections, and attacks each on a connection of its own; gives what they have seen. */
 export async function runPaced(plan: PacedPlan): Promise<LoadTally> {
   const target = parseTarget(`http://127.0.0.1:${plan.port}${plan.path}`) as LoadTarget;
-  const tally = new LoadTally(attacksOn("/", "x").length);
+  const tally = new LoadTally(attacksOn("/", "x").length, plan.seconds * 1000);
   const ended = Promise.withResolvers<void>();
   const { connections, benignPerSecond, attacksPerSecond } = plan;
   const load = {
-    ...{ target, method: "GET", body: "", concurrency: connections, durationMs: plan.seconds * 1000, tier: "custom" },
+    ...{ target, requests: [{ method: "GET", path: plan.path, fields: [], body: "" }], protocol: 1 as const },
+    ...{ concurrency: connections, durationMs: plan.seconds * 1000, tier: "custom" },
     ...{ ratePerSecond: benignPerSecond + attacksPerSecond, attackRatio: 0 },
   };
-  const share = { plan: load, connections, benignPerSecond, attacksPerSecond, firstAttack: 0 };
+  const share = { plan: load, connections, benignPerSecond, attacksPerSecond, firstAttack: 0, firstRequest: 0 };
   const generator = new Generator(
     share,
-    (samples) => tally.add(samples),
+    (samples) => tally.add(samples, 0),
     () => ended.resolve(),
   );
   await generator.connect();

@@ -31,10 +31,11 @@ export class AnswerReader {
   private interims = 0;
   private remaining = 0;
 
-  constructor(private readonly method: Method) {}
+  constructor(private method: Method) {}
 
-  /** Makes ready for the response to the next request. */
-  begin(): void {
+  /** Makes ready for the response to the next request. @param method of that request, where it is another one */
+  begin(method: Method = this.method): void {
+    this.method = method;
     this.state = AnswerState.Head;
     this.status = 0;
     this.held = EMPTY_BYTES;

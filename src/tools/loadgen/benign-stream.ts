@@ -1,10 +1,11 @@
 import { LOAD_REQUEST_LIMIT_MS } from "../../core/limits.ts";
-import { methodFromName } from "../../message/request-head.ts";
+import { Method, methodFromName } from "../../message/request-head.ts";
 import { AnswerReader, AnswerState } from "./answer-reader.ts";
 import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import { LoadSocket } from "./load-socket.ts";
+import { requestBytes } from "./request-bytes.ts";
 import type { SampleBatch } from "./sample-batch.ts";
 
 /**
@@ -12,7 +13,7 @@ import type { SampleBatch } from "./sample-batch.ts";
  * counts from the time at which it was due: a server that stalls cannot hold the load up to hide it.
  */
 export class BenignStream {
-  private readonly request: Buffer;
+  private readonly requests: readonly SentRequest[];
   private readonly idle: KeptConnection[] = [];
   private readonly all = new Set<KeptConnection>();
   private readonly waiting = new DueQueue();
@@ -25,8 +26,12 @@ export class BenignStream {
     private readonly plan: LoadPlan,
     private readonly connections: number,
     private readonly samples: SampleBatch,
+    private next: number,
   ) {
-    this.request = requestBytes(plan);
+    this.requests = plan.requests.map((one) => ({
+      bytes: requestBytes(plan.target, one),
+      method: methodFromName(one.method),
+    }));
   }
 
   /** Requests that are due and have not ended. */
@@ -80,13 +85,14 @@ export class BenignStream {
       kept.isBusy = true;
       kept.dueMs = this.waiting.shift();
       kept.sentMs = performance.now();
-      kept.reader.begin();
-      kept.socket.send(this.request);
+      const request = this.requests[this.next++ % this.requests.length]!;
+      kept.reader.begin(request.method);
+      kept.socket.send(request.bytes);
     }
   }
 
   private connect(): void {
-    const kept = new KeptConnection(methodFromName(this.plan.method));
+    const kept = new KeptConnection();
     this.all.add(kept);
     kept.socket = new LoadSocket(this.plan.target, {
       opened: () => {
@@ -159,24 +165,12 @@ class KeptConnection {
   isBusy = false;
   dueMs = 0;
   sentMs = 0;
-  readonly reader: AnswerReader;
+  readonly reader = new AnswerReader(Method.Get);
+}
 
-  constructor(method: number) {
-    this.reader = new AnswerReader(method);
-  }
+interface SentRequest {
+  readonly bytes: Buffer;
+  readonly method: Method;
 }
 
 const RECONNECT_PAUSE_MS = 100;
-
-function requestBytes({ target, method, body }: LoadPlan): Buffer {
-  const lines = [`${method} ${target.path} HTTP/1.1`, `Host: ${target.authority}`, "User-Agent: edge-loadgen"];
-  lines.push("Accept: */*");
-  const content = Buffer.from(body);
-  if (content.length > 0) {
-    const isJson = /^\s*[[{]/.test(body);
-    lines.push(`Content-Type: ${isJson ? "application/json" : "text/plain"}`);
-  }
-  // RFC 9110 §8.6: a method that usually has content says so even when there is none.
-  if (content.length > 0 || /^(POST|PUT|PATCH)$/.test(method)) lines.push(`Content-Length: ${content.length}`);
-  return Buffer.concat([Buffer.from([...lines, "", ""].join("\r\n"), "latin1"), content]);
-}

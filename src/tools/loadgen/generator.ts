@@ -5,11 +5,12 @@ import { BenignStream } from "./benign-stream.ts";
 import type { ThreadPlan } from "./load-plan.ts";
 import { PreciseAlarm } from "./precise-alarm.ts";
 import { SampleBatch, type Samples } from "./sample-batch.ts";
+import { StreamedRequests } from "./streamed-requests.ts";
 
 /** Both streams of one thread, from the first connection to the last response. */
 export class Generator {
   private readonly samples: SampleBatch;
-  private readonly benign: BenignStream;
+  private readonly benign: BenignStream | StreamedRequests;
   private readonly attack: AttackStream;
   private readonly alarm: PreciseAlarm = new PreciseAlarm(() => this.sendDue());
   private benignDue = NOTHING_DUE;
@@ -27,9 +28,10 @@ export class Generator {
     deliver: (samples: Samples) => void,
     private readonly onEnd: (lastSentMs: number) => void,
   ) {
-    const { plan, connections, firstAttack } = share;
+    const { plan, connections, firstAttack, firstRequest } = share;
     this.samples = new SampleBatch(deliver);
-    this.benign = new BenignStream(plan, connections, this.samples);
+    const Benign = plan.protocol === 1 ? BenignStream : StreamedRequests;
+    this.benign = new Benign(plan, connections, this.samples, firstRequest);
     this.attack = new AttackStream(
       plan.target,
       attacksOn(plan.target.path, plan.target.authority),
@@ -64,7 +66,10 @@ export class Generator {
   private sendDue(): void {
     const { benignDue, attackDue } = this;
     const now = performance.now();
-    for (; benignDue.nextMs <= now; benignDue.advance()) this.benign.send(benignDue.nextMs);
+    for (; benignDue.nextMs <= now; benignDue.advance()) {
+      this.samples.addDelay(now - benignDue.nextMs);
+      this.benign.send(benignDue.nextMs);
+    }
     for (; attackDue.nextMs <= now; attackDue.advance()) this.attack.send(attackDue.nextMs);
     this.setAlarm();
   }

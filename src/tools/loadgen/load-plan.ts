@@ -1,11 +1,13 @@
 import type { LoadTarget } from "./load-target.ts";
+import type { PlannedRequest } from "./request-list.ts";
 
 /** One run of the load generator: one target, one rate, one duration. */
 export interface LoadPlan {
   readonly target: LoadTarget;
-  /** Of the benign requests. */
-  readonly method: string;
-  readonly body: string;
+  /** The benign requests, sent one after the other, again and again; at least one. */
+  readonly requests: readonly PlannedRequest[];
+  /** Of the benign requests: HTTP/1.1, 2 or 3. */
+  readonly protocol: 1 | 2 | 3;
   /** Kept connections of the benign stream, 1 and up. */
   readonly concurrency: number;
   readonly durationMs: number;
@@ -25,6 +27,8 @@ export interface ThreadPlan {
   readonly attacksPerSecond: number;
   /** From which of the catalogue's attacks on this thread counts. */
   readonly firstAttack: number;
+  /** The same for the plan's requests. */
+  readonly firstRequest: number;
 }
 
 /** Splits a plan evenly among `threads` threads (at most as many as there are connections). */
@@ -36,5 +40,6 @@ export function splitPlan(plan: LoadPlan, threads: number): ThreadPlan[] {
     benignPerSecond: (plan.ratePerSecond * (1 - plan.attackRatio)) / count,
     attacksPerSecond: (plan.ratePerSecond * plan.attackRatio) / count,
     firstAttack: index * 3,
+    firstRequest: Math.floor((plan.requests.length * index) / count),
   }));
 }

@@ -2,6 +2,7 @@ import { attacksOn } from "./attack-catalogue.ts";
 import type { FromGenerator, ToGenerator } from "./generator-messages.ts";
 import { type LoadPlan, splitPlan } from "./load-plan.ts";
 import { LoadTally } from "./load-tally.ts";
+import { MachineLoad } from "./machine-load.ts";
 
 /** What one run has measured. */
 export interface LoadResult {
@@ -16,6 +17,8 @@ export interface LoadResult {
   readonly failure: string;
   /** CPU time of this process, all threads, in seconds. */
   readonly cpuSeconds: number;
+  /** Of all processors of this machine, by all of its processes, while the run went on: 0 to 100. */
+  readonly machineBusyPercent: number;
 }
 
 /** One run: starts the generator threads, adds up what they measure, waits for their end. */
@@ -24,6 +27,7 @@ export class LoadRun {
   private readonly threads: Worker[] = [];
   private startEpochMs = 0;
   private readonly cpuBefore = process.cpuUsage();
+  private readonly machine = new MachineLoad();
   private readonly ended = Promise.withResolvers<void>();
   private running = 0;
   private connected = 0;
@@ -33,7 +37,7 @@ export class LoadRun {
   private failure = "";
 
   constructor(private readonly plan: LoadPlan) {
-    this.tally = new LoadTally(attacksOn("/", "x").length);
+    this.tally = new LoadTally(attacksOn("/", "x").length, plan.durationMs);
   }
 
   /** Milliseconds since the clock began; 0 before. */
@@ -46,6 +50,7 @@ export class LoadRun {
     for (const share of splitPlan(this.plan, threads)) this.spawn({ kind: "connect", share });
     await this.ended.promise;
     for (const thread of this.threads) thread.terminate();
+    this.tally.timeline.finish();
     const cpu = process.cpuUsage(this.cpuBefore);
     return {
       plan: this.plan,
@@ -56,6 +61,7 @@ export class LoadRun {
       wasInterrupted: this.wasInterrupted,
       failure: this.failure,
       cpuSeconds: (cpu.user + cpu.system) / 1e6,
+      machineBusyPercent: this.machine.busyPercent(),
     };
   }
 
@@ -76,7 +82,7 @@ export class LoadRun {
     thread.onmessage = ({ data }: MessageEvent<FromGenerator>) => {
       if (data.kind === "ready") thread.postMessage(connect);
       else if (data.kind === "connected") this.startWhenConnected();
-      else if (data.kind === "samples") this.tally.add(data.samples);
+      else if (data.kind === "samples") this.tally.add(data.samples, this.elapsedMs);
       else this.endThread(data.lastSentMs);
     };
     thread.onerror = (event: ErrorEvent) => {

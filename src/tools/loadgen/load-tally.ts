@@ -1,6 +1,7 @@
 import { type AttackTier, isTeardown, LoadEnding, outcomeName, tierOf } from "./attack-tier.ts";
 import { LatencyRecord } from "./latency-record.ts";
 import { OUTCOMES, type Samples } from "./sample-batch.ts";
+import { Timeline } from "./timeline.ts";
 
 /** The attacks of one kind. */
 export interface VectorTally {
@@ -20,6 +21,9 @@ export class LoadTally {
   readonly latency = new LatencyRecord();
   readonly service = new LatencyRecord();
   readonly lateness = new LatencyRecord();
+  /** Of that, what this process itself was late. */
+  readonly ownDelay = new LatencyRecord();
+  readonly timeline: Timeline;
   attackTotal = 0;
   readonly attackLatency = new LatencyRecord();
   readonly tiers: [number, number, number, number] = [0, 0, 0, 0];
@@ -31,18 +35,23 @@ export class LoadTally {
   private readonly recent = new LatencyRecord();
   private recentTotal = 0;
 
-  /** @param vectors number of attacks in the catalogue */
-  constructor(vectors: number) {
+  /** @param vectors number of attacks in the catalogue @param durationMs of the run */
+  constructor(vectors: number, durationMs: number) {
+    this.timeline = new Timeline(durationMs);
     this.vectors = Array.from({ length: vectors }, () => ({ sent: 0, tiers: [0, 0, 0, 0], outcomes: new Map() }));
   }
 
-  add({ benign, benignOutcomes, attacks }: Samples): void {
+  /** @param elapsedMs when they came, on the run's clock */
+  add({ benign, benignOutcomes, attacks, delays }: Samples, elapsedMs: number): void {
+    this.timeline.at(elapsedMs);
+    for (const micros of delays) this.ownDelay.add(micros);
     for (let i = 0; i < benignOutcomes.length; i++) {
       this.latency.add(benign[i * 3]!);
       this.service.add(benign[i * 3 + 1]!);
       this.lateness.add(benign[i * 3 + 2]!);
       this.recent.add(benign[i * 3]!);
       const outcome = benignOutcomes[i]!;
+      this.timeline.benign(benign[i * 3]!, isGood(outcome));
       if (isGood(outcome)) this.benignGood++;
       else increment(this.benignFailures, outcome);
       if (outcome === LoadEnding.NotSent) this.benignUnsent++;
@@ -87,6 +96,7 @@ export class LoadTally {
     increment(vector.outcomes, outcome);
     this.tiers[tier]++;
     this.attackTotal++;
+    this.timeline.attack();
     if (outcome === LoadEnding.NotSent) this.attacksUnsent++;
     this.attackLatency.add(micros);
   }

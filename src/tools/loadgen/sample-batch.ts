@@ -6,6 +6,8 @@ export interface Samples {
   readonly benignOutcomes: Uint16Array;
   /** Two numbers an attack: its place in the catalogue times 1000 plus its outcome; from due to end. */
   readonly attacks: Uint32Array;
+  /** How late this thread looked at the clock, one number a benign request that was due. */
+  readonly delays: Uint32Array;
 }
 
 /** Gathers samples in place, and hands a copy on when it is full or asked for. */
@@ -15,6 +17,8 @@ export class SampleBatch {
   private readonly benign = new Uint32Array(ROWS * 3);
   private readonly outcomes = new Uint16Array(ROWS);
   private readonly attacks = new Uint32Array(ROWS * 2);
+  private readonly delays = new Uint32Array(ROWS);
+  private delayRows = 0;
   private benignRows = 0;
   private attackRows = 0;
 
@@ -41,15 +45,23 @@ export class SampleBatch {
     this.lastSentMs = Math.max(this.lastSentMs, sentMs);
   }
 
+  /** @param delayMs from the time at which a request was due to that at which this thread saw it */
+  addDelay(delayMs: number): void {
+    if (this.delayRows === ROWS) this.flush();
+    this.delays[this.delayRows++] = micros(delayMs);
+  }
+
   flush(): void {
-    if (this.benignRows + this.attackRows === 0) return;
+    if (this.benignRows + this.attackRows + this.delayRows === 0) return;
     this.deliver({
       benign: this.benign.slice(0, this.benignRows * 3),
       benignOutcomes: this.outcomes.slice(0, this.benignRows),
       attacks: this.attacks.slice(0, this.attackRows * 2),
+      delays: this.delays.slice(0, this.delayRows),
     });
     this.benignRows = 0;
     this.attackRows = 0;
+    this.delayRows = 0;
   }
 }
 

@@ -4,7 +4,8 @@ import type { GcTelemetry } from "./gc-telemetry.ts";
 import type { LatencyRecord } from "./latency-record.ts";
 import type { LoadResult } from "./load-run.ts";
 import { codesOf, type VectorTally } from "./load-tally.ts";
-import { judge, percentOf } from "./verdict.ts";
+import type { TimelinePoint } from "./timeline.ts";
+import { isBusy, judge, percentOf } from "./verdict.ts";
 
 /** Milliseconds, three decimals. */
 interface LatenciesMs {
@@ -65,8 +66,16 @@ export interface SaturationReport {
     readonly threads: number;
     /** How late requests went out: the generator itself, and waiting for a free connection. */
     readonly lateness_ms: LatenciesMs;
+    /** Of that, how late this process looked at the clock. */
+    readonly own_delay_ms: LatenciesMs;
     readonly cpu_us_per_request: number;
+    /** Of this machine's processors, by all processes. */
+    readonly machine_cpu_percent: number;
+    /** Whether this machine was too busy to measure. */
+    readonly is_busy: boolean;
   };
+  readonly protocol: "HTTP/1.1" | "HTTP/2" | "HTTP/3";
+  readonly timeline: readonly TimelinePoint[];
 }
 
 /** What the attacks of one kind got. */
@@ -134,8 +143,13 @@ export function saturationReport(result: LoadResult, gc: GcTelemetry): Saturatio
     generator: {
       threads: result.threads,
       lateness_ms: latencies(tally.lateness),
+      own_delay_ms: latencies(tally.ownDelay),
       cpu_us_per_request: digits(tally.total === 0 ? 0 : (result.cpuSeconds * 1e6) / tally.total, 1),
+      machine_cpu_percent: result.machineBusyPercent,
+      is_busy: isBusy(tally),
     },
+    protocol: PROTOCOLS[plan.protocol],
+    timeline: tally.timeline.points,
   };
 }
 
@@ -153,6 +167,8 @@ function vectorReport({ sent, tiers, outcomes }: VectorTally, index: number): Ve
     status_codes: codesOf(outcomes),
   };
 }
+
+const PROTOCOLS = { 1: "HTTP/1.1", 2: "HTTP/2", 3: "HTTP/3" } as const;
 
 const CATALOGUE = attacksOn("/", "x");
 

@@ -44,10 +44,13 @@ function notes(report: SaturationReport): string[] {
   const untried = attack.vectors.filter((vector) => vector.sent === 0).length;
   if (report.attack_ratio > 0 && untried > 0)
     found.push(`${untried} of the ${attack.vectors.length} attacks were not tried`);
-  if (report.benign_stream.total_requests === 0) found.push("no benign request was sent");
   const lateMs = generator.lateness_ms.p99;
-  if (lateMs > LATE_MS)
-    found.push(`requests went out ${lateMs} ms late (p99): all connections were busy, or this machine is`);
+  if (generator.is_busy) {
+    const ownMs = generator.own_delay_ms.p99;
+    found.push(
+      `this machine is busy (${generator.machine_cpu_percent} % of its processors): the generator was ${ownMs} ms late itself (p99)`,
+    );
+  } else if (lateMs > LATE_MS) found.push(`requests went out ${lateMs} ms late (p99): all connections were busy`);
   if (!report.interrupted && report.total_actual_rps < report.target_rate_rps * REACHED) {
     found.push(`only ${report.total_actual_rps} of ${report.target_rate_rps} requests a second were reached`);
   }

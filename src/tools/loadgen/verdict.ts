@@ -27,16 +27,45 @@ export function judge(result: LoadResult, gc: GcTelemetry): LoadVerdict {
   return { verdict: reasons.length === 0 ? "PASS" : "FAIL", zeroStarvation: starvation.length === 0, reasons };
 }
 
-function starvationReasons({ tally }: LoadResult): string[] {
+function starvationReasons({ tally, machineBusyPercent }: LoadResult): string[] {
   const { benignGood: good, benignTotal: total } = tally;
   const reasons: string[] = [];
+  if (total === 0) reasons.push("no benign request was sent, so nothing shows that clients are served");
   if (good * 1000 < total * BENIGN_SUCCESS_PER_MILLE) {
     reasons.push(`benign success is ${percentText(good, total)}, below 99.9 %`);
   }
   const p99Ms = tally.latency.percentileMs(99);
-  if (p99Ms >= BENIGN_P99_BELOW_MS) reasons.push(`benign p99 is ${p99Ms.toFixed(2)} ms, not under 10 ms`);
+  if (p99Ms >= BENIGN_P99_BELOW_MS) {
+    reasons.push(
+      `benign p99 is ${p99Ms.toFixed(2)} ms, not under 10 ms${slownessText(tally, p99Ms, machineBusyPercent)}`,
+    );
+  }
   return reasons;
 }
+
+/** Whose time it was: this machine's, that of too few connections, or the gateway's. */
+function slownessText(tally: LoadResult["tally"], p99Ms: number, machineBusyPercent: number): string {
+  const ownMs = tally.ownDelay.percentileMs(99);
+  if (isBusy(tally)) {
+    return `; this generator itself was ${ownMs.toFixed(2)} ms late (p99): the machine is busy, and the gateway need not be slow`;
+  }
+  if (machineBusyPercent >= SATURATED_PERCENT) {
+    return `; the processors of this machine are ${machineBusyPercent} % busy, and the gateway need not be slow`;
+  }
+  const serviceMs = tally.service.percentileMs(99);
+  if (serviceMs * 2 >= p99Ms)
+    return `; responses took ${serviceMs.toFixed(2)} ms (p99) from the write: the gateway is slow`;
+  return `; responses took ${serviceMs.toFixed(2)} ms (p99), the rest is waiting for one of the connections`;
+}
+
+/** Whether the generator did not get its turn in time, so that latencies say little about the gateway. */
+export function isBusy({ ownDelay, latency }: LoadResult["tally"]): boolean {
+  const ownMs = ownDelay.percentileMs(99);
+  return ownMs >= BUSY_MS && ownMs * 2 >= latency.percentileMs(99);
+}
+
+const BUSY_MS = 2;
+const SATURATED_PERCENT = 95;
 
 function attackReasons({ tally: { tiers } }: LoadResult): string[] {
   const counts = [

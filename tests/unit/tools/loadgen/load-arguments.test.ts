@@ -55,8 +55,8 @@ test("threads share a plan without losing a connection or a request", () => {
   const target = parseTarget("http://a/") as Exclude<ReturnType<typeof parseTarget>, string>;
   const plan = {
     target,
-    method: "GET",
-    body: "",
+    requests: [{ method: "GET", path: "/", fields: [], body: "" }],
+    protocol: 1 as const,
     concurrency: 10,
     durationMs: 1,
     tier: "custom",

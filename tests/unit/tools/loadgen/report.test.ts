@@ -27,8 +27,8 @@ interface Seen {
 }
 
 function resultOf(seen: Seen): LoadResult {
-  const tally = new LoadTally(8);
-  const batch = new SampleBatch((samples) => tally.add(samples));
+  const tally = new LoadTally(8, 5000);
+  const batch = new SampleBatch((samples) => tally.add(samples, 0));
   const { benign = { 200: 1000 }, attacks = { 400: 80 }, latencyMs = 2 } = seen;
   for (const [outcome, count] of Object.entries(benign)) {
     for (let i = 0; i < count; i++) batch.addBenign(100, 101, 100 + latencyMs, Number(outcome));
@@ -40,10 +40,18 @@ function resultOf(seen: Seen): LoadResult {
   batch.flush();
   const plan = {
     target: parseTarget("http://gw.test/health") as LoadTarget,
-    ...{ method: "GET", body: "", concurrency: 20, durationMs: 5000, tier: seen.tier ?? "quick" },
+    ...{ requests: [{ method: "GET", path: "/", fields: [], body: "" }], protocol: 1 as const },
+    ...{ concurrency: 20, durationMs: 5000, tier: seen.tier ?? "quick" },
     ...{ ratePerSecond: 216, attackRatio: 0.1 },
   };
-  const run = { startedAt: new Date(0), elapsedMs: 5000, threads: 1, failure: "", cpuSeconds: 0.5 };
+  const run = {
+    startedAt: new Date(0),
+    elapsedMs: 5000,
+    threads: 1,
+    failure: "",
+    cpuSeconds: 0.5,
+    machineBusyPercent: 0,
+  };
   return { plan, tally, ...run, wasInterrupted: seen.wasInterrupted ?? false };
 }
 
@@ -63,7 +71,6 @@ describe("the verdict", () => {
     ],
     ["every refusal is used", { attacks: { 400: 10, 403: 10, 413: 10, 431: 10, 501: 10 } }],
     ["there are no attacks", { attacks: {} }],
-    ["there is nothing else", { benign: {} }],
     ["p99 is just under 10 ms", { latencyMs: 9.98 }],
     ["the heap grows in a tier other than soak", { slope: 50 }],
     ["the heap grows by exactly 1 MB a minute in the soak tier", { tier: "soak", slope: 1 }],
@@ -80,6 +87,7 @@ describe("the verdict", () => {
     ["one of 999 fails", { benign: { 200: 998, 503: 1 } }, "benign success is 99.89 %"],
     ["benign requests go unanswered", { benign: { 200: 900, [LoadEnding.Timeout]: 100 } }, "benign success is 90.00 %"],
     ["benign answers are redirects", { benign: { 302: 1000 } }, "benign success is 0.00 %"],
+    ["no benign request was sent", { benign: {} }, "no benign request was sent"],
     ["p99 is 10 ms", { latencyMs: 10.01 }, "benign p99 is 10.0"],
     ["one attack is answered 404", { attacks: { 400: 9999, 404: 1 } }, "1 attack was answered 404"],
     ["one attack is answered 200", { attacks: { 400: 9999, 200: 1 } }, "1 attack was answered 200"],
@@ -190,16 +198,17 @@ describe("the report", () => {
 describe("report files", () => {
   const folder = mkdtempSync(join(tmpdir(), "edge-report-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const paths = { json: join(folder, "r.json"), csv: join(folder, "r.csv"), md: join(folder, "r.md") };
+  const paths = { json: join(folder, "r.json"), csv: join(folder, "r.csv"), md: join(folder, "r.md"), html: "" };
+  const nowhere = (): void => {};
 
   test("of several tiers are keyed by their duration, and all together as they are named", () => {
     const tiers = tiersOfDurations([5000, 60_000], "");
-    const files = new ReportFiles(paths, tiers);
+    const files = new ReportFiles(paths, tiers, nowhere);
     expect(files.fault()).toBe("");
     expect(readdirSync(folder)).toEqual([]);
     files.writeTier(tiers[0]!, reportOf());
     files.writeTier(tiers[1]!, reportOf());
-    files.writeAll([reportOf(), reportOf()]);
+    files.writeAll({ reports: [reportOf(), reportOf()], sweep: null, compared: [null, null] });
     expect(readdirSync(folder).sort()).toEqual([
       "r.csv",
       "r.json",
@@ -220,13 +229,15 @@ describe("report files", () => {
     ["named twice", { json: join(folder, "x"), csv: join(folder, "x") }, "is named twice"],
   ])("%s are refused", (_, wrong, reason) => {
     mkdirSync(join(folder, "sub"), { recursive: true });
-    expect(new ReportFiles({ json: "", csv: "", md: "", ...wrong }, tiersOf("quick")).fault()).toContain(reason);
+    expect(
+      new ReportFiles({ json: "", csv: "", md: "", html: "", ...wrong }, tiersOf("quick"), nowhere).fault(),
+    ).toContain(reason);
     expect(existsSync(join(folder, "x"))).toBe(false);
   });
 
   test("that are there keep their content until the report comes", () => {
     writeFileSync(paths.json, "old");
-    new ReportFiles(paths, tiersOf("quick")).fault();
+    new ReportFiles(paths, tiersOf("quick"), nowhere).fault();
     expect(readFileSync(paths.json, "utf8")).toBe("old");
   });
 });

@@ -1,0 +1,81 @@
+import { MAX_LOAD_REQUESTS } from "../../core/limits.ts";
+
+/** A benign request that is sent again and again. */
+export interface PlannedRequest {
+  readonly method: string;
+  /** Path and query, as they are sent. */
+  readonly path: string;
+  /** Names and values beyond those that every request has. */
+  readonly fields: readonly (readonly [string, string])[];
+  readonly body: string;
+}
+
+/** What a benign request may ask for. */
+export function isLoadMethod(method: string): boolean {
+  return METHOD.test(method) && !/^(CONNECT|TRACE)$/.test(method);
+}
+
+/**
+ * Reads a file of requests, one a line: `GET /a?b=c`, `/a`, `POST /b {"x":1}`, or an object of JSON with `method`, `path`, `headers`
+ * and `body`. Empty lines and those that begin with `#` are passed over. docs/tools.md#requests-from-a-file
+ * @returns the requests in their order, or a text that says which line is wrong
+ */
+export function readRequests(text: string): readonly PlannedRequest[] | string {
+  const requests: PlannedRequest[] = [];
+  for (const [i, line] of text.split(/\r?\n/).entries()) {
+    const written = line.trim();
+    if (written === "" || written.startsWith("#")) continue;
+    const request = written.startsWith("{") ? fromJson(written) : fromWords(written);
+    if (typeof request === "string") return `line ${i + 1}: ${request}`;
+    if (requests.push(request) > MAX_LOAD_REQUESTS) return `more than ${MAX_LOAD_REQUESTS} requests`;
+  }
+  return requests.length === 0 ? "there is no request in it" : requests;
+}
+
+function fromWords(line: string): PlannedRequest | string {
+  const [, method = "GET", path, body = ""] = /^(?:([^\s/]\S*)\s+)?(\S+)(?:\s+(.*))?$/.exec(line) ?? [];
+  return checked({ method, path: path ?? "", fields: [], body });
+}
+
+function fromJson(line: string): PlannedRequest | string {
+  let read: unknown;
+  try {
+    read = JSON.parse(line);
+  } catch {
+    return "expected an object of JSON on one line";
+  }
+  const { method = "GET", path, headers = {}, body = "", ...others } = read as Record<string, unknown>;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) return `${JSON.stringify(unknown)} is none of method, path, headers, body`;
+  if (typeof method !== "string" || typeof path !== "string") return "expected texts as method and path";
+  if (typeof headers !== "object" || headers === null) return "expected an object of names and values as headers";
+  const fields = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
+  return checked({ method, path, fields, body: typeof body === "string" ? body : JSON.stringify(body) });
+}
+
+function checked(request: PlannedRequest): PlannedRequest | string {
+  if (!isLoadMethod(request.method)) return `expected a method such as GET or POST, found ${shown(request.method)}`;
+  if (!/^\/[\x21-\x7e]*$/.test(request.path)) return `expected a path such as /a?b=c, found ${shown(request.path)}`;
+  for (const [name, value] of request.fields) {
+    if (!METHOD.test(name) || !/^[\t\x20-\x7e]*$/.test(value))
+      return `${shown(name)} is no field with a value on one line`;
+    if (OWN.has(name.toLowerCase())) return `${shown(name)} is written by the generator itself`;
+  }
+  return request;
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 60));
+}
+
+/** A token. RFC 9110 §5.6.2 */
+const METHOD = /^[!#$%&'*+.^_`|~\w-]+$/;
+const OWN: ReadonlySet<string> = new Set([
+  "host",
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "upgrade",
+  "te",
+  "expect",
+]);
