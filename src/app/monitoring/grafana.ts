@@ -230,7 +230,7 @@ function variable(name: string, of: string): object {
 }
 
 const DATASOURCE = { type: "prometheus", uid: "${source}" };
-const SOURCE = { name: "source", type: "datasource", label: "data source", query: "prometheus", current: {} };
+const SOURCE = { name: "source", type: "datasource", label: "data source", query: "prometheus" };
 const COLUMNS = 3;
 const WIDTH = 8;
 const HEIGHT = 8;
