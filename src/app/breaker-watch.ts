@@ -72,9 +72,12 @@ export class BreakerWatch {
     this.beginProbing(node);
     if (this.openedMs.has(node.key)) return;
     this.openedMs.set(node.key, this.ports.now());
+    const { requests, failures } = this.table.recent(slot);
+    const isCounted = node.route.circuitBreaker.successRate > 0;
     this.ports.event("breaker_open", {
       upstream: node.target.originKey,
       failures: this.table.failures(slot),
+      ...(isCounted ? { recent_requests: requests, recent_failures: failures } : {}),
       open_ms: node.route.circuitBreaker.openDurationMs,
     });
   }

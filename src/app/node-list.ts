@@ -57,8 +57,14 @@ export function nodeKey(route: UpstreamRouteConfig, originKey: string): string {
 
 /** When the breakers of a route's targets open, and how these come back; the threshold is 0 where they have none. */
 export function breakerRules({ circuitBreaker }: UpstreamRouteConfig): BreakerRules {
-  const { enabled, failureThreshold, failureStatuses, slowStartMs } = circuitBreaker;
-  return { failureThreshold: enabled ? failureThreshold : 0, failureStatuses, slowStartMs };
+  const { enabled, failureThreshold, failureStatuses, slowStartMs, successRate, successRateRequests } = circuitBreaker;
+  return {
+    failureThreshold: enabled ? failureThreshold : 0,
+    failureStatuses,
+    slowStartMs,
+    rateRequests: successRate === 0 ? 0 : successRateRequests,
+    rateFailures: Math.floor((successRateRequests * (100 - successRate)) / 100),
+  };
 }
 
 /** A digest: there may be a hundred thousand keys, and their settings are mostly the same. */

@@ -34,6 +34,7 @@ import { NO_HEADER_EDITS } from "../routes/header-operations.ts";
 import type { ListenerRoute } from "../routes/route-list.ts";
 import { forwardHandler, targetsOf } from "../routes/upstream/forward-route.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
+import { PeerRole } from "../shared/counter-table.ts";
 import type { UpstreamTls } from "../upstream/origin-socket.ts";
 import { OwnListeners } from "./listeners.ts";
 import type { OriginPools } from "./origin-pools.ts";
@@ -104,10 +105,13 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
   const ingress =
     inbound === null ? egress : new IngressPhase({ plain: inbound, grpc }, accessOf(config.sidecar), inputs.reports);
   const { maxBodyBytes } = config.server;
-  const peers = new PeerTap(inputs.reports, ({ client }) => spiffeId(client.identity) || NO_PEER);
+  const clients = new PeerTap(inputs.reports, PeerRole.Client, ({ client }) => spiffeId(client.identity) || NO_PEER);
+  const servers = new PeerTap(inputs.reports, PeerRole.Server, ({ upstreamLabel, serverId }) =>
+    upstreamLabel === "" ? "" : serverId || NO_PEER,
+  );
   return {
-    ingress: pipelineOf(ingress, maxBodyBytes, parts, [peers]),
-    egress: pipelineOf(egress, maxBodyBytes, parts),
+    ingress: pipelineOf(ingress, maxBodyBytes, parts, [clients]),
+    egress: pipelineOf(egress, maxBodyBytes, parts, [servers]),
   };
 }
 
@@ -116,7 +120,7 @@ function accessOf({ allowedIds, authorization }: SidecarConfig): IngressAccess {
   return new IngressAccess(allowedIds, rules);
 }
 
-/** The label of clients without an id. */
+/** The label of peers without an id. */
 const NO_PEER = "none";
 
 /** @param readingLimit bytes of the body of a GET or HEAD: the sidecar's own limit is for requests that change something */
@@ -322,7 +326,15 @@ const USUAL: SplitTerms = {
   match: null,
   timeouts: { connectMs: null, responseHeaderMs: null, idleMs: 0, totalMs: 0 },
   retryAttempts: 1,
-  circuitBreaker: { enabled: false, failureThreshold: 0, openDurationMs: 0, failureStatuses: [], slowStartMs: 0 },
+  circuitBreaker: {
+    enabled: false,
+    failureThreshold: 0,
+    openDurationMs: 0,
+    failureStatuses: [],
+    successRate: 0,
+    successRateRequests: 0,
+    slowStartMs: 0,
+  },
 };
 
 const NO_CHECK = {

@@ -22,7 +22,7 @@ import { HeaderId } from "../message/header-block.ts";
 import type { NowMs, RequestNamer } from "../message/ports.ts";
 import { type ConnectionCounts, LimitKind } from "../shared/connection-counts.ts";
 import { COUNTERS, type CounterRow, type MirrorCount } from "../shared/counter-rows.ts";
-import type { WorkerCounters } from "../shared/counter-table.ts";
+import type { PeerRole, WorkerCounters } from "../shared/counter-table.ts";
 import type { IncidentWriter } from "../shared/incident-ring.ts";
 
 /** Is told of sign-ins, renewals and sign-outs that have failed. */
@@ -186,8 +186,8 @@ export class TrafficReports
     });
   }
 
-  onPeerEnded(peer: string, status: number): void {
-    this.to.counters.peerEnded(peer, status);
+  onPeerEnded(peer: string, status: number, role: PeerRole): void {
+    this.to.counters.peerEnded(peer, status, role);
   }
 
   onMaintenance(ex: Exchange): void {

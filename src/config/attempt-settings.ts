@@ -45,6 +45,16 @@ const breakerRows = {
     type: list(integer(400, 599), "statuses, such as 503", true),
     doc: "statuses that count as failures, retried elsewhere where possible: [502, 503]",
   },
+  success_rate: {
+    type: integer(0, 99),
+    default: 0,
+    doc: "percent: a target of which fewer requests succeed is taken out, too; 0 does not count them",
+  },
+  success_rate_requests: {
+    type: integer(10, 1_000_000),
+    default: 100,
+    doc: "requests that success_rate is about",
+  },
   slow_start: {
     type: duration(0),
     default: "0s",

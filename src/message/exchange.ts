@@ -90,6 +90,8 @@ export class Exchange {
   upstreamLabel = "";
   /** Milliseconds from the request's head to the response's; -1 where there was none. */
   upstreamMs = -1;
+  /** The SPIFFE id of the server that has responded, where a sidecar asked it; "" for none. */
+  serverId = "";
   /** Whether the origin is asked for consent before the client is (Expect: 100-continue). */
   asksOrigin = false;
   /** How often the request has been sent upstream, this time included. */
@@ -203,6 +205,7 @@ export class Exchange {
     this.detail = "";
     this.upstreamLabel = "";
     this.upstreamMs = -1;
+    this.serverId = "";
     this.asksOrigin = false;
     this.attempts = 1;
     this.target = null;

@@ -39,6 +39,12 @@ export interface CounterLabels {
   readonly upstreams: ReadonlyMap<string, number>;
 }
 
+/** What a peer of the mesh is in a request: it takes the place of the method in the key of a series. */
+export const enum PeerRole {
+  Client = 0,
+  Server,
+}
+
 /** Makes the counters of one worker, all 0. */
 export function createCounterBuffers(): CounterBuffers {
   return {
@@ -149,9 +155,9 @@ export class WorkerCounters {
     this.mirrors.increment(this.mirrors.slotOf(requestKey(id, MIRROR_COUNTS.indexOf(what), 0)));
   }
 
-  /** Counts a request that a peer of the mesh has sent. @param status 100 to 599 */
-  peerEnded(peer: string, status: number): void {
-    this.peers.increment(this.peers.slotOf(requestKey(this.peerNames.idOf(peer), 0, status)));
+  /** Counts a request that a peer of the mesh has sent, or has been sent. @param status 100 to 599 */
+  peerEnded(peer: string, status: number, role: PeerRole = PeerRole.Client): void {
+    this.peers.increment(this.peers.slotOf(requestKey(this.peerNames.idOf(peer), role, status)));
   }
 
   /** Counts a request that passed the cache. @param result the number of what the cache did, below CACHE_PLACES */

@@ -21,6 +21,7 @@ import {
   keyMethod,
   keyStatus,
   OVERFLOW_KEY,
+  PeerRole,
   requestKey,
   resetGauges,
 } from "./counter-table.ts";
@@ -117,14 +118,16 @@ export class CounterTotals {
     return this.series((one) => one.mirrored, this.routes);
   }
 
-  /** Requests by the peer that sent them: `method` is always 0; OTHER_PEERS for those beyond the first MAX_NAMES. */
-  peers(): readonly RequestSeries[] {
+  /** Requests by the peer that sent or got them: `method` is always 0; OTHER_PEERS for those beyond the first MAX_NAMES. */
+  peers(role: PeerRole = PeerRole.Client): readonly RequestSeries[] {
     const sums = new Map<number, number>();
     for (const one of this.buffers) {
       const names = namesIn(one.peerNames);
       const own = new Map<number, number>();
       addSeries(one.peers, own);
       for (const [key, count] of own) {
+        // What found no room among the series is told with those that come in.
+        if (key === OVERFLOW_KEY ? role !== PeerRole.Client : keyMethod(key) !== role) continue;
         const name = key === OVERFLOW_KEY ? "" : (names[keyLabelId(key)] ?? "");
         const id = name === "" ? OVERFLOW_ID : this.peerLabels.idOf(name);
         const sumKey = requestKey(id, 0, key === OVERFLOW_KEY ? 0 : keyStatus(key));

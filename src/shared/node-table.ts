@@ -19,7 +19,8 @@ export const enum BreakerState {
 /**
  * Makes the table of a configuration's upstream nodes: all closed and healthy.
  *
- *     a node: breaker state | failures in a row | out (bit 0 unhealthy, bit 1 drained) | worker of the trial + 1 | share held back
+ *     a node: breaker state | failures in a row | out (bit 0 unhealthy, bit 1 drained) | worker of the trial + 1 | share held back |
+ *             requests counted | those of them that failed
  *
  * Each is an Int32; the share is in thousandths of the full one.
  */
@@ -106,6 +107,27 @@ export class NodeTable {
     return this.step(at, BreakerState.Closed, BreakerState.Open);
   }
 
+  /**
+   * Counts a request of a node whose breaker is closed, in blocks of `requests`.
+   * @returns whether more of this block have failed than may
+   */
+  counted(slot: number, hasFailed: boolean, requests: number, mayFail: number): boolean {
+    const at = slot * CELLS;
+    if (Atomics.load(this.cells, at + STATE) !== BreakerState.Closed) return false;
+    const seen = Atomics.add(this.cells, at + SEEN, 1) + 1;
+    const missed = hasFailed ? Atomics.add(this.cells, at + MISSED, 1) + 1 : 0;
+    if (missed > mayFail) return true;
+    // Workers that count at this moment may lose a count.
+    if (seen >= requests) this.countAnew(at);
+    return false;
+  }
+
+  /** Of how many requests how many have failed, as `counted` has it. */
+  recent(slot: number): { readonly requests: number; readonly failures: number } {
+    const at = slot * CELLS;
+    return { requests: Atomics.load(this.cells, at + SEEN), failures: Atomics.load(this.cells, at + MISSED) };
+  }
+
   /** Takes the one trial of a half-open breaker for a worker. @returns false when another worker has it */
   takeTrial(slot: number, worker: number): boolean {
     const at = slot * CELLS;
@@ -123,6 +145,7 @@ export class NodeTable {
     }
     if (!this.step(at, BreakerState.Trial, BreakerState.Closed)) return false;
     Atomics.store(this.cells, at + FAILURES, 0);
+    this.countAnew(at);
     return true;
   }
 
@@ -132,6 +155,7 @@ export class NodeTable {
     const state = Atomics.load(this.cells, at + STATE);
     if (state === BreakerState.Closed || !this.step(at, state, BreakerState.Closed)) return false;
     Atomics.store(this.cells, at + FAILURES, 0);
+    this.countAnew(at);
     return true;
   }
 
@@ -181,6 +205,11 @@ export class NodeTable {
     }
   }
 
+  private countAnew(at: number): void {
+    Atomics.store(this.cells, at + SEEN, 0);
+    Atomics.store(this.cells, at + MISSED, 0);
+  }
+
   private mark(slot: number, bit: number, isSet: boolean): void {
     const at = slot * CELLS + OUT;
     if (isSet) Atomics.or(this.cells, at, bit);
@@ -195,11 +224,13 @@ export class NodeTable {
 /** The most of a share that is held back, in thousandths: something always comes, so that a lone target is served. */
 export const MAX_HELD_BACK = 990;
 
-const CELLS = 5;
+const CELLS = 7;
 const STATE = 0;
 const FAILURES = 1;
 const OUT = 2;
 const HOLDER = 3;
 const HELD_BACK = 4;
+const SEEN = 5;
+const MISSED = 6;
 const UNHEALTHY = 1;
 const DRAINED = 2;

@@ -16,7 +16,7 @@ import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { isPassedOn, ResponseParser } from "../proto/h1/response-parser.ts";
 import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
-import { connectSocket, type OriginSettings, type UpstreamContext, UpstreamLink } from "./origin-socket.ts";
+import { connectSocket, type OriginSettings, serverIdOf, type UpstreamContext, UpstreamLink } from "./origin-socket.ts";
 import { OriginTunnel } from "./origin-tunnel.ts";
 import { endRequestBody, isTooMuch, isWholeBody, writeRequestBody } from "./request-writer.ts";
 
@@ -43,6 +43,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   private readonly replyBody: ReplyBody;
   private readonly input: InputBuffer = new InputBuffer();
   private stage: Stage = Stage.Connecting;
+  private serverId = "";
   private ex: Exchange | null = null;
   private caller: UpstreamCaller | null = null;
   private tunnel: OriginTunnel | null = null;
@@ -110,6 +111,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
       socket.terminate();
       return;
     }
+    this.serverId = serverIdOf(this.pool.settings, socket);
     this.link.open(socket);
     this.sendHead(this.ex!, this.caller!);
   }
@@ -289,6 +291,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   private takeHead(ex: Exchange): void {
     this.parser.describe(ex.reply, ex.request.method);
     ex.upstreamMs = this.pool.context.turn.nowMs - this.startedMs;
+    ex.serverId = this.serverId;
     this.stage = Stage.ReadingBody;
     this.link.arm(this.caller!.times.idleMs);
     this.caller!.onReplyHead(ex);

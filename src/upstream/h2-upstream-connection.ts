@@ -19,7 +19,7 @@ import { Session } from "../proto/h2/session.ts";
 import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
 import { H2UpstreamStreams } from "./h2-upstream-streams.ts";
-import { connectSocket, UpstreamLink, type UpstreamSocketOwner } from "./origin-socket.ts";
+import { connectSocket, serverIdOf, UpstreamLink, type UpstreamSocketOwner } from "./origin-socket.ts";
 
 /**
  *   Connecting ──open──▶ Open ──GOAWAY, too old──▶ Retired ──last stream over──▶ Closed
@@ -43,6 +43,8 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
   readonly serial: number;
   /** Whether the origin has said how many streams it takes, or is not waited for any more. */
   isSettled = false;
+  /** The id in the origin's certificate, for a sidecar. */
+  serverId = "";
   private hasSettings = false;
   private readonly link: UpstreamLink;
   private readonly openedMs: number;
@@ -170,6 +172,7 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
       return;
     }
     const { context } = this.pool;
+    this.serverId = serverIdOf(this.pool.settings, socket);
     this.writer = this.link.open(socket);
     this.writer.isShared = true;
     const windowBytes = H2_CONNECTION_WINDOW_BYTES;

@@ -256,6 +256,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     const isBodyless = ex.reply.withoutBody || heads.status === 204;
     if (isEnd && !isBodyless && heads.contentLength > 0) return this.refuse();
     ex.upstreamMs = this.context.turn.nowMs - this.startedMs;
+    ex.serverId = this.connection!.serverId;
     this.inflow.declare(isBodyless ? 0 : heads.contentLength, isEnd);
     this.inflow.isPaused = true;
     this.isWhole = isEnd;

@@ -374,10 +374,22 @@ function trustDenial(tls: UpstreamTls, socket: UpstreamSocket, ok: boolean, erro
   return hasServerId(socket.getPeerX509Certificate?.(), tls.serverIds!) ? "" : SERVER_ID_DENIED;
 }
 
-/** Whether a certificate has one URI and no other, and that is allowed: two would be two identities. */
+/** Whether a certificate has an id, and that is allowed. */
 function hasServerId(certificate: PeerCertificate | undefined, allowed: readonly string[]): boolean {
-  const [id, ...more] = alternativeNames(certificate?.subjectAltName ?? "", "URI");
-  return id !== undefined && more.length === 0 && isAllowedId(id, allowed);
+  const id = idIn(certificate);
+  return id !== "" && isAllowedId(id, allowed);
+}
+
+/** The one URI of a certificate; "" where there is none, or another: two would be two identities. */
+function idIn(certificate: PeerCertificate | undefined): string {
+  const [id = "", ...more] = alternativeNames(certificate?.subjectAltName ?? "", "URI");
+  return more.length === 0 ? id : "";
+}
+
+/** The id in the verified certificate of a server that a sidecar has connected to; "" where it has none, or is not verified. docs/sidecar.md#who-asks */
+export function serverIdOf({ tls }: OriginSettings, socket: ByteSocket): string {
+  if (tls === null || tls.serverIds === undefined || !tls.rejectUnauthorized) return "";
+  return idIn((socket as UpstreamSocket).getPeerX509Certificate?.());
 }
 
 const WRONG_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";

@@ -50,6 +50,15 @@ const gateway = await startGateway({
     }),
     route("/malformed", [origin.url, spare.url], { circuit_breaker: { failure_threshold: 2, open_duration: "4h" } }),
     route("/reset", [origin.url, spare.url], { circuit_breaker: { failure_threshold: 2, open_duration: "5h" } }),
+    route("/rated", [origin.url, spare.url], {
+      circuit_breaker: {
+        failure_threshold: 3,
+        failure_statuses,
+        open_duration: "8h",
+        success_rate: 80,
+        success_rate_requests: 20,
+      },
+    }),
     route("/off", [origin.url], { circuit_breaker: { enabled: false } }),
     { ...route("/slow", [dead.url], {}), targets: [{ url: dead.url }, { url: spare.url }], circuit_breaker: SLOW },
     {
@@ -133,6 +142,16 @@ describe("failures in a row open it", () => {
     }
     const found = await states();
     expect([found.get("/plain"), found.get("/a")]).toEqual(["CLOSED", "CLOSED"]);
+  });
+
+  test("and so do too many in a number of requests, though others between them succeed", async () => {
+    for (let i = 0; i < 4; i++) for (const status of ["502", "ok"]) await get(`/rated/${status}`);
+    expect((await states()).get("/rated")).toBe("CLOSED");
+    await get("/rated/503");
+    expect((await states()).get("/rated")).toBe("OPEN");
+    const line = await gateway.log("the breaker", (one) => one.event === "breaker_open" && one.recent_requests === 9);
+    expect(line).toMatchObject({ recent_failures: 5 });
+    expect((await get("/rated/ok")).text).not.toBe("fine");
   });
 
   test.each([

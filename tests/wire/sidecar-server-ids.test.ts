@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { MeshAuthority } from "../harness/mesh-authority.ts";
+import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { exchangeOnce, request } from "../harness/raw-client.ts";
 import { OWN_FILES, type Sidecar, startSidecar } from "../harness/sidecar.ts";
 
@@ -25,6 +26,7 @@ const misnamed = EchoOrigin.start({ tls: await rogue.issue({ name: "x", id: CHEC
 const expired = EchoOrigin.start({
   tls: await mesh.issue({ name: "old", id: CHECKOUT, days: -1, dnsNames: elsewhere }),
 });
+const clear = EchoOrigin.start();
 const second = await H2EchoOrigin.start(await mesh.issue({ name: "h2", id: CHECKOUT, dnsNames: elsewhere }));
 const origins = { right, named, other, anonymous, doubled, forged, misnamed, expired };
 const split = (name: string, target: string, more: object = {}) => ({
@@ -48,6 +50,7 @@ afterAll(async () => {
   await byName.gateway.stop();
   for (const origin of Object.values(origins)) origin.stop();
   second.stop();
+  clear.stop();
 });
 
 const statusOf = async ({ egress }: Sidecar, path: string) =>
@@ -78,6 +81,30 @@ describe("with server_ids", () => {
       );
     expect((await ask(right)).status).toBe(200);
     expect((await ask(other)).status).toBe(502);
+  });
+
+  test("requests are counted by the id of the server that responded", async () => {
+    const fresh = await startSidecar(
+      {
+        mode: "egress",
+        ...OWN_FILES,
+        traffic_splits: [...traffic_splits, split("plain", `http://127.0.0.1:${clear.port}`)],
+        server_ids: [],
+      },
+      files,
+    );
+    for (const path of ["/right", "/right", "/second", "/named", "/plain"]) await statusOf(fresh, path);
+    const rows = parseMetrics((await fresh.gateway.once(request("GET /metrics"))).text);
+    const counted = (server: string, code: string) =>
+      sumOf(rows, "gateway_sidecar_server_requests_total", { server, code });
+    expect([counted(CHECKOUT, "200"), counted("none", "200"), counted("none", "502")]).toEqual([1, 1, 3]);
+    await fresh.gateway.stop();
+    for (const path of ["/right", "/second", "/own-ids"]) await statusOf(checked, path);
+    const after = parseMetrics((await checked.gateway.once(request("GET /metrics"))).text);
+    const ofChecked = (server: string) =>
+      sumOf(after, "gateway_sidecar_server_requests_total", { server, code: "200" });
+    expect(ofChecked(CHECKOUT)).toBeGreaterThanOrEqual(2);
+    expect(ofChecked("spiffe://mesh/ns/bank/sa/till")).toBeGreaterThanOrEqual(1);
   });
 
   test("the log says why", async () => {

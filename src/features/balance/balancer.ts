@@ -282,6 +282,9 @@ export interface BreakerRules {
   readonly failureStatuses: readonly number[];
   /** Milliseconds over which a recovered node gets its share back; 0 gives it at once. */
   readonly slowStartMs: number;
+  /** Of so many requests, one after the other, no more than `rateFailures` may fail; 0 does not count them. */
+  readonly rateRequests: number;
+  readonly rateFailures: number;
 }
 
 /** What all nodes of one worker share. */
@@ -304,7 +307,7 @@ export class UpstreamNode {
   inFlight = 0;
   /** Whether its share grows slowly after it has recovered. */
   readonly startsSlowly: boolean;
-  private readonly failureThreshold: number;
+  private readonly rules: BreakerRules;
   /** Null where no response is a failure. */
   private readonly failureStatuses: ReadonlySet<number> | null;
   private readonly surroundings: NodeSurroundings;
@@ -328,7 +331,7 @@ export class UpstreamNode {
   ) {
     this.key = key;
     this.label = label;
-    this.failureThreshold = rules.failureThreshold;
+    this.rules = rules;
     this.failureStatuses = rules.failureStatuses.length === 0 ? null : new Set(rules.failureStatuses);
     this.startsSlowly = rules.slowStartMs > 0;
     this.surroundings = surroundings;
@@ -421,22 +424,32 @@ export class UpstreamNode {
   }
 
   private judge(ex: Exchange, failed: boolean, isBlamed: boolean): void {
-    const { table, slot, failureThreshold } = this;
+    const { table, slot } = this;
+    const { failureThreshold, rateRequests, rateFailures } = this.rules;
     if (failureThreshold === 0) return;
     if (ex.isTrial) {
       ex.isTrial = false;
       if (!failed) this.holdBack();
       if (table.endTrial(slot, !failed)) this.tell(failed ? "reopened" : "closed");
     } else if (!failed) {
-      if (!ex.isForced) table.succeeded(slot);
-      else if (table.close(slot)) {
+      if (!ex.isForced) {
+        table.succeeded(slot);
+        if (rateRequests > 0) table.counted(slot, false, rateRequests, rateFailures);
+      } else if (table.close(slot)) {
         this.holdBack();
         this.tell("closed");
       }
-    } else if (!isBlamed && table.failed(slot, failureThreshold)) {
+    } else if (!isBlamed && this.opens(failureThreshold, rateRequests, rateFailures)) {
       this.surroundings.counters.breakerTripped(this.upstreamId);
       this.tell("opened");
     }
+  }
+
+  /** Notes a failure. @returns whether it has opened the breaker */
+  private opens(inRow: number, rateRequests: number, rateFailures: number): boolean {
+    const { table, slot } = this;
+    const isTooMany = rateRequests > 0 && table.counted(slot, true, rateRequests, rateFailures);
+    return table.failed(slot, isTooMany ? 1 : inRow);
   }
 
   private returnTrial(ex: Exchange): void {

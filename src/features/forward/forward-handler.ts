@@ -144,6 +144,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     ex.source.onCancelled(ex);
     failed.onReplaced();
     ex.upstreamMs = -1;
+    ex.serverId = "";
     this.repeat(ex, target);
   }
 

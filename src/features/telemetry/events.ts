@@ -109,7 +109,11 @@ export const EVENTS = {
   },
   upstream_unhealthy: { level: "warn", meaning: "A health check failed `unhealthy_threshold` times in a row." },
   upstream_healthy: { meaning: "An unhealthy upstream passes its health check again." },
-  breaker_open: { level: "warn", meaning: "A circuit breaker opened: the upstream gets no requests." },
+  breaker_open: {
+    level: "warn",
+    meaning:
+      "A circuit breaker opened: the upstream gets no requests. `failures` are those in a row; with `success_rate`, `recent_failures` of `recent_requests` failed.",
+  },
   breaker_closed: { meaning: "A circuit breaker closed again." },
   waf_block: {
     level: "warn",

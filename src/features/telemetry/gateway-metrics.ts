@@ -2,6 +2,7 @@ import { FaultKind } from "../../core/fault.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import { methodName } from "../../message/request-head.ts";
 import { COUNTERS, LATENCY_BOUNDS_MS, MIRROR_COUNTS } from "../../shared/counter-rows.ts";
+import { PeerRole } from "../../shared/counter-table.ts";
 import type { CounterTotals, LabelledCount, LatencyTotals } from "../../shared/counter-totals.ts";
 import { labelled, type Metric, type Sample } from "./metric.ts";
 
@@ -130,6 +131,16 @@ function meshMetrics(totals: CounterTotals): readonly Metric[] {
         totals.peers().map(({ label, status, count }) => ({
           value: count,
           labels: { peer: label, code: codeText(status) },
+        })),
+    },
+    {
+      name: "gateway_sidecar_server_requests_total",
+      help: "Outbound requests of a sidecar, by the SPIFFE id of the server that responded and status code; none: without an id or a response, other: beyond the first 255.",
+      type: "counter",
+      read: () =>
+        totals.peers(PeerRole.Server).map(({ label, status, count }) => ({
+          value: count,
+          labels: { server: label, code: codeText(status) },
         })),
     },
   ];

@@ -449,6 +449,13 @@ export const METRIC_GUIDE = {
     advice:
       "A service calls that may not, or its identity has changed; with `outbound`, the application calls what no split leads to. The line `sidecar_denied` names it.",
   },
+  gateway_sidecar_server_requests_total: {
+    group: "Sidecar",
+    title: "Requests by server",
+    labels: ["server", "code"],
+    advice:
+      "Whom this application calls, and how that ends. `none` are servers without an identity, and those that did not respond.",
+  },
   gateway_sidecar_peer_requests_total: {
     group: "Sidecar",
     title: "Requests by peer",

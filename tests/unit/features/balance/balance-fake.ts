@@ -27,7 +27,7 @@ export function fakeNodes(
   worker = 0,
   more: Partial<BreakerRules> = {},
 ): FakeNodes {
-  const rules = { failureThreshold: 3, failureStatuses: [], slowStartMs: 0, ...more };
+  const rules = { failureThreshold: 3, failureStatuses: [], slowStartMs: 0, rateRequests: 0, rateFailures: 0, ...more };
   const names = Array.from({ length: count }, (_, i) => nameOf(i));
   const telemetry = fakeTelemetry([], names);
   const table = new NodeTable(buffer);

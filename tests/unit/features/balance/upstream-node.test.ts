@@ -76,6 +76,25 @@ describe("a node's breaker", () => {
     expect([table.state(0), table.failures(0)]).toEqual([BreakerState.Closed, 0]);
   });
 
+  test("opens where more of a number of requests fail than may, however many succeed between them", () => {
+    const { fake, table, told } = setUp({ failureStatuses, rateRequests: 20, rateFailures: 4 });
+    const fails = (count: number): void => {
+      for (let i = 0; i < count; i++) for (const status of [503, 200, 200]) answer(fake, status);
+    };
+    // 4 of 12, and 8 more of the same 20.
+    fails(4);
+    for (let i = 0; i < 8; i++) answer(fake, 200);
+    fails(4);
+    expect([table.state(0), table.failures(0)]).toEqual([BreakerState.Closed, 0]);
+    answer(fake, 503);
+    expect([table.state(0), told]).toEqual([BreakerState.Open, ["a opened"]]);
+    // What comes back begins anew.
+    table.halfOpen(0);
+    answer(fake, 200);
+    fails(4);
+    expect(table.state(0)).toBe(BreakerState.Closed);
+  });
+
   test("counts one request once, however often it is tried there", () => {
     const fake = fakeNodes(2);
     const [target] = fakeTargets([1], fake);
