@@ -1,18 +1,21 @@
-// A fleet: four gateways behind HAProxy, one limit and one list of nodes in Redis with a sentinel, under load while gateways are ended, killed
-// and replaced, the store fails over, certificates are renewed and a configuration is rolled out and back. docs/scale.md#what-fails-with-what
+// A fleet: four gateways behind HAProxy, with limits and certificates in a Redis with a sentinel and their configuration from a web server, under
+// load while gateways are ended, killed and replaced, the store fails over, certificates are renewed and a configuration is rolled out and back.
+// docs/scale.md#what-fails-with-what
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { makeCertificate, type TestCertificate } from "../harness/certificate.ts";
+import { AcmeDirectory } from "../harness/acme-directory.ts";
+import { ConfigOrigin } from "../harness/config-origin.ts";
 import { CountingLoad } from "../harness/counting-load.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { freePort, type Gateway, startGateway, upstream } from "../harness/gateway.ts";
+import { freePort, type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { exchangeOnce, request } from "../harness/raw-client.ts";
 import { REDIS, RedisServer } from "../harness/redis-server.ts";
 import { shownCertificate } from "../harness/shown-certificate.ts";
+import { TurnRelay } from "../harness/turn-relay.ts";
 
 const NODES = 4;
 const OFFERED = 300;
@@ -20,6 +23,8 @@ const LIMIT = 150;
 const HAPROXY = Bun.which("haproxy", { PATH: `${process.env.PATH ?? ""}:/usr/sbin` });
 if (HAPROXY === null) console.log("skipped: a fleet needs haproxy (Debian: apt install haproxy)");
 const PATIENCE_MS = 30_000;
+const NAME = "fleet.test";
+const STORAGE_KEY = "0123456789abcdef0123456789abcdef-1";
 
 /** One place in the fleet: its ports stay, whichever process is there. */
 interface Place {
@@ -37,18 +42,22 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
   const front = freePort();
   let stores: RedisServer[] = [];
   let sentinel: RedisServer;
-  let certificate: TestCertificate;
+  const directory = AcmeDirectory.start();
+  const source = ConfigOrigin.start();
+  let challenges: TurnRelay;
   let haproxy: Bun.Subprocess;
   let load: CountingLoad;
 
   beforeAll(async () => {
     origin.on("/work", (call) => call.reply("200 OK", [], "done"));
-    certificate = await makeCertificate([{ type: "dns", value: "one.test" }]);
     stores = await Promise.all([RedisServer.start(), RedisServer.start()]);
     sentinel = await RedisServer.startSentinel();
     await watch(stores, sentinel);
-    for (let i = 0; i < NODES; i++) {
-      const [http, tls] = [freePort(), freePort()];
+    source.put(configText(), routesText(origin, "one"));
+    const ports = Array.from({ length: NODES }, () => [freePort(), freePort()] as const);
+    challenges = new TurnRelay(ports.map(([http]) => http));
+    directory.challengePort = challenges.port;
+    for (const [http, tls] of ports) {
       const gateway = await startNode(http, tls);
       places.push({ http, tls, gateway, pid: gateway.pid });
     }
@@ -57,6 +66,7 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
     haproxy = Bun.spawn([HAPROXY!, "-db", "-f", config], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
     process.on("exit", () => haproxy.kill("SIGKILL"));
     await allServe();
+    await allShowOne();
     load = new CountingLoad("/node/work", [{ port: front, connections: 16, perSecond: OFFERED }]);
     await more(100);
   }, 90_000);
@@ -68,24 +78,51 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
       gateway.kill();
     }
     await Promise.all([...stores, sentinel].map((server) => server?.stop()));
-    origin.stop();
+    for (const server of [origin, directory, source, challenges]) server?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const startNode = (http: number, tls: number): Promise<Gateway> =>
-    startGateway({
-      port: http,
-      config: {
-        server: {
-          tls: { port: tls, cert_file: "tls/cert.pem", key_file: "tls/cert.key" },
-          drain_delay: "1s",
-          shutdown_timeout: "10s",
-        },
-        cluster: { store: sentinel.url, master: "mymaster", node: `at ${http}` },
+  /** One text for all: what differs is in the environment of each. */
+  const configText = (): string => {
+    const server = {
+      ...{ host: "127.0.0.1", port: "${HTTP_PORT}", workers: 1, drain_delay: "1s", shutdown_timeout: "10s" },
+      tls: { port: "${TLS_PORT}" },
+      acme: {
+        ...{ enabled: true, directory_url: directory.url, domains: [NAME], cache_dir: "${CACHE}" },
+        ...{ storage: "redis", storage_key: STORAGE_KEY },
       },
-      routes: routesOf(origin, "one"),
-      files: { "tls/cert.pem": certificate.cert, "tls/cert.key": certificate.key },
+    };
+    const cluster = { store: sentinel.url, master: "mymaster", node: "at ${HTTP_PORT}" };
+    return `${stringify({ server, cluster })}...\n`;
+  };
+  const environmentOf = (http: number, tls: number) => ({
+    ...{ HTTP_PORT: String(http), TLS_PORT: String(tls), CACHE: join(folder, `cache-${http}`) },
+    STATE_DIRECTORY: join(folder, `state-${http}`),
+  });
+  const startNode = (http: number, tls: number): Promise<Gateway> => {
+    mkdirSync(join(folder, `state-${http}`), { recursive: true });
+    return startGateway({
+      port: http,
+      args: ["--config", `${source.url}/config.yaml`, "--routes=", "--poll", "1s"],
+      env: environmentOf(http, tls),
     });
+  };
+  const serialsOf = () =>
+    Promise.all(
+      places.map(async ({ tls }) => {
+        const { issuer, serialNumber } = await shownCertificate(tls, NAME);
+        return `${issuer} ${serialNumber}`;
+      }),
+    );
+  /** All show one certificate of the authority. @param not that of before */
+  const allShowOne = (not = "") =>
+    eventually(async () => {
+      const [first, ...others] = await serialsOf();
+      expect(first).toStartWith("CN=directory");
+      expect(first).not.toBe(not);
+      for (const other of others) expect(other).toBe(first!);
+      return first!;
+    }, PATIENCE_MS);
   const metricOf = async (place: Place, name: string): Promise<number> => {
     const reply = await exchangeOnce(place.http, request("GET /metrics"));
     return Number(new RegExp(`^${name} (\\S+)`, "m").exec(reply.text)?.[1] ?? Number.NaN);
@@ -150,43 +187,32 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
     says("store failed over");
   }, 60_000);
 
-  test("certificates are renewed", async () => {
-    certificate = await makeCertificate([{ type: "dns", value: "two.test" }]);
-    for (const place of places) {
-      replace(place, "tls/cert.pem", certificate.cert);
-      replace(place, "tls/cert.key", certificate.key);
-      process.kill(place.pid, "SIGHUP");
-      await eventually(
-        async () => expect((await shownCertificate(place.tls, "x.test")).subjectAltName).toContain("two.test"),
-        PATIENCE_MS,
-      );
-    }
+  test("the certificate is renewed, by one of them for all", async () => {
+    const [before] = await serialsOf();
+    const orders = directory.orders.length;
+    const config = join(folder, "certs.yaml");
+    writeFileSync(config, configText());
+    const env = environmentOf(places[0]!.http, places[0]!.tls);
+    const marked = await runEdge(["certs", "renew", NAME, "--config", config], { env });
+    expect([marked.code, marked.stderr]).toEqual([0, ""]);
+    await allShowOne(before);
+    expect(directory.orders.length).toBe(orders + 1);
     await more(50);
-    says("certificates renewed");
+    says("certificate renewed");
   }, 60_000);
 
   test("a configuration is rolled out, one that is faulty is refused, and all go back", async () => {
-    const versionAt = async ({ http }: Place) => (await exchangeOnce(http, request("GET /version"))).text;
+    const versions = () =>
+      Promise.all(places.map(async ({ http }) => (await exchangeOnce(http, request("GET /version"))).text));
     const roll = async (version: string) => {
-      for (const place of places) {
-        replace(place, "routes.yaml", stringify(routesOf(origin, version)));
-        process.kill(place.pid, "SIGHUP");
-        await eventually(async () => expect(await versionAt(place)).toBe(version), PATIENCE_MS);
-      }
+      source.put(configText(), routesText(origin, version));
+      await eventually(async () => expect(new Set(await versions())).toEqual(new Set([version])), PATIENCE_MS);
     };
     await roll("two");
-    for (const place of places) {
-      replace(place, "routes.yaml", "- {path: /x, type: nonsense}\n");
-      process.kill(place.pid, "SIGHUP");
-      await eventually(
-        () =>
-          expect(
-            place.gateway.logs.json.filter(({ event, ok }) => event === "config_reload" && ok === false).length,
-          ).toBeGreaterThan(0),
-        PATIENCE_MS,
-      );
-      expect(await versionAt(place)).toBe("two");
-    }
+    source.put(configText(), "- {path: /x, type: nonsense}\n...\n");
+    for (const { gateway } of places)
+      await gateway.log("the refusal", ({ event, ok }) => event === "config_reload" && ok === false);
+    expect(new Set(await versions())).toEqual(new Set(["two"]));
     await roll("one");
     await more(50);
     says("configuration rolled out and back");
@@ -201,9 +227,13 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
   }, 60_000);
 });
 
-function routesOf(origin: EchoOrigin, version: string) {
+function routesText(origin: EchoOrigin, version: string): string {
   const limit = { requests: LIMIT, window: "1s", key: "route", scope: "cluster" };
-  return [upstream("/node", origin, { rate_limit: limit }), { type: "respond", path: "/version", body: version }];
+  const routes = [
+    upstream("/node", origin, { rate_limit: limit }),
+    { type: "respond", path: "/version", body: version },
+  ];
+  return `${stringify(routes)}...\n`;
 }
 
 /** Two servers, the second of them the replica of the first, and the sentinel that watches them. */
@@ -224,7 +254,8 @@ async function watch([first, second]: readonly RedisServer[], sentinel: RedisSer
  */
 function balancer(front: number, places: readonly Place[]): string {
   const servers = places.map(
-    ({ tls }, i) => `  server e${i} 127.0.0.1:${tls} ssl verify none check inter 200ms fall 1 rise 1`,
+    ({ tls }, i) =>
+      `  server e${i} 127.0.0.1:${tls} ssl verify none sni str(${NAME}) check check-sni ${NAME} inter 200ms fall 1 rise 1`,
   );
   return `
 global
@@ -245,10 +276,4 @@ backend fleet
   option httpchk GET /health
 ${servers.join("\n")}
 `;
-}
-
-function replace({ gateway }: Place, name: string, text: string): void {
-  const path = join(gateway.folder, name);
-  writeFileSync(`${path}.new`, text);
-  renameSync(`${path}.new`, path);
 }
