@@ -29,16 +29,17 @@ export const certsCommand = {
     },
   ],
   operands: {
-    usage: "[list | renew NAME | revoke NAME | rollover | copy]",
+    usage: "[list | renew NAME | revoke NAME | rollover | copy | export]",
     min: 0,
     max: 2,
-    words: ["list", "renew", "revoke", "rollover", "copy"],
+    words: ["list", "renew", "revoke", "rollover", "copy", "export"],
   },
   notes: [
     "renew NAME marks what is for the name: the gateway renews it at the next SIGHUP, or within the hour.",
     "revoke NAME tells the authority that the certificate is void, and marks it in the same way.",
     "rollover gives the account at each configured directory another key.",
     "copy puts what is in cache_dir, or in --dir, into the configured server.acme.storage, where that has nothing for the names.",
+    "export writes what is in that storage into the files of --dir, as storage: file has them, with keys in the clear.",
     "With such a storage all gateways take up within seconds what was marked.",
     "Exit codes: 0 all are valid, 1 one is broken or expired, or the configuration or folder cannot be read, 2 wrong usage.",
   ],
@@ -55,14 +56,18 @@ export async function runCerts(args: readonly string[], io: CommandIo, nowMs: nu
     io.err(`edge certs: expected ${certsCommand.operands.usage}\nTry "edge certs --help".\n`);
     return ExitCode.Usage;
   }
-  if (ownDir !== "" && !existsSync(ownDir)) {
+  if (action === "export" && ownDir === "") {
+    io.err("edge certs: export needs --dir, the folder for the files\n");
+    return ExitCode.Usage;
+  }
+  if (ownDir !== "" && !existsSync(ownDir) && action !== "export") {
     io.err(`edge certs: ${ownDir}: no such folder\n`);
     return ExitCode.Failure;
   }
-  const needsConfig = ownDir === "" || ["revoke", "rollover", "copy"].includes(action);
+  const needsConfig = ownDir === "" || ["revoke", "rollover", "copy", "export"].includes(action);
   const settings = needsConfig ? configured(config, io) : null;
   if (needsConfig && settings === null) return ExitCode.Failure;
-  const place = await placeOf(settings, { ownDir, isCopy: action === "copy" });
+  const place = await placeOf(settings, { ownDir, isCopy: action === "copy" || action === "export" });
   try {
     return await runAction({ action, name, reason }, { place, settings, io, nowMs });
   } catch (error) {
@@ -89,6 +94,7 @@ async function runAction(
   const acme = settings?.server.acme;
   if (action === "rollover") return rollOver(acme!, place, io);
   if (action === "copy") return copy(acme!, place, io);
+  if (action === "export") return exportFiles(acme!, place, io);
   const entries = await place.entries();
   if (action === "list") return list(entries, place.label, io, nowMs);
   const chosen = entries.filter(({ record }) => record?.names.includes(name.toLowerCase()));
@@ -170,6 +176,36 @@ async function copy(acme: AcmeConfig, place: CertificatePlace, io: CommandIo): P
     io.out(isNew ? `${file} is copied.\n` : `${file}: there is a certificate for these names already.\n`);
   }
   if (entries.length === 0) io.out(`${place.dir} holds no certificates.\n`);
+  return code;
+}
+
+/** The way back: files, as `storage: file` has them. */
+async function exportFiles(acme: AcmeConfig, place: CertificatePlace, io: CommandIo): Promise<number> {
+  if (!place.isShared) {
+    io.err("edge certs: server.acme.storage is file: what there is are files already\n");
+    return ExitCode.Failure;
+  }
+  let code: number = ExitCode.Done;
+  const filesOf = (url: string): AcmeStore => {
+    const files = new AcmeStore(place.dir, url);
+    files.open();
+    return files;
+  };
+  for (const url of directoriesOf(acme)) {
+    const account = await place.at(url).account();
+    if (account !== null) filesOf(url).saveAccount(account);
+  }
+  for (const { file, found, record } of await place.entries()) {
+    if (typeof found === "string" || record === null) {
+      io.err(`edge certs: ${file}: ${found}\n`);
+      code = ExitCode.Failure;
+      continue;
+    }
+    const files = filesOf(record.storedFor ?? record.directoryUrl);
+    files.save(record.names, found, found.directoryUrl);
+    files.saveRecord(record.names, found);
+    io.out(`${file} is written to ${place.dir}.\n`);
+  }
   return code;
 }
 

@@ -1,9 +1,11 @@
 // Three gateways, one authority (Pebble) and one store: Redis, and in the long lane S3 (versitygw). docs/acme.md#one-store-for-several-gateways
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { X509Certificate } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { stringify } from "yaml";
 import { eventually } from "../harness/eventually.ts";
-import { freePort, type Gateway, startGateway } from "../harness/gateway.ts";
+import { freePort, type Gateway, runEdge, startGateway } from "../harness/gateway.ts";
 import { longTest } from "../harness/long-lane.ts";
 import { request } from "../harness/raw-client.ts";
 import { REDIS, RedisServer } from "../harness/redis-server.ts";
@@ -178,6 +180,33 @@ describe.each(stores)("three gateways on $kind", ({ open, isThere }) => {
       expect(relays[1]!.counts.every((count) => count > 0)).toBe(true);
     },
     PATIENCE_MS,
+  );
+
+  longIf(
+    "edge certs revokes, renews and gives the account another key; all gateways take it up by themselves",
+    async () => {
+      const domains = [NAMES[0]!, "commands.fleet.test"];
+      const all = await fleet(store, 2, { domains });
+      let serial = await allServe(all);
+      const folder = join(pebble.folder, "commands");
+      const from = { directory_url: pebble.directoryUrl, ca_file: pebble.caFile, domains, enabled: true };
+      const acme = { ...from, ...store.settings, storage_key: KEY, cache_dir: folder };
+      const config = join(pebble.folder, "commands.yaml");
+      writeFileSync(config, stringify({ server: { tls: { port: 1 }, acme }, ...store.cluster }));
+      const run = (...words: string[]) => runEdge(["certs", ...words, "--config", config]);
+      expect(await run()).toMatchObject({ code: 0, stdout: expect.stringContaining("commands.fleet.test") });
+      for (const action of ["rollover", "revoke", "renew"]) {
+        const before = pebble.placed;
+        const name = action === "rollover" ? [] : ["commands.fleet.test"];
+        expect(await run(action, ...name)).toMatchObject({ code: 0, stderr: "" });
+        if (action === "rollover") continue;
+        await eventually(async () => expect((await shown(all[0]!)).serialNumber).not.toBe(serial), PATIENCE_MS);
+        serial = await allServe(all);
+        expect(pebble.placed - before).toBe(1);
+      }
+      expect(told(all, "cert_failed")).toEqual([]);
+    },
+    2 * PATIENCE_MS,
   );
 
   longIf(

@@ -48,6 +48,8 @@ export class AcmeDirectory {
   finalizing: (() => Promise<void>) | null = null;
   /** The renewal information document; null has none. */
   renewalInfo: Json | null = null;
+  /** How often the renewal information of a certificate was asked for. */
+  renewalAsks = 0;
   /** Payloads of the new accounts and new orders. */
   readonly accounts: Json[] = [];
   readonly orders: Json[] = [];
@@ -90,6 +92,7 @@ export class AcmeDirectory {
     const path = new URL(request.url).pathname;
     if (path === "/directory") return this.json(200, this.resources());
     if (path === "/nonce") return this.json(200, {});
+    if (path.startsWith("/renewal/")) this.renewalAsks++;
     if (path.startsWith("/renewal/"))
       return this.renewalInfo === null ? refusal(NOTHING) : this.json(200, this.renewalInfo);
     const { payload, kid, isEmpty } = await readSigned(request);

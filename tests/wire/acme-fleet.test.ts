@@ -205,6 +205,32 @@ describe.skipIf(REDIS === null)("certificates of a fleet in Redis", () => {
     expect(directory.orders.length).toBe(1);
   });
 
+  longTest("a window of renewal is asked for by one, and kept to by one", async () => {
+    const at = (inMs: number) => new Date(Date.now() + inMs).toISOString();
+    directory.lifeMs = 10 * 86_400_000;
+    const first = await start();
+    await allServe([first]);
+    directory.renewalInfo = { suggestedWindow: { start: at(-7_200_000), end: at(-3_600_000) } };
+    // At once, and not before the last order has been rested from.
+    const all = [first, await start(), await start()];
+    await allServe(all);
+    await eventually(() => expect(directory.renewalAsks).toBe(1));
+    await Bun.sleep(1000);
+    expect([directory.renewalAsks, directory.orders.length]).toEqual([1, 1]);
+    const exported = join(root, "exported");
+    const config = join(root, "export.yaml");
+    const settings = {
+      server: { tls: { port: 1 }, acme: acmeOf(join(root, "unused")) },
+      cluster: { store: redis.url },
+    };
+    writeFileSync(config, stringify(settings));
+    const run = await runEdge(["certs", "export", "--dir", exported, "--config", config]);
+    expect([run.code, run.stderr]).toEqual([0, ""]);
+    const files = await start({ cacheDir: exported, acme: { storage: "file" } });
+    expect(await serial(files)).toBe(await serial(first));
+    expect([directory.accounts.length, directory.orders.length]).toEqual([1, 1]);
+  });
+
   test("a name that clients ask several gateways for is ordered once", async () => {
     const ask = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("yes") });
     const on_demand = { ask: `http://127.0.0.1:${ask.port}/` };

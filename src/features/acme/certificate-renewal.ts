@@ -72,6 +72,8 @@ export class CertificateRenewal {
   /** How many failures since the last certificate were about a nonce. */
   private badNonces = 0;
   private notBeforeMs = 0;
+  /** After an order none is made before, but for one that was asked for by command. */
+  private restUntilMs = 0;
   private askedToWaitUntilMs = 0;
   private askWindowAtMs = 0;
   private isStepping = false;
@@ -110,6 +112,7 @@ export class CertificateRenewal {
    */
   hurry(): void {
     this.notBeforeMs = this.askedToWaitUntilMs;
+    this.restUntilMs = 0;
     this.isHurried = true;
     if (!this.isStepping) this.wake(0);
   }
@@ -242,7 +245,7 @@ export class CertificateRenewal {
     this.adopt(issued);
     await this.keep(wish.names, issued);
     await this.note();
-    this.notBeforeMs = now() + Math.min(REST_MS, (issued.notAfterMs - issued.notBeforeMs) / 2);
+    this.restUntilMs = now() + restAfter(issued);
     listener.onIssued(wish.names, current !== null, issued.notAfterMs);
   }
 
@@ -363,6 +366,8 @@ export class CertificateRenewal {
     if (!isNew || this.isStopped) return;
     const { listener, store, wish } = this.parts;
     listener.onCertificates([stored]);
+    // Whichever gateway has made the last order: together they make no more than one would.
+    if (store.isShared && stored.isOurs) this.restUntilMs = stored.notBeforeMs + restAfter(stored);
     if (!isTaken || !store.isShared) return;
     this.failures = 0;
     this.notBeforeMs = 0;
@@ -370,7 +375,9 @@ export class CertificateRenewal {
   }
 
   private dueMs(): number {
-    return this.current === null ? 0 : dueAt(this.current, this.current.renewAtMs);
+    if (this.current === null) return 0;
+    const due = dueAt(this.current, this.current.renewAtMs);
+    return this.current.renewAtMs === RENEW_NOW ? due : Math.max(due, this.restUntilMs);
   }
 
   private async askForWindow(): Promise<void> {
@@ -411,6 +418,11 @@ export class CertificateRenewal {
   private report(failure: AcmeFailure, retryInMs: number): void {
     this.parts.listener.onFailed(failure, this.failures, retryInMs);
   }
+}
+
+/** How long no other order is made after one. */
+function restAfter({ notBeforeMs, notAfterMs }: StoredCertificate): number {
+  return Math.min(REST_MS, (notAfterMs - notBeforeMs) / 2);
 }
 
 function isSame(one: RetryNote, other: RetryNote | null): boolean {

@@ -259,7 +259,8 @@ class SharedDirectory implements DirectoryStorage {
     const copy = this.storage.copy<CertificateDocument>(name);
     let found: OpenDocument<CertificateDocument> | null;
     try {
-      found = await this.storage.documents.read<CertificateDocument>(name);
+      const read = this.storage.documents.read<CertificateDocument>(name);
+      found = await (copy === null ? read : withPatience(read));
     } catch (error) {
       if (!(error instanceof StoreAway)) throw error;
       return formOf(copy) ?? this.certificateOfFiles(names);
@@ -443,6 +444,13 @@ export function documentOf(directoryUrl: string, names: readonly string[]): stri
   return `${CERTIFICATES}${setName(directoryUrl, names)}`;
 }
 
+/** A store that takes its time is as good as none where there is a copy: no start waits for it. */
+function withPatience<T>(work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new StoreAway("the store is slow")), PATIENCE_MS);
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer));
+}
+
 function formOf(document: CertificateDocument | null): StoredCertificate | null {
   if (document === null || document.issued === null) return null;
   const { issued, issuer, renewAtMs } = document;
@@ -471,5 +479,6 @@ const COPIES = "shared";
 const MAX_COPIES = 1000;
 const READ_AT_ONCE = 16;
 const MAX_TRIES = 5;
+const PATIENCE_MS = 1000;
 /** The one who asks has so long for it, and the others take what it has found. */
 const ASK_AGAIN_MS = 3_600_000;
