@@ -57,7 +57,7 @@ describe("wrong words", () => {
     ["completion", "missing bash|zsh|fish"],
     ["completion tcsh", 'expected bash, zsh or fish, found "tcsh"'],
     ["man nothing", 'expected edge, config or routes, found "nothing"'],
-    ["certs nothing", 'expected list, renew, revoke, rollover or copy, found "nothing"'],
+    ["certs nothing", 'expected list, renew, revoke, rollover, copy or export, found "nothing"'],
     ["certs renew", "expected [list | renew NAME"],
     ["waf learn all log", 'expected access or incidents, found "all"'],
     ["check extra", 'unexpected argument "extra"'],
