@@ -142,7 +142,8 @@ function criterion(words: readonly string[]): Asked {
   if (suffix !== "" && !/^(,(lower|host_only|field\(1,:\)|port_only))+$/.test(suffix))
     return { fault: `${fetch} has no counterpart in a route` };
   if (/^(TRUE|always_true)$/.test(name)) return { any: [EVERYTHING] };
-  if (/^(path|url)(_|$)/.test(name)) return pathOf(how || name.replace(/^(path|url)_?/, ""), values);
+  if (/^(path|url)(_(beg|end|reg|dir|dom|sub|len))?$/.test(name))
+    return pathOf(how || name.replace(/^(path|url)_?/, ""), values);
   if (name === "method") return { any: [{ ...EVERYTHING, methods: values.map((one) => one.toUpperCase()) }] };
   if (name === "src") return { any: [{ ...EVERYTHING, match: { client_ip: values } }] };
   if (name === "ssl_fc_sni" || name === "req.ssl_sni") return hostOf(how || "str", values);

@@ -142,7 +142,12 @@ function entryRules(entry: Section, work: Work): Rule[] {
     ) {
       const made = request(one, acls, work);
       rules.push(...made.rules);
-      if (made.edit !== null) edits.push(made.edit);
+      const { edit: change } = made;
+      if (change === null) continue;
+      // Responses of HAProxy's own pass no http-response.
+      edits.push((rule) => {
+        if (one.name !== "http-response" || hasType(rule.keys, "upstream")) change(rule);
+      });
     }
   }
   for (const one of entry.statement.all("use_backend")) rules.push(...useBackend(one, acls, work));
