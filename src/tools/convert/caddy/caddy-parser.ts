@@ -56,8 +56,7 @@ function topLevel(cursor: Cursor, sites: Statement[], reading: Reading, depth: n
     if (isSign(token, "}")) throw new ConvertFault(token, 'unexpected "}"');
     if (depth > MAX_DEPTH) throw new ConvertFault(token, "imports are nested too deep");
     if (token.text === "import" && !token.isQuoted) {
-      const words = cursor.line();
-      const imported = importOf(words, reading, null);
+      const imported = importOf(cursor, reading, null);
       topLevel(new Cursor(imported), sites, reading, depth + 1);
       continue;
     }
@@ -104,12 +103,12 @@ function fill(cursor: Cursor, into: Statement, reading: Reading, depth: number):
     if (depth > MAX_DEPTH) throw new ConvertFault(first, "blocks and imports are nested too deep");
     if (++reading.count > MAX_STATEMENTS) throw new ConvertFault(first, "too many directives");
     if (isSign(first, "{")) throw new ConvertFault(first, 'unexpected "{"');
-    const words = cursor.line();
     if (first.text === "import" && !first.isQuoted) {
-      const imported = importOf(words, reading, into);
+      const imported = importOf(cursor, reading, into);
       fill(new Cursor(imported), into, reading, depth + 1);
       continue;
     }
+    const words = cursor.line();
     const hasBlock = isSign(cursor.peek(), "{") && !cursor.peek()!.isFirst;
     const statement = new Statement(
       first,
@@ -126,7 +125,10 @@ function fill(cursor: Cursor, into: Statement, reading: Reading, depth: number):
 }
 
 /** What an import is replaced by. */
-function importOf(words: readonly Token[], reading: Reading, into: Statement | null): Token[] {
+function importOf(cursor: Cursor, reading: Reading, into: Statement | null): Token[] {
+  const words = cursor.line();
+  const hasBlock = isSign(cursor.peek(), "{") && !cursor.peek()!.isFirst;
+  const block = hasBlock ? cursor.block() : [];
   const [, name, ...args] = words;
   const statement = new Statement(
     words[0]!,
@@ -139,17 +141,50 @@ function importOf(words: readonly Token[], reading: Reading, into: Statement | n
   const snippet = reading.snippets.get(name?.text ?? "");
   if (snippet !== undefined) {
     snippet.isUsed = true;
-    return withArguments(snippet.tokens, args);
+    noteUnused(block, snippet.tokens, statement, reading);
+    return withArguments(withBlock(snippet.tokens, block), args);
   }
   const files = name === undefined ? null : reading.read(name.text, words[0]!.file);
   if (files === null) {
     reading.others.push({ statement, fault: "the file is not there" });
     return [];
   }
-  return withArguments(
-    files.flatMap(({ file, text }) => tokensOf(file, text)),
-    args,
-  );
+  const tokens = files.flatMap(({ file, text }) => tokensOf(file, text));
+  noteUnused(block, tokens, statement, reading);
+  return withArguments(withBlock(tokens, block), args);
+}
+
+/** Notes parts of an import's block that what is imported has no place for. */
+function noteUnused(block: readonly Token[], tokens: readonly Token[], statement: Statement, reading: Reading): void {
+  const places = tokens.filter(({ isQuoted }) => !isQuoted).map(({ text }) => text);
+  if (block.length === 0 || places.includes("{block}")) return;
+  const cursor = new Cursor(block);
+  for (let token = cursor.peek(); token !== null; token = cursor.peek()) {
+    cursor.line();
+    if (isSign(cursor.peek(), "{") && !cursor.peek()!.isFirst) cursor.block();
+    if (places.includes(`{blocks.${token.text}}`)) continue;
+    reading.others.push({ statement, fault: `what it imports has no place for ${token.text} of its block` });
+  }
+}
+
+/** Puts the block of an import in the place of `{block}`, and the parts of it that have a name in that of `{blocks.name}`. */
+function withBlock(tokens: readonly Token[], block: readonly Token[]): Token[] {
+  return tokens.flatMap((token) => {
+    const name = token.isQuoted ? null : /^\{blocks?(?:\.([\w.-]+))?\}$/.exec(token.text);
+    if (name === null) return [token];
+    return name[1] === undefined ? [...block] : namedPart(block, name[1]);
+  });
+}
+
+function namedPart(block: readonly Token[], name: string): Token[] {
+  const cursor = new Cursor(block);
+  for (let token = cursor.peek(); token !== null; token = cursor.peek()) {
+    const words = cursor.line();
+    if (!isSign(cursor.peek(), "{") || cursor.peek()!.isFirst) continue;
+    const inner = cursor.block();
+    if (words.length === 1 && words[0]!.text === name) return inner;
+  }
+  return [];
 }
 
 function withArguments(tokens: readonly Token[], args: readonly Token[]): Token[] {

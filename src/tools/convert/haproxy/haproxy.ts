@@ -466,7 +466,11 @@ function compression(entry: Section, rules: readonly Rule[], { ledger }: Plan): 
   if (encodings.length === 0) return;
   for (const { keys } of rules)
     if (!hasType(keys, "redirect"))
-      keys.compression ??= { enabled: true, encodings, ...(types === null ? {} : { types: types.args.slice(1) }) };
+      keys.compression ??= {
+        enabled: true,
+        encodings,
+        ...(types === null ? {} : { types: types.args.slice(1).map((one) => one.replace(/\/$/, "/*")) }),
+      };
 }
 
 /** What counts for the whole gateway here. */
@@ -505,10 +509,10 @@ const CLIENT_TIMES: readonly (readonly [string, readonly string[]])[] = [
 function isStandard({ name, args, parent }: Statement): boolean {
   const [first = ""] = args;
   if (name === "option")
-    return /^(forwardfor|http-server-close|http-keep-alive|httpclose|forceclose|httplog|dontlognull|dontlog-normal|log-health-checks|log-separate-errors|splice-.*|tcp-smart-.*|tcpka|clitcpka|srvtcpka|redispatch|http-buffer-request|http-use-htx|prefer-last-server|contstats|tcplog|allbackups|http-ignore-probes|originalto)$/.test(
+    return /^(forwardfor|http-server-close|http-keep-alive|httpclose|forceclose|httplog|abortonclose|socket-stats|dontlognull|dontlog-normal|log-health-checks|log-separate-errors|splice-.*|tcp-smart-.*|tcpka|clitcpka|srvtcpka|redispatch|http-buffer-request|http-use-htx|prefer-last-server|contstats|tcplog|allbackups|http-ignore-probes|originalto)$/.test(
       first,
     );
-  if (name === "no" || name === "mode" || name === "description") return true;
+  if (/^(no|mode|description|global|defaults)$/.test(name)) return true;
   if (name === "timeout") return /^(queue|tunnel|client-fin|server-fin|check|tarpit)$/.test(first);
   if (parent?.name === "global")
     return /^(daemon|user|group|chroot|pidfile|log|log-tag|nbproc|cpu-map|tune\..*|ssl-default-.*|ssl-dh-param-file|ca-base|crt-base|spread-checks|hard-stop-after|ulimit-n|quiet|node|expose-.*|insecure-.*|setenv|presetenv|stats|unix-bind|zero-warning|h1-case-adjust.*|master-worker|no.*|maxpipes|maxconnrate)$/.test(
@@ -546,6 +550,11 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
     /^(peers|peer|mailers|mailer|program|ring|cache|fcgi-app|http-errors|log-forward|crt-store|lua-.*)$/,
     "this section has no counterpart",
     "see docs/README.md",
+  ],
+  [
+    /^\.(if|elif|else|endif)$/,
+    "conditions of the start are not asked: the lines of all branches are read",
+    "remove the lines of the other branches",
   ],
   [/^acl$/, "no directive that is carried over uses it", "nothing, or a route with match"],
   [/^backend$/, "no frontend that is carried over uses it", "nothing, or write a route for it"],

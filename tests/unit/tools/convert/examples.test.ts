@@ -131,6 +131,17 @@ describe("Caddy", () => {
   });
 });
 
+test("blocks of Caddy's imports are put in their place, or noted", () => {
+  const routes = routesOf("caddy", "blocks.caddyfile");
+  expect(routes.map(({ host, prefix, body, target }) => [host, prefix, body ?? target])).toEqual([
+    ["a.test", "/", "first"],
+    ["b.test", "/", "http://localhost:9001"],
+    ["c.test", "/a", "named"],
+    ["c.test", "/", "rest"],
+  ]);
+  expect(convert("caddy", "blocks.caddyfile").routes).toContain("what it imports has no place for second of its block");
+});
+
 describe("Traefik", () => {
   test("services within services become targets", () => {
     const routes = routesOf("traefik", "services.toml");
