@@ -8,9 +8,10 @@ export function scheduleFault(text: string): string {
   const odd = fields.findIndex((field, at) => !FIELDS[at]!.test(field));
   if (odd >= 0) return `expected numbers, names, * , - and / in a field, found ${JSON.stringify(fields[odd])}`;
   try {
-    return nextRun(text, Date.UTC(2026, 0)) === null ? "never comes: there is no such day" : "";
+    return nextRun(text, Date.UTC(2026, 0)) === null ? "expected a day that comes, found none" : "";
   } catch (error) {
-    return String((error as Error).message).replace(/^CronPattern: /, "");
+    const why = String((error as Error).message).replace(/^CronPattern: /, "");
+    return `expected a schedule such as "*/5 * * * *", found ${JSON.stringify(text)} (${why})`;
   }
 }
 

@@ -60,14 +60,17 @@ describe.skipIf(!IS_LONG || REDIS === null)("schedules", () => {
         expect(exits).toMatchObject({ ok: false, result: "died" });
         const counts = await Promise.all(
           ["ok", "elsewhere"].map(async (result) => {
-            const each = gateways.map((one) => one.metric("gateway_scheduled_runs_total", { module: "good.ts", result }));
+            const each = gateways.map((one) =>
+              one.metric("gateway_scheduled_runs_total", { module: "good.ts", result }),
+            );
             return (await Promise.all(each)).reduce((sum, count) => sum + count, 0);
           }),
         );
         expect(counts).toEqual([1, 1]);
         const said = gateways.flatMap((one) => one.logs.json).filter((line) => line.event === "function_log");
         expect(said.map((line) => line.message).toSorted()).toEqual(["t0p * * * * * false", "waited function"]);
-        for (const gateway of gateways) expect((await gateway.once("GET /health HTTP/1.1\r\nHost: a\r\n\r\n")).status).toBe(200);
+        for (const gateway of gateways)
+          expect((await gateway.once("GET /health HTTP/1.1\r\nHost: a\r\n\r\n")).status).toBe(200);
       } finally {
         await Promise.all(gateways.map((gateway) => gateway.stop()));
       }
