@@ -132,7 +132,11 @@ export class Views {
         : down === 0
           ? `All ${number(state.targetCount)} take requests.`
           : `${down} of ${state.targetCount} are out.`;
-    say(byId("upstreams-say"), says);
+    const isShared = new Set(state.targets.map(({ upstream }) => upstream)).size < state.targets.length;
+    say(
+      byId("upstreams-say"),
+      isShared ? `${says} Requests and times are those of an origin, from all its routes.` : says,
+    );
   }
 
   private showAttacks(state: LiveState): void {
