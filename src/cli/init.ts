@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
+import { schemaOf } from "./schema.ts";
 import { STARTER_CONFIG, STARTER_PAGE, STARTER_SITE, STARTER_SITE_DIR, type StarterFile } from "./starter-files.ts";
 
 /**
@@ -57,12 +58,23 @@ function isThere(path: string): boolean {
   }
 }
 
+/** What the first lines of both files name, for editors. docs/tools.md#edge-schema */
+const SCHEMA_DIR = ".schema";
+const SCHEMAS = (["config", "routes"] as const).map((name) => ({
+  path: `${SCHEMA_DIR}/${name}.json`,
+  text: () => `${JSON.stringify(schemaOf(name))}\n`,
+}));
+
 /** Gives the names of what has been written. */
 function writeStarter(dir: string): string[] {
   const isNewSite = !existsSync(join(dir, STARTER_SITE_DIR));
   mkdirSync(join(dir, STARTER_SITE_DIR), { recursive: true });
   const page = isThere(join(dir, STARTER_PAGE.path)) ? [] : [STARTER_PAGE];
-  const files: StarterFile[] = [...STARTER_CONFIG, ...page, ...(isNewSite ? STARTER_SITE : [])];
+  mkdirSync(join(dir, SCHEMA_DIR), { recursive: true });
+  const schemas = SCHEMAS.map(({ path, text }) => ({ path, text: text() })).filter(
+    ({ path }) => !isThere(join(dir, path)),
+  );
+  const files: StarterFile[] = [...STARTER_CONFIG, ...page, ...(isNewSite ? STARTER_SITE : []), ...schemas];
   // "wx" fails where a file has appeared since the look above.
   for (const { path, text } of files) writeFileSync(join(dir, path), text, { flag: "wx" });
   return files.map(({ path }) => path);

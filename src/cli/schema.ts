@@ -1,4 +1,4 @@
-import { configSchema, routesSchema } from "../config/json-schema.ts";
+import { configSchema, type JsonSchema, routesSchema } from "../config/json-schema.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
@@ -20,7 +20,11 @@ export const schemaCommand = {
 export function runSchema(args: readonly string[], io: CommandIo): number {
   const call = startCommand(schemaCommand, args, io);
   if (typeof call === "number") return call;
-  const schema = call.operands[0] === "config" ? configSchema() : routesSchema(ROUTE_FORMAT);
-  io.out(`${JSON.stringify(schema, null, 2)}\n`);
+  io.out(`${JSON.stringify(schemaOf(call.operands[0] === "config" ? "config" : "routes"), null, 2)}\n`);
   return ExitCode.Done;
+}
+
+/** The schema of one of the two files. */
+export function schemaOf(file: "config" | "routes"): JsonSchema {
+  return file === "config" ? configSchema() : routesSchema(ROUTE_FORMAT);
 }

@@ -4,7 +4,8 @@ export interface StarterFile {
   readonly text: string;
 }
 
-const CONFIG = `# edge: the gateway itself. Where requests go is in routes.yaml, beside this file.
+const CONFIG = `# yaml-language-server: $schema=.schema/config.json
+# edge: the gateway itself. Where requests go is in routes.yaml, beside this file.
 #
 #   edge serve          starts the gateway and prints the address of your site
 #   edge check          finds mistakes in both files and shows where they are
@@ -56,7 +57,8 @@ server:
 ...
 `;
 
-const ROUTES = `# Where requests go. The longest prefix that matches a path wins; a path that matches none gets 404.
+const ROUTES = `# yaml-language-server: $schema=.schema/routes.json
+# Where requests go. The longest prefix that matches a path wins; a path that matches none gets 404.
 # "edge help routes" shows every key with its default.
 
 routes:

@@ -1,11 +1,13 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { configSchema, routesSchema } from "../../src/config/json-schema.ts";
 import { ACCESS_FIELDS } from "../../src/core/access-fields.ts";
 import { FAULTS } from "../../src/core/fault.ts";
 import { EVENT_GUIDE } from "../../src/features/telemetry/event-guide.ts";
 import { EVENTS, type EventName, type EventRow } from "../../src/features/telemetry/events.ts";
 import { METRIC_GROUPS, METRIC_GUIDE, type MetricGuide, unitOf } from "../../src/features/telemetry/metric-guide.ts";
+import { ROUTE_FORMAT } from "../../src/routes/route-format.ts";
 import { startGateway } from "../harness/gateway.ts";
 import { parseMetrics } from "../harness/metrics-text.ts";
 import { request } from "../harness/raw-client.ts";
@@ -25,6 +27,8 @@ const PAGES: [string, () => string][] = [
   ["reference.md", referencePage],
   ["metrics.md", metricsPage],
   ["events.md", eventsPage],
+  ["config.schema.json", () => `${JSON.stringify(configSchema())}\n`],
+  ["routes.schema.json", () => `${JSON.stringify(routesSchema(ROUTE_FORMAT))}\n`],
 ];
 test.each(PAGES)("docs/%s says what the tables and /metrics say; scripts/reference writes it", (name, text) => {
   const file = join(DOCS, name);

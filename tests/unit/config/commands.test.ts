@@ -170,8 +170,8 @@ function listed(config: string, routes: string): string {
     writeFileSync(join(dir, "GeoLite2-Country.mmdb"), countries({ "192.0.2.0/24": "DE" }));
     for (const page of ["404.html", "sorry.html", "back-soon.html"]) writeFileSync(join(dir, page), "<p>{status}</p>");
     writeFileSync(join(dir, "custom.conf"), 'SecRule ARGS:q "@streq x" "id:100001,deny"\n');
-    writeFileSync(join(dir, "config.yaml"), uncomment(files.slice(files.indexOf("server:"))));
-    writeFileSync(join(dir, "routes.yaml"), uncomment(routes.slice(routes.indexOf("routes:"))));
+    writeFileSync(join(dir, "config.yaml"), uncomment(files.slice(files.indexOf("\nserver:"))));
+    writeFileSync(join(dir, "routes.yaml"), uncomment(routes.slice(routes.indexOf("\nroutes:"))));
     const { said, io } = collect();
     const code = runCheck(["--print"], io, { cwd: dir, env: { EDGE_TOKEN: "long-enough" }, knownWafRules: [] });
     expect({ code, err: said.err }).toEqual({ code: 0, err: "" });
