@@ -86,6 +86,15 @@ describe("the filter", () => {
     );
   });
 
+  test("finds the same after four milliards of texts", () => {
+    const filter = new LiteralFilter([["ab"], ["cd"]], 2 ** 32 - 3);
+    for (let i = 0; i < 8; i++) {
+      const found = new Int32Array(1);
+      filter.find(i < 2 ? "abab" : "cdcd", found);
+      expect(found[0]).toBe(i < 2 ? 1 : 2);
+    }
+  });
+
   test("knows nothing of what is no byte", () => {
     const found = new Int32Array(1);
     new LiteralFilter([["x"]]).find("a\u0178", found);

@@ -15,12 +15,13 @@ export class LiteralFilter {
   private readonly calls: readonly (readonly number[] | null)[];
   /** By state: the pass that has been there. */
   private readonly passes: Uint32Array;
-  private pass = 0;
+  private pass: number;
   /** Operators that are tried on every text, for want of room. */
   private readonly always: readonly number[];
 
-  /** @param literals by operator, folded, none empty */
-  constructor(literals: readonly (readonly string[])[]) {
+  /** @param literals by operator, folded, none empty @param passes that were made before, for tests */
+  constructor(literals: readonly (readonly string[])[], passes = 0) {
+    this.pass = passes;
     this.words = (literals.length + 31) >> 5;
     const used = [...new Set(literals.flat().join(""))].sort();
     this.columns = new Uint8Array(256);
@@ -36,8 +37,7 @@ export class LiteralFilter {
   /** Adds the operators that may fit a text to a set of `words` words. @param text one character a byte */
   find(text: string, into: Int32Array): void {
     const { columns, width, next, calls, passes } = this;
-    this.pass = (this.pass + 1) >>> 0;
-    const { pass } = this;
+    const pass = this.nextPass();
     let state = 0;
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at);
@@ -50,6 +50,15 @@ export class LiteralFilter {
       for (const operator of called) into[operator >> 5]! |= 1 << (operator & 31);
     }
     for (const operator of this.always) into[operator >> 5]! |= 1 << (operator & 31);
+  }
+
+  /** A number that no state has: after all of them have been used, half a day under load, they begin anew. */
+  private nextPass(): number {
+    if (this.pass === MAX_PASS) {
+      this.passes.fill(0);
+      this.pass = 0;
+    }
+    return ++this.pass;
   }
 }
 
@@ -115,5 +124,7 @@ class LiteralTrie {
   }
 }
 
+/** What a Uint32Array holds. */
+const MAX_PASS = 0xffff_ffff;
 /** Two megabytes where literals have 64 different bytes. */
 const MAX_STATES = 16_384;
