@@ -193,7 +193,7 @@ export class Control implements PoolListener {
       event: (event, fields) => this.event(event, fields),
     });
     this.fleet = this.makeFleet();
-    this.functions = new Functions(this.pool, this.fleet, this.event);
+    this.functions = new Functions(this.pool, this.fleet, this.threshold, this.event);
     this.geo = new GeoDatabases(
       (geo) => this.pool.broadcast({ kind: "geo", geo }),
       (fields) => this.event("geo_reload", fields),

@@ -1,11 +1,14 @@
 import type { FunctionsConfig } from "../config/function-settings.ts";
+import type { RouteConfig } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { FunctionListener, FunctionServices } from "../features/functions/function-call.ts";
 import { FunctionHandler } from "../features/functions/function-handler.ts";
+import { HookPhase } from "../features/functions/hook-phase.ts";
 import type { LinkPorts } from "../features/functions/function-link.ts";
 import { type FunctionNews, WorkerFunctions } from "../features/functions/worker-functions.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
-import type { Handler } from "../message/exchange.ts";
+import type { Handler, Phase } from "../message/exchange.ts";
 import type { FunctionSite, FunctionUse } from "../routes/route-type.ts";
 import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
@@ -49,6 +52,20 @@ export class WorkerFunctionSite implements FunctionSite {
 
   receive(news: FunctionNews): void {
     this.functions.receive(news);
+  }
+
+  hookPhase(config: RuntimeConfig, routes: readonly (RouteConfig | null)[]): Phase {
+    this.use(config.functions);
+    return new HookPhase(
+      routes.map((route) => {
+        const hooks = route !== null && "hooks" in route ? route.hooks : null;
+        if (hooks === null) return null;
+        const { module, timeoutMs, bodies, maxBodyBytes } = hooks;
+        const mount = route!.type === "static" ? route!.prefix : null;
+        const pool = this.functions.poolOf(module);
+        return { module, timeoutMs, bodies, maxBodyBytes, mount, pool, services: this.services, upstream: null };
+      }),
+    );
   }
 
   handlerOf({ module, timeoutMs, upstream }: FunctionUse): Handler {

@@ -9,6 +9,7 @@ import {
   type ToFunction,
 } from "../features/functions/wire.ts";
 import type { FunctionNews } from "../features/functions/worker-functions.ts";
+import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
 import type { FromWorker } from "./messages.ts";
@@ -29,8 +30,13 @@ const HARD_MEMORY = 1.5;
 type FunctionWord = Extract<FromWorker, { readonly kind: "function-idle" | "function-broken" }>;
 
 /** What the threads of functions ask, for the data workers of a pool. */
-export function threadPorts(pool: WorkerPool, event: FunctionThreadPorts["event"]): FunctionThreadPorts {
+export function threadPorts(
+  pool: WorkerPool,
+  threshold: LogThreshold,
+  event: FunctionThreadPorts["event"],
+): FunctionThreadPorts {
   return {
+    takes: (level) => threshold.takes(level),
     workers: pool.size,
     tell: (worker, news, transfer) => pool.send(worker, { kind: "function", news }, transfer),
     event,
@@ -47,6 +53,8 @@ export interface FunctionThreadPorts {
   readonly workers: number;
   readonly tell: (worker: number, news: FunctionNews, transfer: MessagePort[]) => void;
   readonly event: (event: EventName, fields: EventFields) => void;
+  /** Whether the log takes lines of this level. */
+  readonly takes: (level: LogLevel) => boolean;
   /** Bytes of memory that the process has. */
   readonly rss: () => number;
 }
@@ -191,7 +199,9 @@ export class FunctionThreads {
       this.discard(thread);
       this.publish({ what: "failed", module: thread.owner.module });
     } else if (message.kind === "log") {
-      this.ports.event(message.line.event, { module: thread.owner.module, ...message.line.fields });
+      const { event, level, fields } = message.line;
+      const named = { module: thread.owner.module, ...(event === "function_log" ? { level } : {}), ...fields };
+      if (this.ports.takes(level)) this.ports.event(event, named);
     } else if (message.kind === "finished") this.discard(thread);
   }
 

@@ -1,5 +1,6 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
+import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Fleet } from "./fleet.ts";
 import { type FunctionThreadPorts, FunctionThreads, threadPorts } from "./function-threads.ts";
 import { lockRun } from "./run-lock.ts";
@@ -13,8 +14,8 @@ export class Functions extends FunctionThreads {
   private settings: RuntimeConfig["functions"] | null = null;
 
   /** @param fleet whose lock decides which gateway makes a run */
-  constructor(pool: WorkerPool, fleet: Fleet, event: FunctionThreadPorts["event"]) {
-    super(threadPorts(pool, event));
+  constructor(pool: WorkerPool, fleet: Fleet, threshold: LogThreshold, event: FunctionThreadPorts["event"]) {
+    super(threadPorts(pool, threshold, event));
     this.schedules = new ScheduledFunctions({
       now: () => Date.now(),
       lock: (id, dueMs, leaseMs) => lockRun(fleet.shared, id, dueMs, leaseMs),

@@ -53,7 +53,7 @@ export interface PipelineParts {
  *
  *   counters → http01 → clientAddress → trace → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
  *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bots → auth
- *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → responseRules → contentCoding → cacheLookup → ingest → wafTrailers → traceFields → dispatch
+ *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → responseRules → contentCoding → cacheLookup → ingest → wafTrailers → traceFields → hooks → dispatch
  *   spans ← accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
  *
  * What a configuration does not ask for is left out.
@@ -98,6 +98,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     new NormalizePhase(budget, inputs.reports),
     waf.trailers,
     tracer === null ? null : tracer.fieldsPhase,
+    hookPhase(config, router, inputs),
     new DispatchPhase(),
   ];
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd()];
@@ -122,6 +123,12 @@ function lateFieldsPhase(config: RuntimeConfig, { routes }: Router): Phase | nul
     route === null ? null : lateFields(route.headers.response),
   );
   return fields.every((each) => each === null) ? null : new LateFieldsPhase(fields);
+}
+
+/** Null where no route has hooks, and where they are not asked. */
+function hookPhase(config: RuntimeConfig, { routes }: Router, { functions }: WayInputs): Phase | null {
+  const hasHooks = config.routes.some((route) => "hooks" in route && route.hooks !== null);
+  return hasHooks && functions !== null ? functions().hookPhase(config, settingsByIndex(config, routes)) : null;
 }
 
 /** Null where no client is asked for a task; what asks is loaded only then. */

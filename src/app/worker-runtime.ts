@@ -96,8 +96,8 @@ export interface RuntimeInputs {
   /** What a sidecar shows to upstreams. */
   readonly sidecar: SidecarIdentity;
   readonly nodes: ConfiguredNodes;
-  /** Loads what asks functions. */
-  readonly functions: NonNullable<RouteSite["functions"]>;
+  /** Loads what asks functions; null where they are not asked. */
+  readonly functions: RouteSite["functions"];
   /** What sticky cookies and passes are made with where the configuration has no secret. */
   readonly cookieKey: string;
   /** Whom to ask for the names of addresses. */
@@ -178,6 +178,7 @@ export type WayInputs = Pick<
   | "client"
   | "cookieKey"
   | "reverse"
+  | "functions"
   | "spans"
 >;
 

@@ -3,7 +3,10 @@ import { moduleFile } from "../config/function-settings.ts";
 import type { RouteBase, UpstreamRouteConfig } from "../config/route-config.ts";
 import { block, type ConfigOf } from "../config/row.ts";
 import { duration, text } from "../config/scalars.ts";
-import { type Handler, Verdict } from "../message/exchange.ts";
+import { ForwardEnd } from "../features/forward/forward-handler.ts";
+import type { UpstreamSite } from "../features/functions/function-upstream.ts";
+import { type Handler, Pipeline, Verdict } from "../message/exchange.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { RouteKind } from "../message/route.ts";
 import { editedHandler, namesChanged } from "./header-operations.ts";
 import { routeMethods } from "./route-options.ts";
@@ -101,8 +104,13 @@ function build(route: FunctionRouteConfig, site: RouteSite): Handler {
   functions.use(site.config.functions);
   const origin = originOf(route);
   const { module, timeoutMs } = route;
-  const upstream = origin === null ? null : upstreamHandler(origin, site);
+  const upstream = origin === null ? null : upstreamSite(origin, site);
   return editedHandler(functions.handlerOf({ module, timeoutMs, upstream }), route);
+}
+
+function upstreamSite(origin: UpstreamRouteConfig, site: RouteSite): UpstreamSite {
+  const pipeline = new Pipeline([], [], [new ForwardEnd()], null, site.forward.requestIds);
+  return { handler: upstreamHandler(origin, site), pipeline, idle: IDLE_PORTS };
 }
 
 /** In the place of a function, where a request is explained. */

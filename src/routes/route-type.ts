@@ -1,11 +1,12 @@
-import type { OriginConfig, RouteBase, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { OriginConfig, RouteBase, RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RouteSyntax } from "../config/route-syntax.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { FilePorts } from "../features/files/file-handler.ts";
 import type { ForwardServices } from "../features/forward/forward-handler.ts";
+import type { UpstreamSite } from "../features/functions/function-upstream.ts";
 import type { MirrorServices } from "../features/mirror/mirror.ts";
-import type { Handler } from "../message/exchange.ts";
+import type { Handler, Phase } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import type { Upstream } from "../message/upstream.ts";
 
@@ -56,7 +57,7 @@ export interface FunctionUse {
   /** From a request to the head of its response. */
   readonly timeoutMs: number;
   /** Where `ctx.upstream()` goes; null without a target. */
-  readonly upstream: Handler | null;
+  readonly upstream: UpstreamSite | null;
 }
 
 /** The modules of a worker. */
@@ -64,6 +65,8 @@ export interface FunctionSite {
   /** Takes the bounds of a configuration. */
   use(config: RuntimeConfig["functions"]): void;
   handlerOf(use: FunctionUse): Handler;
+  /** The phase that asks hooks. @param routes by their numbers */
+  hookPhase(config: RuntimeConfig, routes: readonly (RouteConfig | null)[]): Phase;
 }
 
 /** What handlers are made with: the parts of a worker that routes share. */

@@ -216,6 +216,7 @@ export class DryRun {
       cookieKey: machineKey(),
       // No name server is asked.
       reverse: { confirm: nothing },
+      functions: null,
       spans: null,
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),
       client: {

@@ -1,13 +1,15 @@
 import { Fault } from "../../core/fault.ts";
 import { FUNCTION_IDLE_MS } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
-import { type Exchange, ExchangeState, type Handler } from "../../message/exchange.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink, NowMs, ReplySource } from "../../message/ports.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { FunctionPool, PoolWaiter } from "./function-pool.ts";
-import { fieldsFault, type ReplyRecord, readReply, setReply } from "./reply-record.ts";
+import { FunctionUpstream, type UpstreamSite } from "./function-upstream.ts";
+import { readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
-import { CallKind, CREDIT_BYTES, type FunctionLine, type Records, SendWindow, Word } from "./wire.ts";
+import { faultOf, isOpen, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
+import { CallKind, type FunctionLine, type Records, SendWindow, Word } from "./wire.ts";
 
 /** What calls ask of their worker. */
 export interface FunctionServices {
@@ -36,7 +38,7 @@ export interface CallSite {
   readonly pool: FunctionPool;
   readonly services: FunctionServices;
   /** Where `ctx.upstream()` goes; null without a target. */
-  readonly upstream: Handler | null;
+  readonly upstream: UpstreamSite | null;
 }
 
 /** Requests that a thread had not begun when it ended go to another, so often. */
@@ -50,13 +52,14 @@ const MAX_ATTEMPTS = 3;
  *
  * It lets go of the exchange, which is pooled, as soon as one of the two is done with the other.
  */
-export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter, TimerOwner {
+export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter, TimerOwner, ReplyOwner {
   /** Pieces of the request's body are copied. */
   readonly keepsNothing = true;
   private readonly site: CallSite;
   private ex: Exchange | null;
   private link: FunctionLink | null = null;
   private id = 0;
+  private reply: ThreadReply | null = null;
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly startedMs: number;
   private readonly window: SendWindow = new SendWindow();
@@ -64,14 +67,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   /** Whether something of the request's body has gone to a thread. */
   private hasSentBody = false;
   private attempts = 0;
-  private isReplying = false;
-  /** Bytes of the response that are still to come, where that is known; else -1. */
-  private left = -1;
-  /** Pieces of the response that the client has not taken. */
-  private readonly held: Uint8Array[] = [];
-  private isFull = false;
-  private hasEnded = false;
-  private taken = 0;
+  private readonly upstreams: Set<FunctionUpstream> = new Set();
 
   constructor(site: CallSite, ex: Exchange) {
     this.site = site;
@@ -99,6 +95,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     this.link = link;
     this.attempts++;
     this.id = link.open(this);
+    this.reply = new ThreadReply(ex, link, this.id, this);
     const hasBody = ex.request.hasBody();
     writeCall(link.record(Word.Request, this.id), CallKind.Fetch, ex, hasBody);
     if (!hasBody) return;
@@ -112,84 +109,64 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
 
   onDeath({ hasBegun, isCulprit }: ThreadDeath): void {
     this.link = null;
-    const isFresh = !hasBegun && !this.hasSentBody && !this.isReplying && this.ex !== null;
-    if (isFresh && this.attempts < MAX_ATTEMPTS) return this.site.pool.take(this);
     if (this.ex === null) return;
+    const isFresh = !hasBegun && !this.hasSentBody && !this.isReplying;
+    if (isFresh && this.attempts < MAX_ATTEMPTS) return this.site.pool.take(this);
     this.note(isCulprit ? "it did not come back in time: its thread was ended" : "its thread has ended");
     if (isCulprit) this.end(Fault.FunctionTimeout, "timeout");
     else this.end(Fault.FunctionGone, "gone");
   }
 
   onRecord(word: Word, records: Records): void {
-    if (word === Word.Response) this.onReply(readReply(records));
+    if (word === Word.Response) this.reply!.begin(readReply(records));
     else if (word === Word.Body) this.onPiece(records.bytes());
-    else if (word === Word.End) this.onReplyEnd();
+    else if (word === Word.End) this.reply!.end();
     else if (word === Word.Fault) this.end(Fault.FunctionFailed, "error");
     else if (word === Word.Taken) this.onTaken(records.number());
-    else if (word === Word.Failed) this.onFailed(records.number());
+    else if (word === Word.Failed) this.end(faultOf(records.number()), "error");
     else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, JSON.parse(records.raw()));
     else throw new Error(`a thread said ${word}`);
   }
 
-  private onFailed(status: number): void {
-    const fault = status === 400 ? Fault.BadTarget : status === 501 ? Fault.FunctionMethod : Fault.FunctionFailed;
-    this.end(fault, "error");
+  onPiece(bytes: Uint8Array): void {
+    this.reply!.piece(bytes);
   }
 
-  private onReply(record: ReplyRecord): void {
-    const { ex } = this;
-    if (ex === null || this.isReplying) return;
-    const fault = fieldsFault(record.fields);
-    if (fault !== "" || record.status < 200 || record.status > 599) {
-      this.note(`the response cannot be sent: ${fault || `status ${record.status}`}`);
-      return this.end(Fault.FunctionFailed, "error");
-    }
-    this.isReplying = true;
+  onUpstream(id: number, records: Records): void {
+    const upstream = new FunctionUpstream(this.link!, id, (over) => this.upstreams.delete(over));
+    this.upstreams.add(upstream);
+    upstream.start(this.site.upstream, this.ex!, records);
+  }
+
+  // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  private get isReplying(): boolean {
+    return this.reply?.isBegun === true;
+  }
+
+  onHead(): void {
     this.count("ok");
     this.site.services.wheel.disarm(this.timer);
-    ex.upstreamMs = this.site.services.turn.nowMs - this.startedMs;
-    const withBody = setReply(ex, record);
-    this.left = withBody && record.mode === "2" ? record.length : -1;
-    ex.sink.head(ex);
-    if (record.mode === "1" && withBody && isOpen(ex)) ex.sink.body(ex, record.body!, 0, record.body!.length);
-    if (!isOpen(ex)) return void this.leave();
-    if (record.mode !== "2") return this.finish();
-    this.awaitPiece();
+    this.ex!.upstreamMs = this.site.services.turn.nowMs - this.startedMs;
   }
 
-  onPiece(bytes: Uint8Array): void {
-    const { ex } = this;
-    if (ex === null || !this.isReplying) return;
-    this.awaitPiece();
-    if (this.left >= 0) {
-      this.left -= bytes.length;
-      if (this.left < 0) return this.end(Fault.FunctionFailed, "error");
-    }
-    if (this.isFull) this.held.push(bytes);
-    else this.give(ex, bytes);
+  onProgress(): void {
+    const { wheel, turn } = this.site.services;
+    wheel.arm(this.timer, turn.nowMs + FUNCTION_IDLE_MS);
   }
 
-  private onReplyEnd(): void {
-    if (this.ex === null || !this.isReplying) return;
-    if (this.left > 0) return this.end(Fault.FunctionFailed, "error");
-    this.hasEnded = true;
-    if (this.held.length === 0) this.finish();
+  onComplete(): void {
+    const ex = this.leave();
+    if (ex !== null && isOpen(ex)) ex.sink.end(ex);
   }
 
-  private give(ex: Exchange, bytes: Uint8Array): void {
-    if (ex.sink.body(ex, bytes, 0, bytes.length)) this.credit(bytes.length);
-    else {
-      this.isFull = true;
-      this.taken += bytes.length;
-    }
+  onBroken(why: string): void {
+    if (why !== "") this.note(why);
+    this.end(Fault.FunctionFailed, "error");
   }
 
-  /** Tells the thread what has been taken of its body, in steps. */
-  private credit(bytes: number): void {
-    this.taken += bytes;
-    if (this.taken < CREDIT_BYTES || this.link === null) return;
-    this.link.record(Word.Taken, this.id).line(this.taken);
-    this.taken = 0;
+  onEnded(): void {
+    this.leave();
   }
 
   // ── the client ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -211,11 +188,8 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     this.link?.record(Word.Fault, this.id);
   }
 
-  onWritable(ex: Exchange): void {
-    this.isFull = false;
-    this.credit(0);
-    while (!this.isFull && this.held.length > 0 && this.ex !== null) this.give(ex, this.held.shift()!);
-    if (this.hasEnded && this.held.length === 0 && this.ex !== null) this.finish();
+  onWritable(): void {
+    this.reply?.onWritable();
   }
 
   onCancelled(): void {
@@ -244,43 +218,23 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
 
   onTimer(): void {
     if (this.ex === null) return;
-    const what = this.isReplying ? "its response has made no progress" : "no response in time";
-    if (!this.isFull) {
-      this.note(what);
-      this.link?.record(Word.Cancel, this.id);
-      return this.end(Fault.FunctionTimeout, "timeout");
-    }
-    this.awaitPiece();
-  }
-
-  private awaitPiece(): void {
-    const { wheel, turn } = this.site.services;
-    wheel.arm(this.timer, turn.nowMs + FUNCTION_IDLE_MS);
-  }
-
-  /** The whole response has been given. */
-  private finish(): void {
-    const ex = this.leave();
-    if (ex !== null && isOpen(ex)) ex.sink.end(ex);
+    // The time that a client takes to read is bounded by the client's own sink.
+    if (this.reply?.isFull === true) return this.onProgress();
+    this.note(this.isReplying ? "its response has made no progress" : "no response in time");
+    if (!this.isReplying) this.link?.record(Word.Cancel, this.id);
+    this.end(Fault.FunctionTimeout, "timeout");
   }
 
   private end(fault: Fault, outcome: CallOutcome): void {
     if (!this.isReplying) this.count(outcome);
-    const { link, id } = this;
-    if (this.isReplying) link?.record(Word.Cancel, id);
+    else this.link?.record(Word.Cancel, this.id);
     const ex = this.leave();
     if (ex !== null && isOpen(ex)) ex.sink.abort(ex, fault);
   }
 
   private note(what: string): void {
     const { services, module } = this.site;
-    const request_id = this.ex!.reply.requestId();
-    const route = this.ex!.route!.label;
-    services.listener.onLine(module, {
-      event: "function_failed",
-      level: "error",
-      fields: { what, error: what, at: module, stack: "", route, request_id },
-    });
+    services.listener.onLine(module, failureLine(what, module, this.ex!));
   }
 
   private count(outcome: CallOutcome): void {
@@ -293,9 +247,10 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     const { ex, link, site } = this;
     this.ex = null;
     this.link = null;
-    this.held.length = 0;
+    this.reply?.stop();
     site.services.wheel.remove(this.timer);
     site.pool.leave(this);
+    for (const upstream of [...this.upstreams]) upstream.cancel();
     if (link !== null) {
       link.close(this.id);
       site.pool.serve();
@@ -304,6 +259,13 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   }
 }
 
-function isOpen(ex: Exchange): boolean {
-  return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
+/** The line of the log for what the data worker has found. */
+export function failureLine(what: string, module: string, ex: Exchange): FunctionLine {
+  const route = ex.route!.label;
+  const request_id = ex.reply.requestId();
+  return {
+    event: "function_failed",
+    level: "error",
+    fields: { what, error: what, at: module, stack: "", route, request_id },
+  };
 }

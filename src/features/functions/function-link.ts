@@ -1,10 +1,12 @@
-import { Batch, Cell, LARGE_PIECE_BYTES, type LargePiece, Records, Word } from "./wire.ts";
+import { Batch, Cell, LARGE_PIECE_BYTES, type LargePiece, MAX_PIECE_BYTES, Records, Word } from "./wire.ts";
 
 /** A call, or a request of `ctx.upstream()`, as the data worker has it under way. */
 export interface LinkCall {
   /** The fields of the record are to be read to its end. */
   onRecord(word: Word, records: Records): void;
   onPiece(bytes: Uint8Array): void;
+  /** A request of `ctx.upstream()`, which the thread has numbered; the fields are to be read likewise. */
+  onUpstream?(id: number, records: Records): void;
   /** The thread has ended. */
   onDeath(death: ThreadDeath): void;
 }
@@ -109,8 +111,10 @@ export class FunctionLink {
     }
     // What came before it must be read before it.
     this.post();
-    const piece = Uint8Array.prototype.slice.call(bytes, from, to);
-    this.port.postMessage([id, piece] satisfies LargePiece, [piece.buffer as ArrayBuffer]);
+    for (let at = from; at < to; at += MAX_PIECE_BYTES) {
+      const piece = Uint8Array.prototype.slice.call(bytes, at, Math.min(at + MAX_PIECE_BYTES, to));
+      this.port.postMessage([id, piece] satisfies LargePiece, [piece.buffer as ArrayBuffer]);
+    }
   }
 
   /**
@@ -144,6 +148,13 @@ export class FunctionLink {
     if (!this.batch.isEmpty) this.port.postMessage(this.batch.take());
   }
 
+  private ask(records: Records): void {
+    const { id } = records;
+    const call = this.calls.get(records.number());
+    if (call?.onUpstream === undefined) skipUpstream(records);
+    else call.onUpstream(id, records);
+  }
+
   private receive(data: string | LargePiece): void {
     if (typeof data !== "string") {
       this.calls.get(data[0])?.onPiece(data[1]);
@@ -151,9 +162,9 @@ export class FunctionLink {
     }
     const records = new Records(data);
     while (records.next()) {
-      const call = this.calls.get(records.id) ?? NO_CALL;
       try {
-        call.onRecord(records.word, records);
+        if (records.word === Word.Upstream) this.ask(records);
+        else (this.calls.get(records.id) ?? NO_CALL).onRecord(records.word, records);
       } catch (error) {
         // What follows in the batch cannot be found any more.
         this.ports.onException(error);
@@ -177,7 +188,7 @@ const NO_CALL: LinkCall = {
       records.line();
       records.line();
       records.fields();
-    } else if (word === Word.Upstream) skipUpstream(records);
+    }
   },
   onPiece(): void {},
   onDeath(): void {},
@@ -191,7 +202,6 @@ function skipResponse(records: Records): void {
 }
 
 function skipUpstream(records: Records): void {
-  records.line();
   records.line();
   records.line();
   records.fields();

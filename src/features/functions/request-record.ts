@@ -22,7 +22,7 @@ export function writeCall(out: Batch, kind: CallKind, ex: Exchange, hasBody: boo
   out.line(ex.route!.label);
   out.line(authOf(ex));
   out.line(hasBody ? "1" : "0");
-  writeFields(out, ex);
+  writeFields(out, ex.request);
 }
 
 /** The URL as the client asked for it, before a prefix is taken off. docs/functions.md#modules */
@@ -37,21 +37,14 @@ function authOf({ identity }: Exchange): string {
   return identity === null ? "" : JSON.stringify({ user: identity.user, claims: identity.claims });
 }
 
-function writeFields(out: Batch, { request: { headers, upgrade }, identity }: Exchange): void {
+function writeFields(out: Batch, { headers, upgrade }: Exchange["request"]): void {
   const drop = upgrade ? DROP_ON_UPGRADE : DROP;
-  const hidesCredentials = identity?.hidesCredentials === true;
-  const isOut = (id: number) => drop[id] === 1 || (hidesCredentials && id === HeaderId.Authorization);
   let count = 0;
-  for (let i = 0; i < headers.count; i++) if (!isOut(headers.ids[i]!)) count++;
-  const own = identity?.fields ?? [];
-  out.line(count + own.length);
+  for (let i = 0; i < headers.count; i++) if (drop[headers.ids[i]!] === 0) count++;
+  out.line(count);
   for (let i = 0; i < headers.count; i++) {
-    if (isOut(headers.ids[i]!)) continue;
+    if (drop[headers.ids[i]!] === 1) continue;
     out.line(headers.nameText(i));
     out.line(headers.valueText(i));
-  }
-  for (const [name, value] of own) {
-    out.line(name);
-    out.line(value);
   }
 }

@@ -51,6 +51,8 @@ export const WINDOW_BYTES: number = 256 * 1024;
 export const CREDIT_BYTES: number = 64 * 1024;
 /** Pieces from this on are transferred. */
 export const LARGE_PIECE_BYTES: number = 16 * 1024;
+/** Larger ones go in several. */
+export const MAX_PIECE_BYTES: number = 64 * 1024;
 
 /** A piece of a body that is transferred by itself. */
 export type LargePiece = readonly [id: number, bytes: Uint8Array];
@@ -157,6 +159,16 @@ export class Records {
   }
 }
 
+/**
+ * Gives the memory of a piece back at once, which no one reads any more: the collector, which sees little memory of its own in use, would let tens
+ * of MiB gather.
+ */
+export function discard(piece: Uint8Array): void {
+  const { buffer } = piece;
+  if (piece.length >= LARGE_PIECE_BYTES && buffer instanceof ArrayBuffer && buffer.byteLength === piece.length)
+    buffer.transfer(0);
+}
+
 /** Counts what is under way of one body, for the side that sends it. */
 export class SendWindow {
   private left: number = WINDOW_BYTES;
@@ -239,5 +251,7 @@ export interface Problem {
 export interface FunctionLine {
   readonly event: "function_log" | "function_failed";
   readonly level: "debug" | "info" | "warn" | "error";
-  readonly fields: Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+  readonly fields: Readonly<
+    Record<string, string | number | boolean | null | readonly string[] | Readonly<Record<string, unknown>>>
+  >;
 }

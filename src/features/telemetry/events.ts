@@ -1,5 +1,5 @@
 import { CONNECT_FAILURE_LOG_MS, MAX_LOGGED_ORIGINS } from "../../core/limits.ts";
-import { jsonText } from "./log-batch.ts";
+import { jsonObject, jsonText } from "./log-batch.ts";
 import { type LogLevel, LogThreshold } from "./log-level.ts";
 
 /** One kind of event of the log. */
@@ -366,7 +366,7 @@ export class EventLog {
 }
 
 /** A value of an event's field. */
-export type EventValue = string | number | boolean | null | readonly string[];
+export type EventValue = string | number | boolean | null | readonly string[] | Readonly<Record<string, unknown>>;
 /** Fields of an event, in the order in which they are written. */
 export type EventFields = Readonly<Record<string, EventValue>>;
 
@@ -383,10 +383,15 @@ export function eventLine(timestampMs: number, event: EventName, fields: EventFi
   return `${line},"time":"${time}"}\n`;
 }
 
+function isList(value: EventValue): value is readonly string[] {
+  return Array.isArray(value);
+}
+
 function valueText(value: EventValue): string {
   if (typeof value === "string") return jsonText(value, MAX_TEXT);
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "null";
   if (typeof value === "boolean" || value === null) return String(value);
+  if (!isList(value)) return jsonObject(value);
   return `[${value
     .slice(0, MAX_ITEMS)
     .map((item) => jsonText(item, MAX_TEXT))

@@ -89,6 +89,11 @@ export function jsonText(text: string, limit: number): string {
   return JSON.stringify(kept).replace(CONTROLS_JSON_KEEPS, escapeControl);
 }
 
+/** An object as JSON, with the same characters escaped. What it holds is bounded by who made it. */
+export function jsonObject(value: object): string {
+  return JSON.stringify(value).replace(CONTROLS_JSON_KEEPS, escapeControl);
+}
+
 /** The same, with `null` for the empty text: what is not known. */
 export function jsonTextOrNull(text: string, limit: number): string {
   return text === "" ? "null" : jsonText(text, limit);

@@ -7,7 +7,7 @@ import { Framing, Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { decodeText, FrameWalk, trailersFrame } from "../../proto/grpc/web-frames.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
-import { GivenBody } from "./given-body.ts";
+import { GivenBody } from "../../message/given-body.ts";
 import { refuse } from "./json-reply.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 

@@ -1,5 +1,5 @@
 import { type CallKind, type FunctionLine, type Records, Word } from "../wire.ts";
-import { type CallFacts, Context, type ContextPorts, textOf, type UpgradeOptions } from "./context.ts";
+import { type CallFacts, Context, type ContextPorts, lineOf, type UpgradeOptions } from "./context.ts";
 import { IncomingBody } from "./incoming-body.ts";
 import { OutgoingBody } from "./outgoing-body.ts";
 import { problemOf } from "./problem.ts";
@@ -251,7 +251,7 @@ export class Call implements Receiver, ContextPorts {
   // ── the context ───────────────────────────────────────────────────────────────────────────────────────────────
 
   log(level: FunctionLine["level"], values: readonly unknown[]): void {
-    this.line({ event: "function_log", level, fields: { message: textOf(values) } });
+    this.line({ event: "function_log", level, fields: lineOf(values) });
   }
 
   waitUntil(promise: unknown): void {

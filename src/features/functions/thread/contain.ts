@@ -17,15 +17,40 @@ const PROCESS_WIDE = [
   "loadEnvFile",
 ] as const;
 
+/** Writes what a module tells, with the level that its method has. */
+export type WriteLine = (level: "debug" | "info" | "warn" | "error", values: readonly unknown[]) => void;
+
+const CONSOLE = [
+  ["debug", "debug"],
+  ["log", "info"],
+  ["info", "info"],
+  ["warn", "warn"],
+  ["error", "error"],
+  ["trace", "debug"],
+] as const;
+
 /** Events of a process that are a thread's own; the others are signals. */
 const SIGNAL = /^SIG[A-Z0-9]+$/;
 
 /**
  * Keeps a module from what belongs to the whole process, by accident: it is no wall against a module that means harm, which can read what
  * the process can read. docs/functions.md#isolation
+ * @param write writes a line of the log, for `console`
  * @param mayChangeProcess whether `functions.allow` has `process`
  */
-export function contain(mayChangeProcess: boolean): void {
+export function contain(mayChangeProcess: boolean, write: WriteLine): void {
+  for (const [name, level] of CONSOLE) console[name] = (...values: unknown[]) => write(level, values);
+  // The gateway's standard output holds its log: what is not one of its lines would break it.
+  for (const [name, level] of [["stdout", "info"] as const, ["stderr", "warn"] as const]) {
+    const stream = process[name] as { write(chunk: unknown, ...others: unknown[]): boolean };
+    stream.write = (chunk, ...others) => {
+      const text = typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString();
+      write(level, [text.replace(/\n$/, "")]);
+      const done = others.at(-1);
+      if (typeof done === "function") queueMicrotask(() => done());
+      return true;
+    };
+  }
   // A response from `fetch` holds its body unpacked: what says that it is packed would be untrue of it. So does Deno.
   globalThis.fetch = unpackedFetch(globalThis.fetch);
   if (mayChangeProcess) return;

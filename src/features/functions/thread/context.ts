@@ -89,6 +89,29 @@ function logOf(ports: ContextPorts): ContextLog {
   };
 }
 
+/** What a line of the log says: a text, and fields where an object of such comes after it. */
+export function lineOf(values: readonly unknown[]): Record<string, string | Readonly<Record<string, unknown>>> {
+  const [message, fields, ...others] = values;
+  const isPair = typeof message === "string" && others.length === 0 && isPlain(fields);
+  if (!isPair) return { message: textOf(values) };
+  return { message: message.slice(0, MAX_LOG_CHARS), fields: JSON.parse(jsonOf(fields)) };
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function jsonOf(fields: object): string {
+  try {
+    const text = JSON.stringify(fields, (_, value) => (typeof value === "bigint" ? String(value) : value));
+    return text.length <= MAX_LOG_CHARS ? text : JSON.stringify(text.slice(0, MAX_LOG_CHARS));
+  } catch {
+    return JSON.stringify(textOf([fields]));
+  }
+}
+
 /** Values as one text, as `console.log` shows them, bounded. */
 export function textOf(values: readonly unknown[]): string {
   const shown = values.map((value) => (typeof value === "string" ? value : Bun.inspect(value, { depth: 4 })));

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { type ExportedFunction, exportedFunction } from "../module-exports.ts";
 import { moduleFaults } from "../module-fault.ts";
-import { Cell, type FromFunction, type ModuleExports, type ToFunction } from "../wire.ts";
+import { Cell, type FromFunction, type FunctionLine, type ModuleExports, type ToFunction } from "../wire.ts";
 import { Call, type CallHost, readCall } from "./call.ts";
 import { contain } from "./contain.ts";
-import { Context } from "./context.ts";
+import { Context, lineOf } from "./context.ts";
 import { problemOf } from "./problem.ts";
 import { ThreadLink } from "./thread-link.ts";
 
@@ -48,7 +48,7 @@ export class FunctionThread implements CallHost {
     }, BEAT_MS);
     process.on("unhandledRejection", (reason) => this.stray(reason, "an unhandled rejection"));
     process.on("uncaughtException", (error) => this.stray(error, "an uncaught exception"));
-    contain(mayChangeProcess);
+    contain(mayChangeProcess, (level, values) => this.write(level, values));
     Object.setPrototypeOf(Context.prototype, process.env);
     try {
       const exports = this.adopt(await import(pathToFileURL(module).href));
@@ -119,6 +119,13 @@ export class FunctionThread implements CallHost {
     this.source ??= sourceOf(this.module);
     const at = this.source.search(new RegExp(`\\b${name}\\s*[(:=]`));
     return at < 0 ? this.module : `${this.module}:${this.source.slice(0, at).split("\n").length}`;
+  }
+
+  /** What `console` is told belongs to the one call that is under way, where there is one. */
+  private write(level: FunctionLine["level"], values: readonly unknown[]): void {
+    const [only] = this.calls;
+    if (only !== undefined && this.calls.size === 1) return only.log(level, values);
+    this.post({ kind: "log", line: { event: "function_log", level, fields: lineOf(values) } });
   }
 
   /** A failure that belongs to no call that is known: those that are under way are named. */

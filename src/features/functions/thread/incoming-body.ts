@@ -1,5 +1,17 @@
+import { edenGC } from "bun:jsc";
 import { CREDIT_BYTES, Word } from "../wire.ts";
 import type { ThreadLink } from "./thread-link.ts";
+
+/** Bytes of bodies after which the thread's collector is asked to run: it does not see that their memory is in use. */
+const COLLECT_BYTES = 4 * 1024 * 1024;
+let uncollected = 0;
+
+function collect(bytes: number): void {
+  uncollected += bytes;
+  if (uncollected < COLLECT_BYTES) return;
+  uncollected = 0;
+  setImmediate(edenGC);
+}
 
 /** A body that comes from a data worker, as a stream: what is read of it is told, so that a window of it is under way at most. */
 export class IncomingBody {
@@ -33,6 +45,7 @@ export class IncomingBody {
   }
 
   push(bytes: Uint8Array): void {
+    collect(bytes.length);
     if (this.isOver) return this.credit(bytes.length);
     this.waiting.push(bytes);
     if (this.isWanted) this.pull();

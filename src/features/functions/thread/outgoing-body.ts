@@ -1,8 +1,9 @@
-import { SendWindow, Word } from "../wire.ts";
+import { MAX_PIECE_BYTES, SendWindow, Word } from "../wire.ts";
 import type { Late, ThreadLink } from "./thread-link.ts";
 
 /** Bytes that are gathered before a head leaves: what is complete by then goes with it. */
 const EARLY_BYTES = 16 * 1024;
+
 
 /** What is used of the reader of a stream. */
 interface BodyReader {
@@ -96,7 +97,13 @@ export class OutgoingBody implements Late {
         const { done, value } = await reader.read();
         if (this.isOver) return;
         if (done) break;
-        this.take(bytesOf(value));
+        const bytes = bytesOf(value);
+        this.count(bytes.length);
+        for (let from = 0; from < bytes.length; from += MAX_PIECE_BYTES) {
+          if (!this.window.isOpen) await new Promise<void>((resolve) => (this.resume = resolve));
+          if (this.isOver) return;
+          this.take(bytes.subarray(from, from + MAX_PIECE_BYTES));
+        }
       }
       if (this.left > 0) throw new TypeError(`the body ends ${this.left} bytes before its Content-Length`);
       this.isComplete = true;
@@ -113,12 +120,13 @@ export class OutgoingBody implements Late {
     }
   }
 
+  private count(bytes: number): void {
+    if (this.left < 0) return;
+    this.left -= bytes;
+    if (this.left < 0) throw new TypeError("the body is longer than its Content-Length");
+  }
+
   private take(bytes: Uint8Array): void {
-    if (bytes.length === 0) return;
-    if (this.left >= 0) {
-      this.left -= bytes.length;
-      if (this.left < 0) throw new TypeError("the body is longer than its Content-Length");
-    }
     if (this.early === null) return this.send(bytes);
     this.early.push(bytes);
     this.earlyBytes += bytes.length;

@@ -1,7 +1,7 @@
-import type { Exchange } from "../../message/exchange.ts";
-import { NO_TAKER } from "../../message/idle-ports.ts";
-import type { BodyFlow } from "../../message/ports.ts";
-import { Framing } from "../../message/request-head.ts";
+import type { Exchange } from "./exchange.ts";
+import { NO_TAKER } from "./idle-ports.ts";
+import type { BodyFlow } from "./ports.ts";
+import { Framing } from "./request-head.ts";
 
 /** What is to be handed on next. */
 const enum Step {

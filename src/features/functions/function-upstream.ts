@@ -1,0 +1,319 @@
+import { Fault } from "../../core/fault.ts";
+import { Exchange, ExchangeState, type Handler, type IdleExchangePorts, type Pipeline } from "../../message/exchange.ts";
+import type { BodyFlow, ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { Framing, methodFromName } from "../../message/request-head.ts";
+import { unattendedCopy } from "../../message/unattended.ts";
+import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
+import type { FunctionLink, LinkCall } from "./function-link.ts";
+import { withoutPrefix } from "./hooked-request.ts";
+import { fieldsFault } from "./reply-record.ts";
+import { CREDIT_BYTES, discard, type Records, SendWindow, Word } from "./wire.ts";
+
+/** Where requests of `ctx.upstream()` go. */
+export interface UpstreamSite {
+  /** Sends them to the route's target. */
+  readonly handler: Handler;
+  /** Without phases, with the taps that an exchange under way upstream needs at its end. */
+  readonly pipeline: Pipeline;
+  readonly idle: IdleExchangePorts;
+}
+
+/** A request of `ctx.upstream()` as a thread tells it. */
+interface UpstreamRecord {
+  readonly method: string;
+  readonly url: string;
+  readonly fields: readonly (readonly [string, string])[];
+  readonly length: number;
+  readonly mode: string;
+  readonly body: Buffer | null;
+}
+
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
+const DROP: Uint8Array = dropTable(HOP_BY_HOP);
+
+/** One request of `ctx.upstream()` under way: its body comes from the thread, its response goes there. */
+export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
+  readonly returnsBytes = true;
+  private readonly link: FunctionLink;
+  private readonly id: number;
+  private readonly onOver: (call: FunctionUpstream) => void;
+  private ex: Exchange | null = null;
+  /** What has come of the body and is not wanted yet. */
+  private readonly held: Uint8Array[] = [];
+  private isPaused = false;
+  private isDelivering = false;
+  private hasEnded = false;
+  /** Bytes of the body that are still to come; infinite where that is not known. */
+  private left = Number.POSITIVE_INFINITY;
+  private taken = 0;
+  private readonly window: SendWindow = new SendWindow();
+  private isHeadOut = false;
+
+  /** @param onOver called once, when both sides are done with it */
+  constructor(link: FunctionLink, id: number, onOver: (call: FunctionUpstream) => void) {
+    this.link = link;
+    this.id = id;
+    this.onOver = onOver;
+    link.attach(id, this);
+  }
+
+  /** @param asking the client's exchange, whose request this one is made for */
+  start(site: UpstreamSite | null, asking: Exchange, records: Records): void {
+    const record = readUpstream(records);
+    const ex = site === null ? null : requestOf(record, asking, site.idle);
+    if (site === null || ex === null) return this.refuse();
+    this.ex = ex;
+    if (record.mode === "1") this.held.push(record.body!);
+    this.hasEnded = record.mode !== "2";
+    if (record.mode === "2" && record.length >= 0) this.left = record.length;
+    ex.open(this, this, asking.client, site.pipeline);
+    site.handler.handle(ex);
+    this.deliver();
+  }
+
+  /** The client's exchange is over. */
+  cancel(): void {
+    if (this.ex === null) return;
+    this.link.record(Word.Fault, this.id);
+    this.stop();
+  }
+
+  // ── the thread ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  onRecord(word: Word, records: Records): void {
+    if (word === Word.Body) this.onPiece(records.bytes());
+    else if (word === Word.End) this.onBodyEnd();
+    else if (word === Word.Taken) this.onTaken(records.number());
+    else if (word === Word.Cancel || word === Word.Fault) this.stop();
+    else throw new Error(`a thread said ${word} of a request of its own`);
+  }
+
+  onPiece(bytes: Uint8Array): void {
+    if (this.ex === null) return;
+    this.left -= bytes.length;
+    // Another length than the head has told would let a part of the body be read as a request.
+    if (this.left < 0) return this.cancel();
+    this.held.push(bytes);
+    this.deliver();
+  }
+
+  private onBodyEnd(): void {
+    if (this.left > 0 && Number.isFinite(this.left)) return this.cancel();
+    this.hasEnded = true;
+    this.deliver();
+  }
+
+  private onTaken(bytes: number): void {
+    const { ex } = this;
+    if (this.window.taken(bytes) && ex !== null) ex.source.onWritable(ex);
+  }
+
+  onDeath(): void {
+    this.stop();
+  }
+
+  // ── the request's body ────────────────────────────────────────────────────────────────────────────────────────
+
+  pauseBody(): void {
+    this.isPaused = true;
+  }
+
+  resumeBody(): void {
+    this.isPaused = false;
+    this.deliver();
+  }
+
+  private deliver(): void {
+    if (this.isDelivering) return;
+    this.isDelivering = true;
+    while (!this.isPaused && this.ex !== null && this.held.length > 0) {
+      const { ex } = this;
+      const piece = this.held.shift()!;
+      ex.bodyBytes += piece.length;
+      const { length } = piece;
+      ex.body.onBody(ex, piece, 0, length);
+      if (ex.body.keepsNothing === true) discard(piece);
+      this.credit(length);
+    }
+    this.isDelivering = false;
+    const { ex } = this;
+    if (ex === null || this.isPaused || !this.hasEnded || this.held.length > 0 || ex.bodyDone) return;
+    ex.bodyDone = true;
+    if (ex.request.hasBody()) ex.body.onBodyEnd(ex);
+  }
+
+  private credit(bytes: number): void {
+    this.taken += bytes;
+    if (this.taken < CREDIT_BYTES) return;
+    this.link.record(Word.Taken, this.id).line(this.taken);
+    this.taken = 0;
+  }
+
+  // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  head(ex: Exchange): void {
+    ex.state = ExchangeState.Replying;
+    this.isHeadOut = true;
+    const { headers, status, withoutBody, framing } = ex.reply;
+    const out = this.link.record(Word.Response, this.id);
+    out.line(status);
+    let count = 0;
+    for (let i = 0; i < headers.count; i++) if (DROP[headers.ids[i]!] === 0) count++;
+    out.line(count);
+    for (let i = 0; i < headers.count; i++) {
+      if (DROP[headers.ids[i]!] === 1) continue;
+      out.line(headers.nameText(i));
+      out.line(headers.valueText(i));
+    }
+    out.line(withoutBody || framing === Framing.None ? "0" : "2");
+  }
+
+  body(_ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    this.link.body(this.id, bytes, from, to);
+    return this.window.sent(to - from);
+  }
+
+  end(): void {
+    if (this.ex === null) return;
+    this.link.record(Word.End, this.id);
+    this.over();
+  }
+
+  /** What the gateway says in the target's place, such as that the request goes round in a loop. */
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+    ex.reply.status = reply.status;
+    const out = this.link.record(Word.Response, this.id);
+    out.line(reply.status);
+    out.line(reply.fields.length);
+    for (const [name, value] of reply.fields) {
+      out.line(name);
+      out.line(value);
+    }
+    out.line("1");
+    out.raw(reply.body.latin1Slice());
+    this.over();
+  }
+
+  abort(ex: Exchange, fault: Fault): void {
+    ex.fault = fault;
+    if (this.isHeadOut) this.link.record(Word.Fault, this.id);
+    else this.refuse();
+    this.over();
+  }
+
+  interim(): void {}
+
+  wantBody(): void {}
+
+  /** Nothing of the kind is asked for. */
+  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+    this.abort(ex, Fault.Cancelled);
+    return tunnel;
+  }
+
+  // ── ends ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** There is no response: the thread's promise is rejected. */
+  private refuse(): void {
+    const out = this.link.record(Word.Response, this.id);
+    out.line(0);
+    out.line(0);
+    out.line("0");
+    if (this.ex === null) this.leave();
+  }
+
+  private stop(): void {
+    const { ex } = this;
+    if (ex === null) return this.leave();
+    ex.fault = Fault.Cancelled;
+    ex.body.onBodyFault(ex, Fault.Cancelled);
+    ex.source.onCancelled(ex);
+    this.over();
+  }
+
+  private over(): void {
+    const { ex } = this;
+    this.ex = null;
+    this.held.length = 0;
+    if (ex !== null && ex.state !== ExchangeState.Finished) {
+      ex.state = ExchangeState.Finished;
+      ex.endedMs = ex.startedMs;
+      ex.pipeline.onEnd(ex);
+      ex.release();
+    }
+    this.leave();
+  }
+
+  private leave(): void {
+    this.link.detach(this.id);
+    this.onOver(this);
+  }
+}
+
+function readUpstream(records: Records): UpstreamRecord {
+  const method = records.line();
+  const url = records.line();
+  const fields = records.fields();
+  const length = records.number();
+  const mode = records.line();
+  return { method, url, fields, length, mode, body: mode === "1" ? records.bytes() : null };
+}
+
+/**
+ * The request as it goes to the target: method, path and fields of the module, everything about the client as the gateway knows it. Null where it
+ * cannot be sent: a module is no better than a client as to what may be in a request.
+ */
+function requestOf({ method, url, fields, ...sent }: UpstreamRecord, asking: Exchange, idle: IdleExchangePorts) {
+  const target = URL.parse(url);
+  if (target === null || !METHOD.test(method) || fieldsFault(fields) !== "") return null;
+  const { sanitised, canonical } = canonicalise(target.pathname);
+  if (deeperReadings(canonical) === null) return null;
+  const ex = unattendedCopy(asking, idle);
+  const { request } = ex;
+  const authority = asking.request.authority();
+  const line = `${method} ${sanitised}${target.search}`;
+  request.bytes = Buffer.from(line, "latin1");
+  request.method = methodFromName(method);
+  request.methodFrom = 0;
+  request.methodTo = method.length;
+  request.targetFrom = method.length + 1;
+  request.pathFrom = request.targetFrom;
+  request.pathTo = request.targetFrom + sanitised.length;
+  request.queryTo = line.length;
+  request.targetTo = line.length;
+  request.authorityFrom = 0;
+  request.authorityTo = 0;
+  request.upgrade = false;
+  request.expectContinue = false;
+  request.headers.resetOwn();
+  request.hostIndex = -1;
+  if (authority !== "") {
+    request.headers.add("Host", authority);
+    request.hostIndex = 0;
+  }
+  for (const [name, value] of fields) if (!isReplaced(name)) request.headers.add(name, value);
+  frame(ex, sent);
+  ex.prefixLength = -1;
+  ex.forwardPath = withoutPrefix(sanitised, ex);
+  ex.canonicalPath = "";
+  asking.reply.requestIdLine.copy(ex.reply.requestIdLine, 0, 0, asking.reply.requestIdEnd);
+  ex.reply.requestIdEnd = asking.reply.requestIdEnd;
+  return ex;
+}
+
+function frame(ex: Exchange, { mode, body, length }: Pick<UpstreamRecord, "mode" | "body" | "length">): void {
+  const { request } = ex;
+  const known = mode === "1" ? body!.length : mode === "0" ? 0 : length;
+  request.framing = known > 0 ? Framing.Length : known === 0 ? Framing.None : Framing.Chunked;
+  request.contentLength = Math.max(0, known);
+  ex.bodyDone = known === 0;
+  ex.bodyBytes = 0;
+}
+
+function isReplaced(name: string): boolean {
+  return /^(host|connection|content-length|transfer-encoding|expect|upgrade|te|trailer|keep-alive|proxy-connection)$/i.test(
+    name,
+  );
+}

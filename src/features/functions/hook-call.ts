@@ -1,0 +1,318 @@
+import { Fault } from "../../core/fault.ts";
+import { FUNCTION_IDLE_MS } from "../../core/limits.ts";
+import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
+import { type Exchange, ExchangeState, Verdict } from "../../message/exchange.ts";
+import { PhaseWait } from "../../message/phase-wait.ts";
+import type { ReplySource } from "../../message/ports.ts";
+import { type CallSite, failureLine } from "./function-call.ts";
+import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
+import { FunctionUpstream } from "./function-upstream.ts";
+import type { PoolWaiter } from "./function-pool.ts";
+import { HookSink } from "./hook-sink.ts";
+import { changeRequest, readChange } from "./hooked-request.ts";
+import { readReply } from "./reply-record.ts";
+import { writeCall } from "./request-record.ts";
+import { faultOf, isOpen, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
+import { CallKind, type Records, Word } from "./wire.ts";
+
+/** What hooks are made with. */
+export interface HookSite extends CallSite {
+  /** Whether they see bodies. */
+  readonly bodies: boolean;
+  /** Bytes of a body that is held for them. */
+  readonly maxBodyBytes: number;
+  /** Where the prefix of a folder is: a path that a hook gives is looked up below it; null where it goes upstream. */
+  readonly mount: string | null;
+}
+
+/** What a call is doing for its exchange. */
+const enum Stage {
+  /** It waits for a thread, or for what `onRequest` says. */
+  Request = 0,
+  /** The request has gone on. */
+  Between,
+  /** It waits for a thread, or for what `onResponse` says; the response is held. */
+  Response,
+  /** The response of a hook goes out. */
+  Replying,
+  Over,
+}
+
+/**
+ * The hooks of one exchange: `onRequest` before its route's handler, `onResponse` before the response goes on.
+ */
+export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, ReplySource {
+  private readonly site: HookSite;
+  private readonly ex: Exchange;
+  private readonly uses: number;
+  private stage: Stage = Stage.Request;
+  private link: FunctionLink | null = null;
+  private id = 0;
+  private wait: PhaseWait | null = null;
+  private sink: HookSink | null = null;
+  private reply: ThreadReply | null = null;
+  private readonly timer: TimerNode = new TimerNode(this);
+  private startedMs: number;
+  private readonly upstreams: Set<FunctionUpstream> = new Set();
+
+  constructor(site: HookSite, ex: Exchange) {
+    this.site = site;
+    this.ex = ex;
+    this.uses = ex.uses;
+    this.startedMs = site.services.turn.nowMs;
+  }
+
+  start(): Verdict {
+    const { ex, site } = this;
+    site.services.requestIds.assign(ex);
+    // A module without onRequest is asked when there is a response.
+    if (site.pool.exports?.onRequest === false) {
+      this.watchResponse();
+      return Verdict.Next;
+    }
+    this.wait = new PhaseWait(ex, () => this.cancel());
+    this.arm();
+    site.pool.take(this);
+    return Verdict.Wait;
+  }
+
+  // ── the thread ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  onLink(link: FunctionLink): void {
+    this.link = link;
+    this.id = link.open(this);
+    const { exports } = this.site.pool;
+    const isAsked = this.stage === Stage.Request && exports?.onRequest !== false;
+    const kind = isAsked ? CallKind.OnRequest : CallKind.Context;
+    writeCall(link.record(Word.Request, this.id), kind, this.ex, false);
+    if (this.stage === Stage.Response) this.sink!.ask(link, this.id);
+    // It is only known now that there is nothing to ask.
+    else if (!isAsked) this.goOn();
+  }
+
+  onRefused(fault: Fault): void {
+    this.fail(fault, fault === Fault.FunctionBusy ? "busy" : "error");
+  }
+
+  onDeath({ isCulprit, hasBegun }: ThreadDeath): void {
+    this.link = null;
+    if (this.stage === Stage.Over || this.stage === Stage.Between) return;
+    if (!hasBegun && this.stage === Stage.Request) return this.site.pool.take(this);
+    this.note(isCulprit ? "it did not come back in time: its thread was ended" : "its thread has ended");
+    this.fail(isCulprit ? Fault.FunctionTimeout : Fault.FunctionGone, isCulprit ? "timeout" : "gone");
+  }
+
+  onRecord(word: Word, records: Records): void {
+    if (word === Word.Pass) this.onPass();
+    else if (word === Word.Changed) this.onChanged(records);
+    else if (word === Word.Response) this.onResponse(records);
+    else if (word === Word.Body) this.onPiece(records.bytes());
+    else if (word === Word.End) this.reply?.end();
+    else if (word === Word.Fault) this.fail(Fault.FunctionFailed, "error");
+    else if (word === Word.Failed) this.fail(faultOf(records.number()), "error");
+    else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, JSON.parse(records.raw()));
+    else if (word === Word.Taken) records.line();
+    else throw new Error(`a thread said ${word} of a hook`);
+  }
+
+  onPiece(bytes: Uint8Array): void {
+    this.reply?.piece(bytes);
+  }
+
+  onUpstream(id: number, records: Records): void {
+    const upstream = new FunctionUpstream(this.link!, id, (over) => this.upstreams.delete(over));
+    this.upstreams.add(upstream);
+    upstream.start(this.site.upstream, this.ex, records);
+  }
+
+  private onPass(): void {
+    if (this.stage === Stage.Request) this.goOn();
+    else if (this.stage === Stage.Response) {
+      this.leave("ok");
+      this.sink!.pass();
+    }
+  }
+
+  private onChanged(records: Records): void {
+    const change = readChange(records);
+    if (this.stage !== Stage.Request) return;
+    const fault = changeRequest(this.ex, change, this.site.mount);
+    if (fault === "") return this.goOn();
+    this.note(`the request of onRequest cannot be sent on: ${fault}`);
+    this.fail(Fault.FunctionFailed, "error");
+  }
+
+  /** A response in place of the request's way, or of its response; of the latter without a body, the head alone is another. */
+  private onResponse(records: Records): void {
+    const record = readReply(records);
+    if (this.stage === Stage.Response) {
+      if (record.mode !== "0") return this.replace(() => this.reply!.begin(record));
+      const why = this.sink!.setHead(record);
+      if (why !== "") return this.onBroken(why);
+      this.leave("ok");
+      this.sink!.pass();
+    } else if (this.stage === Stage.Request) {
+      this.wait!.end();
+      this.ex.source = this;
+      this.replace(() => this.reply!.begin(record));
+    }
+  }
+
+  private replace(begin: () => void): void {
+    this.sink?.drop();
+    if (this.sink !== null) this.ex.source = this;
+    this.stage = Stage.Replying;
+    this.reply = new ThreadReply(this.ex, this.link!, this.id, this);
+    begin();
+  }
+
+  // ── the exchange ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  private goOn(): void {
+    const { wait } = this;
+    this.count("ok");
+    this.site.services.wheel.disarm(this.timer);
+    wait!.end();
+    if (this.site.pool.exports?.onResponse === false) this.leave(null);
+    else {
+      this.closeLink();
+      this.watchResponse();
+    }
+    wait!.goOn();
+  }
+
+  private watchResponse(): void {
+    this.stage = Stage.Between;
+    this.sink = new HookSink(this.ex.sink, this);
+    this.ex.sink = this.sink;
+  }
+
+  /** There is a response, which is held: `onResponse` is asked. */
+  askResponse(): void {
+    const { exports } = this.site.pool;
+    if (this.stage !== Stage.Between || exports?.onResponse === false) return this.sink!.pass();
+    this.stage = Stage.Response;
+    this.startedMs = this.site.services.turn.nowMs;
+    this.arm();
+    this.site.pool.take(this);
+  }
+
+  get holdsBodies(): boolean {
+    return this.site.bodies;
+  }
+
+  get maxBodyBytes(): number {
+    return this.site.maxBodyBytes;
+  }
+
+  /** The body that is held is too long. */
+  onTooLong(): void {
+    this.note("the response is longer than max_body_bytes of hooks");
+    this.fail(Fault.FunctionFailed, "error");
+  }
+
+  /** The exchange is over before `onResponse` was asked, or while it was. */
+  onExchangeOver(): void {
+    if (this.stage === Stage.Over) return;
+    if (this.stage !== Stage.Between) this.link?.record(Word.Cancel, this.id);
+    this.leave(null);
+  }
+
+  // ── a hook's own response ─────────────────────────────────────────────────────────────────────────────────────
+
+  onHead(): void {
+    this.count("ok");
+  }
+
+  onProgress(): void {
+    const { wheel, turn } = this.site.services;
+    wheel.arm(this.timer, turn.nowMs + FUNCTION_IDLE_MS);
+  }
+
+  onComplete(): void {
+    const { ex } = this;
+    this.leave(null);
+    if (isOpen(ex)) ex.sink.end(ex);
+  }
+
+  onBroken(why: string): void {
+    if (why !== "") this.note(why);
+    this.fail(Fault.FunctionFailed, "error");
+  }
+
+  onEnded(): void {
+    this.leave(null);
+  }
+
+  onWritable(): void {
+    this.reply?.onWritable();
+  }
+
+  onCancelled(): void {
+    this.cancel();
+  }
+
+  // ── time and ends ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  onTimer(): void {
+    if (this.stage === Stage.Over) return;
+    if (this.reply?.isFull === true) return this.onProgress();
+    this.note("no answer in time");
+    this.link?.record(Word.Cancel, this.id);
+    this.fail(Fault.FunctionTimeout, "timeout");
+  }
+
+  private fail(fault: Fault, outcome: Parameters<HookSite["services"]["listener"]["onCall"]>[1]): void {
+    const { ex, stage, sink, wait } = this;
+    if (stage === Stage.Over || stage === Stage.Between) return;
+    this.leave(stage === Stage.Replying ? null : outcome);
+    if (ex.uses !== this.uses || ex.state === ExchangeState.Finished) return;
+    if (stage === Stage.Request) wait!.end();
+    if (sink !== null && stage === Stage.Response) sink.drop();
+    if (isOpen(ex)) ex.sink.abort(ex, fault);
+  }
+
+  private cancel(): void {
+    if (this.stage === Stage.Over) return;
+    this.link?.record(Word.Cancel, this.id);
+    this.leave("cancelled");
+  }
+
+  private arm(): void {
+    const { wheel, turn } = this.site.services;
+    wheel.arm(this.timer, turn.nowMs + this.site.timeoutMs);
+  }
+
+  private note(what: string): void {
+    const { services, module } = this.site;
+    services.listener.onLine(module, failureLine(what, module, this.ex));
+  }
+
+  private count(outcome: Parameters<HookSite["services"]["listener"]["onCall"]>[1]): void {
+    const { listener, turn } = this.site.services;
+    listener.onCall(this.site.module, outcome, turn.nowMs - this.startedMs);
+  }
+
+  /** The thread is told that nothing more comes. @param outcome to be counted; null where it has been */
+  private leave(outcome: Parameters<HookCall["count"]>[0] | null): void {
+    const { site } = this;
+    if (this.stage === Stage.Over) return;
+    this.stage = Stage.Over;
+    if (outcome !== null) this.count(outcome);
+    this.reply?.stop();
+    site.services.wheel.remove(this.timer);
+    site.pool.leave(this);
+    for (const upstream of [...this.upstreams]) upstream.cancel();
+    this.closeLink();
+  }
+
+  /** While its handler has the request, no place in a thread is taken. */
+  private closeLink(): void {
+    const { link } = this;
+    this.link = null;
+    if (link === null) return;
+    link.record(Word.Over, this.id);
+    link.close(this.id);
+    this.site.pool.serve();
+  }
+}

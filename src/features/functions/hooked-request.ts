@@ -1,0 +1,109 @@
+import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import { methodFromName } from "../../message/request-head.ts";
+import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
+import { HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
+import { fieldsFault } from "./reply-record.ts";
+import type { Records } from "./wire.ts";
+
+/** A head in the place of a request's, as `onRequest` gives it. */
+export interface ChangedRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly fields: readonly (readonly [string, string])[];
+}
+
+/** Reads the fields of the record of a changed request. */
+export function readChange(records: Records): ChangedRequest {
+  return { method: records.line(), url: records.line(), fields: records.fields() };
+}
+
+/** What stays the gateway's: how the request is framed, who it comes from, whom it is for. */
+const KEPT: ReadonlySet<HeaderId> = new Set([...HOP_BY_HOP, ...CLAIMS, HeaderId.Host, HeaderId.Expect]);
+
+/**
+ * Gives a request the head that a hook has made. What frames it, its Host, and what is told of the client stay: a hook may do what the
+ * configuration's `headers.request` and `rewrite` may. docs/functions.md#hooks
+ * @param mount see HookSite
+ * @returns why the head cannot be sent, or ""
+ */
+export function changeRequest(ex: Exchange, { method, url, fields }: ChangedRequest, mount: string | null): string {
+  const { request } = ex;
+  const why = fieldsFault(fields);
+  if (why !== "") return why;
+  const target = URL.parse(url);
+  if (target === null) return "its URL is none";
+  const hasOtherMethod = method !== request.methodText();
+  if (hasOtherMethod && !/^[A-Z]{3,16}$/.test(method)) return "its method is none";
+  if (hasOtherMethod && (method === "CONNECT" || method === "TRACE")) return `the method ${method} is not sent on`;
+  const before = urlPath(ex);
+  const after = target.pathname + target.search;
+  if (after !== before || hasOtherMethod) {
+    const fault = retarget(ex, method, target.pathname, target.search, after !== before, mount);
+    if (fault !== "") return fault;
+  }
+  replaceFields(ex, fields);
+  return "";
+}
+
+/** The path and the query as the hook was shown them. */
+function urlPath({ request }: Exchange): string {
+  const parsed = URL.parse(`http://h${request.text(request.pathFrom, request.queryTo)}`);
+  return parsed === null ? "" : parsed.pathname + parsed.search;
+}
+
+function retarget(
+  ex: Exchange,
+  method: string,
+  path: string,
+  query: string,
+  isMoved: boolean,
+  mount: string | null,
+): string {
+  const { request } = ex;
+  const { sanitised, canonical } = canonicalise(path);
+  if (deeperReadings(canonical) === null) return "its path has several readings";
+  if (mount !== null && mount !== "/" && canonical !== mount && !canonical.startsWith(`${mount}/`))
+    return "its path is not below the prefix of the route";
+  const line = isMoved ? `${method} ${sanitised}${query}` : `${method} ${request.text(request.pathFrom, request.queryTo)}`;
+  if (line.length > MAX_REQUEST_LINE_BYTES) return "its URL is too long";
+  const pathLength = isMoved ? sanitised.length : request.pathTo - request.pathFrom;
+  if (request.authorityTo > request.authorityFrom && request.hostIndex < 0) {
+    request.headers.add("Host", request.text(request.authorityFrom, request.authorityTo));
+    request.hostIndex = request.headers.count - 1;
+  }
+  request.bytes = Buffer.from(line, "latin1");
+  request.method = methodFromName(method);
+  request.methodFrom = 0;
+  request.methodTo = method.length;
+  request.targetFrom = method.length + 1;
+  request.pathFrom = request.targetFrom;
+  request.pathTo = request.targetFrom + pathLength;
+  request.queryTo = line.length;
+  request.targetTo = line.length;
+  request.authorityFrom = 0;
+  request.authorityTo = 0;
+  if (!isMoved) return "";
+  if (mount !== null) ex.canonicalPath = canonical;
+  ex.prefixLength = -1;
+  ex.forwardPath = withoutPrefix(sanitised, ex);
+  return "";
+}
+
+/** Without the prefix of the route, where that is taken off, and the path has it. */
+export function withoutPrefix(path: string, ex: Exchange): string {
+  const route = ex.route!;
+  const prefix = route.stripPrefix && !route.init.exact ? route.path : "/";
+  if (prefix === "/" || !path.startsWith(prefix)) return path;
+  const rest = path.slice(prefix.length);
+  return rest === "" ? "/" : rest.startsWith("/") ? rest : path;
+}
+
+function replaceFields(ex: Exchange, fields: ChangedRequest["fields"]): void {
+  const { request } = ex;
+  const { headers } = request;
+  for (let i = headers.count - 1; i >= 0; i--) if (!KEPT.has(headers.ids[i]!)) request.removeField(i);
+  for (const [name, value] of fields) if (!KEPT.has(headerIdFromName(name))) headers.add(name, value);
+}

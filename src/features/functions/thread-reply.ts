@@ -1,0 +1,134 @@
+import { Fault } from "../../core/fault.ts";
+import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import type { FunctionLink } from "./function-link.ts";
+import { fieldsFault, type ReplyRecord, setReply } from "./reply-record.ts";
+import { CREDIT_BYTES, discard, Word } from "./wire.ts";
+
+/** Who owns a response that comes of a thread. */
+export interface ReplyOwner {
+  /** The head goes out now. */
+  onHead(): void;
+  /** Something of it has come, or has been taken. */
+  onProgress(): void;
+  /** All of it has been given: the exchange's end is the owner's to write. */
+  onComplete(): void;
+  /** It is none that can be sent, or breaks off. @param why for the log; "" where that has been logged */
+  onBroken(why: string): void;
+  /** The exchange has ended meanwhile. */
+  onEnded(): void;
+}
+
+/** Gives a response of a thread to the client's sink, as the client takes it. */
+export class ThreadReply {
+  /** Whether the client takes nothing for now. */
+  isFull = false;
+  isBegun = false;
+  private readonly ex: Exchange;
+  private readonly link: FunctionLink;
+  private readonly id: number;
+  private readonly owner: ReplyOwner;
+  /** Bytes that are still to come; infinite where that is not known. */
+  private left = Number.POSITIVE_INFINITY;
+  private readonly held: Uint8Array[] = [];
+  private hasEnded = false;
+  private taken = 0;
+  private isOver = false;
+
+  constructor(ex: Exchange, link: FunctionLink, id: number, owner: ReplyOwner) {
+    this.ex = ex;
+    this.link = link;
+    this.id = id;
+    this.owner = owner;
+  }
+
+  begin(record: ReplyRecord): void {
+    const { ex, owner } = this;
+    if (this.isBegun) return;
+    const fault = fieldsFault(record.fields);
+    if (fault !== "" || record.status < 200 || record.status > 599)
+      return owner.onBroken(`the response cannot be sent: ${fault || `status ${record.status}`}`);
+    this.isBegun = true;
+    owner.onHead();
+    const withBody = setReply(ex, record);
+    if (withBody && record.mode === "2" && record.length >= 0) this.left = record.length;
+    ex.sink.head(ex);
+    if (record.mode === "1" && withBody && isOpen(ex)) ex.sink.body(ex, record.body!, 0, record.body!.length);
+    if (!isOpen(ex)) this.ended();
+    else if (record.mode === "2") owner.onProgress();
+    else this.complete();
+  }
+
+  piece(bytes: Uint8Array): void {
+    if (this.isOver) return;
+    this.left -= bytes.length;
+    if (this.left < 0) return this.owner.onBroken("the body is longer than its Content-Length");
+    this.owner.onProgress();
+    if (this.isFull) this.held.push(bytes);
+    else this.give(bytes);
+  }
+
+  end(): void {
+    if (this.isOver) return;
+    if (this.left > 0 && Number.isFinite(this.left)) return this.owner.onBroken("the body is shorter than its Content-Length");
+    this.hasEnded = true;
+    if (this.held.length === 0) this.complete();
+  }
+
+  /** The client takes bytes again. */
+  onWritable(): void {
+    if (this.isOver) return;
+    this.isFull = false;
+    this.owner.onProgress();
+    this.credit(0);
+    while (!this.isFull && this.held.length > 0 && !this.isOver) this.give(this.held.shift()!);
+    if (this.hasEnded && this.held.length === 0 && !this.isOver) this.complete();
+  }
+
+  /** Nothing more is given. */
+  stop(): void {
+    this.isOver = true;
+    this.held.length = 0;
+  }
+
+  private give(bytes: Uint8Array): void {
+    const { ex } = this;
+    const takesMore = ex.sink.body(ex, bytes, 0, bytes.length);
+    if (!isOpen(ex)) return this.ended();
+    if (takesMore) {
+      const { length } = bytes;
+      if (ex.sink.returnsBytes === true) discard(bytes);
+      this.credit(length);
+    } else {
+      this.isFull = true;
+      this.taken += bytes.length;
+    }
+  }
+
+  /** Tells the thread what has been taken, in steps. */
+  private credit(bytes: number): void {
+    this.taken += bytes;
+    if (this.taken < CREDIT_BYTES) return;
+    this.link.record(Word.Taken, this.id).line(this.taken);
+    this.taken = 0;
+  }
+
+  private complete(): void {
+    this.stop();
+    this.owner.onComplete();
+  }
+
+  private ended(): void {
+    this.stop();
+    this.owner.onEnded();
+  }
+}
+
+/** Whether a response may still be given. */
+export function isOpen(ex: Exchange): boolean {
+  return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
+}
+
+/** The refusal of a request that a thread has failed with this status. */
+export function faultOf(status: number): Fault {
+  return status === 400 ? Fault.BadTarget : status === 501 ? Fault.FunctionMethod : Fault.FunctionFailed;
+}
