@@ -3,8 +3,8 @@ import type { RouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { FunctionListener, FunctionServices } from "../features/functions/function-call.ts";
 import { FunctionHandler } from "../features/functions/function-handler.ts";
-import { HookPhase } from "../features/functions/hook-phase.ts";
 import type { LinkPorts } from "../features/functions/function-link.ts";
+import { HookPhase } from "../features/functions/hook-phase.ts";
 import { type FunctionNews, WorkerFunctions } from "../features/functions/worker-functions.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
@@ -61,9 +61,8 @@ export class WorkerFunctionSite implements FunctionSite {
         const hooks = route !== null && "hooks" in route ? route.hooks : null;
         if (hooks === null) return null;
         const { module, timeoutMs, bodies, maxBodyBytes } = hooks;
-        const mount = route!.type === "static" ? route!.prefix : null;
         const pool = this.functions.poolOf(module);
-        return { module, timeoutMs, bodies, maxBodyBytes, mount, pool, services: this.services, upstream: null };
+        return { module, timeoutMs, bodies, maxBodyBytes, pool, services: this.services, upstream: null };
       }),
     );
   }

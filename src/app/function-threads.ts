@@ -9,8 +9,8 @@ import {
   type ToFunction,
 } from "../features/functions/wire.ts";
 import type { FunctionNews } from "../features/functions/worker-functions.ts";
-import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
 import type { FromWorker } from "./messages.ts";
 import type { WorkerPool } from "./worker-pool.ts";

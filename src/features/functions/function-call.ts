@@ -5,6 +5,7 @@ import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink, NowMs, ReplySource } from "../../message/ports.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { FunctionPool, PoolWaiter } from "./function-pool.ts";
+import { FunctionTunnel, readUpgrade, socketFault, type UpgradeRecord } from "./function-tunnel.ts";
 import { FunctionUpstream, type UpstreamSite } from "./function-upstream.ts";
 import { readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
@@ -123,9 +124,23 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     else if (word === Word.End) this.reply!.end();
     else if (word === Word.Fault) this.end(Fault.FunctionFailed, "error");
     else if (word === Word.Taken) this.onTaken(records.number());
+    else if (word === Word.Upgrade) this.onUpgrade(readUpgrade(records));
     else if (word === Word.Failed) this.end(faultOf(records.number()), "error");
     else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, JSON.parse(records.raw()));
     else throw new Error(`a thread said ${word}`);
+  }
+
+  private onUpgrade(record: UpgradeRecord): void {
+    const { ex, link, id, site } = this;
+    const fault = socketFault(ex!, record.fields);
+    if (fault !== "") return this.onBroken(fault);
+    this.onHead();
+    // The place in the thread is the tunnel's from here on.
+    this.link = null;
+    this.leave();
+    const tunnel = new FunctionTunnel(link!, id, () => site.pool.serve());
+    link!.attach(id, tunnel);
+    tunnel.start(ex!, record);
   }
 
   onPiece(bytes: Uint8Array): void {

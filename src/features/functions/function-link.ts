@@ -186,7 +186,6 @@ const NO_CALL: LinkCall = {
       records.fields();
     } else if (word === Word.Upgrade) {
       records.line();
-      records.line();
       records.fields();
     }
   },

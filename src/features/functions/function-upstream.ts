@@ -1,5 +1,11 @@
 import { Fault } from "../../core/fault.ts";
-import { Exchange, ExchangeState, type Handler, type IdleExchangePorts, type Pipeline } from "../../message/exchange.ts";
+import {
+  type Exchange,
+  ExchangeState,
+  type Handler,
+  type IdleExchangePorts,
+  type Pipeline,
+} from "../../message/exchange.ts";
 import type { BodyFlow, ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, methodFromName } from "../../message/request-head.ts";

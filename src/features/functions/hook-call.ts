@@ -6,8 +6,8 @@ import { PhaseWait } from "../../message/phase-wait.ts";
 import type { ReplySource } from "../../message/ports.ts";
 import { type CallSite, failureLine } from "./function-call.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
-import { FunctionUpstream } from "./function-upstream.ts";
 import type { PoolWaiter } from "./function-pool.ts";
+import { FunctionUpstream } from "./function-upstream.ts";
 import { HookSink } from "./hook-sink.ts";
 import { changeRequest, readChange } from "./hooked-request.ts";
 import { readReply } from "./reply-record.ts";
@@ -21,8 +21,6 @@ export interface HookSite extends CallSite {
   readonly bodies: boolean;
   /** Bytes of a body that is held for them. */
   readonly maxBodyBytes: number;
-  /** Where the prefix of a folder is: a path that a hook gives is looked up below it; null where it goes upstream. */
-  readonly mount: string | null;
 }
 
 /** What a call is doing for its exchange. */
@@ -136,7 +134,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   private onChanged(records: Records): void {
     const change = readChange(records);
     if (this.stage !== Stage.Request) return;
-    const fault = changeRequest(this.ex, change, this.site.mount);
+    const fault = changeRequest(this.ex, change);
     if (fault === "") return this.goOn();
     this.note(`the request of onRequest cannot be sent on: ${fault}`);
     this.fail(Fault.FunctionFailed, "error");
@@ -208,6 +206,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   /** The body that is held is too long. */
   onTooLong(): void {
     this.note("the response is longer than max_body_bytes of hooks");
+    this.stage = Stage.Response;
     this.fail(Fault.FunctionFailed, "error");
   }
 
@@ -257,7 +256,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   onTimer(): void {
     if (this.stage === Stage.Over) return;
     if (this.reply?.isFull === true) return this.onProgress();
-    this.note("no answer in time");
+    this.note("it took too long");
     this.link?.record(Word.Cancel, this.id);
     this.fail(Fault.FunctionTimeout, "timeout");
   }

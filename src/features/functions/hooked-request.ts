@@ -26,10 +26,9 @@ const KEPT: ReadonlySet<HeaderId> = new Set([...HOP_BY_HOP, ...CLAIMS, HeaderId.
 /**
  * Gives a request the head that a hook has made. What frames it, its Host, and what is told of the client stay: a hook may do what the
  * configuration's `headers.request` and `rewrite` may. docs/functions.md#hooks
- * @param mount see HookSite
  * @returns why the head cannot be sent, or ""
  */
-export function changeRequest(ex: Exchange, { method, url, fields }: ChangedRequest, mount: string | null): string {
+export function changeRequest(ex: Exchange, { method, url, fields }: ChangedRequest): string {
   const { request } = ex;
   const why = fieldsFault(fields);
   if (why !== "") return why;
@@ -41,7 +40,7 @@ export function changeRequest(ex: Exchange, { method, url, fields }: ChangedRequ
   const before = urlPath(ex);
   const after = target.pathname + target.search;
   if (after !== before || hasOtherMethod) {
-    const fault = retarget(ex, method, target.pathname, target.search, after !== before, mount);
+    const fault = retarget(ex, method, target.pathname, target.search, after !== before);
     if (fault !== "") return fault;
   }
   replaceFields(ex, fields);
@@ -54,20 +53,17 @@ function urlPath({ request }: Exchange): string {
   return parsed === null ? "" : parsed.pathname + parsed.search;
 }
 
-function retarget(
-  ex: Exchange,
-  method: string,
-  path: string,
-  query: string,
-  isMoved: boolean,
-  mount: string | null,
-): string {
+function retarget(ex: Exchange, method: string, path: string, query: string, isMoved: boolean): string {
   const { request } = ex;
+  // Below the prefix of a folder, a path is looked up.
+  const mount = ex.route!.kind.isFolder ? ex.route!.path : null;
   const { sanitised, canonical } = canonicalise(path);
   if (deeperReadings(canonical) === null) return "its path has several readings";
   if (mount !== null && mount !== "/" && canonical !== mount && !canonical.startsWith(`${mount}/`))
     return "its path is not below the prefix of the route";
-  const line = isMoved ? `${method} ${sanitised}${query}` : `${method} ${request.text(request.pathFrom, request.queryTo)}`;
+  const line = isMoved
+    ? `${method} ${sanitised}${query}`
+    : `${method} ${request.text(request.pathFrom, request.queryTo)}`;
   if (line.length > MAX_REQUEST_LINE_BYTES) return "its URL is too long";
   const pathLength = isMoved ? sanitised.length : request.pathTo - request.pathFrom;
   if (request.authorityTo > request.authorityFrom && request.hostIndex < 0) {

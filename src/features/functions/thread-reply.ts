@@ -69,7 +69,8 @@ export class ThreadReply {
 
   end(): void {
     if (this.isOver) return;
-    if (this.left > 0 && Number.isFinite(this.left)) return this.owner.onBroken("the body is shorter than its Content-Length");
+    if (this.left > 0 && Number.isFinite(this.left))
+      return this.owner.onBroken("the body is shorter than its Content-Length");
     this.hasEnded = true;
     if (this.held.length === 0) this.complete();
   }

@@ -1,5 +1,6 @@
 import { Fault, faultRow } from "../../core/fault.ts";
 import { type Exchange, ExchangeState, type Handler, Verdict } from "../../message/exchange.ts";
+import { GivenBody } from "../../message/given-body.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { ReplySink } from "../../message/ports.ts";
@@ -7,7 +8,6 @@ import { Framing, Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { decodeText, FrameWalk, trailersFrame } from "../../proto/grpc/web-frames.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
-import { GivenBody } from "../../message/given-body.ts";
 import { refuse } from "./json-reply.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 

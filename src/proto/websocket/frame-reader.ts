@@ -13,13 +13,15 @@ export const enum Found {
   Close,
   /** The client breaks the protocol, or a bound: `code` says how the connection is closed. */
   Fault,
+  /** A message of bytes is in `payload`, where such are taken. */
+  Binary,
 }
 
 /** 2 bytes, 8 of length, 4 of mask. */
 const MAX_HEAD_BYTES = 14;
 const MIN_ROOM = 1024;
 
-/** Cuts what a client sends after a WebSocket handshake into messages of text. RFC 6455 §5. It holds one message at most. */
+/** Cuts what a client sends after a WebSocket handshake into messages. RFC 6455 §5. It holds one message at most. */
 export class FrameReader {
   payload: Uint8Array = NOTHING;
   code: CloseCode | number = CloseCode.None;
@@ -37,10 +39,16 @@ export class FrameReader {
   private message: Buffer = NOTHING;
   private messageLength = 0;
   private isInMessage = false;
+  private isBinary = false;
+  private readonly takesBinary: boolean;
 
-  /** @param maxBytes of one message */
-  constructor(maxBytes: number) {
+  /**
+   * @param maxBytes of one message
+   * @param takesBinary whether messages may be bytes, and not text alone
+   */
+  constructor(maxBytes: number, takesBinary = false) {
     this.maxBytes = maxBytes;
+    this.takesBinary = takesBinary;
   }
 
   /** Whether all that has come has been read. */
@@ -109,7 +117,7 @@ export class FrameReader {
       return isKnown && (first & FIN) !== 0 && length <= MAX_CONTROL_BYTES ? CloseCode.None : CloseCode.ProtocolError;
     }
     if (opcode > Opcode.Binary || (opcode === Opcode.Continuation) !== this.isInMessage) return CloseCode.ProtocolError;
-    if (opcode === Opcode.Binary) return CloseCode.Unsupported;
+    if (opcode === Opcode.Binary && !this.takesBinary) return CloseCode.Unsupported;
     return this.messageLength + length > this.maxBytes ? CloseCode.TooBig : CloseCode.None;
   }
 
@@ -155,11 +163,12 @@ export class FrameReader {
     }
     if (opcode === Opcode.Pong) return Found.Nothing;
     this.isInMessage = !isLast;
+    if (opcode !== Opcode.Continuation) this.isBinary = opcode === Opcode.Binary;
     if (!isLast) return Found.Nothing;
     this.payload = this.message.subarray(0, this.messageLength);
     this.message = NOTHING;
     this.messageLength = 0;
-    return Found.Text;
+    return this.isBinary ? Found.Binary : Found.Text;
   }
 
   /** RFC 6455 §5.5.1: a code of two bytes, or nothing. */

@@ -273,7 +273,6 @@ export class Call implements Receiver, ContextPorts {
     this.socket = socket;
     const { fields } = splitLength(fieldsOf(response.headers));
     const out = this.link.record(Word.Upgrade, this.id);
-    out.line(socket.key);
     out.line(socket.protocol);
     writeFields(out, fields);
     socket.attach(this.link, this.id, () => this.done());

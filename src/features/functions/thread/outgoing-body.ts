@@ -4,7 +4,6 @@ import type { Late, ThreadLink } from "./thread-link.ts";
 /** Bytes that are gathered before a head leaves: what is complete by then goes with it. */
 const EARLY_BYTES = 16 * 1024;
 
-
 /** What is used of the reader of a stream. */
 interface BodyReader {
   read(): Promise<{ readonly done: boolean; readonly value?: unknown }>;

@@ -1,0 +1,2 @@
+/** Modules import what is beside them. */
+export const greeting: string = "hello";
