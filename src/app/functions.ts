@@ -1,6 +1,6 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { Metric } from "../features/telemetry/metric.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import type { Metric } from "../features/telemetry/metric.ts";
 import type { Fleet } from "./fleet.ts";
 import { type FunctionThreadPorts, FunctionThreads, threadPorts } from "./function-threads.ts";
 import { lockRun } from "./run-lock.ts";
