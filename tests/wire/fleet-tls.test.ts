@@ -3,15 +3,20 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AcmeDirectory } from "../harness/acme-directory.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, startGateway } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
 import { REDIS, RedisServer } from "../harness/redis-server.ts";
+import { shownCertificate } from "../harness/shown-certificate.ts";
 
 /** As docs/fleet.md has it. */
 const RIGHTS =
   "~edge:* -@all +hello +auth +select +info +role +time +eval +evalsha +get +set +del +zadd +zrem +zcount +zrangebyscore +zremrangebyscore +xadd +xrange +xrevrange";
+
+/** And what certificates need beside, likewise. */
+const CERTIFICATE_RIGHTS = "~{edge:certs}* +hget +hset +hmget +sadd +smembers +pexpire";
 
 describe.skipIf(REDIS === null)("a store over TLS with users", async () => {
   const folder = mkdtempSync(join(tmpdir(), "edge-redis-tls-"));
@@ -28,6 +33,7 @@ describe.skipIf(REDIS === null)("a store over TLS with users", async () => {
           ...["--tls-port", String(port), "--tls-cert-file", certFile, "--tls-key-file", keyFile],
           ...["--tls-ca-cert-file", certFile, "--tls-auth-clients", "no"],
           ...["--user", "edge", "on", ">hunter2", ...RIGHTS.split(" ")],
+          ...["--user", "certs", "on", ">hunter2", ...RIGHTS.split(" "), ...CERTIFICATE_RIGHTS.split(" ")],
         ]);
   afterAll(async () => {
     await redis?.stop();
@@ -58,6 +64,28 @@ describe.skipIf(REDIS === null)("a store over TLS with users", async () => {
     expect(await redis.command("ACL", "LOG")).toBe("");
     await gateway.stop();
     expect(await redis.command("ZCARD", "edge:nodes")).toBe("0");
+  });
+
+  test("keeps certificates, with the rights that they need beside", async () => {
+    const directory = AcmeDirectory.start();
+    const [http, tls] = [freePort(), freePort()];
+    directory.challengePort = http;
+    const acme = { enabled: true, directory_url: directory.url, domains: ["a.test"], cache_dir: join(folder, "cache") };
+    const gateway = await startGateway({
+      port: http,
+      config: {
+        server: {
+          tls: { port: tls },
+          acme: { ...acme, storage: "redis", storage_key: "0123456789abcdef0123456789abcdef-1" },
+        },
+        cluster: { store: `rediss://certs:hunter2@127.0.0.1:${port}`, ca_file: "ca.pem" },
+      },
+      files: { "ca.pem": cert },
+    });
+    await eventually(async () => expect((await shownCertificate(tls, "a.test")).issuer).toBe("CN=directory"));
+    expect(await redis.command("ACL", "LOG")).toBe("");
+    await gateway.stop();
+    directory.stop();
   });
 
   for (const [what, credentials, ca] of [
