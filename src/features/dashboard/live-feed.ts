@@ -120,8 +120,10 @@ export class LiveFeed {
   /** Takes what a worker has seen. */
   seen(worker: number, seen: SeenTraffic): void {
     const nowMs = Date.now();
-    this.latency.merge(seen.latency);
-    for (const one of seen.routes) addSeen(this.routes, one);
+    for (const one of seen.routes) {
+      this.latency.merge(one.latency);
+      addSeen(this.routes, one);
+    }
     for (const one of seen.upstreams) addSeen(this.upstreams, one);
     for (const one of seen.refused) this.attackers.add(one, nowMs);
     const room = Math.max(0, MAX_ROWS - this.rows.length);

@@ -6,8 +6,7 @@ import type { LiveRow } from "./live-state.ts";
 
 /** What a worker has seen of its traffic since it said so last; it survives structured clone. */
 export interface SeenTraffic {
-  /** Durations of all requests, as pairs of a LatencySketch. */
-  readonly latency: readonly number[];
+  /** Each with its durations as pairs of a LatencySketch: those of all requests are in the routes. */
   readonly routes: readonly SeenLabel[];
   readonly upstreams: readonly SeenLabel[];
   readonly refused: readonly SeenRefusals[];
@@ -60,12 +59,12 @@ export interface ObserverPorts {
  */
 export class TrafficObserver {
   private readonly ports: ObserverPorts;
-  private readonly latency: LatencySketch = new LatencySketch();
-  private readonly routes: Map<string, LabelTally> = new Map();
-  private readonly upstreams: Map<string, LabelTally> = new Map();
+  private readonly routes: TallyTable = new TallyTable();
+  private readonly upstreams: TallyTable = new TallyTable();
   private readonly refusals: Map<string, SeenRefusals> = new Map();
   private rows: LiveRow[] = [];
   private goodRows = 0;
+  private maxGoodRows = MAX_ROWS / 2;
   private rowsLeftOut = 0;
 
   constructor(ports: ObserverPorts) {
@@ -79,14 +78,12 @@ export class TrafficObserver {
     const status = this.ports.statusOf(ex);
     const ms = ex.startedMs > 0 ? ex.endedMs - ex.startedMs : 0;
     if (ex.step > 0) {
-      this.latency.add(ms);
-      const tally = tallyOf(this.routes, label);
+      const tally = this.routes.of(label);
       tally.latency.add(ms);
       tally.bytesIn += ex.bodyBytes;
       tally.bytesOut += ex.sentBytes;
     }
-    if (ex.upstreamLabel !== "" && ex.upstreamMs >= 0)
-      tallyOf(this.upstreams, ex.upstreamLabel).latency.add(ex.upstreamMs);
+    if (ex.upstreamLabel !== "" && ex.upstreamMs >= 0) this.upstreams.of(ex.upstreamLabel).latency.add(ex.upstreamMs);
     const reason = refusalOf(ex, status);
     if (reason !== "") this.refused(ex.clientIp, reason, ex);
     this.row(ex, status, ms, label);
@@ -111,26 +108,28 @@ export class TrafficObserver {
   /** Gives what was seen, and begins anew. */
   take(vitals: ThreadVitals): SeenTraffic {
     const seen = {
-      latency: this.latency.pairs(),
-      routes: seenLabels(this.routes),
-      upstreams: seenLabels(this.upstreams),
+      routes: this.routes.take(),
+      upstreams: this.upstreams.take(),
       refused: [...this.refusals.values()],
       rows: this.rows,
       rowsLeftOut: this.rowsLeftOut,
       vitals,
     };
-    this.latency.clear();
     this.refusals.clear();
+    this.maxGoodRows = this.rows.length + this.rowsLeftOut > BUSY_REQUESTS ? BUSY_GOOD_ROWS : MAX_ROWS / 2;
     this.rows = [];
     this.goodRows = 0;
     this.rowsLeftOut = 0;
     return seen;
   }
 
-  /** Of requests that went well only so many are shown that there is room for the others. */
+  /**
+   * Of requests that went well only so many are shown that there is room for the others; fewer where there are many, since a row costs as much
+   * as counting a hundred requests.
+   */
   private row(ex: Exchange, status: number, ms: number, route: string): void {
     const isGood = status < 400;
-    if (this.rows.length >= MAX_ROWS || (isGood && this.goodRows >= MAX_ROWS / 2)) {
+    if (this.rows.length >= MAX_ROWS || (isGood && this.goodRows >= this.maxGoodRows)) {
       this.rowsLeftOut++;
       return;
     }
@@ -178,29 +177,45 @@ class LabelTally {
   bytesOut = 0;
 }
 
-/** Those that come too late share one. */
-function tallyOf(tallies: Map<string, LabelTally>, label: string): LabelTally {
-  let tally = tallies.get(label);
-  if (tally !== undefined) return tally;
-  if (tallies.size >= MAX_LABELS) return tallies.get(OTHERS) ?? newTally(tallies, OTHERS);
-  tally = newTally(tallies, label);
-  return tally;
-}
+/** Tallies by label. */
+class TallyTable {
+  private readonly tallies: Map<string, LabelTally> = new Map();
+  /** The last one that was asked for: many requests go the way of the one before. */
+  private lastLabel = "";
+  private last: LabelTally | null = null;
 
-function newTally(tallies: Map<string, LabelTally>, label: string): LabelTally {
-  const tally = new LabelTally();
-  tallies.set(label, tally);
-  return tally;
-}
-
-/** What was seen of each label. Those that were not seen make room. */
-function seenLabels(tallies: Map<string, LabelTally>): SeenLabel[] {
-  const seen: SeenLabel[] = [];
-  for (const [label, { latency, bytesIn, bytesOut }] of tallies) {
-    if (latency.count > 0) seen.push({ label, latency: latency.pairs(), bytesIn, bytesOut });
+  /** Those that come too late share one. */
+  of(label: string): LabelTally {
+    if (this.last !== null && this.lastLabel === label) return this.last;
+    const { tallies } = this;
+    const name = tallies.has(label) || tallies.size < MAX_LABELS ? label : OTHERS;
+    let tally = tallies.get(name);
+    if (tally === undefined) {
+      tally = new LabelTally();
+      tallies.set(name, tally);
+    }
+    this.lastLabel = label;
+    this.last = tally;
+    return tally;
   }
-  tallies.clear();
-  return seen;
+
+  /** What was seen of each label, and begins anew. Those that were not seen make room. */
+  take(): SeenLabel[] {
+    const seen: SeenLabel[] = [];
+    for (const [label, tally] of this.tallies) {
+      const { latency, bytesIn, bytesOut } = tally;
+      if (latency.count === 0) {
+        this.tallies.delete(label);
+        continue;
+      }
+      seen.push({ label, latency: latency.pairs(), bytesIn, bytesOut });
+      latency.clear();
+      tally.bytesIn = 0;
+      tally.bytesOut = 0;
+    }
+    this.last = null;
+    return seen;
+  }
 }
 
 /** Without the query, which may hold what is for the origin alone. */
@@ -221,6 +236,9 @@ const MAX_LABELS = 512;
 const MAX_REFUSED = 256;
 /** Rows that it gives a second. */
 const MAX_ROWS = 40;
+/** Those of requests that went well among them, in the second after one with more requests than these. */
+const BUSY_GOOD_ROWS = 6;
+const BUSY_REQUESTS = 200;
 /** Characters of a text of a client. */
 const MAX_CHARS = 200;
 const MAX_METHOD_CHARS = 20;

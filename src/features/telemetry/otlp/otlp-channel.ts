@@ -69,13 +69,20 @@ export async function openChannel<T>(
         if (code === SUCCESS) tally.sent += count;
         else {
           tally.dropped += count;
-          onFailed(signal, messageOf(error ?? "the collector did not take it"));
+          onFailed(signal, reasonOf(messageOf(error ?? "the collector did not take it")));
         }
       });
     },
     flush: () => delegate.forceFlush(),
     close: () => void delegate.shutdown(),
   };
+}
+
+/** The package's word for calls beyond MAX_CALLS says nothing of the collector, for which the others wait. */
+function reasonOf(error: string): string {
+  return error === "Concurrent export limit reached"
+    ? `the collector is away or slow: ${MAX_CALLS} calls wait for it`
+    : error;
 }
 
 async function codecOf(signal: Signal): Promise<readonly [unknown, unknown]> {
