@@ -32,6 +32,7 @@ export class BreakerWatch {
   private readonly openedMs: Map<string, number> = new Map();
   private readonly timers: Map<string, () => void> = new Map();
   private readonly probings: Map<string, Probing> = new Map();
+  private readonly suspected: Set<string> = new Set();
   private running = 0;
 
   constructor(ports: BreakerWatchPorts, list: NodeList, table: NodeTable) {
@@ -59,6 +60,29 @@ export class BreakerWatch {
     } else this.onOpened(node, slot);
   }
 
+  /**
+   * Another gateway says that a node is down: it gets no requests until a probe succeeds, for a moment at most. Then one request
+   * decides, as after any time that a breaker was open. docs/fleet.md#health
+   * @returns whether it was closed
+   */
+  suspect(node: NodeInit, slot: number): boolean {
+    if (this.table.state(slot) !== BreakerState.Closed) return false;
+    this.table.confirmOpen(slot);
+    this.suspected.add(node.key);
+    this.later(
+      node,
+      (at) => this.endOpen(node.key, at),
+      Math.min(SUSPECT_MS, node.route.circuitBreaker.openDurationMs),
+    );
+    this.beginProbing(node, 0);
+    return true;
+  }
+
+  /** Whether a node is out for what another gateway says alone. */
+  isSuspected(key: string): boolean {
+    return this.suspected.has(key);
+  }
+
   /** Takes over what a worker has opened and did not live to tell. */
   adopt(): void {
     this.list.nodes.forEach((node, slot) => {
@@ -67,6 +91,7 @@ export class BreakerWatch {
   }
 
   private onOpened(node: NodeInit, slot: number): void {
+    this.suspected.delete(node.key);
     this.table.confirmOpen(slot);
     this.later(node, (at) => this.endOpen(node.key, at));
     this.beginProbing(node);
@@ -96,11 +121,12 @@ export class BreakerWatch {
 
   private endOpen(key: string, slot: number): void {
     this.endProbing(key);
+    this.suspected.delete(key);
     this.table.halfOpen(slot);
   }
 
   /** Asks every second, until one probe succeeds or the breaker is open no more. */
-  private beginProbing(node: NodeInit): void {
+  private beginProbing(node: NodeInit, firstMs: number = PROBE_EVERY_MS): void {
     this.endProbing(node.key);
     const probing: Probing = { isOver: false, cancel: () => {} };
     this.probings.set(node.key, probing);
@@ -118,7 +144,7 @@ export class BreakerWatch {
         else wait(Math.max(0, PROBE_EVERY_MS - (this.ports.now() - askedMs)));
       });
     };
-    wait(PROBE_EVERY_MS);
+    wait(firstMs);
   }
 
   private onReached(key: string): void {
@@ -136,10 +162,10 @@ export class BreakerWatch {
     this.probings.delete(key);
   }
 
-  /** Acts on the node's slot when open_duration has passed, in place of what was to be done before. */
-  private later(node: NodeInit, act: (slot: number) => void): void {
+  /** Acts on the node's slot when open_duration, or another time, has passed, in place of what was to be done before. */
+  private later(node: NodeInit, act: (slot: number) => void, ms = node.route.circuitBreaker.openDurationMs): void {
     this.timers.get(node.key)?.();
-    const cancel = this.ports.after(node.route.circuitBreaker.openDurationMs, () => {
+    const cancel = this.ports.after(ms, () => {
       this.timers.delete(node.key);
       const slot = this.list.slotOf(node.key);
       if (slot >= 0) act(slot);
@@ -151,10 +177,13 @@ export class BreakerWatch {
     this.timers.get(key)?.();
     this.timers.delete(key);
     this.endProbing(key);
+    this.suspected.delete(key);
     this.openedMs.delete(key);
   }
 }
 
 const PROBE_EVERY_MS = 1000;
+/** The longest that what another gateway says keeps a target out. */
+const SUSPECT_MS = 3000;
 /** Probes under way at once; the others wait for another second. */
 const MAX_RUNNING = 256;

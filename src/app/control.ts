@@ -189,6 +189,7 @@ export class Control implements PoolListener {
     this.member = new FleetMember({
       remote: options.remote,
       totals: this.totals,
+      nodes: this.nodes,
       reloads: () => this.reloads,
       event: (event, fields) => this.event(event, fields),
     });
@@ -232,9 +233,7 @@ export class Control implements PoolListener {
       startedAtMs: this.startedAtMs,
       generation: () => this.reloads.generation,
       isEnding: () => this.ending.hasBegun,
-      about: this.member.about,
-      onBeat: this.member.onBeat,
-      onLeave: this.member.onLeave,
+      ...this.member.fleetPorts,
       publish: (state) => this.pool.broadcast({ kind: "fleet", state }),
       purge: (order) => {
         const [first] = this.listening.keys();

@@ -1,9 +1,9 @@
-import type { ClusterConfig } from "../config/cluster-settings.ts";
-import type { SharedStore } from "../features/fleet/shared-store.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
 import type { FleetPorts } from "./fleet.ts";
+import { HealthHints } from "./health-hints.ts";
+import type { NodeRegistry } from "./node-registry.ts";
 import type { Reloads } from "./reload.ts";
 import type { CanaryRollout } from "./remote/canary-rollout.ts";
 import type { RemoteConfig } from "./remote/remote-config.ts";
@@ -12,6 +12,7 @@ import type { RemoteConfig } from "./remote/remote-config.ts";
 export interface MemberPorts {
   readonly remote: RemoteConfig | null;
   readonly totals: CounterTotals;
+  readonly nodes: NodeRegistry;
   readonly reloads: () => Pick<Reloads, "want">;
   event(event: EventName, fields: EventFields): void;
 }
@@ -19,13 +20,15 @@ export interface MemberPorts {
 type Samples = ReturnType<Metric["read"]>;
 
 /** What a gateway has to do with others beside limits and purges: configurations from afar, and their trials. docs/fleet.md */
-export class FleetMember implements Pick<FleetPorts, "about" | "onBeat" | "onLeave"> {
+export class FleetMember {
   private readonly ports: MemberPorts;
   private readonly canary: CanaryRollout | null;
+  private readonly health: HealthHints;
 
   constructor(ports: MemberPorts) {
     const { remote, totals, event } = ports;
     this.ports = ports;
+    this.health = new HealthHints(ports.nodes);
     this.canary = remote?.rollout(() => countsOf(totals), event) ?? null;
   }
 
@@ -51,6 +54,7 @@ export class FleetMember implements Pick<FleetPorts, "about" | "onBeat" | "onLea
       ({ name, type, help, read: () => (remote === null ? [] : read(remote)) }) satisfies Metric;
     const is = (fact: boolean): number => (fact ? 1 : 0);
     return [
+      ...this.health.metrics(),
       family(
         "gateway_config_source_up",
         "gauge",
@@ -84,19 +88,21 @@ export class FleetMember implements Pick<FleetPorts, "about" | "onBeat" | "onLea
     ];
   }
 
-  readonly about: FleetPorts["about"] = () => {
-    const { remote } = this.ports;
-    if (remote === null) return { config: "", trial: "" };
-    const { version, on_trial, waiting } = remote.state();
-    return { config: version, trial: on_trial ? "canary" : waiting === "" ? "" : "waiting" };
-  };
-
-  readonly onBeat = async (store: SharedStore, _config: ClusterConfig): Promise<void> => {
-    await this.canary?.beat(store);
-  };
-
-  readonly onLeave = async (store: SharedStore): Promise<void> => {
-    await this.canary?.leave(store);
+  /** What it does with the store of the fleet. */
+  readonly fleetPorts: Pick<FleetPorts, "about" | "onBeat" | "onLeave"> = {
+    about: () => {
+      const { remote } = this.ports;
+      if (remote === null) return { config: "", trial: "" };
+      const { version, on_trial, waiting } = remote.state();
+      return { config: version, trial: on_trial ? "canary" : waiting === "" ? "" : "waiting" };
+    },
+    onBeat: async (store, { health }) => {
+      await this.canary?.beat(store);
+      if (health) await this.health.beat(store);
+    },
+    onLeave: async (store) => {
+      await this.canary?.leave(store);
+    },
   };
 }
 

@@ -10,7 +10,7 @@ import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from 
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { BreakerWatch, type BreakerWatchPorts } from "./breaker-watch.ts";
-import { type NodeInit, NodeList, nodeKey } from "./node-list.ts";
+import { type NodeInit, NodeList, nodeKey, nodeKeys } from "./node-list.ts";
 
 /** The state of a node, as the internal API says it. docs/upstreams.md#circuit-breaker */
 export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
@@ -129,6 +129,33 @@ export class NodeRegistry {
       breaker: this.table.state(slot),
       healthy: this.table.isHealthy(slot),
     }));
+  }
+
+  /** Keys of the origins that this gateway has found to be down itself: by a breaker or a health check. */
+  down(): readonly string[] {
+    const found = this.list.nodes.filter(
+      ({ key }, slot) =>
+        !this.table.isHealthy(slot) || (this.table.state(slot) === BreakerState.Open && !this.watch.isSuspected(key)),
+    );
+    return [...new Set(found.map(({ target }) => target.originKey))];
+  }
+
+  /**
+   * Another gateway says that an origin is down: it is tried by itself before it gets more requests. The only usable target of a route is left
+   * as it is. docs/fleet.md#health
+   * @returns whether a node was taken out for that
+   */
+  suspect(originKey: string): boolean {
+    let isAny = false;
+    this.list.nodes.forEach((node, slot) => {
+      const { route, target } = node;
+      if (target.originKey !== originKey || !route.circuitBreaker.enabled) return;
+      const others = nodeKeys(route).map((key) => this.list.slotOf(key));
+      if (others.some((other) => other >= 0 && other !== slot && this.table.isUsable(other)))
+        isAny = this.watch.suspect(node, slot) || isAny;
+    });
+    if (isAny) this.event("breaker_hint", { upstream: originKey });
+    return isAny;
   }
 
   /** The breaker of a node, its failures in a row, and the health check's word; null for one that is not there. */

@@ -31,6 +31,7 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   upstream_unhealthy: "See the origin, and what its health path says.",
   upstream_healthy: "Nothing.",
   breaker_open: "See the origin: `failures` requests in a row failed there.",
+  breaker_hint: "Nothing. `breaker_open` follows where the upstream is down for this gateway as well.",
   breaker_closed: "Nothing. `open_for_ms` is how long it was out.",
   waf_block:
     "From one address: an attack, nothing need be done. From users: a false positive, which an exclusion of `rule_id` at `location` lets pass (docs/waf.md#false-positives).",

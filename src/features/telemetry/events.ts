@@ -114,6 +114,11 @@ export const EVENTS = {
     meaning:
       "A circuit breaker opened: the upstream gets no requests. `failures` are those in a row; with `success_rate`, `recent_failures` of `recent_requests` failed.",
   },
+  breaker_hint: {
+    meaning:
+      "Another gateway says that the upstream is down (`cluster.health`): it is tried by itself before it gets more requests, for a moment at most.",
+    perSecond: 100,
+  },
   breaker_closed: { meaning: "A circuit breaker closed again." },
   waf_block: {
     level: "warn",

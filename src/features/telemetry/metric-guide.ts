@@ -500,6 +500,12 @@ export const METRIC_GUIDE = {
     advice:
       "The store was away or late, and each gateway went by its part of the limit. No client got an error for it.",
   },
+  gateway_cluster_health_hints_total: {
+    group: "Fleet",
+    title: "Hints of targets that are down",
+    labels: [],
+    advice: "Nothing. Many of them without `breaker_open`: another gateway alone cannot reach its targets.",
+  },
   gateway_config_source_up: {
     group: "Fleet",
     title: "Source of the configuration reachable",
