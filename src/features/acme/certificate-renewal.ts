@@ -100,7 +100,12 @@ export class CertificateRenewal {
     const { store, wish, hasStandIn } = this.parts;
     this.unwatch = store.watch(wish.names, () => void this.look());
     this.isHurried = isHurried;
-    this.adopt(await this.stored());
+    try {
+      this.adopt(await this.stored());
+    } catch (error) {
+      // The first step waits for it.
+      if (!(error instanceof StoreAway)) throw error;
+    }
     await this.takeUp();
     if (this.current === null && hasStandIn) await this.showOthers();
     this.wake(0);
@@ -197,7 +202,7 @@ export class CertificateRenewal {
   private async step(): Promise<number> {
     const { now, store, wish } = this.parts;
     await store.open();
-    this.adopt(await this.stored(), true);
+    this.adopt(await this.stored(true), true);
     await this.askForWindow();
     const dueInMs = Math.max(this.dueMs(), this.notBeforeMs) - now();
     if (dueInMs > 0) return dueInMs;
@@ -209,7 +214,7 @@ export class CertificateRenewal {
     if (right === null) return LOCKED_MS;
     try {
       // Another process may have been at it until now.
-      this.adopt(await this.stored(), true);
+      this.adopt(await this.stored(true), true);
       if (store.isShared) await this.takeUp();
       if (Math.max(this.dueMs(), this.notBeforeMs) <= now()) await this.orderAll();
     } catch (error) {
@@ -331,12 +336,13 @@ export class CertificateRenewal {
   }
 
   /** What is stored. Broken files are put aside; what is served already is stored again. */
-  private async stored(): Promise<StoredCertificate | null> {
+  private async stored(isSure = false): Promise<StoredCertificate | null> {
     const { store, wish } = this.parts;
     const { names } = wish;
     try {
-      return (await store.load(names)) ?? this.current;
+      return (await store.load(names, isSure)) ?? this.current;
     } catch (error) {
+      if (error instanceof StoreAway) throw error;
       this.report(new AcmeFailure("broken_store", (error as Error).message), 0);
       if (!(error instanceof BrokenStore)) return this.current;
       await store.discard(names);

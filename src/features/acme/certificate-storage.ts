@@ -35,8 +35,12 @@ export interface CertificateStorage {
   open(): Soon<void>;
   /** Whether there is a certificate for a set of names, good or not. */
   has(names: readonly string[]): Soon<boolean>;
-  /** The certificate for a set of names; null where there is none. @throws BrokenStore */
-  load(names: readonly string[]): Soon<StoredCertificate | null>;
+  /**
+   * The certificate for a set of names; null where there is none.
+   * @param isSure whether a copy will not do, since an order depends on it
+   * @throws BrokenStore, StoreAway where there is no copy, or it will not do
+   */
+  load(names: readonly string[], isSure?: boolean): Soon<StoredCertificate | null>;
   /** Good certificates for other sets that cover some of these names. @param nowMs milliseconds since the epoch */
   others(names: readonly string[], nowMs: number): Soon<readonly StoredCertificate[]>;
   /** Puts a certificate in place of the one before. @param issuer the directory where it was obtained */

@@ -85,6 +85,11 @@ export class OrderClaim<T extends Claimable> implements OrderRight {
     }
   }
 
+  /** The document as it was read or written last. */
+  get value(): T {
+    return this.opened.value;
+  }
+
   /** Changes the document. @throws Fenced, StoreAway */
   change(mutate: (value: T) => T): Promise<void> {
     const next = this.last.then(() => this.changeNow(mutate));

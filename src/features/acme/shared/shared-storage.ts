@@ -147,6 +147,11 @@ export class SharedStorage {
     }
   }
 
+  /** The document as this gateway has it that has claimed it; null where it has not. */
+  claimed(name: string): CertificateDocument | null {
+    return this.claims.get(name)?.value ?? null;
+  }
+
   tell(name: string): Promise<void> {
     return this.parts.tell(name);
   }
@@ -254,16 +259,17 @@ class SharedDirectory implements DirectoryStorage {
     return (await this.load(names)) !== null;
   }
 
-  async load(names: readonly string[]): Promise<StoredCertificate | null> {
+  async load(names: readonly string[], isSure = false): Promise<StoredCertificate | null> {
     const name = documentOf(this.directoryUrl, names);
     const copy = this.storage.copy<CertificateDocument>(name);
     let found: OpenDocument<CertificateDocument> | null;
     try {
       const read = this.storage.documents.read<CertificateDocument>(name);
-      found = await (copy === null ? read : withPatience(read));
+      found = await (isSure ? read : withPatience(read));
     } catch (error) {
-      if (!(error instanceof StoreAway)) throw error;
-      return formOf(copy) ?? this.certificateOfFiles(names);
+      const before = formOf(copy) ?? this.certificateOfFiles(names);
+      if (isSure || before === null || !(error instanceof StoreAway)) throw error;
+      return before;
     }
     const stored = formOf(found?.value ?? null);
     const kept = formOf(copy);
@@ -320,9 +326,10 @@ class SharedDirectory implements DirectoryStorage {
   discard(): void {}
 
   async readNote(names: readonly string[], nowMs: number): Promise<RetryNote | null> {
-    const found = await this.storage.documents
-      .read<CertificateDocument>(documentOf(this.directoryUrl, names))
-      .catch(() => null);
+    const name = documentOf(this.directoryUrl, names);
+    const claimed = this.storage.claimed(name);
+    if (claimed !== null) return believable(claimed.note, nowMs);
+    const found = await withPatience(this.storage.documents.read<CertificateDocument>(name)).catch(() => null);
     return believable(found?.value.note, nowMs);
   }
 
@@ -444,7 +451,7 @@ export function documentOf(directoryUrl: string, names: readonly string[]): stri
   return `${CERTIFICATES}${setName(directoryUrl, names)}`;
 }
 
-/** A store that takes its time is as good as none where there is a copy: no start waits for it. */
+/** No start waits for a store that takes its time. */
 function withPatience<T>(work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new StoreAway("the store is slow")), PATIENCE_MS);

@@ -133,7 +133,8 @@ describe("what a gateway has seen", () => {
     expect((await again.at.load(NAMES))?.chain).toBe(issued.chain);
     expect((await again.at.load(NAMES))?.key).toBe(issued.key);
     expect(again.told).toEqual(["away: the store is away"]);
-    expect(await gateway().at.load(NAMES)).toBeNull();
+    await expect(Promise.resolve(again.at.load(NAMES, true))).rejects.toThrow(StoreAway);
+    await expect(Promise.resolve(gateway().at.load(NAMES))).rejects.toThrow(StoreAway);
     store.isAway = false;
     store.documents.clear();
     await again.documents.probe("news");
