@@ -68,7 +68,7 @@ test("times are those of toISOString", () => {
 
 test("every event that has a row is written somewhere", () => {
   const src = join(import.meta.dir, "../../../../src");
-  const texts = ["app/*.ts", "features/functions/*.ts", "features/telemetry/*.ts"]
+  const texts = ["app/**/*.ts", "features/functions/*.ts", "features/telemetry/*.ts"]
     .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(src)])
     .filter((file) => !file.endsWith("telemetry/events.ts"))
     .map((file) => readFileSync(join(src, file), "utf8"))
