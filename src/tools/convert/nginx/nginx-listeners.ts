@@ -176,23 +176,25 @@ function judgeListen(
 }
 
 /** Whether a server that has no TLS does nothing but send clients to https. */
-function leadsToTls({ scope, listens }: Listening): boolean {
+function leadsToTls({ scope, listens, hosts }: Listening): boolean {
   if (listens.some(({ isTls }) => isTls)) return false;
-  const returns = [
-    ...scope.here("return"),
-    ...scope
-      .here("location")
-      .filter(({ args }) => args.at(-1) === "/")
-      .flatMap((one) => one.all("return")),
-  ];
-  const rewrites = scope.here("rewrite").filter(({ args }) => /^https:/.test(args[1] ?? ""));
+  const isOwn = (to: string): boolean => {
+    const [, name = "", rest = ""] = /^https:\/\/(\$\{?\w+\}?|[\w.-]+)(.*)$/.exec(to) ?? [];
+    const isSame = /^\$\{?(host|server_name|http_host)\}?$/.test(name) || hosts.includes(name);
+    return isSame && /^(:\d+)?(\$|\/?$)/.test(rest);
+  };
+  const root = scope.here("location").filter(({ args }) => args.at(-1) === "/");
+  const returns = [...scope.here("return"), ...root.flatMap((one) => one.all("return"))].map(
+    ({ args }) => args.at(-1) ?? "",
+  );
+  const rewrites = scope.here("rewrite").map(({ args }) => args[1] ?? "");
+  const conditions = scope.here("if");
+  if ([...returns, ...rewrites].some(isOwn)) return true;
+  // As Certbot writes it: each name by a condition, 404 for all others.
   return (
-    [...returns.map(({ args }) => args.at(-1) ?? ""), ...rewrites.map(({ args }) => args[1] ?? "")].some((to) =>
-      /^https:\/\/(\$|[\w.-]+\$(request_uri|uri))/.test(to),
-    ) ||
-    (returns.length === 0 &&
-      scope.here("if").length > 0 &&
-      scope.here("if").every((one) => one.all("return").some(({ args }) => /^https:/.test(args[1] ?? ""))))
+    conditions.length > 0 &&
+    conditions.every((one) => one.all("return").some(({ args }) => isOwn(args.at(-1) ?? ""))) &&
+    returns.every((one) => one === "404")
   );
 }
 

@@ -26,7 +26,9 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
   const own = http === main ? main.here("server").map((one) => main.inner(one)) : [];
   const listeners = listenersOf([...servers, ...own]);
   const { redirected } = convertListeners(plan, listeners);
-  for (const listening of listeners) {
+  // Routes do not go by the port: where a name is served in clear text too, that of TLS counts.
+  const hasTls = ({ listens }: Listening): boolean => listens.some(({ isTls }) => isTls);
+  for (const listening of [...listeners.filter(hasTls), ...listeners.filter((one) => !hasTls(one))]) {
     ledger.carry(listening.scope.statement);
     if (redirected.has(listening)) continue;
     convertServer(
@@ -70,9 +72,9 @@ function convertServer(
   ];
   if (isSingle) groups.splice(0, groups.length, []);
   else if (isDefault) {
-    // Its names need routes of their own where a pattern of another server would take them.
-    const patterns = others.flatMap((one) => one.hosts.filter((host) => host.startsWith("*.")));
-    const kept = groups.map((group) => group.filter((host) => patterns.some((wide) => holdsHost(wide, host))));
+    // Its names need routes of their own where another server would take them.
+    const names = others.flatMap((one) => one.hosts);
+    const kept = groups.map((group) => group.filter((host) => names.some((wide) => holdsHost(wide, host))));
     groups.splice(0, groups.length, ...kept.filter((group) => group.length > 0), []);
   }
   const last = rules.at(-1);
@@ -107,7 +109,7 @@ function nothing(statement: Statement): Rule {
 function missingInclude({ ledger }: Plan, statement: Statement): void {
   const [name = ""] = statement.args;
   if (
-    /(^|\/)(mime\.types|fastcgi_params|fastcgi\.conf|proxy_params|uwsgi_params|scgi_params|modules-enabled\/.*)$/.test(
+    /(^|\/)(mime\.types|options-ssl-nginx\.conf|ssl-params\.conf|ssl-dhparams?\.pem|fastcgi_params|fastcgi\.conf|proxy_params|uwsgi_params|scgi_params|modules-enabled\/.*)$/.test(
       name,
     )
   )

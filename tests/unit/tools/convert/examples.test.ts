@@ -85,6 +85,19 @@ describe("nginx", () => {
     });
   });
 
+  test("a server that only leads to TLS, as Certbot writes it, is a setting", () => {
+    expect(routesOf("nginx", "certbot.conf")).toMatchObject([{ prefix: "/", target: "http://127.0.0.1:3000" }]);
+    expect(convert("nginx", "certbot.conf").config).toContain("redirect_http: true");
+  });
+
+  test("of two servers with one name that of TLS counts, and one that leads to another name stays a redirect", () => {
+    const routes = routesOf("nginx", "clear-and-tls.conf");
+    const at = (host: string): unknown => routes.find((one) => one.prefix === "/" && one.host === host);
+    expect(at("site.example.com")).toMatchObject({ target: "http://127.0.0.1:8002" });
+    expect(at("old.example.com")).toMatchObject({ to: "https://new.example.com{uri}" });
+    expect(convert("nginx", "clear-and-tls.conf").config).not.toContain("redirect_http");
+  });
+
   test("a single quote, an escape and a brace in a word are read as nginx reads them", () => {
     const routes = routesOf("nginx", "quotes-and-comments.conf");
     expect(routes.find(({ prefix }) => prefix === "/a")).toMatchObject({
