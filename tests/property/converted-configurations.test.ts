@@ -9,7 +9,7 @@ import { type PathRule, type Rule, ruleOf } from "../../src/tools/convert/plan.t
 import { ConvertFault, Statement } from "../../src/tools/convert/statement.ts";
 import { convert, examples } from "../harness/conversions.ts";
 
-const RUNS = 30;
+const RUNS = 20;
 
 /** The lines of all examples of a product: parts of them are put together anew. */
 function linesOf(product: Product): string[] {
@@ -53,7 +53,7 @@ describe("examples without some of their lines", () => {
           // Lines with a brace stay, so that blocks stay whole.
           holds(product, basename(path), lines.filter((line, i) => keeps[i] || /[{}]|^\S/.test(line)).join("\n"));
         }),
-        { numRuns: 4 },
+        { numRuns: 2 },
       );
     });
   }

@@ -20,6 +20,7 @@ export class Draft {
   readonly routes: PlannedRoute[];
   /** Parts of config.yaml that could not stay, as YAML, with the reason. */
   readonly removed: { readonly yaml: string; readonly fault: string }[] = [];
+  private readonly changed: Map<PlannedRoute, readonly PlannedRoute[]> = new Map();
   private readonly removedKeys: Set<string> = new Set();
   private readonly plan: Plan;
 
@@ -49,6 +50,9 @@ export class Draft {
     const parts = /^routes\[(\d+)\]\.?(.*)$/.exec(path);
     const route = written[Number(parts?.[1] ?? -1)];
     if (route === undefined) throw new Error(`${path}: ${reason}`);
+    // Further faults of a route that has been changed in this round come again where they are still there.
+    if (this.changed.get(route) === written) return;
+    this.changed.set(route, written);
     const [key = "", ...rest] = (parts![2] ?? "").split(/\.|\[/);
     if (route.fault === "" && DROPPABLE.has(key) && key in route.keys) {
       if (key === "headers" && rest.length >= 3) dropField(route.keys, rest);

@@ -1,18 +1,8 @@
-import { holdsPath, moved } from "../arrange.ts";
+import { holdsPath } from "../arrange.ts";
 import { beginningOf, both, type Condition, EVERYTHING } from "../condition.ts";
 import type { Ledger } from "../ledger.ts";
-import {
-  closed,
-  durationText,
-  hasType,
-  type Keys,
-  type PathRule,
-  prefixOf,
-  ROOT,
-  type Rule,
-  ruleOf,
-  section,
-} from "../plan.ts";
+import { applied, type Modifier } from "../modifiers.ts";
+import { closed, durationText, hasType, type Keys, prefixOf, ROOT, type Rule, ruleOf, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { type Matcher, Matchers } from "./caddy-matchers.ts";
 import { headerEdit, proxyKeys } from "./caddy-proxy.ts";
@@ -30,13 +20,6 @@ interface Context {
   readonly root: string;
   /** What counts for every rule within, from the blocks around. */
   readonly modifiers: readonly Modifier[];
-}
-
-/** A directive that changes what other ones do. */
-interface Modifier {
-  readonly statement: Statement;
-  readonly conditions: readonly Condition[];
-  apply(rule: Rule): void;
 }
 
 /** The rules of a site's directives, in the order in which Caddy asks them. docs/migrate.md#caddy */
@@ -532,54 +515,6 @@ function forwardAuth(statement: Statement, args: readonly string[], ledger: Ledg
       forward: { url: `${base}${uri?.args[0] ?? "/"}`, ...(names.length > 0 ? { response_headers: names } : {}) },
     };
   };
-}
-
-/** Rules with what changes them: where that counts for a part of a rule, the part becomes a rule of its own. */
-function applied(rules: readonly Rule[], modifiers: readonly Modifier[]): Rule[] {
-  const parts = rules.flatMap((rule) => {
-    const cuts = modifiers.flatMap(({ conditions }) => conditions.flatMap((one) => narrower(rule, one)));
-    const byPlace = new Map(cuts.map((cut) => [JSON.stringify([cut.path, cut.match, cut.methods]), cut]));
-    return [...[...byPlace.values()].sort((a, b) => b.path.value.length - a.path.value.length), rule];
-  });
-  for (const part of parts) {
-    for (const { conditions, apply, statement } of modifiers) {
-      if (!conditions.some((one) => covers(one, part))) continue;
-      apply(part);
-      if (!part.scopes.includes(statement)) part.scopes.push(statement);
-    }
-  }
-  return parts;
-}
-
-/** The part of a rule that a condition picks out, where it is not all or nothing of it. */
-function narrower(rule: Rule, condition: Condition): Rule[] {
-  if (covers(condition, rule)) return [];
-  const path: PathRule = condition.path !== null && holdsPath(rule.path, condition.path) ? condition.path : rule.path;
-  if (condition.path !== null && path !== condition.path && !holdsPath(condition.path, rule.path)) return [];
-  if (condition.regex !== "") return [];
-  const { type, ...rest } = rule.keys;
-  const isMoved = path !== rule.path;
-  const keys = { type, ...(isMoved ? moved(rule, path, rest) : rest) };
-  return [
-    {
-      ...rule,
-      keys: structuredClone(keys),
-      path,
-      match: { ...rule.match, ...condition.match },
-      methods: condition.methods.length > 0 ? [...condition.methods] : rule.methods,
-      scopes: [...rule.scopes],
-    },
-  ];
-}
-
-function covers({ path, match, methods, regex }: Condition, rule: Rule): boolean {
-  if (path !== null && !holdsPath(path, rule.path)) return false;
-  if (regex !== "") return false;
-  if (methods.length > 0 && (rule.methods.length === 0 || !rule.methods.every((one) => methods.includes(one))))
-    return false;
-  return Object.entries(match).every(
-    ([key, value]) => JSON.stringify((rule.match as Keys)[key]) === JSON.stringify(value),
-  );
 }
 
 /** For `timeouts` of the global options. */

@@ -1,4 +1,5 @@
-import type { Condition } from "../condition.ts";
+import { type Condition, EVERYTHING } from "../condition.ts";
+import { applied, type Modifier } from "../modifiers.ts";
 import { closed, durationText, hasType, type Keys, Plan, ROOT, type Rule, ruleOf, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { backendKeys, Section } from "./haproxy-backends.ts";
@@ -131,7 +132,7 @@ function entryRules(entry: Section, work: Work): Rule[] {
   const acls = new Acls(entry.statement);
   ledger.carry(entry.statement);
   const rules: Rule[] = [];
-  const edits: ((rule: Rule) => void)[] = [];
+  const edits: Modifier[] = [];
   for (const one of entry.statement.block ?? []) {
     if (one.name === "monitor-uri") rules.push(monitor(one, work));
     else if (
@@ -145,8 +146,12 @@ function entryRules(entry: Section, work: Work): Rule[] {
       const { edit: change } = made;
       if (change === null) continue;
       // Responses of HAProxy's own pass no http-response.
-      edits.push((rule) => {
-        if (one.name !== "http-response" || hasType(rule.keys, "upstream")) change(rule);
+      edits.push({
+        statement: one,
+        conditions: made.conditions,
+        apply: (rule) => {
+          if (one.name !== "http-response" || hasType(rule.keys, "upstream")) change(rule);
+        },
       });
     }
   }
@@ -157,9 +162,9 @@ function entryRules(entry: Section, work: Work): Rule[] {
     rules.push(...backendRules(fallback ?? entry.statement, name, [], work));
     ledger.carry(fallback);
   }
-  for (const rule of rules) for (const edit of edits) edit(rule);
-  compression(entry, rules, work.plan);
-  return rules;
+  const changed = applied(rules, edits);
+  compression(entry, changed, work.plan);
+  return changed;
 }
 
 function monitor(statement: Statement, { plan }: Work): Rule {
@@ -210,8 +215,14 @@ function backendRequests(backend: Section, rule: Rule, plan: Plan): Rule[] {
   const acls = new Acls(backend.statement);
   for (const one of backend.statement.block ?? []) {
     if (!/^http-(request|response|after-response)$/.test(one.name)) continue;
-    const { edit, rules } = request(one, acls, { plan, backends: new Map(), isRedirected: false });
-    if (edit !== null) edit(rule);
+    const { edit, rules, conditions } = request(one, acls, { plan, backends: new Map(), isRedirected: false });
+    if (edit !== null && conditions.every((each) => each === EVERYTHING)) edit(rule);
+    else if (edit !== null)
+      plan.ledger.note(
+        one,
+        "conditions within a backend are not asked: what it changes is not changed",
+        "write it as a route with match",
+      );
     if (rules.length > 0)
       plan.ledger.note(
         one,
@@ -267,26 +278,32 @@ function noteSegments(
     );
 }
 
+/** What a directive makes: rules, and a change of the rules that the conditions pick out. */
+interface Made {
+  readonly rules: Rule[];
+  readonly edit: ((rule: Rule) => void) | null;
+  readonly conditions: readonly Condition[];
+}
+
 /** What `http-request`, `http-response` and `redirect` make: rules of their own, or a change of all rules. */
-function request(
-  statement: Statement,
-  acls: Acls,
-  work: Work,
-): { readonly rules: Rule[]; readonly edit: ((rule: Rule) => void) | null } {
+function request(statement: Statement, acls: Acls, work: Work): Made {
   const { ledger } = work.plan;
   const words = statement.name === "redirect" ? ["redirect", ...statement.args] : statement.args;
   const at = words.findIndex((word) => word === "if" || word === "unless");
   const action = at < 0 ? words : words.slice(0, at);
   const condition = at < 0 ? [] : words.slice(at);
   const asked = acls.asked(condition);
-  const made = { rules: [] as Rule[], edit: null as ((rule: Rule) => void) | null };
+  const made: Made = { rules: [], edit: null, conditions: [EVERYTHING] };
   const isResponse = statement.name !== "http-request" && statement.name !== "redirect";
   if (/^(set|add|del|replace)-(header|path|uri|pathq)$/.test(action[0]!)) {
     if ("special" in asked && /x-forwarded-(proto|port|ssl)|x-scheme/i.test(action[1] ?? ""))
       ledger.standard(statement);
     else if (condition.length === 0 || ("special" in asked && asked.special === "tls"))
-      made.edit = edit(statement, action, isResponse, work.plan);
-    else
+      return { ...made, edit: edit(statement, action, isResponse, work.plan) };
+    else if ("any" in asked && asked.any.every(({ notFrom }) => notFrom.length === 0)) {
+      ledger.carry(...acls.linesOf(condition));
+      return { ...made, edit: edit(statement, action, isResponse, work.plan), conditions: asked.any };
+    } else
       ledger.note(
         statement,
         "a change of a header or a path counts for whole routes",
@@ -303,23 +320,15 @@ function request(
     ledger.carry(statement, ...acls.linesOf(condition));
     return made;
   }
-  if (
-    "any" in asked &&
-    asked.any.length === 1 &&
-    asked.any[0]!.notFrom.length > 0 &&
-    action[0] === "deny" &&
-    asked.any[0]!.path === null &&
-    Object.keys(asked.any[0]!.match).length === 0 &&
-    asked.any[0]!.hosts.length === 0 &&
-    asked.any[0]!.methods.length === 0
-  ) {
-    const { notFrom } = asked.any[0]!;
+  if ("any" in asked && action[0] === "deny" && asked.any.every(({ notFrom }) => notFrom.length > 0)) {
+    // All clients but some are refused: these are the ones that get in.
+    const [first] = asked.any;
+    const isOne = asked.any.every(({ notFrom }) => notFrom.join() === first!.notFrom.join());
     ledger.carry(statement, ...acls.linesOf(condition));
     return {
       ...made,
-      edit: (rule) => {
-        rule.keys.ip_rules = { allow: notFrom };
-      },
+      conditions: asked.any.map((one) => ({ ...one, notFrom: [] })),
+      edit: (rule) => allowOnly(rule, isOne ? first!.notFrom : []),
     };
   }
   if ("special" in asked && asked.special === "not-authenticated") return authentication(statement, work.plan);
@@ -328,8 +337,14 @@ function request(
   return made;
 }
 
+/** Lets in clients of these networks alone; none where another rule already names others, or there are none. */
+function allowOnly(rule: Rule, networks: readonly string[]): void {
+  const isFirst = rule.keys.ip_rules === undefined && networks.length > 0;
+  rule.keys.ip_rules = isFirst ? { allow: networks } : { deny: ["0.0.0.0/0", "::/0"] };
+}
+
 /** `http-request auth`: the hashes of a userlist are none that the gateway verifies. */
-function authentication(statement: Statement, { ledger }: Plan): { rules: Rule[]; edit: (rule: Rule) => void } {
+function authentication(statement: Statement, { ledger }: Plan): Made {
   ledger.note(
     statement,
     "passwords are hashed by bcrypt or argon2id: the routes are closed until there are such",
@@ -337,6 +352,7 @@ function authentication(statement: Statement, { ledger }: Plan): { rules: Rule[]
   );
   return {
     rules: [],
+    conditions: [EVERYTHING],
     edit: (rule) => {
       rule.keys.ip_rules = { deny: ["0.0.0.0/0", "::/0"] };
     },

@@ -120,6 +120,11 @@ function responseHeaders(scope: Scope, rule: Rule): void {
   const names = remove.flatMap(({ args }) => args).filter((name) => !/[*:]/.test(name));
   const response = (): Keys => section(rule.keys, "headers", "response");
   if (names.length > 0) response().remove = names;
+  const type = Object.keys(set).find((name) => name.toLowerCase() === "content-type");
+  if (type !== undefined && hasType(rule.keys, "respond")) {
+    if (rule.keys.body !== undefined) rule.keys.content_type = (set[type] as string[])[0];
+    delete set[type];
+  }
   const added = Object.entries(set);
   if (added.length > 0)
     response().add = Object.fromEntries(

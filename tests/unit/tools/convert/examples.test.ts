@@ -75,6 +75,18 @@ describe("nginx", () => {
     });
   });
 
+  test("pages of errors that are not there cost the pages alone", () => {
+    const routes = routesOf("nginx", "error-pages-away.conf");
+    expect(routes.map(({ type, prefix, path, errors }) => [type, prefix ?? path, errors])).toEqual([
+      ["respond", "/ok", undefined],
+      ["redirect", "/api", undefined],
+      ["upstream", "/api", undefined],
+      ["static", "/", undefined],
+    ]);
+    expect(routes[0]).toMatchObject({ content_type: "text/css" });
+    expect(convert("nginx", "error-pages-away.conf").config).toContain("#   errors:");
+  });
+
   test("servers are found before locations", () => {
     const routes = routesOf("nginx", "virtual-hosts.conf");
     // /api of the pattern must not take what belongs to the shop.
@@ -117,6 +129,24 @@ describe("HAProxy", () => {
     expect(target("green.example.com", "/api")).toBeUndefined();
     expect(target(undefined, "/api")).toBe("http://127.0.0.1:9002");
     expect(target(undefined, "/")).toBe("http://127.0.0.1:9004");
+  });
+
+  test("a condition at a change makes routes of their own", () => {
+    const routes = routesOf("haproxy", "conditions.cfg");
+    const find = (host: string | undefined, prefix: string, hasMatch = false): Route =>
+      routes.find((one) => one.host === host && one.prefix === prefix && (one.match !== undefined) === hasMatch)!;
+    expect(find(undefined, "/admin")).toMatchObject({
+      target: "http://10.0.0.1:80",
+      ip_rules: { allow: ["198.51.100.0/24"] },
+    });
+    expect(find("api.example.com", "/admin")).toMatchObject({
+      target: "http://10.0.1.1:8080",
+      ip_rules: { allow: ["198.51.100.0/24"] },
+      headers: { request: { set: { "X-Team": "api" } } },
+    });
+    expect(find(undefined, "/").ip_rules).toBeUndefined();
+    expect(find(undefined, "/").headers).toBeUndefined();
+    expect(find(undefined, "/", true)).toMatchObject({ headers: { request: { set: { "X-Beta": "yes" } } } });
   });
 
   test("passwords that cannot be verified close the routes", () => {
