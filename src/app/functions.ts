@@ -23,9 +23,9 @@ export class Functions extends FunctionThreads {
       run: (job, due) => {
         const { env, allow } = this.settings!;
         const settings = { env: Object.fromEntries(env), mayChangeProcess: allow.includes("process") };
-        return runScheduled(job, due, settings, ({ level, message }) =>
-          event("function_log", { module: job.module, level, message }),
-        );
+        return runScheduled(job, due, settings, ({ level, line }) => {
+          if (threshold.takes(level)) event("function_log", { module: job.module, level, ...line });
+        });
       },
     });
   }

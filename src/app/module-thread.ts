@@ -2,7 +2,7 @@ import { pathToFileURL } from "node:url";
 import { exportFault, type ModuleUse } from "../features/functions/module-exports.ts";
 import { faultAt, type ModuleFault, moduleFaults, textOf } from "../features/functions/module-fault.ts";
 import { contain } from "../features/functions/thread/contain.ts";
-import { textOf as shownText } from "../features/functions/thread/context.ts";
+import { lineOf } from "../features/functions/thread/context.ts";
 import { problemOf } from "../features/functions/thread/problem.ts";
 import { type FromRun, failed, outcomeOf, type RunOrder } from "./scheduled-call.ts";
 
@@ -32,7 +32,7 @@ export function runModuleThread(): void {
     process.on("unhandledRejection", stray);
     process.on("uncaughtException", stray);
     contain(order.kind === "run" && order.mayChangeProcess, (level, values) => {
-      if (order.kind === "run") tell({ kind: "log", level, message: shownText(values) });
+      if (order.kind === "run") tell({ kind: "log", level, line: lineOf(values) });
     });
     if (order.kind === "check") tell(await faultsOf(order));
     else tell({ kind: "done", outcome: await outcomeOf(order, tell) });

@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { exportedFunction, exportFault } from "../features/functions/module-exports.ts";
 import { moduleFaults } from "../features/functions/module-fault.ts";
-import { textOf } from "../features/functions/thread/context.ts";
+import { lineOf } from "../features/functions/thread/context.ts";
 import { problemOf } from "../features/functions/thread/problem.ts";
 import type { FunctionLine, Problem } from "../features/functions/wire.ts";
 import type { RunOutcome, ScheduledEvent } from "./scheduled-functions.ts";
@@ -17,7 +17,7 @@ export interface RunOrder {
 
 /** What its thread says: lines of the log, and at the end how the run has ended. */
 export type FromRun =
-  | { readonly kind: "log"; readonly level: FunctionLine["level"]; readonly message: string }
+  | { readonly kind: "log"; readonly level: FunctionLine["level"]; readonly line: ReturnType<typeof lineOf> }
   | { readonly kind: "done"; readonly outcome: RunOutcome };
 
 /** Loads the module, calls `scheduled`, and waits for it and for what it was told to wait for. @param tell takes lines of the log */
@@ -64,7 +64,7 @@ function contextOf(
   const writer =
     (level: FunctionLine["level"]) =>
     (...values: readonly unknown[]): void =>
-      tell({ kind: "log", level, message: textOf(values) });
+      tell({ kind: "log", level, line: lineOf(values) });
   return Object.assign(Object.create({ ...env }) as object, {
     env: process.env,
     log: { debug: writer("debug"), info: writer("info"), warn: writer("warn"), error: writer("error") },

@@ -8,7 +8,7 @@ import type { UpstreamSite } from "../features/functions/function-upstream.ts";
 import { type Handler, Pipeline, Verdict } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { RouteKind } from "../message/route.ts";
-import { editedHandler, namesChanged } from "./header-operations.ts";
+import { editedHandler, namesChanged, requestEditedHandler } from "./header-operations.ts";
 import { routeMethods } from "./route-options.ts";
 import type { RouteSite, RouteType, TargetStatus } from "./route-type.ts";
 import { upstreamKeys } from "./upstream/upstream-keys.ts";
@@ -94,8 +94,9 @@ function explain(route: FunctionRouteConfig, statusOf: TargetStatus): object {
 /** The route as the gateway sends requests of `ctx.upstream()`; null without a target. */
 function originOf(route: FunctionRouteConfig): UpstreamRouteConfig | null {
   if (!("targets" in route)) return null;
-  // What the response to the client gets, the one from the target does not get before.
-  return { ...(route as unknown as UpstreamRouteConfig), headers: { ...route.headers, response: {} as never } };
+  // What the function's request has got, and what the response to the client gets, is not done twice.
+  const headers = { request: {} as never, response: {} as never };
+  return { ...(route as unknown as UpstreamRouteConfig), headers };
 }
 
 function build(route: FunctionRouteConfig, site: RouteSite): Handler {
@@ -105,7 +106,8 @@ function build(route: FunctionRouteConfig, site: RouteSite): Handler {
   const origin = originOf(route);
   const { module, timeoutMs } = route;
   const upstream = origin === null ? null : upstreamSite(origin, site);
-  return editedHandler(functions.handlerOf({ module, timeoutMs, upstream }), route);
+  const handler = functions.handlerOf({ module, timeoutMs, upstream });
+  return editedHandler(requestEditedHandler(handler, route), route);
 }
 
 function upstreamSite(origin: UpstreamRouteConfig, site: RouteSite): UpstreamSite {

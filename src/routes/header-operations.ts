@@ -6,11 +6,12 @@ import type { HeaderValue, RouteBase } from "../config/route-config.ts";
 import { block, type Rows } from "../config/row.ts";
 import { templateFault } from "../config/template-kind.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
-import { EditedHandler } from "../features/forward/edited-handler.ts";
+import { EditedHandler, RequestEditedHandler } from "../features/forward/edited-handler.ts";
 import {
   type AddedField,
   type EditPlan,
   type HeaderStep,
+  HeldRequestEdits,
   hidesRequestId,
   isLiteral,
   LateFields,
@@ -114,6 +115,12 @@ export function lateFields(edits: Partial<AnyHeaderEdits>): LateFields | null {
 export function editedHandler(handler: Handler, { headers }: Pick<RouteBase, "headers">): Handler {
   const edits = responseEdits(headers.response);
   return edits === null ? handler : new EditedHandler(handler, edits);
+}
+
+/** A handler that sees requests with what the route's `headers.request` does to them. */
+export function requestEditedHandler(handler: Handler, { headers }: Pick<RouteBase, "headers">): Handler {
+  if (operationsOf(headers.request).length === 0) return handler;
+  return new RequestEditedHandler(handler, new HeldRequestEdits(planOf(headers.request)));
 }
 
 /** Names of the fields that a client cannot give, in lower case: they are removed or set. */

@@ -10,7 +10,6 @@ import { runProcess } from "../harness/run-process.ts";
 const PROJECT = join(import.meta.dir, "../..");
 const EXAMPLES = join(PROJECT, "scripts/examples/functions");
 const PATIENCE_MS = 120_000;
-const READY = ["short-links.test.ts", "webhooks.test.ts", "llm-proxy.test.ts"];
 const folders: string[] = [];
 let folder = "";
 
@@ -183,11 +182,11 @@ test("fails", () => expect(1).toBe(2));
     expect((await edge("test")).stderr).toContain("routes.yaml:1:9");
   });
 
-  test("the examples pass", async () => {
+  test("the ten examples pass", async () => {
     const copy = join(folder, "examples");
     await runProcess(["cp", "-r", EXAMPLES, copy], { timeout: PATIENCE_MS });
     symlinkSync(join(PROJECT, "node_modules"), join(folder, "node_modules"));
-    const done = await runProcess([EDGE_BINARY, "test", ...READY], { cwd: copy, timeout: PATIENCE_MS });
+    const done = await runProcess([EDGE_BINARY, "test"], { cwd: copy, timeout: PATIENCE_MS });
     expect([done.stderr.split("\n").filter((line) => line.includes("(fail)")), done.code]).toEqual([[], 0]);
     expect(done.stderr).toContain("Ran ");
   });

@@ -1,4 +1,4 @@
-// Written by edge types 0.1.0 584d75936e758c88
+// Written by edge types 0.1.0 f4dbb5d544f52f14
 /**
  * The modules "edge" and "edge:test": what functions and hooks of the gateway are given, and what their tests use.
  * Request, Response and Headers are those of the library that tsconfig.json names: "lib": ["ESNext", "DOM"], or @types/bun, which also
@@ -16,7 +16,7 @@ declare module "edge" {
     readonly claims: Readonly<Record<string, string>>;
   }
 
-  /** Writes a line of the gateway's log, with the request id and the route. Values are shown as console.log shows them. */
+  /** Writes a line of the gateway's log, with the request id and the route. An object after a text is its `fields`; other values are shown as by console.log. */
   export interface Log {
     debug(...values: readonly unknown[]): void;
     info(...values: readonly unknown[]): void;

@@ -2,7 +2,7 @@ import { type Exchange, type Handler, type Phase, Verdict } from "../../message/
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import type { ReplyEdits } from "./header-edits.ts";
+import type { HeldRequestEdits, ReplyEdits } from "./header-edits.ts";
 
 /** A handler of the gateway's own whose responses get a route's `headers.response`; refusals stay as they are. */
 export class EditedHandler implements Handler {
@@ -18,6 +18,24 @@ export class EditedHandler implements Handler {
 
   handle(ex: Exchange): Verdict {
     ex.sink = new EditingSink(ex.sink, this.edits);
+    return this.inner.handle(ex);
+  }
+}
+
+/** A handler of the gateway's own whose requests get a route's `headers.request`. */
+export class RequestEditedHandler implements Handler {
+  readonly name: string;
+  private readonly inner: Handler;
+  private readonly edits: HeldRequestEdits;
+
+  constructor(inner: Handler, edits: HeldRequestEdits) {
+    this.name = inner.name;
+    this.inner = inner;
+    this.edits = edits;
+  }
+
+  handle(ex: Exchange): Verdict {
+    this.edits.apply(ex);
     return this.inner.handle(ex);
   }
 }

@@ -110,6 +110,31 @@ export class RequestEdits {
   }
 }
 
+/** The same on the fields of a request as the gateway holds them, for handlers that send no head: those of functions. */
+export class HeldRequestEdits {
+  private readonly gone: readonly Uint8Array[];
+  private readonly fields: RenderedFields;
+
+  constructor({ gone, added }: EditPlan) {
+    this.gone = gone.map(latin1);
+    this.fields = new RenderedFields(added);
+  }
+
+  apply(ex: Exchange): void {
+    const { headers } = ex.request;
+    // A value may be made of a field that goes.
+    const added = this.fields.of(ex);
+    // The request knows fields by their places: what is gone stays there, and is not handed on.
+    for (let i = 0; i < headers.count; i++) if (this.isGone(headers, i)) headers.ids[i] = HeaderId.NamedByConnection;
+    for (const { name, value } of added) headers.add(name, value);
+  }
+
+  private isGone({ bytes, spans }: HeaderBlock, index: number): boolean {
+    const [from, to] = [spans[index * 4]!, spans[index * 4 + 1]!];
+    return this.gone.some((name) => isSameFolded(bytes, from, to, name));
+  }
+}
+
 /** A route's `headers.response`: remove, set, add, in this order. Values that depend on the request are LateFields. */
 export class ResponseEdits implements ReplyEdits {
   private readonly gone: readonly { readonly id: HeaderId; readonly name: Uint8Array }[];
