@@ -2,6 +2,7 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { arrange } from "./arrange.ts";
 import type { Note } from "./ledger.ts";
+import { networkOf } from "./networks.ts";
 import type { Keys, Plan, Rule } from "./plan.ts";
 import { shown } from "./statement.ts";
 
@@ -28,12 +29,12 @@ export class Draft {
   constructor(plan: Plan, file: string) {
     this.plan = plan;
     const folder = file === "-" ? process.cwd() : dirname(resolve(file));
-    this.config = withAbsolutePaths(plan.config, folder) as Plan["config"];
+    this.config = plainValues(plan.config, folder) as Plan["config"];
     const served = plan.rules.filter((rule) => !isRefusedAnyway(rule));
     for (const { origin, methods } of plan.rules.filter(isRefusedAnyway))
       plan.ledger.note(origin, `the gateway always answers ${methods.join(" and ")} with 405`, "nothing");
     this.routes = arrange(served).map(({ rule, keys }) => ({
-      keys: withAbsolutePaths(keys, folder) as Keys,
+      keys: plainValues(keys, folder) as Keys,
       rule,
       standIn: null,
       fault: "",
@@ -204,20 +205,19 @@ const DROPPABLE: ReadonlySet<string> = new Set([
   "retries",
 ]);
 
-/** Relative names of files and folders count from the folder of the file that was converted. */
-function withAbsolutePaths(value: unknown, folder: string, key = ""): unknown {
-  if (Array.isArray(value)) return value.map((one) => withAbsolutePaths(one, folder, key));
+/** Relative names of files and folders count from the folder of the file that was converted; networks have nothing beyond their prefix. */
+function plainValues(value: unknown, folder: string, key = ""): unknown {
+  if (Array.isArray(value)) return value.map((one) => plainValues(one, folder, key));
   if (typeof value === "object" && value !== null)
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [
-        name,
-        withAbsolutePaths(one, folder, key === "errors" ? "errors" : name),
-      ]),
+      Object.entries(value).map(([name, one]) => [name, plainValues(one, folder, key === "errors" ? "errors" : name)]),
     );
+  if (typeof value === "string" && NETWORK_KEYS.has(key)) return networkOf(value);
   if (typeof value !== "string" || value === "" || isAbsolute(value)) return value;
   return FILE_KEYS.has(key) ? join(folder, value) : value;
 }
 
+const NETWORK_KEYS: ReadonlySet<string> = new Set(["allow", "deny", "client_ip", "trusted_proxies"]);
 const FILE_KEYS: ReadonlySet<string> = new Set([
   "dir",
   "cert_file",
