@@ -7,7 +7,7 @@ import { TAKE_SCRIPT, TAKE_SCRIPT_SHA1 } from "../features/fleet/fleet-script.ts
 import type { FleetStore } from "../features/fleet/fleet-store.ts";
 import { PurgeLog } from "../features/fleet/purge-log.ts";
 import { SharedStore } from "../features/fleet/shared-store.ts";
-import type { FleetCall, FleetReply } from "../features/limit/fleet-buckets.ts";
+import type { FleetCall, FleetReplies, FleetReply } from "../features/limit/fleet-buckets.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
@@ -96,17 +96,18 @@ export class Fleet {
     return store === null ? "away" : { store, prefix: config.prefix };
   }
 
-  /** Takes tokens for workers. @returns null where the store is away */
-  private async take(calls: readonly FleetCall[]): Promise<readonly FleetReply[] | null> {
+  /** Takes tokens for workers. @returns null where the store is away, and for each bucket that it does not answer */
+  private async take(calls: readonly FleetCall[]): Promise<FleetReplies> {
     const { store, config } = this;
     if (store === null || config === null) return null;
     this.calls += calls.length;
-    try {
-      return await Promise.all(calls.map((call) => this.takeOne(store, config.prefix, call)));
-    } catch {
-      this.failures += calls.length;
+    // One part of a cluster that is away is not all of it.
+    const taken = await Promise.allSettled(calls.map((call) => this.takeOne(store, config.prefix, call)));
+    return taken.map((one) => {
+      if (one.status === "fulfilled") return one.value;
+      this.failures++;
       return null;
-    }
+    });
   }
 
   /** Takes what a worker says of the fleet. */

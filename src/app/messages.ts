@@ -4,7 +4,7 @@ import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
 import type { FunctionNews } from "../features/functions/worker-functions.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
-import type { FleetCall, FleetReply } from "../features/limit/fleet-buckets.ts";
+import type { FleetCall, FleetReplies } from "../features/limit/fleet-buckets.ts";
 import type { EventFields } from "../features/telemetry/events.ts";
 import type { LogLevel } from "../features/telemetry/log-level.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
@@ -76,7 +76,7 @@ export type ToWorker =
   | { readonly kind: "geo"; readonly geo: GeoBuffers }
   | { readonly kind: "fleet"; readonly state: FleetState }
   /** What the store says of buckets; null where it is away. */
-  | { readonly kind: "taken"; readonly id: number; readonly replies: readonly FleetReply[] | null }
+  | { readonly kind: "taken"; readonly id: number; readonly replies: FleetReplies }
   /** Another gateway of the fleet has purged; to one worker. */
   | { readonly kind: "purge"; readonly order: PurgeOrder }
   /** A thread of a module is there, or no longer. */

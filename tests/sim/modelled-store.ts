@@ -1,4 +1,4 @@
-import type { FleetCall, FleetReply } from "../../src/features/limit/fleet-buckets.ts";
+import type { FleetCall, FleetReplies, FleetReply } from "../../src/features/limit/fleet-buckets.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 /** What is asked of the modelled store. */
@@ -34,7 +34,7 @@ export class ModelledStore {
   }
 
   /** Answers calls of one gateway, later. */
-  ask(calls: readonly FleetCall[], answer: (replies: readonly FleetReply[] | null) => void): void {
+  ask(calls: readonly FleetCall[], answer: (replies: FleetReplies) => void): void {
     const { time, model } = this;
     if (this.isAway) return time.at(time.nowMs + AWAY_MS, () => answer(null));
     const arrivesMs = time.nowMs + model.roundTripMs / 2 + this.delayMs;

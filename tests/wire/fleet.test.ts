@@ -209,7 +209,9 @@ describe.skipIf(REDIS === null)("other stores", () => {
   });
 
   test("a cluster of three: keys are asked where they are", async () => {
-    const servers = await Promise.all([0, 1, 2].map(() => RedisServer.start(["--cluster-enabled", "yes"])));
+    const servers = await Promise.all(
+      [0, 1, 2].map(() => RedisServer.start(["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"])),
+    );
     const places = servers.map(({ port }) => `127.0.0.1:${port}`);
     await servers[0]!.command("--cluster", "create", ...places, "--cluster-yes");
     await eventually(async () => {
@@ -222,6 +224,20 @@ describe.skipIf(REDIS === null)("other stores", () => {
       expect(admitted(await statuses(gateways, "/ten", key, 14))).toBe(10);
     const kept = await Promise.all(servers.map((server) => server.command("KEYS", "edge:limit:*")));
     expect(kept.filter((keys) => keys !== "").length).toBeGreaterThan(1);
+    // The third has the buckets of a third of all keys, and nothing else: the others' limits stay one.
+    await servers[2]!.stop();
+    const found = await Promise.all(
+      ["a", "b", "c", "d", "e", "f", "g", "h"].map((key) => statuses(gateways, "/ten", key, 20)),
+    );
+    for (const one of found) {
+      expect(admitted(one)).toBeGreaterThanOrEqual(9);
+      // Where the store is away: a part for each, and the first of each that did not wait for it.
+      expect(admitted(one)).toBeLessThanOrEqual(12);
+    }
+    for (const gateway of gateways) {
+      expect(await gateway.metric("gateway_cluster_store_up")).toBe(1);
+      expect(await gateway.metric("gateway_cluster_call_failures_total")).toBeGreaterThan(0);
+    }
     for (const gateway of gateways) await gateway.stop();
     await Promise.all(servers.map((server) => server.stop()));
     origin.stop();

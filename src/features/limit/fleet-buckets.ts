@@ -23,10 +23,13 @@ export interface FleetReply {
   readonly waitMs: number;
 }
 
+/** An answer for each call, null where there is none; null where the store is away. */
+export type FleetReplies = readonly (FleetReply | null)[] | null;
+
 /** How a worker reaches the store: by way of the control thread. */
 export interface FleetPort {
   /** @param answer called once, later; with null where the store is away */
-  ask(calls: readonly FleetCall[], answer: (replies: readonly FleetReply[] | null) => void): void;
+  ask(calls: readonly FleetCall[], answer: (replies: FleetReplies) => void): void;
   /** A clock that never goes back, as `take` is given it. */
   nowMs(): number;
   /** Runs `work` as a turn of its own, after so many milliseconds. */
