@@ -23,7 +23,7 @@ export interface FleetReply {
   readonly waitMs: number;
 }
 
-/** An answer for each call, null where there is none; null where the store is away. */
+/** What the store says to each call, null where it does not; null where the store is away. */
 export type FleetReplies = readonly (FleetReply | null)[] | null;
 
 /** How a worker reaches the store: by way of the control thread. */
