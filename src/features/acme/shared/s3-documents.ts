@@ -114,6 +114,8 @@ export class S3Documents implements DocumentStore {
         method,
         headers,
         redirect: "manual",
+        // Said here, since the runtime would let NODE_TLS_REJECT_UNAUTHORIZED decide. docs/security.md#environment
+        tls: { rejectUnauthorized: true },
         signal: AbortSignal.timeout(REQUEST_MS),
         ...(body === undefined ? {} : { body }),
       });
