@@ -396,7 +396,7 @@ async function printManual(args: readonly string[], io: CommandIo): Promise<numb
 }
 
 /** All commands with their flags, in the order of help. */
-function listing(): Promise<ListedCommand[]> {
+export function listing(): Promise<ListedCommand[]> {
   return Promise.all(
     [...COMMANDS].map(async ([name, { summary, specs }]) => ({ name, summary, specs: await specs() })),
   );
