@@ -89,9 +89,10 @@ export class Fleet {
     else this.publish(ALONE);
   }
 
-  /** The store, and how the names of its keys begin; "alone" without a fleet, "away" while it cannot be reached. */
-  get shared(): { readonly store: FleetStore; readonly prefix: string } | "alone" | "away" {
+  /** The store, and how the names of its keys begin; "alone" without a fleet, "away" while it cannot be reached, "ending" with the process. */
+  get shared(): { readonly store: FleetStore; readonly prefix: string } | "alone" | "away" | "ending" {
     const { store, config } = this;
+    if (this.ports.isEnding()) return "ending";
     if (config?.enabled !== true) return "alone";
     return store === null ? "away" : { store, prefix: config.prefix };
   }

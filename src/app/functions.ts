@@ -12,6 +12,7 @@ import type { WorkerPool } from "./worker-pool.ts";
 export class Functions extends FunctionThreads {
   private readonly schedules: ScheduledFunctions;
   private settings: RuntimeConfig["functions"] | null = null;
+  private isServing = false;
 
   /** @param fleet whose lock decides which gateway makes a run */
   constructor(pool: WorkerPool, fleet: Fleet, threshold: LogThreshold, event: FunctionThreadPorts["event"]) {
@@ -33,7 +34,14 @@ export class Functions extends FunctionThreads {
   override use(config: RuntimeConfig): void {
     super.use(config);
     this.settings = config.functions;
-    this.schedules.use(config.functions.cron);
+    if (this.isServing) this.schedules.use(config.functions.cron);
+  }
+
+  /** Until then it may be that a predecessor still makes the runs. */
+  override workerListens(worker: number): void {
+    super.workerListens(worker);
+    this.isServing = true;
+    this.schedules.use(this.settings?.cron ?? []);
   }
 
   override stop(): void {

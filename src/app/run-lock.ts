@@ -12,6 +12,8 @@ import type { RunLock } from "./scheduled-functions.ts";
 export async function lockRun(shared: Fleet["shared"], id: string, dueMs: number, leaseMs: number): Promise<RunLock> {
   if (shared === "alone") return { isOwn: true, reason: "", release: () => {} };
   if (shared === "away") return STORE_AWAY;
+  // The process that takes over makes it.
+  if (shared === "ending") return ELSEWHERE;
   const { store, prefix } = shared;
   const job = `${prefix}:run:${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
   const time = `${job}:${dueMs}`;

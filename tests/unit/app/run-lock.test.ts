@@ -7,6 +7,7 @@ const NOON = Date.UTC(2026, 10, 23, 12);
 
 test("a gateway that is alone makes every run; one without its store makes none", async () => {
   expect((await lockRun("alone", "job", NOON, 1000)).isOwn).toBe(true);
+  expect((await lockRun("ending", "job", NOON, 1000)).reason).toBe("elsewhere");
   expect(await lockRun("away", "job", NOON, 1000)).toMatchObject({ isOwn: false, reason: "store_away" });
 });
 
