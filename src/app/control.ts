@@ -513,9 +513,8 @@ export class Control implements PoolListener {
       case "purged":
         this.fleet.onMessage(message, (reply) => this.pool.send(index, reply));
         break;
-      case "function-idle":
-      case "function-broken":
-        this.functions.onWorker(index, message);
+      case "function":
+        this.functions.onWorker(index, message.said);
         break;
       case "breaker":
         this.nodes.onBreaker(message.key, message.change);

@@ -1,6 +1,7 @@
 import type { FunctionsConfig } from "../config/function-settings.ts";
 import type { RouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { CallCounter } from "../features/functions/call-counts.ts";
 import type { FunctionListener, FunctionServices } from "../features/functions/function-call.ts";
 import { FunctionHandler } from "../features/functions/function-handler.ts";
 import type { LinkPorts } from "../features/functions/function-link.ts";
@@ -12,6 +13,9 @@ import type { Handler, Phase } from "../message/exchange.ts";
 import type { FunctionSite, FunctionUse } from "../routes/route-type.ts";
 import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
+
+/** How often a worker says what it has counted. */
+const COUNT_MS = 500;
 
 /** What the functions of a data worker are made with. */
 export interface FunctionSiteParts {
@@ -28,21 +32,28 @@ export interface FunctionSiteParts {
 export class WorkerFunctionSite implements FunctionSite {
   private readonly functions: WorkerFunctions;
   private readonly services: FunctionServices;
+  private readonly counter: CallCounter = new CallCounter();
 
   constructor({ worker, workers, services, requestIds, events, threshold, post }: FunctionSiteParts) {
     const ports: LinkPorts = {
       inTurn: (work) => services.inTurn(work),
       onException: (error) => services.upstream.onException(error),
-      onBroken: (thread) => post({ kind: "function-broken", thread }),
+      onBroken: (thread) => post({ kind: "function", said: { what: "broken", thread } }),
     };
-    this.functions = new WorkerFunctions(worker, workers, ports, (thread) => post({ kind: "function-idle", thread }));
+    this.functions = new WorkerFunctions(worker, workers, ports, (thread) =>
+      post({ kind: "function", said: { what: "idle", thread } }),
+    );
     const listener: FunctionListener = {
       onLine: (module, { event, level, fields }) => {
         if (threshold.takes(level))
           events.event(event, event === "function_log" ? { module, level, ...fields } : { module, ...fields });
       },
-      onCall: () => {},
+      onCall: (module, outcome, ms) => this.counter.add(module, outcome, ms),
     };
+    setInterval(() => {
+      const counts = this.counter.take((module) => this.functions.poolOf(module).queued);
+      if (counts.length > 0) post({ kind: "function", said: { what: "counts", counts } });
+    }, COUNT_MS);
     this.services = { wheel: services.wheel, turn: services.turn, requestIds, listener };
   }
 

@@ -8,11 +8,12 @@ import {
   type ModuleExports,
   type ToFunction,
 } from "../features/functions/wire.ts";
-import type { FunctionNews } from "../features/functions/worker-functions.ts";
+import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
+import type { Metric } from "../features/telemetry/metric.ts";
+import { FunctionMetrics, type ThreadFacts } from "./function-metrics.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
-import type { FromWorker } from "./messages.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 
 /** How often threads are looked at. */
@@ -26,8 +27,6 @@ const SETTLED_MS = 10_000;
 const STILL_MS = 200;
 /** Beyond this part of `functions.memory` a thread is ended at once; below, it may end its requests. */
 const HARD_MEMORY = 1.5;
-
-type FunctionWord = Extract<FromWorker, { readonly kind: "function-idle" | "function-broken" }>;
 
 /** What the threads of functions ask, for the data workers of a pool. */
 export function threadPorts(
@@ -87,6 +86,7 @@ export class FunctionThreads {
   private config: FunctionsConfig | null = null;
   private watching: Timer | null = null;
   private lastId = 0;
+  private readonly counts: FunctionMetrics = new FunctionMetrics();
 
   constructor(ports: FunctionThreadPorts) {
     this.ports = ports;
@@ -113,9 +113,14 @@ export class FunctionThreads {
   }
 
   /** What a data worker says. */
-  onWorker(worker: number, { kind, thread }: FunctionWord): void {
-    if (kind === "function-idle") this.idle(thread, worker);
-    else this.broken(thread);
+  onWorker(worker: number, word: FunctionWord): void {
+    if (word.what === "counts") this.counts.add(worker, word.counts);
+    else if (word.what === "idle") this.idle(word.thread, worker);
+    else this.broken(word.thread);
+  }
+
+  metrics(): readonly Metric[] {
+    return this.counts.metrics(() => [...this.modules.values()].map((own) => own.facts()));
   }
 
   /** A data worker listens; when it begins, it gets its ways to all threads. */
@@ -284,13 +289,13 @@ export class FunctionThreads {
         ? { worker: Atomics.load(cells, Cell.CurrentWorker), id: Atomics.load(cells, Cell.Current) }
         : { worker: -1, id: -1 };
     this.publish({ what: "gone", thread: id, culprit });
+    this.counts.ended(owner.module, reason);
     this.ports.event("function_thread_ended", { module: owner.module, reason, restarted: isMissed && owner.isWanted });
     if (wasLoading && owner.threads.size === 0) {
       owner.hasFailed = true;
       this.publish({ what: "failed", module: owner.module });
     }
     if (!isMissed) return;
-    owner.restarts++;
     const hasLasted = performance.now() - thread.startedMs > SETTLED_MS;
     owner.deathsInRow = hasLasted ? 0 : owner.deathsInRow + 1;
     const pause =
@@ -324,7 +329,7 @@ export class FunctionThreads {
   /** It has too much memory, and ends its requests while another takes new ones. */
   private renew(thread: Thread): void {
     const { owner } = thread;
-    owner.restarts++;
+    this.counts.ended(owner.module, "memory");
     this.ports.event("function_thread_ended", { module: owner.module, reason: "memory", restarted: true });
     this.retire(thread);
     this.start(owner, owner.generation);
@@ -349,11 +354,16 @@ class ModuleThreads {
   generation = 0;
   isWanted = true;
   hasFailed = false;
-  restarts = 0;
   deathsInRow = 0;
 
   constructor(module: string) {
     this.module = module;
+  }
+
+  facts(): ThreadFacts {
+    const serving = [...this.threads].filter(({ state }) => state === "serving");
+    const heap = [...this.threads].reduce((sum, { cells }) => sum + Atomics.load(cells, Cell.HeapKib), 0);
+    return { module: this.module, threads: serving.length, heapBytes: heap * 1024 };
   }
 
   isOld(thread: Thread, generation: number): boolean {

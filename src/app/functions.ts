@@ -49,7 +49,7 @@ export class Functions extends FunctionThreads {
     super.stop();
   }
 
-  metrics(): readonly Metric[] {
-    return this.schedules.metrics();
+  override metrics(): readonly Metric[] {
+    return [...super.metrics(), ...this.schedules.metrics()];
   }
 }

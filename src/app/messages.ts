@@ -2,7 +2,7 @@ import type { ControlQuestion, ControlReply } from "../features/admin/control-ch
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
-import type { FunctionNews } from "../features/functions/worker-functions.ts";
+import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { FleetCall, FleetReplies } from "../features/limit/fleet-buckets.ts";
 import type { EventFields } from "../features/telemetry/events.ts";
@@ -154,6 +154,5 @@ export type FromWorker =
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
   /** A client asks for a name that has no certificate; `settled` answers. */
   | { readonly kind: "wanted"; readonly name: string }
-  /** A retired thread of a module has nothing of this worker in hand; or what it says cannot be read. */
-  | { readonly kind: "function-idle" | "function-broken"; readonly thread: number }
+  | { readonly kind: "function"; readonly said: FunctionWord }
   | { readonly kind: "drained" };

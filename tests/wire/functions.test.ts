@@ -64,6 +64,7 @@ describe("a function", () => {
   test("gives the response; modules import what is beside them", async () => {
     const reply = await ask("/f/hello");
     expect([reply.status, reply.text, reply.fields.get("content-length")]).toEqual([200, "hello", "5"]);
+    expect(reply.fields.get("content-type")).toBe("text/plain;charset=UTF-8");
   });
 
   test("sees the request, its own variables, and none of the process", async () => {
@@ -158,6 +159,18 @@ describe("a function", () => {
     expect([reply.status, reply.body.toString()]).toEqual([201, "by 3"]);
     h3.close();
   });
+});
+
+test("calls are counted by how they end", async () => {
+  await ask("/f/hello");
+  await ask("/f/throw");
+  for (const outcome of ["ok", "error"])
+    await eventually(async () =>
+      expect(await gateway.metric("gateway_function_calls_total", { module: "answers.ts", outcome })).toBeGreaterThan(
+        0,
+      ),
+    );
+  expect(await gateway.metric("gateway_function_threads", { module: "answers.ts" })).toBe(1);
 });
 
 describe("ctx.upstream()", () => {

@@ -1,4 +1,5 @@
 import type { FunctionsConfig } from "../../config/function-settings.ts";
+import type { CallCounts } from "./call-counts.ts";
 import { FunctionLink, type LinkPorts } from "./function-link.ts";
 import { FunctionPool, type PoolBounds } from "./function-pool.ts";
 import type { ModuleExports } from "./wire.ts";
@@ -24,6 +25,13 @@ export type FunctionNews =
     }
   /** The module cannot be loaded. */
   | { readonly what: "failed"; readonly module: string };
+
+/** What a data worker tells the control thread of functions. */
+export type FunctionWord =
+  /** A retired thread has nothing of this worker in hand; or what it says cannot be read. */
+  | { readonly what: "idle" | "broken"; readonly thread: number }
+  /** What has been counted of calls of functions and hooks. */
+  | { readonly what: "counts"; readonly counts: readonly CallCounts[] };
 
 /** The modules of one data worker; it outlives configurations. */
 export class WorkerFunctions {

@@ -531,6 +531,46 @@ export const METRIC_GUIDE = {
     labels: [],
     advice: "The line `canary_end` says what the canaries did with it.",
   },
+  gateway_function_calls_total: {
+    group: "Functions",
+    title: "Calls of functions",
+    labels: ["module", "outcome"],
+    advice:
+      "error: the line `function_failed` says where. timeout, gone: the module is too slow, or ends its thread. busy: more requests than `functions.concurrency` and `functions.queue` have room for.",
+  },
+  gateway_function_seconds_total: {
+    group: "Functions",
+    title: "Time in functions",
+    labels: ["module"],
+    advice: "Divided by the calls it is their mean time: where it grows, look at what the module waits for.",
+  },
+  gateway_function_queued: {
+    group: "Functions",
+    title: "Calls that wait for a thread",
+    labels: ["module"],
+    advice:
+      "More than 0 for long: raise `functions.workers` where the module computes, `functions.concurrency` where it waits.",
+  },
+  gateway_function_thread_ends_total: {
+    group: "Functions",
+    title: "Threads of functions that ended",
+    labels: ["module", "reason"],
+    advice:
+      "Each one cost the requests in it. stuck: find the loop. memory: find what grows. exit: take `process.exit` out.",
+  },
+  gateway_function_threads: {
+    group: "Functions",
+    title: "Threads of functions",
+    labels: ["module"],
+    advice: "0: the module cannot be loaded; `function_load_failed` says why.",
+  },
+  gateway_function_heap_bytes: {
+    group: "Functions",
+    title: "Memory of functions",
+    labels: ["module"],
+    advice:
+      "Where it grows without end, the module keeps what it should let go; at `functions.memory` its thread is replaced.",
+  },
   gateway_scheduled_runs_total: {
     group: "Functions",
     title: "Scheduled runs",

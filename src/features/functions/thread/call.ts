@@ -50,7 +50,8 @@ export class Call implements Receiver, ContextPorts {
   readonly facts: CallFacts;
   private readonly host: CallHost;
   private readonly head: CallHead;
-  private readonly abort: AbortController = new AbortController();
+  private abort: AbortController | null = null;
+  private abortReason: unknown = null;
   private request: Request | null = null;
   private incoming: IncomingBody | null = null;
   private outgoing: OutgoingBody | null = null;
@@ -87,11 +88,22 @@ export class Call implements Receiver, ContextPorts {
 
   private makeRequest(whole: Buffer | null): Request {
     const { method, url, fields, hasBody } = this.head;
-    const { signal } = this.abort;
-    if (whole !== null) return new Request(url, { method, headers: fields, body: whole, signal });
-    if (!hasBody) return new Request(url, { method, headers: fields, signal });
-    this.incoming = new IncomingBody(this.link, this.id, () => {});
-    return new Request(url, { method, headers: fields, body: this.incoming.stream, signal });
+    const init: RequestInit = { method, headers: fields };
+    if (whole !== null) init.body = whole;
+    else if (hasBody) {
+      this.incoming = new IncomingBody(this.link, this.id, () => {});
+      init.body = this.incoming.stream;
+    }
+    return new IncomingRequest(url, init, this);
+  }
+
+  /** Aborts when the client leaves, or the time is over. Made when it is asked for: most functions do not ask. */
+  get signal(): AbortSignal {
+    if (this.abort === null) {
+      this.abort = new AbortController();
+      if (this.abortReason !== null) this.abort.abort(this.abortReason);
+    }
+    return this.abort.signal;
   }
 
   private makeContext(): Context {
@@ -241,7 +253,8 @@ export class Call implements Receiver, ContextPorts {
     this.outgoing?.cancel(reason);
     this.socket?.end();
     this.done();
-    this.abort.abort(reason);
+    this.abortReason = reason;
+    this.abort?.abort(reason);
   }
 
   onOver(): void {
@@ -286,7 +299,7 @@ export class Call implements Receiver, ContextPorts {
   }
 
   private fail(error: unknown, name: string): void {
-    if (this.isOver && this.abort.signal.aborted) return;
+    if (this.isOver && this.abortReason !== null) return;
     this.report(error, name, `${name} failed`);
     if (this.isOver) return;
     this.link.record(Word.Failed, this.id).line(500);
@@ -310,6 +323,25 @@ export class Call implements Receiver, ContextPorts {
     this.isOver = true;
     this.link.remove(this.id);
     this.host.end(this);
+  }
+}
+
+/** The client's request. */
+class IncomingRequest extends Request {
+  readonly #call: Call;
+
+  constructor(url: string, init: RequestInit, call: Call) {
+    super(url, init);
+    this.#call = call;
+  }
+
+  static {
+    Object.defineProperty(IncomingRequest, "name", { value: "Request" });
+    Object.defineProperty(IncomingRequest.prototype, "signal", {
+      get(this: IncomingRequest) {
+        return this.#call.signal;
+      },
+    });
   }
 }
 

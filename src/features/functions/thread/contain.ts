@@ -53,6 +53,7 @@ export function contain(mayChangeProcess: boolean, write: WriteLine): void {
   }
   // A response from `fetch` holds its body unpacked: what says that it is packed would be untrue of it. So does Deno.
   globalThis.fetch = unpackedFetch(globalThis.fetch);
+  globalThis.Response = typedResponse(globalThis.Response);
   if (mayChangeProcess) return;
   for (const name of PROCESS_WIDE) {
     const refuse = () => {
@@ -66,6 +67,23 @@ export function contain(mayChangeProcess: boolean, write: WriteLine): void {
       typeof event === "string" && SIGNAL.test(event) ? process : listen.call(process, event, listener);
     Object.defineProperty(process, name, { value: ownOnly, configurable: true, writable: true });
   }
+}
+
+/**
+ * A text has a type (Fetch, "extract a body"), which the runtime's own server adds and its Response does not: without one, browsers would look into
+ * the text for markup.
+ */
+function typedResponse(native: typeof Response): typeof Response {
+  const typed: typeof Response = new Proxy(native, {
+    construct(target, args: ConstructorParameters<typeof Response>, newTarget) {
+      const response = Reflect.construct(target, args, newTarget === typed ? target : newTarget) as Response;
+      if (typeof args[0] === "string" && !response.headers.has("content-type"))
+        response.headers.set("content-type", "text/plain;charset=UTF-8");
+      return response;
+    },
+  });
+  Object.defineProperty(native.prototype, "constructor", { value: typed, configurable: true, writable: true });
+  return typed;
 }
 
 function unpackedFetch(native: typeof fetch): typeof fetch {

@@ -62,11 +62,18 @@ export class Context {
     return this.#log;
   }
 
-  readonly waitUntil = (promise: unknown): void => this.#ports.waitUntil(promise);
+  // Functions of their own, made where they are used, so that they may be taken out of the context.
+  get waitUntil(): ContextPorts["waitUntil"] {
+    return (promise) => this.#ports.waitUntil(promise);
+  }
 
-  readonly upstream = (request?: Request): Promise<Response> => this.#ports.upstream(request);
+  get upstream(): ContextPorts["upstream"] {
+    return (request) => this.#ports.upstream(request);
+  }
 
-  readonly upgrade = (request: Request, options?: UpgradeOptions) => this.#ports.upgrade(request, options);
+  get upgrade(): ContextPorts["upgrade"] {
+    return (request, options) => this.#ports.upgrade(request, options);
+  }
 
   /** Modules for Cloudflare Workers may call it; here a failure is a failure. */
   passThroughOnException(): void {}
