@@ -513,7 +513,7 @@ export class Control implements PoolListener {
       case "purged":
         this.fleet.onMessage(message, (reply) => this.pool.send(index, reply));
         break;
-      case "function":
+      case "functions":
         this.functions.onWorker(index, message.said);
         break;
       case "breaker":

@@ -38,10 +38,10 @@ export class WorkerFunctionSite implements FunctionSite {
     const ports: LinkPorts = {
       inTurn: (work) => services.inTurn(work),
       onException: (error) => services.upstream.onException(error),
-      onBroken: (thread) => post({ kind: "function", said: { what: "broken", thread } }),
+      onBroken: (thread) => post({ kind: "functions", said: { what: "broken", thread } }),
     };
     this.functions = new WorkerFunctions(worker, workers, ports, (thread) =>
-      post({ kind: "function", said: { what: "idle", thread } }),
+      post({ kind: "functions", said: { what: "idle", thread } }),
     );
     const listener: FunctionListener = {
       onLine: (module, { event, level, fields }) => {
@@ -52,7 +52,7 @@ export class WorkerFunctionSite implements FunctionSite {
     };
     setInterval(() => {
       const counts = this.counter.take((module) => this.functions.poolOf(module).queued);
-      if (counts.length > 0) post({ kind: "function", said: { what: "counts", counts } });
+      if (counts.length > 0) post({ kind: "functions", said: { what: "counts", counts } });
     }, COUNT_MS);
     this.services = { wheel: services.wheel, turn: services.turn, requestIds, listener };
   }

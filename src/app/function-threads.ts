@@ -37,7 +37,7 @@ export function threadPorts(
   return {
     takes: (level) => threshold.takes(level),
     workers: pool.size,
-    tell: (worker, news, transfer) => pool.send(worker, { kind: "function", news }, transfer),
+    tell: (worker, news, transfer) => pool.send(worker, { kind: "functions", news }, transfer),
     event,
     rss: () => process.memoryUsage.rss(),
   };

@@ -80,7 +80,7 @@ export type ToWorker =
   /** Another gateway of the fleet has purged; to one worker. */
   | { readonly kind: "purge"; readonly order: PurgeOrder }
   /** A thread of a module is there, or no longer. */
-  | { readonly kind: "function"; readonly news: FunctionNews }
+  | { readonly kind: "functions"; readonly news: FunctionNews }
   /** How much is logged from now on. */
   | { readonly kind: "log-level"; readonly level: LogLevel }
   /** Keys of token issuers, newer than what was there. */
@@ -154,5 +154,5 @@ export type FromWorker =
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
   /** A client asks for a name that has no certificate; `settled` answers. */
   | { readonly kind: "wanted"; readonly name: string }
-  | { readonly kind: "function"; readonly said: FunctionWord }
+  | { readonly kind: "functions"; readonly said: FunctionWord }
   | { readonly kind: "drained" };

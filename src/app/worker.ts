@@ -259,7 +259,7 @@ export class Worker {
     else if (message.kind === "keys") this.keySets.use(message.sets);
     else if (message.kind === "fleet") this.fleet.use(message.state);
     else if (message.kind === "taken") this.fleet.taken(message.id, message.replies);
-    else if (message.kind === "function") this.services.inTurn(() => this.functionSite().receive(message.news));
+    else if (message.kind === "functions") this.services.inTurn(() => this.functionSite().receive(message.news));
     else if (message.kind === "purge") this.services.inTurn(() => this.runtime.purge?.(message.order, () => {}));
     else if (message.kind === "certificates") {
       this.certificates = { ...this.certificates, ...message.certificates };
