@@ -1,5 +1,6 @@
-// A fleet: four gateways behind HAProxy, with limits and certificates in a Redis with a sentinel and their configuration from a web server, under
-// load while gateways are ended, killed and replaced, the store fails over, certificates are renewed and a configuration is rolled out and back.
+// A fleet: four gateways behind HAProxy, with limits in a Redis with a sentinel, certificates in S3 (in the same Redis where no S3 server is) and
+// their configuration from a web server, under load while gateways are ended, killed and replaced, the store fails over, certificates are renewed
+// and a configuration is rolled out and back.
 // docs/scale.md#what-fails-with-what
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -14,6 +15,7 @@ import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { exchangeOnce, request } from "../harness/raw-client.ts";
 import { REDIS, RedisServer } from "../harness/redis-server.ts";
+import { S3Server, s3Binary } from "../harness/s3-server.ts";
 import { shownCertificate } from "../harness/shown-certificate.ts";
 import { TurnRelay } from "../harness/turn-relay.ts";
 
@@ -24,6 +26,7 @@ const HAPROXY = Bun.which("haproxy", { PATH: `${process.env.PATH ?? ""}:/usr/sbi
 if (HAPROXY === null) console.log("skipped: a fleet needs haproxy (Debian: apt install haproxy)");
 const PATIENCE_MS = 30_000;
 const NAME = "fleet.test";
+const versitygw = await s3Binary();
 const STORAGE_KEY = "0123456789abcdef0123456789abcdef-1";
 
 /** One place in the fleet: its ports stay, whichever process is there. */
@@ -42,6 +45,7 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
   const front = freePort();
   let stores: RedisServer[] = [];
   let sentinel: RedisServer;
+  let s3: S3Server | null = null;
   const directory = AcmeDirectory.start();
   const source = ConfigOrigin.start();
   let challenges: TurnRelay;
@@ -53,6 +57,7 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
     stores = await Promise.all([RedisServer.start(), RedisServer.start()]);
     sentinel = await RedisServer.startSentinel();
     await watch(stores, sentinel);
+    if (versitygw !== null) s3 = await S3Server.start(versitygw);
     source.put(configText(), routesText(origin, "one"));
     const ports = Array.from({ length: NODES }, () => [freePort(), freePort()] as const);
     challenges = new TurnRelay(ports.map(([http]) => http));
@@ -77,7 +82,7 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
       if (pid !== gateway.pid) process.kill(pid, "SIGKILL");
       gateway.kill();
     }
-    await Promise.all([...stores, sentinel].map((server) => server?.stop()));
+    await Promise.all([...stores, sentinel, s3].map((server) => server?.stop()));
     for (const server of [origin, directory, source, challenges]) server?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -89,7 +94,7 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
       tls: { port: "${TLS_PORT}" },
       acme: {
         ...{ enabled: true, directory_url: directory.url, domains: [NAME], cache_dir: "${CACHE}" },
-        ...{ storage: "redis", storage_key: STORAGE_KEY },
+        ...{ ...storageOf(s3), storage_key: STORAGE_KEY },
       },
     };
     const cluster = { store: sentinel.url, master: "mymaster", node: "at ${HTTP_PORT}" };
@@ -196,9 +201,10 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
     const marked = await runEdge(["certs", "renew", NAME, "--config", config], { env });
     expect([marked.code, marked.stderr]).toEqual([0, ""]);
     await allShowOne(before);
+    if (s3 !== null) expect(s3.objects().length).toBeGreaterThan(0);
     expect(directory.orders.length).toBe(orders + 1);
     await more(50);
-    says("certificate renewed");
+    says(`certificate renewed, storage ${s3 === null ? "Redis" : "S3"}`);
   }, 60_000);
 
   test("a configuration is rolled out, one that is faulty is refused, and all go back", async () => {
@@ -220,7 +226,7 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
 
   test("nothing was lost", async () => {
     const counts = await load.stop();
-    console.log(`the whole run: ${load}`);
+    console.log(`the whole run: ${load}; statuses ${JSON.stringify([...load.statuses])}`);
     expect(counts).toMatchObject({ refused: 0, lost: 0, unreached: 0 });
     expect(counts.answered + counts.limited).toBe(counts.sent);
     expect(counts.limited).toBeGreaterThan(0);
@@ -234,6 +240,15 @@ function routesText(origin: EchoOrigin, version: string): string {
     { type: "respond", path: "/version", body: version },
   ];
   return `${stringify(routes)}...\n`;
+}
+
+function storageOf(s3: S3Server | null): object {
+  if (s3 === null) return { storage: "redis" };
+  const { bucket, endpoint, accessKeyId, secretAccessKey } = s3;
+  return {
+    ...{ storage: `s3://${bucket}/fleet`, storage_endpoint: endpoint, storage_region: "us-east-1" },
+    storage_credentials: { access_key_id: accessKeyId, secret_access_key: secretAccessKey },
+  };
 }
 
 /** Two servers, the second of them the replica of the first, and the sentinel that watches them. */
@@ -255,7 +270,7 @@ async function watch([first, second]: readonly RedisServer[], sentinel: RedisSer
 function balancer(front: number, places: readonly Place[]): string {
   const servers = places.map(
     ({ tls }, i) =>
-      `  server e${i} 127.0.0.1:${tls} ssl verify none sni str(${NAME}) check check-sni ${NAME} inter 200ms fall 1 rise 1`,
+      `  server e${i} 127.0.0.1:${tls} ssl verify none sni str(${NAME}) check check-sni ${NAME} inter 200ms fall 2 rise 1`,
   );
   return `
 global
@@ -265,6 +280,8 @@ defaults
   timeout connect 2s
   timeout client 30s
   timeout server 30s
+  # Of a machine that is slow, not all gateways are down.
+  timeout check 10s
   retries 3
   option redispatch 1
   retry-on conn-failure empty-response
