@@ -30,6 +30,7 @@ export class FleetCertificates {
   private readonly documents: SealedDocuments;
   private readonly news: FleetNews;
   private readonly ports: StoragePorts;
+  private readonly hasSeveralKeys: boolean;
   private shown = "[]";
   private showing: Promise<void> = Promise.resolve();
 
@@ -40,6 +41,7 @@ export class FleetCertificates {
     const holder = `${hostname()} ${process.pid} ${randomUUID()}`;
     this.settings = storageKey(config);
     this.ports = ports;
+    this.hasSeveralKeys = acme.storageKey.length > 1;
     this.documents = new SealedDocuments(documentsOf(config), new DocumentSeal(acme.storageKey), {
       onAway: (error) => ports.event("cert_store_away", { storage: kind, error }),
       onBack: () => {
@@ -79,6 +81,7 @@ export class FleetCertificates {
 
   start(): void {
     this.news.start();
+    if (this.hasSeveralKeys) void this.sealAnew();
   }
 
   /** Has challenges answered by every gateway, in place of those before. Resolves when they are. @throws AcmeFailure */
@@ -95,6 +98,16 @@ export class FleetCertificates {
     await this.storage.release();
     this.news.stop();
     this.documents.close();
+  }
+
+  /** The secret is being replaced: when all is sealed with the first one, the others can go. */
+  private async sealAnew(): Promise<void> {
+    try {
+      const { sealed, left } = await this.storage.sealAnew();
+      this.ports.event("cert_store_sealed", { documents: sealed, left });
+    } catch {
+      // The store is away, which is told already. The next start seals them.
+    }
   }
 
   private show(challenges: readonly SharedChallenge[]): Promise<void> {

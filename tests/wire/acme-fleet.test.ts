@@ -261,6 +261,9 @@ describe.skipIf(REDIS === null)("certificates of a fleet in Redis", () => {
     expect([await issuer(other), directory.orders.length]).toEqual(["edge", 1]);
     const both = await start({ acme: { storage_key: [`${KEY}-another`, KEY] } });
     await allServe([both]);
+    const sealed = await both.gateway.log("the new seals", ({ event }) => event === "cert_store_sealed");
+    expect(sealed).toMatchObject({ documents: 3, left: 0 });
+    await allServe([await start({ acme: { storage_key: `${KEY}-another` } })]);
     expect(directory.orders.length).toBe(1);
   });
 

@@ -75,6 +75,8 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
     "Nothing. Once all gateways have it from the storage, the files in `cache_dir` can be deleted, whose keys are in the clear.",
   cert_store_away: "See the storage, its credentials and the network between. Renewals wait; they have weeks.",
   cert_store_back: "Nothing.",
+  cert_store_sealed:
+    "Once all gateways have the new secret as the first one, and `left` is 0, take the old one away. Where it is not: start a gateway anew, or see `edge certs`.",
   cluster_store_away: "See Redis and the network between; limits and purges go on by themselves meanwhile.",
   config_source_away: "See the server of the URL. The configuration from before serves, over restarts as well.",
   config_source_back: "Nothing.",

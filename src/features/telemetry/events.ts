@@ -191,6 +191,10 @@ export const EVENTS = {
       "The storage of certificates that gateways share cannot be reached, and why: what this gateway has seen is served from its copies, and none is ordered.",
     perSecond: 1,
   },
+  cert_store_sealed: {
+    meaning:
+      "With several secrets in `storage_key`, at the start: `documents` of the shared storage were sealed anew with the first one; `left` could not be.",
+  },
   cert_store_back: { meaning: "The storage of certificates that gateways share is there again.", perSecond: 1 },
   cert_failed: { level: "error", meaning: "ACME: an attempt failed; `retry_in_s` says when the next one is made." },
   cert_waiting: { meaning: "ACME: attempts failed before this start; `retry_in_s` says when the next one is made." },

@@ -26,7 +26,7 @@ export class Claimed extends Error {}
 
 /** Whether a gateway holds the document: its claim was kept within the lease. */
 export function isClaimed({ value, ageMs }: OpenDocument<Claimable>): boolean {
-  return value.claim !== null && ageMs <= LEASE_MS;
+  return (value.claim ?? null) !== null && ageMs <= LEASE_MS;
 }
 
 /**

@@ -74,7 +74,7 @@ export class S3Documents implements DocumentStore {
     } catch (error) {
       throw new StoreAway(`s3: ${reasonOf(error)}`);
     }
-    return names;
+    return names.filter((name) => name !== CHECK);
   }
 
   close(): void {}

@@ -17,7 +17,7 @@ import {
 import { isFor } from "../issued-check.ts";
 import { believable, type RetryNote } from "../retry-note.ts";
 import { DocumentConflict, StoreAway } from "./document-store.ts";
-import { Claimed, type ClaimNote, Fenced, isClaimed, OrderClaim } from "./order-claim.ts";
+import { type Claimable, Claimed, type ClaimNote, Fenced, isClaimed, LEASE_MS, OrderClaim } from "./order-claim.ts";
 import type { OpenDocument, SealedDocuments } from "./sealed-documents.ts";
 
 /** A certificate with all that gateways know of it. */
@@ -102,6 +102,42 @@ export class SharedStorage {
       watchers.delete(onChange);
       if (watchers.size === 0) this.watchers.delete(name);
     };
+  }
+
+  /**
+   * Seals every document with the first of the secrets that is not, so that the others can be taken away.
+   * @returns how many were sealed anew, and how many could not be
+   * @throws StoreAway
+   */
+  async sealAnew(): Promise<{ readonly sealed: number; readonly left: number }> {
+    const names = await this.documents.list("");
+    let sealed = 0;
+    let left = 0;
+    for (let i = 0; i < names.length; i += READ_AT_ONCE) {
+      const results = await Promise.all(names.slice(i, i + READ_AT_ONCE).map((name) => this.sealOne(name)));
+      sealed += results.filter((result) => result === "sealed").length;
+      left += results.filter((result) => result === "left").length;
+    }
+    return { sealed, left };
+  }
+
+  private async sealOne(name: string): Promise<"sealed" | "as it was" | "left"> {
+    for (let tries = 1; tries <= MAX_TRIES; tries++) {
+      try {
+        const found = await this.documents.readFresh<Claimable>(name);
+        if (found === null || found.isCurrent) return "as it was";
+        // A gateway that has claimed it must not lose it.
+        if (isClaimed(found)) await Bun.sleep(LEASE_MS);
+        else {
+          await this.documents.write(name, found.value, found.version);
+          return "sealed";
+        }
+      } catch (error) {
+        if (error instanceof StoreAway) throw error;
+        if (!(error instanceof DocumentConflict)) return "left";
+      }
+    }
+    return "left";
   }
 
   /** Gives back what is claimed, so that another gateway need not wait for the lease. */
@@ -275,7 +311,6 @@ class SharedDirectory implements DirectoryStorage {
     const kept = formOf(copy);
     if (stored !== null && (kept === null || kept.notBeforeMs <= stored.notBeforeMs)) {
       this.keepCopy(name, found!);
-      if (!found!.isCurrent) await this.sealAnew(name, names);
       return stored;
     }
     const before = kept ?? this.certificateOfFiles(names);
@@ -416,11 +451,6 @@ class SharedDirectory implements DirectoryStorage {
     if (!isPut) return;
     if (isImport) this.storage.imported(names);
     await this.storage.tell(name);
-  }
-
-  /** After a change of keys. */
-  private async sealAnew(name: string, names: readonly string[]): Promise<void> {
-    await this.storage.change(name, this.empty(names), (before) => ({ ...before })).catch(() => {});
   }
 
   private keepCopy(name: string, document: OpenDocument<unknown>): void {

@@ -188,7 +188,14 @@ describe("what a gateway has seen", () => {
     const stranger = gateway({ secrets: [NEXT] });
     await expect(Promise.resolve(stranger.at.load(NAMES))).rejects.toThrow("another storage_key");
     await expect(Promise.resolve(stranger.at.claim(NAMES))).rejects.toThrow("another storage_key");
-    expect((await gateway({ secrets: [NEXT, SECRET] }).at.load(NAMES))?.chain).toBe(issued.chain);
+    await gateway().at.saveAccount({ key: "KEY", url: "u" });
+    const both = gateway({ secrets: [NEXT, SECRET] });
+    expect((await both.at.load(NAMES))?.chain).toBe(issued.chain);
+    expect(await both.storage.sealAnew()).toEqual({ sealed: 2, left: 0 });
+    expect(await both.storage.sealAnew()).toEqual({ sealed: 0, left: 0 });
+    expect(await gateway({ secrets: [NEXT] }).at.account()).toEqual({ key: "KEY", url: "u" });
+    expect(await stranger.at.account()).toEqual({ key: "KEY", url: "u" });
+    expect((await gateway({ secrets: ["a third secret of thirty-two characters"] }).storage.sealAnew()).left).toBe(2);
     expect((await gateway({ secrets: [NEXT] }).at.load(NAMES))?.chain).toBe(issued.chain);
   });
 
