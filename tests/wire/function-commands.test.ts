@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, freePort } from "../harness/gateway.ts";
+import { longTest } from "../harness/long-lane.ts";
 import { runProcess } from "../harness/run-process.ts";
 
 const PROJECT = join(import.meta.dir, "../..");
@@ -133,7 +134,7 @@ describe("edge check", () => {
     expect(done.stderr).not.toContain("good");
   });
 
-  test("a module that does not come to an end is told after the time for it", async () => {
+  longTest("a module that does not come to an end is told after the time for it", async () => {
     write({ "routes.yaml": routeOf("loop"), "functions/loop.ts": "for (;;);\n" });
     const done = await edge("check");
     expect([done.code, done.stderr]).toEqual([
