@@ -416,8 +416,9 @@ export class Control implements PoolListener {
 
   /** The workers have not begun, or get the configuration anew. */
   private onSchema(): void {
-    if (this.pool.released) void this.serving.promise.then(() => this.reloads.rebuild());
-    else this.config = this.schemas.applied(this.fileConfig);
+    if (this.pool.released) return void this.serving.promise.then(() => this.reloads.rebuild());
+    this.config = this.schemas.applied(this.fileConfig);
+    this.nodes.use(this.nodes.prepare(this.config));
   }
 
   private startWorkers(): void {

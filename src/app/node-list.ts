@@ -19,6 +19,8 @@ export interface NodeInit {
  */
 export class NodeList {
   readonly nodes: readonly NodeInit[];
+  /** Keys of the origins that no node is of, mirrors and gRPC upstreams of the transcoder: their slots, after the nodes', say only whether they are drained. */
+  readonly others: readonly string[];
   /** Fields of a response's head at most. */
   readonly maxResponseFields: number;
   private readonly slots: Map<string, number> = new Map();
@@ -36,6 +38,21 @@ export class NodeList {
       });
     }
     this.nodes = nodes;
+    const { transcoder } = config;
+    const mirrors = ofFile.flatMap(({ mirror }) => (mirror === null ? [] : [mirror.target.originKey]));
+    const called = transcoder.enabled ? transcoder.routes.map(({ upstream }) => upstream.originKey) : [];
+    this.others = [...new Set([...mirrors, ...called])];
+  }
+
+  /** Slots of the shared table. */
+  get size(): number {
+    return this.nodes.length + this.others.length;
+  }
+
+  /** The slot of one of the others; -1 when the configuration has no such origin. */
+  otherSlotOf(originKey: string): number {
+    const at = this.others.indexOf(originKey);
+    return at < 0 ? -1 : this.nodes.length + at;
   }
 
   /** The slot of a node; -1 when the configuration has no such node. */

@@ -54,7 +54,7 @@ export class NodeRegistry {
     this.names = threadResolver((upstream, reason) => event("upstream_failed", { upstream, reason }));
     this.names.useServers(config.proxy.transport.nameservers);
     this.list = new NodeList(config);
-    this.shared = createNodeTable(this.list.nodes.length);
+    this.shared = createNodeTable(this.list.size);
     this.table = new NodeTable(this.shared);
     const probe = (node: NodeInit, done: (succeeded: boolean) => void) => void this.tries(node).then(done);
     const ports = { now: () => performance.now(), after, event, probe };
@@ -86,7 +86,7 @@ export class NodeRegistry {
   /** A table for the nodes of a configuration, to be taken up by `use`. */
   prepare(config: RuntimeConfig): PreparedTable {
     const list = new NodeList(config);
-    return { list, buffer: createNodeTable(list.nodes.length), nameservers: config.proxy.transport.nameservers };
+    return { list, buffer: createNodeTable(list.size), nameservers: config.proxy.transport.nameservers };
   }
 
   /** Takes up a new configuration: nodes that it has too keep their state. */
@@ -98,6 +98,7 @@ export class NodeRegistry {
       if (before >= 0) table.copyFrom(this.table, before, slot);
     });
     list.nodes.forEach(({ target }, slot) => void table.setDrained(slot, this.drained.has(target.originKey)));
+    for (const key of list.others) table.setDrained(list.otherSlotOf(key), this.drained.has(key));
     this.list = list;
     this.shared = shared;
     this.table = table;
@@ -180,23 +181,26 @@ export class NodeRegistry {
    */
   drain(target: string, isDrained: boolean): string | null {
     const wanted = comparable(target);
-    const found = this.list.nodes.find(
+    const { nodes, others } = this.list;
+    const found = nodes.find(
       ({ target: { originKey, url } }) => comparable(originKey) === wanted || comparable(url) === wanted,
     );
-    if (found === undefined) return null;
-    const { originKey } = found.target;
+    const originKey = found?.target.originKey ?? others.find((key) => comparable(key) === wanted);
+    if (originKey === undefined) return null;
     if (isDrained) this.drained.add(originKey);
     else this.drained.delete(originKey);
-    this.list.nodes.forEach((node, slot) => {
+    nodes.forEach((node, slot) => {
       if (node.target.originKey === originKey) this.table.setDrained(slot, isDrained);
     });
+    const other = this.list.otherSlotOf(originKey);
+    if (other >= 0) this.table.setDrained(other, isDrained);
     return originKey;
   }
 
   /** Keys of the drained origins that routes lead to. */
   drainedOrigins(): readonly string[] {
     if (this.drained.size === 0) return [];
-    const inUse = new Set(this.list.nodes.map(({ target }) => target.originKey));
+    const inUse = new Set([...this.list.nodes.map(({ target }) => target.originKey), ...this.list.others]);
     return [...this.drained].filter((key) => inUse.has(key));
   }
 

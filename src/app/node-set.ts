@@ -8,6 +8,8 @@ import { breakerRules, NodeList, nodeKeys } from "./node-list.ts";
 export interface ConfiguredNodes {
   /** The nodes of the targets of one of its routes, in their order. */
   nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
+  /** Says of a mirror, or an upstream of the transcoder, whether an operator has drained it. */
+  drainOf(originKey: string): () => boolean;
 }
 
 /** Those of a configuration that is not in use yet; without `commit` nothing has changed. */
@@ -53,7 +55,11 @@ export class NodeSet {
       fresh.clear();
       this.current = prepared;
     };
-    const prepared: PreparedNodes = { nodesOf, commit };
+    const drainOf = (originKey: string): (() => boolean) => {
+      const slot = list.otherSlotOf(originKey);
+      return slot < 0 ? () => false : () => table.isDrained(slot);
+    };
+    const prepared: PreparedNodes = { nodesOf, drainOf, commit };
     return prepared;
   }
 }

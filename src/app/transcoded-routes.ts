@@ -14,6 +14,7 @@ import { readSchema, type Schema } from "../proto/grpc/schema.ts";
 import { GrpcOrigin } from "../upstream/grpc-origin.ts";
 import type { UpstreamContext } from "../upstream/origin-socket.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
+import type { ConfiguredNodes } from "./node-set.ts";
 import type { OriginPools } from "./origin-pools.ts";
 
 /** Gives what makes the handlers of the transcoded routes of a configuration. docs/transcoder.md#transcoder */
@@ -22,11 +23,12 @@ export function transcodeHandlers(
   pools: OriginPools,
   context: UpstreamContext,
   worker: Omit<TranscodeServices, "mayOpenSocket">,
+  nodes: Pick<ConfiguredNodes, "drainOf">,
 ): (route: TranscodedRouteConfig) => Handler {
   const services = { ...worker, mayOpenSocket: socketRule(config) };
   const schemas = readSchemas(config);
   const reflected = new Map<GrpcUpstream, ReflectedSchemas>();
-  const origins = new GrpcOrigins(config, context);
+  const origins = new GrpcOrigins(config, context, (key) => nodes.drainOf(key));
   pools.closeWith(origins);
   return (route) => {
     const upstream = origins.originOf(route.upstream);
@@ -79,9 +81,16 @@ function readSchemas(config: RuntimeConfig): Map<string, Schema> {
 export class GrpcOrigins {
   private readonly config: RuntimeConfig;
   private readonly context: UpstreamContext;
+  private readonly drainOf: (originKey: string) => () => boolean;
   private readonly origins: Map<string, GrpcOrigin> = new Map();
 
-  constructor(config: RuntimeConfig, context: UpstreamContext) {
+  /** @param drainOf gives what says whether an origin is drained; left out, none is */
+  constructor(
+    config: RuntimeConfig,
+    context: UpstreamContext,
+    drainOf: (originKey: string) => () => boolean = () => () => false,
+  ) {
+    this.drainOf = drainOf;
     this.config = config;
     this.context = context;
   }
@@ -102,6 +111,7 @@ export class GrpcOrigins {
         idleTimeoutMs: proxy.transport.idleConnTimeoutMs,
       },
       this.context,
+      this.drainOf(origin.originKey),
     );
     this.origins.set(key, made);
     return made;

@@ -306,7 +306,8 @@ function transcoding(config: RuntimeConfig, inputs: RuntimeInputs, pools: Origin
   const defer = (resume: () => void) => setImmediate(() => inputs.services.inTurn(resume));
   const large = largeMessages((work) => inputs.services.inTurn(work));
   pools.closeWith(large);
-  return transcodeHandlers(config, pools, upstream, { wheel, turn, bodies, requestIds, tally, defer, large });
+  const services = { wheel, turn, bodies, requestIds, tally, defer, large };
+  return transcodeHandlers(config, pools, upstream, services, inputs.nodes);
 }
 
 function fail(message: string): never {
@@ -346,6 +347,7 @@ function routeSite(config: RuntimeConfig, inputs: RuntimeInputs, pools: OriginPo
       turn,
       places: { taken: 0 },
       poolOf: (target, route) => pools.poolOf(target, route, true),
+      drainOf: (originKey) => nodes.drainOf(originKey),
       random: Math.random,
       onException: (error) => services.upstream.onException(error),
     },

@@ -48,6 +48,8 @@ export interface TargetState {
 export interface MirrorSite extends MirrorServices {
   /** The connections to a mirror, apart from those that clients wait for. */
   poolOf: RouteSite["poolOf"];
+  /** Says of a mirror whether an operator has drained it. */
+  drainOf: (originKey: string) => () => boolean;
 }
 
 /** A function that a route asks. */

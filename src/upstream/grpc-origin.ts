@@ -37,11 +37,14 @@ export class GrpcOrigin implements GrpcUpstream {
   readonly label: string;
   readonly pool: H2OriginPool;
   readonly times: UpstreamTimes;
+  private readonly isDrained: () => boolean;
   /** Exchanges that no call uses. */
   private readonly free: Exchange[] = [];
 
-  constructor(settings: GrpcOriginSettings, context: UpstreamContext) {
+  /** @param isDrained whether calls fail as they do where the origin cannot be reached */
+  constructor(settings: GrpcOriginSettings, context: UpstreamContext, isDrained: () => boolean = () => false) {
     this.settings = settings;
+    this.isDrained = isDrained;
     this.context = context;
     this.label = settings.originKey;
     this.pool = new H2OriginPool({ ...settings, isHttp2: true, maxConnections: MAX_GRPC_CONNECTIONS }, context);
@@ -52,7 +55,8 @@ export class GrpcOrigin implements GrpcUpstream {
   call(request: GrpcRequest, listener: GrpcListener): GrpcCall {
     const ex = this.free.pop() ?? new Exchange(this.context.idlePorts);
     const call = new OriginCall(this, ex, request, listener);
-    this.pool.send(ex, call);
+    if (this.isDrained()) call.onFailure(ex, DRAINED);
+    else this.pool.send(ex, call);
     return call;
   }
 
@@ -69,6 +73,14 @@ export class GrpcOrigin implements GrpcUpstream {
     this.pool.close();
   }
 }
+
+const DRAINED: UpstreamFailure = {
+  fault: Fault.NoHealthyTarget,
+  sent: false,
+  bodyTaken: false,
+  answered: false,
+  reused: false,
+};
 
 /**
  * One call as an exchange with the origin, of which it is both ends: it gives the request and takes the response. The

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
+import { GrpcShop, SHOP_FILE, shopRoute } from "../harness/grpc-shop.ts";
 import { json, type Reply, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -118,6 +119,41 @@ describe("draining a target", () => {
     await done("upstreams/undrain", { target: two.url });
     expect((await get("/sole/x")).status).toBe(200);
   });
+
+  test("a mirror and an upstream of the transcoder are drained and used again, and a reload keeps that", async () => {
+    const shop = await GrpcShop.start();
+    const copies = EchoOrigin.start();
+    const own = await startGateway({
+      config: {
+        server: { workers: 2 },
+        transcoder: {
+          enabled: true,
+          routes: [{ ...shopRoute("GET", "/items/:id", "GetItem", shop.url), descriptor_set: SHOP_FILE }],
+        },
+      },
+      routes: [upstream("/own", one, { mirror: { target: copies.url, share: "100%" } })],
+    });
+    const mirrored = () => own.metric("gateway_mirrored_requests_total", { result: "sent" });
+    try {
+      for (const action of ["drain", "undrain"]) {
+        for (const target of [shop.url, copies.url]) {
+          expect((await call(`upstreams/${action}`, { target }, JSON_LINES, own)).status).toBe(200);
+        }
+        expect((await call("reload", {}, JSON_LINES, own)).status).toBe(200);
+        const isDrained = action === "drain";
+        const { operations } = json<{ operations: { drained: string[] } }>(await get("/internal/api/status", [], own));
+        expect(operations.drained.length).toBe(isDrained ? 2 : 0);
+        for (let i = 0; i < 4; i++) {
+          expect((await get("/items/7", [], own)).status).toBe(isDrained ? 503 : 200);
+          expect((await get("/own", [], own)).status).toBe(200);
+        }
+        if (isDrained) expect(await mirrored()).toBe(0);
+        else await eventually(async () => expect(await mirrored()).toBe(4));
+      }
+    } finally {
+      await stopAll(own, copies, shop);
+    }
+  }, 60_000);
 
   test.each([
     [{ target: "http://127.0.0.1:1" }, 404],

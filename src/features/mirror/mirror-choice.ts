@@ -4,6 +4,14 @@ import type { NowMs } from "../../message/ports.ts";
 import type { Target, TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
 
+/** What a mirror asks its worker for. */
+export interface MirrorPorts {
+  /** Is told of every request that goes there. */
+  readonly onSent: () => void;
+  /** Whether an operator has taken it out. */
+  readonly isDrained: () => boolean;
+}
+
 /**
  * The mirror of a route as a target: alone, never tried twice, and left out for MIRROR_REST_MS after MIRROR_FAILURES in a row.
  * It shares no breaker with any target that clients wait for. docs/upstreams.md#mirroring
@@ -12,24 +20,23 @@ export class MirrorChoice implements TargetChoice, Target {
   readonly upstream: Upstream;
   readonly basePath: Buffer;
   private readonly turn: NowMs;
-  private readonly onSent: () => void;
+  private readonly ports: MirrorPorts;
   private failures = 0;
   private outUntilMs = 0;
 
   /**
    * @param basePath `/api`, or ""
-   * @param onSent is told of every request that goes there
    */
-  constructor(upstream: Upstream, basePath: string, turn: NowMs, onSent: () => void) {
+  constructor(upstream: Upstream, basePath: string, turn: NowMs, ports: MirrorPorts) {
     this.upstream = upstream;
     this.basePath = Buffer.from(basePath, "latin1");
     this.turn = turn;
-    this.onSent = onSent;
+    this.ports = ports;
   }
 
   /** Whether it gets no requests for now. */
   isOut(): boolean {
-    return this.failures >= MIRROR_FAILURES && this.turn.nowMs < this.outUntilMs;
+    return this.ports.isDrained() || (this.failures >= MIRROR_FAILURES && this.turn.nowMs < this.outUntilMs);
   }
 
   choose(ex: Exchange): Target | null {
@@ -39,7 +46,7 @@ export class MirrorChoice implements TargetChoice, Target {
     if (this.failures >= MIRROR_FAILURES) this.outUntilMs = nowMs + MIRROR_REST_MS;
     ex.target = this;
     ex.attemptedMs = nowMs;
-    this.onSent();
+    this.ports.onSent();
     return this;
   }
 

@@ -40,9 +40,10 @@ export function mirroringHandler(
   services: MirrorSite,
 ): Handler {
   const settings = { route: pathOf(route), upstream: target.originKey, share, compares: compare };
-  const choice = new MirrorChoice(services.poolOf(target, route), target.basePath, services.turn, () =>
-    services.listener.onMirrored(settings.route, "sent"),
-  );
+  const choice = new MirrorChoice(services.poolOf(target, route), target.basePath, services.turn, {
+    onSent: () => services.listener.onMirrored(settings.route, "sent"),
+    isDrained: services.drainOf(target.originKey),
+  });
   const copies = new ForwardHandler(
     {
       preserveHost: route.preserveHost,

@@ -65,7 +65,10 @@ describe("a mirror", () => {
   test("rests after failures in a row, and is then tried by one request", () => {
     const turn = { nowMs: 1000 };
     let sent = 0;
-    const choice = new MirrorChoice({} as Upstream, "/base", turn, () => void sent++);
+    const choice = new MirrorChoice({} as Upstream, "/base", turn, {
+      onSent: () => void sent++,
+      isDrained: () => false,
+    });
     for (let i = 0; i < MIRROR_FAILURES; i++) expect(failure(choice)).toBe(true);
     expect([choice.isOut(), failure(choice), sent]).toEqual([true, false, MIRROR_FAILURES]);
     turn.nowMs += MIRROR_REST_MS;
@@ -77,8 +80,17 @@ describe("a mirror", () => {
     expect([choice.isOut(), failure(choice), failure(choice)]).toEqual([false, true, true]);
   });
 
+  test("that is drained gets nothing, and goes on where it was", () => {
+    let isDrained = true;
+    const choice = new MirrorChoice({} as Upstream, "", { nowMs: 0 }, { onSent() {}, isDrained: () => isDrained });
+    const { ex } = fakeExchange({});
+    expect([choice.isOut(), choice.choose(ex)]).toEqual([true, null]);
+    isDrained = false;
+    expect([choice.isOut(), choice.choose(ex)]).toEqual([false, choice]);
+  });
+
   test("that answers now and then is never left out", () => {
-    const choice = new MirrorChoice({} as Upstream, "", { nowMs: 0 }, () => {});
+    const choice = new MirrorChoice({} as Upstream, "", { nowMs: 0 }, { onSent() {}, isDrained: () => false });
     for (let i = 0; i < 40; i++) {
       const { ex } = fakeExchange({});
       expect(choice.choose(ex)).toBe(choice);
