@@ -186,12 +186,10 @@ export class Control implements PoolListener {
       (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
       (event, fields) => this.event(event, fields),
     );
-    this.member = new FleetMember({
-      remote: options.remote,
-      totals: this.totals,
-      nodes: this.nodes,
-      reloads: () => this.reloads,
-      event: (event, fields) => this.event(event, fields),
+    this.member = new FleetMember(options.remote, this.totals, this.nodes, {
+      isEnding: () => this.ending.hasBegun,
+      reload: () => this.reloads.want(),
+      event: this.event,
     });
     this.fleet = this.makeFleet();
     this.functions = new Functions(this.pool, this.fleet, this.threshold, this.event);
@@ -396,8 +394,7 @@ export class Control implements PoolListener {
         void Promise.all([...last, ...others]).then(() => resolve(code));
       };
       const { operations, handover, ending, accessOutputs: outputs } = this;
-      const event = (name: EventName, fields: EventFields) => this.event(name, fields);
-      reactToSignals({ signals: this.options.signals, operations, handover, ending, outputs, event });
+      reactToSignals({ signals: this.options.signals, operations, handover, ending, outputs, event: this.event });
       this.nodes.start();
       this.keys.use(this.config);
       void this.telemetry.use(this.config);

@@ -4,52 +4,51 @@ import type { CounterTotals } from "../shared/counter-totals.ts";
 import type { FleetPorts } from "./fleet.ts";
 import { HealthHints } from "./health-hints.ts";
 import type { NodeRegistry } from "./node-registry.ts";
-import type { Reloads } from "./reload.ts";
+import type { ReloadOutcome } from "./reload.ts";
 import type { CanaryRollout } from "./remote/canary-rollout.ts";
 import type { RemoteConfig } from "./remote/remote-config.ts";
 
 /** What a member of a fleet asks the control thread for. */
 export interface MemberPorts {
-  readonly remote: RemoteConfig | null;
-  readonly totals: CounterTotals;
-  readonly nodes: NodeRegistry;
-  readonly reloads: () => Pick<Reloads, "want">;
+  reload(): Promise<ReloadOutcome>;
   event(event: EventName, fields: EventFields): void;
+  isEnding(): boolean;
 }
 
 type Samples = ReturnType<Metric["read"]>;
 
 /** What a gateway has to do with others beside limits and purges: configurations from afar, and their trials. docs/fleet.md */
 export class FleetMember {
+  private readonly remote: RemoteConfig | null;
   private readonly ports: MemberPorts;
   private readonly canary: CanaryRollout | null;
   private readonly health: HealthHints;
 
-  constructor(ports: MemberPorts) {
-    const { remote, totals, event } = ports;
+  /** @param remote null where the configuration came from files */
+  constructor(remote: RemoteConfig | null, totals: CounterTotals, nodes: NodeRegistry, ports: MemberPorts) {
+    this.remote = remote;
     this.ports = ports;
-    this.health = new HealthHints(ports.nodes);
-    this.canary = remote?.rollout(() => countsOf(totals), event) ?? null;
+    this.health = new HealthHints(nodes);
+    this.canary = remote?.rollout({ ...ports, counts: () => countsOf(totals) }) ?? null;
   }
 
   /** The gateway serves: its configuration is looked after from now on. */
   begin(): void {
-    const { remote, reloads, event } = this.ports;
-    remote?.begin({ reload: () => reloads().want(), event, canary: this.canary! });
+    this.remote?.begin({ ...this.ports, canary: this.canary! });
   }
 
   stop(): void {
-    this.ports.remote?.stop();
+    this.remote?.stop();
   }
 
   /** The source as `/internal/api/status` shows it; null where the configuration came from files. */
   source(): object | null {
-    return this.ports.remote?.state() ?? null;
+    return this.remote?.state() ?? null;
   }
 
   /** Without samples where the configuration came from files. */
   metrics(): readonly Metric[] {
-    const { remote } = this.ports;
+    const { remote } = this;
     const family = (name: Metric["name"], type: Metric["type"], help: string, read: (from: RemoteConfig) => Samples) =>
       ({ name, type, help, read: () => (remote === null ? [] : read(remote)) }) satisfies Metric;
     const is = (fact: boolean): number => (fact ? 1 : 0);
@@ -91,7 +90,7 @@ export class FleetMember {
   /** What it does with the store of the fleet. */
   readonly fleetPorts: Pick<FleetPorts, "about" | "onBeat" | "onLeave"> = {
     about: () => {
-      const { remote } = this.ports;
+      const { remote } = this;
       if (remote === null) return { config: "", trial: "" };
       const { version, on_trial, waiting } = remote.state();
       return { config: version, trial: on_trial ? "canary" : waiting === "" ? "" : "waiting" };

@@ -13,7 +13,11 @@ export interface CanaryPorts {
   /** Requests that have ended since the start, and 5xx among them. */
   counts(): { readonly requests: number; readonly errors: number };
   event(event: EventName, fields: EventFields): void;
+  /** Whether the process ends. */
+  isEnding(): boolean;
 }
+
+const MAX_FAULT_CHARS = 300;
 
 /**
  * A gateway's part in the trial of a configuration: with each beat of the fleet it reports what it has served, and does what the verdict
@@ -30,7 +34,8 @@ export class CanaryRollout implements CanaryGate {
   /** What was found at the source last, for the trial that is over when the source goes back. */
   private lastFound = "";
   private goneBack = "";
-  private fault = "";
+  /** Why a version could not be taken up; the others have not been told yet. */
+  private failed = { version: "", fault: "" };
   private hurriedFor = "";
   /** The version and state that the log was last told of, and those that were last acted on. */
   private told = "";
@@ -54,8 +59,8 @@ export class CanaryRollout implements CanaryGate {
     this.lastFound = "";
   }
 
-  tried(_version: string, fault: string): void {
-    this.fault = fault;
+  tried(version: string, fault: string): void {
+    this.failed = { version, fault: fault.slice(0, MAX_FAULT_CHARS) };
     this.counted = this.ports.counts();
   }
 
@@ -65,7 +70,9 @@ export class CanaryRollout implements CanaryGate {
     const settings = this.ports.remote.canary;
     if (settings === null) return;
     try {
-      await this.step(settings);
+      // One that ends has no part in it any more: what it serves meanwhile says nothing.
+      if (this.ports.isEnding()) await this.leave(store);
+      else await this.step(settings);
     } catch {
       // The store is away, which others tell of: where it is, no gateway moves.
     }
@@ -74,7 +81,8 @@ export class CanaryRollout implements CanaryGate {
   /** This gateway ends: what it had on trial is tried by others. */
   async leave(store: SharedStore): Promise<void> {
     this.store = store;
-    if (this.view?.state === "canary" && this.view.canaries.includes(store.id)) await this.call("leave", "", store.id);
+    if (this.view?.state !== "canary" || !this.view.canaries.includes(store.id)) return;
+    await this.call("leave", "", store.id);
   }
 
   private async step(settings: CanaryConfig): Promise<void> {
@@ -112,11 +120,12 @@ export class CanaryRollout implements CanaryGate {
     const now = counts();
     const { requests, errors } = this.counted;
     this.counted = now;
-    const { fault } = this;
+    const { failed } = this;
+    const fault = failed.version === this.view?.version ? failed.fault : "";
     // A thread that has died takes nothing back, but numbers that do not grow must not end the script.
     const since = [Math.max(0, now.requests - requests), Math.max(0, now.errors - errors)];
     await this.call("report", remote.state().version, this.store!.id, ...since, step, fault);
-    if (fault === this.fault) this.fault = "";
+    if (fault !== "" && failed === this.failed) this.failed = { version: "", fault: "" };
   }
 
   private async act(view: CanaryView): Promise<void> {

@@ -108,7 +108,7 @@ class S3Document implements RemoteDocument {
     } catch (error) {
       const { code = "" } = error as { readonly code?: string };
       if (code === "NoSuchKey" || code === "ENOENT") return null;
-      throw new Error(`${this.label}: ${code === "" ? "" : `${code}: `}${messageOf(error)}`);
+      throw new Error(`${this.label}: ${printable(`${code === "" ? "" : `${code}: `}${messageOf(error)}`)}`);
     }
   }
 }
@@ -137,11 +137,16 @@ class RedisDocument implements RemoteDocument {
       const text = await store.call(key, ["GET", key]);
       return typeof text === "string" ? { bytes: Buffer.from(text, "utf8"), tag: "" } : null;
     } catch (error) {
-      throw new Error(`${this.label}: ${messageOf(error)}`);
+      throw new Error(`${this.label}: ${printable(messageOf(error))}`);
     } finally {
       store?.close();
     }
   }
+}
+
+/** What a server says, fit for one line of a log or a terminal. */
+function printable(text: string): string {
+  return text.replace(/[^\x20-\x7e]+/g, " ").slice(0, MAX_REASON_CHARS);
 }
 
 function checkSize(bytes: number): void {
@@ -160,3 +165,4 @@ function limited<T>(work: Promise<T>): Promise<T> {
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const MAX_HOPS = 3;
+const MAX_REASON_CHARS = 300;

@@ -124,8 +124,8 @@ export class RemoteConfig {
   }
 
   /** The part of this gateway in trials. */
-  rollout(counts: CanaryPorts["counts"], event: CanaryPorts["event"]): CanaryRollout {
-    return new CanaryRollout({ source: this.id, remote: this, counts, event });
+  rollout(ports: Pick<CanaryPorts, "counts" | "event" | "isEnding">): CanaryRollout {
+    return new CanaryRollout({ ...ports, source: this.id, remote: this });
   }
 
   /** Reads the configuration to start with: the source's, or the last good one where that is away or at fault. */

@@ -447,4 +447,6 @@ const BAD: ReadonlySet<string> = new Set([
   "log_failed",
   "exception",
   "drain_cut",
+  "config_source_away",
+  "config_not_kept",
 ]);

@@ -427,6 +427,7 @@ const CERTIFICATE_COLUMNS: readonly Column<LiveState["certificates"][number]>[] 
 /** An event as people say it. */
 export function titleOf({ event, text: what, bad }: LiveChange): string {
   if (event === "config_reload") return bad ? "Reload failed" : "Configuration reloaded";
+  if (event === "canary_end") return bad ? "Configuration rolled back" : "Configuration taken everywhere";
   const [, action] = event === "audit" ? (/^action: (\w+)/.exec(what) ?? []) : [];
   if (action !== undefined) return `Operator: ${words(action)}`;
   const name = TITLES[event] ?? words(event);
@@ -438,6 +439,7 @@ const TITLES: Readonly<Record<string, string>> = {
   draining: "Ending",
   breaker_open: "Breaker opened",
   breaker_closed: "Breaker closed",
+  canary_begin: "Configuration on trial",
   upstream_unhealthy: "Target unhealthy",
   upstream_healthy: "Target healthy",
   certificate_reload: "Certificate file read",
