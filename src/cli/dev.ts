@@ -188,8 +188,11 @@ class DevSession {
       this.io.out(`edge dev: http://127.0.0.1:${line.port}/, reloads at each save; Ctrl-C ends it\n`);
       return;
     }
-    this.io.out(this.view.show(text));
-    if (typeof line.stack !== "string") return;
+    if (typeof line.stack !== "string") {
+      this.io.out(this.view.show(text));
+      return;
+    }
+    this.io.out(this.view.show(JSON.stringify({ ...line, stack: undefined })));
     this.io.out(`${line.stack.replaceAll(/[^\n\t\x20-\x7e\u00a0-\uffff]/g, "?")}\n`);
     const place = thrownAt(line.stack);
     if (place === null) return;
