@@ -49,9 +49,9 @@ const rows = {
     doc: "all that process.env and ctx.env of functions hold",
   },
   allow: {
-    type: list(word("run", "process"), "words", true),
-    example: ["run"],
-    doc: "run: start programs; process: change what belongs to the whole process, such as its folder and signals",
+    type: list(word("process"), "words", true),
+    example: ["process"],
+    doc: "process: change what belongs to the whole process, such as its folder and its signals",
   },
   cron: { type: list(block(cronRows), "jobs"), doc: "modules that run on a schedule: docs/functions.md#schedules" },
 } as const satisfies Rows;
@@ -75,11 +75,11 @@ const hookRows = {
     example: "./hooks/shop.ts",
   },
   timeout: { type: duration(1), default: "5s", doc: "of each of the two: 504" },
-  bodies: { type: flag(), default: false, doc: "true: hooks see bodies too, which are held for them" },
+  bodies: { type: flag(), default: false, doc: "true: onResponse sees bodies too, which are held for it" },
   max_body_bytes: {
     type: size(1, 67_108_864),
     default: "1MiB",
-    doc: "of a body that is held: 413 for a longer one of a request, 502 for that of a response",
+    doc: "of a body that is held: 500 for a longer one",
   },
 } as const satisfies Rows;
 
