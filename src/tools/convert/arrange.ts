@@ -12,51 +12,55 @@ interface Placed {
  * Makes of rules of which the first one that fits takes a request routes of which the most specific path does, then the most
  * specific host (docs/routing.md#which-route-wins). Where the two orders disagree, the rules are repeated at the narrower host and path, in
  * their order, so that the same rule takes the same request.
+ * @param onTooMany is told where there are too many hosts and paths to work that out: the rules then stay where they are
  * @returns the routes in the order of the file, with keys of the place in front
  */
-export function arrange(rules: readonly Rule[]): { readonly rule: Rule; readonly keys: Keys }[] {
-  const cells = new Map<string, Placed[]>();
-  const hosts = new Set<string>([ANY]);
-  const paths = new Map<string, PathRule>();
+export function arrange(
+  rules: readonly Rule[],
+  onTooMany: () => void = () => {},
+): { readonly rule: Rule; readonly keys: Keys }[] {
+  const cells: Cells = { all: new Map(), byHost: new Map([[ANY, []]]), paths: new Map() };
   rules.forEach((rule, index) => {
-    paths.set(keyOf(rule.path), rule.path);
-    for (const host of rule.hosts.length === 0 ? [ANY] : rule.hosts) {
-      hosts.add(host);
-      const key = `${host} ${keyOf(rule.path)}`;
-      cells.set(key, [...(cells.get(key) ?? []), { rule, index, host, path: rule.path }]);
+    cells.paths.set(keyOf(rule.path), rule.path);
+    for (const host of rule.hosts.length === 0 ? [ANY] : new Set(rule.hosts)) {
+      const one = { rule, index, host, path: rule.path };
+      append(cells.byHost, host, one);
+      append(cells.all, `${host} ${keyOf(rule.path)}`, one);
     }
   });
-  const hostList = [...hosts].sort((a, b) => hostRank(a) - hostRank(b));
-  const pathList = [...paths.values()].sort((a, b) => pathRank(a) - pathRank(b));
-  if (hostList.length * pathList.length <= MAX_CELLS) {
-    for (const path of pathList)
-      for (const host of hostList) fill({ host, path }, rules, cells, { hostList, pathList });
-  }
-  return merged([...cells.values()].flatMap(withoutHidden));
+  const hosts = [...cells.byHost.keys()].sort((a, b) => hostRank(a) - hostRank(b));
+  const paths = [...cells.paths.values()].sort((a, b) => pathRank(a) - pathRank(b));
+  if (hosts.length * paths.length > MAX_CELLS) onTooMany();
+  else for (const path of paths) for (const host of hosts) fill({ host, path }, cells);
+  return merged([...cells.all.values()].flatMap(untilCertain));
+}
+
+/** What rules there are, by where they count. */
+interface Cells {
+  /** By host and path. */
+  readonly all: Map<string, Placed[]>;
+  readonly byHost: Map<string, Placed[]>;
+  readonly paths: Map<string, PathRule>;
+}
+
+function append(map: Map<string, Placed[]>, key: string, one: Placed): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [one]);
+  else list.push(one);
 }
 
 /** Gives a cell the rules that count in it, where those of wider cells and its own would not do so in the right order. */
-function fill(
-  at: { readonly host: string; readonly path: PathRule },
-  rules: readonly Rule[],
-  cells: Map<string, Placed[]>,
-  { hostList, pathList }: { readonly hostList: readonly string[]; readonly pathList: readonly PathRule[] },
-): void {
-  const wanted = untilCertain(
-    rules
-      .map((rule, index) => ({ rule, index, ...at }))
-      .filter(
-        ({ rule }) =>
-          (rule.hosts.length === 0 || rule.hosts.some((host) => holdsHost(host, at.host))) &&
-          holdsPath(rule.path, at.path),
-      ),
-  );
+function fill(at: { readonly host: string; readonly path: PathRule }, { all, byHost, paths }: Cells): void {
+  const hosts = widerHosts(at.host).filter((host) => byHost.has(host));
+  const fitting = hosts.flatMap((host) => byHost.get(host)!.filter(({ path }) => holdsPath(path, at.path)));
+  // A rule with several hosts that fit counts once.
+  const unique = [...new Map(fitting.map((one) => [one.index, { ...one, ...at }])).values()];
+  const wanted = untilCertain(unique.sort((a, b) => a.index - b.index));
   const found: Placed[] = [];
-  search: for (let p = pathList.length - 1; p >= 0; p--) {
-    if (!holdsPath(pathList[p]!, at.path)) continue;
-    for (let h = hostList.length - 1; h >= 0; h--) {
-      if (!holdsHost(hostList[h]!, at.host)) continue;
-      const cell = cells.get(`${hostList[h]} ${keyOf(pathList[p]!)}`);
+  search: for (const path of widerPaths(at.path)) {
+    if (!paths.has(path)) continue;
+    for (const host of hosts) {
+      const cell = all.get(`${host} ${path}`);
       if (cell === undefined) continue;
       found.push(...cell);
       // A path whose routes lack the method is 405: the request goes to no wider path.
@@ -65,18 +69,27 @@ function fill(
   }
   const chosen = untilCertain(found);
   const isSame = chosen.length === wanted.length && chosen.every(({ index }, i) => index === wanted[i]!.index);
-  if (!isSame) cells.set(`${at.host} ${keyOf(at.path)}`, wanted);
+  if (!isSame) all.set(`${at.host} ${keyOf(at.path)}`, wanted);
+}
+
+/** A host, and all patterns that hold it, from narrow to wide. */
+function widerHosts(host: string): string[] {
+  if (host === ANY) return [ANY];
+  const labels = host.replace(/^\*\./, "").split(".");
+  return [host, ...labels.slice(1).map((_, i) => `*.${labels.slice(i + 1).join(".")}`), ANY];
+}
+
+/** The keys of a path, and of all that hold it, from narrow to wide. */
+function widerPaths({ kind, value }: PathRule): string[] {
+  const segments = value.replace(/\/+$/, "").split("/");
+  const prefixes = segments.map((_, i) => `prefix ${segments.slice(0, segments.length - i).join("/") || "/"}`);
+  return kind === "exact" ? [`exact ${value}`, ...prefixes] : prefixes;
 }
 
 /** The rules up to the one that lets nothing through. */
 function untilCertain(list: readonly Placed[]): Placed[] {
   const end = list.findIndex(({ rule }) => isCertain(rule));
   return end < 0 ? [...list] : list.slice(0, end + 1);
-}
-
-/** The routes of a cell that requests reach; a rule without methods after one with some gets the others. */
-function withoutHidden(cell: readonly Placed[]): Placed[] {
-  return untilCertain(cell);
 }
 
 function isCertain({ match, methods, isPartial }: Rule): boolean {
@@ -164,5 +177,5 @@ export function holdsPath(wide: PathRule, narrow: PathRule): boolean {
 
 const ANY = "";
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-/** Hosts times paths of which the order is worked out; beyond it rules stay where they are. */
-const MAX_CELLS = 40_000;
+/** Hosts times paths of which the order is worked out. */
+const MAX_CELLS = 400_000;

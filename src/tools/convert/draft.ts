@@ -33,7 +33,7 @@ export class Draft {
     const served = plan.rules.filter((rule) => !isRefusedAnyway(rule));
     for (const { origin, methods } of plan.rules.filter(isRefusedAnyway))
       plan.ledger.note(origin, `the gateway always answers ${methods.join(" and ")} with 405`, "nothing");
-    this.routes = arrange(served).map(({ rule, keys }) => ({
+    this.routes = arrange(served, () => this.noteOrder()).map(({ rule, keys }) => ({
       keys: plainValues(keys, folder) as Keys,
       rule,
       standIn: null,
@@ -92,6 +92,15 @@ export class Draft {
       `${root}.${known}`,
       `the section is a comment: ${shown(reason)}`,
       "remove the # signs when it is in order",
+    );
+  }
+
+  private noteOrder(): void {
+    this.plan.ledger.remark(
+      { file: "routes.yaml", line: 0 },
+      "the order of the rules",
+      "there are too many hosts and paths to work out where the more specific route is not the first rule that fits",
+      "ask edge explain for requests that several rules are for",
     );
   }
 

@@ -62,6 +62,8 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
   ],
   [/^set$/, "there are no variables of the configuration's own", "write the value where it is used"],
   [/^if$/, "conditions are routes with match", "write a route with match for the case"],
+  [/^(location|internal)$/, "no client can ask for it, and nothing that is carried over uses it", "nothing"],
+  [/^(upstream|server)$/, "no route that is carried over uses it", "nothing"],
   [/^rewrite$/, "this rewrite has no counterpart", "use rewrite at the route, or a redirect with regex"],
   [
     /^sub_filter|^addition_|^xslt|^ssi|^image_filter/,

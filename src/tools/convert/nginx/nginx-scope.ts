@@ -7,6 +7,7 @@ export class Scope {
   readonly outer: Scope | null;
   private readonly own: readonly Statement[];
   readonly ledger: Ledger;
+  private names: ReadonlyMap<string, readonly Statement[]> | null = null;
 
   constructor(statements: readonly Statement[], statement: Statement | null, outer: Scope | null, ledger: Ledger) {
     this.own = statements;
@@ -21,12 +22,20 @@ export class Scope {
   }
 
   /** Directives of the block itself. */
-  here(...names: readonly string[]): Statement[] {
+  here(...names: readonly string[]): readonly Statement[] {
+    const lists = names.map((name) => this.byName().get(name) ?? []).filter((list) => list.length > 0);
+    if (lists.length < 2) return lists[0] ?? [];
     return this.own.filter((one) => names.includes(one.name));
   }
 
+  /** Looked up rather than searched for: a file may have thousands of servers, and each asks the blocks around it. */
+  private byName(): ReadonlyMap<string, readonly Statement[]> {
+    this.names ??= Map.groupBy(this.own, ({ name }) => name);
+    return this.names;
+  }
+
   /** The directives that count here: those of the innermost block that has any. */
-  inherited(...names: readonly string[]): Statement[] {
+  inherited(...names: readonly string[]): readonly Statement[] {
     const own = this.here(...names);
     return own.length > 0 || this.outer === null ? own : this.outer.inherited(...names);
   }
