@@ -11,10 +11,10 @@ export class LatencySketch {
   private readonly counts: Float64Array = new Float64Array(BUCKETS);
   private total = 0;
 
-  /** @param ms 0 or more @param weight how many durations it stands for */
-  add(ms: number, weight = 1): void {
-    this.counts[bucketOf(ms)]! += weight;
-    this.total += weight;
+  /** @param ms 0 or more */
+  add(ms: number): void {
+    this.counts[bucketOf(ms)]!++;
+    this.total++;
   }
 
   /** Durations so far, faded ones as the part that is left. */

@@ -77,16 +77,13 @@ export class TrafficObserver {
     if (label === STREAM_PATH) return;
     const status = this.ports.statusOf(ex);
     const ms = ex.startedMs > 0 ? ex.endedMs - ex.startedMs : 0;
-    let weight = 1;
     if (ex.step > 0) {
       const tally = this.routes.of(label);
-      weight = weightOf(tally.seen++);
-      if (weight > 0) tally.latency.add(ms, weight);
+      tally.latency.add(ms);
       tally.bytesIn += ex.bodyBytes;
       tally.bytesOut += ex.sentBytes;
     }
-    if (weight > 0 && ex.upstreamLabel !== "" && ex.upstreamMs >= 0)
-      this.upstreams.of(ex.upstreamLabel).latency.add(ex.upstreamMs, weight);
+    if (ex.upstreamLabel !== "" && ex.upstreamMs >= 0) this.upstreams.of(ex.upstreamLabel).latency.add(ex.upstreamMs);
     const reason = refusalOf(ex, status);
     if (reason !== "") this.refused(ex.clientIp, reason, ex);
     this.row(ex, status, ms, label);
@@ -176,16 +173,8 @@ const REFUSALS: Readonly<Record<number, string>> = {
 
 class LabelTally {
   readonly latency: LatencySketch = new LatencySketch();
-  /** Requests since it was taken last. */
-  seen = 0;
   bytesIn = 0;
   bytesOut = 0;
-}
-
-/** How many durations the next one stands for: of many requests a second on a route every fourth is measured. @param seen those before it */
-function weightOf(seen: number): number {
-  if (seen < MEASURED) return 1;
-  return seen % MEASURED_SHARE === 0 ? MEASURED_SHARE : 0;
 }
 
 /** Tallies by label. */
@@ -221,7 +210,6 @@ class TallyTable {
       }
       seen.push({ label, latency: latency.pairs(), bytesIn, bytesOut });
       latency.clear();
-      tally.seen = 0;
       tally.bytesIn = 0;
       tally.bytesOut = 0;
     }
@@ -246,9 +234,6 @@ const OTHERS = "overflow";
 const MAX_LABELS = 512;
 /** Addresses with a reason that it tells apart in one second. */
 const MAX_REFUSED = 256;
-/** Requests of a route that are measured each second, and the share of those beyond. */
-const MEASURED = 48;
-const MEASURED_SHARE = 4;
 /** Rows that it gives a second. */
 const MAX_ROWS = 40;
 /** Those of requests that went well among them, in the second after one with more requests than these. */
