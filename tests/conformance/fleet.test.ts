@@ -68,7 +68,8 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
     }
     const config = join(folder, "haproxy.cfg");
     writeFileSync(config, balancer(front, places));
-    haproxy = Bun.spawn([HAPROXY!, "-db", "-f", config], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+    const log = Bun.file(join(folder, "haproxy.log"));
+    haproxy = Bun.spawn([HAPROXY!, "-db", "-f", config], { stdin: "ignore", stdout: log, stderr: "ignore" });
     process.on("exit", () => haproxy.kill("SIGKILL"));
     await allServe();
     await allShowOne();
@@ -227,6 +228,9 @@ describe.skipIf(HAPROXY === null || REDIS === null)("a fleet under load", () => 
   test("nothing was lost", async () => {
     const counts = await load.stop();
     console.log(`the whole run: ${load}; statuses ${JSON.stringify([...load.statuses])}`);
+    const lines = (await Bun.file(join(folder, "haproxy.log")).text()).split("\n");
+    // What HAProxy says of a refusal, and of servers that it took out.
+    if (counts.refused > 0) console.log(lines.filter((line) => / 5\d\d |DOWN|UP/.test(line)).join("\n"));
     expect(counts).toMatchObject({ refused: 0, lost: 0, unreached: 0 });
     expect(counts.answered + counts.limited).toBe(counts.sent);
     expect(counts.limited).toBeGreaterThan(0);
@@ -268,15 +272,19 @@ async function watch([first, second]: readonly RedisServer[], sentinel: RedisSer
  * response, goes to another gateway: what a gateway that was killed had begun to answer is all that can be lost.
  */
 function balancer(front: number, places: readonly Place[]): string {
-  const servers = places.map(
-    ({ tls }, i) =>
-      `  server e${i} 127.0.0.1:${tls} ssl verify none sni str(${NAME}) check check-sni ${NAME} inter 200ms fall 2 rise 1`,
-  );
+  const servers = places.map(({ http, tls }, i) => {
+    // In clear: a handshake would have to be over within `inter`, which it is not on a machine that is slow.
+    const check = `check port ${http} no-check-ssl inter 200ms fall 2 rise 1`;
+    return `  server e${i} 127.0.0.1:${tls} ssl verify none sni str(${NAME}) ${check}`;
+  });
   return `
 global
   maxconn 200
+  log stdout format raw local0
 defaults
   mode http
+  log global
+  option httplog
   timeout connect 2s
   timeout client 30s
   timeout server 30s
