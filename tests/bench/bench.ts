@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { measureFleetLimits } from "./fleet-limits.ts";
+import { measureFunctions } from "./functions.ts";
 import { measureHttp3 } from "./http3.ts";
 import { measureIdle } from "./idle.ts";
 import { type Lab, openLab } from "./lab.ts";
@@ -25,6 +26,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   attack: measureUnderAttack,
   http3: measureHttp3,
   limits: measureFleetLimits,
+  functions: measureFunctions,
 };
 const RESULTS = join(import.meta.dir, "results.md");
 
@@ -58,7 +60,9 @@ async function runSections(options: Options): Promise<Section[]> {
   try {
     if (options.section === "soak") return [await soak(options, lab)];
     const names =
-      options.section === "all" ? Object.keys(PARTS).filter((name) => name !== "limits") : [options.section];
+      options.section === "all"
+        ? Object.keys(PARTS).filter((name) => name !== "limits" && name !== "functions")
+        : [options.section];
     const sections: Section[] = [];
     for (const name of names) sections.push(await PARTS[name]!(options, lab));
     return sections;
