@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
+import { makeCertificate } from "../harness/certificate.ts";
 import { EXAMPLES } from "../harness/conversions.ts";
 import { runEdge, startGateway } from "../harness/gateway.ts";
 import { freePort } from "../harness/ports.ts";
@@ -111,6 +112,33 @@ describe("edge replay", () => {
       } finally {
         await one.stop();
         await two.stop();
+      }
+    });
+  });
+
+  test("asks over TLS, by an address too", async () => {
+    await inFolder(async (folder) => {
+      const { cert, key } = await makeCertificate();
+      const port = freePort();
+      const gateway = await startGateway({
+        routes: routes("tls"),
+        config: { server: { tls: { cert_file: "c.pem", key_file: "k.pem", port } } },
+        files: { "c.pem": cert, "k.pem": key },
+      });
+      try {
+        writeFileSync(
+          join(folder, "a.log"),
+          `${LINES[0]}\n{"method":"GET","host":"named.test","path":"/same","status":200}\n`,
+        );
+        const url = `https://127.0.0.1:${port}`;
+        expect((await runEdge(["replay", "a.log", "--against", url, "--insecure"], {}, folder)).stdout).toBe(
+          "2 requests sent; none differs.\n",
+        );
+        const verified = await runEdge(["replay", "a.log", "--against", url], {}, folder);
+        expect(verified.code).toBe(1);
+        expect(verified.stdout).toContain("failure:");
+      } finally {
+        await gateway.stop();
       }
     });
   });

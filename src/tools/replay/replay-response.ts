@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { ipVersion } from "../../core/ip-address.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 
 /** What came back for a request, or why nothing did. */
@@ -48,10 +49,17 @@ export class ReplayTarget {
       path: uri === "*" ? "*" : `${base}${uri}`,
       headers: { Host: name, Accept: "*/*", "User-Agent": "edge-replay" },
       timeout: this.timeoutMs,
-      ...(isTls ? { servername: name.replace(/:\d+$/, ""), rejectUnauthorized: this.verifies } : {}),
+      ...(isTls ? { ...serverNameOf(name), rejectUnauthorized: this.verifies } : {}),
     };
+    let sent: ClientRequest;
+    try {
+      sent = (isTls ? httpsRequest : httpRequest)(options, (response) => read(response, resolve, fail));
+    } catch (error) {
+      // What a log names as host is not always one that can be asked for.
+      fail(error instanceof Error ? error.message : "failed");
+      return promise;
+    }
     const timer = setTimeout(() => sent.destroy(new Error("ETIMEDOUT")), this.timeoutMs);
-    const sent = (isTls ? httpsRequest : httpRequest)(options, (response) => read(response, resolve, fail));
     sent.on("error", (error: Error & { code?: string }) => fail(error.code ?? error.message));
     sent.end();
     return promise.finally(() => clearTimeout(timer));
@@ -60,6 +68,12 @@ export class ReplayTarget {
   close(): void {
     this.agent.destroy();
   }
+}
+
+/** RFC 6066 §3: an address is no server name. */
+function serverNameOf(authority: string): { readonly servername?: string } {
+  const name = authority.replace(/:\d+$/, "");
+  return name.startsWith("[") || ipVersion(name) !== 0 ? {} : { servername: name };
 }
 
 function read(response: IncomingMessage, done: (received: Received) => void, fail: (failure: string) => void): void {
