@@ -1,7 +1,7 @@
 import { MASK, withoutCredentials } from "../core/secret-name.ts";
 import { describe, list, type Spot, written } from "./piece.ts";
 import { OFF } from "./policy-settings.ts";
-import { block, type ConfigOf, type Rows, type Values } from "./row.ts";
+import { block, type ConfigOf, orWritten, type Rows, type Values } from "./row.ts";
 import { duration, fileName, flag, integer, percent, secret, text, textLike } from "./scalars.ts";
 
 const canaryRows = {
@@ -51,7 +51,12 @@ const rows = {
     doc: "gateways tell each other which targets are down, so that these are tried with care",
   },
   canary: {
-    type: block(canaryRows, { absent: OFF, shorthand: "share" }),
+    type: orWritten(
+      block(canaryRows, { absent: OFF, shorthand: "share" }),
+      percent().form,
+      (value) => (typeof value === "string" || typeof value === "number" ? { share: value } : value),
+      OFF,
+    ),
     doc: "a configuration from afar (edge serve --config URL) is tried on some gateways first",
   },
 } as const satisfies Rows;
