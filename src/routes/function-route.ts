@@ -74,11 +74,6 @@ export const FUNCTION_ROUTE: RouteType<FunctionRouteConfig> = {
     ownFields: namesChanged(headers.request),
   }),
   build,
-  rehearse: (route, look) =>
-    editedHandler(
-      asking(() => look(route.module)),
-      route,
-    ),
 };
 
 /** It does not disclose where the module is. */
@@ -100,7 +95,7 @@ function originOf(route: FunctionRouteConfig): UpstreamRouteConfig | null {
 }
 
 function build(route: FunctionRouteConfig, site: RouteSite): Handler {
-  if (site.functions === null) return asking(() => {});
+  if (site.functions === null) return UNASKED;
   const functions = site.functions();
   functions.use(site.config.functions);
   const origin = originOf(route);
@@ -116,12 +111,4 @@ function upstreamSite(origin: UpstreamRouteConfig, site: RouteSite): UpstreamSit
 }
 
 /** In the place of a function, where a request is explained. */
-function asking(ask: () => void): Handler {
-  return {
-    name: "function",
-    handle() {
-      ask();
-      return Verdict.Done;
-    },
-  };
-}
+const UNASKED: Handler = { name: "function", handle: () => Verdict.Done };
