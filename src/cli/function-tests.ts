@@ -69,7 +69,7 @@ async function runWith(args: readonly string[], run: object): Promise<number> {
     const preload = join(folder, "preload.js");
     writeFileSync(preload, PRELOAD, { mode: 0o600 });
     const child = Bun.spawn([process.execPath, "test", "--preload", preload, ...args], {
-      env: { ...process.env, BUN_BE_BUN: "1", EDGE_TEST_RUN: JSON.stringify(run) },
+      env: { ...process.env, BUN_BE_BUN: "1", EDGE_FUNCTION_TESTS: JSON.stringify(run) },
       stdio: ["inherit", "inherit", "inherit"],
     });
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal));

@@ -129,6 +129,6 @@ export class TestGateway {
   }
 }
 
-export const RUN_VARIABLE = "EDGE_TEST_RUN";
+export const RUN_VARIABLE = "EDGE_FUNCTION_TESTS";
 const MAX_LINES = 10_000;
 const STOP_MS = 5000;
