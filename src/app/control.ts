@@ -9,6 +9,7 @@ import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
+import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
 import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
@@ -492,7 +493,7 @@ export class Control implements PoolListener {
         this.live.setWatchers(index, message.count);
         break;
       case "seen":
-        this.live.seen(index, message.seen);
+        this.live.seen(index, JSON.parse(message.seen) as SeenTraffic);
         break;
       case "audited":
         this.live.changed("audit", message.fields);

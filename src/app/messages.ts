@@ -1,7 +1,6 @@
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
-import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
 import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { FleetCall, FleetReplies } from "../features/limit/fleet-buckets.ts";
@@ -137,7 +136,8 @@ export type FromWorker =
   | { readonly kind: "question"; readonly question: ControlQuestion }
   /** So many clients watch the dashboard by this worker. */
   | { readonly kind: "watchers"; readonly count: number }
-  | { readonly kind: "seen"; readonly seen: SeenTraffic }
+  /** `seen` is a SeenTraffic as JSON: many small objects are dearer to clone. */
+  | { readonly kind: "seen"; readonly seen: string }
   /** The worker has logged that an operator has done something. */
   | { readonly kind: "audited"; readonly fields: EventFields }
   | { readonly kind: "fenced"; readonly id: number }

@@ -14,12 +14,12 @@ import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import type { Operator } from "../features/admin/operator.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
-import { type ThreadVitals, TrafficObserver } from "../features/dashboard/traffic-observer.ts";
+import { TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 import { Watchers } from "../features/dashboard/watchers.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
-import { CountersTap, countedStatus } from "../features/telemetry/counters-tap.ts";
+import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { type EventFields, EventLog } from "../features/telemetry/events.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
@@ -47,6 +47,7 @@ import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } fro
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { QuicPort } from "./quic-port.ts";
+import { SeenReports } from "./seen-reports.ts";
 import { SharedClock } from "./shared-clock.ts";
 import { SidecarIdentity } from "./sidecar.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
@@ -63,8 +64,6 @@ type Start = Extract<ToWorker, { kind: "start" }>;
 /** How often log lines go to the control thread and late responses are given up. */
 const LOG_FLUSH_MS = 100;
 const DRAIN_POLL_MS = 50;
-/** How often a worker says what it has seen while the dashboard is watched. */
-const SEEN_MS = 1000;
 /** How long no keys are asked for after the control thread did not answer. */
 const KEYS_PAUSE_MS = 1000;
 /** How often the free space of the disk is looked at, where the room for bodies depends on it. */
@@ -118,8 +117,8 @@ export class Worker {
   private readonly keySets: KeySets;
   private readonly watchers: Watchers;
   private readonly observer: TrafficObserver;
-  /** While the dashboard is watched. */
-  private observing: Timer | null = null;
+  /** On while the dashboard is watched. */
+  private readonly seenReports: SeenReports;
   private readonly fleet: WorkerFleet;
   /** Null while no configuration has had functions. */
   private functions: WorkerFunctionSite | null = null;
@@ -164,6 +163,7 @@ export class Worker {
     this.countersTap = new CountersTap(this.counters, this.refusals);
     this.watchers = new Watchers((count) => post({ kind: "watchers", count }));
     this.observer = makeObserver(clock);
+    this.seenReports = new SeenReports(this.observer, (seen) => post({ kind: "seen", seen }));
     this.challenges = new ChallengeReader(start.challenges);
     this.keySets = this.makeKeySets();
     this.nodes = this.makeNodes();
@@ -273,19 +273,9 @@ export class Worker {
 
   /** Looks at the traffic from now on, or no longer. */
   private observe(isWatched: boolean): void {
-    if (this.observing !== null) clearInterval(this.observing);
-    this.observing = null;
     this.countersTap.observer = isWatched ? this.observer : null;
-    this.observer.take(NO_VITALS);
-    if (!isWatched) return;
-    let dueMs = performance.now();
-    this.observing = setInterval(() => {
-      dueMs += SEEN_MS;
-      const lagMs = Math.max(0, performance.now() - dueMs);
-      // What it is late once does not count the next time.
-      dueMs += lagMs;
-      this.post({ kind: "seen", seen: this.observer.take(threadVitals(lagMs)) });
-    }, SEEN_MS);
+    if (isWatched) this.seenReports.start();
+    else this.seenReports.stop();
   }
 
   /** Where another process still has the UDP port, it releases it in a moment: TCP need not wait for that. */
@@ -558,7 +548,7 @@ export class Worker {
         onSecured: (isResumed) => counters.add(isResumed ? COUNTERS.resumedHandshakes : COUNTERS.fullHandshakes),
         onRefused: (fault, address) => {
           this.refusals.framing(fault, address);
-          if (this.observing !== null) this.observer.refused(address, faultRow(fault).label, null);
+          if (this.seenReports.isOn) this.observer.refused(address, faultRow(fault).label, null);
         },
         onException: (error) => this.post({ kind: "exception", message: stackOf(error) }),
       },
@@ -588,15 +578,7 @@ function hasOtherAccess(before: RuntimeConfig, after: RuntimeConfig): boolean {
 
 function makeObserver(clock: WorkerServices["clock"]): TrafficObserver {
   const cacheOf = (ex: Exchange): string => CACHE_RESULT_NAMES[ex.cacheResult]!;
-  return new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL, statusOf: countedStatus, cacheOf });
-}
-
-const NO_VITALS: ThreadVitals = { cpuMicros: 0, lagMs: 0, heap: 0 };
-
-/** How this thread is. */
-function threadVitals(lagMs: number): ThreadVitals {
-  const { user, system } = process.threadCpuUsage();
-  return { cpuMicros: user + system, lagMs: Math.round(lagMs * 10) / 10, heap: process.memoryUsage().heapTotal };
+  return new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL, cacheOf });
 }
 
 /** No load balancer is in front of a sidecar. */

@@ -10,11 +10,13 @@ const BUCKETS = 20 * PER_OCTAVE;
 export class LatencySketch {
   private readonly counts: Float64Array = new Float64Array(BUCKETS);
   private total = 0;
+  /** The counts before this one, and from `to` on, are 0. */
+  private from = BUCKETS;
+  private to = 0;
 
   /** @param ms 0 or more */
   add(ms: number): void {
-    this.counts[bucketOf(ms)]!++;
-    this.total++;
+    this.put(bucketOf(ms), 1);
   }
 
   /** Durations so far, faded ones as the part that is left. */
@@ -25,22 +27,19 @@ export class LatencySketch {
   /** The counts that are not 0, as bucket and count in turns: what another thread adds by `merge`. */
   pairs(): number[] {
     const pairs: number[] = [];
-    for (let i = 0; i < BUCKETS; i++) if (this.counts[i]! > 0) pairs.push(i, this.counts[i]!);
+    for (let i = this.from; i < this.to; i++) if (this.counts[i]! > 0) pairs.push(i, this.counts[i]!);
     return pairs;
   }
 
   /** Adds what `pairs` of another sketch gave. */
   merge(pairs: readonly number[]): void {
-    for (let i = 0; i + 1 < pairs.length; i += 2) {
-      this.counts[pairs[i]!]! += pairs[i + 1]!;
-      this.total += pairs[i + 1]!;
-    }
+    for (let i = 0; i + 1 < pairs.length; i += 2) this.put(pairs[i]!, pairs[i + 1]!);
   }
 
   /** Keeps this share of every count, 0 to 1: what is old says less and less. */
   fade(share: number): void {
     this.total = 0;
-    for (let i = 0; i < BUCKETS; i++) {
+    for (let i = this.from; i < this.to; i++) {
       const count = this.counts[i]! * share;
       this.counts[i] = count < NOTHING ? 0 : count;
       this.total += this.counts[i]!;
@@ -48,8 +47,17 @@ export class LatencySketch {
   }
 
   clear(): void {
-    this.counts.fill(0);
+    if (this.from < this.to) this.counts.fill(0, this.from, this.to);
     this.total = 0;
+    this.from = BUCKETS;
+    this.to = 0;
+  }
+
+  private put(bucket: number, times: number): void {
+    this.counts[bucket]! += times;
+    this.total += times;
+    if (bucket < this.from) this.from = bucket;
+    if (bucket >= this.to) this.to = bucket + 1;
   }
 
   percentiles(): Percentiles {

@@ -4,7 +4,7 @@ import { HeaderId } from "../../message/header-block.ts";
 import { LatencySketch } from "./latency-sketch.ts";
 import type { LiveRow } from "./live-state.ts";
 
-/** What a worker has seen of its traffic since it said so last; it survives structured clone. */
+/** What a worker has seen of its traffic since it said so last; it survives JSON. */
 export interface SeenTraffic {
   /** Each with its durations as pairs of a LatencySketch: those of all requests are in the routes. */
   readonly routes: readonly SeenLabel[];
@@ -47,46 +47,68 @@ export interface ObserverPorts {
   readonly clock: { readonly nowMs: number };
   /** The label of requests without a route. */
   readonly unmatched: string;
-  /** As it is counted. */
-  readonly statusOf: (ex: Exchange) => number;
   /** "" where the request did not pass the cache. */
   readonly cacheOf: (ex: Exchange) => string;
 }
 
 /**
  * Looks at a worker's requests while there are watchers of the dashboard, and at none without. Everything that it keeps is bounded,
- * and goes with `take` once a second.
+ * and goes with `take` once a second. Of most requests it only notes a few numbers one after another, and adds them up many at a time:
+ * between two requests the processor has forgotten where the sums are.
  */
 export class TrafficObserver {
   private readonly ports: ObserverPorts;
   private readonly routes: TallyTable = new TallyTable();
   private readonly upstreams: TallyTable = new TallyTable();
   private readonly refusals: Map<string, SeenRefusals> = new Map();
+  private readonly notes: Notes = new Notes();
+  /** Requests that were added up. */
+  private requests = 0;
   private rows: LiveRow[] = [];
   private goodRows = 0;
   private maxGoodRows = MAX_ROWS / 2;
-  private rowsLeftOut = 0;
 
   constructor(ports: ObserverPorts) {
     this.ports = ports;
   }
 
-  /** A request has ended. */
-  ended(ex: Exchange): void {
+  /** A request has ended. @param status as it is counted */
+  ended(ex: Exchange, status: number): void {
+    const { notes } = this;
+    notes.add(ex, ex.route === null ? this.ports.unmatched : ex.route.label);
+    if (notes.isFull()) this.addUp();
+    if (status >= 400 || ex.fault !== Fault.None || this.goodRows < this.maxGoodRows) this.look(ex, status);
+  }
+
+  /** Looks closer at a request that may be a row, or a refusal. */
+  private look(ex: Exchange, status: number): void {
     const label = ex.route === null ? this.ports.unmatched : ex.route.label;
     if (label === STREAM_PATH) return;
-    const status = this.ports.statusOf(ex);
-    const ms = ex.startedMs > 0 ? ex.endedMs - ex.startedMs : 0;
-    if (ex.step > 0) {
-      const tally = this.routes.of(label);
-      tally.latency.add(ms);
-      tally.bytesIn += ex.bodyBytes;
-      tally.bytesOut += ex.sentBytes;
-    }
-    if (ex.upstreamLabel !== "" && ex.upstreamMs >= 0) this.upstreams.of(ex.upstreamLabel).latency.add(ex.upstreamMs);
     const reason = refusalOf(ex, status);
     if (reason !== "") this.refused(ex.clientIp, reason, ex);
-    this.row(ex, status, ms, label);
+    this.row(ex, status, label);
+  }
+
+  /** Adds up what was noted. */
+  private addUp(): void {
+    const { notes } = this;
+    for (let i = 0; i < notes.size; i++) {
+      const label = notes.routes[i]!;
+      if (label === STREAM_PATH) continue;
+      this.requests++;
+      const at = i * NUMBERS;
+      const ms = notes.numbers[at]!;
+      if (ms >= 0) {
+        const tally = this.routes.of(label);
+        tally.latency.add(ms);
+        tally.bytesIn += notes.numbers[at + 1]!;
+        tally.bytesOut += notes.numbers[at + 2]!;
+      }
+      const upstream = notes.upstreams[i]!;
+      const upstreamMs = notes.numbers[at + 3]!;
+      if (upstream !== "" && upstreamMs >= 0) this.upstreams.of(upstream).latency.add(upstreamMs);
+    }
+    notes.size = 0;
   }
 
   /** A client was refused. @param ex null where there is no request */
@@ -107,19 +129,20 @@ export class TrafficObserver {
 
   /** Gives what was seen, and begins anew. */
   take(vitals: ThreadVitals): SeenTraffic {
+    this.addUp();
     const seen = {
       routes: this.routes.take(),
       upstreams: this.upstreams.take(),
       refused: [...this.refusals.values()],
       rows: this.rows,
-      rowsLeftOut: this.rowsLeftOut,
+      rowsLeftOut: this.requests - this.rows.length,
       vitals,
     };
     this.refusals.clear();
-    this.maxGoodRows = this.rows.length + this.rowsLeftOut > BUSY_REQUESTS ? BUSY_GOOD_ROWS : MAX_ROWS / 2;
+    this.maxGoodRows = this.requests > BUSY_REQUESTS ? BUSY_GOOD_ROWS : MAX_ROWS / 2;
     this.rows = [];
     this.goodRows = 0;
-    this.rowsLeftOut = 0;
+    this.requests = 0;
     return seen;
   }
 
@@ -127,12 +150,9 @@ export class TrafficObserver {
    * Of requests that went well only so many are shown that there is room for the others; fewer where there are many, since a row costs as much
    * as counting a hundred requests.
    */
-  private row(ex: Exchange, status: number, ms: number, route: string): void {
+  private row(ex: Exchange, status: number, route: string): void {
     const isGood = status < 400;
-    if (this.rows.length >= MAX_ROWS || (isGood && this.goodRows >= this.maxGoodRows)) {
-      this.rowsLeftOut++;
-      return;
-    }
+    if (this.rows.length >= MAX_ROWS || (isGood && this.goodRows >= this.maxGoodRows)) return;
     if (isGood) this.goodRows++;
     const { request } = ex;
     this.rows.push({
@@ -143,7 +163,7 @@ export class TrafficObserver {
       path: pathOf(ex),
       protocol: request.major === 1 ? `1.${request.minor}` : String(request.major),
       status,
-      ms: Math.round(ms * 1000) / 1000,
+      ms: Math.round(tookMs(ex) * 1000) / 1000,
       bytesOut: ex.sentBytes,
       route: cut(route),
       upstream: cut(ex.upstreamLabel),
@@ -170,6 +190,35 @@ const REFUSALS: Readonly<Record<number, string>> = {
   403: "forbidden",
   429: "rate_limited",
 };
+
+/** Requests that have ended and are not yet added up, in the order in which they ended. */
+class Notes {
+  readonly routes: string[] = new Array(MAX_NOTES).fill("");
+  readonly upstreams: string[] = new Array(MAX_NOTES).fill("");
+  /** Of each: milliseconds (below 0 where its head was refused), bytes of its body, bytes sent, milliseconds of its upstream. */
+  readonly numbers: Float64Array = new Float64Array(MAX_NOTES * NUMBERS);
+  size = 0;
+
+  add(ex: Exchange, route: string): void {
+    const { numbers, size } = this;
+    const at = size * NUMBERS;
+    this.routes[size] = route;
+    this.upstreams[size] = ex.upstreamLabel;
+    numbers[at] = ex.step > 0 ? tookMs(ex) : -1;
+    numbers[at + 1] = ex.bodyBytes;
+    numbers[at + 2] = ex.sentBytes;
+    numbers[at + 3] = ex.upstreamMs;
+    this.size = size + 1;
+  }
+
+  isFull(): boolean {
+    return this.size === MAX_NOTES;
+  }
+}
+
+function tookMs(ex: Exchange): number {
+  return ex.startedMs > 0 ? ex.endedMs - ex.startedMs : 0;
+}
 
 class LabelTally {
   readonly latency: LatencySketch = new LatencySketch();
@@ -229,6 +278,10 @@ function cut(text: string, chars: number = MAX_CHARS): string {
 
 /** The one path whose requests last as long as the page is open. */
 export const STREAM_PATH = "/internal/api/stream";
+/** Requests that are added up at once. */
+const MAX_NOTES = 256;
+/** Numbers of each. */
+const NUMBERS = 4;
 const OTHERS = "overflow";
 /** Labels that a worker tells apart in one second. */
 const MAX_LABELS = 512;

@@ -71,7 +71,7 @@ export class CountersTap implements Phase, ReplyTap {
       counters.requestLeft();
       counters.requestTook(ex.endedMs - ex.startedMs);
     }
-    if (this.observer !== null) this.observer.ended(ex);
+    if (this.observer !== null) this.observer.ended(ex, status);
     if (ex.fault === Fault.None) return;
     const { kind } = faultRow(ex.fault);
     if (kind === FaultKind.Framing) this.refusals.framing(ex.fault, ex.client.address, ex);
@@ -89,7 +89,8 @@ export class CountersTap implements Phase, ReplyTap {
 
 /** Is shown every request when it has ended. */
 export interface RequestObserver {
-  ended(ex: Exchange): void;
+  /** @param status as it is counted */
+  ended(ex: Exchange, status: number): void;
 }
 
 const COMPRESSED: Readonly<Record<number, CounterRow>> = {

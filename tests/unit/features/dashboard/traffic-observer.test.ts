@@ -1,4 +1,3 @@
-import { serialize } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { TrafficObserver } from "../../../../src/features/dashboard/traffic-observer.ts";
@@ -6,28 +5,23 @@ import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 
 const VITALS = { cpuMicros: 1, lagMs: 0, heap: 0 };
 
-function setUp(status = 200) {
-  return new TrafficObserver({
-    clock: { nowMs: 5 },
-    unmatched: "unmatched",
-    statusOf: () => status,
-    cacheOf: () => "",
-  });
+function setUp() {
+  return new TrafficObserver({ clock: { nowMs: 5 }, unmatched: "unmatched", cacheOf: () => "" });
 }
 
-function ended(observer: TrafficObserver, route: string, client: string, fault = Fault.None): void {
+function ended(observer: TrafficObserver, route: string, client: string, status = 200, fault = Fault.None): void {
   const { ex } = fakeExchange({ client });
   ex.route = fakeRoute(route);
   ex.fault = fault;
   ex.step = 1;
   ex.startedMs = 1;
   ex.endedMs = 3;
-  observer.ended(ex);
+  observer.ended(ex, status);
 }
 
 test("a flood of routes, addresses and requests takes no more room than there is", () => {
-  const observer = setUp(403);
-  for (let i = 0; i < 2000; i++) ended(observer, `/route/${i}`, `2001:db8::${i.toString(16)}`, Fault.WafBlocked);
+  const observer = setUp();
+  for (let i = 0; i < 2000; i++) ended(observer, `/route/${i}`, `2001:db8::${i.toString(16)}`, 403, Fault.WafBlocked);
   const seen = observer.take(VITALS);
   expect([seen.routes.length, seen.refused.length, seen.rows.length]).toEqual([513, 256, 40]);
   expect(seen.routes.find(({ label }) => label === "overflow")!.latency[1]).toBe(2000 - 512);
@@ -37,7 +31,7 @@ test("a flood of routes, addresses and requests takes no more room than there is
 });
 
 test("requests that went well leave room for those that did not, and are fewer where there are many", () => {
-  const observer = setUp(200);
+  const observer = setUp();
   const shownOf = (requests: number): number => {
     for (let i = 0; i < requests; i++) ended(observer, "/", "192.0.2.1");
     return observer.take(VITALS).rows.length;
@@ -47,25 +41,43 @@ test("requests that went well leave room for those that did not, and are fewer w
 });
 
 test("what a worker tells a second is bounded, however many requests there were", () => {
-  const observer = setUp(200);
+  const observer = setUp();
   const told = (requests: number): number => {
     for (let i = 0; i < requests; i++) ended(observer, `/route/${i % 3}`, `192.0.2.${i % 50}`);
-    return serialize(observer.take(VITALS)).byteLength;
+    return JSON.stringify(observer.take(VITALS)).length;
   };
   const few = told(100);
   expect(told(20_000)).toBeLessThan(few + 200);
 });
 
+test("every request is added up, with its bytes and those of its upstream", () => {
+  const observer = setUp();
+  let left = 0;
+  for (const requests of [1, 255, 256, 257, 1000]) {
+    const { ex } = fakeExchange({});
+    Object.assign(ex, { route: fakeRoute("/a"), step: 1, startedMs: 1, endedMs: 3, bodyBytes: 2, sentBytes: 3 });
+    Object.assign(ex, { upstreamLabel: "origin", upstreamMs: 1 });
+    for (let i = 0; i < requests; i++) observer.ended(ex, 200);
+    const { routes, upstreams, rows, rowsLeftOut } = observer.take(VITALS);
+    expect(routes).toMatchObject([{ label: "/a", bytesIn: 2 * requests, bytesOut: 3 * requests }]);
+    expect(routes[0]!.latency[1]).toBe(requests);
+    expect(upstreams).toMatchObject([{ label: "origin", latency: [expect.any(Number), requests] }]);
+    expect(rows.length + rowsLeftOut).toBe(requests);
+    left += rowsLeftOut;
+  }
+  expect(left).toBeGreaterThan(0);
+});
+
 test("who watches is not among what is watched", () => {
-  const observer = setUp(200);
+  const observer = setUp();
   ended(observer, "/internal/api/stream", "127.0.0.1");
-  expect(observer.take(VITALS)).toMatchObject({ routes: [], rows: [] });
+  expect(observer.take(VITALS)).toMatchObject({ routes: [], rows: [], rowsLeftOut: 0 });
 });
 
 test("a refusal is the gateway's own, and the client's fault", () => {
   const refused = (status: number, fault: Fault) => {
-    const observer = setUp(status);
-    ended(observer, "/", "192.0.2.1", fault);
+    const observer = setUp();
+    ended(observer, "/", "192.0.2.1", status, fault);
     return observer.take(VITALS).refused.map(({ reason }) => reason);
   };
   expect(refused(403, Fault.WafBlocked)).toEqual(["waf_blocked"]);
