@@ -9,14 +9,13 @@ import { mayColor } from "../app/start-summary.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { RULE_NAMES } from "../features/waf/rule-table.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { LineCutter } from "../tools/logs/line-source.ts";
 import { LogView } from "../tools/logs/log-view.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
 import { isTerminal } from "./is-terminal.ts";
+import { loadRequest } from "./load-for-request.ts";
 import { gatewayEnvironment, ownCommand } from "./own-command.ts";
 
 /** The command as `edge help dev` shows it. */
@@ -121,15 +120,7 @@ class DevSession {
   }
 
   private load(): ConfigResult {
-    const { config, routes } = this.flags;
-    return loadConfig({
-      configPath: config || null,
-      routesPath: routes || null,
-      cwd: process.cwd(),
-      env: process.env,
-      knownWafRules: RULE_NAMES,
-      routeFormat: ROUTE_FORMAT,
-    });
+    return loadConfig(loadRequest(this.flags));
   }
 
   /** Watches what the configuration is made of; where it cannot be read, its files and what was watched before. */

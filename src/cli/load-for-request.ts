@@ -12,19 +12,24 @@ export const REQUEST_FLAGS = [
   { name: "header", alias: "H", type: "string", default: "", help: "a line such as 'Name: value'; may be repeated" },
 ] as const;
 
-/** Reads the files that such a command names. @returns null where they are faulty, which is told then */
-export function loadForRequest(
-  { config, routes }: { readonly config: string; readonly routes: string },
-  io: CommandIo,
-): RuntimeConfig | null {
-  const loaded = loadConfig({
+/** What a command loads by `--config` and `--routes`. */
+export function loadRequest({ config, routes }: { readonly config: string; readonly routes: string }) {
+  return {
     configPath: config || null,
     routesPath: routes || null,
     cwd: process.cwd(),
     env: process.env,
     knownWafRules: RULE_NAMES,
     routeFormat: ROUTE_FORMAT,
-  });
+  };
+}
+
+/** Reads the files that such a command names. @returns null where they are faulty, which is told then */
+export function loadForRequest(
+  flags: { readonly config: string; readonly routes: string },
+  io: CommandIo,
+): RuntimeConfig | null {
+  const loaded = loadConfig(loadRequest(flags));
   if (loaded.ok) return loaded.config;
   for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
   return null;

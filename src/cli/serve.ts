@@ -11,12 +11,11 @@ import type { ConfigResult } from "../config/load-config.ts";
 import { RepeatedLoad } from "../config/repeated-load.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
-import { RULE_NAMES } from "../features/waf/rule-table.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
 import { isTerminal } from "./is-terminal.ts";
+import { loadRequest } from "./load-for-request.ts";
 import { isRemoteCall, REMOTE_FLAGS } from "./remote-flags.ts";
 
 /** The command as `edge help serve` shows it. */
@@ -73,12 +72,7 @@ export async function runServe(
   const { config, routes, demo, local } = call.values;
   const placed = (read: RuntimeConfig) => (local < 0 ? read : localConfig(read, local));
   const files = new RepeatedLoad({
-    configPath: config || null,
-    routesPath: routes || null,
-    cwd: process.cwd(),
-    env: process.env,
-    knownWafRules: RULE_NAMES,
-    routeFormat: ROUTE_FORMAT,
+    ...loadRequest({ config, routes }),
     judge: judgeRoutes,
   });
   const remote = isRemoteCall(call.values) ? await remoteOf(call.values, files, io) : null;

@@ -193,6 +193,24 @@ export class RequestHead {
     this.hostIndex = other.hostIndex;
     this.trailers = null;
   }
+
+  /**
+   * Puts another method and target in place of those of the client; the authority is then that of Host.
+   * @param path without a query @param query with its question mark, or ""; both ASCII
+   */
+  retarget(method: string, path: string, query: string): void {
+    this.bytes = Buffer.from(`${method} ${path}${query}`, "latin1");
+    this.method = methodFromName(method);
+    this.methodFrom = 0;
+    this.methodTo = method.length;
+    this.targetFrom = method.length + 1;
+    this.pathFrom = this.targetFrom;
+    this.pathTo = this.targetFrom + path.length;
+    this.queryTo = this.bytes.length;
+    this.targetTo = this.bytes.length;
+    this.authorityFrom = 0;
+    this.authorityTo = 0;
+  }
 }
 
 /** A response's head: what a handler or an upstream says, before a protocol engine writes it. */

@@ -8,10 +8,11 @@ import {
 } from "../../message/exchange.ts";
 import type { BodyFlow, ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Framing, methodFromName } from "../../message/request-head.ts";
+import { Framing } from "../../message/request-head.ts";
 import { unattendedCopy } from "../../message/unattended.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
+import { writeFields } from "./field-record.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { withoutPrefix } from "./hooked-request.ts";
 import { fieldsFault } from "./reply-record.ts";
@@ -165,14 +166,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
     const { headers, status, withoutBody, framing } = ex.reply;
     const out = this.link.record(Word.Response, this.id);
     out.line(status);
-    let count = 0;
-    for (let i = 0; i < headers.count; i++) if (DROP[headers.ids[i]!] === 0) count++;
-    out.line(count);
-    for (let i = 0; i < headers.count; i++) {
-      if (DROP[headers.ids[i]!] === 1) continue;
-      out.line(headers.nameText(i));
-      out.line(headers.valueText(i));
-    }
+    writeFields(out, headers, DROP);
     out.line(withoutBody || framing === Framing.None ? "0" : "2");
   }
 
@@ -279,18 +273,7 @@ function requestOf({ method, url, fields, ...sent }: UpstreamRecord, asking: Exc
   const ex = unattendedCopy(asking, idle);
   const { request } = ex;
   const authority = asking.request.authority();
-  const line = `${method} ${sanitised}${target.search}`;
-  request.bytes = Buffer.from(line, "latin1");
-  request.method = methodFromName(method);
-  request.methodFrom = 0;
-  request.methodTo = method.length;
-  request.targetFrom = method.length + 1;
-  request.pathFrom = request.targetFrom;
-  request.pathTo = request.targetFrom + sanitised.length;
-  request.queryTo = line.length;
-  request.targetTo = line.length;
-  request.authorityFrom = 0;
-  request.authorityTo = 0;
+  request.retarget(method, sanitised, target.search);
   request.upgrade = false;
   request.expectContinue = false;
   request.headers.resetOwn();

@@ -6,9 +6,10 @@ import type { ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing } from "../../message/request-head.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { writeFields } from "./field-record.ts";
 import type { FunctionLink } from "./function-link.ts";
 import { fieldsFault, type ReplyRecord } from "./reply-record.ts";
-import { type Batch, Word } from "./wire.ts";
+import { Word } from "./wire.ts";
 
 /** Whom a sink asks about a response that it holds. */
 export interface HookOwner {
@@ -129,7 +130,7 @@ export class HookSink extends PassingSink implements ReplySource {
     const { status, headers } = this.ex!.reply;
     const out = link.record(Word.Response, id);
     out.line(status);
-    writeFields(out, headers);
+    writeFields(out, headers, DROP);
     const hasBody = this.owner.holdsBodies && this.hasEnded;
     out.line(hasBody ? "1" : "0");
     if (hasBody) out.raw(Buffer.concat(this.pieces, this.size).latin1Slice());
@@ -223,14 +224,3 @@ function keptFields(headers: HeaderBlock): [string, string][] {
 }
 
 const CONNECTION = /^(connection|content-length|transfer-encoding|keep-alive|te|trailer|upgrade|proxy-.*)$/i;
-
-function writeFields(out: Batch, headers: HeaderBlock): void {
-  let count = 0;
-  for (let i = 0; i < headers.count; i++) if (DROP[headers.ids[i]!] === 0) count++;
-  out.line(count);
-  for (let i = 0; i < headers.count; i++) {
-    if (DROP[headers.ids[i]!] === 1) continue;
-    out.line(headers.nameText(i));
-    out.line(headers.valueText(i));
-  }
-}

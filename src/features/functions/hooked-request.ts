@@ -1,7 +1,6 @@
 import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
-import { methodFromName } from "../../message/request-head.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
@@ -61,26 +60,14 @@ function retarget(ex: Exchange, method: string, path: string, query: string, isM
   if (deeperReadings(canonical) === null) return "its path has several readings";
   if (mount !== null && mount !== "/" && canonical !== mount && !canonical.startsWith(`${mount}/`))
     return "its path is not below the prefix of the route";
-  const line = isMoved
-    ? `${method} ${sanitised}${query}`
-    : `${method} ${request.text(request.pathFrom, request.queryTo)}`;
-  if (line.length > MAX_REQUEST_LINE_BYTES) return "its URL is too long";
-  const pathLength = isMoved ? sanitised.length : request.pathTo - request.pathFrom;
+  const newPath = isMoved ? sanitised : request.text(request.pathFrom, request.pathTo);
+  const newQuery = isMoved ? query : request.text(request.pathTo, request.queryTo);
+  if (method.length + 1 + newPath.length + newQuery.length > MAX_REQUEST_LINE_BYTES) return "its URL is too long";
   if (request.authorityTo > request.authorityFrom && request.hostIndex < 0) {
     request.headers.add("Host", request.text(request.authorityFrom, request.authorityTo));
     request.hostIndex = request.headers.count - 1;
   }
-  request.bytes = Buffer.from(line, "latin1");
-  request.method = methodFromName(method);
-  request.methodFrom = 0;
-  request.methodTo = method.length;
-  request.targetFrom = method.length + 1;
-  request.pathFrom = request.targetFrom;
-  request.pathTo = request.targetFrom + pathLength;
-  request.queryTo = line.length;
-  request.targetTo = line.length;
-  request.authorityFrom = 0;
-  request.authorityTo = 0;
+  request.retarget(method, newPath, newQuery);
   if (!isMoved) return "";
   if (mount !== null) ex.canonicalPath = canonical;
   ex.prefixLength = -1;

@@ -3,6 +3,7 @@ import { HeaderId } from "../../message/header-block.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { requestScheme } from "../../proto/template/placeholders.ts";
+import { writeFields } from "./field-record.ts";
 import type { Batch, CallKind } from "./wire.ts";
 
 /** Fields about a connection, and what a client says in the gateway's place, are not for functions. */
@@ -22,7 +23,7 @@ export function writeCall(out: Batch, kind: CallKind, ex: Exchange, hasBody: boo
   out.line(ex.route!.label);
   out.line(authOf(ex));
   out.line(hasBody ? "1" : "0");
-  writeFields(out, ex.request);
+  writeFields(out, ex.request.headers, ex.request.upgrade ? DROP_ON_UPGRADE : DROP);
 }
 
 /** The URL as the client asked for it, before a prefix is taken off. docs/functions.md#modules */
@@ -35,16 +36,4 @@ function urlOf(ex: Exchange): string {
 
 function authOf({ identity }: Exchange): string {
   return identity === null ? "" : JSON.stringify({ user: identity.user, claims: identity.claims });
-}
-
-function writeFields(out: Batch, { headers, upgrade }: Exchange["request"]): void {
-  const drop = upgrade ? DROP_ON_UPGRADE : DROP;
-  let count = 0;
-  for (let i = 0; i < headers.count; i++) if (drop[headers.ids[i]!] === 0) count++;
-  out.line(count);
-  for (let i = 0; i < headers.count; i++) {
-    if (drop[headers.ids[i]!] === 1) continue;
-    out.line(headers.nameText(i));
-    out.line(headers.valueText(i));
-  }
 }
