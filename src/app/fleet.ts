@@ -3,7 +3,7 @@ import type { ClusterConfig } from "../config/cluster-settings.ts";
 import { messageOf } from "../core/error-text.ts";
 import { errorBody } from "../core/status.ts";
 import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts";
-import { TAKE_SCRIPT, TAKE_SCRIPT_SHA1 } from "../features/fleet/fleet-script.ts";
+import { TAKE_SCRIPT } from "../features/fleet/fleet-script.ts";
 import type { FleetStore } from "../features/fleet/fleet-store.ts";
 import { PurgeLog } from "../features/fleet/purge-log.ts";
 import { SharedStore } from "../features/fleet/shared-store.ts";
@@ -103,7 +103,8 @@ export class Fleet {
     if (store === null || config === null) return null;
     this.calls += calls.length;
     // One part of a cluster that is away is not all of it.
-    const taken = await Promise.allSettled(calls.map((call) => this.takeOne(store, config.prefix, call)));
+    const shared = new SharedStore(store, config.prefix, this.id);
+    const taken = await Promise.allSettled(calls.map((call) => this.takeOne(shared, call)));
     return taken.map((one) => {
       if (one.status === "fulfilled") return one.value;
       this.failures++;
@@ -260,17 +261,9 @@ export class Fleet {
     await this.ports.onBeat(new SharedStore(store, config.prefix, this.id), config);
   }
 
-  private async takeOne(store: FleetStore, prefix: string, call: FleetCall): Promise<FleetReply> {
-    const key = `${prefix}:limit:${call.key}`;
-    const words = [key, call.unitUs, call.capacityUs, call.spent, call.want].map(String);
-    let found: unknown;
-    try {
-      found = await store.call(key, ["EVALSHA", TAKE_SCRIPT_SHA1, "1", ...words]);
-    } catch (error) {
-      // The store was emptied, or this part of a cluster has not seen it.
-      if (!messageOf(error).includes("NOSCRIPT")) throw error;
-      found = await store.call(key, ["EVAL", TAKE_SCRIPT, "1", ...words]);
-    }
+  private async takeOne(store: SharedStore, call: FleetCall): Promise<FleetReply> {
+    const words = [call.unitUs, call.capacityUs, call.spent, call.want].map(String);
+    const found = await store.evaluate(TAKE_SCRIPT, `limit:${call.key}`, words);
     const [granted = 0, left = 0, waitUs = 0] = (found as unknown[]).map(Number);
     return { granted, left, waitMs: waitUs / 1000 };
   }

@@ -2,3 +2,8 @@
 export function printable(text: string): string {
   return text.replaceAll(/\p{Cc}|\p{Cf}/gu, "?");
 }
+
+/** A text from outside as one line of ASCII, for a log: what is none becomes spaces. */
+export function plainLine(text: string): string {
+  return text.replace(/[^\x20-\x7e]+/g, " ");
+}

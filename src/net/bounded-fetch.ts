@@ -1,3 +1,4 @@
+import { plainLine } from "../core/printable.ts";
 /** One GET of the control thread, with its bounds. */
 export interface BoundedRequest {
   readonly url: string;
@@ -68,5 +69,5 @@ export async function boundedFetch(request: BoundedRequest): Promise<BoundedRepl
 function plainReason(error: unknown): string {
   const { code = "", message = String(error) } = error as { readonly code?: string; readonly message?: string };
   const text = message.startsWith(code) ? message : `${code} ${message}`;
-  return text.replace(/[^\x20-\x7e]+/g, " ").trim();
+  return plainLine(text).trim();
 }

@@ -20,7 +20,7 @@ describe.skipIf(REDIS === null)("the modelled store", () => {
     for (let i = 0; i < 40; i++) {
       const [spent, want] = [random.integer(0, 4), random.integer(0, 6)];
       const words = ["k", UNIT_US, UNIT_US * CAPACITY, spent, want].map(String);
-      const text = await redis.command("EVAL", TAKE_SCRIPT, "1", ...words);
+      const text = await redis.command("EVAL", TAKE_SCRIPT.text, "1", ...words);
       const [granted, left] = text.split("\n").map(Number);
       const found = Promise.withResolvers<FleetReply>();
       const call = { key: "k", unitUs: UNIT_US, capacityUs: UNIT_US * CAPACITY, spent, want };

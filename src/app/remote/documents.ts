@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { messageOf } from "../../core/error-text.ts";
 import { MAX_REMOTE_CONFIG_BYTES, REMOTE_CONFIG_TIMEOUT_MS } from "../../core/limits.ts";
+import { plainLine } from "../../core/printable.ts";
+import { withinMs } from "../../core/time-limit.ts";
 import type { FleetStore } from "../../features/fleet/fleet-store.ts";
 import type { RemoteDocument, RemoteText } from "../../features/remote/remote-pair.ts";
 import type { SourceAddress } from "../../features/remote/source-address.ts";
@@ -108,7 +110,9 @@ class S3Document implements RemoteDocument {
     } catch (error) {
       const { code = "" } = error as { readonly code?: string };
       if (code === "NoSuchKey" || code === "ENOENT") return null;
-      throw new Error(`${this.label}: ${printable(`${code === "" ? "" : `${code}: `}${messageOf(error)}`)}`);
+      throw new Error(
+        `${this.label}: ${plainLine(`${code === "" ? "" : `${code}: `}${messageOf(error)}`).slice(0, MAX_REASON_CHARS)}`,
+      );
     }
   }
 }
@@ -137,16 +141,11 @@ class RedisDocument implements RemoteDocument {
       const text = await store.call(key, ["GET", key]);
       return typeof text === "string" ? { bytes: Buffer.from(text, "utf8"), tag: "" } : null;
     } catch (error) {
-      throw new Error(`${this.label}: ${printable(messageOf(error))}`);
+      throw new Error(`${this.label}: ${plainLine(messageOf(error)).slice(0, MAX_REASON_CHARS)}`);
     } finally {
       store?.close();
     }
   }
-}
-
-/** What a server says, fit for one line of a log or a terminal. */
-function printable(text: string): string {
-  return text.replace(/[^\x20-\x7e]+/g, " ").slice(0, MAX_REASON_CHARS);
 }
 
 function checkSize(bytes: number): void {
@@ -155,12 +154,7 @@ function checkSize(bytes: number): void {
 
 /** @throws where it takes too long */
 function limited<T>(work: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new Error(`no whole response within ${REMOTE_CONFIG_TIMEOUT_MS / 1000} s`)),
-    REMOTE_CONFIG_TIMEOUT_MS,
-  );
-  return Promise.race([work, promise]).finally(() => clearTimeout(timer));
+  return withinMs(work, REMOTE_CONFIG_TIMEOUT_MS, `no whole response within ${REMOTE_CONFIG_TIMEOUT_MS / 1000} s`);
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);

@@ -1,6 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { pathToFileURL } from "node:url";
 import type { AcmeDnsConfig } from "../../config/acme-settings.ts";
+import { plainLine } from "../../core/printable.ts";
 import { DNS_STEP_MS, type DnsRecords } from "./dns-responder.ts";
 import { DnsUpdates, parseTsigKey } from "./dns-update.ts";
 
@@ -46,10 +47,7 @@ async function headOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   for await (const chunk of stream) {
     if (text.length < MAX_SAID) text += decoder.decode(chunk, { stream: true });
   }
-  return text
-    .replace(/[^\x20-\x7e]+/g, " ")
-    .trim()
-    .slice(0, MAX_SAID);
+  return plainLine(text).trim().slice(0, MAX_SAID);
 }
 
 /** A module in TypeScript or JavaScript beside the configuration. */

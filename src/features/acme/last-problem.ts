@@ -2,6 +2,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage, type 
 import { request as httpsRequest } from "node:https";
 import type * as acme from "acme-client";
 import { MAX_ACME_NAMES } from "../../core/limits.ts";
+import { plainLine } from "../../core/printable.ts";
 import { AcmeFailure } from "./certificate-authority.ts";
 
 /**
@@ -137,7 +138,7 @@ export function retryAfter(value: unknown): number {
 
 /** What came from outside, fit for one log line. */
 function plain(text: string): string {
-  return text.replace(/[^\x20-\x7e]+/g, " ").slice(0, MAX_TEXT);
+  return plainLine(text).slice(0, MAX_TEXT);
 }
 
 const MAX_TEXT = 500;

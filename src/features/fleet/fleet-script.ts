@@ -1,3 +1,5 @@
+import { type StoreScript, storeScript } from "./shared-store.ts";
+
 /**
  * Takes tokens of one bucket (GCRA) by the time of the store. A bucket is the time at which it will be full, in microseconds, and is
  * forgotten when it is.
@@ -5,7 +7,7 @@
  *     ARGV: microseconds a token, microseconds of a whole bucket, tokens that were given out, tokens that are wanted
  *     → tokens that were granted, tokens that are left (negative where too many were given out), microseconds until there is one
  */
-export const TAKE_SCRIPT = `
+export const TAKE_SCRIPT: StoreScript = storeScript(`
 local now = redis.call('TIME')
 now = now[1] * 1000000 + now[2]
 local unit, capacity = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -23,7 +25,4 @@ if full > now then
   redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
 end
 return {granted, left, wait}
-`;
-
-/** The name by which the store knows the script. */
-export const TAKE_SCRIPT_SHA1: string = new Bun.CryptoHasher("sha1").update(TAKE_SCRIPT).digest("hex");
+`);

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { ClusterConfig } from "../../config/cluster-settings.ts";
 import { messageOf } from "../../core/error-text.ts";
+import { withinMs } from "../../core/time-limit.ts";
 import type { FleetStore } from "./fleet-store.ts";
 import { slotOf } from "./key-slot.ts";
 
@@ -161,10 +162,7 @@ class RedisCluster implements FleetStore {
 
 /** @throws where it takes too long */
 function limited<T>(work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error("the store does not answer")), CALL_MS);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+  return withinMs(work, CALL_MS, "the store does not answer");
 }
 
 const CONNECT_MS = 2000;

@@ -1,4 +1,5 @@
 import { messageOf } from "../../../core/error-text.ts";
+import { withinMs } from "../../../core/time-limit.ts";
 import {
   DocumentConflict,
   type DocumentStore,
@@ -65,8 +66,10 @@ export class S3Documents implements DocumentStore {
     try {
       let continuationToken: string | undefined;
       do {
-        const page: Bun.S3ListObjectsResponse = await limited(
+        const page: Bun.S3ListObjectsResponse = await withinMs(
           this.client.list({ prefix: this.prefix + prefix, ...(continuationToken && { continuationToken }) }),
+          REQUEST_MS,
+          "the store does not answer",
         );
         names.push(...(page.contents ?? []).map(({ key }) => key.slice(this.prefix.length)));
         continuationToken = page.isTruncated === true ? page.nextContinuationToken : undefined;
@@ -153,12 +156,6 @@ function away(method: string, { status, text }: S3Response): StoreAway {
 function reasonOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return messageOf(error).includes("http") && typeof code === "string" ? code : messageOf(error).slice(0, MAX_REASON);
-}
-
-function limited<T>(work: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error("the store does not answer")), REQUEST_MS);
-  return Promise.race([work, promise]).finally(() => clearTimeout(timer));
 }
 
 /** The document that conditions are tried out with. */
