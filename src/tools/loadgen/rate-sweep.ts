@@ -61,10 +61,8 @@ export function nextRate(steps: readonly SweepStep[], first: number): number | n
 /** All steps together. @param steps at least one */
 export function sweepReport(steps: readonly SweepStep[], { timestamp, target_url }: SaturationReport): SweepReport {
   const knee = highestGood(steps);
-  const bad = steps
-    .filter((step) => !step.is_good && step.offered_rps > knee)
-    .sort((a, b) => a.offered_rps - b.offered_rps);
-  const limited = bad[0] === undefined ? "nothing" : bad[0].is_generator_busy ? "generator" : "gateway";
+  const above = byRate(steps).find((step) => !step.is_good && step.offered_rps > knee);
+  const limited = above === undefined ? "nothing" : above.is_generator_busy ? "generator" : "gateway";
   return { timestamp, target_url, knee_rps: knee, limited_by: limited, steps };
 }
 
@@ -76,15 +74,18 @@ export function sweepText({ knee_rps: knee, limited_by: limited, steps }: SweepR
     nothing: "no rate was too high",
   }[limited];
   const head = knee === 0 ? "no rate was kept" : `knee at ${knee} requests a second: ${why}`;
-  const rows = [...steps]
-    .sort((a, b) => a.offered_rps - b.offered_rps)
-    .map(
-      (step) =>
-        `  ${String(step.offered_rps).padStart(9)}/s  ${step.is_good ? "kept    " : "not kept"}  ${step.reached_rps}/s, ` +
-        `${step.benign_success_pct.toFixed(2)} % good, p50 ${step.p50_ms} ms, p99 ${step.p99_ms} ms` +
-        `${step.is_generator_busy ? ", this machine is busy" : ""}`,
-    );
+  const rows = byRate(steps).map(
+    (step) =>
+      `  ${String(step.offered_rps).padStart(9)}/s  ${step.is_good ? "kept    " : "not kept"}  ${step.reached_rps}/s, ` +
+      `${step.benign_success_pct.toFixed(2)} % good, p50 ${step.p50_ms} ms, p99 ${step.p99_ms} ms` +
+      `${step.is_generator_busy ? ", this machine is busy" : ""}`,
+  );
   return `${[head, ...rows].join("\n")}\n`;
+}
+
+/** Steps from the lowest rate to the highest. */
+export function byRate(steps: readonly SweepStep[]): readonly SweepStep[] {
+  return steps.toSorted((a, b) => a.offered_rps - b.offered_rps);
 }
 
 function highestGood(steps: readonly SweepStep[]): number {

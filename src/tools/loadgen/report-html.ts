@@ -1,5 +1,5 @@
 import { successPercent } from "./consolidated-report.ts";
-import type { SweepReport } from "./rate-sweep.ts";
+import { byRate, type SweepReport } from "./rate-sweep.ts";
 import { chart } from "./report-chart.ts";
 import { type ComparedFigure, comparisonRows } from "./run-comparison.ts";
 import type { SaturationReport } from "./saturation-report.ts";
@@ -77,7 +77,7 @@ ${table(
 }
 
 function sweepPart({ steps, limited_by: limited, knee_rps: knee }: SweepReport): string {
-  const sorted = [...steps].sort((a, b) => a.offered_rps - b.offered_rps);
+  const sorted = byRate(steps);
   const line = (pick: (step: (typeof steps)[number]) => number) =>
     sorted.map((step): [number, number] => [step.offered_rps, pick(step)]);
   return `<section>

@@ -1,5 +1,5 @@
 import { type ConsolidatedReport, successPercent } from "./consolidated-report.ts";
-import type { SweepReport } from "./rate-sweep.ts";
+import { byRate, type SweepReport } from "./rate-sweep.ts";
 import type { SaturationReport } from "./saturation-report.ts";
 
 /** The report of one tier as a page. */
@@ -35,15 +35,13 @@ export function consolidatedMarkdown({ overall_verdict: verdict, comparison, tie
 
 /** A sweep as a page. */
 export function sweepMarkdown({ knee_rps: knee, limited_by: limited, steps, target_url: url }: SweepReport): string {
-  const rows = [...steps]
-    .sort((a, b) => a.offered_rps - b.offered_rps)
-    .map((step) => [
-      ...[step.offered_rps, step.reached_rps].map(String),
-      step.benign_success_pct.toFixed(2),
-      step.p50_ms.toFixed(3),
-      step.p99_ms.toFixed(3),
-      step.is_good ? "yes" : step.is_generator_busy ? "no, this machine is busy" : "no",
-    ]);
+  const rows = byRate(steps).map((step) => [
+    ...[step.offered_rps, step.reached_rps].map(String),
+    step.benign_success_pct.toFixed(2),
+    step.p50_ms.toFixed(3),
+    step.p99_ms.toFixed(3),
+    step.is_good ? "yes" : step.is_generator_busy ? "no, this machine is busy" : "no",
+  ]);
   const head = ["offered req/s", "reached", "benign %", "p50 ms", "p99 ms", "kept"];
   const line = `${url}: knee at ${knee} requests a second; in the way of more: ${limited}.`;
   return ["# Load sweep", "", line, "", ...table(head, rows), ""].join("\n");
