@@ -329,6 +329,7 @@ export class Control implements PoolListener {
         certificates: this.certificates,
         cache: this.cache,
         reloads: this.reloads,
+        functions: this.functions,
         startedAtMs: this.startedAtMs,
         config: () => this.config,
         isEnding: () => this.ending.hasBegun,

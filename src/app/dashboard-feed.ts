@@ -11,6 +11,7 @@ import { BreakerState } from "../shared/node-table.ts";
 import { VERSION } from "../shared/version.ts";
 import type { CacheOwner } from "./cache-owner.ts";
 import type { TlsCertificates } from "./certificates.ts";
+import type { Functions } from "./functions.ts";
 import type { NodeRegistry } from "./node-registry.ts";
 import type { OperationState } from "./operations.ts";
 import type { Reloads } from "./reload.ts";
@@ -28,6 +29,7 @@ export interface DashboardSources {
   readonly certificates: TlsCertificates;
   readonly cache: CacheOwner;
   readonly reloads: Reloads;
+  readonly functions: Pick<Functions, "live">;
   readonly startedAtMs: number;
   config(): RuntimeConfig;
   isEnding(): boolean;
@@ -51,6 +53,7 @@ export function feedSources(from: DashboardSources): FeedSources {
       return enabled ? { entries: cache.entries, bytes: cache.bytes, maxBytes, evictions: cache.evictions } : null;
     },
     exclusionOf: ({ ruleId, path, location }) => exclusionLine(ruleId, path, location),
+    modules: () => from.functions.live(),
     observe: (isWatched) => pool.broadcast({ kind: "observe", isWatched }),
     send: (worker, text) => pool.send(worker, { kind: "live", text }),
   };

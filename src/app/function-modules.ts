@@ -29,3 +29,20 @@ export function moduleUses({ routes }: Pick<RuntimeConfig, "routes">): Map<strin
   }
   return uses;
 }
+
+/**
+ * Short names of modules, by their absolute paths: the name of the file, with as many of the folders before it as tell it from all others.
+ */
+export function moduleNames(modules: readonly string[]): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  let left = [...new Set(modules)];
+  for (let parts = 1; left.length > 0; parts++) {
+    const tails = Map.groupBy(left, (path) => path.split("/").slice(-parts).join("/"));
+    left = [];
+    for (const [tail, paths] of tails) {
+      if (paths.length === 1) names.set(paths[0]!, tail);
+      else left.push(...paths);
+    }
+  }
+  return names;
+}

@@ -51,7 +51,7 @@ export class WorkerFunctionSite implements FunctionSite {
       onCall: (module, outcome, ms) => this.counter.add(module, outcome, ms),
     };
     setInterval(() => {
-      const counts = this.counter.take((module) => this.functions.poolOf(module).queued);
+      const counts = this.counter.take(this.functions.queues());
       if (counts.length > 0) post({ kind: "functions", said: { what: "counts", counts } });
     }, COUNT_MS);
     this.services = { wheel: services.wheel, turn: services.turn, requestIds, listener };

@@ -1,6 +1,7 @@
 import type { FunctionsConfig } from "../config/function-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { FUNCTION_LOAD_MS, FUNCTION_RETIRE_MS } from "../core/limits.ts";
+import type { LiveModule } from "../features/dashboard/live-state.ts";
 import {
   Cell,
   createCells,
@@ -86,7 +87,7 @@ export class FunctionThreads {
   private config: FunctionsConfig | null = null;
   private watching: Timer | null = null;
   private lastId = 0;
-  private readonly counts: FunctionMetrics = new FunctionMetrics();
+  private readonly counts: FunctionMetrics = new FunctionMetrics(() => performance.now());
 
   constructor(ports: FunctionThreadPorts) {
     this.ports = ports;
@@ -120,7 +121,16 @@ export class FunctionThreads {
   }
 
   metrics(): readonly Metric[] {
-    return this.counts.metrics(() => [...this.modules.values()].map((own) => own.facts()));
+    return this.counts.metrics(() => this.facts());
+  }
+
+  /** The modules of the configuration, for the dashboard. */
+  live(): readonly LiveModule[] {
+    return this.counts.live(this.facts());
+  }
+
+  private facts(): ThreadFacts[] {
+    return [...this.modules.values()].map((own) => own.facts());
   }
 
   /** A data worker listens; when it begins, it gets its ways to all threads. */
@@ -134,6 +144,7 @@ export class FunctionThreads {
 
   workerDied(worker: number): void {
     this.connected.delete(worker);
+    this.counts.workerDied(worker);
     for (const thread of this.threads.values()) {
       this.send(thread, { kind: "disconnect", worker });
       this.idle(thread.id, worker);

@@ -5,7 +5,7 @@ import { FullScreen } from "../tools/watch/full-screen.ts";
 import { liveStates } from "../tools/watch/live-source.ts";
 import { LiveRates } from "../tools/watch/rates.ts";
 import { COLORS, ENDLESS, fitted, NO_COLORS } from "../tools/watch/text.ts";
-import { rowCount, SORTS, type Sort, type TopChoice, topLines, topText, VIEWS } from "../tools/watch/top-view.ts";
+import { rowCount, SORTS, type Sort, type TopChoice, topLines, topText, viewsOf } from "../tools/watch/top-view.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 import { findGateway, GATEWAY_FLAGS, type GatewayApi, GatewayFault } from "./gateway-address.ts";
@@ -14,10 +14,11 @@ import { isTerminal } from "./is-terminal.ts";
 /** The command as `edge help top` shows it. */
 export const topCommand = {
   name: "edge top",
-  summary: "Watches the running gateway, a screen a second: routes, upstreams, clients. In a pipe it prints one table.",
+  summary:
+    "Watches the running gateway, a screen a second: routes, upstreams, clients, functions. In a pipe it prints one table.",
   flags: GATEWAY_FLAGS,
   notes: [
-    "Keys: q quits; 1, 2, 3 or Tab choose routes, upstreams or clients; r, e, l, b, n sort by requests, errors, latency, bytes, name;",
+    "Keys: q quits; 1 to 4 or Tab choose routes, upstreams, clients or functions; r, e, l, b, n sort by requests, errors, latency, bytes, name;",
     "arrows and Page keys scroll; p pauses.",
     "Without --socket and --url the gateway is found by the configuration that edge serve would take here.",
     "Exit codes: 0 left by the user, or the table is printed; 1 no gateway answers; 2 wrong usage.",
@@ -143,8 +144,9 @@ class Top {
       this.over.resolve(ExitCode.Done);
       return;
     }
+    const views = viewsOf(this.state);
     const view =
-      VIEWS[Number(key) - 1] ?? (key === "\t" ? VIEWS[(VIEWS.indexOf(choice.view) + 1) % VIEWS.length]! : null);
+      views[Number(key) - 1] ?? (key === "\t" ? views[(views.indexOf(choice.view) + 1) % views.length]! : null);
     if (view !== null) this.choice = { ...choice, view, from: 0 };
     else if (key in SORTS) this.choice = { ...choice, sort: key as Sort };
     else if (key === "p" || key === " ") this.choice = { ...choice, isPaused: !choice.isPaused };

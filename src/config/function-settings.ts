@@ -6,7 +6,11 @@ import { block, type ConfigOf, orWritten, type Rows, type Values } from "./row.t
 import { duration, fileName, flag, integer, size, textOrNumber, word } from "./scalars.ts";
 
 /** A file of TypeScript or JavaScript that is there; resolved, its absolute path. */
-export const moduleFile = () => resolved(fileName(), (name, { path, files }: Spot) => files.file(path, name));
+export const moduleFile = () =>
+  resolved(fileName(), (name, { path, files, log }: Spot) => {
+    if (name === "") log.fault(path, "expected the file of a module, found an empty text");
+    return files.file(path, name);
+  });
 
 const schedule = piece<string>((value) => {
   if (typeof value !== "string")

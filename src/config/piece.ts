@@ -223,6 +223,11 @@ export function pairs<T>(value: Kind<T, unknown>, what: string): Kind<[string, T
   return { ...asKind(schema, { is: "map", value: value.form }), write: (all) => Object.fromEntries(all) };
 }
 
+/** Whether this is in the place of a value that must be there: it is missing, or it cannot be read, which has been noted as a fault. */
+export function isMissing(value: unknown): boolean {
+  return value === ABSENT;
+}
+
 /** A found value in a fault text: never a whole section, never more than a few words. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return "nothing";

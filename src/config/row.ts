@@ -2,6 +2,7 @@ import * as v from "valibot";
 import type { Form } from "./form.ts";
 import {
   type Entries,
+  isMissing,
   type Kind,
   must,
   or,
@@ -190,7 +191,7 @@ function entryOf(row: Row): Piece<unknown> {
 
 function resolveRow(row: Row, key: string, values: Readonly<Record<string, unknown>>, spot: Spot): unknown {
   const value = values[key];
-  const isAbsent = "absent" in row && value === row.absent;
+  const isAbsent = ("absent" in row && value === row.absent) || isMissing(value);
   return row.type.resolve === undefined || isAbsent ? value : row.type.resolve(value, below(spot, key));
 }
 

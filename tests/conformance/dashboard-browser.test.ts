@@ -20,6 +20,8 @@ const HOSTILE = [
   "javascript:window.xss=1",
   "{{constructor.constructor('window.xss=1')()}}",
 ];
+/** The name of a file, which may be that of a module. */
+const ODD_MODULE = "\"'<img src=x onerror=window.xss=1>\u202e.ts";
 /** The cell of a row that begins with this name, in the column with this head. */
 const cell = (place: string, name: string, head: string) => `(() => {
   const table = document.querySelector("#${place} table");
@@ -39,7 +41,16 @@ describe.skipIf(CHROMIUM === null)("the dashboard, in a browser", () => {
         waf: { enabled: true, mode: "enforce" },
       },
     },
-    routes: [upstream("/shop", origin, { cache: false }), upstream("/api", origin, { cache: false })],
+    routes: [
+      upstream("/shop", origin, { cache: false }),
+      upstream("/api", origin, { cache: false, hooks: "./hooks/api.ts" }),
+      { type: "function", prefix: "/fn", module: `./functions/${ODD_MODULE}`, cache: false },
+    ],
+    files: {
+      "hooks/api.ts": "export default { onRequest() {} };\n",
+      [`functions/${ODD_MODULE}`]:
+        "export default { fetch(request) { if (request.url.endsWith('/exit')) process.exit(); if (request.url.endsWith('/throw')) throw new Error('x'); return new Response('ok'); } };\n",
+    },
   };
   const page = `http://127.0.0.1:${options.port}/internal/`;
   let gateway: Gateway;
@@ -172,6 +183,26 @@ describe.skipIf(CHROMIUM === null)("the dashboard, in a browser", () => {
     expect(tab.console).toEqual([]);
   }, 60_000);
 
+  test("modules of functions and hooks have rows, and their names are text", async () => {
+    await open();
+    const shown = (name: string, head: string) => tab.value<string>(cell("modules", name, head));
+    const odd = ODD_MODULE.replace("\u202e", "\ufffd");
+    await gateway.once(request("GET /fn/throw"));
+    await gateway.once(request("GET /fn/exit"));
+    await eventually(async () => {
+      for (const path of ["/fn/x", "/fn/x", "/fn/throw", "/api/x"]) await gateway.once(request(`GET ${path}`));
+      expect(Number(await shown(odd, "Calls/s"))).toBeGreaterThan(0);
+      expect(await shown(odd, "Failed")).toMatch(/^[1-9][\d.]* %$/);
+      expect(await shown(odd, "p99")).toMatch(/ ms$/);
+      expect([await shown(odd, "Restarts"), await shown(odd, "Waiting")]).toEqual(["1", "0"]);
+      expect(await shown("api.ts", "p99")).toMatch(/ ms$/);
+    }, 20_000);
+    await tab.until("document.getElementById('functions-say').textContent === 'All 2 modules have their threads.'");
+    expect(await tab.value<number>("document.querySelectorAll('main img').length")).toBe(0);
+    expect(await tab.value<boolean>("window.xss === undefined")).toBe(true);
+    expect(tab.console).toEqual([]);
+  }, 60_000);
+
   test("an action is done with the keyboard alone, after a question", async () => {
     await open();
     const generation = () => tab.value<string>("document.getElementById('facts').textContent");
@@ -240,7 +271,17 @@ describe.skipIf(CHROMIUM === null)("the dashboard, in a browser", () => {
     expect(named("RootWebArea")).toEqual([expect.stringMatching(/^edge · /)]);
     expect([named("banner").length, named("main").length]).toEqual([1, 1]);
     expect(named("navigation")).toEqual(["Sections"]);
-    const sections = ["Overview", "Routes", "Upstreams", "Attacks", "Changes", "System", "Requests", "Configuration"];
+    const sections = [
+      "Overview",
+      "Routes",
+      "Upstreams",
+      "Functions",
+      "Attacks",
+      "Changes",
+      "System",
+      "Requests",
+      "Configuration",
+    ];
     expect(named("region")).toEqual(expect.arrayContaining(sections));
     expect(named("heading")).toEqual(
       expect.arrayContaining([...sections, "Requests a second", "Time taken", "Workers"]),
@@ -273,6 +314,9 @@ describe.skipIf(CHROMIUM === null)("the dashboard, in a browser", () => {
       const size = { width, height: 900, deviceScaleFactor: 1, mobile: width < 500 };
       await tab.call("Emulation.setDeviceMetricsOverride", size);
       await shot(`${scheme}-${width}`);
+      await tab.value("document.getElementById('functions').scrollIntoView()");
+      await shot(`functions-${scheme}-${width}`);
+      await tab.value("scrollTo(0, 0)");
       expect(await tab.value<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
       const ground = await tab.value<string>("getComputedStyle(document.body).backgroundColor");
       const [light] = /\d+/.exec(ground)!;

@@ -3,21 +3,21 @@ import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import { COUNTERS, LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LabelledCount, RequestSeries } from "../../shared/counter-totals.ts";
 import type { Incident, IncidentReader } from "../../shared/incident-ring.ts";
+import { LatencySketch, type Percentiles, percentilesOf } from "../../shared/latency-sketch.ts";
 import { Attackers } from "./attackers.ts";
-import { LatencySketch, percentilesOf } from "./latency-sketch.ts";
 import type {
   LiveCache,
   LiveChange,
   LiveGateway,
   LiveHit,
   LiveLabel,
+  LiveModule,
   LivePoint,
   LiveRow,
   LiveState,
   LiveTarget,
   LiveTotals,
   LiveWorker,
-  Percentiles,
 } from "./live-state.ts";
 import type { SeenLabel, SeenTraffic, ThreadVitals } from "./traffic-observer.ts";
 import { watchRefusal } from "./watchers.ts";
@@ -34,6 +34,8 @@ export interface FeedSources {
   readonly certificates: () => LiveState["certificates"];
   /** Null where it is off. */
   readonly cache: () => Omit<LiveCache, "results"> | null;
+  /** Modules of functions and hooks, with counts since the start. */
+  readonly modules: () => readonly LiveModule[];
   /** The line that silences the rule of an incident where it was found. */
   readonly exclusionOf: (incident: Incident) => string;
   /** Tells all workers whether to look at their traffic. */
@@ -258,6 +260,7 @@ export class LiveFeed {
       cache: this.cache(),
       certificates: this.certificates,
       workers: this.workers(),
+      modules: this.modules(),
       changes: this.changes,
       rows: this.rows.sort((a, b) => a.at - b.at),
       rowsLeftOut: this.rowsLeftOut,
@@ -284,6 +287,11 @@ export class LiveFeed {
     if (cache === null) return null;
     const names = CACHE_RESULT_NAMES.map((name, i) => [name, this.from.totals.cachePassed(i)] as const);
     return { ...cache, results: Object.fromEntries(names.slice(1)) };
+  }
+
+  private modules(): LiveModule[] {
+    const all = [...this.from.modules()].sort((a, b) => b.calls - a.calls || (a.name < b.name ? -1 : 1));
+    return all.slice(0, MAX_LABELS).map((one) => ({ ...one, latency: rounded(one.latency) }));
   }
 
   private workers(): LiveWorker[] {
@@ -427,7 +435,13 @@ const KEPT = 0.8;
 /** The same of all requests together: workers may say twice in a second what they have seen, and not at all in the next. */
 const KEPT_LATENCY = 0.4;
 /** Said elsewhere, or of no interest after the start. */
-const PASSED_OVER: ReadonlySet<string> = new Set(["start", "upstream_failed", "log_dropped"]);
+const PASSED_OVER: ReadonlySet<string> = new Set([
+  "start",
+  "upstream_failed",
+  "log_dropped",
+  "function_log",
+  "function_failed",
+]);
 /** Actions of operators by the event that tells what came of them. */
 const OUTCOMES: Readonly<Record<string, string>> = {
   reload: "config_reload",
@@ -449,4 +463,6 @@ const BAD: ReadonlySet<string> = new Set([
   "drain_cut",
   "config_source_away",
   "config_not_kept",
+  "function_load_failed",
+  "function_thread_ended",
 ]);

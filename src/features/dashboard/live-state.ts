@@ -1,4 +1,5 @@
 // What the dashboard is told once a second. Types alone: the page of the browser is compiled with them, too.
+import type { Percentiles } from "../../shared/latency-sketch.ts";
 
 /** Counts since the start, the same as those of `/metrics`. docs/dashboard.md#the-stream */
 export interface LiveTotals {
@@ -18,9 +19,6 @@ export interface LiveTotals {
   readonly breakerTrips: number;
   readonly logDropped: number;
 }
-
-/** Milliseconds that a half, nine tenths and all but a hundredth took at most; null where there were no requests. */
-export type Percentiles = readonly [p50: number, p90: number, p99: number] | null;
 
 /** A route, or an upstream. */
 export interface LiveLabel {
@@ -105,6 +103,26 @@ export interface LiveRow {
   readonly id: string;
 }
 
+/** A module of functions or hooks. */
+export interface LiveModule {
+  /** The name of its file, with as many of its folders as tell it from the others. */
+  readonly name: string;
+  /** Since the start. */
+  readonly calls: number;
+  /** Those that failed, were too slow, lost their thread or found no room. */
+  readonly failed: number;
+  /** From calls to the heads of their responses, of the last seconds. */
+  readonly latency: Percentiles;
+  /** Calls that wait for a place in a thread. */
+  readonly queued: number;
+  /** Threads that serve it. */
+  readonly threads: number;
+  /** Threads that have ended otherwise than by a reload. */
+  readonly ends: number;
+  /** Bytes of the heaps of its threads. */
+  readonly heap: number;
+}
+
 /** Something that happened to the gateway: an event of the log. */
 export interface LiveChange {
   readonly at: number;
@@ -170,6 +188,8 @@ export interface LiveState {
   readonly cache: LiveCache | null;
   readonly certificates: readonly { readonly domain: string; readonly notAfter: number }[];
   readonly workers: readonly LiveWorker[];
+  /** The busiest first; empty where there are neither functions nor hooks. */
+  readonly modules: readonly LiveModule[];
   /** The newest first. */
   readonly changes: readonly LiveChange[];
   /** Requests that ended since the last event, and how many more there were. */

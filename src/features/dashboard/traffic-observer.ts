@@ -1,7 +1,7 @@
 import { Fault, FaultKind, faultRow } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import { LatencySketch } from "./latency-sketch.ts";
+import { LatencySketch } from "../../shared/latency-sketch.ts";
 import type { LiveRow } from "./live-state.ts";
 
 /** What a worker has seen of its traffic since it said so last; it survives JSON. */

@@ -71,6 +71,11 @@ export class WorkerFunctions {
     return pool;
   }
 
+  /** The modules that have been asked for, with the calls that wait for them now. */
+  *queues(): Iterable<readonly [module: string, queued: number]> {
+    for (const [module, pool] of this.pools) yield [module, pool.queued];
+  }
+
   receive(news: FunctionNews): void {
     if (news.what === "failed") return this.poolOf(news.module).fail();
     if (news.what === "ready") return this.add(news);

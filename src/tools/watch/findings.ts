@@ -1,4 +1,4 @@
-import type { LiveState, LiveTarget } from "../../features/dashboard/live-state.ts";
+import type { LiveModule, LiveState, LiveTarget } from "../../features/dashboard/live-state.ts";
 import { share, span } from "./text.ts";
 
 /** Something that is not as it should be. */
@@ -10,7 +10,13 @@ export interface Finding {
 
 /** Whether a gateway is well, as `edge status` and `edge top` say it. docs/tools.md#status */
 export function findings(state: LiveState): readonly Finding[] {
-  return [...ofProcess(state), ...ofTargets(state.targets), ...ofCertificates(state), ...ofTraffic(state)];
+  return [
+    ...ofProcess(state),
+    ...ofTargets(state.targets),
+    ...ofModules(state.modules),
+    ...ofCertificates(state),
+    ...ofTraffic(state),
+  ];
 }
 
 function ofProcess({ gateway, workers, totals }: LiveState): Finding[] {
@@ -38,6 +44,12 @@ function ofTargets(targets: readonly LiveTarget[]): Finding[] {
   if (out.length > 0) found.push(bad(`${plural(out.length, "target")} out: ${listed(out)}`));
   if (drained.length > 0) found.push(note(`drained: ${listed(drained)}`));
   return found;
+}
+
+/** It cannot be loaded, or is being started again. */
+function ofModules(modules: readonly LiveModule[]): Finding[] {
+  const away = modules.filter(({ threads }) => threads === 0).map(({ name }) => name);
+  return away.length === 0 ? [] : [bad(`${plural(away.length, "module")} without a thread: ${listed(away)}`)];
 }
 
 function ofCertificates({ at, certificates }: LiveState): Finding[] {

@@ -1,4 +1,4 @@
-import type { LiveLabel, LiveRow, LiveState } from "../../features/dashboard/live-state.ts";
+import type { LiveLabel, LiveModule, LiveRow, LiveState } from "../../features/dashboard/live-state.ts";
 
 /** What a label has had a second, between two events of the stream. */
 export interface LabelRate {
@@ -61,6 +61,18 @@ export class LiveRates {
       perSecond: of(one.requests, before.requests),
       failedPerSecond: of(one.classes[5]!, before.classes[5]!),
       refusedPerSecond: of(one.classes[4]!, before.classes[4]!),
+    };
+  }
+
+  /** Of a module's calls. */
+  ofModule(one: LiveModule): LabelRate {
+    const before = this.before?.modules.find(({ name }) => name === one.name);
+    if (before === undefined) return NOTHING;
+    const of = (now: number, then: number): number => Math.max(0, now - then) / this.elapsed;
+    return {
+      perSecond: of(one.calls, before.calls),
+      failedPerSecond: of(one.failed, before.failed),
+      refusedPerSecond: 0,
     };
   }
 

@@ -1,4 +1,4 @@
-import type { LiveLabel, LivePoint, LiveState, LiveTarget } from "../../features/dashboard/live-state.ts";
+import type { LiveLabel, LiveModule, LivePoint, LiveState, LiveTarget } from "../../features/dashboard/live-state.ts";
 import { type Finding, findings } from "./findings.ts";
 import {
   bytes,
@@ -24,6 +24,7 @@ export function statusText(state: LiveState, label: string, width: number, paint
     ...workers(state, width, paints),
     ...routes(state, width, paints),
     ...upstreams(state, width, paints),
+    ...modules(state, width, paints),
     ...rest(state, width, paints),
     ...changes(state, width, paints),
   ];
@@ -172,6 +173,31 @@ function upstreams(state: LiveState, width: number, paints: Paints): string[] {
   ];
   const shown = rows.slice(0, MAX_ROWS);
   return ["", ...table(columns, shown, width, paints), ...more(rows.length - shown.length, paints)];
+}
+
+function modules({ modules: all }: LiveState, width: number, paints: Paints): string[] {
+  if (all.length === 0) return [];
+  const columns: Column<LiveModule>[] = [
+    { title: `FUNCTIONS (${all.length})`, width: 0, rank: 0, cell: ({ name }) => name },
+    { title: "CALLS", width: 9, rank: 0, cell: ({ calls }) => count(calls) },
+    { title: "FAILED", width: 7, rank: 0, cell: (one) => share(one.failed, one.calls), paint: failedCalls },
+    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => count(queued) },
+    { title: "THREADS", width: 7, rank: 1, cell: ({ threads }) => count(threads), paint: threadless },
+    { title: "RESTARTS", width: 8, rank: 3, cell: ({ ends }) => count(ends) },
+    { title: "HEAP", width: 9, rank: 4, cell: ({ heap }) => bytes(heap) },
+  ];
+  const shown = all.slice(0, MAX_ROWS);
+  return ["", ...table(columns, shown, width, paints), ...more(all.length - shown.length, paints)];
+}
+
+/** How a module whose calls fail stands out. */
+function failedCalls({ failed }: LiveModule, paints: Paints): Paint {
+  return failed > 0 ? paints.bad : paints.plain;
+}
+
+/** How a module that nothing serves stands out. */
+export function threadless({ threads }: LiveModule, paints: Paints): Paint {
+  return threads === 0 ? paints.bad : paints.plain;
 }
 
 function rest({ cache, certificates, totals, attackers, at }: LiveState, width: number, paints: Paints): string[] {

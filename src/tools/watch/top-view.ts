@@ -1,7 +1,7 @@
-import type { LiveLabel, LiveState } from "../../features/dashboard/live-state.ts";
+import type { LiveLabel, LiveModule, LiveState } from "../../features/dashboard/live-state.ts";
 import { findings } from "./findings.ts";
 import { CLIENT_SECONDS, type LabelRate, type LiveRates, type SeenClient } from "./rates.ts";
-import { statePaint, type UpstreamRow, upstreamRows, verdict } from "./status-view.ts";
+import { statePaint, threadless, type UpstreamRow, upstreamRows, verdict } from "./status-view.ts";
 import {
   bytes,
   type Column,
@@ -17,8 +17,13 @@ import {
 } from "./text.ts";
 
 /** What `edge top` lists. */
-export const VIEWS = ["routes", "upstreams", "clients"] as const;
+export const VIEWS = ["routes", "upstreams", "clients", "functions"] as const;
 export type View = (typeof VIEWS)[number];
+
+/** The lists of a gateway: functions where there are any. */
+export function viewsOf(state: LiveState | null): readonly View[] {
+  return state !== null && state.modules.length > 0 ? VIEWS : VIEWS.slice(0, -1);
+}
 
 /** What it is sorted by: a key of the keyboard, and its name. */
 export const SORTS = { r: "requests", e: "errors", l: "latency", b: "bytes", n: "name" } as const;
@@ -59,13 +64,14 @@ export function topLines(
   const shown = list.slice(choice.from, choice.from + room - 1);
   const lines = [...headLines(state, rates, label, frame), "", head, ...shown];
   while (lines.length < height - FOOT_LINES) lines.push("");
-  return [...lines.slice(0, Math.max(0, height - FOOT_LINES)), footLine(choice, list.length, room - 1, frame)];
+  const foot = footLine(choice, viewsOf(state).length, list.length, room - 1, frame);
+  return [...lines.slice(0, Math.max(0, height - FOOT_LINES)), foot];
 }
 
 /** The same once, for a pipe: all rows of all lists. */
 export function topText(state: LiveState, rates: LiveRates, label: string, frame: TopFrame): string {
   const { width, paints } = frame;
-  const lists = VIEWS.flatMap((view) => [
+  const lists = viewsOf(state).flatMap((view) => [
     "",
     ...listOf(state, rates, { view, sort: "r", from: 0, isPaused: false }, width, paints),
   ]);
@@ -75,6 +81,7 @@ export function topText(state: LiveState, rates: LiveRates, label: string, frame
 /** How many rows a list has. */
 export function rowCount(state: LiveState, rates: LiveRates, view: View): number {
   if (view === "routes") return state.routes.length;
+  if (view === "functions") return state.modules.length;
   return view === "upstreams" ? upstreamRows(state).length : rates.clients().length;
 }
 
@@ -133,12 +140,13 @@ function sparkline(values: readonly number[], columns: number): string {
 
 function footLine(
   { view, sort, from, isPaused }: TopChoice,
+  views: number,
   rows: number,
   room: number,
   { width, paints }: TopFrame,
 ): string {
   const line = new Line(width).add(isPaused ? " paused " : ` ${view} by ${SORTS[sort]} `, paints.turned);
-  line.part("q quit", paints.faint, 2).part("1 2 3 lists", paints.faint, 2);
+  line.part("q quit", paints.faint, 2).part(`${["1", "2", "3", "4"].slice(0, views).join(" ")} lists`, paints.faint, 2);
   line.part("sort: r e l b n", paints.faint, 2).part("p pause", paints.faint, 2);
   if (rows > room) line.end(`${from + 1}-${Math.min(rows, from + room)} of ${rows} ↑↓`, paints.faint);
   return String(line);
@@ -162,6 +170,10 @@ function listOf(
     }));
     return table(upstreamColumns(rows.length), sorted(rows, upstreamKeys, sort), width, paints);
   }
+  if (view === "functions") {
+    const rows = state.modules.map((one) => ({ ...one, rate: rates.ofModule(one) }));
+    return table(moduleColumns(rows.length), sorted(rows, moduleKeys, sort), width, paints);
+  }
   const clients = rates.clients();
   return table(clientColumns(rates.isSampled), sorted(clients, clientKeys, sort), width, paints);
 }
@@ -171,6 +183,7 @@ interface Rated {
 }
 type RouteRow = LiveLabel & Rated;
 type RatedUpstream = UpstreamRow & Rated;
+type ModuleRow = LiveModule & Rated;
 
 /** What rows are sorted by: numbers with the largest first, then by name. */
 type Keys<T> = Readonly<Record<Exclude<Sort, "n">, (row: T) => number>> & { readonly n: (row: T) => string };
@@ -193,6 +206,13 @@ const upstreamKeys: Keys<RatedUpstream> = {
   e: (row) => (row.isBad ? 1e9 : 0) + row.rate.failedPerSecond,
   l: ({ traffic }) => traffic?.latency?.[2] ?? -1,
   b: () => 0,
+  n: ({ name }) => name,
+};
+const moduleKeys: Keys<ModuleRow> = {
+  r: (row) => row.rate.perSecond,
+  e: (row) => (row.threads === 0 ? 1e9 : 0) + row.rate.failedPerSecond,
+  l: ({ latency }) => latency?.[2] ?? -1,
+  b: ({ heap }) => heap,
   n: ({ name }) => name,
 };
 const clientKeys: Keys<SeenClient> = {
@@ -228,6 +248,22 @@ function upstreamColumns(total: number): Column<RatedUpstream>[] {
     { title: "P99", width: 8, rank: 1, cell: ({ traffic }) => milliseconds(traffic?.latency?.[2]) },
     { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => count(failures) },
     { title: "TOTAL", width: 8, rank: 4, cell: ({ traffic }) => count(traffic?.requests ?? 0) },
+  ];
+}
+
+function moduleColumns(total: number): Column<ModuleRow>[] {
+  return [
+    { title: `FUNCTIONS (${total})`, width: 0, rank: 0, cell: ({ name }) => name },
+    { title: "CALLS/S", width: 7, rank: 0, cell: (row) => rate(row.rate.perSecond) },
+    { title: "FAIL/S", width: 6, rank: 0, cell: (row) => rate(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 3, cell: ({ latency }) => milliseconds(latency?.[0]) },
+    { title: "P90", width: 8, rank: 6, cell: ({ latency }) => milliseconds(latency?.[1]) },
+    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => milliseconds(latency?.[2]) },
+    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => count(queued) },
+    { title: "THREADS", width: 7, rank: 5, cell: ({ threads }) => count(threads), paint: threadless },
+    { title: "RESTARTS", width: 8, rank: 4, cell: ({ ends }) => count(ends) },
+    { title: "HEAP", width: 9, rank: 7, cell: ({ heap }) => bytes(heap) },
+    { title: "TOTAL", width: 8, rank: 8, cell: ({ calls }) => count(calls) },
   ];
 }
 

@@ -1,4 +1,5 @@
-import type { LiveLabel, LivePoint, LiveState, Percentiles } from "../live-state.ts";
+import type { Percentiles } from "../../../shared/latency-sketch.ts";
+import type { LiveLabel, LiveModule, LivePoint, LiveState } from "../live-state.ts";
 
 /** What happened between two looks at the counters. */
 export interface Moment {
@@ -17,6 +18,14 @@ export interface BusyLabel extends LiveLabel {
   readonly rate: number;
   /** Requests in the last seconds by the first digit of their status. */
   readonly recent: readonly number[];
+  readonly errors: number;
+}
+
+/** A module with what happened to it in the last seconds. */
+export interface BusyModule extends LiveModule {
+  /** Calls a second. */
+  readonly rate: number;
+  /** Share of them that failed. */
   readonly errors: number;
 }
 
@@ -72,6 +81,20 @@ export class Model {
       const recent = one.classes.map((all, i) => Math.max(0, all - (then[i] ?? 0)));
       const sum = total(recent);
       return { ...one, recent, rate: from === to ? 0 : sum / seconds, errors: sum === 0 ? 0 : recent[5]! / sum };
+    });
+  }
+
+  /** Modules with their rates. */
+  busyModules(): BusyModule[] {
+    const [from, to] = [this.recent[0], this.recent.at(-1)];
+    if (from === undefined || to === undefined) return [];
+    const before = new Map(from.modules.map((one) => [one.name, one]));
+    const seconds = Math.max(1, to.at - from.at) / 1000;
+    return to.modules.map((one) => {
+      const then = before.get(one.name) ?? one;
+      const calls = Math.max(0, one.calls - then.calls);
+      const failed = Math.max(0, one.failed - then.failed);
+      return { ...one, rate: calls / seconds, errors: calls === 0 ? 0 : failed / calls };
     });
   }
 

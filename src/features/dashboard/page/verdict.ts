@@ -30,6 +30,7 @@ export function findings(model: Model, state: LiveState): Finding[] {
     ...ofTargets(state),
     ...ofErrors(model),
     ...ofWorkers(state),
+    ...ofModules(state),
     ...ofCertificates(state),
     ...ofOperation(state),
   ];
@@ -96,6 +97,15 @@ function ofWorkers({ workers, totals }: LiveState): Finding[] {
   if (totals.logDropped > 0)
     found.push({ grade: "warn", text: `${count(totals.logDropped, "line")} of the log dropped`, href: "#log" });
   return found;
+}
+
+/** One whose thread is being started again has none for a moment. */
+function ofModules({ modules }: LiveState): Finding[] {
+  const away = modules.filter(({ threads }) => threads === 0);
+  if (away.length === 0) return [];
+  const names = away.slice(0, 3).map(({ name }) => plain(name));
+  const text = `${count(away.length, "module")} without a thread`;
+  return [{ grade: "bad", text, detail: names.join(", "), href: "#functions" }];
 }
 
 function ofCertificates({ certificates, at }: LiveState): Finding[] {

@@ -3,7 +3,7 @@ import { askDrain, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
 import { byId, h, say, set } from "./dom.ts";
 import { ago, bytes, clock, count, duration, number, percent, plain, span } from "./format.ts";
-import { type BusyLabel, type Model, total } from "./model.ts";
+import { type BusyLabel, type BusyModule, type Model, total } from "./model.ts";
 import { type Column, LiveTable, text } from "./table.ts";
 import { refusalRate, slowest } from "./verdict.ts";
 
@@ -14,6 +14,7 @@ export class Views {
   private readonly model: Model;
   private readonly routes: LiveTable<BusyLabel>;
   private readonly targets: LiveTable<TargetRow>;
+  private readonly modules: LiveTable<BusyModule>;
   private readonly attackers: LiveTable<LiveAttacker>;
   private readonly hits: LiveTable<LiveHit>;
   private readonly timeline: LiveTable<LiveChange>;
@@ -37,6 +38,12 @@ export class Views {
       columns: TARGET_COLUMNS,
       keyOf: (row) => row.key,
       empty: "No route has an upstream.",
+    });
+    this.modules = placed("modules", {
+      name: "Modules of functions and hooks",
+      columns: MODULE_COLUMNS,
+      keyOf: ({ name }) => name,
+      empty: "–",
     });
     this.attackers = placed("attackers", {
       name: "Addresses with most refusals",
@@ -78,6 +85,7 @@ export class Views {
   show(state: LiveState): void {
     this.showRoutes();
     this.showTargets(state);
+    this.showModules(state);
     this.showAttacks(state);
     this.timeline.show(state.changes);
     const [change] = state.changes;
@@ -137,6 +145,22 @@ export class Views {
       byId("upstreams-say"),
       isShared ? `${says} Requests and times are those of an origin, from all its routes.` : says,
     );
+  }
+
+  private showModules({ modules }: LiveState): void {
+    const isUsed = modules.length > 0;
+    byId("functions").hidden = !isUsed;
+    document.querySelector<HTMLElement>("nav a[href='#functions']")!.hidden = !isUsed;
+    if (!isUsed) return;
+    this.modules.show(this.model.busyModules());
+    const away = modules.filter(({ threads }) => threads === 0).length;
+    const waiting = total(modules.map(({ queued }) => queued));
+    const all =
+      modules.length === 1
+        ? "The module has its threads."
+        : `All ${number(modules.length)} modules have their threads.`;
+    const says = away === 0 ? all : `${count(away, "module")} without a thread: requests get 500, or wait.`;
+    say(byId("functions-say"), waiting === 0 ? says : `${says} ${count(waiting, "call")} waiting.`);
   }
 
   private showAttacks(state: LiveState): void {
@@ -327,6 +351,55 @@ const TARGET_COLUMNS: readonly Column<TargetRow>[] = [
   { key: "drain", head: "Action", show: showDrain },
 ];
 
+const MODULE_COLUMNS: readonly Column<BusyModule>[] = [
+  text("module", "Module", ({ name }) => plain(name), { isName: true, style: "mono name", by: ({ name }) => name }),
+  text("rate", "Calls/s", ({ rate }) => number(rate), { by: ({ rate }) => rate, style: "number" }),
+  {
+    key: "errors",
+    head: "Failed",
+    style: "number",
+    by: ({ errors }) => errors,
+    show: (cell, { errors, rate }) => {
+      say(cell, rate === 0 ? "–" : percent(errors));
+      cell.classList.toggle("bad", errors >= 0.05);
+      cell.classList.toggle("warn", errors > 0 && errors < 0.05);
+    },
+  },
+  text("p50", "p50", ({ latency }) => duration(latency?.[0]), {
+    by: ({ latency }) => latency?.[0] ?? -1,
+    style: "number minor",
+  }),
+  text("p99", "p99", ({ latency }) => duration(latency?.[2]), {
+    by: ({ latency }) => latency?.[2] ?? -1,
+    style: "number",
+  }),
+  text("queued", "Waiting", ({ queued }) => number(queued), { by: ({ queued }) => queued, style: "number minor" }),
+  {
+    key: "threads",
+    head: "Threads",
+    style: "number minor",
+    show: (cell, { threads }) => {
+      say(cell, number(threads));
+      cell.classList.toggle("bad", threads === 0);
+    },
+  },
+  {
+    key: "ends",
+    head: "Restarts",
+    style: "number",
+    by: ({ ends }) => ends,
+    show: (cell, { ends }) => {
+      say(cell, number(ends));
+      cell.classList.toggle("warn", ends > 0);
+    },
+  },
+  text("heap", "Heap", ({ heap }) => (heap === 0 ? "–" : bytes(heap)), {
+    by: ({ heap }) => heap,
+    style: "number minor",
+  }),
+  text("all", "Since start", ({ calls }) => number(calls), { by: ({ calls }) => calls, style: "number minor" }),
+];
+
 const ATTACKER_COLUMNS: readonly Column<LiveAttacker>[] = [
   text("address", "Address", ({ address }) => plain(address), { isName: true, style: "mono name" }),
   text("refusals", "Refused", ({ refusals }) => number(refusals), { style: "number" }),
@@ -447,6 +520,8 @@ const TITLES: Readonly<Record<string, string>> = {
   cert_renewed: "Certificate renewed",
   cert_failed: "Certificate failed",
   exception: "Defect in edge",
+  function_load_failed: "Module cannot be loaded",
+  function_thread_ended: "Thread of a module ended",
 };
 
 /** `breaker_open` as people write it. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { LiveState } from "../../../../src/features/dashboard/live-state.ts";
 import { findings } from "../../../../src/tools/watch/findings.ts";
 import { verdict } from "../../../../src/tools/watch/status-view.ts";
-import { liveState, target } from "./live-states.ts";
+import { liveState, module, target } from "./live-states.ts";
 
 const { gateway, totals, workers, at } = liveState();
 const DAY_MS = 86_400_000;
@@ -18,6 +18,7 @@ describe("what is wrong is said", () => {
     ["the last reload failed: the files are not what serves", { gateway: { ...gateway, lastReloadOk: false } }],
     ["1 worker of 2 stalled or starting: 1", { workers: [workers[0]!, { ...workers[0]!, moves: false }] }],
     ["1 target out: http://b", { targets: [target(), target({ upstream: "http://b", breaker: "open" })] }],
+    ["1 module without a thread: shop.ts", { modules: [module(), module({ name: "shop.ts", threads: 0 })] }],
     ["/api has no target left", { targets: [target({ drained: true }), target({ healthy: false })] }],
     ["the certificate of a.test expires in 6d", { certificates: [{ domain: "a.test", notAfter: at + 6 * DAY_MS }] }],
     ["the certificate of a.test has expired", { certificates: [{ domain: "a.test", notAfter: at - 1 }] }],

@@ -55,6 +55,7 @@ export function liveState(change: Partial<LiveState> = {}): LiveState {
     cache: null,
     certificates: [],
     workers: [{ requests: 1000, connections: 12, load: 0.25, lagMs: 0, heap: 1, moves: true }],
+    modules: [],
     changes: [],
     rows: [],
     rowsLeftOut: 0,
@@ -72,6 +73,21 @@ export function target(change: Partial<LiveState["targets"][number]> = {}): Live
     checked: false,
     failures: 0,
     drained: false,
+    ...change,
+  };
+}
+
+/** A module that is well. */
+export function module(change: Partial<LiveState["modules"][number]> = {}): LiveState["modules"][number] {
+  return {
+    name: "fn/hello.ts",
+    calls: 100,
+    failed: 1,
+    latency: [1, 2, 3],
+    queued: 4,
+    threads: 2,
+    ends: 1,
+    heap: 1 << 20,
     ...change,
   };
 }

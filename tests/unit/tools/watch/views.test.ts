@@ -13,7 +13,7 @@ import {
   span,
 } from "../../../../src/tools/watch/text.ts";
 import { topLines, topText, VIEWS } from "../../../../src/tools/watch/top-view.ts";
-import { liveState, target } from "./live-states.ts";
+import { liveState, module, target } from "./live-states.ts";
 
 const HOSTILE = "/\u001b[2J\u001b]0;owned\u0007\r\nwide 漢字漢字漢字 \u202e";
 
@@ -40,6 +40,7 @@ function crowded(): LiveState {
     cache: { entries: 1, bytes: 2, maxBytes: 3, evictions: 4, results: { hit: 1, miss: 3 } },
     certificates: many.map((i) => ({ domain: `${i}.example.com`, notAfter: i })),
     changes: [{ at: 1, event: "config_reload", text: HOSTILE, bad: true }],
+    modules: many.map((i) => module({ name: `${HOSTILE}${i}`, calls: i * 1_000_003, threads: i % 2 })),
     workers: many.map(() => liveState().workers[0]!),
   });
 }
@@ -111,6 +112,25 @@ test("rates are what happened between two events", () => {
   expect(once).toContain("\nCLIENTS, last 10 s");
   rates.add({ ...second, at: second.at + 1000, totals: { ...second.totals, requests: 3 } });
   expect(rates.total).toBe(0);
+});
+
+test("modules are listed where there are any, with the rates of their calls", () => {
+  const rates = new LiveRates();
+  const first = liveState({ modules: [module(), module({ name: "hooks/shop.ts", calls: 10 })] });
+  rates.add(first);
+  const modules = [module({ calls: 160, failed: 5 }), module({ name: "hooks/shop.ts", calls: 10 })];
+  const second = { ...first, at: first.at + 2000, modules };
+  rates.add(second);
+  expect(rates.ofModule(modules[0]!)).toEqual({ perSecond: 30, failedPerSecond: 2, refusedPerSecond: 0 });
+  const frame = { width: ENDLESS, height: 0, paints: NO_COLORS };
+  expect(topText(second, rates, "x", frame)).toContain(
+    "\nFUNCTIONS (2)   CALLS/S  FAIL/S       P50       P90       P99  WAITING  THREADS  RESTARTS       HEAP     TOTAL\nfn/hello.ts          30     2.0      1 ms      2 ms      3 ms        4        2         1      1 MiB       160\n",
+  );
+  expect(topText(liveState(), rates, "x", frame)).not.toContain("FUNCTIONS");
+  expect(statusText(second, "x", 80, NO_COLORS)).toContain(
+    "\nfn/hello.ts           160   3.13 %        4        2         1      1 MiB\n",
+  );
+  expect(statusText(liveState(), "x", 80, NO_COLORS)).not.toContain("FUNCTIONS");
 });
 
 test("numbers are short", () => {

@@ -49,6 +49,7 @@ function stateAt(second: number, change: Partial<LiveState> = {}, classes = [0, 
     certificates: [],
     workers: [],
     changes: [],
+    modules: [],
     rows: [],
     rowsLeftOut: 0,
     ...change,
@@ -88,11 +89,13 @@ test("what is wrong is said, the worst first", () => {
     { ...worker, load: 0.95, moves: true },
     { ...worker, load: 0.1, moves: false },
   ];
-  const change = { targets, targetCount: 2, certificates, workers };
+  const module = { name: "shop.ts", calls: 0, failed: 0, latency: null, queued: 0, threads: 0, ends: 0, heap: 0 };
+  const change = { targets, targetCount: 2, certificates, workers, modules: [module] };
   expect(textsOf(stateAt(1), stateAt(2, change, [0, 0, 100, 0, 0, 10]))).toEqual([
     "bad: 1 of 2 targets down",
     "bad: 100 % of responses are 5xx",
     "bad: Worker 1 does not respond",
+    "bad: 1 module without a thread",
     "bad: Certificate of b has expired",
     "warn: 1 target drained",
     "warn: Worker 0 uses 95 % of a processor",

@@ -1,4 +1,5 @@
-import type { Percentiles } from "./live-state.ts";
+/** Milliseconds that a half, nine tenths and all but a hundredth took at most; null where there was nothing. */
+export type Percentiles = readonly [p50: number, p90: number, p99: number] | null;
 
 /** Buckets to a doubling of the time: each is 9 % wide, and what is read from it is within 5 %. */
 const PER_OCTAVE = 8;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { LatencySketch, percentilesOf } from "../../../../src/features/dashboard/latency-sketch.ts";
+import { LatencySketch, percentilesOf } from "../../../src/shared/latency-sketch.ts";
 
 test("percentiles are within 10 % of the exact ones, however the durations were gathered", () => {
   const durations = fc.array(fc.double({ min: 0.1, max: 50_000, noNaN: true }), { minLength: 200, maxLength: 400 });
