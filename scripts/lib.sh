@@ -103,7 +103,7 @@ install_locked() {
 # Folders count too: their time changes when a file is added or removed.
 edge_is_fresh() {
   fresh=${1:-edge}
-  [ -x "$fresh" ] && [ -z "$(find src bin scripts/build package.json bun.lock tsconfig.json -path src/demo/site -prune -o -newer "$fresh" -print | head -n 1)" ]
+  [ -x "$fresh" ] && [ -z "$(find src bin docs scripts/build package.json bun.lock tsconfig.json -path src/demo/site -prune -o -newer "$fresh" -print | head -n 1)" ]
 }
 
 # Both tools are JavaScript with a `node` first line: run by $BUN they need no Node.js.

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
+import { anchorOf } from "../../src/cli/help/anchor.ts";
 
 /** The top of the repository. */
 export const ROOT: string = join(import.meta.dir, "../..");
@@ -88,8 +89,7 @@ function written(source: string): Page {
 function withAnchors(html: string): string {
   const seen = new Map<string, number>();
   return html.replace(/<(h[1-6])>([\s\S]*?)<\/\1>/g, (_, tag: string, heading: string) => {
-    const words = plain(heading).toLowerCase();
-    const anchor = words.replace(/[^\p{L}\p{N}_\- ]/gu, "").replaceAll(" ", "-");
+    const anchor = anchorOf(plain(heading));
     const count = seen.get(anchor) ?? 0;
     seen.set(anchor, count + 1);
     return `<${tag} id="${anchor}${count === 0 ? "" : `-${count}`}">${heading}</${tag}>`;

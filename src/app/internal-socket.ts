@@ -12,6 +12,7 @@ import {
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf } from "../core/error-text.ts";
 import { duplicate } from "../net/system-socket.ts";
+import { StartError } from "./error-guide.ts";
 import type { ListeningSocket } from "./listeners.ts";
 
 /** What of the configuration the socket follows. */
@@ -110,7 +111,7 @@ function bind(path: string, mode: number): Bound {
     if (fd < 0) throw new Error("the system library cannot be called");
     return { path, fd, file: fileAt(path) };
   } catch (error) {
-    throw new Error(`cannot listen on ${path}: ${(error as { code?: string }).code ?? messageOf(error)}`);
+    throw notListening(path, (error as { code?: string }).code ?? messageOf(error));
   } finally {
     process.umask(before);
   }
@@ -120,13 +121,15 @@ function bind(path: string, mode: number): Bound {
 function takeOver(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
-  if (!found.isSocket()) throw new Error(`cannot listen on ${path}: a file that is no socket is there`);
+  if (!found.isSocket()) throw notListening(path, "a file that is no socket is there");
   if (listeningPaths().has(path)) {
-    throw new Error(
-      `cannot listen on ${path}: EADDRINUSE (another process listens there; stop it or choose another path)`,
-    );
+    throw notListening(path, "EADDRINUSE (another process listens there; stop it or choose another path)");
   }
   rmSync(path, { force: true });
+}
+
+function notListening(path: string, reason: string): StartError {
+  return new StartError(`cannot listen on ${path}: ${reason}`, "socket-path");
 }
 
 function remove({ path, fd, file }: Bound): void {

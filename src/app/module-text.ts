@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import type { ModuleFault } from "../features/functions/module-fault.ts";
 
-export { faultAt, thrownAt } from "../features/functions/module-fault.ts";
+export { faultAt, type ModuleFault, thrownAt } from "../features/functions/module-fault.ts";
 export { moduleFiles } from "../features/functions/module-files.ts";
 
 /** How a file is named for people: from their folder where it is within it. */

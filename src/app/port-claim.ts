@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readlinkSync, readSync } from "node:fs";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ipVersion } from "../core/ip-address.ts";
+import { type ErrorName, StartError } from "./error-guide.ts";
 import {
   isSamePlace,
   isUnixListener,
@@ -88,13 +89,14 @@ export function workerFailure(config: RuntimeConfig, why: Extract<FromWorker, { 
   // Bun has no code for a name that cannot be looked up.
   const isUnknown = why.code === "" && why.message.startsWith("Failed to listen") && ipVersion(place.host) === 0;
   if (isUnknown) return listenError(place.host, place.port, "ENOTFOUND");
-  if (why.code === "") return new Error(why.message);
+  if (why.code === "") return new StartError(why.message, "worker-failed");
   return listenError(place.host, place.port, why.code);
 }
 
 /** What to tell an operator whose address cannot be had. */
-export function listenError(host: string, port: number, code: string): Error {
-  return new Error(`cannot listen on ${host}:${port}: ${code}${HINTS[code] ?? ""}`);
+export function listenError(host: string, port: number, code: string): StartError {
+  const { guide, hint } = LISTEN_ERRORS[code] ?? { guide: "cannot-listen", hint: "" };
+  return new StartError(`cannot listen on ${host}:${port}: ${code}${hint}`, guide);
 }
 
 function claimByListening(host: string, port: number): number {
@@ -167,9 +169,13 @@ const PROC_READ_BYTES = 65_536;
 const LISTENING = "0A";
 const IPV4_DIGITS = 8;
 
-const HINTS: Readonly<Record<string, string>> = {
-  EADDRINUSE: " (another process listens there; stop it or choose another port)",
-  EACCES: " (ports below 1024 need a privilege; choose another port or grant CAP_NET_BIND_SERVICE)",
-  ENOTFOUND: " (no such host name; an address such as 0.0.0.0 needs no looking up)",
-  EADDRNOTAVAIL: " (this machine has no such address)",
+/** What a code of the system means for a listener. */
+const LISTEN_ERRORS: Readonly<Record<string, { readonly guide: ErrorName; readonly hint: string }>> = {
+  EADDRINUSE: { guide: "port-in-use", hint: " (another process listens there; stop it or choose another port)" },
+  EACCES: {
+    guide: "port-privilege",
+    hint: " (ports below 1024 need a privilege; choose another port or grant CAP_NET_BIND_SERVICE)",
+  },
+  ENOTFOUND: { guide: "unknown-host", hint: " (no such host name; an address such as 0.0.0.0 needs no looking up)" },
+  EADDRNOTAVAIL: { guide: "no-such-address", hint: " (this machine has no such address)" },
 };

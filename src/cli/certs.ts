@@ -10,10 +10,12 @@ import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAG } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
+import { moreOf } from "./help/more.ts";
 
 /** The command as `edge help certs` shows it. */
 export const certsCommand = {
   name: "edge certs",
+  page: "acme.md#the-store",
   summary:
     "Lists the certificates obtained by ACME, from cache_dir or the storage that gateways share: names, expiry, next renewal; renews or revokes them.",
   flags: [
@@ -220,6 +222,7 @@ function configured(configPath: string, io: CommandIo): RuntimeConfig | null {
   });
   if (result.ok) return result.config;
   for (const fault of result.faults) io.err(`${formatFault(fault)}\n`);
+  io.err(moreOf(result.faults));
   return null;
 }
 

@@ -1,14 +1,14 @@
 import { configuredModules, moduleEnvironment } from "../app/configured-modules.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
 import type { UsedModule } from "../app/module-check.ts";
-import { moduleFaultText, shownPath } from "../app/module-text.ts";
+import { shownPath } from "../app/module-text.ts";
 import { runtimeVariables } from "../app/start-notes.ts";
-import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { listConfig } from "../config/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import { CheckReport } from "./check-report.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
@@ -32,8 +32,13 @@ export function runCheck(
 ): number | Promise<number> {
   const call = startCommand(checkCommand, args, io);
   if (typeof call === "number") return call;
-  const { config, routes, print } = call.values;
-  for (const { note } of runtimeVariables(around.env)) io.err(`${note} (warning)\n`);
+  const { config, routes, print, json } = call.values;
+  if (print && json) {
+    io.err(`${checkCommand.name}: --print and --json cannot be given together\n`);
+    return ExitCode.Usage;
+  }
+  const report = new CheckReport(json ? null : io);
+  for (const { note } of runtimeVariables(around.env)) report.warnOfVariable(note);
   const result = loadConfig({
     configPath: config || null,
     routesPath: routes || null,
@@ -41,58 +46,72 @@ export function runCheck(
     judge: judgeRoutes,
     ...around,
   });
-  for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
-  if (!result.ok) return reportFaults(result.faults, io);
-  tellOfRoutes(result.config, io);
-  io.out(print ? listConfig(result.config, ROUTE_FORMAT) : summary(result));
-  const tested = runTests(result, print, io);
+  report.add("warning", result.warnings);
+  const end = (): number => {
+    if (json) io.out(report.json());
+    else io.err(report.more());
+    return report.isFaulty ? ExitCode.Failure : ExitCode.Done;
+  };
+  if (!result.ok) {
+    report.add("fault", result.faults);
+    report.sum(count(result.faults.length, "fault"));
+    return end();
+  }
+  tellOfRoutes(result.config, report);
+  const tell = (text: string): void => (print || json ? undefined : io.out(text));
+  tell(summary(result));
+  if (print) io.out(listConfig(result.config, ROUTE_FORMAT));
+  runTests(result, report, tell);
   const modules = configuredModules(result.config);
-  return modules.length === 0 ? tested : loadModules(modules, result.config, tested, { print, cwd: around.cwd }, io);
+  return modules.length === 0 ? end() : loadModules(modules, result.config, report, around.cwd, tell).then(end);
 }
 
-/** Loads the modules of routes, hooks and jobs, each in a thread of its own. docs/functions.md#edge-check @param tested the code so far */
+/** Loads the modules of routes, hooks and jobs, each in a thread of its own. docs/functions.md#edge-check @param tell takes what is in order */
 async function loadModules(
   modules: readonly UsedModule[],
   config: RuntimeConfig,
-  tested: number,
-  { print, cwd }: { readonly print: boolean; readonly cwd: string },
-  io: CommandIo,
-): Promise<number> {
+  report: CheckReport,
+  cwd: string,
+  tell: (text: string) => void,
+): Promise<void> {
   const { checkModules } = await import("../app/module-check.ts");
   const faults = await checkModules(modules, moduleEnvironment(config));
-  for (const fault of faults) io.err(`${moduleFaultText(fault, shownPath(fault.file, cwd))}\n`);
-  if (faults.length > 0) io.err(`${count(faults.length, "fault")} in modules\n`);
-  else if (!print) io.out(`${count(modules.length, "module")} loaded.\n`);
-  return faults.length > 0 ? ExitCode.Failure : tested;
+  report.addModules(faults.map((fault) => ({ fault, shown: shownPath(fault.file, cwd) })));
+  if (faults.length > 0) report.sum(`${count(faults.length, "fault")} in modules`);
+  else tell(`${count(modules.length, "module")} loaded.\n`);
 }
 
 /** Says what the router and the phases tell of the routes. */
-function tellOfRoutes(config: RuntimeConfig, io: CommandIo): void {
+function tellOfRoutes(config: RuntimeConfig, report: CheckReport): void {
   if (config.routes.length === 0) return;
   const { unreachedRoutes } =
     require("../app/explain/unreached-routes.ts") as typeof import("../app/explain/unreached-routes.ts");
-  for (const warning of unreachedRoutes(config)) io.err(`${formatFault(warning)} (warning)\n`);
+  report.add("warning", unreachedRoutes(config));
   if (!config.routes.some((route) => "to" in route)) return;
   const { doubtfulRedirects } =
     require("../app/explain/redirect-loops.ts") as typeof import("../app/explain/redirect-loops.ts");
-  for (const note of doubtfulRedirects(config)) io.err(`${formatFault(note)} (note)\n`);
+  report.add("note", doubtfulRedirects(config));
 }
 
-/** Runs what routes.yaml says under `tests`. docs/explain.md#tests @param isQuiet whether only failures are told */
-function runTests({ config, tests }: Extract<ConfigResult, { ok: true }>, isQuiet: boolean, io: CommandIo): number {
-  if (tests.length === 0) return ExitCode.Done;
+/** Runs what routes.yaml says under `tests`. docs/explain.md#tests @param tell takes what is in order */
+function runTests(
+  { config, tests }: Extract<ConfigResult, { ok: true }>,
+  report: CheckReport,
+  tell: (text: string) => void,
+): void {
+  if (tests.length === 0) return;
   // The gateway is loaded where there is something to run through it.
   const { failedTests } = require("../app/explain/run-tests.ts") as typeof import("../app/explain/run-tests.ts");
   const failures = failedTests(config, tests);
-  for (const failure of failures) io.err(`${formatFault(failure)}\n`);
-  if (failures.length > 0) io.err(`${failures.length} of ${count(tests.length, "test")} failed\n`);
-  else if (!isQuiet) io.out(`${count(tests.length, "test")} passed.\n`);
-  return failures.length > 0 ? ExitCode.Failure : ExitCode.Done;
+  report.add("test", failures);
+  if (failures.length > 0) report.sum(`${failures.length} of ${count(tests.length, "test")} failed`);
+  else tell(`${count(tests.length, "test")} passed.\n`);
 }
 
 /** The command as `edge help check` shows it. */
 export const checkCommand = {
   name: "edge check",
+  page: "configuration.md#mistakes",
   summary: "Checks config.yaml and routes.yaml and shows where they are wrong. Nothing is started.",
   flags: [
     ...CONFIG_FLAGS,
@@ -102,18 +121,18 @@ export const checkCommand = {
       default: false,
       help: "show the effective configuration, every default filled in, secrets as ***",
     },
+    {
+      name: "json",
+      type: "bool",
+      default: false,
+      help: "print one JSON object: each fault and warning with its key, its place and where it is explained",
+    },
   ],
   notes: [
     "Requests under tests in routes.yaml are run as well, without a network: edge help routes.",
     "Exit codes: 0 no faults, 1 faults or failed tests, 2 wrong usage.",
   ],
 } as const;
-
-function reportFaults(faults: readonly ConfigFault[], io: CommandIo): number {
-  for (const fault of faults) io.err(`${formatFault(fault)}\n`);
-  io.err(`${count(faults.length, "fault")}\n`);
-  return ExitCode.Failure;
-}
 
 function summary(result: Extract<ConfigResult, { ok: true }>): string {
   const { config, sources, usingDefaults } = result;

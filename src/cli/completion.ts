@@ -8,6 +8,7 @@ import type { ListedCommand } from "./listed-command.ts";
 /** The command as `edge help completion` shows it. */
 export const completionCommand = {
   name: "edge completion",
+  page: "tools.md#completion",
   summary: "Prints a script by which a shell completes commands, flags, their words and the names of files.",
   operands: { usage: "bash|zsh|fish", min: 1, max: 1, words: ["bash", "zsh", "fish"] },
   flags: [],

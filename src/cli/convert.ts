@@ -16,6 +16,7 @@ import { startCommand } from "./flags.ts";
 /** The command as `edge help convert` shows it. */
 export const convertCommand = {
   name: "edge convert",
+  page: "migrate.md",
   summary:
     "Makes config.yaml and routes.yaml of a configuration of nginx, Caddy, HAProxy or Traefik (file provider). What is not carried over is named in comments at its place and in a table at the end of routes.yaml.",
   operands: { usage: "FILE|-", min: 1, max: 1 },

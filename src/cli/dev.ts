@@ -21,6 +21,7 @@ import { gatewayEnvironment, ownCommand } from "./own-command.ts";
 /** The command as `edge help dev` shows it. */
 export const devCommand = {
   name: "edge dev",
+  page: "functions.md#edge-dev",
   summary:
     "Runs the gateway on this machine and reloads it at each save of the two files, of modules and of what they import.",
   flags: [

@@ -12,6 +12,7 @@ import { loadForRequest, REQUEST_FLAGS } from "./load-for-request.ts";
 /** The command as `edge help explain` shows it. */
 export const explainCommand = {
   name: "edge explain",
+  page: "explain.md",
   summary:
     "Shows what the gateway would do with a request and why, using the routes and phases that serve. Nothing is sent or opened.",
   operands: { usage: "'METHOD URL'", min: 1, max: 2 },

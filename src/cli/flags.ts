@@ -38,6 +38,8 @@ export interface OperandSpec {
 export interface CommandSpec<F extends readonly FlagSpec[]> {
   /** As typed, such as `edge check`. */
   readonly name: string;
+  /** Where its page is in docs, such as `tools.md#purge`. */
+  readonly page: string;
   readonly summary: string;
   readonly flags: F;
   /** The operands beside the flags; none when left out. */
@@ -221,6 +223,7 @@ function helpText(command: CommandSpec<readonly FlagSpec[]>): string {
   const lines = [command.summary, "", `Usage: ${usageOf(command)}`, "", "Flags:"];
   for (const [name, help] of rows) lines.push(`  ${name.padEnd(width)}  ${help}`);
   if (command.notes !== undefined) lines.push("", ...command.notes);
+  lines.push("", `More: docs/${command.page}`);
   return `${lines.join("\n")}\n`;
 }
 

@@ -12,6 +12,7 @@ import { ownCommand } from "./own-command.ts";
 /** The command as `edge help test` shows it. */
 export const testCommand = {
   name: "edge test",
+  page: "functions.md#edge-test",
   summary:
     "Runs the tests of functions and hooks, *.test.ts beside their modules, against the gateway with the project's routes.",
   operands: { usage: "[FILE...]", min: 0, max: Number.MAX_SAFE_INTEGER },

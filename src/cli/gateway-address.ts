@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestOptions } from "node:http";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
+import { moreLine } from "./help/more.ts";
 import { loadForRequest } from "./load-for-request.ts";
 
 /** The flags of commands that talk to a running gateway. docs/tools.md#a-running-gateway */
@@ -38,7 +39,11 @@ export interface GatewayReply {
 }
 
 /** No response came, or none that can be used; the message is for people. */
-export class GatewayFault extends Error {}
+export class GatewayFault extends Error {
+  constructor(message: string) {
+    super(`${message}\n${moreLine(["gateway-not-found"]).trimEnd()}`);
+  }
+}
 
 /** A running gateway, by its internal endpoints. */
 export class GatewayApi {
@@ -202,7 +207,7 @@ export function findGateway(flags: GatewayFlags, io: CommandIo, name: string): G
   if (config === null) return null;
   const found = gatewayOf(config, token);
   if (typeof found !== "string") return found;
-  io.err(`${name}: ${found}\n`);
+  io.err(`${name}: ${found}\n${moreLine(["gateway-not-found"])}`);
   return null;
 }
 

@@ -35,6 +35,7 @@ export function runInit(args: readonly string[], io: CommandIo, cwd: string = pr
 /** The command as `edge help init` shows it. */
 export const initCommand = {
   name: "edge init",
+  page: "quickstart.md",
   summary: "Writes a commented config.yaml and routes.yaml and a first page to start from. Never overwrites a file.",
   flags: [
     {

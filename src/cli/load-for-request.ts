@@ -5,6 +5,7 @@ import { RULE_NAMES } from "../features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
+import { moreOf } from "./help/more.ts";
 
 /** The flags of commands that ask the configuration about a request. `header` is taken by `takeRepeated`. */
 export const REQUEST_FLAGS = [
@@ -32,5 +33,6 @@ export function loadForRequest(
   const loaded = loadConfig(loadRequest(flags));
   if (loaded.ok) return loaded.config;
   for (const fault of loaded.faults) io.err(`${formatFault(fault)}\n`);
+  io.err(moreOf(loaded.faults));
   return null;
 }

@@ -22,6 +22,7 @@ import { type LoadCall, LoadSession } from "./load-session.ts";
 /** The command as `edge help loadgen` shows it. docs/tools.md#load-generator */
 export const loadgenCommand = {
   name: "edge loadgen",
+  page: "tools.md#load-generator",
   summary: "Loads a gateway with benign and hostile requests at a steady rate, and shows whether it passed.",
   flags: [
     { name: "url", type: "string", default: "http://127.0.0.1:8080/health", placeholder: "URL", help: "benign target" },

@@ -9,6 +9,7 @@ import { isTerminal } from "./is-terminal.ts";
 /** The command as `edge help logs` shows it. */
 export const logsCommand = {
   name: "edge logs",
+  page: "tools.md#logs",
   summary: "Shows the gateway's log for people: the JSON lines of a file or of standard input, filtered.",
   operands: { usage: "[FILE|-]", min: 0, max: 1 },
   flags: [

@@ -233,7 +233,11 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
   ["version", { run: runVersion, summary: "print the version", specs: () => [versionCommand] }],
   [
     "help",
-    { run: runHelp, summary: "print this text, or the help of the command named", specs: () => [helpCommand()] },
+    {
+      run: showHelp,
+      summary: "print this text, or what a command, a name or a page says",
+      specs: async () => [await helpSpec()],
+    },
   ],
 ]);
 
@@ -402,7 +406,12 @@ export function listing(): Promise<ListedCommand[]> {
   );
 }
 
-const versionCommand = { name: "edge version", summary: "Prints the version.", flags: [] } as const;
+const versionCommand = {
+  name: "edge version",
+  page: "tools.md",
+  summary: "Prints the version.",
+  flags: [],
+} as const;
 
 function runVersion(args: readonly string[], io: CommandIo): number {
   const call = startCommand(versionCommand, args, io);
@@ -411,46 +420,17 @@ function runVersion(args: readonly string[], io: CommandIo): number {
   return ExitCode.Done;
 }
 
-function helpCommand(): ListedSpec {
-  const words = [...COMMANDS.keys(), ...REFERENCES.keys()];
-  return {
-    name: "edge help",
-    summary: "Prints the list of commands, the help of one, every key of a file, or the lines of the log.",
-    operands: { usage: `[COMMAND | ${[...REFERENCES.keys()].join(" | ")}]`, min: 0, max: 2, words },
-    flags: [],
-  };
+async function showHelp(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
+  const help = await import("./help/run-help.ts");
+  return help.runHelp(args, io, {
+    list: [...COMMANDS].map(([name, { summary }]) => [name, summary] as const),
+    help(name) {
+      const command = commandNamed(name);
+      return command === undefined ? null : () => command.run(["--help"], io, signals);
+    },
+  });
 }
 
-async function runHelp(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
-  const [name = "help", ...more] = args;
-  const command = commandNamed(name);
-  const reference = REFERENCES.get(name);
-  const isKnown = command !== undefined || reference !== undefined;
-  // The one command of two words.
-  const [extra] = name === "waf" && more[0] === "test" ? more.slice(1) : more;
-  if (!isKnown || extra !== undefined) {
-    const fault = isKnown ? `unexpected argument ${JSON.stringify(extra)}` : `no command "${name}"`;
-    io.err(`edge help: ${fault}; "edge help" lists the commands\n`);
-    return ExitCode.Usage;
-  }
-  if (command === undefined) io.out(await reference!());
-  else if (command.run === runHelp) io.out(overview());
-  else return command.run(["--help"], io, signals);
-  return ExitCode.Done;
-}
-
-/** What help knows beside the commands. */
-const REFERENCES: ReadonlyMap<string, () => Promise<string>> = new Map([
-  ["config", async () => (await import("./settings-reference.ts")).CONFIG_REFERENCE],
-  ["routes", async () => (await import("./settings-reference.ts")).ROUTES_REFERENCE],
-  ["log", async () => (await import("../app/log-reference.ts")).logReference()],
-]);
-
-function overview(): string {
-  const width = Math.max(...[...COMMANDS.keys()].map((one) => one.length));
-  const lines = [...COMMANDS].map(([one, { summary }]) => `  ${one.padEnd(width)}  ${summary}`);
-  return (
-    `edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${lines.join("\n")}\n\n` +
-    "edge help config and edge help routes show every key of the two files, edge help log the lines of the log.\n"
-  );
+async function helpSpec(): Promise<ListedSpec> {
+  return (await import("./help/run-help.ts")).helpCommand([...COMMANDS.keys()]);
 }

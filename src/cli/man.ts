@@ -7,6 +7,7 @@ import { CONFIG_REFERENCE, ROUTES_REFERENCE } from "./settings-reference.ts";
 /** The command as `edge help man` shows it. */
 export const manCommand = {
   name: "edge man",
+  page: "tools.md#manual-pages",
   summary: "Prints the manual page edge(1), or that of a file: edge-config(5), edge-routes(5).",
   operands: { usage: "[edge|config|routes]", min: 0, max: 1, words: ["edge", "config", "routes"] },
   flags: [],

@@ -6,6 +6,7 @@ import { startCommand } from "./flags.ts";
 /** The command as `edge help grafana` shows it. */
 export const grafanaCommand = {
   name: "edge grafana",
+  page: "tools.md#grafana-and-alerts",
   summary:
     "Prints a dashboard for Grafana, with a panel for each metric: to be imported, or put where Grafana finds it.",
   flags: [],
@@ -15,6 +16,7 @@ export const grafanaCommand = {
 /** The command as `edge help alerts` shows it. */
 export const alertsCommand = {
   name: "edge alerts",
+  page: "tools.md#grafana-and-alerts",
   summary: "Prints rules for alerts as a file of Prometheus.",
   flags: [],
   notes: [

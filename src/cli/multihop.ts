@@ -18,6 +18,7 @@ import { type CommandCall, startCommand } from "./flags.ts";
 /** The command as `edge help multihop` shows it. */
 export const multihopCommand = {
   name: "edge multihop",
+  page: "tools.md#multihop",
   summary: "Attacks a gateway with the ten framing vectors, and checks what reaches the three origins behind it.",
   flags: [
     {

@@ -9,6 +9,7 @@ import FUNCTION from "./function-files/function.ts.txt" with { type: "text" };
 /** The command as `edge help new` shows it. */
 export const newFunctionCommand = {
   name: "edge new",
+  page: "functions.md#edge-new-function",
   summary: "Writes functions/NAME.ts, an example with comments, and its test. Never overwrites a file.",
   operands: { usage: "function NAME", min: 2, max: 2, words: ["function"] },
   flags: [{ name: "dir", type: "string", default: ".", placeholder: "FOLDER", help: "the folder of routes.yaml" }],

@@ -7,6 +7,7 @@ import { findGateway, GATEWAY_FLAGS, GatewayFault } from "./gateway-address.ts";
 /** The command as `edge help nodes` shows it. */
 export const nodesCommand = {
   name: "edge nodes",
+  page: "fleet.md#nodes",
   summary: "Lists the gateways of the fleet that the running gateway belongs to (cluster in config.yaml).",
   flags: [...GATEWAY_FLAGS, { name: "json", type: "bool", default: false, help: "print one JSON object" }],
   notes: [

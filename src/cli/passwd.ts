@@ -6,6 +6,7 @@ import { startCommand } from "./flags.ts";
 /** The command as `edge help passwd` shows it. */
 export const passwdCommand = {
   name: "edge passwd",
+  page: "authentication.md#passwords",
   summary:
     "Prints a line name:hash for users_file of auth.basic. The password is read from the terminal or standard input.",
   operands: { usage: "USER", min: 1, max: 1 },

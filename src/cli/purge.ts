@@ -5,6 +5,7 @@ import { findGateway, GATEWAY_FLAGS, type GatewayApi, GatewayFault } from "./gat
 /** The command as `edge help purge` shows it. */
 export const purgeCommand = {
   name: "edge purge",
+  page: "cache.md#purge",
   summary: "Takes stored responses out of a running gateway's cache, in memory and on disk.",
   operands: { usage: "[URL ...]", min: 0, max: 1000 },
   flags: [

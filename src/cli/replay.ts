@@ -11,6 +11,7 @@ import { type CommandCall, startCommand } from "./flags.ts";
 /** The command as `edge help replay` shows it. */
 export const replayCommand = {
   name: "edge replay",
+  page: "tools.md#replay",
   summary:
     "Sends the requests of an access log again, those that change nothing (GET, HEAD, OPTIONS), and shows whose responses differ: between two servers, or from the status in the log.",
   operands: { usage: "LOG...", min: 1, max: 1000 },

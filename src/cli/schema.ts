@@ -6,6 +6,7 @@ import { startCommand } from "./flags.ts";
 /** The command as `edge help schema` shows it. */
 export const schemaCommand = {
   name: "edge schema",
+  page: "tools.md#edge-schema",
   summary: "Prints the JSON Schema of config.yaml or routes.yaml, for editors that complete and check YAML.",
   operands: { usage: "config|routes", min: 1, max: 1, words: ["config", "routes"] },
   flags: [],

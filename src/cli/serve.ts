@@ -1,4 +1,5 @@
 import { Control, type ControlOptions } from "../app/control.ts";
+import { StartError } from "../app/error-guide.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
 import { localConfig } from "../app/local-config.ts";
 import type { ReloadResult } from "../app/reload.ts";
@@ -14,6 +15,7 @@ import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
+import { moreLine, moreOf } from "./help/more.ts";
 import { isTerminal } from "./is-terminal.ts";
 import { loadRequest } from "./load-for-request.ts";
 import { isRemoteCall, REMOTE_FLAGS } from "./remote-flags.ts";
@@ -21,6 +23,7 @@ import { isRemoteCall, REMOTE_FLAGS } from "./remote-flags.ts";
 /** The command as `edge help serve` shows it. */
 export const serveCommand = {
   name: "edge serve",
+  page: "operations.md",
   summary: "Runs the gateway until SIGTERM or SIGINT; a second signal ends it at once. SIGHUP reloads both files.",
   flags: [
     ...CONFIG_FLAGS,
@@ -102,6 +105,7 @@ export async function runServe(
     return await control.run();
   } catch (error) {
     io.err(`edge serve: ${(error as Error).message}\n`);
+    if (error instanceof StartError) io.err(moreLine([error.guide]));
     return ExitCode.Failure;
   }
 }
@@ -126,12 +130,14 @@ async function firstLoad(files: RepeatedLoad, remote: RemoteConfig | null, io: C
   const start = remote === null ? { ok: true as const, result: files.load(), notes: [] } : await remote.start();
   if (!start.ok) {
     for (const fault of start.faults) io.err(`${fault}\n`);
+    io.err(moreLine(["remote-configuration"]));
     return null;
   }
   const { result, notes } = start;
   for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
   if (result.ok) return { config: result.config, usingDefaults: result.usingDefaults, notes };
   for (const fault of result.faults) io.err(`${formatFault(fault)}\n`);
+  io.err(moreOf(result.faults));
   return null;
 }
 

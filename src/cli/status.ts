@@ -11,6 +11,7 @@ import { isTerminal } from "./is-terminal.ts";
 /** The command as `edge help status` shows it. */
 export const statusCommand = {
   name: "edge status",
+  page: "tools.md#status",
   summary: "Shows on one screen whether the running gateway is well: traffic, workers, upstreams, cache, certificates.",
   flags: [...GATEWAY_FLAGS, { name: "json", type: "bool", default: false, help: "print one JSON object" }],
   notes: [

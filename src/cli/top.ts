@@ -14,6 +14,7 @@ import { isTerminal } from "./is-terminal.ts";
 /** The command as `edge help top` shows it. */
 export const topCommand = {
   name: "edge top",
+  page: "tools.md#top",
   summary:
     "Watches the running gateway, a screen a second: routes, upstreams, clients, functions. In a pipe it prints one table.",
   flags: GATEWAY_FLAGS,

@@ -10,6 +10,7 @@ import EDGE_TYPES from "./function-files/edge.d.ts.txt" with { type: "text" };
 /** The command as `edge help types` shows it. */
 export const typesCommand = {
   name: "edge types",
+  page: "functions.md#edge-types",
   summary: "Writes edge.d.ts, the types of functions, hooks and their tests, for editors and tsc.",
   flags: [
     { name: "dir", type: "string", default: ".", placeholder: "FOLDER", help: "where to write" },

@@ -11,6 +11,7 @@ import { startCommand } from "./flags.ts";
 
 export const wafLearnCommand = {
   name: "edge waf learn",
+  page: "waf.md#learning",
   summary:
     "Writes exclusions from a day of detection: what several ordinary clients do, smallest first, with the reason of each.",
   operands: { usage: "access|incidents LOG...", min: 2, max: 1000, words: ["access", "incidents"] },
@@ -42,6 +43,7 @@ export const wafLearnCommand = {
 
 export const wafImportCommand = {
   name: "edge waf import",
+  page: "waf.md#from-the-core-rule-set",
   summary: "Writes exclusions from SecRuleRemoveById and SecRuleUpdateTargetById of a file for ModSecurity or Coraza.",
   operands: { usage: "FILE", min: 1, max: 1 },
   flags: [],

@@ -13,6 +13,7 @@ import { runWafImport, runWafLearn } from "./waf-exclusions.ts";
 /** The command as `edge help waf` shows it. */
 export const wafTestCommand = {
   name: "edge waf test",
+  page: "waf.md#false-positives",
   summary: "Shows how the firewall judges a request: what is inspected, rules, scores, verdict.",
   operands: { usage: "'METHOD TARGET'", min: 1, max: 2 },
   flags: [

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { dirname, join } from "node:path/posix";
 import { PROJECT_FILES, projectText } from "./project-files.ts";
 
-const CITATION = /\bdocs\/[a-z0-9-]+\.md(#[a-z0-9-]+)?/g;
+const CITATION = /\bdocs\/[a-z0-9-]+\.md(#[a-z0-9_-]+)?/g;
 /** A file of the project that a page names as code. */
 const NAMED_FILE = /`((?:bin|src|tests|scripts|docs)\/[\w./-]*\w)`/g;
 /** RFCs are cited as `RFC 9112 §7.1`, `RFC 7541 Appendix B`, or as a whole. */

@@ -37,9 +37,9 @@ test("every command that help shows has its row in docs/tools.md, and every row 
 describe("wrong words", () => {
   test.each<[string, string]>([
     ["constructor", 'edge: no command "constructor"'],
-    ["help constructor", 'no command "constructor"'],
-    ["help __proto__", 'no command "__proto__"'],
-    ["help nothing", 'no command "nothing"'],
+    ["help constructor", 'nothing has the name "constructor"'],
+    ["help __proto__", 'nothing has the name "__proto__"'],
+    ["help nothing", 'nothing has the name "nothing"'],
     ["help config extra", 'unexpected argument "extra"'],
     ["help waf tset", 'unexpected argument "tset"'],
     ["version extra", 'unexpected argument "extra"'],
@@ -73,13 +73,15 @@ describe("wrong words", () => {
   test.each<[string, string]>([
     ["", "Usage: edge COMMAND"],
     ["--help", "Usage: edge COMMAND"],
-    ["help --help", "Usage: edge COMMAND"],
+    ["help --help", "Usage: edge help"],
     ["help version", "Usage: edge version"],
     ["version --help", "Usage: edge version"],
     ["help waf test", "Usage: edge waf test"],
     ["waf", "Usage: edge waf test"],
     ["help validate", "Usage: edge check"],
     ["help log", "One"],
+    ["help port-in-use", "More: docs/errors.md#port-in-use"],
+    ["help docs/tls.md#redirect", "## Redirect"],
   ])("edge %s helps", async (line, text) => {
     const { code, stdout, stderr } = await inFolder((folder) => run(line === "" ? [] : line.split(" "), folder));
     expect([code, stderr]).toEqual([0, ""]);

@@ -61,6 +61,7 @@ test("each failing test is named with its place, what was expected and what came
     "routes.yaml:10:5: tests[3]: /files/a: expected status 200, but the file answers: its status is not known here",
     "routes.yaml:11:5: tests[4]: /metrics: expected status 404, but the running gateway answers: its status is not known here",
     "5 of 6 tests failed",
+    expect.stringMatching(/^More: .*edge help failed-test$/),
     "",
   ]);
 });

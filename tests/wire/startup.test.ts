@@ -16,6 +16,7 @@ describe("a second gateway on the same port", () => {
     const second = await runEdge(SERVE, { config: { server: { port: first.port } } });
     expect(second.code).toBe(1);
     expect(second.stdout + second.stderr).toContain("EADDRINUSE");
+    expect(second.stderr).toEndWith("\nMore: edge help port-in-use\n");
     expect(second.stdout + second.stderr).toContain(String(first.port));
     expect(second.stdout + second.stderr).not.toMatch(/\n\s+at /);
     for (let i = 0; i < 10; i++) expect((await first.once(request("GET /health"))).status).toBe(200);
@@ -82,6 +83,7 @@ describe("a wrong configuration", () => {
       expect(said).toMatch(/config\.yaml:4:\d+: server\.read_timeout: /);
       expect(said).toMatch(/routes\.yaml:3:3: \S*targt: .*target/);
       expect(said).toMatch(/routes\.yaml:4:\d+: \S*type: /);
+      expect(said).toContain("\nMore: edge help server, edge help server.max_body_bytes, ");
     }
   });
 

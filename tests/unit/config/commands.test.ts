@@ -99,9 +99,40 @@ describe("edge check", () => {
         'config.yaml:3:9: server.port: expected a port from 0 to 65535, or off, found "x"',
         'routes.yaml:1:35: routes[0].dir: expected an existing folder, found "nope": no such folder (looked for DIR/nope)',
         "3 faults",
+        "More: edge help server, edge help server.port, edge help routes.dir",
         "",
       ]);
     });
+  });
+
+  test("says the same as JSON, each fault with its key and where it is explained", () => {
+    inFolder((dir) => {
+      writeFileSync(join(dir, "config.yaml"), "server:\n  prot: 80\n  waf: {rules: [./x]}\n");
+      writeFileSync(join(dir, "routes.yaml"), "- {type: static, prefix: /a, dir: nope}\n");
+      const { code, out, err } = check(dir, "--json");
+      expect({ code, err }).toEqual({ code: 1, err: "" });
+      const { ok, found } = JSON.parse(out);
+      expect(ok).toBe(false);
+      expect(found).toHaveLength(3);
+      expect(found[0]).toEqual({
+        severity: "fault",
+        file: "config.yaml",
+        line: 2,
+        col: 3,
+        key: "server.prot",
+        message: 'unknown key (did you mean "port"?)',
+        help: "server",
+        page: "docs/keys.md#server",
+      });
+      expect(found[2]).toMatchObject({ key: "routes[0].dir", help: "routes.dir", page: "docs/keys.md#routesdir" });
+      writeFileSync(join(dir, "config.yaml"), "server: [");
+      expect(JSON.parse(check(dir, "--json").out).found[0]).toMatchObject({ help: "configuration-file" });
+      expect(check("/nowhere", "--json", "--print").code).toBe(2);
+    });
+  });
+
+  test("says as JSON that nothing is wrong", () => {
+    inFolder((dir) => expect(JSON.parse(check(dir, "--json").out)).toEqual({ ok: true, found: [] }));
   });
 
   test("takes named files, and prints the effective configuration", () => {
@@ -122,7 +153,7 @@ describe("edge check", () => {
       expect(check(dir).out).toContain("embedded defaults");
       writeFileSync(join(dir, "config.yaml"), "{}");
       expect(check(dir).err).toBe(
-        "config.yaml:1:1: no routes.yaml beside this file: only the built-in endpoints are served (warning)\n",
+        "config.yaml:1:1: no routes.yaml beside this file: only the built-in endpoints are served (warning)\nMore: edge help configuration-file\n",
       );
     });
   });

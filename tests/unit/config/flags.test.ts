@@ -4,6 +4,7 @@ import { parseFlags, startCommand } from "../../../src/cli/flags.ts";
 
 const command = {
   name: "edge try",
+  page: "tools.md",
   summary: "Tries flags.",
   flags: [
     { name: "url", type: "string", default: "http://a", help: "where to", placeholder: "URL" },
@@ -112,6 +113,8 @@ Flags:
   --tier TEXT           which (default quick)
   --dry-run             only look
   -h, --help            show this text
+
+More: docs/tools.md
 `);
   });
 

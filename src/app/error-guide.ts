@@ -1,0 +1,99 @@
+/** What people are told of an error that keeps a command from its work. */
+export interface ErrorGuide {
+  /** What has happened. */
+  readonly cause: string;
+  /** What to do about it. */
+  readonly cure: string;
+  /** Where it is explained: a page of docs, with a heading where it has one. */
+  readonly page: string;
+}
+
+/** Errors of the commands by the name that `edge help NAME` takes: docs/errors.md is made of these rows. */
+export const ERROR_GUIDE = {
+  "port-in-use": {
+    cause: "Another process listens at this address and port; it may be another edge.",
+    cure: "`ss -ltnp` (`ss -lunp` for HTTP/3) names it. Stop it, or choose another port: `server.port`, `server.tls.port`, `server.http3.port`, `internal_api.listen`.",
+    page: "operations.md#replacing-the-binary",
+  },
+  "port-privilege": {
+    cause: "Ports below 1024 are for privileged processes.",
+    cure: "Use the unit of systemd, which grants CAP_NET_BIND_SERVICE; or `setcap cap_net_bind_service=+ep` on the binary; or choose a higher port. A firewall in the kernel (SELinux) refuses with the same code.",
+    page: "install.md",
+  },
+  "unknown-host": {
+    cause: "The host at which the gateway is to listen is a name that cannot be looked up.",
+    cure: "Write an address: `0.0.0.0` for all of IPv4, `::` for IPv6 and IPv4, `127.0.0.1` for this machine alone.",
+    page: "configuration.md#values",
+  },
+  "no-such-address": {
+    cause: "This machine has no network interface with the address at which the gateway is to listen.",
+    cure: "`ip address` shows those that it has. An address that comes later needs `net.ipv4.ip_nonlocal_bind`.",
+    page: "configuration.md#values",
+  },
+  "cannot-listen": {
+    cause: "The system does not give the listening socket, for the reason in the message.",
+    cure: "See that reason in errno(3). EMFILE and ENFILE: raise the limit of open files. EAFNOSUPPORT: this machine has no IPv6.",
+    page: "configuration.md#values",
+  },
+  "socket-path": {
+    cause:
+      "The UNIX socket of `internal_api.socket` cannot be made: another process listens there, a file is there, or the folder may not be written.",
+    cure: "Choose a path in a folder that the gateway's user may write, such as `/run/edge/internal.sock`.",
+    page: "endpoints.md#the-unix-socket",
+  },
+  "worker-failed": {
+    cause: "A worker could not start with this configuration, for the reason in the message.",
+    cure: "`edge check` finds most of what a worker stumbles over. Where it finds nothing, report the message.",
+    page: "operations.md#workers",
+  },
+  "configuration-file": {
+    cause: "A file is not there, may not be read, is empty, was cut off, or is not YAML.",
+    cure: "The message names the file and, for YAML, line and column. `edge init` writes both files to start from; `--config` and `--routes` name others.",
+    page: "configuration.md#files",
+  },
+  "remote-configuration": {
+    cause:
+      "The configuration at the URL of `--config` could not be fetched, verified or used, and no good one is kept on disk.",
+    cure: "The message says which: the address, its certificate, the signature, or a mistake in the file. Once it has been read, the last good one is kept for such times.",
+    page: "fleet.md#configuration-from-afar",
+  },
+  "failed-test": {
+    cause: "A request under `tests` in routes.yaml would not become what is expected there.",
+    cure: "`edge explain` with the same request says why. Mend the route, or the expectation.",
+    page: "explain.md#tests",
+  },
+  "module-fault": {
+    cause: "A module of a function, hook or schedule cannot be loaded, or does not export what its use needs.",
+    cure: "The message has file, line and column. `edge new function` writes one that is right; `edge dev` shows faults at each save.",
+    page: "functions.md#edge-check",
+  },
+  "gateway-not-found": {
+    cause:
+      "No running gateway answers where the command asks: it is not running, listens elsewhere, or does not let this user in.",
+    cure: "Name it with `--socket PATH` or `--url URL`, or run the command beside the gateway's own files (`--config`). 401: set EDGE_TOKEN. 403: ask from an address that `internal_api` allows.",
+    page: "tools.md#a-running-gateway",
+  },
+  "runtime-variable": {
+    cause: "The environment holds a variable that the JavaScript runtime in the binary reads before the gateway does.",
+    cure: "Unset it for the gateway (`UnsetEnvironment=` in a unit).",
+    page: "security.md#environment",
+  },
+  "wrong-usage": {
+    cause: "The command line has a flag, a value or an operand that the command does not take; the exit code is 2.",
+    cure: "`edge help COMMAND` shows what it takes. Without a command: `edge help`.",
+    page: "tools.md",
+  },
+} as const satisfies Readonly<Record<string, ErrorGuide>>;
+
+export type ErrorName = keyof typeof ERROR_GUIDE;
+
+/** An error that keeps the gateway from starting, or a reload from being taken; the message names the place and the cure. */
+export class StartError extends Error {
+  /** @param guide the name by which `edge help` explains it */
+  constructor(
+    message: string,
+    readonly guide: ErrorName,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,66 @@
+import { zstdDecompressSync } from "node:zlib";
+import { anchorOf } from "./anchor.ts";
+import { docBundle } from "./doc-bundle.ts" with { type: "macro" };
+
+const PACKED = docBundle();
+
+/** The pages of the documentation, which are in the binary: by name without `.md`, as Markdown. */
+export class DocPages {
+  private readonly texts: ReadonlyMap<string, string> = new Map(
+    Object.entries(JSON.parse(zstdDecompressSync(Buffer.from(PACKED, "base64")).toString("utf8"))),
+  );
+
+  get names(): readonly string[] {
+    return [...this.texts.keys()];
+  }
+
+  /**
+   * A page, or the section of a page with its subsections.
+   * @param place as links name it: `tls`, `tls.md`, `docs/tls.md#redirect`
+   * @returns null where it is not there
+   */
+  find(place: string): string | null {
+    const [, name = "", anchor = ""] = PLACE.exec(place) ?? [];
+    const text = this.texts.get(name === "" ? place : name);
+    if (text === undefined || anchor === "") return text ?? null;
+    return section(text, anchor);
+  }
+
+  /** The groups of pages in docs/README.md, each page with its line there. */
+  groups(): readonly { readonly title: string; readonly pages: readonly (readonly [name: string, about: string])[] }[] {
+    return this.texts
+      .get("README")!
+      .split(/^## /m)
+      .slice(1)
+      .map((part) => ({
+        title: part.slice(0, part.indexOf("\n")),
+        pages: [...part.matchAll(PAGE_ROW)].map(([, name, about]) => [name!, about!.replaceAll("`", "")] as const),
+      }))
+      .filter(({ pages }) => pages.length > 0);
+  }
+}
+
+function section(text: string, anchor: string): string | null {
+  const lines = text.split("\n");
+  let level = 0;
+  let isCode = false;
+  const seen = new Map<string, number>();
+  let from = -1;
+  for (const [i, line] of lines.entries()) {
+    if (line.startsWith("```")) isCode = !isCode;
+    const [, marks = "", heading = ""] = isCode ? [] : (/^(#{1,6}) (.*)$/.exec(line) ?? []);
+    if (marks === "") continue;
+    if (from >= 0 && marks.length <= level) return `${lines.slice(from, i).join("\n").trimEnd()}\n`;
+    const plain = anchorOf(heading.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1"));
+    const count = seen.get(plain) ?? 0;
+    seen.set(plain, count + 1);
+    if (from < 0 && (count === 0 ? plain : `${plain}-${count}`) === anchor) {
+      from = i;
+      level = marks.length;
+    }
+  }
+  return from < 0 ? null : lines.slice(from).join("\n");
+}
+
+const PLACE = /^(?:docs\/)?([\w-]+)(?:\.md)?(?:#([\p{L}\p{N}_-]+))?$/u;
+const PAGE_ROW = /^\| \[([\w-]+)\.md\]\([^)]*\) \| (.*) \|$/gm;

@@ -1,0 +1,137 @@
+import { ERROR_GUIDE, type ErrorGuide } from "../../app/error-guide.ts";
+import { formText, KeyList, type ListedKey } from "../../config/key-list.ts";
+import type { Row } from "../../config/row.ts";
+import { FAULTS, type FaultRow } from "../../core/fault.ts";
+import { EVENT_GUIDE } from "../../features/telemetry/event-guide.ts";
+import { EVENTS, type EventName } from "../../features/telemetry/events.ts";
+import { METRIC_GUIDE, type MetricName } from "../../features/telemetry/metric-guide.ts";
+import { REFUSAL_GUIDE } from "../../features/telemetry/refusal-guide.ts";
+import { WAF_RULES } from "../../features/waf/rule-table.ts";
+import { ROUTE_FORMAT } from "../../routes/route-format.ts";
+import { anchorOf } from "./anchor.ts";
+import { pageOfKey } from "./key-pages.ts";
+
+/** One thing with a name that `edge help NAME` explains. */
+export interface HelpTopic {
+  readonly name: string;
+  /** What kind of thing it is: "an error of a command", "a key of config.yaml". */
+  readonly kind: string;
+  /** What it tells and what to do, in paragraphs. */
+  readonly text: string;
+  /** Where it stands in docs, with its anchor; the page about its subject after it, where that is another. */
+  readonly pages: readonly string[];
+}
+
+/** Every error, refusal, event, metric, key and rule that has a name. docs/tools.md#help */
+export class HelpTopics {
+  readonly keys: KeyList = new KeyList(ROUTE_FORMAT);
+
+  /** All of them; a name may be there twice, as that of an event and of a refusal. */
+  all(): readonly HelpTopic[] {
+    return [
+      ...Object.entries<ErrorGuide>(ERROR_GUIDE).map(errorTopic),
+      ...FAULTS.slice(1).map(refusalTopic),
+      ...Object.keys(EVENTS).map((name) => eventTopic(name as EventName)),
+      ...Object.keys(METRIC_GUIDE).map((name) => metricTopic(name as MetricName)),
+      ...WAF_RULES.map(ruleTopic),
+      ...this.keys.keys.map((key) => this.keyTopic(key)),
+    ];
+  }
+
+  /**
+   * What explains a name: all that have it, else the keys that end with it.
+   * @param name `port-in-use`, `waf_blocked`, `gateway_requests_total`, `SQLI-001`, `server.tls.port`, `tls.port`
+   */
+  find(name: string): readonly HelpTopic[] {
+    const all = this.all();
+    const exact = all.filter((topic) => topic.name === name);
+    if (exact.length > 0) return exact;
+    const key = this.keys.ofFault(name);
+    // A key of a section that has the keys of another.
+    if (key.endsWith(name.slice(name.lastIndexOf(".")))) return all.filter((topic) => topic.name === key);
+    return all.filter((topic) => topic.name.endsWith(`.${name}`));
+  }
+
+  private keyTopic(key: ListedKey): HelpTopic {
+    const { path, file, types } = key;
+    const of = types.length === 0 ? "" : ` (of routes of the type ${types.join(", ")})`;
+    const inner = innerNames(this.keys, path);
+    const text = [keyText(key), inner === "" ? "" : `Keys in it: ${inner}.`].filter((part) => part !== "").join("\n\n");
+    return {
+      name: path,
+      kind: `a key of ${file}${of}`,
+      text,
+      pages: [`docs/keys.md#${anchorOf(path)}`, `docs/${pageOfKey(path)}`],
+    };
+  }
+}
+
+/** What a key takes, its default, and its line of documentation. */
+export function keyText({ row }: ListedKey): string {
+  const about = [`Takes ${formText(row.type.form)}.`, defaultText(row)].filter((part) => part !== "").join(" ");
+  const doc = row.doc === undefined || row.doc === "" ? "" : `\n\n${row.doc}`;
+  const restart = row.restart === undefined ? "" : "\n\nA change takes effect at the next restart, not at a reload.";
+  return `${about}${doc}${restart}`;
+}
+
+/** The names of the keys right below a section; of one that has those of another, where they are. */
+export function innerNames(keys: KeyList, path: string): string {
+  const same = keys.sameAs(path);
+  if (same !== "") return `those of \`${same}\``;
+  const prefix = `${path}.`;
+  return keys.keys
+    .filter((one) => one.path.startsWith(prefix) && !one.path.slice(prefix.length).includes("."))
+    .map((one) => `\`${one.path.slice(prefix.length)}\``)
+    .join(", ");
+}
+
+function defaultText(row: Row): string {
+  if (row.required !== undefined) return `It must be there: ${row.required}.`;
+  if (row.example !== undefined) return `No default; for example \`${JSON.stringify(row.example)}\`.`;
+  if (row.default === undefined || row.default === "") return "";
+  return `By default \`${typeof row.default === "string" ? row.default : JSON.stringify(row.default)}\`.`;
+}
+
+function sentence(text: string): string {
+  const whole = text[0]!.toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}
+
+function errorTopic([name, { cause, cure, page }]: [string, ErrorGuide]): HelpTopic {
+  const pages = [`docs/errors.md#${anchorOf(name)}`, `docs/${page}`];
+  return { name, kind: "an error of a command", text: `${cause}\n\nWhat to do. ${cure}`, pages };
+}
+
+function refusalTopic({ label, status, message, close }: FaultRow): HelpTopic {
+  const { cause, cure, page } = REFUSAL_GUIDE[label]!;
+  return {
+    name: label,
+    kind: "a refusal",
+    text: `${refusalText(status, message, close)}\n\n${cause}\n\nWhat to do. ${cure}`,
+    pages: [`docs/errors.md#${anchorOf(label)}`, `docs/${page}`],
+  };
+}
+
+/** What a client sees of a refusal. */
+export function refusalText(status: number, message: string, close: boolean): string {
+  if (status === 0) return "No response: the connection or the stream is closed.";
+  const said = message === "" ? "" : `, "${message}"`;
+  return `Status ${status}${said}; the connection is ${close ? "closed" : "kept"}.`;
+}
+
+function eventTopic(name: EventName): HelpTopic {
+  const text = `${EVENTS[name].meaning}\n\nWhat to do. ${EVENT_GUIDE[name] ?? ""}`;
+  return { name, kind: "an event of the log", text, pages: [`docs/events.md#${anchorOf(name)}`] };
+}
+
+function metricTopic(name: MetricName): HelpTopic {
+  const { title, labels, advice } = METRIC_GUIDE[name];
+  const of = labels.length === 0 ? "" : `, by ${labels.join(", ")}`;
+  const text = `${title}${of}.\n\nWhat to do. ${advice}`;
+  return { name, kind: "a metric", text, pages: [`docs/metrics.md#${anchorOf(name)}`] };
+}
+
+function ruleTopic({ id, score, description }: (typeof WAF_RULES)[number]): HelpTopic {
+  const text = `${sentence(description)} A match adds ${score} to the score of the request.`;
+  return { name: id, kind: "a rule of the firewall", text, pages: ["docs/waf.md#rules"] };
+}

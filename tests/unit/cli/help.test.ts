@@ -1,0 +1,216 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ERROR_GUIDE } from "../../../src/app/error-guide.ts";
+import { anchorOf } from "../../../src/cli/help/anchor.ts";
+import { DocPages } from "../../../src/cli/help/doc-pages.ts";
+import { HelpTopics, innerNames, keyText, refusalText } from "../../../src/cli/help/help-topics.ts";
+import { pageOfKey } from "../../../src/cli/help/key-pages.ts";
+import { runHelp } from "../../../src/cli/help/run-help.ts";
+import { listing } from "../../../src/cli/main.ts";
+import type { ListedKey } from "../../../src/config/key-list.ts";
+import { FAULTS } from "../../../src/core/fault.ts";
+import { REFUSAL_GUIDE } from "../../../src/features/telemetry/refusal-guide.ts";
+
+// docs/errors.md and docs/keys.md are derived: `scripts/reference` writes them from the tables.
+const DOCS = join(import.meta.dir, "../../../docs");
+const WRITTEN = "Written by `scripts/reference` from the source: do not edit.";
+const topics = new HelpTopics();
+const { keys } = topics;
+
+const PAGES: [string, () => string][] = [
+  ["errors.md", errorsPage],
+  ["keys.md", keysPage],
+];
+test.each(PAGES)("docs/%s says what the tables say; scripts/reference writes it", (name, text) => {
+  const file = join(DOCS, name);
+  if (process.env.EDGE_WRITE_REFERENCE === "1") writeFileSync(file, text());
+  expect(readFileSync(file, "utf8")).toBe(text());
+});
+
+describe("anchors", () => {
+  const pages = new DocPages();
+  const dead = (places: readonly string[]) => [...new Set(places)].filter((place) => pages.find(place) === null);
+
+  test("every refusal is explained", () => {
+    expect(Object.keys(REFUSAL_GUIDE).sort()).toEqual(
+      FAULTS.slice(1)
+        .map(({ label }) => label)
+        .sort(),
+    );
+  });
+
+  test("every error, refusal, event, metric, key and rule has a place in docs", () => {
+    const all = topics.all();
+    expect(all.filter((topic) => topic.pages.length === 0)).toEqual([]);
+    expect(dead(all.flatMap((topic) => topic.pages))).toEqual([]);
+  });
+
+  test("no two keys, and no two errors, have one anchor", () => {
+    for (const page of ["errors.md", "keys.md"]) {
+      const anchors = [...readFileSync(join(DOCS, page), "utf8").matchAll(/^#+ (.*)$/gm)].map(([, one]) =>
+        anchorOf(one!),
+      );
+      expect(anchors).toHaveLength(new Set(anchors).size);
+    }
+  });
+
+  test("the help of every command names a place in docs", async () => {
+    const places = (await listing()).flatMap(({ specs }) => specs.map(({ page }) => `docs/${page}`));
+    expect(places.length).toBeGreaterThan(25);
+    expect(dead(places)).toEqual([]);
+    for (const place of places)
+      expect([place, existsSync(join(DOCS, "..", place.replace(/#.*/, "")))]).toEqual([place, true]);
+  });
+});
+
+describe("edge help", () => {
+  test.each<[string, ...string[]]>([
+    ["port-in-use", "port-in-use: an error of a command", "Another process listens", "docs/errors.md#port-in-use"],
+    ["waf_blocked", "waf_blocked: a refusal", "Status 403", "docs/waf.md#false-positives"],
+    ["config_reload", "config_reload: an event of the log", "mend what faults names", "docs/events.md#config_reload"],
+    ["gateway_requests_total", "gateway_requests_total: a metric", "by method, code, path", "docs/metrics.md#"],
+    ["SQLI-001", "SQLI-001: a rule of the firewall", "adds", "docs/waf.md#rules"],
+    ["server.tls.port", "server.tls.port: a key of config.yaml", "By default 8443", "docs/tls.md"],
+    ["tls.port", "server.tls.port: a key of config.yaml", "By default 8443", "docs/keys.md#servertlsport"],
+    ["routes.auth.jwt.issuer", "server.auth.jwt.issuer: a key", "Takes", "docs/authentication.md#tokens"],
+    ["routes[3].target", "routes.target: a key of routes.yaml", "Takes", "docs/upstreams.md#targets"],
+  ])("explains %s", async (name, ...parts) => {
+    const { code, out, err } = await help(name);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    for (const part of parts) expect(out).toContain(part);
+  });
+
+  test("prints everything that has a name", async () => {
+    const { out } = await help("spool_failed");
+    expect(out).toContain("spool_failed: a refusal");
+    expect(out).toContain("spool_failed: an event of the log");
+    expect((await help("max_body_bytes")).out).toContain("routes.max_body_bytes: a key of routes.yaml");
+  });
+
+  test("prints pages and sections of pages", async () => {
+    expect((await help("tls")).out).toBe(readFileSync(join(DOCS, "tls.md"), "utf8"));
+    expect((await help("docs/tls.md")).out).toBe(readFileSync(join(DOCS, "tls.md"), "utf8"));
+    const section = (await help("docs/tls.md#redirect")).out;
+    expect(section).toStartWith("## Redirect\n");
+    expect(section.match(/^## /gm)).toHaveLength(1);
+    expect((await help("tools.md#verdict")).out).toStartWith("### Verdict");
+    expect((await help("pages")).out).toContain("  tls ");
+  });
+
+  test("leads to the help of a command", async () => {
+    expect(await help("check")).toEqual({ code: 7, out: "help of check", err: "" });
+  });
+
+  test.each([
+    ["port-in-us", "port-in-use"],
+    ["servr.tls.port", "server.tls.port"],
+    ["quickstrat", "quickstart"],
+    ["sttaus", "status"],
+  ])("of %s names what is near, and leaves with 2", async (typed, meant) => {
+    const { code, out, err } = await help(typed);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toContain(`"${typed}" (did you mean "${meant}"?)`);
+  });
+
+  test("of a page without that section, of words of the language and of two names leaves with 2", async () => {
+    for (const name of ["tls.md#none", "constructor", "__proto__", "docs/../LICENSE", "#", "."]) {
+      expect([name, (await help(name)).code]).toEqual([name, 2]);
+    }
+    expect((await help("check", "serve")).code).toBe(2);
+  });
+
+  test("without a name, and by its own name, lists the commands", async () => {
+    for (const args of [[], ["help"]]) expect((await help(...args)).out).toContain("  status ");
+    expect((await help("--help")).out).toContain("Usage: edge help");
+  });
+});
+
+async function help(...args: string[]) {
+  const said = { out: "", err: "" };
+  const io = {
+    out: (text: string): void => {
+      said.out += text;
+    },
+    err: (text: string): void => {
+      said.err += text;
+    },
+  };
+  const list = (await listing()).map(({ name, summary }) => [name, summary] as const);
+  const known = new Set(list.map(([name]) => name));
+  const code = await runHelp(args, io, {
+    list,
+    help(name) {
+      if (!known.has(name) || name === "help") return null;
+      return () => {
+        io.out(`help of ${name}`);
+        return 7;
+      };
+    },
+  });
+  return { code, ...said };
+}
+
+function errorsPage(): string {
+  const errors = Object.entries(ERROR_GUIDE).map(
+    ([name, { cause, cure, page }]) => `### ${name}\n\n${cause}\n\n**What to do.** ${cure}\n\nMore: ${linkTo(page)}.\n`,
+  );
+  const refusals = FAULTS.slice(1).map(({ label, status, message, close }) => {
+    const { cause, cure, page } = REFUSAL_GUIDE[label]!;
+    return `### ${label}\n\n${refusalText(status, message, close)}\n\n${cause}\n\n**What to do.** ${cure}\n\nMore: ${linkTo(page)}.\n`;
+  });
+  return `# Errors and refusals
+
+${WRITTEN} What can go wrong, why, and what to do: errors of the commands, and refusals that clients see. \`edge help NAME\` prints each of
+them. Mistakes in the two files name their key ([keys.md](keys.md)), lines of the log their event ([events.md](events.md)).
+
+## Errors of the commands
+
+Where a command ends with one of them, its last line names it: \`More: edge help port-in-use\`. The exit code is 1, of wrong usage 2.
+
+${errors.join("\n")}
+## Refusals
+
+What ends a request or a connection: the name is in \`fault\` of access lines, in \`reason\` of events, and in labels of metrics.
+
+${refusals.join("\n")}`;
+}
+
+function keysPage(): string {
+  const [config, routes] = (["config.yaml", "routes.yaml"] as const).map((file) =>
+    keys.keys
+      .filter((key) => key.file === file)
+      .map(keySection)
+      .join("\n"),
+  );
+  return `# Keys
+
+${WRITTEN} Every key of \`config.yaml\` and \`routes.yaml\`: what it takes, its default, and the page about its subject. Entries of lists are
+passed over: \`server.tls.certificates.cert_file\` is a key of each certificate, \`routes.target\` of each route. \`edge help NAME\` prints one,
+\`edge help config\` and \`edge help routes\` all of a file as YAML. Durations, sizes and \`\${NAME}\`: [configuration.md](configuration.md#values).
+
+## config.yaml
+
+${config}
+## routes.yaml
+
+${routes}`;
+}
+
+function keySection(key: ListedKey): string {
+  const { path, types } = key;
+  const of = types.length === 0 ? "" : `Of routes of the type ${types.map((type) => `\`${type}\``).join(", ")}. `;
+  const inner = innerNames(keys, path);
+  const same = keys.sameAs(path);
+  const below =
+    inner === ""
+      ? ""
+      : same === ""
+        ? `\n\nKeys in it: ${inner}.`
+        : `\n\nKeys in it: those of [${same}](#${anchorOf(same)}).`;
+  return `### ${path}\n\n${of}${keyText(key)}${below}\n\nMore: ${linkTo(pageOfKey(path))}.\n`;
+}
+
+function linkTo(page: string): string {
+  return `[${page.replace(/#.*/, "")}](${page})`;
+}
