@@ -144,7 +144,7 @@ export interface CertificateTerm {
   /** One of its names. */
   readonly domain: string;
   /** Seconds since the epoch. */
-  readonly notAfter: number;
+  readonly notAfterS: number;
 }
 
 /**
@@ -180,8 +180,8 @@ export class CertificateList implements CertificateSink {
   /** The terms of the certificates that are shown, challenges left out. */
   terms(): CertificateTerm[] {
     return [...this.fromFiles, ...this.added.values()].flatMap(({ chain, names, id }) => {
-      const notAfter = Date.parse(new X509Certificate(chain).validTo) / 1000;
-      return (names.length === 0 ? [id] : names).map((domain) => ({ domain, notAfter }));
+      const notAfterS = Date.parse(new X509Certificate(chain).validTo) / 1000;
+      return (names.length === 0 ? [id] : names).map((domain) => ({ domain, notAfterS }));
     });
   }
 

@@ -157,7 +157,7 @@ export function certificateMetrics(terms: () => readonly CertificateTerm[]): Met
     type: "gauge",
     read: () => {
       const values = new Map<string, number>();
-      for (const { domain, notAfter } of terms()) if (!values.has(domain)) values.set(domain, notAfter);
+      for (const { domain, notAfterS } of terms()) if (!values.has(domain)) values.set(domain, notAfterS);
       return [...values].map(([domain, value]) => ({ value, labels: { domain } }));
     },
   };

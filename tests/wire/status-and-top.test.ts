@@ -1,5 +1,6 @@
 // docs/tools.md#status and #top
 import { afterAll, describe, expect, test } from "bun:test";
+import { daysFromNow, TestAuthority } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";
@@ -42,6 +43,22 @@ describe("edge status", () => {
     const { code, stdout } = await run(["status", "--json"]);
     const said = JSON.parse(stdout);
     expect([code, said.well, said.findings, said.gateway.pid]).toEqual([0, true, [], gateway.pid]);
+  });
+
+  test("says until when certificates are good", async () => {
+    const authority = await TestAuthority.make("Status");
+    const names = [{ type: "dns", value: "localhost" }] as const;
+    const shown = await authority.issue({ subject: "localhost", names, notAfter: daysFromNow(90) });
+    const secure = await startGateway({
+      config: { server: { tls: { port: freePort(), cert_file: "cert.pem", key_file: "key.pem" } } },
+      files: { "cert.pem": shown.cert, "key.pem": shown.key },
+    });
+    try {
+      const { code, stdout } = await runProcess([EDGE_BINARY, "status"], { cwd: secure.folder, timeout: 20_000 });
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/\ncertificates localhost (89|90)d/)]);
+    } finally {
+      await secure.stop();
+    }
   });
 
   test("a gateway that is not well is exit code 1", async () => {

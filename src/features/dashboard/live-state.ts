@@ -186,7 +186,8 @@ export interface LiveState {
   readonly attackers: readonly LiveAttacker[];
   /** Null where it is off. */
   readonly cache: LiveCache | null;
-  readonly certificates: readonly { readonly domain: string; readonly notAfter: number }[];
+  /** `notAfterS` in seconds since the epoch. */
+  readonly certificates: readonly { readonly domain: string; readonly notAfterS: number }[];
   readonly workers: readonly LiveWorker[];
   /** The busiest first; empty where there are neither functions nor hooks. */
   readonly modules: readonly LiveModule[];

@@ -53,8 +53,8 @@ function ofModules(modules: readonly LiveModule[]): Finding[] {
 }
 
 function ofCertificates({ at, certificates }: LiveState): Finding[] {
-  return certificates.flatMap(({ domain, notAfter }) => {
-    const left = notAfter - at;
+  return certificates.flatMap(({ domain, notAfterS }) => {
+    const left = notAfterS * 1000 - at;
     if (left <= 0) return [bad(`the certificate of ${domain} has expired`)];
     return left < SOON_MS ? [bad(`the certificate of ${domain} expires in ${span(left)}`)] : [];
   });

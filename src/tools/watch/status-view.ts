@@ -213,12 +213,10 @@ function rest({ cache, certificates, totals, attackers, at }: LiveState, width: 
   }
   if (certificates.length > 0) {
     const line = labelled("certificates", width, paints);
-    const soonest = [...certificates].sort((a, b) => a.notAfter - b.notAfter);
-    for (const { domain, notAfter } of soonest.slice(0, MAX_CERTIFICATES)) {
-      line.part(
-        `${domain} ${notAfter > at ? span(notAfter - at) : "expired"}`,
-        notAfter - at < WEEK_MS ? paints.bad : paints.plain,
-      );
+    const soonest = [...certificates].sort((a, b) => a.notAfterS - b.notAfterS);
+    for (const { domain, notAfterS } of soonest.slice(0, MAX_CERTIFICATES)) {
+      const left = notAfterS * 1000 - at;
+      line.part(`${domain} ${left > 0 ? span(left) : "expired"}`, left < WEEK_MS ? paints.bad : paints.plain);
     }
     if (soonest.length > MAX_CERTIFICATES) line.part(`and ${soonest.length - MAX_CERTIFICATES} more`, paints.faint);
     lines.push(line);

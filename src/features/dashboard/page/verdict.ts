@@ -109,8 +109,8 @@ function ofModules({ modules }: LiveState): Finding[] {
 }
 
 function ofCertificates({ certificates, at }: LiveState): Finding[] {
-  return certificates.flatMap(({ domain, notAfter }): Finding[] => {
-    const left = notAfter * 1000 - at;
+  return certificates.flatMap(({ domain, notAfterS }): Finding[] => {
+    const left = notAfterS * 1000 - at;
     if (left > CERTIFICATE_DAYS * DAY) return [];
     if (left <= 0) return [{ grade: "bad", text: `Certificate of ${plain(domain)} has expired`, href: "#system" }];
     return [{ grade: "warn", text: `Certificate of ${plain(domain)} ends in ${span(left)}`, href: "#system" }];

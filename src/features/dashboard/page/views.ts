@@ -487,10 +487,10 @@ const CERTIFICATE_COLUMNS: readonly Column<LiveState["certificates"][number]>[] 
     key: "ends",
     head: "Ends in",
     style: "number",
-    show: (cell, { notAfter }) => {
-      const left = notAfter * 1000 - Date.now();
+    show: (cell, { notAfterS }) => {
+      const left = notAfterS * 1000 - Date.now();
       say(cell, left <= 0 ? "expired" : span(left));
-      cell.title = new Date(notAfter * 1000).toISOString();
+      cell.title = new Date(notAfterS * 1000).toISOString();
       cell.classList.toggle("bad", left < 2 * DAY);
       cell.classList.toggle("warn", left >= 2 * DAY && left < 7 * DAY);
     },

@@ -20,8 +20,11 @@ describe("what is wrong is said", () => {
     ["1 target out: http://b", { targets: [target(), target({ upstream: "http://b", breaker: "open" })] }],
     ["1 module without a thread: shop.ts", { modules: [module(), module({ name: "shop.ts", threads: 0 })] }],
     ["/api has no target left", { targets: [target({ drained: true }), target({ healthy: false })] }],
-    ["the certificate of a.test expires in 6d", { certificates: [{ domain: "a.test", notAfter: at + 6 * DAY_MS }] }],
-    ["the certificate of a.test has expired", { certificates: [{ domain: "a.test", notAfter: at - 1 }] }],
+    [
+      "the certificate of a.test expires in 6d",
+      { certificates: [{ domain: "a.test", notAfterS: (at + 6 * DAY_MS) / 1000 }] },
+    ],
+    ["the certificate of a.test has expired", { certificates: [{ domain: "a.test", notAfterS: at / 1000 - 1 }] }],
     [
       "10 % of the requests of the last minute were answered with 5xx",
       {

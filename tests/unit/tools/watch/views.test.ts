@@ -38,7 +38,7 @@ function crowded(): LiveState {
       userAgent: HOSTILE,
     })),
     cache: { entries: 1, bytes: 2, maxBytes: 3, evictions: 4, results: { hit: 1, miss: 3 } },
-    certificates: many.map((i) => ({ domain: `${i}.example.com`, notAfter: i })),
+    certificates: many.map((i) => ({ domain: `${i}.example.com`, notAfterS: i })),
     changes: [{ at: 1, event: "config_reload", text: HOSTILE, bad: true }],
     modules: many.map((i) => module({ name: `${HOSTILE}${i}`, calls: i * 1_000_003, threads: i % 2 })),
     workers: many.map(() => liveState().workers[0]!),

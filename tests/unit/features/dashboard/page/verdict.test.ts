@@ -80,9 +80,9 @@ test("all is well where nothing is wrong", () => {
 test("what is wrong is said, the worst first", () => {
   const targets = [target({ breaker: "open" }), target({ drained: true })];
   const certificates = [
-    { domain: "a", notAfter: START / 1000 + 3 * DAY_S },
-    { domain: "b", notAfter: START / 1000 - 1 },
-    { domain: "c", notAfter: START / 1000 + 30 * DAY_S },
+    { domain: "a", notAfterS: START / 1000 + 3 * DAY_S },
+    { domain: "b", notAfterS: START / 1000 - 1 },
+    { domain: "c", notAfterS: START / 1000 + 30 * DAY_S },
   ];
   const worker = { requests: 0, connections: 0, lagMs: 0, heap: 0 };
   const workers = [
