@@ -7,10 +7,12 @@ import { FunctionHandler } from "../features/functions/function-handler.ts";
 import type { LinkPorts } from "../features/functions/function-link.ts";
 import { HookPhase } from "../features/functions/hook-phase.ts";
 import { type FunctionNews, WorkerFunctions } from "../features/functions/worker-functions.ts";
+import { CallTracer } from "../features/telemetry/call-tracer.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
 import type { FunctionSite, FunctionUse } from "../routes/route-type.ts";
+import type { SpanWriter } from "../shared/span-ring.ts";
 import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
@@ -25,6 +27,8 @@ export interface FunctionSiteParts {
   readonly requestIds: FunctionServices["requestIds"];
   readonly events: EventLog;
   readonly threshold: LogThreshold;
+  /** Where spans go; null while nothing takes them. */
+  readonly spans: () => SpanWriter | null;
   readonly post: (message: FromWorker) => void;
 }
 
@@ -34,7 +38,7 @@ export class WorkerFunctionSite implements FunctionSite {
   private readonly services: FunctionServices;
   private readonly counter: CallCounter = new CallCounter();
 
-  constructor({ worker, workers, services, requestIds, events, threshold, post }: FunctionSiteParts) {
+  constructor({ worker, workers, services, requestIds, events, threshold, spans, post }: FunctionSiteParts) {
     const ports: LinkPorts = {
       inTurn: (work) => services.inTurn(work),
       onException: (error) => services.upstream.onException(error),
@@ -54,7 +58,7 @@ export class WorkerFunctionSite implements FunctionSite {
       const counts = this.counter.take(this.functions.queues());
       if (counts.length > 0) post({ kind: "functions", said: { what: "counts", counts } });
     }, COUNT_MS);
-    this.services = { wheel: services.wheel, turn: services.turn, requestIds, listener };
+    this.services = { wheel: services.wheel, turn: services.turn, requestIds, listener, spans: new CallTracer(spans) };
   }
 
   use(config: FunctionsConfig): void {

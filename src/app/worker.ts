@@ -495,7 +495,17 @@ export class Worker {
       const { WorkerFunctionSite } = require("./function-site.ts") as typeof import("./function-site.ts");
       const { services, requestIds, events, threshold, post } = this;
       const { index: worker, workers } = this.start;
-      this.functions = new WorkerFunctionSite({ worker, workers, services, requestIds, events, threshold, post });
+      const spans = () => this.spans;
+      this.functions = new WorkerFunctionSite({
+        worker,
+        workers,
+        services,
+        requestIds,
+        events,
+        threshold,
+        spans,
+        post,
+      });
     }
     return this.functions;
   }

@@ -1,3 +1,19 @@
+/** What a record tells of. */
+export const enum SpanKind {
+  /** A request, and that to the origin where it was sent on. */
+  Request = 0,
+  /** A call of a function, or of a hook. */
+  Fetch,
+  OnRequest,
+  OnResponse,
+  /** A request of `ctx.upstream()`. */
+  Upstream,
+}
+
+/** How calls of functions and hooks end. */
+export const CALL_OUTCOMES = ["ok", "error", "timeout", "gone", "busy", "cancelled"] as const;
+export type CallOutcome = (typeof CALL_OUTCOMES)[number];
+
 /** The numbers that are recorded of a request whose trace is sampled. docs/tracing.md#spans */
 export const enum SpanNumber {
   /** Milliseconds since the epoch, with fractions. */
@@ -26,6 +42,12 @@ export const enum SpanNumber {
   Fault,
   /** What the cache did, as `CacheResult` numbers it. */
   Cache,
+  /** As `SpanKind` numbers it. */
+  Kind,
+  /** Of a call: microseconds until a thread took it. */
+  QueueUs,
+  /** Of a call: as `CALL_OUTCOMES` numbers it. */
+  Outcome,
 }
 
 /** Its ids, of 16, 8, 8 and 8 bytes. */
@@ -49,6 +71,8 @@ export const enum SpanText {
   Client,
   UserAgent,
   RequestId,
+  /** Of a call: the path of its module. */
+  Module,
 }
 
 /**
@@ -251,11 +275,11 @@ const HEADER_BYTES = 64;
 /** For three thousand spans and more; the control thread looks five times a second. */
 const RING_BYTES = 1 << 20;
 
-const NUMBER_COUNT = SpanNumber.Cache + 1;
+const NUMBER_COUNT = SpanNumber.Outcome + 1;
 const ID_OFFSETS: readonly number[] = [0, 16, 24, 32];
 const IDS_BYTES = 40;
 /** The longest that is kept of each text, in the order of `SpanText`. */
-export const TEXT_LIMITS: readonly number[] = [32, 255, 1024, 256, 256, 64, 256, 128];
+export const TEXT_LIMITS: readonly number[] = [32, 255, 1024, 256, 256, 64, 256, 128, 256];
 /** After the record's length, which is padded. */
 const NUMBERS_OFFSET = 8;
 const IDS_OFFSET = NUMBERS_OFFSET + NUMBER_COUNT * 8;

@@ -4,6 +4,7 @@ import { faultRow } from "../../src/core/fault.ts";
 import { type Sender, splitTime } from "../../src/features/telemetry/otlp/resource.ts";
 import { UNMATCHED_LABEL } from "../../src/features/telemetry/route-labels.ts";
 import { hexOf } from "../../src/proto/trace/trace-context.ts";
+import { SpanKind } from "../../src/shared/span-ring.ts";
 import type { SpanRecord } from "./span-records.ts";
 
 /**
@@ -17,6 +18,20 @@ export function referenceSpans(record: SpanRecord, sender: Sender): readonly Rea
   const caller = record.parentId.some((byte) => byte !== 0)
     ? { ...contextOf(record.parentId), isRemote: true }
     : undefined;
+  if (record.kind === SpanKind.Upstream) return [clientSpan(record, sender, contextOf(record.clientSpanId), own)];
+  const called = CALLED[record.kind];
+  if (called !== undefined) {
+    const failed = record.status >= 500 || !["ok", "cancelled"].includes(record.outcome);
+    const name = `${called} ${record.module.split("/").at(-1)}`;
+    const parts = {
+      name,
+      fromMs: record.startMs,
+      toMs: record.endMs,
+      failed,
+      attributes: callAttributes(record, called),
+    };
+    return [span(sender, INTERNAL, own, caller === undefined ? undefined : contextOf(record.parentId), parts)];
+  }
   const server = span(sender, SERVER, own, caller, {
     name: nameOf(record),
     fromMs: record.startMs,
@@ -25,15 +40,29 @@ export function referenceSpans(record: SpanRecord, sender: Sender): readonly Rea
     attributes: serverAttributes(record),
   });
   if (record.sentMs < 0) return [server];
-  const cameMs = record.upstreamMs;
-  const client = span(sender, CLIENT, contextOf(record.clientSpanId), own, {
+  return [server, clientSpan(record, sender, contextOf(record.clientSpanId), own)];
+}
+
+function clientSpan(record: SpanRecord, sender: Sender, context: SpanContext, parent: SpanContext): ReadableSpan {
+  return span(sender, CLIENT, context, parent, {
     name: methodOf(record.method),
     fromMs: Math.min(record.sentMs, record.endMs),
     toMs: record.endMs,
-    failed: cameMs < 0 || record.status >= 400,
+    failed: record.upstreamMs < 0 || record.status >= 400,
     attributes: clientAttributes(record),
   });
-  return [server, client];
+}
+
+function callAttributes({ module, queueUs, status, outcome }: SpanRecord, called: string): Attributes {
+  const attributes: Attributes = {
+    "code.function.name": called,
+    "code.file.path": module,
+    "edge.function.queue_us": queueUs,
+  };
+  if (status > 0) attributes["http.response.status_code"] = status;
+  if (outcome !== "ok") attributes["error.type"] = outcome;
+  else if (status >= 500) attributes["error.type"] = String(status);
+  return attributes;
 }
 
 /** What differs from span to span. */
@@ -139,6 +168,12 @@ function addressAttributes(host: string, port: number): Attributes {
   return { ...(name === "" ? {} : { "server.address": name }), "server.port": own === "" ? port : Number(own) };
 }
 
+/** What is called, by kind. */
+const CALLED: Readonly<Record<number, string>> = {
+  [SpanKind.Fetch]: "fetch",
+  [SpanKind.OnRequest]: "onRequest",
+  [SpanKind.OnResponse]: "onResponse",
+};
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 /** Those of RFC 9110 and RFC 5789, which the conventions take as they are. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set([
@@ -153,6 +188,7 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set([
   "PATCH",
 ]);
 /** Kinds of spans and codes of their status, as numbers: the package that names them is not loaded for that. */
+const INTERNAL = 0;
 const SERVER = 1;
 const CLIENT = 2;
 const UNSET = 0;

@@ -1,6 +1,14 @@
 import { CACHE_RESULT_NAMES } from "../../src/message/cache-result.ts";
 import { methodFromName, methodName } from "../../src/message/request-head.ts";
-import { SpanIdKind, SpanNumber, SpanText, type SpanWriter, type StoredSpan } from "../../src/shared/span-ring.ts";
+import {
+  CALL_OUTCOMES,
+  type CallOutcome,
+  SpanIdKind,
+  SpanNumber,
+  SpanText,
+  type SpanWriter,
+  type StoredSpan,
+} from "../../src/shared/span-ring.ts";
 
 /** What a worker records of a request, as an object. Texts are of characters below 0x100. */
 export interface SpanRecord {
@@ -32,6 +40,12 @@ export interface SpanRecord {
   readonly fault: number;
   /** A name of `CACHE_RESULT_NAMES`. */
   readonly cache: string;
+  /** As `SpanKind` numbers it. */
+  readonly kind: number;
+  readonly queueUs: number;
+  /** One of `CALL_OUTCOMES`. */
+  readonly outcome: string;
+  readonly module: string;
 }
 
 /** Records it as a worker does. @returns whether there was room */
@@ -42,6 +56,7 @@ export function recordSpan(writer: SpanWriter, span: SpanRecord): boolean {
   writer.number(SpanNumber.Method, method);
   for (const [which, name] of NUMBERS) writer.number(which, span[name]);
   writer.number(SpanNumber.Tls, span.tls ? 1 : 0);
+  writer.number(SpanNumber.Outcome, CALL_OUTCOMES.indexOf(span.outcome as CallOutcome));
   writer.number(SpanNumber.Cache, CACHE_RESULT_NAMES.indexOf(span.cache));
   for (const [which, name] of IDS) writer.id(which, span[name]);
   // Both ways of giving a text are the same.
@@ -65,6 +80,7 @@ export function spanOf(stored: StoredSpan): SpanRecord {
     ...Object.fromEntries(TEXTS.map(([which, name]) => [name, stored.text(which)])),
     tls: stored.number(SpanNumber.Tls) === 1,
     cache: CACHE_RESULT_NAMES[stored.number(SpanNumber.Cache)]!,
+    outcome: CALL_OUTCOMES[stored.number(SpanNumber.Outcome)]!,
     method: method > 0 ? methodName(method) : stored.text(SpanText.Method),
   } as SpanRecord;
 }
@@ -82,6 +98,8 @@ const NUMBERS = [
   [SpanNumber.Flags, "flags"],
   [SpanNumber.Protocol, "protocol"],
   [SpanNumber.Fault, "fault"],
+  [SpanNumber.Kind, "kind"],
+  [SpanNumber.QueueUs, "queueUs"],
 ] as const;
 const IDS = [
   [SpanIdKind.Trace, "traceId"],
@@ -97,4 +115,5 @@ const TEXTS = [
   [SpanText.Client, "client"],
   [SpanText.UserAgent, "userAgent"],
   [SpanText.RequestId, "requestId"],
+  [SpanText.Module, "module"],
 ] as const;

@@ -5,7 +5,14 @@ import fc from "fast-check";
 import { FAULTS } from "../../src/core/fault.ts";
 import { SpanEncoder } from "../../src/features/telemetry/otlp/span-encoder.ts";
 import { CACHE_RESULT_NAMES } from "../../src/message/cache-result.ts";
-import { createSpanRings, SpanReader, SpanWriter, TEXT_LIMITS } from "../../src/shared/span-ring.ts";
+import {
+  CALL_OUTCOMES,
+  createSpanRings,
+  SpanKind,
+  SpanReader,
+  SpanWriter,
+  TEXT_LIMITS,
+} from "../../src/shared/span-ring.ts";
 import { referenceSpans } from "../harness/reference-spans.ts";
 import { recordSpan, type SpanRecord, spanOf } from "../harness/span-records.ts";
 
@@ -24,7 +31,7 @@ const id = (length: number) =>
   fc.uint8Array({ minLength: length, maxLength: length }).filter((bytes) => bytes.some((byte) => byte !== 0));
 const ms = fc.double({ min: 1, max: 4.2e12, noNaN: true });
 const size = fc.oneof(fc.nat(300), fc.nat(), fc.maxSafeNat());
-const span: fc.Arbitrary<SpanRecord> = fc.record({
+const record: fc.Arbitrary<SpanRecord> = fc.record({
   startMs: ms,
   endMs: ms,
   sentMs: fc.oneof(fc.constant(-1), ms),
@@ -57,7 +64,13 @@ const span: fc.Arbitrary<SpanRecord> = fc.record({
   requestId: text(128),
   fault: fc.nat(FAULTS.length - 1),
   cache: fc.constantFrom(...CACHE_RESULT_NAMES),
+  kind: fc.oneof(fc.constant(0), fc.nat(4)),
+  queueUs: size,
+  outcome: fc.constantFrom(...CALL_OUTCOMES),
+  module: fc.oneof(fc.constantFrom("/srv/functions/shop.ts", "shop.ts", "/a/"), text(256)),
 });
+/** A request of `ctx.upstream()` has been sent. */
+const span = record.map((one) => (one.kind === SpanKind.Upstream ? { ...one, sentMs: Math.max(1, one.sentMs) } : one));
 
 function encoded(spans: readonly SpanRecord[], encoder: SpanEncoder): { ours: Buffer; library: Buffer } {
   const [ring] = createSpanRings(1);
@@ -93,6 +106,7 @@ describe("spans on the wire", () => {
       ...one!,
       ...{ method: long(0), host: long(1), path: long(2), route: long(3), upstream: long(4), client: long(5) },
       ...{ userAgent: long(6), requestId: long(7), sentMs: 1, upstreamMs: 1, bytesIn: 2 ** 53 - 1 },
+      ...{ kind: 0, module: long(8) },
     };
     const encoder = new SpanEncoder(sender);
     const [ring] = createSpanRings(1);

@@ -3,11 +3,13 @@ import { FUNCTION_IDLE_MS } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink, NowMs, ReplySource } from "../../message/ports.ts";
+import type { CallOutcome } from "../../shared/span-ring.ts";
+import type { CallSpan, CallSpans } from "./call-spans.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { FunctionPool, PoolWaiter } from "./function-pool.ts";
 import { FunctionTunnel, readUpgrade, socketFault, type UpgradeRecord } from "./function-tunnel.ts";
 import { FunctionUpstream, type UpstreamSite } from "./function-upstream.ts";
-import { readReply } from "./reply-record.ts";
+import { type ReplyRecord, readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
 import { faultOf, isOpen, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
 import { CallKind, type FunctionLine, type Records, SendWindow, Word } from "./wire.ts";
@@ -18,6 +20,7 @@ export interface FunctionServices {
   readonly turn: NowMs;
   readonly requestIds: { assign(ex: Exchange): void };
   readonly listener: FunctionListener;
+  readonly spans: CallSpans;
 }
 
 /** Who is told what becomes of calls. */
@@ -26,9 +29,6 @@ export interface FunctionListener {
   /** @param ms from the request to the response's head, or to the refusal */
   onCall(module: string, outcome: CallOutcome, ms: number): void;
 }
-
-/** How a call has ended, as metrics count it. */
-export type CallOutcome = "ok" | "error" | "timeout" | "gone" | "busy" | "cancelled";
 
 /** What a call is made with. */
 export interface CallSite {
@@ -69,10 +69,16 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   private hasSentBody = false;
   private attempts = 0;
   private readonly upstreams: Set<FunctionUpstream> = new Set();
+  /** Null where the request's trace is not recorded. */
+  private readonly span: CallSpan | null;
+  private outcome: CallOutcome = "ok";
+  /** Of the response; 0 before there is one. */
+  private status = 0;
 
   constructor(site: CallSite, ex: Exchange) {
     this.site = site;
     this.ex = ex;
+    this.span = site.services.spans.call(ex, "fetch", site.module);
     this.startedMs = site.services.turn.nowMs;
   }
 
@@ -93,6 +99,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
 
   onLink(link: FunctionLink): void {
     const ex = this.ex!;
+    this.span?.onThread();
     this.link = link;
     this.attempts++;
     this.id = link.open(this);
@@ -119,7 +126,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   }
 
   onRecord(word: Word, records: Records): void {
-    if (word === Word.Response) this.reply!.begin(readReply(records));
+    if (word === Word.Response) this.onReply(readReply(records));
     else if (word === Word.Body) this.onPiece(records.bytes());
     else if (word === Word.End) this.reply!.end();
     else if (word === Word.Fault) this.end(Fault.FunctionFailed, "error");
@@ -130,10 +137,16 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     else throw new Error(`a thread said ${word}`);
   }
 
+  private onReply(record: ReplyRecord): void {
+    this.status = record.status;
+    this.reply!.begin(record);
+  }
+
   private onUpgrade(record: UpgradeRecord): void {
     const { ex, link, id, site } = this;
     const fault = socketFault(ex!, record.fields);
     if (fault !== "") return this.onBroken(fault);
+    this.status = 101;
     this.onHead();
     // The place in the thread is the tunnel's from here on.
     this.link = null;
@@ -150,7 +163,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   onUpstream(id: number, records: Records): void {
     const upstream = new FunctionUpstream(this.link!, id, (over) => this.upstreams.delete(over));
     this.upstreams.add(upstream);
-    upstream.start(this.site.upstream, this.ex!, records);
+    upstream.start(this.site.upstream, this.ex!, records, this.span);
   }
 
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -209,6 +222,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
 
   onCancelled(): void {
     if (!this.isReplying) this.count("cancelled");
+    this.outcome = "cancelled";
     this.link?.record(Word.Cancel, this.id);
     this.leave();
   }
@@ -241,6 +255,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   }
 
   private end(fault: Fault, outcome: CallOutcome): void {
+    this.outcome = outcome;
     if (!this.isReplying) this.count(outcome);
     else this.link?.record(Word.Cancel, this.id);
     const ex = this.leave();
@@ -263,6 +278,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     this.ex = null;
     this.link = null;
     this.reply?.stop();
+    this.span?.end(this.outcome, this.status);
     site.services.wheel.remove(this.timer);
     site.pool.leave(this);
     for (const upstream of [...this.upstreams]) upstream.cancel();

@@ -6,12 +6,14 @@ import {
   type IdleExchangePorts,
   type Pipeline,
 } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { BodyFlow, ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing } from "../../message/request-head.ts";
 import { unattendedCopy } from "../../message/unattended.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
+import type { CallSpan, UpstreamSpan } from "./call-spans.ts";
 import { writeFields } from "./field-record.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { withoutPrefix } from "./hooked-request.ts";
@@ -57,6 +59,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   private taken = 0;
   private readonly window: SendWindow = new SendWindow();
   private isHeadOut = false;
+  private span: UpstreamSpan | null = null;
 
   /** @param onOver called once, when both sides are done with it */
   constructor(link: FunctionLink, id: number, onOver: (call: FunctionUpstream) => void) {
@@ -66,12 +69,17 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
     link.attach(id, this);
   }
 
-  /** @param asking the client's exchange, whose request this one is made for */
-  start(site: UpstreamSite | null, asking: Exchange, records: Records): void {
+  /**
+   * @param asking the client's exchange, whose request this one is made for
+   * @param span of the call that asks; null where it has none
+   */
+  start(site: UpstreamSite | null, asking: Exchange, records: Records, span: CallSpan | null): void {
     const record = readUpstream(records);
     const ex = site === null ? null : requestOf(record, asking, site.idle);
     if (site === null || ex === null) return this.refuse();
     this.ex = ex;
+    this.span = span === null ? null : span.upstream();
+    tellTrace(ex, asking, this.span);
     if (record.mode === "1") this.held.push(record.body!);
     this.hasEnded = record.mode !== "2";
     if (record.mode === "2" && record.length >= 0) this.left = record.length;
@@ -240,6 +248,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
     if (ex !== null && ex.state !== ExchangeState.Finished) {
       ex.state = ExchangeState.Finished;
       ex.endedMs = ex.startedMs;
+      this.span?.end(ex);
       ex.pipeline.onEnd(ex);
       ex.release();
     }
@@ -290,6 +299,35 @@ function requestOf({ method, url, fields, ...sent }: UpstreamRecord, asking: Exc
   asking.reply.requestIdLine.copy(ex.reply.requestIdLine, 0, 0, asking.reply.requestIdEnd);
   ex.reply.requestIdEnd = asking.reply.requestIdEnd;
   return ex;
+}
+
+/**
+ * The target belongs to the trace of the client's request, unless the module has begun another span or trace of its own. docs/tracing.md#functions
+ */
+function tellTrace(ex: Exchange, asking: Exchange, span: UpstreamSpan | null): void {
+  if (asking.trace?.propagates !== true) return;
+  const { headers } = ex.request;
+  const own = fieldOf(headers, "traceparent");
+  const given = fieldOf(asking.request.headers, "traceparent");
+  if (own !== "" && own !== given) return;
+  if (own === "") {
+    const state = fieldOf(asking.request.headers, "tracestate");
+    if (state !== "" && fieldOf(headers, "tracestate") === "") headers.add("tracestate", state);
+  } else if (span === null) return;
+  else
+    for (let i = 0; i < headers.count; i++)
+      if (isNamed(headers, i, "traceparent")) headers.ids[i] = HeaderId.NamedByConnection;
+  headers.add("traceparent", span?.traceparent ?? given);
+}
+
+/** The value of a field that goes on; "" where there is none. @param name in lower case */
+function fieldOf(headers: HeaderBlock, name: string): string {
+  for (let i = 0; i < headers.count; i++) if (isNamed(headers, i, name)) return headers.valueText(i);
+  return "";
+}
+
+function isNamed(headers: HeaderBlock, index: number, name: string): boolean {
+  return headers.ids[index] !== HeaderId.NamedByConnection && headers.nameText(index).toLowerCase() === name;
 }
 
 function frame(ex: Exchange, { mode, body, length }: Pick<UpstreamRecord, "mode" | "body" | "length">): void {

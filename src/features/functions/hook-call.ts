@@ -4,6 +4,8 @@ import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import { type Exchange, ExchangeState, Verdict } from "../../message/exchange.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { ReplySource } from "../../message/ports.ts";
+import type { CallOutcome } from "../../shared/span-ring.ts";
+import type { CallSpan } from "./call-spans.ts";
 import { type CallSite, failureLine } from "./function-call.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { PoolWaiter } from "./function-pool.ts";
@@ -52,6 +54,10 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   private readonly timer: TimerNode = new TimerNode(this);
   private startedMs: number;
   private readonly upstreams: Set<FunctionUpstream> = new Set();
+  /** Of the hook that was asked last; null where the request's trace is not recorded. */
+  private span: CallSpan | null = null;
+  /** Of a response of its own; 0 without one. */
+  private status = 0;
 
   constructor(site: HookSite, ex: Exchange) {
     this.site = site;
@@ -69,7 +75,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
       return Verdict.Next;
     }
     this.wait = new PhaseWait(ex, () => this.cancel());
-    this.arm();
+    this.begin("onRequest");
     site.pool.take(this);
     return Verdict.Wait;
   }
@@ -81,6 +87,8 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     this.id = link.open(this);
     const { exports } = this.site.pool;
     const isAsked = this.stage === Stage.Request && exports?.onRequest !== false;
+    if (isAsked || this.stage === Stage.Response) this.span?.onThread();
+    else this.span = null;
     const kind = isAsked ? CallKind.OnRequest : CallKind.Context;
     writeCall(link.record(Word.Request, this.id), kind, this.ex, false);
     if (this.stage === Stage.Response) this.sink!.ask(link, this.id);
@@ -120,7 +128,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   onUpstream(id: number, records: Records): void {
     const upstream = new FunctionUpstream(this.link!, id, (over) => this.upstreams.delete(over));
     this.upstreams.add(upstream);
-    upstream.start(this.site.upstream, this.ex, records);
+    upstream.start(this.site.upstream, this.ex, records, this.span);
   }
 
   private onPass(): void {
@@ -143,6 +151,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   /** A response in place of the request's way, or of its response; of the latter without a body, the head alone is another. */
   private onResponse(records: Records): void {
     const record = readReply(records);
+    this.status = record.status;
     if (this.stage === Stage.Response) {
       if (record.mode !== "0") return this.replace(() => this.reply!.begin(record));
       const why = this.sink!.setHead(record);
@@ -191,7 +200,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     if (this.stage !== Stage.Between || exports?.onResponse === false) return this.sink!.pass();
     this.stage = Stage.Response;
     this.startedMs = this.site.services.turn.nowMs;
-    this.arm();
+    this.begin("onResponse");
     this.site.pool.take(this);
   }
 
@@ -261,7 +270,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     this.fail(Fault.FunctionTimeout, "timeout");
   }
 
-  private fail(fault: Fault, outcome: Parameters<HookSite["services"]["listener"]["onCall"]>[1]): void {
+  private fail(fault: Fault, outcome: CallOutcome): void {
     const { ex, stage, sink, wait } = this;
     if (stage === Stage.Over || stage === Stage.Between) return;
     this.leave(stage === Stage.Replying ? null : outcome);
@@ -277,9 +286,10 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     this.leave("cancelled");
   }
 
-  private arm(): void {
-    const { wheel, turn } = this.site.services;
+  private begin(name: "onRequest" | "onResponse"): void {
+    const { wheel, turn, spans } = this.site.services;
     wheel.arm(this.timer, turn.nowMs + this.site.timeoutMs);
+    this.span = spans.call(this.ex, name, this.site.module);
   }
 
   private note(what: string): void {
@@ -287,13 +297,14 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     services.listener.onLine(module, failureLine(what, module, this.ex));
   }
 
-  private count(outcome: Parameters<HookSite["services"]["listener"]["onCall"]>[1]): void {
+  private count(outcome: CallOutcome): void {
+    this.span?.end(outcome, this.status);
     const { listener, turn } = this.site.services;
     listener.onCall(this.site.module, outcome, turn.nowMs - this.startedMs);
   }
 
   /** The thread is told that nothing more comes. @param outcome to be counted; null where it has been */
-  private leave(outcome: Parameters<HookCall["count"]>[0] | null): void {
+  private leave(outcome: CallOutcome | null): void {
     const { site } = this;
     if (this.stage === Stage.Over) return;
     this.stage = Stage.Over;

@@ -1,6 +1,6 @@
 import { hexOf } from "../../proto/trace/trace-context.ts";
 import { LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
-import { SpanIdKind, SpanNumber, type StoredSpan } from "../../shared/span-ring.ts";
+import { SpanIdKind, SpanKind, SpanNumber, type StoredSpan } from "../../shared/span-ring.ts";
 
 /** A request that stands for those of its bucket. */
 export interface Exemplar {
@@ -19,6 +19,7 @@ export class Exemplars {
 
   /** Takes a span; its trace's id is text only where a scraper reads it. */
   note(span: StoredSpan): void {
+    if (span.number(SpanNumber.Kind) !== SpanKind.Request) return;
     const endMs = span.number(SpanNumber.EndMs);
     const tookMs = endMs - span.number(SpanNumber.StartMs);
     let bucket = 0;

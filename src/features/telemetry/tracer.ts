@@ -8,8 +8,6 @@ import {
   isTracestate,
   RANDOM,
   readTraceparent,
-  SPAN_ID_BYTES,
-  TRACE_ID_BYTES,
   withSampled,
   writeTraceparent,
 } from "../../proto/trace/trace-context.ts";
@@ -105,7 +103,7 @@ export class Tracer {
     const sampled = this.ports.random() < sample;
     if (!sampled && !propagates) return;
     const trace = this.idle.pop() ?? new RequestTrace();
-    this.draw(trace.traceId, TRACE_ID_BYTES);
+    drawId(trace.traceId, this.pool);
     trace.parentId.fill(0);
     this.open(ex, trace, withSampled(RANDOM, sampled), false);
   }
@@ -114,21 +112,11 @@ export class Tracer {
     trace.flags = flags;
     trace.sampled = isSampled(flags) && this.ports.spans !== null;
     trace.hasParent = hasParent;
+    trace.propagates = this.settings.propagates;
     trace.dispatchedMs = -1;
-    this.draw(trace.spanId, SPAN_ID_BYTES);
-    if (trace.sampled) this.draw(trace.clientSpanId, SPAN_ID_BYTES);
+    drawId(trace.spanId, this.pool);
+    if (trace.sampled) drawId(trace.clientSpanId, this.pool);
     ex.trace = trace;
-  }
-
-  /** Random bytes that are not all zeros. */
-  private draw(id: Uint8Array, count: number): void {
-    const from = this.pool.take(count);
-    let any = 0;
-    for (let i = 0; i < count; i++) {
-      id[i] = this.pool.bytes[from + i]!;
-      any |= id[i]!;
-    }
-    if (any === 0) id[count - 1] = 1;
   }
 
   private tell(ex: Exchange, trace: RequestTrace): void {
@@ -201,7 +189,7 @@ function recordField(which: SpanText, { bytes, spans }: HeaderBlock, index: numb
  * How far this thread's monotonic clock is from the time of day. It is read anew only when they have come apart, so that spans of one trace
  * do not jump by the millisecond that the time of day is given in.
  */
-class WallClock {
+export class WallClock {
   private offset: number = performance.timeOrigin;
 
   offsetMs(): number {
@@ -209,6 +197,17 @@ class WallClock {
     if (apart > MAX_APART_MS || apart < -MAX_APART_MS) this.offset += apart;
     return this.offset;
   }
+}
+
+/** Fills an id with random bytes that are not all zeros. */
+export function drawId(id: Uint8Array, pool: RandomPool): void {
+  const from = pool.take(id.length);
+  let any = 0;
+  for (let i = 0; i < id.length; i++) {
+    id[i] = pool.bytes[from + i]!;
+    any |= id[i]!;
+  }
+  if (any === 0) id[id.length - 1] = 1;
 }
 
 /** Index of the only field with this name, -1 where there is none, or more than one: a request has one caller. */

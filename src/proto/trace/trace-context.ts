@@ -13,11 +13,6 @@ const SAMPLED = 0x01;
 /** The flag that at least the last seven bytes of the trace's id are random. Likewise, "Random Trace ID Flag" */
 export const RANDOM = 0x02;
 
-/** Bytes of the id of a trace. */
-export const TRACE_ID_BYTES = 16;
-/** Bytes of the id of a span. */
-export const SPAN_ID_BYTES = 8;
-
 /**
  * Reads the value of a `traceparent` (W3C Trace Context 2, "traceparent Header"): versions above 00 by what they share with it.
  * @param bytes the value is `bytes[from, to)`

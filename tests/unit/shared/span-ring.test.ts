@@ -31,6 +31,10 @@ function numbered(n: number, path = "/x"): SpanRecord {
     requestId: `id-${n}`,
     fault: 0,
     cache: "",
+    kind: 0,
+    queueUs: 0,
+    outcome: "ok",
+    module: "",
   };
 }
 

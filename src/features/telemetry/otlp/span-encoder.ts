@@ -4,7 +4,14 @@ import { latin1 } from "../../../core/bytes.ts";
 import { Fault, faultRow } from "../../../core/fault.ts";
 import { CACHE_RESULT_NAMES } from "../../../message/cache-result.ts";
 import { METHOD_COUNT, Method, methodName } from "../../../message/request-head.ts";
-import { SpanIdKind, SpanNumber, SpanText, type StoredSpan } from "../../../shared/span-ring.ts";
+import {
+  CALL_OUTCOMES,
+  SpanIdKind,
+  SpanKind,
+  SpanNumber,
+  SpanText,
+  type StoredSpan,
+} from "../../../shared/span-ring.ts";
 import { UNMATCHED_LABEL } from "../route-labels.ts";
 import {
   type AttributeName,
@@ -52,8 +59,11 @@ export class SpanEncoder {
     return this.writer.at + MAX_REQUEST_BYTES > this.headRoom + MESSAGE_BYTES;
   }
 
-  /** Adds the spans of a request. The caller takes the message when it is full. */
+  /** Adds the spans of a record. The caller takes the message when it is full. */
   add(record: StoredSpan): void {
+    const kind: SpanKind = record.number(SpanNumber.Kind);
+    if (kind === SpanKind.Upstream) return this.addClient(record);
+    if (kind !== SpanKind.Request) return this.addCall(record, kind);
     this.addServer(record);
     if (record.number(SpanNumber.SentMs) >= 0) this.addClient(record);
   }
@@ -127,6 +137,32 @@ export class SpanEncoder {
     if (!hasCome) this.error(fault === Fault.None ? "_OTHER" : faultRow(fault).label);
     else if (status >= 400) this.error(String(status));
     this.finish(span, !hasCome || status >= 400, record.number(SpanNumber.Flags), false);
+  }
+
+  /** A call of a function or a hook, named by it and the file of its module. */
+  private addCall(record: StoredSpan, kind: SpanKind): void {
+    const { writer } = this;
+    const span = this.begin(record, SpanIdKind.Own, SpanIdKind.Parent);
+    const called = CALLED[kind]!;
+    const from = record.textAt(SpanText.Module);
+    const to = from + record.textLength(SpanText.Module);
+    const fileFrom = record.bytes.subarray(from, to).lastIndexOf(SLASH) + 1 + from;
+    writer.byte(NAME);
+    writer.varint(called.name.length + 1 + to - fileFrom + highBytes(record.bytes, fileFrom, to));
+    writer.raw(called.name);
+    writer.byte(SPACE);
+    writer.latin1(record.bytes, fileFrom, to);
+    this.kindAndTimes(INTERNAL, record.number(SpanNumber.StartMs), record.number(SpanNumber.EndMs));
+    writer.raw(called.attribute);
+    this.text(NAMES.file, record, SpanText.Module);
+    writer.numberAttribute(NAMES.queue, record.number(SpanNumber.QueueUs));
+    const status = record.number(SpanNumber.Status);
+    if (status > 0) writer.numberAttribute(NAMES.status, status);
+    const outcome = CALL_OUTCOMES[record.number(SpanNumber.Outcome)]!;
+    if (outcome !== "ok") this.error(outcome);
+    else if (status >= 500) this.error(String(status));
+    const isError = status >= 500 || (outcome !== "ok" && outcome !== "cancelled");
+    this.finish(span, isError, record.number(SpanNumber.Flags), false);
   }
 
   /** @returns where the span begins */
@@ -286,12 +322,14 @@ const ATTRIBUTES = 9;
 const END: Uint8Array = Uint8Array.of(0x50, 0, 0x60, 0, 0x70, 0, 0x7a, 2, 0x18, 0, 0x85, 0x01);
 const FAILED_END: Uint8Array = Uint8Array.of(0x50, 0, 0x60, 0, 0x70, 0, 0x7a, 2, 0x18, 2, 0x85, 0x01);
 /** Span kinds. */
+const INTERNAL = 1;
 const SERVER = 2;
 const CLIENT = 3;
 /** Bits of `flags` beside those of `traceparent`: it is known whether the parent is remote, and it is. */
 const KNOWS_REMOTE = 0x100;
 const IS_REMOTE = 0x200;
 const SPACE = 0x20;
+const SLASH = 0x2f;
 
 const NAMES = {
   originalMethod: attributeName(ATTRIBUTES, "http.request.method_original"),
@@ -305,7 +343,16 @@ const NAMES = {
   requestId: attributeName(ATTRIBUTES, "edge.request_id"),
   resends: attributeName(ATTRIBUTES, "http.request.resend_count"),
   error: attributeName(ATTRIBUTES, "error.type"),
+  file: attributeName(ATTRIBUTES, "code.file.path"),
+  queue: attributeName(ATTRIBUTES, "edge.function.queue_us"),
 } as const;
+/** What is called, by kind. */
+const CALLED: readonly { readonly name: Uint8Array; readonly attribute: Uint8Array }[] = [
+  "",
+  "fetch",
+  "onRequest",
+  "onResponse",
+].map((name) => ({ name: latin1(name), attribute: attribute(ATTRIBUTES, "code.function.name", name) }));
 const HTTP: Uint8Array = attribute(ATTRIBUTES, "url.scheme", "http");
 const HTTPS: Uint8Array = attribute(ATTRIBUTES, "url.scheme", "https");
 const PROTOCOLS: Readonly<Record<number, Uint8Array>> = {

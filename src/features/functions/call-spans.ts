@@ -1,0 +1,26 @@
+import type { Exchange } from "../../message/exchange.ts";
+import type { CallOutcome } from "../../shared/span-ring.ts";
+
+/** Where spans of calls are recorded, for requests whose trace is. docs/tracing.md#functions */
+export interface CallSpans {
+  /** Begins one; null where the request's trace is not recorded. */
+  call(ex: Exchange, name: "fetch" | "onRequest" | "onResponse", module: string): CallSpan | null;
+}
+
+/** The span of a call. */
+export interface CallSpan {
+  /** A thread has it. */
+  onThread(): void;
+  /** Begins the span of a request of `ctx.upstream()`. */
+  upstream(): UpstreamSpan;
+  /** @param status of the response that it gave; 0 for none */
+  end(outcome: CallOutcome, status: number): void;
+}
+
+/** The span of a request of `ctx.upstream()`. */
+export interface UpstreamSpan {
+  /** What the target is told. */
+  readonly traceparent: string;
+  /** @param ex the exchange with the target, which is over */
+  end(ex: Exchange): void;
+}
