@@ -2,6 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { measureFleetLimits } from "./fleet-limits.ts";
+import { measureFunctionPeers } from "./function-peers.ts";
+import { measureFunctionTrouble } from "./function-trouble.ts";
 import { measureFunctions } from "./functions.ts";
 import { measureHttp3 } from "./http3.ts";
 import { measureIdle } from "./idle.ts";
@@ -27,7 +29,11 @@ const PARTS: Readonly<Record<string, Part>> = {
   http3: measureHttp3,
   limits: measureFleetLimits,
   functions: measureFunctions,
+  "function-peers": measureFunctionPeers,
+  "function-trouble": measureFunctionTrouble,
 };
+/** Parts that run by their name alone. */
+const BY_NAME = ["limits", "functions", "function-trouble"];
 const RESULTS = join(import.meta.dir, "results.md");
 
 for (const [name, code] of [["SIGINT", 130] as const, ["SIGTERM", 143] as const]) {
@@ -59,10 +65,8 @@ async function runSections(options: Options): Promise<Section[]> {
   const lab = await openLab(options.workers, options.section === "soak" ? "echo" : "nginx");
   try {
     if (options.section === "soak") return [await soak(options, lab)];
-    const names =
-      options.section === "all"
-        ? Object.keys(PARTS).filter((name) => name !== "limits" && name !== "functions")
-        : [options.section];
+    const all = Object.keys(PARTS).filter((name) => !BY_NAME.includes(name));
+    const names = options.section === "all" ? all : [options.section];
     const sections: Section[] = [];
     for (const name of names) sections.push(await PARTS[name]!(options, lab));
     return sections;

@@ -32,13 +32,15 @@ export const SECTIONS = [
   "http3",
   "limits",
   "functions",
+  "function-peers",
+  "function-trouble",
   "soak",
   "micro",
 ];
 
 const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
 
-  all       (default) peers, idle, start, workers, attack, http3; written to tests/bench/results.md
+  all       (default) peers, idle, start, workers, attack, http3, function-peers; written to tests/bench/results.md
   peers     CPU time per request beside nginx, HAProxy, Caddy and Varnish
   idle      resident memory of idle keep-alive connections
   start     time from spawn to the first answer
@@ -47,6 +49,8 @@ const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
   http3     CPU time per request over HTTP/3 beside Caddy
   limits    CPU time of limits at 10,000 requests a second: a gateway's own, and a fleet's on Redis
   functions CPU time of a function and of a hook at 20,000 requests a second, beside Bun.serve behind the same route
+  function-peers    CPU time and latency of a function beside nginx with njs and Lua, and beside Bun.serve and workerd behind a proxy
+  function-trouble  latency of other routes beside a function in an endless loop, one that leaks, one that crashes
   soak      mixed load with vanishing clients: errors, and the slope of the memory
   micro     nanoseconds per operation of the parts
 
