@@ -80,7 +80,7 @@ import { type SummaryStyle, startSummary } from "./start-summary.ts";
 import { TelemetryExport } from "./telemetry-export.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { type PoolListener, WorkerFence, WorkerPool } from "./worker-pool.ts";
-import { routeLabels, upstreamLabels } from "./worker-runtime.ts";
+import { labelsOf } from "./worker-runtime.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 
 /** What the control thread is started with. */
@@ -180,7 +180,9 @@ export class Control implements PoolListener {
     const secret = crypto.getRandomValues(new Int32Array(2));
     this.bodyBudget = createBodyBudget(this.pool.size, secret);
     this.connections = createConnectionCounts(this.pool.size, secret);
-    this.totals = new CounterTotals(this.pool.buffers, this.labels.routes, this.labels.upstreams);
+    const { routes, upstreams, streams: labels } = this.labels;
+    const open = { labels, cells: this.connections.streams };
+    this.totals = new CounterTotals(this.pool.buffers, routes, upstreams, open);
     this.cache = this.makeCache();
     this.nodes = new NodeRegistry(this.config, (event, fields) => this.event(event, fields));
     this.certificates = new TlsCertificates(
@@ -431,7 +433,7 @@ export class Control implements PoolListener {
       index,
       workers: this.pool.size,
       config: this.packet.of(this.config, (config) => withPorts(config, this.ports)),
-      labels: this.labelsOf(this.config),
+      labels: labelsOf(this.config, this.labels),
       counters,
       incidents: this.incidents,
       bodyBudget: this.bodyBudget,
@@ -582,7 +584,7 @@ export class Control implements PoolListener {
     const socket = this.internalSocket.prepare(config.internalApi);
     const message = {
       config: packConfig(withPorts(config, ports)),
-      labels: this.labelsOf(config),
+      labels: labelsOf(config, this.labels),
       nodes: nodes.buffer,
       cache,
       geo: geo.buffers,
@@ -628,10 +630,6 @@ export class Control implements PoolListener {
     if (this.listening.size < this.pool.size) return null;
     const ofWorkers = [...this.listening.values()].flat().filter((one) => !isUnixListener(one));
     return [...ofWorkers, ...this.internalSocket.sockets];
-  }
-
-  private labelsOf(config: RuntimeConfig) {
-    return this.labels.forConfiguration(routeLabels(config), upstreamLabels(config));
   }
 
   private makeExposition(): Exposition {

@@ -1,12 +1,12 @@
-import { type TargetConfig, type UpstreamRouteConfig, upstreamRoutes } from "../config/route-config.ts";
+import { type NodeOwner, type TargetConfig, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerRules } from "../features/balance/balancer.ts";
 import { sidecarRoutes } from "./sidecar.ts";
 
-/** A target as one route sees it, and the settings that make it a node of its own. */
+/** A target as one route, or stream, sees it, and the settings that make it a node of its own. */
 export interface NodeInit {
   readonly key: string;
-  readonly route: UpstreamRouteConfig;
+  readonly route: NodeOwner;
   readonly target: TargetConfig;
   /** Whether it is a sidecar's, whose certificates and ids only its own connections know. */
   readonly isMesh: boolean;
@@ -29,8 +29,8 @@ export class NodeList {
     this.maxResponseFields = config.proxy.transport.maxResponseFields;
     const nodes: NodeInit[] = [];
     const ofFile = config.proxy.enabled ? upstreamRoutes(config.routes) : [];
-    const ofMesh = new Set(sidecarRoutes(config));
-    for (const route of [...ofFile, ...ofMesh]) {
+    const ofMesh: ReadonlySet<NodeOwner> = new Set(sidecarRoutes(config));
+    for (const route of [...ofFile, ...ofMesh, ...config.streams]) {
       nodeKeys(route).forEach((key, i) => {
         if (this.slots.has(key)) return;
         this.slots.set(key, nodes.length);
@@ -62,18 +62,18 @@ export class NodeList {
 }
 
 /** The keys of the nodes that a route's targets are, in their order. */
-export function nodeKeys(route: UpstreamRouteConfig): readonly string[] {
+export function nodeKeys(route: NodeOwner): readonly string[] {
   const settings = nodeSettings(route);
   return route.targets.map((target) => `${target.originKey} ${settings}`);
 }
 
 /** The key of the node that an origin is for a route. */
-export function nodeKey(route: UpstreamRouteConfig, originKey: string): string {
+export function nodeKey(route: NodeOwner, originKey: string): string {
   return `${originKey} ${nodeSettings(route)}`;
 }
 
 /** When the breakers of a route's targets open, and how these come back; the threshold is 0 where they have none. */
-export function breakerRules({ circuitBreaker }: UpstreamRouteConfig): BreakerRules {
+export function breakerRules({ circuitBreaker }: NodeOwner): BreakerRules {
   const { enabled, failureThreshold, failureStatuses, slowStartMs, successRate, successRateRequests } = circuitBreaker;
   return {
     failureThreshold: enabled ? failureThreshold : 0,
@@ -85,7 +85,7 @@ export function breakerRules({ circuitBreaker }: UpstreamRouteConfig): BreakerRu
 }
 
 /** A digest: there may be a hundred thousand keys, and their settings are mostly the same. */
-function nodeSettings(route: UpstreamRouteConfig): string {
+function nodeSettings(route: NodeOwner): string {
   const { circuitBreaker, healthCheck, tls, strictOrigins } = route;
   const settings = JSON.stringify([
     breakerRules(route),

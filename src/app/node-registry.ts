@@ -1,10 +1,11 @@
 import { speaksHttp2, usesTls } from "../config/origin.ts";
-import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { NodeOwner, TargetConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
+import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
 import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../shared/node-table.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
@@ -19,7 +20,7 @@ export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
 export interface NodeStanding {
   readonly originKey: string;
   /** The first of the routes that lead there. */
-  readonly route: UpstreamRouteConfig;
+  readonly route: NodeOwner;
   readonly failures: number;
   readonly breaker: BreakerState;
   readonly healthy: boolean;
@@ -61,7 +62,7 @@ export class NodeRegistry {
     this.watch = new BreakerWatch(ports, this.list, this.table);
     this.slowStart = new SlowStart(ports, this.list, this.table);
     this.prober = new Prober({
-      probe: (origin, path, timeoutMs) => probeHttp(origin, path, timeoutMs, this.names),
+      probe: (origin, path, timeoutMs) => probeTarget(origin, path, timeoutMs, this.names),
       random: Math.random,
       after,
       onChange: (key, healthy, outcome) => this.onHealth(key, healthy, outcome),
@@ -244,7 +245,7 @@ export class NodeRegistry {
       return false;
     }
     if (!healthCheck.enabled) return (await probeConnection(origin, timeouts.connectMs, this.names)).error === "";
-    const { statusCode } = await probeHttp(origin, healthCheck.path, healthCheck.timeoutMs, this.names);
+    const { statusCode } = await probeTarget(origin, healthCheck.path, healthCheck.timeoutMs, this.names);
     return isExpected(healthCheck, statusCode);
   }
 
@@ -266,18 +267,30 @@ export class NodeRegistry {
   }
 }
 
+/** Probes a target: by a request for `path`, or where that is "" by a connection, whose status is CONNECTED_STATUS. */
+export async function probeTarget(
+  origin: ProbeOrigin,
+  path: string,
+  timeoutMs: number,
+  names: NameResolver,
+): Promise<ProbeOutcome> {
+  if (path !== "") return probeHttp(origin, path, timeoutMs, names);
+  const outcome = await probeConnection(origin, timeoutMs, names);
+  return outcome.error === "" ? { ...outcome, statusCode: CONNECTED_STATUS } : outcome;
+}
+
 /**
  * How to reach a target for a probe.
  * @param maxResponseFields of the head of its response
  * @throws when a file of its TLS settings cannot be read
  */
-export function probeOrigin(route: UpstreamRouteConfig, target: TargetConfig, maxResponseFields: number): ProbeOrigin {
+export function probeOrigin(route: NodeOwner, target: TargetConfig, maxResponseFields: number): ProbeOrigin {
   return {
     hostname: target.hostname,
     port: target.port,
     socketPath: target.socketPath,
     authority: target.authority,
-    tls: usesTls(target.scheme) ? readUpstreamTls(route.tls, target.hostname) : null,
+    tls: usesTls(target.scheme) && route.tls !== null ? readUpstreamTls(route.tls, target.hostname) : null,
     isHttp2: speaksHttp2(target.scheme),
     isLenient: !route.strictOrigins,
     maxResponseFields,

@@ -1,4 +1,4 @@
-import type { UpstreamRouteConfig } from "../config/route-config.ts";
+import type { NodeOwner } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { type NodeSurroundings, UpstreamNode } from "../features/balance/balancer.ts";
 import { NodeTable } from "../shared/node-table.ts";
@@ -7,7 +7,7 @@ import { breakerRules, NodeList, nodeKeys } from "./node-list.ts";
 /** The upstream nodes of one configuration. */
 export interface ConfiguredNodes {
   /** The nodes of the targets of one of its routes, in their order. */
-  nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
+  nodesOf(route: NodeOwner): readonly UpstreamNode[];
   /** Says of a mirror, or an upstream of the transcoder, whether an operator has drained it. */
   drainOf(originKey: string): () => boolean;
 }
@@ -35,9 +35,9 @@ export class NodeSet {
     const list = new NodeList(config);
     const table = new NodeTable(buffer);
     const fresh = new Map<string, UpstreamNode>();
-    const nodesOf = (route: UpstreamRouteConfig): readonly UpstreamNode[] =>
+    const nodesOf = (route: NodeOwner): readonly UpstreamNode[] =>
       nodeKeys(route).map((key, i) => this.nodes.get(key) ?? fresh.get(key) ?? make(key, route, i));
-    const make = (key: string, route: UpstreamRouteConfig, target: number): UpstreamNode => {
+    const make = (key: string, route: NodeOwner, target: number): UpstreamNode => {
       const label = route.targets[target]!.originKey;
       const node = new UpstreamNode(key, label, breakerRules(route), this.surroundings, table, list.slotOf(key));
       // A request may come to a route of the configuration before this one, after this one is there.

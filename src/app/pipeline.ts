@@ -8,6 +8,7 @@ import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
+import { PassedNamesPhase } from "../features/route/passed-names-phase.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import {
@@ -29,6 +30,7 @@ import { lateFields } from "../routes/header-operations.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { buildPagePolicy } from "./page-policy.ts";
+import { passedNames } from "./passed-names.ts";
 import { settingsByIndex } from "./routing.ts";
 import { buildWafPolicy } from "./waf-policy.ts";
 import type { WayInputs } from "./worker-runtime.ts";
@@ -51,7 +53,7 @@ export interface PipelineParts {
 /**
  * THE order of a request's way down and of its response's way up; docs/phases.md says why.
  *
- *   counters → http01 → clientAddress → trace → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
+ *   counters → http01 → clientAddress → trace → passedNames → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
  *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bots → auth
  *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → responseRules → contentCoding → cacheLookup → ingest → wafTrailers → traceFields → hooks → dispatch
  *   spans ← accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
@@ -73,6 +75,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     answersChallenges(config, router) ? new Http01Phase(inputs.challenges, router.routes.length) : null,
     client.clientAddress,
     tracer === null ? null : tracer.phase,
+    passedNamesPhase(config),
     client.identityFields,
     client.serverAddressRules,
     waf.head,
@@ -115,6 +118,12 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
   );
   pipeline.messages = waf.body;
   return pipeline;
+}
+
+/** Null where no name is passed through. */
+function passedNamesPhase(config: RuntimeConfig): Phase | null {
+  const names = passedNames(config);
+  return names === null ? null : new PassedNamesPhase((host) => (names.get(host) ?? null) !== null);
 }
 
 /** Null where no route has fields with values of the request. */

@@ -12,6 +12,7 @@ import {
 import type { EdgeContext } from "../edge/client-socket.ts";
 import type { PausableListener } from "../edge/connection-gate.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
+import type { PassedNames } from "../edge/tls-endpoint.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import { lateNet } from "../net/late-modules.ts";
 import {
@@ -86,6 +87,11 @@ export class QuicPort implements PausableListener {
     if (this.endpoint !== null && certificates.certificates.length > 0) {
       useIdentities(this.endpoint, identitiesOf(certificates));
     }
+  }
+
+  /** The names that have no HTTP/3 here; null for none. */
+  usePassed(passed: PassedNames | null): void {
+    this.connections.passed = passed;
   }
 
   /** Refuses new connections for a while: there is no queue in which they could wait. */

@@ -117,7 +117,7 @@ function isEveryAddress(host: string): boolean {
 }
 
 /** The first routes in the order of the file, one a line. */
-function routeLines({ routes, transcoder }: RuntimeConfig, { cwd }: SummaryStyle): string[] {
+function routeLines({ routes, transcoder, streams }: RuntimeConfig, { cwd }: SummaryStyle): string[] {
   const transcoded = transcoder.enabled ? transcoder.routes : [];
   const rows = routes.slice(0, MAX_ROUTES).map((route) => {
     const [host, more] = route.hosts;
@@ -128,7 +128,10 @@ function routeLines({ routes, transcoder }: RuntimeConfig, { cwd }: SummaryStyle
   for (const { httpPath, grpcMethod } of transcoded.slice(0, MAX_ROUTES - rows.length)) {
     rows.push([httpPath, "gRPC", grpcMethod]);
   }
-  const left = routes.length + transcoded.length - rows.length;
+  for (const { path, type, targets } of streams.slice(0, MAX_ROUTES - rows.length)) {
+    rows.push([path, type, targets[0]!.url]);
+  }
+  const left = routes.length + transcoded.length + streams.length - rows.length;
   const lines = table(rows).map((cells) => cells.join("").trimEnd());
   if (lines.length === 0) return ["none: only the endpoints of the gateway itself are served"];
   return left === 0 ? lines : [...lines, `and ${left} more: edge check --print`];

@@ -2,12 +2,13 @@ import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import { usesTls } from "../config/origin.ts";
 import { pathOf, type UpstreamRouteConfig, type UpstreamTlsConfig, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { StreamConfig } from "../config/stream-config.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
-import { type ProbeOrigin, type ProbeOutcome, probeHttp } from "../upstream/http-probe.ts";
+import type { ProbeOrigin, ProbeOutcome } from "../upstream/http-probe.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { nodeKeys } from "./node-list.ts";
-import { type NodeRegistry, probeOrigin } from "./node-registry.ts";
+import { type NodeRegistry, probeOrigin, probeTarget } from "./node-registry.ts";
 import { INGRESS_LABEL, listedSidecarRoutes, systemRoots } from "./sidecar.ts";
 
 /** Longest wait for the response to one probe. docs/endpoints.md#upstreams */
@@ -86,7 +87,7 @@ interface Entry {
   readonly isExpected: (statusCode: number) => boolean;
 }
 
-/** Those of routes, of a sidecar and of the transcoder. */
+/** Those of routes, of streams, of a sidecar and of the transcoder. */
 function entriesOf(config: RuntimeConfig): Entry[] {
   const { transcoder } = config;
   const { maxResponseFields } = config.proxy.transport;
@@ -96,6 +97,7 @@ function entriesOf(config: RuntimeConfig): Entry[] {
       const isInbound = listener === INGRESS_LABEL;
       return routeEntries(route, isInbound ? listener : `${listener} ${pathOf(route)}`, maxResponseFields, systemRoots);
     }),
+    ...config.streams.flatMap((stream) => streamEntries(stream, maxResponseFields)),
     ...(transcoder.enabled
       ? transcoder.routes.map((route) => grpcEntry(route, transcoder.tls, maxResponseFields))
       : []),
@@ -132,6 +134,20 @@ function routeEntries(
   });
 }
 
+/** Of a stream, whose targets are connected to. */
+function streamEntries(stream: StreamConfig, maxResponseFields: number): Entry[] {
+  const keys = nodeKeys(stream);
+  return stream.targets.map((target, i) => ({
+    label: stream.path,
+    url: target.url,
+    nodeKey: keys[i]!,
+    path: "",
+    probeKey: target.originKey,
+    origin: () => probeOrigin(stream, target, maxResponseFields),
+    isExpected: isAnswer,
+  }));
+}
+
 function grpcEntry(
   { httpPath, upstream }: TranscodedRouteConfig,
   tls: UpstreamTlsConfig,
@@ -160,7 +176,7 @@ async function probe(entry: Entry, names: NameResolver): Promise<ProbeOutcome> {
   } catch {
     return { statusCode: 0, latencyMs: 0, error: "TLS: a file of the route's settings cannot be read" };
   }
-  return probeHttp(origin, entry.path, PROBE_LIMIT_MS, names);
+  return probeTarget(origin, entry.path, PROBE_LIMIT_MS, names);
 }
 
 function isAnswer(statusCode: number): boolean {

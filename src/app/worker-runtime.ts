@@ -1,4 +1,4 @@
-import { pathOf, upstreamRoutes } from "../config/route-config.ts";
+import { type NodeOwner, pathOf, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/client-socket.ts";
 import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
@@ -23,6 +23,7 @@ import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import type { Pipeline } from "../message/exchange.ts";
@@ -35,6 +36,7 @@ import { routeTypeOf } from "../routes/route-types.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { NetworkSet } from "../shared/cidr.ts";
+import type { CounterLabels, WorkerCounters } from "../shared/counter-table.ts";
 import { ENTRY_PIECE_BYTES } from "../shared/entry-bytes.ts";
 import type { SpanWriter } from "../shared/span-ring.ts";
 import type { AuthSite } from "./auth-methods.ts";
@@ -65,6 +67,7 @@ import {
   sidecarPipelines,
   sidecarRoutes,
 } from "./sidecar.ts";
+import type { Streams } from "./streams.ts";
 import { hasTraces, tracerOf } from "./tracing.ts";
 import type { TrafficReports } from "./traffic-reports.ts";
 import { LeakGuards } from "./waf-policy.ts";
@@ -107,6 +110,11 @@ export interface RuntimeInputs {
   readonly client: ClientPolicyInputs;
   /** Where spans go; null where no configuration has asked for them. */
   readonly spans: SpanWriter | null;
+  readonly counterTable: WorkerCounters;
+  /** Open connections by stream, of all workers. */
+  readonly open: SharedArrayBuffer;
+  /** The worker's number. */
+  readonly worker: number;
   /** Endpoints beyond the built-in ones: those that only tests use. */
   readonly extraRoutes: readonly RouteInit[];
 }
@@ -122,6 +130,8 @@ export interface WorkerRuntime {
   readonly pools: OriginPools;
   /** null where there is no sidecar. */
   readonly sidecar: SidecarPipelines | null;
+  /** null where there are none. */
+  readonly streams: Streams | null;
   /** null where the cache is off. */
   readonly purge: Purge | null;
 }
@@ -157,7 +167,28 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
     : pipeline;
   const tracer = tracerOf(config, inputs.spans, () => true);
   const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog, tracer });
-  return { config, router, pipeline, internalPipeline, settings: connectionSettings(config), pools, sidecar, purge };
+  const streams = streamsOf(config, inputs);
+  const settings = connectionSettings(config);
+  return { config, router, pipeline, internalPipeline, settings, pools, sidecar, streams, purge };
+}
+
+/** What forwards connections is loaded where a configuration asks for it. */
+function streamsOf(config: RuntimeConfig, inputs: RuntimeInputs): Streams | null {
+  if (config.streams.length === 0) return null;
+  const { Streams } = require("./streams.ts") as typeof import("./streams.ts");
+  const { services, nodes, log, accessLines, threshold, open, counterTable, worker } = inputs;
+  const { places } = inputs.client;
+  return new Streams(config, {
+    services,
+    counters: counterTable,
+    open,
+    worker,
+    nodes,
+    places,
+    log,
+    accessLines,
+    threshold,
+  });
 }
 
 /** What the way of the public listeners is made of, beside configuration and routes. */
@@ -293,8 +324,15 @@ export function routeLabels(config: RuntimeConfig): readonly string[] {
 
 /** The labels that the counters know upstreams by. */
 export function upstreamLabels(config: RuntimeConfig): readonly string[] {
-  const targets = [...upstreamRoutes(config.routes), ...sidecarRoutes(config)].flatMap((route) => route.targets);
+  const owners: readonly NodeOwner[] = [...upstreamRoutes(config.routes), ...sidecarRoutes(config), ...config.streams];
+  const targets = owners.flatMap((owner) => owner.targets);
   return [...targets, ...transcodedRoutes(config).map((route) => route.upstream)].map((origin) => origin.originKey);
+}
+
+/** Numbers the labels of a configuration. */
+export function labelsOf(config: RuntimeConfig, labels: TelemetryLabels): CounterLabels {
+  const streams = config.streams.map(({ path }) => path);
+  return labels.forConfiguration(routeLabels(config), upstreamLabels(config), streams);
 }
 
 /** What speaks gRPC is loaded where a configuration has routes for it; see resolveTranscoder. */

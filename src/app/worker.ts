@@ -190,6 +190,7 @@ export class Worker {
     this.mtls = new TlsEndpoint(new CertificateStore(sidecarPolicyOf(config)));
     this.wanted = new WantedCertificates((name) => post({ kind: "wanted", name }));
     this.useCertificates(config);
+    this.https.passed = this.runtime.streams;
     this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
   }
 
@@ -290,6 +291,7 @@ export class Worker {
       onStreamClose: () => counters.add(COUNTERS.activeQuicStreams, -1),
     };
     this.quic = new QuicPort(this.edge, config, this.certificates.https ?? NO_CERTIFICATES, observer);
+    this.quic.usePassed(this.runtime.streams);
     const opened = this.quic.open(waitsForQuic);
     if (!waitsForQuic) await opened;
     else opened.catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
@@ -352,6 +354,8 @@ export class Worker {
     this.runtime = runtime;
     const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
     this.edge.reconfigure(settings, pipeline);
+    this.https.passed = runtime.streams;
+    this.quic?.usePassed(runtime.streams);
     this.internalEdge.reconfigure(unproxied(settings), internalPipeline);
     // Connections to listeners that a configuration no longer asks for go on as they were.
     if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
@@ -486,6 +490,9 @@ export class Worker {
         keySets: this.keySets,
         wallClock: this.services.clock,
       },
+      counterTable: this.counters,
+      open: this.start.connections.streams,
+      worker: this.start.index,
       extraRoutes: testRoutes(),
     });
   }

@@ -139,10 +139,11 @@ function summary(result: Extract<ConfigResult, { ok: true }>): string {
   const from = usingDefaults
     ? "No config.yaml here: the embedded defaults are in force."
     : `${sources.config} is in order.`;
+  const streams = config.streams.length === 0 ? "" : `, ${count(config.streams.length, "stream")}`;
   const routes =
     sources.routes === ""
       ? "No routes.yaml."
-      : `${sources.routes} is in order: ${count(config.routes.length, "route")}.`;
+      : `${sources.routes} is in order: ${count(config.routes.length, "route")}${streams}.`;
   return `${from}\n${routes}\n${listening(config)}\n`;
 }
 

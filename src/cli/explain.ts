@@ -1,6 +1,7 @@
 import { type DryRequest, DryRun, type HttpVersion } from "../app/explain/dry-run.ts";
 import { explainRequest } from "../app/explain/explanation.ts";
 import { requestOf } from "../app/explain/typed-request.ts";
+import { passedNames } from "../app/passed-names.ts";
 import { mayColor } from "../app/start-summary.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -72,12 +73,24 @@ export function runExplain(
   }
   for (const note of notesOn(request, config)) io.err(`edge explain: ${note}\n`);
   const explanation = explainRequest(config, new DryRun(config), request);
+  const passed = request.tls ? passedNames(config)?.get(hostOf(explanation.request.host)) : null;
+  if (passed) {
+    const targets = passed.targets.map(({ url }) => url).join(", ");
+    io.err(
+      `edge explain: TLS connections for this name go to ${targets} unopened (${passed.path}): what follows is for a request that comes on another's\n`,
+    );
+  }
   io.out(
     values.json
       ? `${JSON.stringify(explanation, null, 2)}\n`
       : explanationText(explanation, hasColor ? TERMINAL : PLAIN),
   );
   return ExitCode.Done;
+}
+
+/** Without the port. */
+function hostOf(authority: string): string {
+  return authority.replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase();
 }
 
 /** A request to a listener that is off is explained all the same. */

@@ -2,7 +2,7 @@
 // it to the schemas: no key is missing, and a value is the default unless its comment begins with "e.g.".
 import { configFile } from "../config/config-settings.ts";
 import { pathPrefix } from "../config/http-syntax.ts";
-import type { RouteFormat, RouteSyntax } from "../config/route-syntax.ts";
+import type { RouteFormat, RouteSyntax, StreamSyntax } from "../config/route-syntax.ts";
 import { routeTests } from "../config/route-tests.ts";
 import { referenceOf } from "../config/row-reference.ts";
 import { text } from "../config/scalars.ts";
@@ -26,6 +26,8 @@ export const ROUTES_REFERENCE = `# Every key of routes.yaml. The value is the de
 
 routes:
 ${routesReference(ROUTE_FORMAT)}
+# Streams: entries that forward connections as they are, and have none of the keys above that are not named here.
+${streamsReference(ROUTE_FORMAT)}
 # What must become of requests: run by edge check, without a network, and by nothing else.
 ${referenceOf({ tests: { type: routeTests } })}`;
 
@@ -49,4 +51,16 @@ function ownReference(name: string, { keys, help }: RouteSyntax): string {
     host: { type: text("a host name"), ...help.host },
   };
   return referenceOf({ ...place, ...own }, INDENT).replace(INDENT, "  - ");
+}
+
+function streamsReference({ streams }: RouteFormat): string {
+  return Object.entries(streams)
+    .map(([name, syntax]) => streamReference(name, syntax))
+    .join("\n");
+}
+
+function streamReference(name: string, { keys, doc }: StreamSyntax): string {
+  const { target: _, ...rows } = keys.rows;
+  const type = { type: text("a type of stream"), default: name, doc };
+  return referenceOf({ type, ...rows }, INDENT).replace(INDENT, "  - ");
 }

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import { configFile } from "./config-settings.ts";
-import { listRoute } from "./route-listing.ts";
+import { listRoute, listStream } from "./route-listing.ts";
 import type { RouteFormat } from "./route-syntax.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 
@@ -10,7 +10,8 @@ import type { RuntimeConfig } from "./runtime-config.ts";
  * @param format what the routes were read with
  */
 export function listConfig(config: RuntimeConfig, format: RouteFormat): string {
-  const routes = { routes: config.routes.map((route) => listRoute(route, format)) };
+  const streams = config.streams.map((stream) => listStream(stream, format));
+  const routes = { routes: [...config.routes.map((route) => listRoute(route, format)), ...streams] };
   return `# config.yaml\n${stringify(configFile.write(config), STYLE)}---\n# routes.yaml\n${stringify(routes, STYLE)}`;
 }
 

@@ -13,19 +13,20 @@ export interface Written {
 /**
  * Warns of placeholders that no request has a value for with these settings: `{geo.country}` without a database, `{auth.user}` on a route
  * without `auth`, `{tls.subject}` where no certificate is asked for. docs/placeholders.md
+ * @param routes at their places in the file; null at those of other entries
  */
 export function noteEmptyPlaceholders(
   config: Pick<RuntimeConfig, "server" | "internalApi">,
-  routes: readonly RouteConfig[],
+  routes: readonly (RouteConfig | null)[],
   files: { readonly server: Written; readonly routes: Written | null },
 ): void {
   const { server, internalApi } = config;
-  const isAsked = [server, internalApi, ...routes].some(({ auth }) => auth.enabled);
+  const isAsked = [server, internalApi, ...routes].some((one) => one?.auth.enabled === true);
   note(files.server, (name) => whyEmpty(name, server, isAsked, "nothing has auth"));
   if (files.routes === null || !Array.isArray(files.routes.value)) return;
   for (const [i, value] of files.routes.value.entries()) {
     const route = routes[i];
-    if (route === undefined) continue;
+    if (route === undefined || route === null) continue;
     const { path, log } = files.routes;
     note({ value, path: [...path, i], log }, (name) =>
       whyEmpty(name, server, route.auth.enabled, "this route has no auth"),
@@ -36,13 +37,15 @@ export function noteEmptyPlaceholders(
 /** Warns of users who sign in over clear text. docs/authentication.md#openid-connect */
 export function noteClearSignIn(
   { server }: Pick<RuntimeConfig, "server">,
-  routes: readonly RouteConfig[],
+  routes: readonly (RouteConfig | null)[],
   files: { readonly server: Written; readonly routes: Written | null },
 ): void {
   if (server.tls.enabled || server.trustedProxies.length > 0 || LOOPBACK.test(server.host)) return;
   if (hasSignIn(server.auth)) files.server.log.warn(["server", "auth"], CLEAR_SIGN_IN);
-  for (const [i, { auth }] of routes.entries()) {
-    if (auth.scope === "route" && hasSignIn(auth) && files.routes !== null)
+  for (const [i, route] of routes.entries()) {
+    if (route === null || files.routes === null) continue;
+    const { auth } = route;
+    if (auth.scope === "route" && hasSignIn(auth))
       files.routes.log.warn([...files.routes.path, i, "auth"], CLEAR_SIGN_IN);
   }
 }

@@ -17,14 +17,18 @@ export function configSchema(): JsonSchema {
 }
 
 /** The schema of routes.yaml. */
-export function routesSchema({ types, options }: RouteFormat): JsonSchema {
+export function routesSchema({ types, options, streams }: RouteFormat): JsonSchema {
+  const entryOf = (name: string, doc: string, rows: Rows): JsonSchema => {
+    const { properties, ...section } = sectionSchema(rows);
+    const type = { const: name, description: doc };
+    return { ...section, properties: { type, ...(properties as JsonSchema) }, required: ["type"] };
+  };
   const entries = Object.entries(types).map(([name, { keys, help }]) => {
     const { type: _, ...place } = routePlace.rows;
-    const { properties, ...section } = sectionSchema({ ...place, ...keys.rows, ...options.rows });
-    const type = { const: name, description: help.doc };
-    return { ...section, properties: { type, ...(properties as JsonSchema) }, required: ["type"] };
+    return entryOf(name, help.doc, { ...place, ...keys.rows, ...options.rows });
   });
-  const list = { type: "array", items: { anyOf: entries } };
+  const others = Object.entries(streams).map(([name, { keys, doc }]) => entryOf(name, doc, keys.rows));
+  const list = { type: "array", items: { anyOf: [...entries, ...others] } };
   const section = {
     type: "object",
     properties: { routes: orNothing(list), tests: keySchema({ type: routeTests, doc: "run by edge check" }) },

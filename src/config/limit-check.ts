@@ -10,7 +10,7 @@ import { formatSize } from "./size.ts";
 const SMALL_SHARE_BYTES = 65_536;
 
 /** Warns of limits of config.yaml that contradict each other. docs/security.md#resources-of-one-client */
-export function checkLimits(config: Omit<RuntimeConfig, "routes">, log: FaultLog): void {
+export function checkLimits(config: Omit<RuntimeConfig, "routes" | "streams">, log: FaultLog): void {
   const { server, proxy, transcoder, cluster } = config;
   const { maxBufferedBytes, maxBufferedShare, inboundChunkedMode } = proxy.transport;
   const shareBytes = maxBufferedBytes * maxBufferedShare;

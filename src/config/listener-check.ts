@@ -12,7 +12,7 @@ interface Listener {
 }
 
 /** Notes a fault where two listeners of the gateway want one port, which the system would refuse at start-up. */
-export function checkListeners(config: Omit<RuntimeConfig, "routes">, log: FaultLog): void {
+export function checkListeners(config: Omit<RuntimeConfig, "routes" | "streams">, log: FaultLog): void {
   const taken: Listener[] = [];
   for (const listener of listeners(config)) {
     const earlier = taken.find((other) => other.port === listener.port && overlaps(other.host, listener.host));
@@ -37,7 +37,7 @@ function checkApplication({ enabled, mode, appPort }: SidecarConfig, taken: read
 }
 
 /** `server.port: off`: something else must listen, and what is answered in clear alone is not. */
-function checkCleartext({ server, sidecar }: Omit<RuntimeConfig, "routes">, log: FaultLog): void {
+function checkCleartext({ server, sidecar }: Omit<RuntimeConfig, "routes" | "streams">, log: FaultLog): void {
   if (server.port >= 0) return;
   const { tls, acme } = server;
   const isJudged = !log.isFaulty(["server", "tls"]) && !log.isFaulty(["sidecar"]);
@@ -72,7 +72,7 @@ export function checkClientAuth({ server }: Pick<RuntimeConfig, "server">, route
 /** The key of the gateway's own listener that an origin is on this machine, such as `server.port`; "" where it is none. */
 export function ownListenerAt(
   { hostname, port, socketPath }: OriginConfig,
-  config: Omit<RuntimeConfig, "routes">,
+  config: Omit<RuntimeConfig, "routes" | "streams">,
 ): string {
   if (socketPath !== "") return "";
   const isLocal = LOOPBACK.test(hostname);
@@ -84,7 +84,7 @@ export function ownListenerAt(
   return own === undefined ? "" : own.path.join(".");
 }
 
-function listeners({ server, sidecar, internalApi }: Omit<RuntimeConfig, "routes">): Listener[] {
+function listeners({ server, sidecar, internalApi }: Omit<RuntimeConfig, "routes" | "streams">): Listener[] {
   const all: Listener[] = [{ path: ["server", "port"], host: server.host, port: server.port }];
   if (server.tls.enabled) all.push({ path: ["server", "tls", "port"], host: server.host, port: server.tls.port });
   if (sidecar.enabled && sidecar.mode !== "egress") {

@@ -17,6 +17,7 @@ import { RouteSchemas } from "./route-schema.ts";
 import type { RouteFormat } from "./route-syntax.ts";
 import { type RouteTest, routeTests } from "./route-tests.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
+import type { PlacedEntries } from "./stream-resolution.ts";
 import type { Environment } from "./variable-expansion.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
@@ -93,19 +94,22 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = readConfig(config, configLog, baseDir, request.knownWafRules);
-  const { list, tests, base } =
+  const { entries, tests, base } =
     routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request);
+  const list = entries.routes.filter((route) => route !== null);
+  const streams = entries.streams.filter((stream) => stream !== null);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   notePublished(list, request.routeFormat, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
-  const whole = { ...main, routes: list };
+  const whole = { ...main, routes: list, streams };
   if (configLog.faults.length + (routesLog?.faults.length ?? 0) === 0) {
     const files = writtenIn(config, configLog, routes, routesLog, base);
-    noteEmptyPlaceholders(whole, list, files);
-    noteClearSignIn(whole, list, files);
+    noteEmptyPlaceholders(whole, entries.routes, files);
+    noteClearSignIn(whole, entries.routes, files);
+    const places = [...entries.routes.keys()].filter((place) => entries.routes[place] !== null);
     request.judge?.(whole, {
-      fault: (route, key, message) => routesLog!.fault([...base, route, key], message),
-      warn: (route, key, message) => routesLog!.warn([...base, route, key], message),
+      fault: (route, key, message) => routesLog!.fault([...base, places[route]!, key], message),
+      warn: (route, key, message) => routesLog!.warn([...base, places[route]!, key], message),
     });
   }
   const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], MAX_FAULTS);
@@ -167,12 +171,7 @@ function unreadable(fault: ConfigFault): YamlSource {
   return { file, value: null, readable: false, faults: [fault], hide: (message) => message, position: () => position };
 }
 
-function readConfig(
-  source: YamlSource,
-  log: FaultLog,
-  baseDir: string,
-  knownWafRules: readonly string[],
-): Omit<RuntimeConfig, "routes"> {
+function readConfig(source: YamlSource, log: FaultLog, baseDir: string, knownWafRules: readonly string[]): MainConfig {
   const values = log.read(configBlock, withoutExtensions(source.value), [], 3);
   const config = configBlock.resolve(values, { path: [], log, files: new ConfiguredFiles(log, baseDir) });
   checkWafRules(config.server.waf, knownWafRules, { path: ["server", "waf"], log });
@@ -181,15 +180,19 @@ function readConfig(
   return config;
 }
 
+/** What config.yaml holds. */
+type MainConfig = Omit<RuntimeConfig, "routes" | "streams">;
+
 /** What routes.yaml holds. */
 interface RoutesFile {
-  readonly list: RouteConfig[];
+  readonly entries: PlacedEntries;
   /** The path of the list in the file. */
   readonly base: KeyPath;
   readonly tests: readonly RouteTest[];
 }
 
-const NO_ROUTES: RoutesFile = { list: [], base: [], tests: [] };
+const NO_ENTRIES: PlacedEntries = { routes: [], streams: [] };
+const NO_ROUTES: RoutesFile = { entries: NO_ENTRIES, base: [], tests: [] };
 
 /** routes.yaml is a list, or a section with `routes:` and `tests:`. docs/configuration.md#files */
 function readRoutes(
@@ -211,7 +214,7 @@ function readRoutes(
   };
   const root = withoutExtensions(source.value);
   if (root === null) return NO_ROUTES;
-  if (Array.isArray(root)) return { ...NO_ROUTES, list: resolveRoutes(root, { ...around, path: [] }) };
+  if (Array.isArray(root)) return { ...NO_ROUTES, entries: resolveRoutes(root, { ...around, path: [] }) };
   if (typeof root !== "object") {
     log.fault([], 'expected a list of routes, each beginning with "- type:"');
     return NO_ROUTES;
@@ -225,10 +228,10 @@ function readRoutes(
   else for (const key of odd) log.fault([key], unknownKey(key, ["routes", "tests"]), true);
   const tests = routeTests.resolve!(log.read(routeTests, entries, ["tests"], 1), { ...around, path: ["tests"] });
   const base = ["routes"];
-  if (routes === null) return { list: [], base, tests };
-  if (Array.isArray(routes)) return { list: resolveRoutes(routes, { ...around, path: base }), base, tests };
+  if (routes === null) return { entries: NO_ENTRIES, base, tests };
+  if (Array.isArray(routes)) return { entries: resolveRoutes(routes, { ...around, path: base }), base, tests };
   log.fault(["routes"], 'expected a list of routes, each beginning with "- type:"');
-  return { list: [], base, tests };
+  return { entries: NO_ENTRIES, base, tests };
 }
 
 /** Keys that begin with `x-` at the top of a file hold anchors for use elsewhere in it, and nothing else. */
@@ -239,7 +242,7 @@ function withoutExtensions(root: unknown): unknown {
 
 /** Warns where everything is in order and yet next to nothing would be served. */
 function noteUnserved(
-  main: Omit<RuntimeConfig, "routes">,
+  main: MainConfig,
   routes: readonly RouteConfig[],
   configFile: FoundFile | null,
   hasRoutesFile: boolean,

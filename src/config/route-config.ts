@@ -76,6 +76,16 @@ export interface UpstreamRouteConfig extends Omit<RouteBase, "methods">, Upstrea
   readonly type: "upstream";
 }
 
+/** What has targets, as the table of targets sees it: an upstream route, or a stream. */
+export type NodeOwner = Pick<
+  UpstreamRouteConfig,
+  "path" | "prefix" | "targets" | "circuitBreaker" | "healthCheck" | "strictOrigins"
+> & {
+  readonly timeouts: Pick<UpstreamTimeouts, "connectMs">;
+  /** Null where no target speaks TLS with the gateway. */
+  readonly tls: UpstreamTlsConfig | null;
+};
+
 /** The routes that send requests to targets, of whatever type they are. */
 export function upstreamRoutes(routes: readonly RouteConfig[]): readonly UpstreamRouteConfig[] {
   return routes.filter(hasTargets);
@@ -111,8 +121,8 @@ export function firewallsOf(config: RuntimeConfig): WafConfig[] {
   return [config.server.waf, ...config.routes.map((route) => wafOf(config, route))].filter(({ enabled }) => enabled);
 }
 
-/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS. */
-export type OriginScheme = "http" | "https" | "h2c" | "h2";
+/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS; `tcp` is whatever the client speaks. */
+export type OriginScheme = "http" | "https" | "h2c" | "h2" | "tcp";
 
 /** A server that the gateway connects to. docs/upstreams.md#targets */
 export interface OriginConfig {

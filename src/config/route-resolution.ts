@@ -6,10 +6,12 @@ import { describe, oneOf, type Spot } from "./piece.ts";
 import { checkWafRules } from "./policy-settings.ts";
 import { type RouteBase, type RouteConfig, regexOf } from "./route-config.ts";
 import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
-import { RouteSchemas, routePlace } from "./route-schema.ts";
+import { type EntryValues, RouteSchemas, routePlace } from "./route-schema.ts";
 import type { RouteFormat, RouteSpot, RouteSyntax } from "./route-syntax.ts";
 import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
 import { SharedParts } from "./shared-parts.ts";
+import type { StreamConfig, StreamType } from "./stream-config.ts";
+import { checkStreams, type PlacedEntries } from "./stream-resolution.ts";
 
 /** What routes inherit, and what their entries may say. */
 export interface RouteSurroundings extends Spot {
@@ -22,24 +24,34 @@ export interface RouteSurroundings extends Spot {
 }
 
 /** Resolves the list of routes.yaml, which is at the path of `around`, and notes routes that no request could reach. */
-export function resolveRoutes(entries: readonly unknown[], around: RouteSurroundings): RouteConfig[] {
+export function resolveRoutes(entries: readonly unknown[], around: RouteSurroundings): PlacedEntries {
   const { path: base, log } = around;
   const schemas = new RouteSchemas(around.format);
-  const routes = entries.map((entry, i) => resolveRoute(entry, schemas, { ...around, path: [...base, i] }));
   const parts = new SharedParts();
-  const resolved = routes.filter((route) => route !== null).map((route) => parts.share(route, NO_PARTS));
+  const all = entries.map((entry, i) => resolveEntry(entry, schemas, { ...around, path: [...base, i] }));
+  const routes = all.map((entry) => (entry === null || isStream(entry) ? null : parts.share(entry, NO_PARTS)));
+  const streams = all.map((entry) => (entry !== null && isStream(entry) ? entry : null));
   noteDuplicates(routes, base, log);
   noteNeighbours(routes, base, log, around.server.waf);
   noteSharedCookies(routes, base, log);
-  return resolved;
+  checkStreams(around, { routes, streams }, base, log);
+  return { routes, streams };
+}
+
+/** Every stream has its policy, and no route has. */
+function isStream(entry: RouteConfig | StreamConfig): entry is StreamConfig {
+  return "policy" in entry;
 }
 
 /** Each route has its own. */
 const NO_PARTS: ReadonlySet<string> = new Set(["position", "targets", "errors", "maintenance"]);
 
-function resolveRoute(raw: unknown, schemas: RouteSchemas, around: RouteSurroundings): RouteConfig | null {
-  const { log, path, server, proxy, cluster, files } = around;
-  const { types, options } = around.format;
+function resolveEntry(
+  raw: unknown,
+  schemas: RouteSchemas,
+  around: RouteSurroundings,
+): RouteConfig | StreamConfig | null {
+  const { log, path } = around;
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     log.fault(path, `expected a route such as "- type: static" with its keys below, found ${describe(raw)}`);
     return null;
@@ -47,9 +59,19 @@ function resolveRoute(raw: unknown, schemas: RouteSchemas, around: RouteSurround
   const entry = raw as Record<string, unknown>;
   const type = typeOf(entry, schemas, around);
   if (type === "") return null;
-  const syntax = types[type]!;
   const values = log.read(schemas.of(type), raw, path, 2);
+  const { server, proxy, cluster, files } = around;
   const spot: RouteSpot = { path, log, files, server, proxy, cluster, entry, values };
+  if (!(type in around.format.streams)) return resolveRoute(type, values, spot, around);
+  const streamType = type as StreamType;
+  const { keys } = around.format.streams[streamType];
+  return { type: streamType, position: log.position(path), ...keys.resolve(values, spot) };
+}
+
+function resolveRoute(type: string, values: EntryValues, spot: RouteSpot, around: RouteSurroundings): RouteConfig {
+  const { log, path } = spot;
+  const { types, options } = around.format;
+  const syntax = types[type]!;
   const base = { ...routePlace.resolve(values, spot), type, methods: [] };
   checkPlace(base, syntax, path, log);
   const common = { ...base, position: log.position(path), ...options.resolve(values, spot) };
@@ -71,28 +93,27 @@ function resolveRoute(raw: unknown, schemas: RouteSchemas, around: RouteSurround
 /** The word at `type`, which a row of the table has; "" where there is none, which is a fault. */
 function typeOf(raw: Readonly<Record<string, unknown>>, schemas: RouteSchemas, around: RouteSurroundings): string {
   const { log, path } = around;
-  const { types } = around.format;
-  const { names, keys } = schemas;
+  const { names, keys, kinds } = schemas;
   const { type } = raw;
   if (typeof type === "string" && names.includes(type)) return type;
   if (type !== undefined && type !== null) {
-    const own = typeof type === "string" ? namedElsewhere(type.toLowerCase(), types) : undefined;
+    const own = typeof type === "string" ? namedElsewhere(type.toLowerCase(), kinds) : undefined;
     const meant = own !== undefined ? ` (here it is called ${own})` : didYouMean(String(type), names);
     if (typeof type !== "symbol")
       log.fault([...path, "type"], `expected ${oneOf(names)}, found ${describe(type)}${meant}`);
     return "";
   }
   const slip = Object.keys(raw).find((key) => !keys.includes(key) && nearestName(key, keys) === "type");
-  const guess = names.find((name) => types[name]!.marks.some((key) => key in raw));
+  const guess = names.find((name) => kinds[name]!.marks.some((key) => key in raw));
   const cure =
-    guess === undefined ? oneOf(names.map((name) => `type: ${name} (${types[name]!.what})`)) : `type: ${guess}`;
+    guess === undefined ? oneOf(names.map((name) => `type: ${name} (${kinds[name]!.what})`)) : `type: ${guess}`;
   if (slip === undefined) log.fault(path, `a route needs its type: add ${cure}`);
   else log.fault([...path, slip], `unknown key (did you mean "type"?)`, true);
   return "";
 }
 
 /** The type that another gateway calls by this word. */
-function namedElsewhere(word: string, types: RouteFormat["types"]): string | undefined {
+function namedElsewhere(word: string, types: RouteSchemas["kinds"]): string | undefined {
   return Object.keys(types).find((name) => types[name]!.foreignWords.includes(word));
 }
 

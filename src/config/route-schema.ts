@@ -2,7 +2,7 @@ import { FOREIGN_ROUTE_KEYS } from "./foreign-names.ts";
 import { hostPattern } from "./host-kinds.ts";
 import { exactPath, pathPrefix } from "./http-syntax.ts";
 import { list, oneOf, type Piece } from "./piece.ts";
-import type { OptionValues, RouteFormat } from "./route-syntax.ts";
+import type { OptionValues, RouteFormat, RouteSyntax, StreamSyntax } from "./route-syntax.ts";
 import { block, type Rows, type Values } from "./row.ts";
 import { text } from "./scalars.ts";
 
@@ -19,19 +19,22 @@ export const routePlace = block(place);
 /** What an entry gives, as far as all types have it in common. */
 export type EntryValues = Values<typeof place> & OptionValues;
 
-/** The schemas of the types of routes, each made when a route first has the type. */
+/** The schemas of the types of routes and of streams, each made when a route first has the type. */
 export class RouteSchemas {
   /** The words at `type`. */
   readonly names: readonly string[];
   /** All keys that a route of any type may have, for telling a slip from a misplaced key. */
   readonly keys: readonly string[];
+  /** The types of routes and of streams. */
+  readonly kinds: Readonly<Record<string, RouteSyntax | StreamSyntax>>;
   private readonly format: RouteFormat;
   private readonly made: Map<string, Piece<EntryValues>> = new Map();
 
   constructor(format: RouteFormat) {
     this.format = format;
-    this.names = Object.keys(format.types);
-    const own = Object.values(format.types).map(({ keys }) => keys.rows);
+    this.kinds = { ...format.types, ...format.streams };
+    this.names = Object.keys(this.kinds);
+    const own = Object.values(this.kinds).map(({ keys }) => keys.rows);
     this.keys = [...new Set([place, format.options.rows, ...own].flatMap(Object.keys))];
   }
 
@@ -43,11 +46,12 @@ export class RouteSchemas {
   }
 
   private make(name: string): Piece<EntryValues> {
-    const { keys, sentence } = this.format.types[name]!;
-    const rows = { ...place, ...this.format.options.rows, ...keys.rows };
+    const { keys, sentence } = this.kinds[name]!;
+    const shared = name in this.format.streams ? { type: place.type } : { ...place, ...this.format.options.rows };
+    const rows: Rows = { ...shared, ...keys.rows };
     const cures = this.keys
       .filter((key) => !(key in rows))
-      .map((key) => [key, `is for type: ${this.ownersOf(key)}; ${sentence}`] as const);
+      .map((key) => [key, `is for ${this.ownersOf(key)}; ${sentence}`] as const);
     return block(rows, {
       misplaced: new Map([...FOREIGN_ROUTE_KEYS, ...cures]),
       manual: "edge help routes",
@@ -55,6 +59,7 @@ export class RouteSchemas {
   }
 
   private ownersOf(key: string): string {
-    return oneOf(this.names.filter((name) => key in this.format.types[name]!.keys.rows));
+    const owners = this.names.filter((name) => key in this.kinds[name]!.keys.rows);
+    return owners.length === 0 ? "routes that answer requests" : `type: ${oneOf(owners)}`;
   }
 }

@@ -3,6 +3,7 @@ import type { Spot } from "./piece.ts";
 import type { RouteBase, RouteOptions } from "./route-config.ts";
 import type { Row, Rows } from "./row.ts";
 import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
+import type { StreamConfig, StreamType } from "./stream-config.ts";
 
 /** Everything that routes.yaml may say. `loadConfig` is given it: the configuration knows no type and no option by name. */
 export interface RouteFormat {
@@ -10,6 +11,16 @@ export interface RouteFormat {
   readonly types: Readonly<Record<string, RouteSyntax>>;
   /** The keys of routes of every type, beside those that say where a route is. */
   readonly options: KeyBlock<RouteOptions>;
+  /** The types of entries that forward connections and know nothing of HTTP, by the word at `type`. docs/streams.md */
+  readonly streams: Readonly<Record<StreamType, StreamSyntax>>;
+}
+
+/** What the files may say about streams of one type. */
+export interface StreamSyntax extends Pick<RouteSyntax, "what" | "sentence" | "foreignWords" | "marks"> {
+  /** All of its keys but `type`. */
+  readonly keys: KeyBlock<Omit<StreamConfig, "type" | "position">>;
+  /** What `edge help routes` says of the type beside the lines of its keys. */
+  readonly doc: string;
 }
 
 /** What the files may say about routes of one type. @typeParam C a resolved route */

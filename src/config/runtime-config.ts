@@ -1,6 +1,7 @@
 import type { configFile } from "./config-settings.ts";
 import type { RouteConfig } from "./route-config.ts";
 import type { ConfigOf } from "./row.ts";
+import type { StreamConfig } from "./stream-config.ts";
 
 /**
  * The whole configuration of one gateway process after reading, checking and filling in: what `loadConfig` gives.
@@ -12,6 +13,8 @@ import type { ConfigOf } from "./row.ts";
 export interface RuntimeConfig extends ConfigOf<typeof configFile> {
   /** In the order of `routes.yaml`. The router decides precedence (exact, then the longest prefix), not this order. */
   readonly routes: readonly RouteConfig[];
+  /** The entries of `routes.yaml` that forward connections and know nothing of HTTP, in their order. */
+  readonly streams: readonly StreamConfig[];
 }
 
 /** Where a setting is in its file; line and column count from 1, and are 0 for a setting that no file holds. */

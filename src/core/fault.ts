@@ -92,6 +92,7 @@ export const enum Fault {
   MethodNotAllowed,
   SchemaPending,
   LoopDetected,
+  Misdirected,
   Maintenance,
   // The upstream's faults.
   UpstreamUnavailable,
@@ -353,6 +354,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     false,
     FaultKind.Other,
   ),
+  [Fault.Misdirected]: row("misdirected", 421, "this name is served on connections of its own", false, FaultKind.Other),
   [Fault.LoopDetected]: row(
     "loop_detected",
     508,

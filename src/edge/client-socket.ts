@@ -265,7 +265,8 @@ export class ConnectionSet {
     const cut = this.connections.length;
     for (let connection = this.connections.at(-1); connection !== undefined; connection = this.connections.at(-1)) {
       this.delete(connection);
-      connection.onClose();
+      if (connection.endNow === undefined) connection.onClose();
+      else connection.endNow();
     }
     return cut;
   }
@@ -314,11 +315,11 @@ export function connectionEvents(ctx: EdgeContext, connections: ConnectionSet) {
       socket.data.onEnd();
       writers.flushAll();
     },
-    close(socket: ClientSocket): void {
+    close(socket: ClientSocket, reason?: unknown): void {
       turn.begin();
       connections.delete(socket.data);
       ctx.gate.closed(socket);
-      if (socket.data !== undefined) socket.data.onClose();
+      if (socket.data !== undefined) socket.data.onClose(reason);
       writers.flushAll();
     },
     error(socket: ClientSocket, error: unknown): void {

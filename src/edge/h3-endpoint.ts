@@ -10,6 +10,7 @@ import { readCertificate } from "./client-certificate.ts";
 import type { EdgeContext } from "./client-socket.ts";
 import type { IdleSource } from "./connection-gate.ts";
 import { H3Session } from "./h3-session.ts";
+import type { PassedNames } from "./tls-endpoint.ts";
 
 /** Who counts what comes over HTTP/3. */
 export interface StreamObserver {
@@ -24,6 +25,8 @@ export class H3Endpoint implements IdleSource {
   readonly headReader: RequestHeadReader;
   readonly trailerReader: TrailerReader = new TrailerReader(isForbiddenTrailer);
   readonly dictionary: FieldDictionary = new FieldDictionary();
+  /** Null where no name is passed through. Those that are have no HTTP/3 here. */
+  passed: PassedNames | null = null;
   private readonly sessions: Set<H3Session> = new Set();
   private readonly free: Exchange[] = [];
 

@@ -35,7 +35,7 @@ export class H3Session implements IdleConnection {
     session.onstream = (stream) => this.onStream(stream);
     // What becomes of it is told by `closed`; without a listener the runtime reports an unhandled error.
     session.onerror = IGNORE;
-    session.opened.then(() => this.onOpened(), IGNORE);
+    session.opened.then(({ servername }) => this.onOpened(servername), IGNORE);
     session.closed.catch(IGNORE).then(() => this.onClosed());
   }
 
@@ -110,9 +110,11 @@ export class H3Session implements IdleConnection {
     writers.flushAll();
   }
 
-  /** Before the handshake is done, the runtime does not tell the address. */
-  private onOpened(): void {
+  /** Before the handshake is done, the runtime tells neither the address nor the name. */
+  private onOpened(serverName: unknown): void {
     this.isShaking = false;
+    if (typeof serverName === "string" && this.endpoint.passed?.isPassed(serverName.toLowerCase()) === true)
+      return refuseSession(this.session);
     const address = this.session.path?.remote.address ?? "";
     if (!this.ctx.gate.takesAddress(this.session, address)) refuseSession(this.session);
   }

@@ -12,7 +12,8 @@ export interface ClientConnection {
   onData(chunk: Uint8Array): void;
   onDrain(): void;
   onEnd(): void;
-  onClose(): void;
+  /** @param reason why the socket closed, where that was not in order; some owners tell a reset apart by it */
+  onClose(reason?: unknown): void;
   onException(error: unknown): void;
   /** The gateway is shutting down. */
   drain(): void;
@@ -20,6 +21,8 @@ export interface ClientConnection {
   idleMs(nowMs: number): number;
   /** Its place is wanted: one that is idle closes in order. */
   closeIdle(): void;
+  /** Ends it at once. Without it, the connection is told that its peer is gone. */
+  endNow?(): void;
 }
 
 /** Who goes on with the connection once its PROXY header is there. */
@@ -63,6 +66,7 @@ export class ProxiedConnection implements ClientConnection, TimerOwner {
     this.ctx.wheel.remove(this.timer);
     const told = this.parser.sourceAddress === "" ? UNKNOWN_CLIENT : this.parser.sourceAddress;
     const peer = new ClientPeer(this.socket.remoteAddress ?? "", false, 0, told);
+    peer.toldPort = this.parser.sourcePort;
     this.handler.proxied(this.socket, peer, chunk.subarray(this.parser.consumed));
   }
 

@@ -1,6 +1,28 @@
+import type { ClientPeer } from "../message/exchange.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
 import type { CertificateStore } from "./certificate-store.ts";
+import type { EdgeContext } from "./client-socket.ts";
 import { HandshakeSet } from "./handshake-set.ts";
+import type { ClientConnection } from "./proxied-connection.ts";
 import type { WantedCertificates } from "./wanted-certificates.ts";
+
+/** A connection that is forwarded as it is. */
+export interface ForwardedConnection extends ClientConnection {
+  /** Begins. @param received what the client has sent already; it is kept */
+  start(received: Uint8Array): void;
+}
+
+/** Says which names are passed through: their connections go to a server that ends TLS itself. docs/streams.md#tls-pass-through */
+export interface PassedNames {
+  /** @param serverName lower-case */
+  isPassed(serverName: string): boolean;
+  /**
+   * Makes the connection of a client that asks for a name.
+   * @param serverName lower-case
+   * @returns null where its TLS ends here
+   */
+  forward(ctx: EdgeContext, socket: ByteSocket, peer: ClientPeer, serverName: string): ForwardedConnection | null;
+}
 
 /** What the connections of one TLS listener share, in one worker. */
 export class TlsEndpoint {
@@ -9,6 +31,8 @@ export class TlsEndpoint {
 
   /** Where certificates are obtained for the names that clients ask for; else null. */
   wanted: WantedCertificates | null = null;
+  /** Null where no name is passed through. */
+  passed: PassedNames | null = null;
 
   constructor(certificates: CertificateStore) {
     this.certificates = certificates;

@@ -11,7 +11,7 @@ import { type ShownCertificate, shownCertificate } from "./client-certificate.ts
 import type { EdgeContext } from "./client-socket.ts";
 import type { PendingHandshake } from "./handshake-set.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
-import type { TlsEndpoint } from "./tls-endpoint.ts";
+import type { ForwardedConnection, PassedNames, TlsEndpoint } from "./tls-endpoint.ts";
 
 /** Who goes on with a connection when its handshake has come to something. */
 export interface HandshakeHandler {
@@ -19,6 +19,8 @@ export interface HandshakeHandler {
   upgrade(opening: TlsHandshake, choice: TlsChoice, received: Uint8Array): boolean;
   /** The handshake is over. @param protocol what ALPN settled on; "" where the client offered nothing */
   secured(opening: TlsHandshake, socket: TlsSocket, protocol: string, shown: ShownCertificate): void;
+  /** The name is passed through: the connection goes on as it is. */
+  passed(opening: TlsHandshake, connection: ForwardedConnection, received: Uint8Array): void;
   /** There will be none: the client is told why, as far as it can be. */
   refused(opening: TlsHandshake, fault: Fault): void;
 }
@@ -146,8 +148,9 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
 
   /** Goes on with what there is, or waits for a certificate to be obtained. */
   private choose(): void {
-    const { wanted, certificates } = this.endpoint;
+    const { wanted, certificates, passed } = this.endpoint;
     const { serverName, protocols } = this.parser.hello!;
+    if (passed !== null && serverName !== "" && this.pass(passed, serverName)) return;
     const isMissing = wanted !== null && serverName !== "" && !certificates.has(serverName) && !isChallenge(protocols);
     if (!isMissing || !wanted.wait(serverName, this.resume)) {
       this.beginHandshake();
@@ -155,6 +158,16 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     }
     this.stage = Stage.Waiting;
     this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + ON_DEMAND_WAIT_MS);
+  }
+
+  /** Hands the connection on where its name is passed through. */
+  private pass(names: PassedNames, serverName: string): boolean {
+    const connection = names.forward(this.ctx, this.socket, this.peer, serverName);
+    if (connection === null) return false;
+    const { bytes, from, to } = this.input;
+    this.leave();
+    this.handler.passed(this, connection, bytes.subarray(from, to));
+    return true;
   }
 
   private readonly resume = (): void => {

@@ -98,6 +98,10 @@ function handshakeHandler(ctx: EdgeContext, connections: ConnectionSet): Handsha
       const connection = starter.start(socket as SecureSocket, peer, protocol);
       if (ctx.draining) connection.drain();
     },
+    passed(opening, connection, received): void {
+      connections.replace(opening.socket as ClientSocket, connection);
+      connection.start(received);
+    },
     refused(opening, fault): void {
       const socket = opening.socket as ClientSocket;
       const answer = fault === Fault.PlainHttpOnTls ? plainRefusal(fault, ctx.clock) : alert(fault);

@@ -488,6 +488,8 @@ export class ClientPeer {
 
   /** Where the client was going, as `address:port`, when a rule of the firewall led it here; "" where it came by itself. */
   destination = "";
+  /** The client's port, where a PROXY header told it; else 0. */
+  toldPort = 0;
 
   private readonly told: string;
   private found: string;

@@ -15,6 +15,8 @@ export interface ByteSocket {
   /** Undefined where the peer was gone before the connection was accepted. */
   readonly remoteAddress: string | undefined;
   readonly localPort: number;
+  /** Of the other end; undefined where a test has none. */
+  readonly remotePort?: number | undefined;
   /** Of this end; undefined where the connection is gone, and where a test has none. */
   readonly localAddress?: string | undefined;
   /** The descriptor; -1 once it is closed. */

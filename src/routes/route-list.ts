@@ -1,9 +1,11 @@
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import type { RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { StreamConfig } from "../config/stream-config.ts";
 import { explainOptions } from "./route-options.ts";
 import type { TargetStatus } from "./route-type.ts";
 import { routeTypeOf } from "./route-types.ts";
+import { explainTarget } from "./upstream/upstream-route.ts";
 
 /** A route of a sidecar's listener: the application behind the inbound one, the splits of the outbound one. */
 export interface ListenerRoute {
@@ -14,7 +16,7 @@ export interface ListenerRoute {
 /**
  * The body of `/internal/api/routes`: every active route with its effective values, static and transcoded ones too.
  * docs/endpoints.md#routes. An empty `methods` or `host` is "any". Secret header values
- * are masked. Routes of a sidecar have the type `sidecar`, and name their `listener`.
+ * are masked. Routes of a sidecar have the type `sidecar`, and name their `listener`; streams have a `name`.
  */
 export function routeList(
   config: RuntimeConfig,
@@ -26,8 +28,25 @@ export function routeList(
     ...config.routes.map((route) => describeRoute(route, statusOf)),
     ...transcoded.map((route) => describeTranscoded(route, config.transcoder.maxBodyBytes, statusOf)),
     ...ofSidecar.map(({ listener, route }) => ({ ...describeRoute(route, statusOf), type: "sidecar", listener })),
+    ...config.streams.map((stream) => describeStream(stream, statusOf)),
   ];
   return { total: routes.length, routes };
+}
+
+function describeStream(stream: StreamConfig, statusOf: TargetStatus): object {
+  const { type, path, hosts, policy, maxConnections, timeouts, idleTimeoutMs, retryAttempts, sendProxy } = stream;
+  return {
+    type,
+    name: path,
+    host: hosts,
+    targets: stream.targets.map((target) => explainTarget(target, statusOf(target.originKey, stream))),
+    load_balancing: { policy },
+    retries: { attempts: retryAttempts },
+    timeouts: { connect_ms: timeouts.connectMs, idle_ms: idleTimeoutMs },
+    send_proxy: sendProxy,
+    max_connections: maxConnections,
+    health_check: { enabled: stream.healthCheck.enabled },
+  };
 }
 
 function describeRoute(route: RouteConfig, statusOf: TargetStatus): object {

@@ -1,4 +1,4 @@
-import type { OriginConfig, RouteBase, RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { NodeOwner, OriginConfig, RouteBase, RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RouteSyntax } from "../config/route-syntax.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
@@ -34,7 +34,7 @@ export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<
 export type RouteShape = Pick<RouteInit, "kind" | "methods" | "stripPrefix" | "streamsHttp2" | "ownFields">;
 
 /** Says the state of a route's target (null for a transcoded one), such as `CLOSED`. docs/endpoints.md#upstreams */
-export type TargetStatus = (originKey: string, route: UpstreamRouteConfig | null) => TargetState;
+export type TargetStatus = (originKey: string, route: NodeOwner | null) => TargetState;
 
 /** How a target is, without asking it. */
 export interface TargetState {

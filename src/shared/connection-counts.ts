@@ -1,4 +1,5 @@
 import { AddressTally, clearTallyOf, createAddressTally } from "./address-tally.ts";
+import { clearOpenStreamsOf, createOpenStreams } from "./stream-counters.ts";
 
 /** Cells in front of the workers' own. */
 const enum Cell {
@@ -24,18 +25,21 @@ const FIRST_WORKER = Cell.FirstLine + KINDS;
 export interface ConnectionBuffers {
   readonly cells: SharedArrayBuffer;
   readonly addresses: SharedArrayBuffer;
+  /** Open connections by stream; see OpenStreams. */
+  readonly streams: SharedArrayBuffer;
 }
 
 /** Makes the shared counts, 0 everywhere. @param secret two unpredictable numbers */
 export function createConnectionCounts(workers: number, secret: ArrayLike<number>): ConnectionBuffers {
   const cells = new SharedArrayBuffer(4 * (FIRST_WORKER + workers));
-  return { cells, addresses: createAddressTally(workers, secret) };
+  return { cells, addresses: createAddressTally(workers, secret), streams: createOpenStreams(workers) };
 }
 
 /** Takes back the connections of a worker that has ended. */
-export function clearConnectionsOf({ cells, addresses }: ConnectionBuffers, worker: number): void {
+export function clearConnectionsOf({ cells, addresses, streams }: ConnectionBuffers, worker: number): void {
   Atomics.store(new Int32Array(cells), FIRST_WORKER + worker, 0);
   clearTallyOf(addresses, worker);
+  clearOpenStreamsOf(streams, worker);
 }
 
 /** The open client connections of all workers: each writes its own cell, and all are added up. One object a worker. */

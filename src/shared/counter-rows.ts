@@ -163,10 +163,11 @@ export const WAF_DETECTED_AT: number = WAF_BLOCKED_AT + WAF_LABELS.length;
 export const CACHE_AT: number = WAF_DETECTED_AT + WAF_LABELS.length;
 export const CACHE_PLACES = 16;
 export const LATENCY_AT: number = CACHE_AT + CACHE_PLACES;
-/** A block an upstream: its latency, then its breaker trips. */
+/** A block an upstream: its latency, then its breaker trips, then connections of streams that did not come about. */
 export const UPSTREAMS_AT: number = LATENCY_AT + LATENCY_PLACES;
-export const UPSTREAM_PLACES: number = LATENCY_PLACES + 1;
+export const UPSTREAM_PLACES: number = LATENCY_PLACES + 2;
 export const UPSTREAM_TRIPS: number = LATENCY_PLACES;
+export const UPSTREAM_UNCONNECTED: number = LATENCY_PLACES + 1;
 export const ROW_PLACES: number = UPSTREAMS_AT + MAX_UPSTREAM_LABELS * UPSTREAM_PLACES;
 
 /** The index of a WAF category. */

@@ -13,6 +13,7 @@ import {
   ROW_PLACES,
   UPSTREAM_PLACES,
   UPSTREAM_TRIPS,
+  UPSTREAM_UNCONNECTED,
   UPSTREAMS_AT,
   WAF_BLOCKED_AT,
   WAF_DETECTED_AT,
@@ -20,6 +21,7 @@ import {
 } from "./counter-rows.ts";
 import { OVERFLOW_ID } from "./label-registry.ts";
 import { createNameTable, NameWriter } from "./name-table.ts";
+import { createStreamCounters, StreamCounters } from "./stream-counters.ts";
 
 /** One worker's counters in shared memory: the control thread makes them, keeps them, and gives them to each successor. */
 export interface CounterBuffers {
@@ -31,12 +33,16 @@ export interface CounterBuffers {
   /** Requests by peer, whose numbers are those of `peerNames`. */
   readonly peers: SharedArrayBuffer;
   readonly peerNames: SharedArrayBuffer;
+  /** Of streams, by their labels; see StreamCounters. */
+  readonly streams: SharedArrayBuffer;
 }
 
 /** The numbers of the labels, from the control thread's registries, sent with each configuration. */
 export interface CounterLabels {
   readonly routes: ReadonlyMap<string, number>;
   readonly upstreams: ReadonlyMap<string, number>;
+  /** Left out where there are none. */
+  readonly streams?: ReadonlyMap<string, number>;
 }
 
 /** What a peer of the mesh is in a request: it takes the place of the method in the key of a series. */
@@ -55,6 +61,7 @@ export function createCounterBuffers(): CounterBuffers {
     mirrored: createSeriesTable(MIRROR_SERIES),
     peers: createSeriesTable(PEER_SERIES),
     peerNames: createNameTable(),
+    streams: createStreamCounters(),
   };
 }
 
@@ -77,6 +84,7 @@ export class WorkerCounters {
   private readonly peers: SeriesWriter;
   private readonly peerNames: NameWriter;
   private readonly bounds: Float64Array = Float64Array.from(LATENCY_BOUNDS_MS);
+  private readonly streams: SharedArrayBuffer;
   private labels: CounterLabels;
 
   /** Takes over the counters, be they new or those of a worker that died. */
@@ -90,6 +98,7 @@ export class WorkerCounters {
     this.mirrors = new SeriesWriter(buffers.mirrored);
     this.peers = new SeriesWriter(buffers.peers);
     this.peerNames = new NameWriter(buffers.peerNames);
+    this.streams = buffers.streams;
     this.labels = labels;
   }
 
@@ -191,9 +200,24 @@ export class WorkerCounters {
     this.observe(UPSTREAMS_AT + upstreamId * UPSTREAM_PLACES, durationMs);
   }
 
+  /** The number of a stream's label; of the overflow when the label is unknown. */
+  streamId(label: string): number {
+    return this.labels.streams?.get(label) ?? OVERFLOW_ID;
+  }
+
+  /** The counters of a stream with this number. */
+  streamCounters(id: number): StreamCounters {
+    return new StreamCounters(this.streams, id);
+  }
+
   /** Counts a circuit breaker that went from closed to open. */
   breakerTripped(upstreamId: number): void {
     this.rows[UPSTREAMS_AT + upstreamId * UPSTREAM_PLACES + UPSTREAM_TRIPS]!++;
+  }
+
+  /** Counts a connection of a stream to a target that did not come about. */
+  notConnected(upstreamId: number): void {
+    this.rows[UPSTREAMS_AT + upstreamId * UPSTREAM_PLACES + UPSTREAM_UNCONNECTED]!++;
   }
 
   /** Counts log lines that will never be written. */

@@ -9,6 +9,7 @@ import {
   LATENCY_SUM,
   UPSTREAM_PLACES,
   UPSTREAM_TRIPS,
+  UPSTREAM_UNCONNECTED,
   UPSTREAMS_AT,
   WAF_BLOCKED_AT,
   WAF_DETECTED_AT,
@@ -27,6 +28,7 @@ import {
 } from "./counter-table.ts";
 import { LabelRegistry, OVERFLOW_ID, OVERFLOW_LABEL } from "./label-registry.ts";
 import { MAX_NAMES, namesIn } from "./name-table.ts";
+import { openStreams, type StreamTotals, streamTotals } from "./stream-counters.ts";
 
 /** Requests with the same label, method and status; method 0 and status 0 for those beyond the table's capacity. */
 export interface RequestSeries {
@@ -60,15 +62,25 @@ export class CounterTotals {
   private readonly rows: readonly Float64Array[];
   private readonly routes: LabelRegistry;
   private readonly upstreams: LabelRegistry;
+  private readonly open: { readonly labels: LabelRegistry; readonly cells: SharedArrayBuffer } | null;
   /** Peers of all workers: those beyond its room share the overflow, whatever the workers tell apart. */
   private readonly peerLabels: LabelRegistry = new LabelRegistry([], MAX_NAMES);
 
-  /** @param buffers one a worker, in the order of the workers' numbers */
-  constructor(buffers: readonly CounterBuffers[], routes: LabelRegistry, upstreams: LabelRegistry) {
+  /**
+   * @param buffers one a worker, in the order of the workers' numbers
+   * @param open the labels of streams, and their open connections; null where these are not asked for
+   */
+  constructor(
+    buffers: readonly CounterBuffers[],
+    routes: LabelRegistry,
+    upstreams: LabelRegistry,
+    open: { readonly labels: LabelRegistry; readonly cells: SharedArrayBuffer } | null = null,
+  ) {
     this.buffers = buffers;
     this.rows = buffers.map((one) => new Float64Array(one.rows));
     this.routes = routes;
     this.upstreams = upstreams;
+    this.open = open;
   }
 
   /** Sets the gauges of a worker that is gone to 0. */
@@ -173,6 +185,25 @@ export class CounterTotals {
       .all()
       .map((label, id) => ({ label, latency: this.latencyAt(UPSTREAMS_AT + id * UPSTREAM_PLACES) }))
       .filter(({ latency }) => latency.count > 0);
+  }
+
+  /** What has been counted for each stream. */
+  streams(): readonly (StreamTotals & { readonly label: string; readonly open: number })[] {
+    if (this.open === null) return [];
+    const { open } = this;
+    const buffers = this.buffers.map(({ streams }) => streams);
+    return open.labels
+      .all()
+      .map((label, id) => ({ label, open: openStreams(open.cells, id), ...streamTotals(buffers, id) }))
+      .filter(({ label, begun }) => label !== OVERFLOW_LABEL || begun > 0);
+  }
+
+  /** Connections of streams that did not come about, by target. */
+  connectFailures(): readonly LabelledCount[] {
+    return this.upstreams
+      .all()
+      .map((label, id) => ({ label, count: this.at(UPSTREAMS_AT + id * UPSTREAM_PLACES + UPSTREAM_UNCONNECTED) }))
+      .filter(({ count }) => count > 0);
   }
 
   /** The breaker trips of every known upstream, be they 0. */

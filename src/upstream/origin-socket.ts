@@ -76,7 +76,8 @@ export interface UpstreamSocketOwner {
   onData(chunk: Uint8Array): void;
   onEnd(): void;
   onDrain(): void;
-  onClose(): void;
+  /** @param reason why the socket closed, where that was not in order */
+  onClose(reason?: unknown): void;
   onException(error: unknown): void;
 }
 
@@ -294,10 +295,10 @@ const COMMON = {
     connection.onDrain();
     connection.pool.context.writers.flushAll();
   },
-  close(socket: UpstreamSocket): void {
+  close(socket: UpstreamSocket, reason?: unknown): void {
     const connection = socket.data;
     connection.pool.context.turn.begin();
-    connection.onClose();
+    connection.onClose(reason);
     connection.pool.context.writers.flushAll();
   },
   error(socket: UpstreamSocket, error: unknown): void {

@@ -105,11 +105,11 @@ class Balancer implements TargetChoice {
 }
 
 /** Takes every target in turn, whatever is known of it, but those that an operator has drained. */
-class AllInTurn {
-  private readonly targets: readonly BalancedTarget[];
+export class AllInTurn<T extends WeighedNode = BalancedTarget> {
+  private readonly targets: readonly T[];
   private turn = 0;
 
-  constructor(targets: readonly BalancedTarget[]) {
+  constructor(targets: readonly T[]) {
     this.targets = targets;
   }
 
@@ -117,7 +117,7 @@ class AllInTurn {
     return this.targets.some(({ node }) => node.isUsable());
   }
 
-  next(tried: number): BalancedTarget | null {
+  next(tried: number): T | null {
     const { targets } = this;
     for (let i = 0; i < targets.length; i++) {
       this.turn = (this.turn + 1) % targets.length;
@@ -173,32 +173,21 @@ export interface TargetInit {
   readonly name: string;
 }
 
-/** A target with what balancing knows of it. */
-export class BalancedTarget implements Target {
-  readonly upstream: Upstream;
-  readonly basePath: Buffer;
+/** A node of a route or a stream with its weight there: what policies choose by. */
+export class WeighedNode {
   readonly node: UpstreamNode;
   readonly weight: number;
   /** Hash of its name. */
   readonly seed: number;
-  /** Its bit in `ex.triedTargets`; from 32 targets on some share one. */
+  /** Its bit among those that were tried; from 32 targets on some share one. */
   readonly bit: number;
-  /** The bit in `ex.blamedNodes` of its node, which several targets may share. */
-  private readonly nodeBit: number;
 
-  /**
-   * @param index among all targets of the route
-   * @param nodeIndex the first target's with the same node
-   */
-  constructor(init: TargetInit, index: number, nodeIndex: number) {
-    this.upstream = init.upstream;
-    // Most targets have none, and there may be a hundred thousand of them.
-    this.basePath = init.basePath === "" ? NO_PATH : Buffer.from(init.basePath, "latin1");
-    this.node = init.node;
-    this.weight = init.weight;
-    this.seed = hashText(init.name);
+  /** @param index among all targets of the route or stream */
+  constructor({ node, weight, name }: Pick<TargetInit, "node" | "weight" | "name">, index: number) {
+    this.node = node;
+    this.weight = weight;
+    this.seed = hashText(name);
     this.bit = 1 << (index & 31);
-    this.nodeBit = 1 << (nodeIndex & 31);
   }
 
   /** Its weight as it counts now: less for a while after it has recovered, where its route says so. */
@@ -219,6 +208,26 @@ export class BalancedTarget implements Target {
   /** Whether it may be chosen. @param tried bits of the targets that may not */
   isEligible(tried: number): boolean {
     return (tried & this.bit) === 0 && this.node.isUsable();
+  }
+}
+
+/** A target with what balancing knows of it. */
+export class BalancedTarget extends WeighedNode implements Target {
+  readonly upstream: Upstream;
+  readonly basePath: Buffer;
+  /** The bit in `ex.blamedNodes` of its node, which several targets may share. */
+  private readonly nodeBit: number;
+
+  /**
+   * @param index among all targets of the route
+   * @param nodeIndex the first target's with the same node
+   */
+  constructor(init: TargetInit, index: number, nodeIndex: number) {
+    super(init, index);
+    this.upstream = init.upstream;
+    // Most targets have none, and there may be a hundred thousand of them.
+    this.basePath = init.basePath === "" ? NO_PATH : Buffer.from(init.basePath, "latin1");
+    this.nodeBit = 1 << (nodeIndex & 31);
   }
 
   /** Puts the exchange on its way. @returns false when another exchange took the only place */
@@ -259,14 +268,17 @@ export class BalancedTarget implements Target {
 
 const NO_PATH: Buffer = Buffer.alloc(0);
 
-/** Chooses among targets that are equally willing: the backups have a policy of their own. */
-export interface Policy {
+/** Chooses among targets that are equally willing: the backups have a policy of their own. @typeParam E what is to be sent there */
+export interface Policy<E = Exchange, T extends WeighedNode = BalancedTarget> {
   /**
    * @param tried bits of the targets that may not be chosen
    * @returns null when none of the others may be used now
    */
-  pick(ex: Exchange, tried: number): BalancedTarget | null;
+  pick(ex: E, tried: number): T | null;
 }
+
+/** What a node keeps of an attempt: an exchange has it, and so has a forwarded connection. */
+export type Attempt = Pick<Exchange, "isTrial" | "isForced" | "attemptedMs" | "upstreamMs">;
 
 /** A number from 0 up to 1, never 1. */
 export type RandomNumber = () => number;
@@ -364,7 +376,7 @@ export class UpstreamNode {
   }
 
   /** Begins an attempt. @returns false when it would have been a trial that another exchange has taken */
-  enter(ex: Exchange): boolean {
+  enter(ex: Attempt): boolean {
     if (!this.table.isClosed(this.slot)) {
       if (!this.table.takeTrial(this.slot, this.surroundings.worker)) return false;
       ex.isTrial = true;
@@ -376,7 +388,7 @@ export class UpstreamNode {
   }
 
   /** Begins an attempt although the node is out, since all of its route are. */
-  enterAnyway(ex: Exchange): void {
+  enterAnyway(ex: Attempt): void {
     if (this.enter(ex)) return;
     ex.isForced = true;
     this.inFlight++;
@@ -388,7 +400,7 @@ export class UpstreamNode {
    * @param isBlamed whether the exchange has counted as a failure here before
    * @returns whether it is a failure
    */
-  onAnswer(ex: Exchange, status: number, isBlamed = false): boolean {
+  onAnswer(ex: Attempt, status: number, isBlamed = false): boolean {
     this.count(status, ex.upstreamMs < 0 ? this.elapsed(ex) : ex.upstreamMs);
     ex.attemptedMs = -1;
     const hasFailed = this.failureStatuses?.has(status) === true;
@@ -402,7 +414,7 @@ export class UpstreamNode {
    * @param isBlamed whether the exchange has counted as a failure here before
    * @returns whether the failure says something of the origin
    */
-  onFailure(ex: Exchange, failure: UpstreamFailure, isBlamed = false): boolean {
+  onFailure(ex: Attempt, failure: UpstreamFailure, isBlamed = false): boolean {
     this.inFlight--;
     if (ex.attemptedMs >= 0) this.count(faultRow(failure.fault).status, this.elapsed(ex));
     ex.attemptedMs = -1;
@@ -415,15 +427,37 @@ export class UpstreamNode {
     return hasFailed;
   }
 
+  /** A connection has come about to what is sent no requests. It is under way until `disconnected`. */
+  onConnected(attempt: Attempt): void {
+    attempt.attemptedMs = -1;
+    this.judge(attempt, false, false);
+    attempt.isForced = false;
+  }
+
+  /** No such connection has come about. @param isOurs whether that says nothing of the target */
+  onNotConnected(attempt: Attempt, isOurs: boolean): void {
+    this.inFlight--;
+    attempt.attemptedMs = -1;
+    this.surroundings.counters.notConnected(this.upstreamId);
+    if (isOurs) this.returnTrial(attempt);
+    else this.judge(attempt, true, false);
+    attempt.isForced = false;
+  }
+
+  /** Such a connection is over. */
+  disconnected(): void {
+    this.inFlight--;
+  }
+
   /** The exchange is over; where no response had come, it was the client who gave up. */
-  leave(ex: Exchange): void {
+  leave(ex: Attempt): void {
     this.inFlight--;
     if (ex.attemptedMs >= 0) this.count(CLIENT_CLOSED_STATUS, this.elapsed(ex));
     ex.attemptedMs = -1;
     this.returnTrial(ex);
   }
 
-  private judge(ex: Exchange, failed: boolean, isBlamed: boolean): void {
+  private judge(ex: Attempt, failed: boolean, isBlamed: boolean): void {
     const { table, slot } = this;
     const { failureThreshold, rateRequests, rateFailures } = this.rules;
     if (failureThreshold === 0) return;
@@ -452,7 +486,7 @@ export class UpstreamNode {
     return table.failed(slot, isTooMany ? 1 : inRow);
   }
 
-  private returnTrial(ex: Exchange): void {
+  private returnTrial(ex: Attempt): void {
     if (!ex.isTrial) return;
     ex.isTrial = false;
     this.table.returnTrial(this.slot);
@@ -478,7 +512,7 @@ export class UpstreamNode {
     counters.upstreamEnded(this.upstreamId, this.lastStatusSlot, durationMs);
   }
 
-  private elapsed(ex: Exchange): number {
+  private elapsed(ex: Attempt): number {
     return this.surroundings.turn.nowMs - ex.attemptedMs;
   }
 }

@@ -4,15 +4,15 @@ import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { CookieValues } from "../../proto/semantics/cookie-values.ts";
 import { hashBytes, hashText } from "./hash.ts";
 
-/** What a hashing policy goes by. */
-export interface HashKey {
+/** What a hashing policy goes by. @typeParam E what has the key */
+export interface HashKey<E = Exchange> {
   /** @returns 0 to 2^32-1, or -1 when the request has no such key */
-  hashOf(ex: Exchange): number;
+  hashOf(ex: E): number;
 }
 
 /** The address of the client, as the trusted proxies tell it. */
-export class ClientHashKey implements HashKey {
-  hashOf(ex: Exchange): number {
+export class ClientHashKey implements HashKey<Pick<Exchange, "clientIp">> {
+  hashOf(ex: Pick<Exchange, "clientIp">): number {
     return hashText(ex.clientIp);
   }
 }

@@ -1,5 +1,5 @@
 import type { Exchange } from "../../message/exchange.ts";
-import type { BalancedTarget, Policy } from "./balancer.ts";
+import type { BalancedTarget, Policy, WeighedNode } from "./balancer.ts";
 import { mixed } from "./hash.ts";
 import type { HashKey } from "./hash-key.ts";
 
@@ -8,25 +8,25 @@ import type { HashKey } from "./hash-key.ts";
  * the highest bid wins (weighted rendezvous hashing): a target that leaves moves its own keys and no others, one that
  * comes takes its share evenly from all, and nothing has to be kept. All workers agree without talking to each other.
  */
-export class Rendezvous implements Policy {
-  private readonly targets: readonly BalancedTarget[];
-  private readonly key: HashKey;
-  private readonly keyless: Policy;
+export class Rendezvous<E = Exchange, T extends WeighedNode = BalancedTarget> implements Policy<E, T> {
+  private readonly targets: readonly T[];
+  private readonly key: HashKey<E>;
+  private readonly keyless: Policy<E, T>;
   private readonly hasOneWeight: boolean;
 
   /** @param keyless chooses for requests that have no key */
-  constructor(targets: readonly BalancedTarget[], key: HashKey, keyless: Policy) {
+  constructor(targets: readonly T[], key: HashKey<E>, keyless: Policy<E, T>) {
     this.targets = targets;
     this.key = key;
     this.keyless = keyless;
     this.hasOneWeight = targets.every(({ weight, node }) => weight === targets[0]!.weight && !node.startsSlowly);
   }
 
-  pick(ex: Exchange, tried: number): BalancedTarget | null {
+  pick(ex: E, tried: number): T | null {
     const key = this.key.hashOf(ex);
     if (key < 0) return this.keyless.pick(ex, tried);
     const { targets } = this;
-    let winner: BalancedTarget | null = null;
+    let winner: T | null = null;
     let highest = Number.NEGATIVE_INFINITY;
     for (let i = 0; i < targets.length; i++) {
       const target = targets[i]!;
@@ -40,7 +40,7 @@ export class Rendezvous implements Policy {
     return winner;
   }
 
-  private bid(target: BalancedTarget, key: number): number {
+  private bid(target: T, key: number): number {
     const draw = mixed(key ^ target.seed);
     // The logarithm makes the chance to win proportional to the weight; among equals the draw alone decides the same.
     return this.hasOneWeight ? draw : -target.share / Math.log((draw + 0.5) / 0x100000000);

@@ -1,25 +1,24 @@
-import type { Exchange } from "../../message/exchange.ts";
-import type { BalancedTarget, Policy } from "./balancer.ts";
+import type { BalancedTarget, Policy, WeighedNode } from "./balancer.ts";
 
 /**
  * Takes targets in turn, each as often as its weight says, spread out: with weights 5, 1 and 1 it gives a a b a c a a
  * (nginx's smooth weighted round robin). Every worker counts by itself.
  */
-export class SmoothRoundRobin implements Policy {
-  private readonly targets: readonly BalancedTarget[];
+export class SmoothRoundRobin<T extends WeighedNode = BalancedTarget> implements Policy<unknown, T> {
+  private readonly targets: readonly T[];
   private readonly credits: Float64Array;
 
-  constructor(targets: readonly BalancedTarget[]) {
+  constructor(targets: readonly T[]) {
     this.targets = targets;
     this.credits = new Float64Array(targets.length);
   }
 
-  pick(_ex: Exchange, tried: number): BalancedTarget | null {
+  pick(_ex: unknown, tried: number): T | null {
     return this.pickWithin(tried, Number.POSITIVE_INFINITY);
   }
 
   /** The same among those whose load is at most `maxLoad`, and those that are idle. */
-  pickWithin(tried: number, maxLoad: number): BalancedTarget | null {
+  pickWithin(tried: number, maxLoad: number): T | null {
     const { targets, credits } = this;
     let best = -1;
     let total = 0;

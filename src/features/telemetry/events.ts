@@ -15,7 +15,7 @@ export interface EventRow {
 }
 
 /**
- * All events but `access`, whose fields are in ACCESS_FIELDS: a new one is a row here, and the call of EventLog that writes it.
+ * All events but `access`, whose fields are in ACCESS_FIELDS, and `stream` (docs/streams.md#log): a new one is a row here, and the call of EventLog that writes it.
  * A flood is seen in the counters and must not drown the log: what a client can cause without being heard has a bound.
  */
 export const EVENTS = {

@@ -5,6 +5,7 @@ import { COUNTERS, LATENCY_BOUNDS_MS, MIRROR_COUNTS } from "../../shared/counter
 import { PeerRole } from "../../shared/counter-table.ts";
 import type { CounterTotals, LabelledCount, LatencyTotals } from "../../shared/counter-totals.ts";
 import { labelled, type Metric, type Sample } from "./metric.ts";
+import { streamMetrics } from "./stream-metrics.ts";
 
 /** The histogram of how long requests take. */
 export const REQUEST_SECONDS = "gateway_request_duration_seconds";
@@ -14,7 +15,13 @@ export const REQUEST_SECONDS = "gateway_request_duration_seconds";
  * @param totals read at every scrape
  */
 export function gatewayMetrics(totals: CounterTotals): readonly Metric[] {
-  return [...plainMetrics(totals), ...labelledMetrics(totals), ...seriesMetrics(totals), ...meshMetrics(totals)];
+  return [
+    ...plainMetrics(totals),
+    ...labelledMetrics(totals),
+    ...seriesMetrics(totals),
+    ...meshMetrics(totals),
+    ...streamMetrics(totals),
+  ];
 }
 
 /** Those of COUNTERS: the rows of one name are one metric. */

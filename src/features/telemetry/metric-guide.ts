@@ -6,6 +6,7 @@ export const METRIC_GROUPS = [
   "Traffic",
   "Connections",
   "Upstreams",
+  "Streams",
   "Firewall and guards",
   "Who may come in",
   "Cache",
@@ -455,6 +456,39 @@ export const METRIC_GUIDE = {
     labels: ["server", "code"],
     advice:
       "Whom this application calls, and how that ends. `none` are servers without an identity, and those that did not respond.",
+  },
+  gateway_stream_connections_total: {
+    group: "Streams",
+    title: "Forwarded connections",
+    labels: ["route"],
+    advice:
+      "The load of a stream. Where it rises and the bytes do not, look at `gateway_stream_ended_total`: clients come again and again.",
+  },
+  gateway_stream_open_connections: {
+    group: "Streams",
+    title: "Open forwarded connections",
+    labels: ["route"],
+    advice: "Compare with the stream's `max_connections`, and with what its targets take.",
+  },
+  gateway_stream_bytes_total: {
+    group: "Streams",
+    title: "Forwarded bytes",
+    labels: ["route", "direction"],
+    advice: "`in` from clients, `out` to them.",
+  },
+  gateway_stream_ended_total: {
+    group: "Streams",
+    title: "Ends of forwarded connections",
+    labels: ["route", "reason"],
+    advice:
+      "`connect_failed` and `no_target`: the targets are away. `target_reset`: they end connections by themselves. `max_connections` and `address_refused`: the stream's own limits. `idle_timeout`: raise it, or let clients send keep-alives.",
+  },
+  gateway_stream_connect_failures_total: {
+    group: "Streams",
+    title: "Failed connections to targets",
+    labels: ["upstream"],
+    advice:
+      "The log's `upstream_failed` names the reason. Clients notice nothing while another target takes the connection.",
   },
   gateway_sidecar_peer_requests_total: {
     group: "Sidecar",

@@ -1,23 +1,31 @@
 import { MAX_ROUTE_LABELS, MAX_UPSTREAM_LABELS } from "../../shared/counter-rows.ts";
 import type { CounterLabels } from "../../shared/counter-table.ts";
 import { LabelRegistry } from "../../shared/label-registry.ts";
+import { MAX_STREAM_LABELS } from "../../shared/stream-counters.ts";
 
 /** The path label of requests that no route took. docs/endpoints.md#metrics */
 export const UNMATCHED_LABEL = "unmatched";
 
-/** The control thread's numbers for routes and upstreams, for the life of the process. */
+/** The control thread's numbers for routes, upstreams and streams, for the life of the process. */
 export class TelemetryLabels {
   readonly routes: LabelRegistry = new LabelRegistry([UNMATCHED_LABEL], MAX_ROUTE_LABELS);
   readonly upstreams: LabelRegistry = new LabelRegistry([], MAX_UPSTREAM_LABELS);
+  readonly streams: LabelRegistry = new LabelRegistry([], MAX_STREAM_LABELS);
 
   /**
    * Numbers the labels of a configuration and gives what its workers need.
    * @param routes label of every route, built-in ones included
    * @param upstreams origin key of every target
+   * @param streams label of every stream
    */
-  forConfiguration(routes: Iterable<string>, upstreams: Iterable<string>): CounterLabels {
+  forConfiguration(
+    routes: Iterable<string>,
+    upstreams: Iterable<string>,
+    streams: Iterable<string> = [],
+  ): CounterLabels {
     for (const label of routes) this.routes.idOf(label);
     for (const label of upstreams) this.upstreams.idOf(label);
-    return { routes: this.routes.ids(), upstreams: this.upstreams.ids() };
+    for (const label of streams) this.streams.idOf(label);
+    return { routes: this.routes.ids(), upstreams: this.upstreams.ids(), streams: this.streams.ids() };
   }
 }

@@ -137,6 +137,8 @@ describe("counters", () => {
     counters[0]!.breakerTripped(MAX_UPSTREAM_LABELS - 1);
     expect(totals.breakerTrips()).toContainEqual({ label: "overflow", count: 1 });
     expect(buffers[0]!.rows.byteLength).toBe(ROW_PLACES * 8);
+    expect(new Float64Array(buffers[0]!.rows).at(-2)).toBe(1);
+    counters[0]!.notConnected(MAX_UPSTREAM_LABELS - 1);
     expect(new Float64Array(buffers[0]!.rows).at(-1)).toBe(1);
   });
 

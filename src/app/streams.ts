@@ -1,0 +1,134 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { StreamConfig } from "../config/stream-config.ts";
+import type { EdgeContext } from "../edge/client-socket.ts";
+import type { ForwardedConnection, PassedNames } from "../edge/tls-endpoint.ts";
+import { StreamChoice } from "../features/balance/stream-choice.ts";
+import { addressRules } from "../features/client/address-rules.ts";
+import type { LogBatch } from "../features/telemetry/log-batch.ts";
+import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import { StreamLog } from "../features/telemetry/stream-log.ts";
+import type { ClientPeer } from "../message/exchange.ts";
+import type { ClientPlaces } from "../message/ports.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
+import type { WorkerCounters } from "../shared/counter-table.ts";
+import { OpenStreams, type StreamCounters } from "../shared/stream-counters.ts";
+import { Forwarding } from "../streams/forwarding.ts";
+import type { StreamRecord, StreamRoute } from "../streams/stream-route.ts";
+import type { OriginSettings } from "../upstream/origin-socket.ts";
+import { hasOwnOutputs } from "./log-outputs.ts";
+import type { ConfiguredNodes } from "./node-set.ts";
+import { type NameTable, passedNames } from "./passed-names.ts";
+import type { WorkerServices } from "./worker-services.ts";
+
+/** What the streams of a worker are made with. */
+export interface StreamInputs {
+  readonly services: WorkerServices;
+  readonly counters: Pick<WorkerCounters, "streamCounters" | "streamId">;
+  /** Open connections by stream, of all workers; see createOpenStreams. */
+  readonly open: SharedArrayBuffer;
+  readonly worker: number;
+  readonly nodes: ConfiguredNodes;
+  readonly places: ClientPlaces;
+  readonly log: LogBatch;
+  /** Lines of the access log, where they have outputs of their own. */
+  readonly accessLines: LogBatch;
+  readonly threshold: LogThreshold;
+}
+
+/** The streams of one configuration in one worker. docs/streams.md */
+export class Streams implements PassedNames {
+  private readonly services: WorkerServices;
+  private readonly names: NameTable | null;
+  private readonly routes: ReadonlyMap<StreamConfig, StreamRoute>;
+
+  constructor(config: RuntimeConfig, inputs: StreamInputs) {
+    this.services = inputs.services;
+    this.names = passedNames(config);
+    const log = streamLog(config, inputs);
+    this.routes = new Map(config.streams.map((stream) => [stream, new ConfiguredStream(stream, config, inputs, log)]));
+  }
+
+  isPassed(serverName: string): boolean {
+    return (this.names?.get(serverName) ?? null) !== null;
+  }
+
+  forward(ctx: EdgeContext, socket: ByteSocket, peer: ClientPeer, serverName: string): ForwardedConnection | null {
+    const stream = this.names?.get(serverName) ?? null;
+    return stream === null ? null : this.forwarding(stream, ctx, socket, peer, serverName);
+  }
+
+  private forwarding(
+    stream: StreamConfig,
+    { observer }: EdgeContext,
+    socket: ByteSocket,
+    peer: ClientPeer,
+    host: string,
+  ): Forwarding {
+    const ctx = {
+      upstream: this.services.upstream,
+      onClose: () => observer.onClose(),
+      onException: (error: unknown) => observer.onException(error),
+    };
+    return new Forwarding(ctx, this.routes.get(stream)!, socket, peer, host);
+  }
+}
+
+/** Null where connections are not logged. */
+function streamLog(config: RuntimeConfig, { services, log, accessLines, threshold }: StreamInputs): StreamLog | null {
+  const { accessLog } = config.server;
+  if (!accessLog.enabled) return null;
+  // A file of lines in another format has no place for these.
+  const isApart = hasOwnOutputs(accessLog) && accessLog.format === "json";
+  const ports = { clock: services.clock, random: Math.random, threshold, isApart };
+  return new StreamLog(isApart ? accessLines : log, accessLog.sample, ports);
+}
+
+class ConfiguredStream implements StreamRoute {
+  readonly label: string;
+  readonly protocol: StreamRecord["protocol"] = "tls";
+  readonly connectMs: number;
+  readonly idleMs: number;
+  readonly attempts: number;
+  readonly sendProxy: "" | "v1" | "v2";
+  readonly maxConnections: number;
+  readonly counters: StreamCounters;
+  readonly open: OpenStreams;
+  readonly admits: StreamRoute["admits"];
+  readonly log: StreamRoute["log"];
+  private readonly choice: StreamChoice<OriginSettings>;
+
+  constructor(stream: StreamConfig, config: RuntimeConfig, inputs: StreamInputs, log: StreamLog | null) {
+    const id = inputs.counters.streamId(stream.path);
+    this.label = stream.path;
+    this.connectMs = stream.timeouts.connectMs;
+    this.idleMs = stream.idleTimeoutMs;
+    this.attempts = stream.retryAttempts + 1;
+    this.sendProxy = stream.sendProxy;
+    this.maxConnections = stream.maxConnections;
+    this.counters = inputs.counters.streamCounters(id);
+    this.open = new OpenStreams(inputs.open, inputs.worker, id);
+    const rules = [config.server.ipRules, stream.ipRules].map((one) => addressRules(one, inputs.places));
+    this.admits = (address) => rules.every((one) => one === null || one.admit(address));
+    this.log = (record) => log?.write(record);
+    this.choice = new StreamChoice(stream.policy, targetsOf(stream, inputs.nodes), Math.random);
+  }
+
+  choose(attempt: Parameters<StreamRoute["choose"]>[0]): ReturnType<StreamRoute["choose"]> {
+    return this.choice.choose(attempt);
+  }
+}
+
+/** The targets of a stream that may get connections. */
+function targetsOf(stream: StreamConfig, nodes: ConfiguredNodes) {
+  const streamNodes = nodes.nodesOf(stream);
+  return stream.targets.flatMap((target, i) => {
+    if (target.weight === 0) return [];
+    const earlier = stream.targets.slice(0, i).filter(({ url }) => url === target.url).length;
+    return [{ ...target, node: streamNodes[i]!, dial: dialOf(target), name: `${target.url}#${earlier}` }];
+  });
+}
+
+function dialOf({ originKey, hostname, port, socketPath, authority }: StreamConfig["targets"][number]): OriginSettings {
+  const none = { tls: null, maxIdleConnections: 0, idleTimeoutMs: 0, maxResponseFields: 0 };
+  return { originKey, hostname, port, socketPath, authority, ...none };
+}

@@ -1,0 +1,100 @@
+import type { StreamPolicy } from "../../config/stream-config.ts";
+import { AllInTurn, type Attempt, type Policy, type RandomNumber, type UpstreamNode, WeighedNode } from "./balancer.ts";
+import { ClientHashKey } from "./hash-key.ts";
+import { LeastConnections } from "./least-connections.ts";
+import { Rendezvous } from "./rendezvous.ts";
+import { SmoothRoundRobin } from "./smooth-round-robin.ts";
+import { TwoChoices, WeightedRandom } from "./weighted-random.ts";
+
+/** A connection that looks for a target. */
+export interface StreamAttempt extends Attempt {
+  /** The client's address. */
+  readonly clientIp: string;
+  /** Bits of the targets that have taken no connection. */
+  triedTargets: number;
+}
+
+/** What a target of a stream is made of. @typeParam D how it is reached */
+export interface StreamTargetInit<D> {
+  readonly node: UpstreamNode;
+  readonly dial: D;
+  /** 1 and up: a target of weight 0 is left out. */
+  readonly weight: number;
+  readonly backup: boolean;
+  readonly name: string;
+}
+
+/** A target of a stream. */
+export class StreamTarget<D> extends WeighedNode {
+  readonly dial: D;
+
+  constructor(init: StreamTargetInit<D>, index: number) {
+    super(init, index);
+    this.dial = init.dial;
+  }
+}
+
+/**
+ * The choice among a stream's targets, by the same policies as for requests: backups only where no other may be used, and where none may
+ * be, those that are out in turn. docs/streams.md#targets
+ */
+export class StreamChoice<D> {
+  /** Targets that may be chosen at all. */
+  readonly size: number;
+  private readonly all: AllInTurn<StreamTarget<D>>;
+  private readonly policies: readonly Policy<StreamAttempt, StreamTarget<D>>[];
+
+  constructor(policy: StreamPolicy, inits: readonly StreamTargetInit<D>[], random: RandomNumber) {
+    const targets = inits.map((init, index) => new StreamTarget(init, index));
+    const groups = [false, true].map((backup) => targets.filter((_, i) => inits[i]!.backup === backup));
+    this.size = targets.length;
+    this.all = new AllInTurn(targets);
+    this.policies = groups.filter((group) => group.length > 0).map((group) => policyAmong(policy, group, random));
+  }
+
+  /** Puts a connection on its way, to another target than those that have been tried. @returns null where there is none */
+  choose(attempt: StreamAttempt): StreamTarget<D> | null {
+    let excluded = attempt.triedTargets;
+    for (;;) {
+      const target = this.pick(attempt, excluded);
+      if (target === null) break;
+      if (target.node.enter(attempt)) return target;
+      // Another worker has just taken the trial there.
+      excluded |= target.bit;
+    }
+    const out = this.all.next(attempt.triedTargets);
+    out?.node.enterAnyway(attempt);
+    return out;
+  }
+
+  private pick(attempt: StreamAttempt, excluded: number): StreamTarget<D> | null {
+    for (const policy of this.policies) {
+      const target = policy.pick(attempt, excluded);
+      if (target !== null) return target;
+    }
+    return null;
+  }
+}
+
+function policyAmong<D>(
+  policy: StreamPolicy,
+  targets: readonly StreamTarget<D>[],
+  random: RandomNumber,
+): Policy<StreamAttempt, StreamTarget<D>> {
+  switch (policy) {
+    case "round_robin":
+      return new SmoothRoundRobin(targets);
+    case "random":
+      return new WeightedRandom(targets, random);
+    case "least_conn":
+      return new LeastConnections(targets);
+    case "p2c":
+      return new TwoChoices(targets, random);
+    case "ip_hash":
+      return new Rendezvous<StreamAttempt, StreamTarget<D>>(
+        targets,
+        new ClientHashKey(),
+        new SmoothRoundRobin(targets),
+      );
+  }
+}

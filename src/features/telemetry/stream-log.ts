@@ -1,0 +1,64 @@
+import { FIELD_CHARS } from "./line-formats.ts";
+import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";
+import type { LogThreshold } from "./log-level.ts";
+
+/** What a line says of a forwarded connection. docs/streams.md#log */
+export interface StreamLine {
+  readonly route: string;
+  readonly protocol: string;
+  readonly clientIp: string;
+  /** "" where it is not known, as in the next. */
+  readonly host: string;
+  readonly target: string;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly durationMs: number;
+  /** -1 where no connection to a target came about. */
+  readonly connectMs: number;
+  readonly end: string;
+}
+
+/** What it asks its surroundings for; see AccessLogPorts. */
+export interface StreamLogPorts {
+  readonly clock: { readonly nowMs: number };
+  readonly random: () => number;
+  readonly threshold: LogThreshold;
+  readonly isApart: boolean;
+}
+
+/** One line of JSON for a forwarded connection, event `stream`: where it goes and how many there are is as for `access`. */
+export class StreamLog {
+  private readonly batch: LogBatch;
+  private readonly sample: number;
+  private readonly ports: StreamLogPorts;
+  private readonly isoTime = new IsoTime();
+
+  /** @param sample share of the connections that are logged, 0 to 1 */
+  constructor(batch: LogBatch, sample: number, ports: StreamLogPorts) {
+    this.batch = batch;
+    this.sample = sample;
+    this.ports = ports;
+  }
+
+  write(line: StreamLine): void {
+    const { threshold, isApart, random, clock } = this.ports;
+    if (!isApart && threshold.isQuiet) return;
+    if (this.sample < 1 && !threshold.isVerbose && random() >= this.sample) return;
+    this.batch.add(
+      `{"time":"${this.isoTime.text(clock.nowMs)}","event":"stream"` +
+        `,"route":${jsonText(line.route, FIELD_CHARS.label)}` +
+        `,"protocol":"${line.protocol}"` +
+        `,"client_ip":${jsonText(line.clientIp, FIELD_CHARS.client_ip)}` +
+        `,"host":${jsonTextOrNull(line.host, FIELD_CHARS.host)}` +
+        `,"upstream":${jsonTextOrNull(line.target, FIELD_CHARS.label)}` +
+        `,"bytes_in":${line.bytesIn},"bytes_out":${line.bytesOut}` +
+        `,"duration_ms":${milliseconds(line.durationMs)}` +
+        `,"upstream_ms":${line.connectMs < 0 ? "null" : milliseconds(line.connectMs)}` +
+        `,"end":"${line.end}"}\n`,
+    );
+  }
+}
+
+function milliseconds(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}

@@ -1,0 +1,193 @@
+import { retries } from "../../config/attempt-settings.ts";
+import { quote } from "../../config/config-fault.ts";
+import { checkPlaceRules } from "../../config/geo-settings.ts";
+import { hostPattern } from "../../config/host-kinds.ts";
+import { originOf, parseAuthority, parseOrigin } from "../../config/origin.ts";
+import { list, type Spot } from "../../config/piece.ts";
+import { ipRules } from "../../config/policy-settings.ts";
+import type { OriginConfig, TargetConfig } from "../../config/route-config.ts";
+import { routeSpot } from "../../config/route-syntax.ts";
+import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
+import { duration, flag, integer, text, word, wordOrEmpty } from "../../config/scalars.ts";
+
+const target = block(
+  {
+    url: {
+      type: text("an address"),
+      required: "the address of a server, such as 10.0.0.5:5432",
+      field: "",
+      example: "10.0.0.5:5432",
+      doc: "or unix:/run/app.sock",
+    },
+    weight: { type: integer(0, 1_000_000_000), default: 1 },
+    backup: { type: flag(), default: false, doc: "true: only while all others are down" },
+  },
+  {
+    shorthand: "url",
+    finish: (_, { url }, spot) => targetAt(url, "url", spot),
+    list: ({ url }, lines) => ({ url: shortUrl(url), ...lines }),
+  },
+);
+
+const balancing = block(
+  {
+    policy: {
+      type: word("round_robin", "random", "least_conn", "p2c", "ip_hash"),
+      default: "round_robin",
+      doc: "random, least_conn, p2c, ip_hash",
+    },
+  },
+  { shorthand: "policy" },
+);
+
+const healthCheck = block(
+  {
+    enabled: { type: flag(), default: true },
+    interval: { type: duration(1), default: "10s" },
+    timeout: { type: duration(1), default: "2s" },
+    healthy_threshold: { type: integer(1, 1000), default: 2 },
+    unhealthy_threshold: { type: integer(1, 1000), default: 3 },
+  },
+  {
+    absent: { enabled: false },
+    isSwitch: true,
+    // A connection that comes about is the healthy outcome.
+    finish: () => ({ path: "", expectStatusFrom: CONNECTED_STATUS, expectStatusTo: CONNECTED_STATUS }),
+  },
+);
+
+const breaker = block(
+  {
+    enabled: { type: flag(), default: true },
+    failure_threshold: { type: integer(1, 1_000_000), default: 5, doc: "connections in a row that did not come about" },
+    open_duration: { type: duration(1), default: "30s", doc: "at most; it ends when a connection comes about" },
+  },
+  { finish: () => ({ failureStatuses: [], successRate: 0, successRateRequests: 100, slowStartMs: 0 }) },
+);
+
+/** What stands for a connection that came about, where probes have statuses. */
+export const CONNECTED_STATUS = 200;
+
+/** Keys of all streams of connections. */
+const common = {
+  // Resolved, one of the targets.
+  target: { type: text("an address"), absent: "", field: "" },
+  targets: { type: list(target, "targets"), field: "", doc: 'or "target: 10.0.0.5:5432" for one' },
+  load_balancing: { type: balancing, field: "" },
+  health_check: { type: healthCheck, doc: "a connection is made and closed; off without this section" },
+  circuit_breaker: { type: breaker },
+  retries: { type: retries, field: "retryAttempts" },
+  connect_timeout: { type: duration(1), absent: null, field: "", example: "5s", doc: "the transport's by default" },
+  idle_timeout: { type: duration(1), default: "10m", doc: "without a byte in either direction" },
+  send_proxy: {
+    type: wordOrEmpty("v1", "v2"),
+    default: "",
+    doc: "v1, v2: a PROXY header tells targets the client's address",
+  },
+  max_connections: { type: integer(0, 10_000_000), default: 0, doc: "of all workers; 0 has the server's limit alone" },
+  ip_rules: { type: ipRules },
+} as const satisfies Rows;
+
+const passthroughRows = {
+  hosts: {
+    type: list(hostPattern(), "names", true),
+    example: ["db.example.com", "*.apps.example.com"],
+    doc: "names that clients ask for in their TLS handshake (SNI)",
+  },
+  ...common,
+} as const satisfies Rows;
+
+/** The keys of `type: tls_passthrough`. docs/streams.md#tls-pass-through */
+export const passthroughKeys = block(passthroughRows, {
+  check({ hosts }, spot) {
+    if (hosts.length === 0 && !isFaultyAt(spot, "hosts"))
+      spot.log.fault(
+        spot.path,
+        "a pass-through needs hosts, the names to pass through, such as hosts: [db.example.com]",
+      );
+  },
+  finish: (plain, values, spot) => ({
+    ...finishCommon(plain, values, spot),
+    path: `tls:${plain.hosts[0] ?? ""}`,
+    listen: [],
+  }),
+  list: ({ hosts, ...config }, lines) => ({ hosts, ...listCommon(config, lines) }),
+});
+
+type CommonFields = Fields<typeof common>;
+
+function finishCommon(_plain: CommonFields, values: Values<typeof common>, spot: Spot) {
+  const { proxy, server } = routeSpot(spot);
+  checkPlaceRules(values.ip_rules, server.geo, below(spot, "ip_rules"));
+  return {
+    targets: resolveTargets(values, spot),
+    policy: values.load_balancing.policy,
+    timeouts: { connectMs: values.connect_timeout ?? proxy.transport.connectTimeoutMs },
+    prefix: "",
+    strictOrigins: true,
+    tls: null,
+  };
+}
+
+function listCommon(
+  config: {
+    readonly targets: readonly TargetConfig[];
+    readonly policy: string;
+    readonly timeouts: { connectMs: number };
+  },
+  { ip_rules, hosts: _, ...lines }: Readonly<Record<string, unknown>>,
+): object {
+  return {
+    targets: common.targets.type.write(config.targets),
+    load_balancing: { policy: config.policy },
+    ...lines,
+    connect_timeout: common.connect_timeout.type.write(config.timeouts.connectMs),
+    ip_rules,
+  };
+}
+
+function resolveTargets(values: Values<typeof common>, spot: Spot): readonly TargetConfig[] {
+  const { log, path } = spot;
+  if (values.target !== "" && values.targets.length > 0)
+    log.fault([...path, "target"], "it has either target (one server) or targets (a list): remove one", true);
+  const isKnown = !isFaultyAt(spot, "target") && !isFaultyAt(spot, "targets");
+  if (isKnown && values.target === "" && values.targets.length === 0)
+    log.fault(path, "it needs target, the server to forward to, such as target: 10.0.0.5:5432");
+  if (values.target !== "") return [{ ...targetAt(values.target, "target", spot), weight: 1, backup: false }];
+  const all = common.targets.type.resolve!([...values.targets], below(spot, "targets"));
+  if (all.length > 0 && all.every(({ backup }) => backup))
+    log.fault([...path, "targets"], "every target is a backup: leave backup out of one at least", true);
+  else if (all.length > 0 && all.every(({ weight }) => weight === 0))
+    log.warn([...path, "targets"], "every weight is 0: connections are closed at once");
+  return all;
+}
+
+/** The server at an address; one that cannot be read is a fault. */
+function targetAt(url: string, key: string, { path, log, files }: Spot): OriginConfig & { readonly url: string } {
+  const parsed = parseTarget(url, (socket) => files.absolute(socket));
+  if (typeof parsed === "string") log.fault([...path, key], parsed);
+  const origin = typeof parsed === "string" ? originOf("tcp", "", 0, "") : parsed;
+  return { ...origin, url: origin.originKey };
+}
+
+/** Reads `10.0.0.5:5432`, `db.internal:5432`, `tcp://…`, `[fd00::5]:5432` or `unix:/run/app.sock`: its parts, or a fault text. */
+function parseTarget(url: string, absolute: (path: string) => string): OriginConfig | string {
+  if (/^unix:/i.test(url)) {
+    const socket = parseOrigin(url, absolute);
+    if (typeof socket === "string") return socket;
+    return socket.basePath === ""
+      ? { ...socket, scheme: "tcp" }
+      : `expected the path of a socket alone, found ${quote(url)}`;
+  }
+  const bare = url.replace(/^tcp:\/\//i, "");
+  const example = "such as 10.0.0.5:5432";
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(bare)) return `expected an address and a port ${example}, without a scheme`;
+  const parsed = parseAuthority(bare);
+  if (typeof parsed === "string") return `${parsed}, ${example}, found ${quote(url)}`;
+  if (parsed.port < 0) return `expected an address and a port ${example}, found ${quote(url)}`;
+  return originOf("tcp", parsed.hostname, parsed.port, "");
+}
+
+function shortUrl(url: string): string {
+  return url.replace(/^tcp:\/\//, "");
+}

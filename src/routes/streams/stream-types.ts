@@ -1,0 +1,15 @@
+import type { StreamSyntax } from "../../config/route-syntax.ts";
+import type { StreamType } from "../../config/stream-config.ts";
+import { passthroughKeys } from "./stream-keys.ts";
+
+/** THE types of streams, by the word at `type` in routes.yaml. docs/streams.md */
+export const STREAM_TYPES: Readonly<Record<StreamType, StreamSyntax>> = {
+  tls_passthrough: {
+    what: "TLS connections, unopened, by their name",
+    sentence: 'a pass-through forwards TLS connections for "hosts" as they are',
+    foreignWords: ["passthrough", "sni", "ssl_passthrough", "tls"],
+    marks: [],
+    keys: passthroughKeys,
+    doc: "TLS connections for a name go to a server that ends TLS itself",
+  },
+};

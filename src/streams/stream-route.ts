@@ -1,0 +1,62 @@
+import type { OpenStreams, StreamCounters, StreamEnd } from "../shared/stream-counters.ts";
+import type { OriginSettings } from "../upstream/origin-socket.ts";
+
+/** What balancing keeps of a connection that looks for a target; see StreamAttempt. */
+export interface Attempt {
+  readonly clientIp: string;
+  triedTargets: number;
+  attemptedMs: number;
+  readonly upstreamMs: number;
+  isTrial: boolean;
+  isForced: boolean;
+}
+
+/** A target of a stream, chosen for a connection, and told what becomes of it. */
+export interface ForwardTarget {
+  readonly bit: number;
+  readonly dial: OriginSettings;
+  readonly node: {
+    onConnected(attempt: Attempt): void;
+    /** @param isOurs whether that says nothing of the target */
+    onNotConnected(attempt: Attempt, isOurs: boolean): void;
+    disconnected(): void;
+  };
+}
+
+/** What a line of the log says of a forwarded connection. */
+export interface StreamRecord {
+  readonly route: string;
+  readonly protocol: "tcp" | "udp" | "tls";
+  readonly clientIp: string;
+  /** The name that the client asked for in its handshake; "" where none is known. */
+  readonly host: string;
+  /** "" where no connection to one came about. */
+  readonly target: string;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly durationMs: number;
+  /** From the client's connection until the target's was there; -1 where it never was. */
+  readonly connectMs: number;
+  readonly end: StreamEnd;
+}
+
+/** One stream of a configuration, in one worker: what its connections ask. Those that are there keep the one they began with. */
+export interface StreamRoute {
+  /** Its name in metrics and log. */
+  readonly label: string;
+  readonly protocol: StreamRecord["protocol"];
+  readonly connectMs: number;
+  readonly idleMs: number;
+  /** Targets that are tried for one connection. */
+  readonly attempts: number;
+  readonly sendProxy: "" | "v1" | "v2";
+  readonly maxConnections: number;
+  readonly counters: StreamCounters;
+  readonly open: OpenStreams;
+  /** Puts a connection on its way. @returns null where there is no target that may have it */
+  choose(attempt: Attempt): ForwardTarget | null;
+  /** Whether clients at this address may come in. */
+  admits(address: string): boolean;
+  /** A connection is over, or was refused. */
+  log(record: StreamRecord): void;
+}
