@@ -266,7 +266,7 @@ test("metrics and the internal API know streams and their targets", async () => 
   expect(
     await gateway.metric("gateway_stream_bytes_total", { route: "tls:db.apps.test", direction: "in" }),
   ).toBeGreaterThan(8 * 1024 * 1024);
-  expect(await gateway.metric("gateway_stream_ended_total", { reason: "max_connections" })).toBe(4);
+  expect(await gateway.metric("gateway_stream_ended_total", { reason: "max_connections" })).toBeGreaterThanOrEqual(4);
   expect(await gateway.metric("gateway_stream_connect_failures_total")).toBeGreaterThan(1);
   const routes = await gateway.once(request("GET /internal/api/routes"));
   expect(routes.text).toContain('"name":"tls:www.apps.test"');

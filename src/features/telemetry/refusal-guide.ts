@@ -350,6 +350,11 @@ export const REFUSAL_GUIDE: Readonly<Record<string, RefusalGuide>> = {
     "See `schema_failed` in the log: the upstream is away or has no reflection.",
     "transcoder.md#auto-by-reflection",
   ),
+  misdirected: guide(
+    "A client has sent a request for a name whose TLS connections are passed through on a connection for another name, since the certificate there has both.",
+    "Nothing: clients send it again on a connection of its own. To keep them from trying, leave the name out of the gateway's certificate.",
+    "streams.md#connections-for-other-names",
+  ),
   loop_detected: guide(
     "The request came through this gateway before: a target leads back to it.",
     "See the target of the route, and DNS.",
