@@ -105,8 +105,7 @@ export class FunctionLink {
   /** Sends a piece of a body, by copying it. */
   body(id: number, bytes: Uint8Array, from: number, to: number): void {
     if (to - from < LARGE_PIECE_BYTES) {
-      const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).latin1Slice();
-      this.record(Word.Body, id).raw(text);
+      this.record(Word.Body, id).rawBytes(bytes, from, to);
       return;
     }
     // What came before it must be read before it.

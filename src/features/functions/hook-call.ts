@@ -53,7 +53,9 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   private reply: ThreadReply | null = null;
   private readonly timer: TimerNode = new TimerNode(this);
   private startedMs: number;
-  private readonly upstreams: Set<FunctionUpstream> = new Set();
+  private upstreams: Set<FunctionUpstream> | null = null;
+  /** Whether the thread is done with the call that it has. */
+  private isAnswered = false;
   /** Of the hook that was asked last; null where the request's trace is not recorded. */
   private span: CallSpan | null = null;
   /** Of a response of its own; 0 without one. */
@@ -85,6 +87,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   onLink(link: FunctionLink): void {
     this.link = link;
     this.id = link.open(this);
+    this.isAnswered = false;
     const { exports } = this.site.pool;
     const isAsked = this.stage === Stage.Request && exports?.onRequest !== false;
     if (isAsked || this.stage === Stage.Response) this.span?.onThread();
@@ -126,12 +129,15 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   }
 
   onUpstream(id: number, records: Records): void {
-    const upstream = new FunctionUpstream(this.link!, id, (over) => this.upstreams.delete(over));
-    this.upstreams.add(upstream);
+    const upstreams = this.upstreams ?? new Set();
+    this.upstreams = upstreams;
+    const upstream = new FunctionUpstream(this.link!, id, (over) => upstreams.delete(over));
+    upstreams.add(upstream);
     upstream.start(this.site.upstream, this.ex, records, this.span);
   }
 
   private onPass(): void {
+    this.isAnswered = true;
     if (this.stage === Stage.Request) this.goOn();
     else if (this.stage === Stage.Response) {
       this.leave("ok");
@@ -141,6 +147,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
 
   private onChanged(records: Records): void {
     const change = readChange(records);
+    this.isAnswered = true;
     if (this.stage !== Stage.Request) return;
     const fault = changeRequest(this.ex, change);
     if (fault === "") return this.goOn();
@@ -312,7 +319,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     this.reply?.stop();
     site.services.wheel.remove(this.timer);
     site.pool.leave(this);
-    for (const upstream of [...this.upstreams]) upstream.cancel();
+    if (this.upstreams !== null) for (const upstream of [...this.upstreams]) upstream.cancel();
     this.closeLink();
   }
 
@@ -321,7 +328,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     const { link } = this;
     this.link = null;
     if (link === null) return;
-    link.record(Word.Over, this.id);
+    if (!this.isAnswered) link.record(Word.Over, this.id);
     link.close(this.id);
     this.site.pool.serve();
   }

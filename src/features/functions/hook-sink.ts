@@ -133,7 +133,7 @@ export class HookSink extends PassingSink implements ReplySource {
     writeFields(out, headers, DROP);
     const hasBody = this.owner.holdsBodies && this.hasEnded;
     out.line(hasBody ? "1" : "0");
-    if (hasBody) out.raw(Buffer.concat(this.pieces, this.size).latin1Slice());
+    if (hasBody) out.rawBytes(Buffer.concat(this.pieces, this.size), 0, this.size);
   }
 
   /** Status and fields of the response are these. @returns why they cannot be, or "" */

@@ -1,9 +1,9 @@
+import { Byte } from "../../core/bytes.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { requestScheme } from "../../proto/template/placeholders.ts";
-import { writeFields } from "./field-record.ts";
 import type { Batch, CallKind } from "./wire.ts";
 
 /** Fields about a connection, and what a client says in the gateway's place, are not for functions. */
@@ -13,25 +13,52 @@ const DROP_ON_UPGRADE: Uint8Array = dropTable(
   DROPPED.filter((id) => id !== HeaderId.Upgrade && id !== HeaderId.Connection),
 );
 
-/** Writes the fields of a record of a request. The exchange has its id. */
+/**
+ * Writes the fields of a record of a request, which `CallHead` reads: lines of which none is empty, up to one that is. Names of fields are in lower
+ * case, so that the thread finds one by searching the text. The exchange has its id.
+ */
 export function writeCall(out: Batch, kind: CallKind, ex: Exchange, hasBody: boolean): void {
-  out.line(kind);
-  out.line(ex.request.methodText());
-  out.line(urlOf(ex));
+  const { request } = ex;
+  out.put(kind);
+  out.line(hasBody ? 1 : 0);
+  out.copy(request.bytes, request.methodFrom, request.methodTo);
+  out.byte(Byte.Lf);
+  writeUrl(out, ex);
+  out.byte(Byte.Equals);
   out.line(ex.clientIp === UNKNOWN_CLIENT ? "" : ex.clientIp);
+  out.byte(Byte.Equals);
   out.line(ex.reply.requestId());
+  out.byte(Byte.Equals);
   out.line(ex.route!.label);
+  out.byte(Byte.Equals);
   out.line(authOf(ex));
-  out.line(hasBody ? "1" : "0");
-  writeFields(out, ex.request.headers, ex.request.upgrade ? DROP_ON_UPGRADE : DROP);
+  writeFields(out, ex, request.upgrade ? DROP_ON_UPGRADE : DROP);
+  out.byte(Byte.Lf);
 }
 
-/** The URL as the client asked for it, before a prefix is taken off. docs/functions.md#modules */
-function urlOf(ex: Exchange): string {
+/** The URL as the client asked for it, before a prefix is taken off: scheme and authority, path and query. docs/functions.md#modules */
+function writeUrl(out: Batch, ex: Exchange): void {
   const { request } = ex;
-  const target = request.text(request.pathFrom, request.queryTo);
-  const path = target.startsWith("/") ? target : target.startsWith("?") ? `/${target}` : "/";
-  return `${requestScheme(ex)}://${request.authority() || "localhost"}${path}`;
+  const { bytes, pathFrom, queryTo } = request;
+  out.put(requestScheme(ex));
+  out.put("://");
+  out.line(request.authority() || "localhost");
+  const first = queryTo > pathFrom ? bytes[pathFrom] : Byte.Nul;
+  if (first !== Byte.Slash) out.byte(Byte.Slash);
+  if (first === Byte.Slash || first === Byte.Question) out.copy(bytes, pathFrom, queryTo);
+  out.byte(Byte.Lf);
+}
+
+function writeFields(out: Batch, { request: { headers } }: Exchange, drop: Uint8Array): void {
+  const { bytes, spans, ids, count } = headers;
+  for (let i = 0; i < count; i++) {
+    if (drop[ids[i]!] === 1) continue;
+    const at = i * 4;
+    out.copyLower(bytes, spans[at]!, spans[at + 1]!);
+    out.byte(Byte.Colon);
+    out.copy(bytes, spans[at + 2]!, spans[at + 3]!);
+    out.byte(Byte.Lf);
+  }
 }
 
 function authOf({ identity }: Exchange): string {

@@ -1,11 +1,13 @@
-import { type CallKind, type FunctionLine, type Records, Word } from "../wire.ts";
+import { type FunctionLine, type Records, Word } from "../wire.ts";
+import type { CallHead } from "./call-head.ts";
 import { type CallFacts, Context, type ContextPorts, lineOf, type UpgradeOptions } from "./context.ts";
 import { IncomingBody } from "./incoming-body.ts";
+import { isUntouched, lazyRequest, nativeOf, type RequestSource, requestFault } from "./lazy-request.ts";
 import { OutgoingBody } from "./outgoing-body.ts";
 import { problemOf } from "./problem.ts";
 import { type Fields, fieldsOf, headFault, isSame, splitLength } from "./response-head.ts";
 import { ServerSocket, takeSocket } from "./server-socket.ts";
-import { type ReadResponse, type Receiver, readResponse, type ThreadLink } from "./thread-link.ts";
+import { type Receiver, readResponse, type ThreadLink } from "./thread-link.ts";
 import { UpstreamCall } from "./upstream-call.ts";
 
 /** What calls ask of their thread. */
@@ -15,41 +17,19 @@ export interface CallHost {
   begin(call: Call): void;
   end(call: Call): void;
   keepAlive(promise: Promise<unknown>): void;
-  invoke(kind: "fetch" | "onRequest" | "onResponse", subject: Request | Response, context: Context): unknown;
+  /** Calls the module's function, which `call` is for. */
+  invoke(call: Call, name: Exported, subject: Request | Response, context: Context): unknown;
 }
 
-/** The fields of a record of a request, in their order. */
-export interface CallHead {
-  readonly kind: CallKind;
-  readonly method: string;
-  readonly url: string;
-  readonly facts: CallFacts;
-  readonly fields: [string, string][];
-  /** Whether a body follows that is no part of the record. */
-  readonly hasBody: boolean;
-}
-
-/** Reads the fields of the record of a request. */
-export function readCall(records: Records): CallHead {
-  const kind = records.line() as CallKind;
-  const method = records.line();
-  const url = records.line();
-  const clientIp = records.line();
-  const requestId = records.line();
-  const route = records.line();
-  const auth = records.line();
-  const hasBody = records.line() === "1";
-  const facts = { clientIp, requestId, route, auth: auth === "" ? null : JSON.parse(auth) };
-  return { kind, method, url, facts, hasBody, fields: records.fields() };
-}
+/** Functions of a module that calls ask. */
+export type Exported = "fetch" | "onRequest" | "onResponse";
 
 /** One request in the thread of a function, from its head to the end of the response; with hooks, both of its ways. */
-export class Call implements Receiver, ContextPorts {
+export class Call implements Receiver, ContextPorts, RequestSource {
   readonly link: ThreadLink;
   readonly id: number;
-  readonly facts: CallFacts;
+  readonly head: CallHead;
   private readonly host: CallHost;
-  private readonly head: CallHead;
   private abort: AbortController | null = null;
   private abortReason: unknown = null;
   private request: Request | null = null;
@@ -57,6 +37,10 @@ export class Call implements Receiver, ContextPorts {
   private outgoing: OutgoingBody | null = null;
   private socket: ServerSocket | null = null;
   private context: Context | null = null;
+  /** The fields of what a hook is shown, where it is not a lazy request. */
+  private before: Fields | null = null;
+  /** Whether what the data worker says of it comes here. */
+  private isKept = false;
   private isOver = false;
 
   constructor(host: CallHost, link: ThreadLink, id: number, head: CallHead) {
@@ -64,37 +48,39 @@ export class Call implements Receiver, ContextPorts {
     this.link = link;
     this.id = id;
     this.head = head;
-    this.facts = head.facts;
-    host.begin(this);
-    link.add(id, this);
+  }
+
+  get facts(): CallFacts {
+    return this.head;
   }
 
   /** @param whole the body where it has come with the head; null where there is none, or it follows */
   run(whole: Buffer | null): void {
     const { head } = this;
-    let request: Request;
-    try {
-      request = this.makeRequest(whole);
-    } catch {
-      // What no URL can hold, such as a host that is none.
-      return this.refuse(400);
-    }
-    // The runtime takes methods that it does not know for GET.
-    if (request.method !== head.method) return this.refuse(501);
-    this.request = request;
-    if (head.kind === "f") void this.fetch(request);
-    else if (head.kind === "q") void this.onRequest(request);
+    const fault = requestFault(head);
+    if (fault !== null) return this.refuse(fault);
+    this.request = this.makeRequest(whole);
+    if (head.kind === "f") this.ask("fetch", this.request);
+    else if (head.kind === "q") this.ask("onRequest", this.request);
+    // What has been answered at once is over: nothing more can be said of it.
+    if (this.isOver) return;
+    this.isKept = true;
+    this.link.add(this.id, this);
+    this.host.begin(this);
   }
 
   private makeRequest(whole: Buffer | null): Request {
-    const { method, url, fields, hasBody } = this.head;
+    const { method, origin, path, fields, hasBody } = this.head;
+    if (!hasBody) return lazyRequest(this);
     const init: RequestInit = { method, headers: fields };
     if (whole !== null) init.body = whole;
-    else if (hasBody) {
+    else {
       this.incoming = new IncomingBody(this.link, this.id, () => {});
       init.body = this.incoming.stream;
     }
-    return new IncomingRequest(url, init, this);
+    const request = new IncomingRequest(origin + path, init, this);
+    this.before = fieldsOf(request.headers);
+    return request;
   }
 
   /** Aborts when the client leaves, or the time is over. Made when it is asked for: most functions do not ask. */
@@ -111,19 +97,36 @@ export class Call implements Receiver, ContextPorts {
     return this.context;
   }
 
-  // ── type: function ────────────────────────────────────────────────────────────────────────────────────────────
-
-  private async fetch(request: Request): Promise<void> {
+  /** Asks the module, and takes what it gives: at once where it is there, so that a hook without `async` costs no promise. */
+  private ask(name: Exported, subject: Request | Response): void {
     try {
-      const given = this.host.invoke("fetch", request, this.makeContext());
-      this.respond(given instanceof Response ? given : await given, "fetch");
+      const given = this.host.invoke(this, name, subject, this.makeContext());
+      if (isThenable(given)) void this.takeLater(name, subject, given);
+      else this.take(name, subject, given);
     } catch (error) {
-      this.fail(error, "fetch");
+      this.fail(error, name);
     }
   }
 
-  private respond(response: unknown, name: "fetch" | "onRequest" | "onResponse"): void {
-    if (this.isOver) return dropBody(response);
+  private async takeLater(name: Exported, subject: Request | Response, given: PromiseLike<unknown>): Promise<void> {
+    try {
+      this.take(name, subject, await given);
+    } catch (error) {
+      this.fail(error, name);
+    }
+  }
+
+  private take(name: Exported, subject: Request | Response, given: unknown): void {
+    if (this.isOver) return dropBody(given);
+    if (name === "fetch") return this.respond(given, name);
+    const isSubject = given === undefined || given === subject;
+    if (name === "onRequest" && isSubject) this.passRequest(subject as Request);
+    else if (name === "onRequest" && given instanceof Request) this.writeRequest(given);
+    else if (name === "onResponse" && isSubject) this.passResponse(subject as Response);
+    else this.respond(given, name);
+  }
+
+  private respond(response: unknown, name: Exported): void {
     const socket = takeSocket(response);
     if (socket !== null) return this.accept(socket, response as Response);
     const fault = headFault(response, name);
@@ -168,62 +171,46 @@ export class Call implements Receiver, ContextPorts {
     writeFields(out, fields);
     out.line(length);
     out.line(mode);
-    if (mode === "1") out.raw(Buffer.from(whole!.buffer, whole!.byteOffset, whole!.length).latin1Slice());
+    if (mode === "1") out.rawBytes(whole!, 0, whole!.length);
   }
 
   // ── hooks ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  private async onRequest(request: Request): Promise<void> {
-    try {
-      const before = fieldsOf(request.headers);
-      const given = this.host.invoke("onRequest", request, this.makeContext());
-      const result = given instanceof Promise ? await given : given;
-      if (this.isOver) return dropBody(result);
-      if (result === undefined || result === request) this.passRequest(request, before);
-      else if (result instanceof Request) this.changeRequest(result);
-      else this.respond(result, "onRequest");
-    } catch (error) {
-      this.fail(error, "onRequest");
-    }
-  }
-
   /** Fields that were changed in place count as well. */
-  private passRequest(request: Request, before: Fields): void {
-    const after = fieldsOf(request.headers);
-    if (isSame(before, after)) this.link.record(Word.Pass, this.id);
-    else this.writeRequest(request, after);
+  private passRequest(request: Request): void {
+    if (this.isAsCame(request)) {
+      this.link.record(Word.Pass, this.id);
+      this.done();
+    } else this.writeRequest(request);
   }
 
-  private changeRequest(request: Request): void {
-    this.writeRequest(request, fieldsOf(request.headers));
-  }
-
-  private writeRequest(request: Request, fields: Fields): void {
+  private writeRequest(request: Request): void {
     const out = this.link.record(Word.Changed, this.id);
     out.line(request.method);
     out.line(request.url);
-    writeFields(out, fields);
+    writeFields(out, fieldsOf(nativeOf(request.headers)));
+    this.done();
   }
 
   /** The head of a response, for `onResponse`. */
   onResponse(records: Records): void {
-    void this.judgeResponse(readResponse(records));
+    const { status, fields, body } = readResponse(records);
+    const response = new Response(BODILESS.has(status) ? null : body, { status, headers: fields });
+    this.before = fieldsOf(response.headers);
+    this.ask("onResponse", response);
   }
 
-  private async judgeResponse({ status, fields, body }: ReadResponse): Promise<void> {
-    try {
-      const response = new Response(BODILESS.has(status) ? null : body, { status, headers: fields });
-      const before = fieldsOf(response.headers);
-      const given = this.host.invoke("onResponse", response, this.makeContext());
-      const result = given instanceof Promise ? await given : given;
-      if (this.isOver) return dropBody(result);
-      if (result !== undefined && result !== response) return this.respond(result, "onResponse");
-      const after = fieldsOf(response.headers);
-      if (isSame(before, after)) this.link.record(Word.Pass, this.id);
-      else this.writeResponse(status, splitLength(after).fields, -1, "0", null);
-    } catch (error) {
-      this.fail(error, "onResponse");
+  private passResponse(response: Response): void {
+    if (this.isAsCame(response)) this.link.record(Word.Pass, this.id);
+    else {
+      const { fields } = splitLength(fieldsOf(response.headers));
+      this.writeResponse(response.status, fields, -1, "0", null);
     }
+    this.done();
+  }
+
+  private isAsCame(message: Request | Response): boolean {
+    return this.before === null ? isUntouched(message as Request) : isSame(this.before, fieldsOf(message.headers));
   }
 
   // ── what the data worker says ─────────────────────────────────────────────────────────────────────────────────
@@ -321,6 +308,7 @@ export class Call implements Receiver, ContextPorts {
   private done(): void {
     if (this.isOver) return;
     this.isOver = true;
+    if (!this.isKept) return;
     this.link.remove(this.id);
     this.host.end(this);
   }
@@ -343,6 +331,10 @@ class IncomingRequest extends Request {
       },
     });
   }
+}
+
+function isThenable(given: unknown): given is PromiseLike<unknown> {
+  return typeof given === "object" && given !== null && typeof (given as PromiseLike<unknown>).then === "function";
 }
 
 /** Writes names and values after their number. */

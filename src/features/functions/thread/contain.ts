@@ -1,3 +1,5 @@
+import { adoptLazyRequests, nativeOf } from "./lazy-request.ts";
+
 /** What a program may do to its process, and a function may not: it would do it to the gateway. */
 const PROCESS_WIDE = [
   "abort",
@@ -54,6 +56,7 @@ export function contain(mayChangeProcess: boolean, write: WriteLine): void {
   // A response from `fetch` holds its body unpacked: what says that it is packed would be untrue of it. So does Deno.
   globalThis.fetch = unpackedFetch(globalThis.fetch);
   globalThis.Response = typedResponse(globalThis.Response);
+  adoptLazyRequests();
   if (mayChangeProcess) return;
   for (const name of PROCESS_WIDE) {
     const refuse = () => {
@@ -88,7 +91,7 @@ function typedResponse(native: typeof Response): typeof Response {
 
 function unpackedFetch(native: typeof fetch): typeof fetch {
   const fetched = async (...args: Parameters<typeof fetch>): Promise<Response> => {
-    const response = await native(...args);
+    const response = await native(...(args.map(nativeOf) as Parameters<typeof fetch>));
     const { decompress } = (args[1] ?? {}) as { readonly decompress?: boolean };
     if (decompress !== false && response.headers.has("content-encoding")) {
       response.headers.delete("content-encoding");

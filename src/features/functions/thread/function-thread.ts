@@ -4,7 +4,8 @@ import { pathToFileURL } from "node:url";
 import { type ExportedFunction, exportedFunction } from "../module-exports.ts";
 import { moduleFaults } from "../module-fault.ts";
 import { Cell, type FromFunction, type FunctionLine, type ModuleExports, type ToFunction } from "../wire.ts";
-import { Call, type CallHost, readCall } from "./call.ts";
+import { Call, type CallHost, type Exported } from "./call.ts";
+import { CallHead } from "./call-head.ts";
 import { contain } from "./contain.ts";
 import { Context, lineOf } from "./context.ts";
 import { problemOf } from "./problem.ts";
@@ -14,8 +15,6 @@ import { ThreadLink } from "./thread-link.ts";
 const BEAT_MS = 50;
 /** Requests that are named where a failure may belong to any of them. */
 const MAX_NAMED = 8;
-
-type Exported = "fetch" | "onRequest" | "onResponse";
 
 /** What runs a module in a thread of its own: its calls, its failures, its memory. */
 export class FunctionThread implements CallHost {
@@ -27,6 +26,8 @@ export class FunctionThread implements CallHost {
   private source: string | null = null;
   private cells: Int32Array = new Int32Array(Cell.Begun + 1);
   private readonly functions: Map<Exported, ExportedFunction> = new Map();
+  /** The call whose function runs now. */
+  private running: Call | null = null;
 
   constructor(post: (message: FromFunction) => void) {
     this.post = post;
@@ -79,16 +80,13 @@ export class FunctionThread implements CallHost {
   }
 
   private connect(port: MessagePort, worker: number): void {
-    const own = Cell.Begun + worker;
-    const connected = new ThreadLink(port, (link, records) => {
+    const begun = Cell.Begun + worker;
+    const connected = new ThreadLink(port, worker, (link, records) => {
       const { id } = records;
-      const head = readCall(records);
+      const head = new CallHead(records);
       const whole = head.hasBody ? records.wholeBody(id) : null;
-      Atomics.store(this.cells, own, id);
-      Atomics.store(this.cells, Cell.CurrentWorker, worker);
-      Atomics.store(this.cells, Cell.Current, id);
+      Atomics.store(this.cells, begun, id);
       new Call(this, link, id, head).run(whole);
-      Atomics.store(this.cells, Cell.Current, 0);
     });
     this.links.set(worker, connected);
   }
@@ -108,11 +106,19 @@ export class FunctionThread implements CallHost {
     void promise.finally(() => this.kept.delete(promise)).catch(() => {});
   }
 
-  invoke(kind: "fetch" | "onRequest" | "onResponse", subject: Request | Response, context: Context): unknown {
-    const exported = this.functions.get(kind);
-    if (exported === undefined) throw new TypeError(`the module exports no ${kind}`);
-    // The context is the second and the third: modules for Cloudflare Workers take (request, env, ctx).
-    return exported.run.call(exported.on, subject, context, context);
+  invoke(call: Call, name: Exported, subject: Request | Response, context: Context): unknown {
+    const exported = this.functions.get(name);
+    if (exported === undefined) throw new TypeError(`the module exports no ${name}`);
+    this.running = call;
+    Atomics.store(this.cells, Cell.CurrentWorker, call.link.worker);
+    Atomics.store(this.cells, Cell.Current, call.id);
+    try {
+      // The context is the second and the third: modules for Cloudflare Workers take (request, env, ctx).
+      return exported.run.call(exported.on, subject, context, context);
+    } finally {
+      this.running = null;
+      Atomics.store(this.cells, Cell.Current, 0);
+    }
   }
 
   placeOf(name: string): string {
@@ -121,10 +127,11 @@ export class FunctionThread implements CallHost {
     return at < 0 ? this.module : `${this.module}:${this.source.slice(0, at).split("\n").length}`;
   }
 
-  /** What `console` is told belongs to the one call that is under way, where there is one. */
+  /** What `console` is told belongs to the call that runs, else to the one that is under way, where there is one. */
   private write(level: FunctionLine["level"], values: readonly unknown[]): void {
-    const [only] = this.calls;
-    if (only !== undefined && this.calls.size === 1) return only.log(level, values);
+    const [first] = this.calls;
+    const call = this.running ?? (this.calls.size === 1 ? first : undefined);
+    if (call !== undefined) return call.log(level, values);
     this.post({ kind: "log", line: { event: "function_log", level, fields: lineOf(values) } });
   }
 

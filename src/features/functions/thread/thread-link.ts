@@ -19,17 +19,22 @@ export interface Late {
 
 /** The thread's end of the way to one data worker. */
 export class ThreadLink {
+  /** The number of that data worker. */
+  readonly worker: number;
   readonly out: Batch = new Batch();
   private readonly port: MessagePort;
   private readonly receivers: Map<number, Receiver> = new Map();
   private readonly begin: (link: ThreadLink, records: Records) => void;
   private late: Late[] = [];
   private isScheduled = false;
+  /** Whether records are read now: what is said of them leaves when all have been. */
+  private isReading = false;
   private lastId = -1;
 
   /** @param begin reads the record of a new call */
-  constructor(port: MessagePort, begin: (link: ThreadLink, records: Records) => void) {
+  constructor(port: MessagePort, worker: number, begin: (link: ThreadLink, records: Records) => void) {
     this.port = port;
+    this.worker = worker;
     this.begin = begin;
     port.onmessage = ({ data }: { readonly data: string | LargePiece }) => {
       if (typeof data === "string") this.read(data);
@@ -66,7 +71,7 @@ export class ThreadLink {
 
   body(id: number, bytes: Uint8Array): void {
     if (bytes.length < LARGE_PIECE_BYTES) {
-      this.record(Word.Body, id).raw(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).latin1Slice());
+      this.record(Word.Body, id).rawBytes(bytes, 0, bytes.length);
       return;
     }
     // What came before it must be read before it.
@@ -83,7 +88,7 @@ export class ThreadLink {
   }
 
   private schedule(): void {
-    if (this.isScheduled) return;
+    if (this.isScheduled || this.isReading) return;
     this.isScheduled = true;
     setImmediate(this.flush);
   }
@@ -100,8 +105,19 @@ export class ThreadLink {
     if (!this.out.isEmpty) this.port.postMessage(this.out.take());
   }
 
+  /** What has been answered by its end leaves at once: a timer for it would be one more turn of the event loop. */
   private read(text: string): void {
-    const records = new Records(text);
+    this.isReading = true;
+    try {
+      this.readAll(new Records(text));
+    } finally {
+      this.isReading = false;
+    }
+    if (this.late.length > 0) this.schedule();
+    else this.post();
+  }
+
+  private readAll(records: Records): void {
     while (records.next()) {
       const { word, id } = records;
       if (word === Word.Request) this.begin(this, records);

@@ -1,5 +1,6 @@
 import { type Records, Word } from "../wire.ts";
 import { IncomingBody } from "./incoming-body.ts";
+import { nativeOf } from "./lazy-request.ts";
 import { OutgoingBody } from "./outgoing-body.ts";
 import { fieldsOf, splitLength } from "./response-head.ts";
 import { type Receiver, readResponse, type ThreadLink } from "./thread-link.ts";
@@ -22,7 +23,7 @@ export class UpstreamCall implements Receiver {
     this.link = link;
     this.id = link.nextId();
     this.response = this.answer.promise;
-    const { fields, length } = splitLength(fieldsOf(request.headers));
+    const { fields, length } = splitLength(fieldsOf(nativeOf(request.headers)));
     // The length that a copy of the request says may be that of another body.
     const declared = isOwn ? length : -1;
     link.add(this.id, this);
@@ -42,7 +43,7 @@ export class UpstreamCall implements Receiver {
           }
           out.line(declared);
           out.line(mode);
-          if (mode === "1") out.raw(Buffer.from(whole!.buffer, whole!.byteOffset, whole!.length).latin1Slice());
+          if (mode === "1") out.rawBytes(whole!, 0, whole!.length);
         },
         onSent: () => {},
         onReadError: (error) => this.fail(error),
