@@ -74,6 +74,8 @@ interface Thread {
   readonly busy: Set<number>;
   state: "loading" | "serving" | "retired" | "ended";
   retiredMs: number;
+  /** Whether it has too much memory, and is retired when another has loaded the module. */
+  isWorn: boolean;
   reason: Reason;
 }
 
@@ -195,6 +197,7 @@ export class FunctionThreads {
       busy: new Set(),
       state: "loading",
       retiredMs: 0,
+      isWorn: false,
       reason: "exit",
     };
     this.threads.set(thread.id, thread);
@@ -241,7 +244,7 @@ export class FunctionThreads {
         other !== thread &&
         other.state === "serving" &&
         other.startedMs < thread.startedMs &&
-        owner.isOld(other, generation)
+        (other.isWorn || owner.isOld(other, generation))
       )
         this.retire(other);
     owner.generations.set(thread.id, generation);
@@ -293,7 +296,8 @@ export class FunctionThreads {
     if (thread.state === "ended") return;
     const { owner, cells, reason, id } = thread;
     const wasLoading = thread.state === "loading";
-    const isMissed = thread.state === "serving" || wasLoading;
+    // One that is worn has its successor already.
+    const isMissed = (thread.state === "serving" && !thread.isWorn) || wasLoading;
     this.forget(thread);
     const culprit =
       reason === "stuck"
@@ -332,17 +336,17 @@ export class FunctionThreads {
         thread.state === "loading" ? FUNCTION_LOAD_MS : Math.max(thread.owner.use.timeoutMs, STILL_MS * 5);
       if (heap > memory * HARD_MEMORY || (stillMs > STILL_MS && grown > memory)) this.end(thread, "memory");
       else if (stillMs > limitMs) this.end(thread, "stuck");
-      else if (heap > memory && thread.state === "serving") this.renew(thread);
+      else if (heap > memory && thread.state === "serving" && !thread.isWorn) this.renew(thread);
       else if (thread.state === "retired" && nowMs - thread.retiredMs > FUNCTION_RETIRE_MS) this.end(thread, "exit");
     }
   }
 
-  /** It has too much memory, and ends its requests while another takes new ones. */
+  /** It has too much memory: it is retired when another has loaded the module, so that no request waits for that. */
   private renew(thread: Thread): void {
     const { owner } = thread;
+    thread.isWorn = true;
     this.counts.ended(owner.module, "memory");
     this.ports.event("function_thread_ended", { module: owner.module, reason: "memory", restarted: true });
-    this.retire(thread);
     this.start(owner, owner.generation);
   }
 

@@ -611,6 +611,15 @@ export const MAX_REVERSE_NAMES = 4;
 /** Milliseconds that a module may take to load. */
 export const FUNCTION_LOAD_MS = 30_000;
 /** Milliseconds that requests of an earlier version of a module may take after a reload. */
-export const FUNCTION_RETIRE_MS = 300_000;
+export const FUNCTION_RETIRE_MS: number = shorterInTests("FUNCTION_RETIRE_MS", 300_000);
 /** Longest pause within the response of a function, in milliseconds: as that of an origin by default. */
-export const FUNCTION_IDLE_MS = 300_000;
+export const FUNCTION_IDLE_MS: number = shorterInTests("FUNCTION_IDLE_MS", 300_000);
+
+/** A constant of the build, by `scripts/build`; not there where the code runs from its sources. */
+declare const EDGE_TEST_BUILD: boolean;
+
+/** A time that a test would wait too long for: in what `scripts/build --tests` makes, a variable `EDGE_TEST_…` may shorten it. */
+function shorterInTests(name: string, ms: number): number {
+  if (typeof EDGE_TEST_BUILD === "undefined" || !EDGE_TEST_BUILD) return ms;
+  return Number(process.env[`EDGE_TEST_${name}`] ?? ms);
+}

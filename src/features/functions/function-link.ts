@@ -28,6 +28,13 @@ export interface LinkPorts {
   onBroken(thread: number): void;
 }
 
+const LAST_ID = 0x7ffffffe;
+
+/** Whether a number was given before another one, or is the same, where numbers begin anew after LAST_ID. */
+function isUpTo(id: number, other: number): boolean {
+  return ((other - id) & LAST_ID) <= LAST_ID / 2;
+}
+
 /** A data worker's end of the way to one thread of a module. */
 export class FunctionLink {
   /** Names the thread, for the life of the process. */
@@ -65,12 +72,15 @@ export class FunctionLink {
     this.worker = worker;
     this.ports = ports;
     this.onIdle = onIdle;
+    // Numbers go on where those of the data worker before this one ended: what the cells say of its calls is true of none of these.
+    this.lastId = Atomics.load(this.cells, Cell.Begun + worker);
     port.onmessage = ({ data }: { readonly data: string | LargePiece }) => ports.inTurn(() => this.receive(data));
   }
 
-  /** Gives a call its number, and a place among the requests of the thread. */
+  /** Gives a call its number, and a place among the requests of the thread. Numbers are even, and begin anew beyond 31 bits: cells hold them. */
   open(call: LinkCall): number {
-    this.lastId += 2;
+    do this.lastId = (this.lastId + 2) & LAST_ID;
+    while (this.lastId === 0 || this.calls.has(this.lastId));
     this.calls.set(this.lastId, call);
     this.load++;
     return this.lastId;
@@ -129,7 +139,7 @@ export class FunctionLink {
     this.load = 0;
     for (const [id, call] of calls) {
       const isCulprit = culprit.worker === this.worker && culprit.id === id;
-      call.onDeath({ hasBegun: id % 2 === 1 || id <= begun, isCulprit });
+      call.onDeath({ hasBegun: id % 2 === 1 || isUpTo(id, begun), isCulprit });
     }
   }
 
@@ -155,20 +165,21 @@ export class FunctionLink {
   }
 
   private receive(data: string | LargePiece): void {
-    if (typeof data !== "string") {
-      this.calls.get(data[0])?.onPiece(data[1]);
-      return;
+    try {
+      if (typeof data === "string") this.read(new Records(data));
+      else if (data[1] instanceof Uint8Array) this.calls.get(data[0])?.onPiece(data[1]);
+      else throw new TypeError("a thread sent a piece that is none");
+    } catch (error) {
+      // What follows in the batch cannot be found any more.
+      this.ports.onException(error);
+      this.ports.onBroken(this.thread);
     }
-    const records = new Records(data);
+  }
+
+  private read(records: Records): void {
     while (records.next()) {
-      try {
-        if (records.word === Word.Upstream) this.ask(records);
-        else (this.calls.get(records.id) ?? NO_CALL).onRecord(records.word, records);
-      } catch (error) {
-        // What follows in the batch cannot be found any more.
-        this.ports.onException(error);
-        return this.ports.onBroken(this.thread);
-      }
+      if (records.word === Word.Upstream) this.ask(records);
+      else (this.calls.get(records.id) ?? NO_CALL).onRecord(records.word, records);
     }
   }
 }

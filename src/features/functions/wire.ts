@@ -162,7 +162,10 @@ export class Batch {
   }
 }
 
-/** Reads the records of a batch. */
+/**
+ * Reads the records of a batch. One that breaks off, or has a number that is none, is a RangeError: what follows it cannot be found, and a module
+ * that changes its runtime may have written it.
+ */
 export class Records {
   word: Word = Word.End;
   id = 0;
@@ -205,12 +208,16 @@ export class Records {
   line(): string {
     const from = this.at;
     const to = this.text.indexOf("\n", from);
+    if (to < 0) throw new RangeError("a record breaks off");
     this.at = to + 1;
     return this.text.slice(from, to);
   }
 
+  /** A count, a length or a number of a call; -1 for a length that is not known. */
   number(): number {
-    return Number(this.line());
+    const value = Number(this.line());
+    if (!(value >= -1 && Number.isSafeInteger(value))) throw new RangeError("a record has a number that is none");
+    return value;
   }
 
   /** Lines up to an empty one, which is gone over; each with its line break. */
@@ -224,6 +231,7 @@ export class Records {
   raw(): string {
     const length = this.number();
     const from = this.at;
+    if (length < 0 || length > this.text.length - from) throw new RangeError("a record breaks off");
     this.at += length;
     return this.text.slice(from, this.at);
   }

@@ -37,7 +37,13 @@ export class FunctionThread implements CallHost {
     if (message.kind === "load") void this.load(message);
     else if (message.kind === "connect") this.connect(message.port, message.worker);
     else if (message.kind === "disconnect") this.links.get(message.worker)?.disconnect();
-    else void Promise.allSettled(this.kept).then(() => this.post({ kind: "finished" }));
+    else void this.finish();
+  }
+
+  /** What `waitUntil` was given may give it more. */
+  private async finish(): Promise<void> {
+    while (this.kept.size > 0) await Promise.allSettled(this.kept);
+    this.post({ kind: "finished" });
   }
 
   private async load({ module, cells, mayChangeProcess }: Extract<ToFunction, { kind: "load" }>): Promise<void> {
