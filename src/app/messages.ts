@@ -86,7 +86,7 @@ export type ToWorker =
   | { readonly kind: "keys"; readonly sets: readonly FetchedKeySet[] }
   /** The certificate that a client of this worker has asked for is there, or there will be none. */
   | { readonly kind: "settled"; readonly name: string }
-  /** The dashboard is watched, or no longer: look at the traffic and say once a second what was `seen`. */
+  /** The dashboard is watched, or no longer: say once a second what was `seen`. */
   | { readonly kind: "observe"; readonly isWatched: boolean }
   /** An event for the watchers of this worker. */
   | { readonly kind: "live"; readonly text: string }

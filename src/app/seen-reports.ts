@@ -1,10 +1,14 @@
+import { TICK_MS } from "../core/limits.ts";
 import type { ThreadVitals, TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 
-/** Says once a second what a worker has seen of its traffic, from the first watcher of the dashboard to the last. */
+/** Says once a second what a worker shows of its traffic, from the first watcher of the dashboard to the last. */
 export class SeenReports {
   private readonly observer: TrafficObserver;
   private readonly tell: (seen: string) => void;
-  private timer: Timer | null = null;
+  private watched = false;
+  private dueMs = 0;
+  private nextTickMs = 0;
+  private lagMs = 0;
   private heap = 0;
   private looks = 0;
 
@@ -15,35 +19,43 @@ export class SeenReports {
   }
 
   get isOn(): boolean {
-    return this.timer !== null;
+    return this.watched;
   }
 
   /** Begins anew, with nothing seen. */
   start(): void {
     this.stop();
-    let dueMs = performance.now();
-    this.timer = setInterval(() => {
-      dueMs += SEEN_MS;
-      const lagMs = Math.max(0, performance.now() - dueMs);
-      // What it is late once does not count the next time.
-      dueMs += lagMs;
-      this.tell(JSON.stringify(this.observer.take(this.vitals(lagMs))));
-    }, SEEN_MS);
+    this.watched = true;
+    this.nextTickMs = performance.now() + TICK_MS;
+    this.dueMs = performance.now() + SEEN_MS;
   }
 
   /** What was seen and not told is forgotten. */
   stop(): void {
-    if (this.timer !== null) clearInterval(this.timer);
-    this.timer = null;
+    this.watched = false;
     this.looks = 0;
+    this.lagMs = 0;
     this.observer.take(NO_VITALS);
   }
 
+  /** To be called every TICK_MS: a timer of its own would wake the thread once more. */
+  tick(): void {
+    if (!this.watched) return;
+    const nowMs = performance.now();
+    this.lagMs = Math.max(this.lagMs, nowMs - this.nextTickMs);
+    this.nextTickMs = nowMs + TICK_MS;
+    if (nowMs < this.dueMs) return;
+    // What it is late once does not count the next time.
+    this.dueMs = Math.max(this.dueMs, nowMs - TICK_MS) + SEEN_MS;
+    this.tell(JSON.stringify(this.observer.take(this.vitals())));
+    this.lagMs = 0;
+  }
+
   /** How this thread is. */
-  private vitals(lagMs: number): ThreadVitals {
+  private vitals(): ThreadVitals {
     const { user, system } = process.threadCpuUsage();
     if (this.looks++ % HEAP_LOOKS === 0) this.heap = process.memoryUsage().heapTotal;
-    return { cpuMicros: user + system, lagMs: Math.round(lagMs * 10) / 10, heap: this.heap };
+    return { cpuMicros: user + system, lagMs: Math.round(this.lagMs * 10) / 10, heap: this.heap };
   }
 }
 

@@ -219,6 +219,7 @@ export class Worker {
     setInterval(() => {
       heart.beat();
       this.services.tick();
+      this.seenReports.tick();
       this.services.inTurn(() => {
         this.bodies.tick();
         this.quic?.tick();

@@ -149,6 +149,8 @@ export class Route {
    * first, the table that all routes share: 20 KB a route would be much for thousands of unused ones.
    */
   counterSlots: Int32Array = NO_COUNTER_SLOTS;
+  /** Number of the label among the counters, set by telemetry with the first slot. */
+  counterId = 0;
   /** Index in the routing table, for tables with one row a route. */
   readonly index: number;
 

@@ -82,8 +82,6 @@ export const COUNTERS = placed({
   sidecarDeniedId: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "allowed_ids" }),
   sidecarDeniedRule: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "authorization" }),
   sidecarDeniedOutbound: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "outbound" }),
-  bodyBytesIn: counter("gateway_request_body_bytes_total", "Bytes of request bodies, decoded."),
-  bodyBytesOut: counter("gateway_response_body_bytes_total", "Bytes of response bodies."),
   compressedZstd: compressed("zstd"),
   compressedBrotli: compressed("br"),
   compressedGzip: compressed("gzip"),
@@ -140,11 +138,6 @@ export const LATENCY_BOUNDS_MS: readonly number[] = [
   0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000,
 ];
 
-/** Places of one histogram: the buckets, the slower ones, the sum in milliseconds. */
-export const LATENCY_PLACES = LATENCY_BOUNDS_MS.length + 2;
-/** Place of the sum within a histogram. */
-export const LATENCY_SUM = LATENCY_BOUNDS_MS.length + 1;
-
 /** Upstreams with counters of their own, the overflow included. */
 export const MAX_UPSTREAM_LABELS = 256;
 /** Route labels with counters of their own, the overflow included. */
@@ -153,8 +146,10 @@ export const MAX_ROUTE_LABELS = 8192;
 /*
  * A worker's row of counters, one Float64 a place, in this order:
  *
- *     COUNTERS | a count a Fault | blocked a WAF category | detected a WAF category | a count a cache result | latency
- *     | a block an upstream
+ *     COUNTERS | a count a Fault | blocked a WAF category | detected a WAF category | a count a cache result
+ *     | breaker trips an upstream
+ *
+ * What is counted by route or upstream besides is in traffic-blocks.ts.
  */
 export const FRAMING_AT: number = Object.keys(COUNTERS).length;
 export const WAF_BLOCKED_AT: number = FRAMING_AT + FAULTS.length;
@@ -162,13 +157,9 @@ export const WAF_DETECTED_AT: number = WAF_BLOCKED_AT + WAF_LABELS.length;
 /** A count for each thing that the cache may do for a request. */
 export const CACHE_AT: number = WAF_DETECTED_AT + WAF_LABELS.length;
 export const CACHE_PLACES = 16;
-export const LATENCY_AT: number = CACHE_AT + CACHE_PLACES;
-/** A block an upstream: its latency, then its breaker trips, then connections of streams that did not come about. */
-export const UPSTREAMS_AT: number = LATENCY_AT + LATENCY_PLACES;
-export const UPSTREAM_PLACES: number = LATENCY_PLACES + 2;
-export const UPSTREAM_TRIPS: number = LATENCY_PLACES;
-export const UPSTREAM_UNCONNECTED: number = LATENCY_PLACES + 1;
-export const ROW_PLACES: number = UPSTREAMS_AT + MAX_UPSTREAM_LABELS * UPSTREAM_PLACES;
+export const TRIPS_AT: number = CACHE_AT + CACHE_PLACES;
+export const UNCONNECTED_AT: number = TRIPS_AT + MAX_UPSTREAM_LABELS;
+export const ROW_PLACES: number = UNCONNECTED_AT + MAX_UPSTREAM_LABELS;
 
 /** The index of a WAF category. */
 export function wafCategoryIndex(category: string): number {

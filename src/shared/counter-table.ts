@@ -4,17 +4,13 @@ import {
   COUNTERS,
   type CounterRow,
   FRAMING_AT,
-  LATENCY_AT,
-  LATENCY_BOUNDS_MS,
-  LATENCY_SUM,
   MAX_ROUTE_LABELS,
+  MAX_UPSTREAM_LABELS,
   MIRROR_COUNTS,
   type MirrorCount,
   ROW_PLACES,
-  UPSTREAM_PLACES,
-  UPSTREAM_TRIPS,
-  UPSTREAM_UNCONNECTED,
-  UPSTREAMS_AT,
+  TRIPS_AT,
+  UNCONNECTED_AT,
   WAF_BLOCKED_AT,
   WAF_DETECTED_AT,
   wafCategoryIndex,
@@ -22,10 +18,26 @@ import {
 import { OVERFLOW_ID } from "./label-registry.ts";
 import { createNameTable, NameWriter } from "./name-table.ts";
 import { createStreamCounters, StreamCounters } from "./stream-counters.ts";
+import {
+  BLOCK_PLACES,
+  BYTES_IN_AT,
+  BYTES_OUT_AT,
+  createTrafficBlocks,
+  INTERVALS_FROM_MS,
+  INTERVALS_MS,
+  PARTS,
+  REQUESTS_AT,
+  STEPS_AT,
+  STEPS_PER_MS,
+  SUM_MS_AT,
+} from "./traffic-blocks.ts";
 
 /** One worker's counters in shared memory: the control thread makes them, keeps them, and gives them to each successor. */
 export interface CounterBuffers {
   readonly rows: SharedArrayBuffer;
+  /** Traffic of each route, and of each upstream. */
+  readonly routes: SharedArrayBuffer;
+  readonly upstreams: SharedArrayBuffer;
   readonly requests: SharedArrayBuffer;
   readonly upstreamRequests: SharedArrayBuffer;
   readonly rateLimited: SharedArrayBuffer;
@@ -55,6 +67,8 @@ export const enum PeerRole {
 export function createCounterBuffers(): CounterBuffers {
   return {
     rows: new SharedArrayBuffer(ROW_PLACES * 8),
+    routes: createTrafficBlocks(MAX_ROUTE_LABELS),
+    upstreams: createTrafficBlocks(MAX_UPSTREAM_LABELS),
     requests: createSeriesTable(REQUEST_SERIES),
     upstreamRequests: createSeriesTable(UPSTREAM_SERIES),
     rateLimited: createSeriesTable(MAX_ROUTE_LABELS),
@@ -77,13 +91,14 @@ export function resetGauges(buffers: CounterBuffers): void {
  */
 export class WorkerCounters {
   private readonly rows: Float64Array;
+  private readonly routes: TrafficWriter;
+  private readonly upstreams: TrafficWriter;
   private readonly requests: SeriesWriter;
   private readonly upstreamRequests: SeriesWriter;
   private readonly rateLimits: SeriesWriter;
   private readonly mirrors: SeriesWriter;
   private readonly peers: SeriesWriter;
   private readonly peerNames: NameWriter;
-  private readonly bounds: Float64Array = Float64Array.from(LATENCY_BOUNDS_MS);
   private readonly streams: SharedArrayBuffer;
   private labels: CounterLabels;
 
@@ -92,6 +107,8 @@ export class WorkerCounters {
     resetGauges(buffers);
     this.rows = new Float64Array(buffers.rows);
     this.rows[COUNTERS.logCharsSent.at] = this.rows[COUNTERS.logCharsTaken.at]!;
+    this.routes = new TrafficWriter(buffers.routes);
+    this.upstreams = new TrafficWriter(buffers.upstreams);
     this.requests = new SeriesWriter(buffers.requests);
     this.upstreamRequests = new SeriesWriter(buffers.upstreamRequests);
     this.rateLimits = new SeriesWriter(buffers.rateLimited);
@@ -117,26 +134,30 @@ export class WorkerCounters {
     this.rows[row.at] = value;
   }
 
+  /** The number of a route's label, to be kept by the caller; of the overflow when the label is unknown. */
+  routeId(label: string): number {
+    return this.labels.routes.get(label) ?? OVERFLOW_ID;
+  }
+
   /**
    * The slot that counts requests of this kind, to be kept by the caller.
-   * @param route the route's label
+   * @param route the number of the route's label
    * @param method the number of a method
    * @param status 100 to 599
    */
-  requestSlot(route: string, method: number, status: number): number {
-    return this.requests.slotOf(requestKey(this.labels.routes.get(route) ?? OVERFLOW_ID, method, status));
+  requestSlot(route: number, method: number, status: number): number {
+    return this.requests.slotOf(requestKey(route, method, status));
   }
 
   /** Counts a request that is over; `slot` is from `requestSlot`. */
-  requestEnded(slot: number, bodyBytesIn: number, bodyBytesOut: number): void {
+  requestEnded(route: number, slot: number, bodyBytesIn: number, bodyBytesOut: number): void {
     this.requests.increment(slot);
-    this.rows[COUNTERS.bodyBytesIn.at]! += bodyBytesIn;
-    this.rows[COUNTERS.bodyBytesOut.at]! += bodyBytesOut;
+    this.routes.carried(route, bodyBytesIn, bodyBytesOut);
   }
 
   /** Counts the time that a request took, in milliseconds. */
-  requestTook(durationMs: number): void {
-    this.observe(LATENCY_AT, durationMs);
+  requestTook(route: number, durationMs: number): void {
+    this.routes.took(route, durationMs);
   }
 
   requestEntered(): void {
@@ -154,14 +175,13 @@ export class WorkerCounters {
 
   /** Counts a request that the rate limit of its route refused. */
   rateLimited(route: string): void {
-    const id = this.labels.routes.get(route) ?? OVERFLOW_ID;
-    this.rateLimits.increment(this.rateLimits.slotOf(requestKey(id, 0, 0)));
+    this.rateLimits.increment(this.rateLimits.slotOf(requestKey(this.routeId(route), 0, 0)));
   }
 
   /** Counts what became of a request that its route mirrors. */
   mirrored(route: string, what: MirrorCount): void {
-    const id = this.labels.routes.get(route) ?? OVERFLOW_ID;
-    this.mirrors.increment(this.mirrors.slotOf(requestKey(id, MIRROR_COUNTS.indexOf(what), 0)));
+    const key = requestKey(this.routeId(route), MIRROR_COUNTS.indexOf(what), 0);
+    this.mirrors.increment(this.mirrors.slotOf(key));
   }
 
   /** Counts a request that a peer of the mesh has sent, or has been sent. @param status 100 to 599 */
@@ -197,7 +217,7 @@ export class WorkerCounters {
   /** Counts a request that an upstream answered or failed to answer; `slot` is from `upstreamSlot`. */
   upstreamEnded(upstreamId: number, slot: number, durationMs: number): void {
     this.upstreamRequests.increment(slot);
-    this.observe(UPSTREAMS_AT + upstreamId * UPSTREAM_PLACES, durationMs);
+    this.upstreams.took(upstreamId, durationMs);
   }
 
   /** The number of a stream's label; of the overflow when the label is unknown. */
@@ -212,12 +232,12 @@ export class WorkerCounters {
 
   /** Counts a circuit breaker that went from closed to open. */
   breakerTripped(upstreamId: number): void {
-    this.rows[UPSTREAMS_AT + upstreamId * UPSTREAM_PLACES + UPSTREAM_TRIPS]!++;
+    this.rows[TRIPS_AT + upstreamId]!++;
   }
 
   /** Counts a connection of a stream to a target that did not come about. */
   notConnected(upstreamId: number): void {
-    this.rows[UPSTREAMS_AT + upstreamId * UPSTREAM_PLACES + UPSTREAM_UNCONNECTED]!++;
+    this.rows[UNCONNECTED_AT + upstreamId]!++;
   }
 
   /** Counts log lines that will never be written. */
@@ -234,13 +254,36 @@ export class WorkerCounters {
   logBacklogChars(): number {
     return this.rows[COUNTERS.logCharsSent.at]! - this.rows[COUNTERS.logCharsTaken.at]!;
   }
+}
 
-  private observe(at: number, durationMs: number): void {
-    const bounds = this.bounds;
-    let bucket = 0;
-    while (bucket < bounds.length && durationMs > bounds[bucket]!) bucket++;
-    this.rows[at + bucket]!++;
-    this.rows[at + LATENCY_SUM]! += durationMs;
+/** The one thread's hand on its traffic blocks (traffic-blocks.ts). `id` is the number of a label, below the number of blocks. */
+export class TrafficWriter {
+  private readonly places: Float64Array;
+
+  constructor(buffer: SharedArrayBuffer) {
+    this.places = new Float64Array(buffer);
+  }
+
+  /** Counts a request, or an attempt at an upstream. @param ms below 0 counts as the shortest */
+  took(id: number, ms: number): void {
+    const { places } = this;
+    const at = id * BLOCK_PLACES;
+    let interval = 0;
+    while (interval < INTERVALS_MS.length && ms > INTERVALS_MS[interval]!) interval++;
+    let step = interval * PARTS;
+    // Where the division rounds up, the request stays within its interval: the buckets of /metrics are exact.
+    if (interval < INTERVALS_MS.length && ms > INTERVALS_FROM_MS[interval]!)
+      step += Math.min(PARTS - 1, Math.floor((ms - INTERVALS_FROM_MS[interval]!) * STEPS_PER_MS[interval]!));
+    places[at + STEPS_AT + step]!++;
+    places[at + REQUESTS_AT]!++;
+    places[at + SUM_MS_AT]! += ms;
+  }
+
+  /** Counts bytes of bodies. */
+  carried(id: number, bytesIn: number, bytesOut: number): void {
+    const at = id * BLOCK_PLACES;
+    this.places[at + BYTES_IN_AT]! += bytesIn;
+    this.places[at + BYTES_OUT_AT]! += bytesOut;
   }
 }
 

@@ -4,13 +4,8 @@ import {
   COUNTERS,
   type CounterRow,
   FRAMING_AT,
-  LATENCY_AT,
-  LATENCY_BOUNDS_MS,
-  LATENCY_SUM,
-  UPSTREAM_PLACES,
-  UPSTREAM_TRIPS,
-  UPSTREAM_UNCONNECTED,
-  UPSTREAMS_AT,
+  TRIPS_AT,
+  UNCONNECTED_AT,
   WAF_BLOCKED_AT,
   WAF_DETECTED_AT,
   WAF_LABELS,
@@ -29,6 +24,7 @@ import {
 import { LabelRegistry, OVERFLOW_ID, OVERFLOW_LABEL } from "./label-registry.ts";
 import { MAX_NAMES, namesIn } from "./name-table.ts";
 import { openStreams, type StreamTotals, streamTotals } from "./stream-counters.ts";
+import { BYTES_IN_AT, BYTES_OUT_AT, bucketsOf, SUM_MS_AT, TrafficReader } from "./traffic-blocks.ts";
 
 /** Requests with the same label, method and status; method 0 and status 0 for those beyond the table's capacity. */
 export interface RequestSeries {
@@ -58,6 +54,10 @@ export interface LatencyTotals {
 
 /** The control thread's view: the counters of all workers, those that died included, added up when asked. */
 export class CounterTotals {
+  /** The traffic of each route. */
+  readonly routeTraffic: TrafficReader;
+  /** That of each upstream; nothing counts bytes there. */
+  readonly upstreamTraffic: TrafficReader;
   private readonly buffers: readonly CounterBuffers[];
   private readonly rows: readonly Float64Array[];
   private readonly routes: LabelRegistry;
@@ -81,6 +81,9 @@ export class CounterTotals {
     this.routes = routes;
     this.upstreams = upstreams;
     this.open = open;
+    const blocksOf = (name: "routes" | "upstreams") => buffers.map((one) => one[name]);
+    this.routeTraffic = new TrafficReader(blocksOf("routes"), routes);
+    this.upstreamTraffic = new TrafficReader(blocksOf("upstreams"), upstreams);
   }
 
   /** Sets the gauges of a worker that is gone to 0. */
@@ -105,10 +108,13 @@ export class CounterTotals {
 
   /** Requests that one worker has served, those with malformed heads left out. */
   requestsOf(worker: number): number {
-    const rows = this.rows[worker]!;
-    let sum = 0;
-    for (let i = LATENCY_AT; i <= LATENCY_AT + LATENCY_BOUNDS_MS.length; i++) sum += rows[i]!;
-    return sum;
+    return this.routeTraffic.requestsOfThread(worker);
+  }
+
+  /** Bytes of the bodies of requests, and of responses. */
+  bodyBytes(): { readonly bytesIn: number; readonly bytesOut: number } {
+    const { routeTraffic } = this;
+    return { bytesIn: routeTraffic.sumOf(BYTES_IN_AT), bytesOut: routeTraffic.sumOf(BYTES_OUT_AT) };
   }
 
   requests(): readonly RequestSeries[] {
@@ -176,14 +182,14 @@ export class CounterTotals {
   }
 
   requestLatency(): LatencyTotals {
-    return this.latencyAt(LATENCY_AT);
+    return latencyOf(this.routeTraffic.sum());
   }
 
   /** The latency of every upstream that has been asked. */
   upstreamLatency(): readonly { readonly label: string; readonly latency: LatencyTotals }[] {
     return this.upstreams
       .all()
-      .map((label, id) => ({ label, latency: this.latencyAt(UPSTREAMS_AT + id * UPSTREAM_PLACES) }))
+      .map((label, id) => ({ label, latency: latencyOf(this.upstreamTraffic.block(id)) }))
       .filter(({ latency }) => latency.count > 0);
   }
 
@@ -202,7 +208,7 @@ export class CounterTotals {
   connectFailures(): readonly LabelledCount[] {
     return this.upstreams
       .all()
-      .map((label, id) => ({ label, count: this.at(UPSTREAMS_AT + id * UPSTREAM_PLACES + UPSTREAM_UNCONNECTED) }))
+      .map((label, id) => ({ label, count: this.at(UNCONNECTED_AT + id) }))
       .filter(({ count }) => count > 0);
   }
 
@@ -210,7 +216,7 @@ export class CounterTotals {
   breakerTrips(): readonly LabelledCount[] {
     return this.upstreams
       .all()
-      .map((label, id) => ({ label, count: this.at(UPSTREAMS_AT + id * UPSTREAM_PLACES + UPSTREAM_TRIPS) }))
+      .map((label, id) => ({ label, count: this.at(TRIPS_AT + id) }))
       .filter(({ label, count }) => count > 0 || label !== OVERFLOW_LABEL);
   }
 
@@ -224,14 +230,14 @@ export class CounterTotals {
     );
   }
 
-  private latencyAt(from: number): LatencyTotals {
-    const buckets = Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, (_, i) => this.at(from + i));
-    return { buckets, sumMs: this.at(from + LATENCY_SUM), count: buckets.reduce((sum, count) => sum + count, 0) };
-  }
-
   private at(place: number): number {
     let sum = 0;
     for (const rows of this.rows) sum += rows[place]!;
     return sum;
   }
+}
+
+function latencyOf(block: Float64Array): LatencyTotals {
+  const buckets = bucketsOf(block);
+  return { buckets, sumMs: block[SUM_MS_AT]!, count: buckets.reduce((sum, count) => sum + count, 0) };
 }

@@ -81,12 +81,13 @@ export class LatencySketch {
 }
 
 /**
- * Percentiles of a histogram with fixed bounds, as the shared counters keep them.
- * @param counts by bucket; the last takes what is above all bounds
+ * Percentiles of a histogram with fixed bounds. Within a bucket the durations are taken to be spread evenly.
+ * @param counts by bucket, whole or faded; the last takes what is above all bounds
  * @param boundsMs upper bounds of the others
  */
-export function percentilesOf(counts: readonly number[], boundsMs: readonly number[]): Percentiles {
-  const total = counts.reduce((sum, count) => sum + count, 0);
+export function percentilesOf(counts: ArrayLike<number>, boundsMs: ArrayLike<number>): Percentiles {
+  let total = 0;
+  for (let i = 0; i < counts.length; i++) total += counts[i]!;
   if (total <= 0) return null;
   const quantile = (share: number): number => {
     let left = share * total;
@@ -96,7 +97,7 @@ export function percentilesOf(counts: readonly number[], boundsMs: readonly numb
       if (count > 0 && count >= left) return from + (boundsMs[i]! - from) * (left / count);
       left -= count;
     }
-    return boundsMs.at(-1)!;
+    return boundsMs[boundsMs.length - 1]!;
   };
   return [quantile(0.5), quantile(0.9), quantile(0.99)];
 }

@@ -17,6 +17,7 @@ import { soak } from "./soak.ts";
 import { measureStartTime } from "./start-time.ts";
 import { measureTwoWorkers } from "./two-workers.ts";
 import { measureUnderAttack } from "./under-attack.ts";
+import { measureWatched } from "./watched.ts";
 
 type Part = (options: Options, lab: Lab) => Promise<Section>;
 
@@ -31,9 +32,10 @@ const PARTS: Readonly<Record<string, Part>> = {
   functions: measureFunctions,
   "function-peers": measureFunctionPeers,
   "function-trouble": measureFunctionTrouble,
+  watched: measureWatched,
 };
 /** Parts that run by their name alone. */
-const BY_NAME = ["limits", "functions", "function-trouble"];
+const BY_NAME = ["limits", "functions", "function-trouble", "watched"];
 const RESULTS = join(import.meta.dir, "results.md");
 
 for (const [name, code] of [["SIGINT", 130] as const, ["SIGTERM", 143] as const]) {

@@ -1,11 +1,26 @@
 import { describe, expect, test } from "bun:test";
-import { fixed, inTurn, median, percentile, slope, table } from "./figures.ts";
+import { SeededRandom } from "../harness/seeded-random.ts";
+import { bootstrapMedian, fixed, inTurn, median, percentile, slope, table } from "./figures.ts";
 
 describe("figures", () => {
   test("the median is the middle value, or the mean of the two middle ones", () => {
     expect(median([9, 1, 5])).toBe(5);
     expect(median([4, 1, 3, 2])).toBe(2.5);
     expect(median([])).toBeNaN();
+  });
+
+  test("the median of other samples of the same kind lies in the range of the bootstrap", () => {
+    const random = new SeededRandom(7);
+    const noise = () => 3 + Array.from({ length: 12 }, () => random.next()).reduce((sum, one) => sum + one - 0.5, 0);
+    let inside = 0;
+    for (let run = 0; run < 100; run++) {
+      const { low, high } = bootstrapMedian(Array.from({ length: 60 }, noise), 95, () => random.next());
+      if (low <= 3 && high >= 3) inside++;
+    }
+    expect(inside).toBeGreaterThan(85);
+    expect(inside).toBeLessThanOrEqual(100);
+    const { low, high } = bootstrapMedian([5, 5, 5], 95);
+    expect([low, high]).toEqual([5, 5]);
   });
 
   test("percentiles are interpolated between neighbours", () => {

@@ -15,6 +15,24 @@ export function percentile(values: readonly number[], percent: number): number {
   return low + (high - low) * (at - Math.floor(at));
 }
 
+/**
+ * The range that holds `percent` of the medians of samples drawn from `values` with replacement (the percentile bootstrap): about
+ * where the median would be found again.
+ * @param random gives numbers from 0 up to, not including, 1
+ */
+export function bootstrapMedian(
+  values: readonly number[],
+  percent: number,
+  random: () => number = Math.random,
+): { readonly low: number; readonly high: number } {
+  const drawn = () => median(values.map(() => values[Math.floor(random() * values.length)]!));
+  const medians = Array.from({ length: DRAWS }, drawn);
+  const outside = (100 - percent) / 2;
+  return { low: percentile(medians, outside), high: percentile(medians, 100 - outside) };
+}
+
+const DRAWS = 2000;
+
 /** The slope of the least-squares line through `points`, in y per x; 0 when x does not vary. */
 export function slope(points: readonly { x: number; y: number }[]): number {
   const meanX = points.reduce((sum, p) => sum + p.x, 0) / points.length;

@@ -34,6 +34,7 @@ export const SECTIONS = [
   "functions",
   "function-peers",
   "function-trouble",
+  "watched",
   "soak",
   "micro",
 ];
@@ -51,6 +52,7 @@ const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
   functions CPU time of a function and of a hook at 20,000 requests a second, beside Bun.serve behind the same route
   function-peers    CPU time and latency of a function beside nginx with njs and Lua, and beside Bun.serve and workerd behind a proxy
   function-trouble  latency of other routes beside a function in an endless loop, one that leaks, one that crashes
+  watched   CPU time of a worker while three clients watch the dashboard, beside none: 20 pairs of phases a round
   soak      mixed load with vanishing clients: errors, and the slope of the memory
   micro     nanoseconds per operation of the parts
 

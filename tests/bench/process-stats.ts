@@ -31,6 +31,17 @@ export function cpuSeconds(pids: readonly number[]): number {
   return ticks / CLOCK_TICKS_PER_SECOND;
 }
 
+/** The threads of a process that carry this name. */
+export function threadsNamed(pid: number, name: string): number[] {
+  const threads = readdirSync(`/proc/${pid}/task`).map(Number);
+  return threads.filter((thread) => readProc(`${pid}/task/${thread}/comm`).trim() === name);
+}
+
+/** CPU time of one thread in microseconds, counted by the kernel in nanoseconds. */
+export function threadCpuMicros(pid: number, thread: number): number {
+  return Number(readProc(`${pid}/task/${thread}/schedstat`).split(" ")[0]) / 1000;
+}
+
 /** CPU time that the machine's host has given to others since it was started, all processors, in seconds. */
 export function stolenSeconds(): number {
   const ticks = /^cpu\s+(.*)$/m.exec(readProc("stat"))?.[1]?.split(" ")[STAT_FIELD_STEAL];

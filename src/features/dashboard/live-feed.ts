@@ -1,10 +1,12 @@
 import { FaultKind } from "../../core/fault.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
-import { COUNTERS, LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
+import { COUNTERS } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LabelledCount, RequestSeries } from "../../shared/counter-totals.ts";
 import type { Incident, IncidentReader } from "../../shared/incident-ring.ts";
-import { LatencySketch, type Percentiles, percentilesOf } from "../../shared/latency-sketch.ts";
+import { type Percentiles, percentilesOf } from "../../shared/latency-sketch.ts";
+import { BLOCK_PLACES, STEP_BOUNDS_MS, STEPS_AT } from "../../shared/traffic-blocks.ts";
 import { Attackers } from "./attackers.ts";
+import { LabelTraffic } from "./label-traffic.ts";
 import type {
   LiveCache,
   LiveChange,
@@ -19,7 +21,7 @@ import type {
   LiveTotals,
   LiveWorker,
 } from "./live-state.ts";
-import type { SeenLabel, SeenTraffic, ThreadVitals } from "./traffic-observer.ts";
+import { type SeenTraffic, STREAM_PATH, type ThreadVitals } from "./traffic-observer.ts";
 import { watchRefusal } from "./watchers.ts";
 
 /** What the feed is made of; each is asked anew for every event. */
@@ -38,7 +40,7 @@ export interface FeedSources {
   readonly modules: () => readonly LiveModule[];
   /** The line that silences the rule of an incident where it was found. */
   readonly exclusionOf: (incident: Incident) => string;
-  /** Tells all workers whether to look at their traffic. */
+  /** Tells all workers whether to show rows of their traffic. */
   readonly observe: (isWatched: boolean) => void;
   /** Sends an event to the watchers of one worker. */
   readonly send: (worker: number, text: string) => void;
@@ -60,15 +62,15 @@ export class LiveFeed {
   private readonly changes: LiveChange[] = [];
   /** Who wanted what the next event of this name tells of. */
   private readonly askers: Map<string, EventFields> = new Map();
-  private readonly routes: Map<string, SeenTally> = new Map();
-  private readonly upstreams: Map<string, SeenTally> = new Map();
-  private readonly latency: LatencySketch = new LatencySketch();
+  private readonly routes: LabelTraffic;
+  private readonly upstreams: LabelTraffic;
   private readonly attackers: Attackers = new Attackers();
   private readonly vitals: (ThreadVitals | null)[];
   private readonly loads: number[];
   private rows: LiveRow[] = [];
   private rowsLeftOut = 0;
-  private coarse: readonly number[] = [];
+  /** The traffic of all routes at the last look. */
+  private before: Float64Array = new Float64Array(BLOCK_PLACES);
   private incidentsSeenMs = 0;
   private isObserved = false;
   private ticks = 0;
@@ -78,6 +80,8 @@ export class LiveFeed {
 
   constructor(sources: FeedSources) {
     this.from = sources;
+    this.routes = new LabelTraffic(sources.totals.routeTraffic, STREAM_PATH);
+    this.upstreams = new LabelTraffic(sources.totals.upstreamTraffic, "");
     this.watchers = new Int32Array(sources.workers);
     this.vitals = Array.from({ length: sources.workers }, () => null);
     this.loads = Array.from({ length: sources.workers }, () => -1);
@@ -122,11 +126,6 @@ export class LiveFeed {
   /** Takes what a worker has seen. */
   seen(worker: number, seen: SeenTraffic): void {
     const nowMs = Date.now();
-    for (const one of seen.routes) {
-      this.latency.merge(one.latency);
-      addSeen(this.routes, one);
-    }
-    for (const one of seen.upstreams) addSeen(this.upstreams, one);
     for (const one of seen.refused) this.attackers.add(one, nowMs);
     const room = Math.max(0, MAX_ROWS - this.rows.length);
     this.rows.push(...seen.rows.slice(0, room));
@@ -176,15 +175,14 @@ export class LiveFeed {
     if (!isWatched && this.ticks++ % TICKS_UNWATCHED !== 0) return;
     this.addPoint(nowMs);
     if (!isWatched) return;
+    this.routes.look();
+    this.upstreams.look();
     const text = JSON.stringify(this.state(nowMs));
     for (let worker = 0; worker < this.watchers.length; worker++) {
       if (this.watchers[worker]! > 0) this.from.send(worker, text);
     }
     this.rows = [];
     this.rowsLeftOut = 0;
-    this.latency.fade(KEPT_LATENCY);
-    fade(this.routes);
-    fade(this.upstreams);
   }
 
   private observe(): void {
@@ -194,9 +192,10 @@ export class LiveFeed {
     if (isWatched) this.addIncidents();
     else this.incidentsSeenMs = Date.now();
     this.from.observe(isWatched);
-    this.latency.clear();
-    this.routes.clear();
-    this.upstreams.clear();
+    for (const traffic of [this.routes, this.upstreams]) {
+      if (isWatched) traffic.start();
+      else traffic.stop();
+    }
     this.vitals.fill(null);
     this.loads.fill(-1);
   }
@@ -216,21 +215,18 @@ export class LiveFeed {
 
   private addPoint(nowMs: number): void {
     const { totals } = this.from;
-    const { buckets } = totals.requestLatency();
-    const coarse = percentilesOf(
-      buckets.map((count, i) => count - (this.coarse[i] ?? 0)),
-      LATENCY_BOUNDS_MS,
-    );
-    const latency = this.latency.count > 0 ? this.latency.percentiles() : coarse;
-    this.coarse = buckets;
+    const now = totals.routeTraffic.sum(STREAM_PATH);
+    const latency = percentilesOf(now.map((count, i) => count - this.before[i]!).subarray(STEPS_AT), STEP_BOUNDS_MS);
+    this.before = now;
+    const { bytesIn, bytesOut } = totals.bodyBytes();
     // A clock that was set back begins a new past.
     if (nowMs < (this.points.at(-1)?.[0] ?? 0)) this.points.length = 0;
     this.points.push([
       nowMs,
       classesOf(totals.requests()),
       rounded(latency),
-      totals.sum(COUNTERS.bodyBytesIn),
-      totals.sum(COUNTERS.bodyBytesOut),
+      bytesIn,
+      bytesOut,
       sum(totals.wafBlocked()),
     ]);
     while (this.points.length > MAX_POINTS || nowMs - this.points[0]![0] > HISTORY_MS) this.points.shift();
@@ -240,7 +236,8 @@ export class LiveFeed {
     const { totals, from } = { totals: this.from.totals, from: this.from };
     const requests = totals.requests();
     const targets = from.targets();
-    const routes = labelsOf(requests, this.routes);
+    const [routes, routeCount] = busiest(requests, this.routes);
+    const [upstreams] = busiest(totals.upstreamRequests(), this.upstreams);
     if (nowMs - this.certificatesAt > CERTIFICATES_MS) {
       this.certificates = from.certificates().slice(0, MAX_CERTIFICATES);
       this.certificatesAt = nowMs;
@@ -250,9 +247,9 @@ export class LiveFeed {
       gateway: from.gateway(),
       totals: totalsOf(totals, requests),
       latency: this.points.at(-1)?.[2] ?? null,
-      routes: routes.slice(0, MAX_LABELS),
-      routeCount: routes.length,
-      upstreams: labelsOf(totals.upstreamRequests(), this.upstreams).slice(0, MAX_LABELS),
+      routes,
+      routeCount,
+      upstreams,
       targets: [...targets].sort((a, b) => trouble(b) - trouble(a)).slice(0, MAX_TARGETS),
       targetCount: targets.length,
       hits: from.incidents.recent(MAX_HITS, 0).map((one) => this.hitOf(one)),
@@ -306,63 +303,29 @@ export class LiveFeed {
   }
 }
 
-/** What was seen of a label in the last seconds: it fades. */
-class SeenTally {
-  readonly latency: LatencySketch = new LatencySketch();
-  bytesIn = 0;
-  bytesOut = 0;
-}
-
-function addSeen(tallies: Map<string, SeenTally>, { label, latency, bytesIn, bytesOut }: SeenLabel): void {
-  let tally = tallies.get(label);
-  if (tally === undefined) {
-    if (tallies.size >= MAX_SEEN) return;
-    tally = new SeenTally();
-    tallies.set(label, tally);
-  }
-  tally.latency.merge(latency);
-  tally.bytesIn += bytesIn;
-  tally.bytesOut += bytesOut;
-}
-
-function fade(tallies: Map<string, SeenTally>): void {
-  for (const [label, tally] of tallies) {
-    tally.latency.fade(KEPT);
-    tally.bytesIn *= KEPT;
-    tally.bytesOut *= KEPT;
-    if (tally.latency.count === 0) tallies.delete(label);
-  }
-}
-
-/** The busiest first. */
-function labelsOf(series: readonly RequestSeries[], seen: ReadonlyMap<string, SeenTally>): LiveLabel[] {
-  return [...Map.groupBy(series, ({ label }) => label)]
-    .map(([label, own]) => {
-      const tally = seen.get(label);
-      return {
-        label,
-        requests: own.reduce((total, { count }) => total + count, 0),
-        classes: classesOf(own),
-        latency: rounded(tally?.latency.percentiles() ?? null),
-        // A geometric series: what is kept of a steady flow comes to 1 / (1 - KEPT) seconds of it.
-        bytesPerSecond: [(tally?.bytesIn ?? 0) * (1 - KEPT), (tally?.bytesOut ?? 0) * (1 - KEPT)].map(Math.round) as [
-          number,
-          number,
-        ],
-      };
-    })
-    .sort(
-      (a, b) =>
-        (seen.get(b.label)?.latency.count ?? 0) - (seen.get(a.label)?.latency.count ?? 0) || b.requests - a.requests,
-    );
+/** The busiest labels with what was counted of them, and how many labels there are. */
+function busiest(series: readonly RequestSeries[], traffic: LabelTraffic): [shown: LiveLabel[], count: number] {
+  const all = [...Map.groupBy(series, ({ label }) => label)].map(([label, own]) => ({
+    label,
+    requests: own.reduce((total, { count }) => total + count, 0),
+    own,
+  }));
+  all.sort((a, b) => traffic.weightOf(b.label) - traffic.weightOf(a.label) || b.requests - a.requests);
+  const shown = all.slice(0, MAX_LABELS).map(({ label, requests, own }) => ({
+    label,
+    requests,
+    classes: classesOf(own),
+    latency: rounded(traffic.percentilesOf(label)),
+    bytesPerSecond: traffic.bytesPerSecond(label),
+  }));
+  return [shown, all.length];
 }
 
 function totalsOf(totals: CounterTotals, requests: readonly RequestSeries[]): LiveTotals {
   return {
     requests: requests.reduce((total, { count }) => total + count, 0),
     classes: classesOf(requests),
-    bytesIn: totals.sum(COUNTERS.bodyBytesIn),
-    bytesOut: totals.sum(COUNTERS.bodyBytesOut),
+    ...totals.bodyBytes(),
     inFlight: totals.sum(COUNTERS.requestsInFlight),
     connections: totals.sum(COUNTERS.activeConnections),
     accepted: totals.sum(COUNTERS.acceptedConnections),
@@ -419,9 +382,8 @@ const MAX_CHANGES = 60;
 /** Changes of one kind among them. */
 const MAX_ALIKE = 15;
 const MAX_CHANGE_CHARS = 400;
+/** Routes, and upstreams, of one event. */
 const MAX_LABELS = 100;
-/** Labels whose durations are kept. */
-const MAX_SEEN = 2048;
 const MAX_TARGETS = 200;
 const MAX_HITS = 30;
 const MAX_TEXT = 200;
@@ -430,10 +392,6 @@ const MAX_CERTIFICATES = 100;
 const CERTIFICATES_MS = 10_000;
 /** Rows of one event. */
 const MAX_ROWS = 60;
-/** Share of what was seen of a label that is left a second later: half of it after three. */
-const KEPT = 0.8;
-/** The same of all requests together: workers may say twice in a second what they have seen, and not at all in the next. */
-const KEPT_LATENCY = 0.4;
 /** Said elsewhere, or of no interest after the start. */
 const PASSED_OVER: ReadonlySet<string> = new Set([
   "start",

@@ -21,6 +21,7 @@ export class CountersTap implements Phase, ReplyTap {
   private readonly counters: WorkerCounters;
   private readonly refusals: Refusals;
   private readonly unmatchedSlots: Int32Array = emptyCounterSlots();
+  private unmatchedId = 0;
 
   constructor(counters: WorkerCounters, refusals: Refusals) {
     this.counters = counters;
@@ -64,12 +65,13 @@ export class CountersTap implements Phase, ReplyTap {
     const column = ex.request.method * COUNTED_STATUSES + status - 100;
     let slot = slots[column]!;
     if (slot < 0) slot = this.assign(ex, column);
-    counters.requestEnded(slot, ex.bodyBytes, ex.sentBytes);
+    const id = route === null ? this.unmatchedId : route.counterId;
+    counters.requestEnded(id, slot, ex.bodyBytes, ex.sentBytes);
     // `step` is 0 only where the head was refused, before the first phase, which is `run`. The time that a peer took
     // for a bad head, ten seconds with some, says nothing of the gateway.
     if (ex.step > 0) {
       counters.requestLeft();
-      counters.requestTook(ex.endedMs - ex.startedMs);
+      counters.requestTook(id, ex.endedMs - ex.startedMs);
     }
     if (this.observer !== null) this.observer.ended(ex, status);
     if (ex.fault === Fault.None) return;
@@ -79,9 +81,12 @@ export class CountersTap implements Phase, ReplyTap {
   }
 
   private assign(ex: Exchange, column: number): number {
-    const slots = ex.route === null ? this.unmatchedSlots : ex.route.ownCounterSlots();
-    const label = ex.route === null ? UNMATCHED_LABEL : ex.route.label;
-    const slot = this.counters.requestSlot(label, ex.request.method, countedStatus(ex));
+    const { route } = ex;
+    const slots = route === null ? this.unmatchedSlots : route.ownCounterSlots();
+    const id = this.counters.routeId(route === null ? UNMATCHED_LABEL : route.label);
+    if (route === null) this.unmatchedId = id;
+    else route.counterId = id;
+    const slot = this.counters.requestSlot(id, ex.request.method, countedStatus(ex));
     slots[column] = slot;
     return slot;
   }

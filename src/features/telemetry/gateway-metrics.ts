@@ -17,6 +17,7 @@ export const REQUEST_SECONDS = "gateway_request_duration_seconds";
 export function gatewayMetrics(totals: CounterTotals): readonly Metric[] {
   return [
     ...plainMetrics(totals),
+    ...byteMetrics(totals),
     ...labelledMetrics(totals),
     ...seriesMetrics(totals),
     ...meshMetrics(totals),
@@ -34,6 +35,24 @@ function plainMetrics(totals: CounterTotals): readonly Metric[] {
     type: rows[0]!.isGauge ? "gauge" : "counter",
     read: () => rows.map((row) => ({ value: totals.sum(row), labels: row.labels })),
   }));
+}
+
+/** Bytes are counted with the traffic of each route. */
+function byteMetrics(totals: CounterTotals): readonly Metric[] {
+  return [
+    {
+      name: "gateway_request_body_bytes_total",
+      help: "Bytes of request bodies, decoded.",
+      type: "counter",
+      read: () => [{ value: totals.bodyBytes().bytesIn, labels: {} }],
+    },
+    {
+      name: "gateway_response_body_bytes_total",
+      help: "Bytes of response bodies.",
+      type: "counter",
+      read: () => [{ value: totals.bodyBytes().bytesOut, labels: {} }],
+    },
+  ];
 }
 
 /** Those with a count for each of a fixed list of things. */

@@ -42,7 +42,7 @@ test("threads count side by side, a successor counts on, and nothing is lost", a
   expect(requests.length).toBe(100);
   expect(requests.reduce((sum, { count }) => sum + count, 0)).toBe(expected);
   expect(totals.requestLatency().count).toBe(expected);
-  expect(totals.sum(COUNTERS.bodyBytesOut)).toBe(expected * 2);
+  expect(totals.bodyBytes().bytesOut).toBe(expected * 2);
   expect(totals.sum(COUNTERS.acceptedConnections)).toBe(4);
   expect(totals.sum(COUNTERS.requestsInFlight)).toBe(3);
 });

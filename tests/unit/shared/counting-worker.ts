@@ -16,8 +16,9 @@ self.onmessage = ({ data }: MessageEvent<Order>) => {
   counters.add(COUNTERS.activeConnections);
   counters.requestEntered();
   for (let i = 0; i < data.requests; i++) {
-    counters.requestEnded(counters.requestSlot(i % 2 === 0 ? "/even" : "/odd", 1, 200 + (i % 100)), 1, 2);
-    counters.requestTook(i % 20);
+    const route = counters.routeId(i % 2 === 0 ? "/even" : "/odd");
+    counters.requestEnded(route, counters.requestSlot(route, 1, 200 + (i % 100)), 1, 2);
+    counters.requestTook(route, i % 20);
   }
   self.postMessage("done");
 };

@@ -66,8 +66,9 @@ describe("/internal/api/metrics", () => {
 
   test("adds up", async () => {
     const { counters, get } = setUp();
+    const route = counters.routeId("/node");
     const count = (method: Method, status: number) =>
-      counters.requestEnded(counters.requestSlot("/node", method, status), 0, 0);
+      counters.requestEnded(route, counters.requestSlot(route, method, status), 0, 0);
     count(Method.Get, 200);
     count(Method.Get, 404);
     count(Method.Post, 200);

@@ -6,8 +6,6 @@ import { createIncidentRing, IncidentReader } from "../../../../src/shared/incid
 import { fakeTelemetry } from "../telemetry/telemetry-fake.ts";
 
 const NOTHING_SEEN: SeenTraffic = {
-  routes: [],
-  upstreams: [],
   refused: [],
   rows: [],
   rowsLeftOut: 0,

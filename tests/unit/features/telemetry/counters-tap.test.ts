@@ -32,7 +32,7 @@ describe("counters tap", () => {
     ex.sentBytes = 34;
     tap.onEnd(ex);
     expect(totals.requests()).toEqual([{ label: "/node", method: Method.Post, status: 201, count: 1 }]);
-    expect([totals.sum(COUNTERS.bodyBytesIn), totals.sum(COUNTERS.bodyBytesOut)]).toEqual([12, 34]);
+    expect(totals.bodyBytes()).toEqual({ bytesIn: 12, bytesOut: 34 });
     expect(totals.requestLatency().count).toBe(1);
     expect(totals.requestLatency().sumMs).toBe(2.5);
   });

@@ -38,9 +38,10 @@ describe("exposition", () => {
   test("shows what was counted, and is clean", async () => {
     const { counters, scrape } = setUp();
     for (const label of ["/health", "unmatched", 'odd"label\\\n', "/unknown"]) {
-      counters.requestEnded(counters.requestSlot(label, GET, 200), 1, 2);
+      const route = counters.routeId(label);
+      counters.requestEnded(route, counters.requestSlot(route, GET, 200), 1, 2);
     }
-    for (const ms of [0.05, 3, 20_000]) counters.requestTook(ms);
+    for (const ms of [0.05, 3, 20_000]) counters.requestTook(1, ms);
     counters.add(COUNTERS.acceptedConnections);
     counters.add(COUNTERS.activeConnections);
     counters.refused(Fault.LengthAndEncoding);
@@ -82,7 +83,8 @@ describe("exposition", () => {
   test("a second scrape shows new numbers and the same families", async () => {
     const { counters, scrape } = setUp();
     const first = await scrape();
-    counters.requestEnded(counters.requestSlot("/health", GET, 200), 0, 0);
+    const route = counters.routeId("/health");
+    counters.requestEnded(route, counters.requestSlot(route, GET, 200), 0, 0);
     const second = await scrape();
     expect(second.problems).toEqual([]);
     expect(second.value("gateway_requests_total", { method: "GET", code: "200", path: "/health" })).toBe(1);
