@@ -2,7 +2,7 @@ import { UPGRADE_DEADLINE_MS } from "../core/limits.ts";
 import type { EventValue } from "../features/telemetry/events.ts";
 import { duplicate } from "../net/system-socket.ts";
 import { startFault } from "./binary-path.ts";
-import { LISTENER_NAMES, type ListenerName, type ListeningSocket } from "./listeners.ts";
+import { isStreamListener, LISTENER_NAMES, type ListenerName, type ListeningSocket } from "./listeners.ts";
 
 /** Set for a process that takes over from a running one: the process id of the old one. */
 export const UPGRADE_VARIABLE = "EDGE_UPGRADE_FROM";
@@ -46,7 +46,7 @@ export function socketsOf(
   workers: number,
   sockets: readonly ListeningSocket[],
 ): readonly ListeningSocket[] {
-  return LISTENER_NAMES.flatMap((name) => {
+  return [...new Set(sockets.map(({ name }) => name))].flatMap((name) => {
     const all = sockets.filter((socket) => socket.name === name);
     const share = all.filter((_, i) => i % workers === worker);
     if (share.length > 0 || all.length === 0) return share;
@@ -56,6 +56,7 @@ export function socketsOf(
 }
 
 function listenerNamed(name: string | undefined): ListenerName {
+  if (name !== undefined && isStreamListener(name)) return name;
   return LISTENER_NAMES.find((one) => one === name) ?? "http";
 }
 

@@ -1,11 +1,27 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { ListenAddress } from "../config/stream-config.ts";
 import { isLoopback, unmapped } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 
 /** What the gateway listens for. A socket that goes to a successor, or comes from systemd, bears its name. */
-export type ListenerName = "http" | "https" | "sidecar-ingress" | "sidecar-egress" | "internal" | "internal-socket";
+export type ListenerName = FixedName | StreamListener;
 
-export const LISTENER_NAMES: readonly ListenerName[] = [
+/** The listener of a TCP stream at an address: `tcp-5432-0.0.0.0`. The names of sockets have no colon, sd_listen_fds(3). */
+export type StreamListener = `tcp-${string}`;
+
+type FixedName = "http" | "https" | "sidecar-ingress" | "sidecar-egress" | "internal" | "internal-socket";
+
+/** The name of the listener of a stream at an address. */
+export function streamListener({ host, port }: ListenAddress): StreamListener {
+  return `tcp-${port}-${host.replaceAll(":", "_")}`;
+}
+
+/** Whether a listener is a stream's. */
+export function isStreamListener(name: string): name is StreamListener {
+  return /^tcp-\d{1,5}-[\w.-]+$/.test(name);
+}
+
+export const LISTENER_NAMES: readonly FixedName[] = [
   "http",
   "https",
   "sidecar-ingress",
@@ -36,7 +52,7 @@ export interface ListeningSocket {
 }
 
 /** The listeners that a configuration asks for. */
-export function listenersOf({ server, sidecar, internalApi }: RuntimeConfig): readonly ListenerPlace[] {
+export function listenersOf({ server, sidecar, internalApi, streams }: RuntimeConfig): readonly ListenerPlace[] {
   const places: ListenerPlace[] = [];
   if (server.port >= 0) places.push({ name: "http", host: server.host, port: server.port });
   if (server.tls.enabled) places.push({ name: "https", host: server.host, port: server.tls.port });
@@ -44,6 +60,8 @@ export function listenersOf({ server, sidecar, internalApi }: RuntimeConfig): re
     places.push({ name: "internal", host: internalApi.listenHost, port: internalApi.listenPort });
   }
   if (internalApi.socket !== "") places.push({ name: "internal-socket", host: internalApi.socket, port: 0 });
+  for (const { type, listen } of streams)
+    if (type === "tcp") for (const at of listen) places.push({ name: streamListener(at), ...at });
   if (!sidecar.enabled) return places;
   if (sidecar.mode !== "egress") {
     places.push({ name: "sidecar-ingress", host: sidecar.ingressHost, port: sidecar.ingressPort });
@@ -83,14 +101,18 @@ export function portFields(
 ): Readonly<Record<string, number | string>> {
   const { http3 } = withPorts(config, ports).server;
   const { socket } = config.internalApi;
+  const tcp = [...ports].flatMap(([name, port]) => (isStreamListener(name) ? [port] : []));
   return {
-    ...Object.fromEntries([...ports].map(([name, port]) => [PORT_FIELDS[name], port])),
+    ...Object.fromEntries(
+      [...ports].flatMap(([name, port]) => (isStreamListener(name) ? [] : [[PORT_FIELDS[name], port]])),
+    ),
+    ...(tcp.length > 0 ? { tcp_ports: tcp.join(" ") } : {}),
     ...(http3.enabled ? { http3_port: http3.port } : {}),
     ...(socket === "" ? {} : { internal_socket: socket }),
   };
 }
 
-const PORT_FIELDS: Readonly<Record<ListenerName, string>> = {
+const PORT_FIELDS: Readonly<Record<FixedName, string>> = {
   http: "port",
   https: "tls_port",
   "sidecar-ingress": "sidecar_ingress_port",

@@ -13,8 +13,10 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import { OpenStreams, type StreamCounters } from "../shared/stream-counters.ts";
 import { Forwarding } from "../streams/forwarding.ts";
+import type { ListeningStream } from "../streams/stream-listener.ts";
 import type { StreamRecord, StreamRoute } from "../streams/stream-route.ts";
 import type { OriginSettings } from "../upstream/origin-socket.ts";
+import { type StreamListener, streamListener } from "./listeners.ts";
 import { hasOwnOutputs } from "./log-outputs.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import { type NameTable, passedNames } from "./passed-names.ts";
@@ -40,11 +42,23 @@ export class Streams implements PassedNames {
   private readonly services: WorkerServices;
   private readonly names: NameTable | null;
   private readonly routes: ReadonlyMap<StreamConfig, StreamRoute>;
+  private readonly listening: ReadonlyMap<StreamListener, ListeningStream>;
 
   constructor(config: RuntimeConfig, inputs: StreamInputs) {
     this.services = inputs.services;
     this.names = passedNames(config);
     const log = streamLog(config, inputs);
+    this.listening = new Map(
+      config.streams.flatMap((stream) =>
+        stream.listen.map((at): [StreamListener, ListeningStream] => [
+          streamListener(at),
+          {
+            acceptsProxy: stream.acceptProxy,
+            forward: (ctx, socket, peer) => this.forwarding(stream, ctx, socket, peer, ""),
+          },
+        ]),
+      ),
+    );
     this.routes = new Map(config.streams.map((stream) => [stream, new ConfiguredStream(stream, config, inputs, log)]));
   }
 
@@ -55,6 +69,11 @@ export class Streams implements PassedNames {
   forward(ctx: EdgeContext, socket: ByteSocket, peer: ClientPeer, serverName: string): ForwardedConnection | null {
     const stream = this.names?.get(serverName) ?? null;
     return stream === null ? null : this.forwarding(stream, ctx, socket, peer, serverName);
+  }
+
+  /** The stream of a listener; null where a configuration has it no longer. */
+  at(name: StreamListener): ListeningStream | null {
+    return this.listening.get(name) ?? null;
   }
 
   private forwarding(
@@ -83,9 +102,11 @@ function streamLog(config: RuntimeConfig, { services, log, accessLines, threshol
   return new StreamLog(isApart ? accessLines : log, accessLog.sample, ports);
 }
 
+const PROTOCOLS = { tcp: "tcp", tls_passthrough: "tls" } as const;
+
 class ConfiguredStream implements StreamRoute {
   readonly label: string;
-  readonly protocol: StreamRecord["protocol"] = "tls";
+  readonly protocol: StreamRecord["protocol"];
   readonly connectMs: number;
   readonly idleMs: number;
   readonly attempts: number;
@@ -100,6 +121,7 @@ class ConfiguredStream implements StreamRoute {
   constructor(stream: StreamConfig, config: RuntimeConfig, inputs: StreamInputs, log: StreamLog | null) {
     const id = inputs.counters.streamId(stream.path);
     this.label = stream.path;
+    this.protocol = PROTOCOLS[stream.type];
     this.connectMs = stream.timeouts.connectMs;
     this.idleMs = stream.idleTimeoutMs;
     this.attempts = stream.retryAttempts + 1;

@@ -42,7 +42,7 @@ import { IncidentWriter } from "../shared/incident-ring.ts";
 import { SpanWriter } from "../shared/span-ring.ts";
 import { WorkerCache } from "./cache-owner.ts";
 import type { WorkerFunctionSite } from "./function-site.ts";
-import { type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
+import { isStreamListener, type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
 import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
@@ -50,6 +50,7 @@ import { QuicPort } from "./quic-port.ts";
 import { SeenReports } from "./seen-reports.ts";
 import { SharedClock } from "./shared-clock.ts";
 import { SidecarIdentity } from "./sidecar.ts";
+import type { Streams } from "./streams.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { TrafficReports } from "./traffic-reports.ts";
 import { WorkerFleet } from "./worker-fleet.ts";
@@ -125,6 +126,8 @@ export class Worker {
   /** Null while nothing takes spans. */
   private spans: SpanWriter | null = null;
   private runtime: WorkerRuntime;
+  /** Null while there are none. */
+  private streams: Streams | null = null;
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
   private readonly https: TlsEndpoint;
@@ -190,7 +193,7 @@ export class Worker {
     this.mtls = new TlsEndpoint(new CertificateStore(sidecarPolicyOf(config)));
     this.wanted = new WantedCertificates((name) => post({ kind: "wanted", name }));
     this.useCertificates(config);
-    this.https.passed = this.runtime.streams;
+    this.useStreams(this.runtime.streams);
     this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
   }
 
@@ -355,8 +358,7 @@ export class Worker {
     this.runtime = runtime;
     const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
     this.edge.reconfigure(settings, pipeline);
-    this.https.passed = runtime.streams;
-    this.quic?.usePassed(runtime.streams);
+    this.useStreams(runtime.streams);
     this.internalEdge.reconfigure(unproxied(settings), internalPipeline);
     // Connections to listeners that a configuration no longer asks for go on as they were.
     if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
@@ -371,6 +373,13 @@ export class Worker {
     this.services.inTurn(() => old.pools.close());
     collectLeftovers(config);
     this.post({ kind: "applied", id });
+  }
+
+  /** Connections that begin from now on take these. */
+  private useStreams(streams: Streams | null): void {
+    this.streams = streams;
+    this.https.passed = streams;
+    this.quic?.usePassed(streams);
   }
 
   /** There is one for the life of the process, once a configuration has asked for it. */
@@ -390,6 +399,11 @@ export class Worker {
 
   private openListener(name: ListenerName, where: ListenAt): Listener {
     const { connections } = this;
+    if (isStreamListener(name)) {
+      const { listenStream } =
+        require("../streams/stream-listener.ts") as typeof import("../streams/stream-listener.ts");
+      return listenStream(this.edge, connections, where, () => this.streams?.at(name) ?? null);
+    }
     if (name === "https") return listenTls(this.edge, connections, this.https, where);
     if (name === "internal-socket") {
       const at = "fd" in where ? where : { fd: duplicate(this.internalSocket) };

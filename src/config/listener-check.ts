@@ -3,6 +3,7 @@ import type { FaultLog } from "./fault-log.ts";
 import type { SidecarConfig } from "./mesh-config.ts";
 import type { OriginConfig } from "./route-config.ts";
 import type { AcmeConfig, RuntimeConfig } from "./runtime-config.ts";
+import type { StreamConfig } from "./stream-config.ts";
 
 /** One TCP address that the gateway would listen on. */
 interface Listener {
@@ -24,6 +25,39 @@ export function checkListeners(config: Omit<RuntimeConfig, "routes" | "streams">
   }
   checkCleartext(config, log);
   checkApplication(config.sidecar, taken, log);
+}
+
+/** The same for the addresses of streams, among themselves and beside those. @param base the path of the list in routes.yaml */
+export function checkStreamListeners(
+  config: Omit<RuntimeConfig, "routes" | "streams">,
+  streams: readonly (StreamConfig | null)[],
+  base: KeyPath,
+  log: FaultLog,
+): void {
+  const taken: (Listener & { readonly name: string })[] = listeners(config).map((one) => ({
+    ...one,
+    name: one.path.join("."),
+  }));
+  for (const [i, stream] of streams.entries()) {
+    for (const [k, { host, port }] of stream?.listen.entries() ?? []) {
+      const path = [...base, i, "listen", k];
+      const earlier = taken.find((other) => other.port === port && overlaps(other.host, host));
+      if (earlier !== undefined) log.fault(path, `port ${port} is taken by ${earlier.name}: choose another`);
+      taken.push({ path, host, port, name: `the stream in line ${stream!.position.line}` });
+    }
+    for (const [k, target] of stream?.targets.entries() ?? []) {
+      const isOwn = stream!.listen.some(
+        ({ host, port }) =>
+          port === target.port &&
+          (host === target.hostname || (LOOPBACK.test(target.hostname) && overlaps(host, target.hostname))),
+      );
+      if (isOwn)
+        log.fault(
+          [...base, i],
+          `target ${k + 1} is where the stream itself listens: connections would go round for ever`,
+        );
+    }
+  }
 }
 
 /** The application beside a sidecar is no listener of the gateway's own. docs/security.md#sidecar */

@@ -8,7 +8,7 @@ import { deepFreeze } from "./deep-freeze.ts";
 import { noteClearSignIn, noteEmptyPlaceholders, type Written } from "./empty-placeholders.ts";
 import { FaultLog } from "./fault-log.ts";
 import { checkLimits } from "./limit-check.ts";
-import { checkClientAuth, checkListeners } from "./listener-check.ts";
+import { checkClientAuth, checkListeners, checkStreamListeners } from "./listener-check.ts";
 import { unknownKey } from "./piece.ts";
 import { checkWafRules } from "./policy-settings.ts";
 import { hasTargets, type RouteConfig } from "./route-config.ts";
@@ -96,6 +96,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const main = readConfig(config, configLog, baseDir, request.knownWafRules);
   const { entries, tests, base } =
     routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request);
+  if (config.readable && routesLog !== null) checkStreamListeners(main, entries.streams, base, routesLog);
   const list = entries.routes.filter((route) => route !== null);
   const streams = entries.streams.filter((stream) => stream !== null);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);

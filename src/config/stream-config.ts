@@ -9,7 +9,7 @@ import type {
 import type { ConfigPosition, IpRules } from "./runtime-config.ts";
 
 /** The words at `type` of entries that forward connections or datagrams and know nothing of HTTP. docs/streams.md */
-export type StreamType = "tls_passthrough";
+export type StreamType = "tcp" | "tls_passthrough";
 
 /** An address to listen on. */
 export interface ListenAddress {
@@ -39,11 +39,18 @@ export interface StreamConfig extends NodeOwner {
   readonly idleTimeoutMs: number;
   /** Further targets that are tried where one takes no connection. */
   readonly retryAttempts: number;
+  /** Whether connections of peers that `server.proxy_protocol` trusts begin with a PROXY header. */
+  readonly acceptProxy: boolean;
   /** The PROXY header that targets get first; "" is none. */
   readonly sendProxy: "" | "v1" | "v2";
   /** Connections at one time, of all workers; 0 is no limit beside the server's. */
   readonly maxConnections: number;
   readonly ipRules: IpRules;
+}
+
+/** An address as an operator writes it: `0.0.0.0:5432`, `[::]:53`. */
+export function addressText({ host, port }: ListenAddress): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** How targets are chosen where nothing is known but the client's address. */

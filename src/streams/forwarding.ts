@@ -212,11 +212,11 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
     return proxyHeader(version, source, { address: localAddress, port: localPort });
   }
 
-  /** Keeps what comes before a target is there; nothing more is read meanwhile. */
+  /** Keeps what comes before a target is there; from MAX_EARLY_BYTES on, nothing more is read meanwhile. */
   private hold(end: End, chunk: Uint8Array): void {
     end.waiting.push(chunk);
-    end.pause();
     this.keep(chunk.buffer.byteLength);
+    if (this.kept >= MAX_EARLY_BYTES) end.pause();
   }
 
   private pass(chunk: Uint8Array, from: End, to: End): void {
@@ -332,6 +332,9 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
     return this.ctx.upstream.turn.nowMs;
   }
 }
+
+/** A client that is slow to be connected rarely sends more meanwhile, and stopping it costs two system calls. */
+const MAX_EARLY_BYTES = 16_384;
 
 /** One end of a forwarded connection. */
 class End {

@@ -1,14 +1,15 @@
 import { retries } from "../../config/attempt-settings.ts";
 import { quote } from "../../config/config-fault.ts";
 import { checkPlaceRules } from "../../config/geo-settings.ts";
-import { hostPattern } from "../../config/host-kinds.ts";
+import { hostPattern, resolveHost } from "../../config/host-kinds.ts";
 import { originOf, parseAuthority, parseOrigin } from "../../config/origin.ts";
 import { list, type Spot } from "../../config/piece.ts";
 import { ipRules } from "../../config/policy-settings.ts";
 import type { OriginConfig, TargetConfig } from "../../config/route-config.ts";
 import { routeSpot } from "../../config/route-syntax.ts";
 import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
-import { duration, flag, integer, text, word, wordOrEmpty } from "../../config/scalars.ts";
+import { duration, flag, integer, text, textOrNumber, word, wordOrEmpty } from "../../config/scalars.ts";
+import { addressText, type ListenAddress } from "../../config/stream-config.ts";
 
 const target = block(
   {
@@ -110,9 +111,70 @@ export const passthroughKeys = block(passthroughRows, {
     ...finishCommon(plain, values, spot),
     path: `tls:${plain.hosts[0] ?? ""}`,
     listen: [],
+    acceptProxy: false,
   }),
   list: ({ hosts, ...config }, lines) => ({ hosts, ...listCommon(config, lines) }),
 });
+
+const tcpRows = {
+  listen: {
+    type: list(textOrNumber("an address and a port"), "addresses", true),
+    field: "",
+    example: ["10.0.0.1:5432", "[fd00::1]:5432"],
+    doc: "or a port alone, at server.host",
+  },
+  ...common,
+  accept_proxy: {
+    type: flag(),
+    default: false,
+    doc: "true: peers in server.proxy_protocol.trusted send a PROXY header first",
+  },
+} as const satisfies Rows;
+
+/** The keys of `type: tcp`. docs/streams.md#tcp */
+export const tcpKeys = block(tcpRows, {
+  check({ accept_proxy }, spot) {
+    if (accept_proxy && !routeSpot(spot).server.proxyProtocol.enabled)
+      spot.log.fault(
+        [...spot.path, "accept_proxy"],
+        "needs server.proxy_protocol, with the networks of those who send PROXY headers",
+        true,
+      );
+  },
+  finish(plain, values, spot) {
+    const listen = listenAddresses(values.listen, spot);
+    return {
+      ...finishCommon(plain, values, spot),
+      path: `tcp:${listen[0] ? addressText(listen[0]) : ""}`,
+      listen,
+      hosts: [],
+    };
+  },
+  list: ({ listen, ...config }, { accept_proxy, ...lines }) => ({
+    listen: listen.map(addressText),
+    ...listCommon(config, lines),
+    accept_proxy,
+  }),
+});
+
+/** Where a stream listens; what is no address is a fault. */
+function listenAddresses(texts: readonly string[], spot: Spot): readonly ListenAddress[] {
+  const { server } = routeSpot(spot);
+  const at = below(spot, "listen");
+  if (texts.length === 0 && !isFaultyAt(spot, "listen"))
+    spot.log.fault(spot.path, "it needs listen, the address and port of its connections, such as listen: 0.0.0.0:5432");
+  return texts.flatMap((text, i) => {
+    const full = /^\d+$/.test(text)
+      ? addressText({ host: server.host, port: Number(text) })
+      : text.replace(/^:/, "0.0.0.0:");
+    const parsed = parseAuthority(full);
+    const path = [...at.path, i];
+    if (typeof parsed !== "string" && parsed.port > 0)
+      return [{ host: resolveHost(parsed.hostname, path, spot.log), port: parsed.port }];
+    spot.log.fault(path, `expected an address and a port such as 0.0.0.0:5432, found ${quote(text)}`);
+    return [];
+  });
+}
 
 type CommonFields = Fields<typeof common>;
 

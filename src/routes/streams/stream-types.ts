@@ -1,9 +1,17 @@
 import type { StreamSyntax } from "../../config/route-syntax.ts";
 import type { StreamType } from "../../config/stream-config.ts";
-import { passthroughKeys } from "./stream-keys.ts";
+import { passthroughKeys, tcpKeys } from "./stream-keys.ts";
 
 /** THE types of streams, by the word at `type` in routes.yaml. docs/streams.md */
 export const STREAM_TYPES: Readonly<Record<StreamType, StreamSyntax>> = {
+  tcp: {
+    what: "TCP connections",
+    sentence: 'a tcp stream forwards connections to "target" as they are',
+    foreignWords: ["stream", "layer4"],
+    marks: ["listen"],
+    keys: tcpKeys,
+    doc: "TCP connections at an address of their own, whatever they speak",
+  },
   tls_passthrough: {
     what: "TLS connections, unopened, by their name",
     sentence: 'a pass-through forwards TLS connections for "hosts" as they are',
