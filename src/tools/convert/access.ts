@@ -1,3 +1,61 @@
+import type { Ledger } from "./ledger.ts";
+import { commonNetworks } from "./networks.ts";
+import type { Keys, Rule } from "./plan.ts";
+import type { Statement } from "./statement.ts";
+
+/** Lets in clients of these networks alone, of those that the rule lets in so far. */
+export function allowOnly(rule: Rule, networks: readonly string[]): void {
+  const { allow, ...others } = (rule.keys.ip_rules ?? {}) as { allow?: string[]; deny?: string[] };
+  const kept = allow === undefined ? [...networks] : commonNetworks(allow, networks);
+  rule.keys.ip_rules = kept.length === 0 ? { deny: [...EVERY_ADDRESS] } : { ...others, allow: kept };
+}
+
+/** Lets no client in. */
+export function refuse(rule: Rule): void {
+  rule.keys.ip_rules = { deny: [...EVERY_ADDRESS] };
+}
+
+/**
+ * Asks for what `auth` says. A client that has to pass two of these cannot be said: `any` is one of several.
+ * @returns false where the rule had one before: it is closed then
+ */
+export function requireAuth(rule: Rule, auth: Keys): boolean {
+  if (rule.keys.auth !== undefined) {
+    refuse(rule);
+    return false;
+  }
+  rule.keys.auth = auth;
+  return true;
+}
+
+const EVERY_ADDRESS: readonly string[] = ["0.0.0.0/0", "::/0"];
+
+/** Clients of this machine. */
+export const THIS_MACHINE: readonly string[] = ["127.0.0.0/8", "::1"];
+
+/** Whether a socket at this address, or at this path, takes connections of this machine alone. */
+export function isLoopback(address: string): boolean {
+  return /^(127\.[\d.]+|\[?::1\]?|localhost|(unix|abns)[:@].*|\/.*)$/i.test(address);
+}
+
+/** Says that `requireAuth` has closed a route. */
+export function noteTwo(ledger: Ledger, statement: Statement): void {
+  ledger.note(
+    statement,
+    "a route has one way to prove who a client is, and this is the second of two: the route is closed",
+    "set auth to the one that is enough, and remove ip_rules",
+  );
+}
+
+/** Says that a listener of this machine alone has become `ip_rules`. */
+export function noteLocal(ledger: Ledger, listener: Statement): void {
+  ledger.note(
+    listener,
+    "the gateway listens at other addresses as well: its routes let in clients of this machine alone",
+    "nothing, or set server.host, or other networks at ip_rules of the routes",
+  );
+}
+
 /** Rules about addresses of which the first that fits counts. */
 export class ConditionalAccess {
   readonly rules: { readonly isAllowed: boolean; readonly network: string }[] = [];
@@ -17,7 +75,7 @@ export function readAccess({ rules }: ConditionalAccess): { allow?: string[]; de
   for (const { isAllowed, network } of rules) {
     if (network === "all") {
       if (isAllowed) return deny.length === 0 ? "open" : allow.length === 0 ? { deny } : null;
-      return allow.length === 0 ? { deny: ["0.0.0.0/0", "::/0"] } : deny.length === 0 ? { allow } : { allow, deny };
+      return allow.length === 0 ? { deny: [...EVERY_ADDRESS] } : deny.length === 0 ? { allow } : { allow, deny };
     }
     if (network === "unix:") continue;
     // An allowed address before a denied network would be denied here.
@@ -25,6 +83,5 @@ export function readAccess({ rules }: ConditionalAccess): { allow?: string[]; de
     (isAllowed ? allow : deny).push(network);
   }
   // The last word is missing: what no rule names is allowed.
-  if (deny.length === 0) return "open";
-  return allow.length === 0 ? { deny } : null;
+  return deny.length === 0 ? "open" : { deny };
 }

@@ -1,3 +1,4 @@
+import { holdsMatch } from "./condition.ts";
 import { hasType, type Keys, type PathRule, ROOT, type Rule } from "./plan.ts";
 
 /** A rule at a host and a path of its own: a route, but for its hosts being merged with others. */
@@ -86,10 +87,19 @@ function widerPaths({ kind, value }: PathRule): string[] {
   return kind === "exact" ? [`exact ${value}`, ...prefixes] : prefixes;
 }
 
-/** The rules up to the one that lets nothing through. */
+/** The rules up to the one that lets nothing through, without those of which another one takes all requests. */
 function untilCertain(list: readonly Placed[]): Placed[] {
   const end = list.findIndex(({ rule }) => isCertain(rule));
-  return end < 0 ? [...list] : list.slice(0, end + 1);
+  const reached = end < 0 ? list : list.slice(0, end + 1);
+  return reached.length > MAX_COMPARED
+    ? [...reached]
+    : reached.filter(({ rule }, at) => !reached.slice(0, at).some((before) => takesAll(before.rule, rule)));
+}
+
+/** Whether a rule takes all that a later one of the same place would. */
+function takesAll(before: Rule, { match, methods }: Rule): boolean {
+  if (before.isPartial || !holdsMatch(before.match, match)) return false;
+  return before.methods.length === 0 || (methods.length > 0 && methods.every((one) => before.methods.includes(one)));
 }
 
 function isCertain({ match, methods, isPartial }: Rule): boolean {
@@ -100,13 +110,21 @@ function isCertain({ match, methods, isPartial }: Rule): boolean {
 function merged(placed: readonly Placed[]): { rule: Rule; keys: Keys }[] {
   const routes = new Map<string, { rule: Rule; index: number; path: PathRule; hosts: Set<string>; taken: string[] }>();
   const cells = new Map<string, string[]>();
-  for (const one of placed) {
-    const cell = `${one.host} ${keyOf(one.path)}`;
+  const matched = new Map<string, number>();
+  for (const one of placed)
+    if (Object.keys(one.rule.match).length > 0)
+      matched.set(cellOf(one), Math.max(one.index, matched.get(cellOf(one)) ?? 0));
+  for (const before of placed) {
+    const cell = cellOf(before);
+    // Routes with match are asked before those without: one for some methods that comes first here asks for all clients.
+    const isBefore = before.rule.methods.length > 0 && before.index < (matched.get(cell) ?? -1);
+    const isBare = Object.keys(before.rule.match).length === 0;
+    const one = isBefore && isBare ? { ...before, rule: { ...before.rule, match: { share: "100%" } } } : before;
     const used = cells.get(cell) ?? [];
     const isPlain = Object.keys(one.rule.match).length === 0 && !one.rule.isPartial;
     const taken = isPlain && used.length > 0 ? used : [];
     if (isPlain && one.rule.methods.length > 0) cells.set(cell, [...used, ...one.rule.methods]);
-    const key = `${one.index} ${keyOf(one.path)} ${taken.join()} ${one.host === ANY}`;
+    const key = `${one.index} ${keyOf(one.path)} ${taken.join()} ${one.host === ANY} ${isBefore}`;
     const route = routes.get(key) ?? { ...one, hosts: new Set(), taken };
     route.hosts.add(one.host);
     routes.set(key, route);
@@ -116,10 +134,19 @@ function merged(placed: readonly Placed[]): { rule: Rule; keys: Keys }[] {
     .map(({ rule, path, hosts, taken }) => ({ rule, keys: keysOf(rule, path, [...hosts], taken) }));
 }
 
+/** HEAD is allowed wherever GET is. */
+function takes(methods: readonly string[], one: string): boolean {
+  return methods.includes(one) || (one === "HEAD" && methods.includes("GET"));
+}
+
+function cellOf({ host, path }: Placed): string {
+  return `${host} ${keyOf(path)}`;
+}
+
 function keysOf(rule: Rule, path: PathRule, hosts: readonly string[], taken: readonly string[]): Keys {
   const { type, ...rest } = rule.keys;
   const methods =
-    rule.methods.length > 0 ? rule.methods : taken.length > 0 ? METHODS.filter((one) => !taken.includes(one)) : [];
+    rule.methods.length > 0 ? rule.methods : taken.length > 0 ? METHODS.filter((one) => !takes(taken, one)) : [];
   const isFile = hasType(rule.keys, "static");
   const named = hosts.filter((host) => host !== ANY);
   return {
@@ -177,5 +204,7 @@ export function holdsPath(wide: PathRule, narrow: PathRule): boolean {
 
 const ANY = "";
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+/** Rules of one place of which each is compared with those before it. */
+const MAX_COMPARED = 300;
 /** Hosts times paths of which the order is worked out. */
 const MAX_CELLS = 400_000;

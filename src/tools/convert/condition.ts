@@ -1,3 +1,4 @@
+import { commonNetworks, holdsNetwork } from "./networks.ts";
 import { type Keys, type PathRule, prefixOf } from "./plan.ts";
 
 /** What one alternative of a matcher asks of a request. */
@@ -9,32 +10,80 @@ export interface Condition {
   readonly match: Keys;
   /** `path_regexp`, or "". */
   readonly regex: string;
-  /** Networks of which the client must not be in one, for `not remote_ip`. */
-  readonly notFrom: readonly string[];
+  /** What a request must not fit: none of these. Only refusals can be said with it (modifiers.ts). */
+  readonly notAny: readonly Condition[];
 }
 
 /** Every request. */
-export const EVERYTHING: Condition = { path: null, hosts: [], methods: [], match: {}, regex: "", notFrom: [] };
+export const EVERYTHING: Condition = { path: null, hosts: [], methods: [], match: {}, regex: "", notAny: [] };
 
-/** Null where the two cannot be said together. */
+/** Null where the two cannot be said together, or exclude each other. */
 export function both(a: Condition, b: Condition): Condition | null {
   if (a.path !== null && b.path !== null) return null;
   if (a.hosts.length > 0 && b.hosts.length > 0) return null;
   if (a.methods.length > 0 && b.methods.length > 0) return null;
   if (a.regex !== "" && b.regex !== "") return null;
-  const match: Keys = { ...a.match };
-  for (const [key, value] of Object.entries(b.match)) {
-    if (key === "client_ip" && key in match) return null;
-    match[key] = Array.isArray(value) ? value : { ...(match[key] as Keys), ...(value as Keys) };
-  }
+  const match = joinedMatch(a.match, b.match);
+  if (match === null) return null;
   return {
     path: a.path ?? b.path,
     hosts: [...a.hosts, ...b.hosts],
     methods: [...a.methods, ...b.methods],
     match,
     regex: a.regex || b.regex,
-    notFrom: [...a.notFrom, ...b.notFrom],
+    notAny: [...a.notAny, ...b.notAny],
   };
+}
+
+/** `match` of what fits both; null where nothing does, or where two values are asked of one field. */
+export function joinedMatch(a: Keys, b: Keys): Keys | null {
+  const match: Keys = { ...a };
+  for (const [kind, value] of Object.entries(b)) {
+    const known = match[kind];
+    if (known === undefined) match[kind] = value;
+    else if (Array.isArray(value)) {
+      const common = commonNetworks(known as readonly string[], value);
+      if (common.length === 0) return null;
+      match[kind] = common;
+    } else {
+      const fields = { ...(known as Keys) };
+      for (const [name, wanted] of Object.entries(value as Keys)) {
+        const own = fields[name] ?? wanted;
+        // Whether there is a field is less than what is in it.
+        if (own !== wanted && (own === false || wanted === false || (own !== true && wanted !== true))) return null;
+        fields[name] = own === true ? wanted : own;
+      }
+      match[kind] = fields;
+    }
+  }
+  return match;
+}
+
+/** Whether no request fits both, as far as their words show it. */
+export function excludesMatch(a: Keys, b: Keys): boolean {
+  return Object.entries(b).some(([kind, value]) => {
+    const known = a[kind];
+    if (known === undefined) return false;
+    if (Array.isArray(value)) return commonNetworks(known as readonly string[], value).length === 0;
+    return Object.entries(value as Keys).some(([name, wanted]) => {
+      const own = (known as Keys)[name] ?? wanted;
+      return own !== wanted && (own === false || wanted === false);
+    });
+  });
+}
+
+/** Whether all that fits the narrow `match` fits the wide one, as far as their words show it. */
+export function holdsMatch(wide: Keys, narrow: Keys): boolean {
+  return Object.entries(wide).every(([kind, value]) => {
+    const own = narrow[kind];
+    if (own === undefined) return false;
+    if (Array.isArray(value))
+      return (own as readonly string[]).every((one) => value.some((network) => holdsNetwork(network as string, one)));
+    return Object.entries(value as Keys).every(([name, wanted]) => {
+      const known = (own as Keys)[name];
+      return known === wanted || (wanted === true && typeof known === "string");
+    });
+  });
 }
 
 /** An expression in the slashes that `match` has around it. */

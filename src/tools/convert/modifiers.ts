@@ -1,65 +1,180 @@
+import { allowOnly } from "./access.ts";
 import { holdsHost, holdsPath, moved } from "./arrange.ts";
-import type { Condition } from "./condition.ts";
-import type { Keys, PathRule, Rule } from "./plan.ts";
+import { type Condition, EVERYTHING, excludesMatch, holdsMatch, joinedMatch } from "./condition.ts";
+import type { Ledger } from "./ledger.ts";
+import { hasType, type PathRule, type Rule } from "./plan.ts";
 import type { Statement } from "./statement.ts";
 
 /** A directive that changes what other ones do. */
 export interface Modifier {
   readonly statement: Statement;
+  /** Those that it counts for. */
   readonly conditions: readonly Condition[];
+  /** Rules that it does not count for: those that are asked before it. */
+  readonly spared?: ReadonlySet<Rule>;
+  /** Whether it keeps clients out: it then counts for a whole rule where the part that it is for cannot be told from the rest. */
+  readonly isRefusal?: boolean;
   apply(rule: Rule): void;
 }
 
-/** Rules with what changes them: where that counts for a part of a rule, the part becomes a rule of its own. */
+/**
+ * Rules with what changes them: where that counts for a part of a rule, the part becomes a rule of its own, in front of the wider ones.
+ * A part that two of them are for has both.
+ */
 export function applied(rules: readonly Rule[], modifiers: readonly Modifier[]): Rule[] {
-  const parts = rules.flatMap((rule) => {
-    const cuts = modifiers.flatMap(({ conditions }) => conditions.flatMap((one) => narrower(rule, one)));
-    const byPlace = new Map(cuts.map((cut) => [JSON.stringify([cut.path, cut.hosts, cut.match, cut.methods]), cut]));
-    return [...[...byPlace.values()].sort((a, b) => b.path.value.length - a.path.value.length), rule];
-  });
-  for (const part of parts) {
-    for (const { conditions, apply, statement } of modifiers) {
-      if (!conditions.some((one) => covers(one, part))) continue;
-      apply(part);
-      if (!part.scopes.includes(statement)) part.scopes.push(statement);
+  return rules.flatMap((rule) => {
+    // What refuses all its requests has nothing left to refuse.
+    const isClosed = hasType(rule.keys, "respond") && Number(rule.keys.status) >= 400;
+    const own = modifiers.filter(
+      ({ spared, isRefusal }) => spared?.has(rule) !== true && !(isRefusal === true && isClosed),
+    );
+    const parts = partsOf(rule, own);
+    for (const part of parts) {
+      for (const modifier of own) {
+        const { conditions, isRefusal, statement } = modifier;
+        const counts = (one: Condition): boolean =>
+          covers(one, part) || (isRefusal === true && isUnclear(part, one, parts.length > MAX_PARTS));
+        if (!conditions.some(counts)) continue;
+        modifier.apply(part);
+        if (!part.scopes.includes(statement)) part.scopes.push(statement);
+      }
     }
+    return parts;
+  });
+}
+
+/** A rule cut at all conditions; the narrower parts come first. */
+function partsOf(rule: Rule, modifiers: readonly Modifier[]): Rule[] {
+  let parts = [rule];
+  for (const condition of modifiers.flatMap(({ conditions }) => conditions)) {
+    if (parts.length > MAX_PARTS) break;
+    const byPlace = new Map<string, Rule>();
+    for (const part of parts.flatMap((one) => [...narrower(one, condition), one])) {
+      const key = JSON.stringify([part.path, part.hosts, part.match, part.methods]);
+      if (!byPlace.has(key)) byPlace.set(key, part);
+    }
+    parts = [...byPlace.values()];
   }
   return parts;
 }
 
-/** The part of a rule that a condition picks out, where it is not all or nothing of it. */
-function narrower(rule: Rule, condition: Condition): Rule[] {
-  if (covers(condition, rule)) return [];
-  const path: PathRule = condition.path !== null && holdsPath(rule.path, condition.path) ? condition.path : rule.path;
-  if (condition.path !== null && path !== condition.path && !holdsPath(condition.path, rule.path)) return [];
-  if (condition.regex !== "") return [];
-  const hosts = commonHosts(rule.hosts, condition.hosts);
-  if (hosts === null) return [];
-  const { type, ...rest } = rule.keys;
-  const isMoved = path !== rule.path;
-  const keys = { type, ...(isMoved ? moved(rule, path, rest) : rest) };
-  return [
-    {
-      ...rule,
-      keys: structuredClone(keys),
-      path,
-      hosts,
-      match: { ...rule.match, ...condition.match },
-      methods: condition.methods.length > 0 ? [...condition.methods] : rule.methods,
-      scopes: [...rule.scopes],
-    },
-  ];
+/**
+ * A modifier of which conditions have exceptions (`notAny`), as several without: what is excepted becomes rules of its own, which stay as
+ * they are.
+ */
+export function excepting({ conditions, apply, ...rest }: Modifier): Modifier[] {
+  return conditions.flatMap((condition): Modifier[] => {
+    const within = { ...condition, notAny: [] };
+    const excepted = condition.notAny.flatMap((one) => joined(within, one) ?? []);
+    const own = {
+      ...rest,
+      conditions: [within],
+      apply: (rule: Rule): void => {
+        if (!excepted.some((one) => covers(one, rule))) apply(rule);
+      },
+    };
+    return excepted.length === 0 ? [own] : [{ ...rest, conditions: excepted, apply: () => {} }, own];
+  });
 }
 
-function covers({ path, hosts, match, methods, regex }: Condition, rule: Rule): boolean {
+/**
+ * Refuses what fits one of the conditions, but for what fits one of its `notAny`: `deny if admin !internal`. Where the exceptions have
+ * addresses, the routes get `ip_rules`, else a response.
+ * @param spared rules that are asked before the refusal
+ */
+export function refusal(
+  statement: Statement,
+  conditions: readonly Condition[],
+  { status = 403, spared }: { readonly status?: number; readonly spared?: ReadonlySet<Rule> } = {},
+): Modifier[] {
+  return conditions.flatMap((condition): Modifier[] => {
+    const networks = condition.notAny.filter(isOfAddresses).flatMap(({ match }) => match.client_ip as string[]);
+    const apply = (rule: Rule): void => {
+      if (networks.length > 0) allowOnly(rule, networks);
+      else rule.keys = { type: "respond", status };
+    };
+    const notAny = condition.notAny.filter((one) => !isOfAddresses(one));
+    const base = { statement, isRefusal: true, ...(spared === undefined ? {} : { spared }) };
+    return excepting({ ...base, conditions: [{ ...condition, notAny }], apply });
+  });
+}
+
+/** Whether a condition asks for the client's address, and nothing else. */
+function isOfAddresses({ path, hosts, methods, match, regex }: Condition): boolean {
+  if (path !== null || regex !== "" || hosts.length + methods.length > 0) return false;
+  return "client_ip" in match && Object.keys(match).length === 1;
+}
+
+/** Notes what keeps clients out and counts for no rule. */
+export function noteUnused(modifiers: readonly Modifier[], rules: readonly Rule[], ledger: Ledger): void {
+  const used = new Set(rules.flatMap(({ scopes }) => scopes));
+  for (const { statement, isRefusal } of modifiers)
+    if (isRefusal === true && !used.has(statement)) ledger.note(statement, "it counts for no route", "nothing");
+}
+
+/** A condition within another one: the narrower path counts. Null where nothing fits both, or it cannot be said. */
+export function joined(a: Condition, b: Condition): Condition | null {
+  const path = commonPath(a.path, b.path);
+  const hosts = commonHosts(a.hosts, b.hosts);
+  const methods = commonMethods(a.methods, b.methods);
+  const match = joinedMatch(a.match, b.match);
+  if (path === undefined || hosts === null || methods === null || match === null) return null;
+  if (a.regex !== "" && b.regex !== "") return null;
+  return { path, hosts, methods, match, regex: a.regex || b.regex, notAny: [...a.notAny, ...b.notAny] };
+}
+
+/** Undefined where no path is of both. */
+function commonPath(a: PathRule | null, b: PathRule | null): PathRule | null | undefined {
+  if (a === null || b === null) return a ?? b;
+  return holdsPath(a, b) ? b : holdsPath(b, a) ? a : undefined;
+}
+
+/** The part of a rule that a condition picks out, where it is not all or nothing of it. */
+function narrower(rule: Rule, condition: Condition): Rule[] {
+  if (covers(condition, rule) || condition.regex !== "") return [];
+  const part = partOf(rule, condition);
+  return part === null ? [] : [part];
+}
+
+/** The part of a rule that a condition picks out; null where it is nothing of it, or no rule says it. */
+export function partOf(rule: Rule, condition: Condition): Rule | null {
+  const { path, hosts, methods, match } = rule;
+  const common = joined({ ...EVERYTHING, path, hosts, methods, match }, { ...condition, regex: "", notAny: [] });
+  if (common === null) return null;
+  const { type, ...rest } = rule.keys;
+  const place = common.path ?? path;
+  const isMoved = place.kind !== path.kind || place.value !== path.value;
+  return {
+    ...rule,
+    keys: structuredClone({ type, ...(isMoved ? moved(rule, place, rest) : rest) }),
+    path: place,
+    hosts: [...common.hosts],
+    match: common.match,
+    methods: [...common.methods],
+    scopes: [...rule.scopes],
+  };
+}
+
+/** Whether a condition picks out a part of a rule that no rule says. @param isUncut where rules have not been cut at all conditions */
+function isUnclear(rule: Rule, condition: Condition, isUncut: boolean): boolean {
+  const { path, hosts, methods, match } = rule;
+  const place = { ...EVERYTHING, path, hosts, methods };
+  if (joined(place, { ...condition, match: {}, regex: "", notAny: [] }) === null) return false;
+  if (excludesMatch(match, condition.match)) return false;
+  return isUncut || condition.regex !== "" || joinedMatch(match, condition.match) === null;
+}
+
+/** Whether all that a rule takes fits a condition, as far as their words show it. */
+export function covers(
+  { path, hosts, match, methods, regex }: Condition,
+  rule: Pick<Rule, "path" | "hosts" | "methods" | "match">,
+): boolean {
   if (hosts.length > 0 && !(rule.hosts.length > 0 && rule.hosts.every((one) => holdsAny(hosts, one)))) return false;
   if (path !== null && !holdsPath(path, rule.path)) return false;
   if (regex !== "") return false;
   if (methods.length > 0 && (rule.methods.length === 0 || !rule.methods.every((one) => methods.includes(one))))
     return false;
-  return Object.entries(match).every(
-    ([key, value]) => JSON.stringify((rule.match as Keys)[key]) === JSON.stringify(value),
-  );
+  return holdsMatch(match, rule.match);
 }
 
 function holdsAny(wide: readonly string[], host: string): boolean {
@@ -72,3 +187,13 @@ function commonHosts(a: readonly string[], b: readonly string[]): string[] | nul
   const both = [...a.filter((one) => holdsAny(b, one)), ...b.filter((one) => holdsAny(a, one))];
   return both.length === 0 ? null : [...new Set(both)];
 }
+
+/** The methods that both have; empty for every method, null for none. */
+function commonMethods(a: readonly string[], b: readonly string[]): string[] | null {
+  if (a.length === 0 || b.length === 0) return [...a, ...b];
+  const common = a.filter((one) => b.includes(one));
+  return common.length === 0 ? null : common;
+}
+
+/** Parts of one rule; more conditions than make these are not told apart. */
+const MAX_PARTS = 256;

@@ -1,4 +1,4 @@
-import { ipVersion } from "../../core/ip-address.ts";
+import { ipVersion, parseAddress } from "../../core/ip-address.ts";
 
 /**
  * A network with nothing set beyond its prefix, which other gateways pass over: `10.1.2.3/8` is `10.0.0.0/8`. What is no
@@ -36,4 +36,32 @@ function masked6(address: string, kept: number, text: string): string {
   });
   const isSame = plain.every((value, i) => value === Number.parseInt(all[i]!, 16));
   return isSame ? text : `${plain.map((value) => value.toString(16)).join(":")}/${kept}`;
+}
+
+/** The networks and addresses that two lists have in common, each as one of the lists writes it. */
+export function commonNetworks(a: readonly string[], b: readonly string[]): string[] {
+  const common = a.flatMap((one) =>
+    b.flatMap((other) => (holdsNetwork(other, one) ? [one] : holdsNetwork(one, other) ? [other] : [])),
+  );
+  return [...new Set(common)];
+}
+
+/** Whether every address of the narrow network is in the wide one. What is no network is in itself alone. */
+export function holdsNetwork(wide: string, narrow: string): boolean {
+  if (wide === narrow) return true;
+  const outer = bitsOf(wide);
+  const inner = bitsOf(narrow);
+  return outer !== null && inner !== null && inner.startsWith(outer);
+}
+
+/** The bits of a network's prefix behind a mark of its version; null for what is no network. */
+function bitsOf(text: string): string | null {
+  const [, address = "", length] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const version = ipVersion(address);
+  if (version === 0) return null;
+  const bytes = new Uint8Array(16);
+  if (!parseAddress(address, bytes)) return null;
+  const kept = Number(length ?? (version === 4 ? 32 : 128));
+  const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, "0")).join("");
+  return version === 4 ? `4${bits.slice(96, 96 + kept)}` : `6${bits.slice(0, kept)}`;
 }

@@ -1,3 +1,4 @@
+import type { Condition } from "./condition.ts";
 import { Ledger } from "./ledger.ts";
 import type { Statement } from "./statement.ts";
 
@@ -24,6 +25,8 @@ export interface Rule {
   methods: string[];
   /** `match` of the route. */
   match: Keys;
+  /** Requests that fit one of these go on to later rules (exceptions.ts). */
+  notAny?: readonly Condition[];
   /** Whether further conditions (`regex` of a redirect) let requests through to later rules. */
   isPartial: boolean;
   /** All other keys of the route, `type` first. */

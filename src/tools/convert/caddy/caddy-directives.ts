@@ -1,10 +1,22 @@
-import { holdsPath } from "../arrange.ts";
-import { beginningOf, both, type Condition, EVERYTHING } from "../condition.ts";
+import { noteTwo, refuse, requireAuth } from "../access.ts";
+import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
+import { withoutExceptions } from "../exceptions.ts";
 import type { Ledger } from "../ledger.ts";
-import { applied, type Modifier } from "../modifiers.ts";
-import { closed, durationText, hasType, type Keys, prefixOf, ROOT, type Rule, ruleOf, section } from "../plan.ts";
+import { applied, excepting, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
+import {
+  closed,
+  durationText,
+  hasType,
+  type Keys,
+  type PathRule,
+  prefixOf,
+  ROOT,
+  type Rule,
+  ruleOf,
+  section,
+} from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import { type Matcher, Matchers } from "./caddy-matchers.ts";
+import { byPaths, type Matcher, Matchers } from "./caddy-matchers.ts";
 import { headerEdit, proxyKeys } from "./caddy-proxy.ts";
 import { goDuration, humanSize, templateOf } from "./caddy-values.ts";
 
@@ -35,7 +47,8 @@ export function rulesOf(statements: readonly Statement[], ledger: Ledger): Rule[
   return convertBlock(statements, context);
 }
 
-function convertBlock(statements: readonly Statement[], outer: Context): Rule[] {
+/** @param isInOrder whether directives run in the order of the file, as in `route` */
+function convertBlock(statements: readonly Statement[], outer: Context, isInOrder = false): Rule[] {
   const root = statements.find(({ name, args }) => name === "root" && (args.length === 1 || args[0] === "*"));
   if (root !== undefined) outer.ledger.carry(root);
   const context = {
@@ -48,10 +61,14 @@ function convertBlock(statements: readonly Statement[], outer: Context): Rule[] 
   const inner = { ...context, ...changes.context };
   const own = statements.flatMap((one) => modifierOf(one, inner));
   const modifiers = [...inner.modifiers, ...own];
-  const rules = inCaddyOrder(statements, inner).flatMap((one) => terminalOf(one, { ...inner, modifiers }, statements));
+  const ordered = isInOrder ? statements.filter(isTerminal) : inCaddyOrder(statements, inner);
+  const found = ordered.flatMap((one) => terminalOf(one, { ...inner, modifiers }, statements));
+  const rules = withoutExceptions(found, outer.ledger);
   for (const rule of rules)
     if (changes.rewrite !== null && hasType(rule.keys, "upstream")) rule.keys.rewrite ??= changes.rewrite;
-  return applied(rules, own);
+  const changed = applied(rules, own);
+  noteUnused(own, changed, outer.ledger);
+  return changed;
 }
 
 /** `uri strip_prefix` and `rewrite` without a matcher. */
@@ -95,9 +112,12 @@ function inCaddyOrder(statements: readonly Statement[], { matchers }: Context): 
     const path = first?.path ?? null;
     return path === null ? (one.args[0] === "*" ? -1 : 0) : 2 * path.value.length + (path.kind === "exact" ? 1 : 0);
   };
-  return statements
-    .filter((one) => ORDER.includes(one.name) || one.name === "handle_path")
-    .sort((a, b) => rank(a) - rank(b) || length(b) - length(a));
+  return statements.filter(isTerminal).sort((a, b) => rank(a) - rank(b) || length(b) - length(a));
+}
+
+/** Whether a directive ends requests. */
+function isTerminal({ name }: Statement): boolean {
+  return ORDER.includes(name) || name === "handle_path";
 }
 
 /** Directives that end a request, in Caddy's order. */
@@ -120,36 +140,73 @@ function terminalOf(statement: Statement, context: Context, siblings: readonly S
   const { ledger } = context;
   const found = context.matchers.of(statement.args[0]);
   const args = found === null ? statement.args : statement.args.slice(1);
-  const matcher: Matcher = found?.matcher ?? [EVERYTHING];
-  if ("fault" in matcher) {
-    ledger.noteWhole(
-      statement,
-      `${matcher.fault}: its requests go to the other routes`,
-      "write a route with match for them",
-    );
-    return [];
-  }
-  if (matcher.some(({ notFrom }) => notFrom.length > 0)) return notFrom(statement, matcher, context);
+  if (refusalOf(statement, context) !== null) return [];
+  const matcher = placesOf(statement, found?.matcher ?? [EVERYTHING]);
+  if ("fault" in matcher) return unsaid(statement, matcher.fault, ledger);
   ledger.carry(...(found?.statements ?? []));
-  const isBlock = statement.name === "handle" || statement.name === "handle_path" || statement.name === "route";
+  const isBlock = BLOCKS.has(statement.name);
   const rules = matcher.flatMap((own): Rule[] => {
-    const condition = within(context.condition, own);
-    if (condition === null) {
-      ledger.note(
-        statement,
-        "its matcher and those around it cannot be joined into one route",
-        "write a route for them",
-      );
-      return [];
-    }
+    const condition = joined({ ...context.condition, notAny: [] }, own);
+    if (condition === null) return unsaid(statement, "its matcher and those around it cannot be joined", ledger);
+    if (condition.regex !== "" && !isBlock && statement.name !== "redir") return unsaid(statement, BY_REGEX, ledger);
     const at = { ...context, condition };
-    if (isBlock) return blockRules(statement, own, at);
+    const excepted = (rule: Rule): Rule =>
+      own.notAny.length === 0 ? rule : { ...rule, notAny: [...(rule.notAny ?? []), ...own.notAny] };
+    if (isBlock) return blockRules(statement, own, at).map(excepted);
     const rule = placed(statement, condition);
     contentOf(statement, args, { rule, siblings, context: at });
-    return [rule];
+    if (refuses(statement)) noteSpelling(statement, rule.path, found?.statements ?? [], ledger);
+    return [excepted(rule)];
   });
   if (isBlock) ledger.carry(statement);
   return rules;
+}
+
+const BLOCKS: ReadonlySet<string> = new Set(["handle", "handle_path", "route"]);
+const BY_REGEX = "routes go by paths, not by expressions";
+
+/** A matcher by paths, where it has an expression that says such; only redirects have expressions of their own. */
+function placesOf(statement: Statement, matcher: Matcher): Matcher {
+  if ("fault" in matcher || matcher.every(({ regex }) => regex === "")) return matcher;
+  const isRedirect = ({ name, block }: Statement): boolean =>
+    name === "redir" || (BLOCKS.has(name) && block?.every(isRedirect) === true);
+  return isRedirect(statement) ? matcher : (byPaths(matcher) ?? { fault: BY_REGEX });
+}
+
+/** A directive of which the matcher cannot be said. */
+function unsaid(statement: Statement, fault: string, ledger: Ledger): Rule[] {
+  ledger.noteWhole(
+    statement,
+    `${fault}: its requests go to the other routes${refuses(statement) ? ", which let them in" : ""}`,
+    "write a route with match for them",
+  );
+  return [];
+}
+
+/** Whether a directive does nothing but refuse requests. */
+function refuses({ name, args, block }: Statement): boolean {
+  if (BLOCKS.has(name)) {
+    const ends = (block ?? []).filter(isTerminal);
+    return ends.length > 0 && ends.every(refuses);
+  }
+  return name === "abort" || (/^(respond|error)$/.test(name) && args.some((word) => /^4\d\d$/.test(word)));
+}
+
+/** What a refusal for paths does not take here, and takes there. */
+function noteSpelling(statement: Statement, path: PathRule, matchers: readonly Statement[], ledger: Ledger): void {
+  if (path.value === "/") return;
+  const words = [statement, ...matchers].flatMap(({ args }) => args);
+  if (words.some((word) => /^\/.*[^/]\*$/.test(word)))
+    ledger.note(
+      statement,
+      "a prefix takes whole segments of a path: what only begins with these letters gets in",
+      "write another route for such paths, if there are any",
+    );
+  ledger.note(
+    statement,
+    "paths are compared with their letter case: what is spelled otherwise gets in",
+    "refuse such spellings at the origin, where it takes them for the same path",
+  );
 }
 
 function blockRules(statement: Statement, own: Condition, context: Context): Rule[] {
@@ -157,7 +214,11 @@ function blockRules(statement: Statement, own: Condition, context: Context): Rul
     statement.name === "handle_path" && own.path !== null && own.path.kind === "prefix"
       ? own.path.value
       : context.stripped;
-  const inner = convertBlock(statement.block ?? [], { ...context, stripped, modifiers: [] });
+  const inner = convertBlock(
+    statement.block ?? [],
+    { ...context, stripped, modifiers: [] },
+    statement.name === "route",
+  );
   const covers = inner.some((rule) => isSame(rule, context.condition));
   if (covers) return inner;
   // A block without a directive that ends the request answers 200 with nothing.
@@ -190,23 +251,6 @@ function placed(statement: Statement, { path, hosts, methods, match, regex }: Co
     rule.path = beginningOf(regex, rule.path);
   }
   return rule;
-}
-
-/** A condition within another one: the narrower path counts. */
-function within(outer: Condition, inner: Condition): Condition | null {
-  if (outer.path === null || inner.path === null) return both(outer, inner);
-  if (holdsPath(outer.path, inner.path)) return both({ ...outer, path: null }, inner);
-  return holdsPath(inner.path, outer.path) ? both(outer, { ...inner, path: null }) : null;
-}
-
-/** `abort @x`, where @x is all clients but some: the others are the only ones let in. */
-function notFrom(statement: Statement, matcher: readonly Condition[], { ledger, matchers }: Context): Rule[] {
-  const [only] = matcher;
-  const refuses = statement.name === "abort" || /\b4\d\d\b/.test(statement.args.slice(1).join(" "));
-  if (matcher.length === 1 && refuses && only!.path === null && Object.keys(only!.match).length === 0) return [];
-  void matchers;
-  ledger.noteWhole(statement, "routes have no match for all clients but some", "set ip_rules.allow at the routes");
-  return [];
 }
 
 /** What a directive does with the requests of a rule. */
@@ -245,15 +289,8 @@ function contentOf(
       "put the application behind an HTTP server of its own, and name it as target",
     );
   }
-  if (regex !== undefined && !hasType(rule.keys, "redirect")) {
-    rule.isPartial = false;
-    ledger.note(
-      statement,
-      "only redirects have an expression for the path: the route is closed",
-      "write routes with prefix or path",
-    );
-    rule.match = { header: { "X-Never": "/^never$/" } };
-  }
+  if (regex !== undefined && !hasType(rule.keys, "redirect"))
+    throw new Error(`${statement.file}:${statement.line}: an expression for the path is at no redirect`);
 }
 
 function redirect(
@@ -369,50 +406,68 @@ function fileServer(
 
 /** A directive that changes what the others do; an empty list where it is none. */
 function modifierOf(statement: Statement, context: Context): Modifier[] {
-  const refusal = refusalOf(statement, context);
-  if (refusal !== null) return [refusal];
-  const make = MODIFIERS[statement.name];
-  if (make === undefined) return [];
   const { ledger } = context;
+  const refused = refusalOf(statement, context);
+  if (refused !== null) return refused;
+  const isUnknownGuard = UNKNOWN_GUARD.test(statement.name);
+  const make = isUnknownGuard ? closing : MODIFIERS[statement.name];
+  if (make === undefined) return [];
   const found = context.matchers.of(statement.args[0]);
   const args = found === null ? statement.args : statement.args.slice(1);
-  const isAccess =
-    statement.name === "basic_auth" || statement.name === "basicauth" || statement.name === "forward_auth";
-  let conditions: readonly Condition[] = [EVERYTHING];
-  if (found !== null && "fault" in found.matcher) {
-    const end = isAccess ? ": it counts for all requests of the block" : "";
-    if (!isAccess) {
-      ledger.noteWhole(statement, `${found.matcher.fault}${end}`, "set it at a route with match");
-      return [];
-    }
-    ledger.note(statement, `${found.matcher.fault}${end}`, "set it at the routes that it is for");
-  } else if (found !== null) {
-    conditions = found.matcher as readonly Condition[];
-    ledger.carry(...found.statements);
+  const isAccess = isUnknownGuard || ACCESS.has(statement.name);
+  const matcher = found?.matcher ?? [EVERYTHING];
+  const places = "fault" in matcher ? null : byPaths(matcher);
+  const fault = "fault" in matcher ? matcher.fault : BY_REGEX;
+  if (places === null && !isAccess) {
+    ledger.noteWhole(statement, fault, "set it at a route with match");
+    return [];
   }
+  if (places === null)
+    ledger.note(statement, `${fault}: it counts for all requests of the block`, "set it at the routes that it is for");
+  else ledger.carry(...(found?.statements ?? []));
   const apply = make(statement, args, ledger);
   if (apply === null) return [];
   ledger.carry(statement);
-  return [{ statement, conditions, apply }];
+  return excepting({ statement, conditions: places ?? [EVERYTHING], isRefusal: isAccess, apply });
 }
 
-/** `abort @others` where @others is all clients but some. */
-function refusalOf(statement: Statement, { matchers, ledger }: Context): Modifier | null {
-  if (!/^(abort|respond|error)$/.test(statement.name)) return null;
-  const found = matchers.of(statement.args[0]);
-  if (found === null || "fault" in found.matcher) return null;
-  const [only] = found.matcher;
-  const refuses = statement.name === "abort" || /\b4\d\d\b/.test(statement.args.slice(1).join(" "));
-  if (found.matcher.length !== 1 || only!.notFrom.length === 0 || !refuses || Object.keys(only!.match).length > 0)
-    return null;
-  ledger.carry(statement, ...found.statements);
-  return {
+/** Directives that ask who a client is. */
+const ACCESS: ReadonlySet<string> = new Set(["basic_auth", "basicauth", "forward_auth"]);
+/** Directives of plugins that, by their names, decide who may come in. */
+const UNKNOWN_GUARD =
+  /^(?!@|.*(basic_?auth|forward_auth)$).*(auth|jwt|oidc|saml|crowdsec|appsec|forbid|firewall|geo_?fence|geoip|ip_?filter|block)/;
+
+/** What an unknown directive that keeps clients out closes. */
+function closing(statement: Statement, _args: readonly string[], ledger: Ledger): (rule: Rule) => void {
+  ledger.noteWhole(
     statement,
-    conditions: [{ ...only!, notFrom: [] }],
-    apply: (rule) => {
-      rule.keys.ip_rules = { allow: only!.notFrom };
-    },
-  };
+    "the gateway has no such directive, and it may decide who gets in: its routes are closed",
+    "set auth or ip_rules at them in the place of ip_rules",
+  );
+  return refuse;
+}
+
+/** `abort @others` where @others has exceptions: all clients but some, all requests without a key. */
+function refusalOf(statement: Statement, { matchers, ledger }: Context): Modifier[] | null {
+  if (BLOCKS.has(statement.name) || !refuses(statement)) return null;
+  const found = matchers.of(statement.args[0]);
+  if (found === null) return null;
+  const { matcher, statements } = found;
+  if ("fault" in matcher) {
+    if (matcher.wider === undefined) return null;
+    ledger.note(
+      statement,
+      `${matcher.fault}: the routes that it is for are closed`,
+      "write a route with match for what gets in",
+    );
+    return [{ statement, conditions: byPaths(matcher.wider) ?? [EVERYTHING], isRefusal: true, apply: refuse }];
+  }
+  const conditions = byPaths(matcher);
+  if (conditions === null || conditions.every(({ notAny }) => notAny.length === 0)) return null;
+  ledger.carry(statement, ...statements);
+  for (const { path } of conditions) if (path !== null) noteSpelling(statement, path, statements, ledger);
+  const status = Number(statement.args.find((word) => /^4\d\d$/.test(word)) ?? 403);
+  return refusal(statement, conditions, { status });
 }
 
 type MakeModifier = (statement: Statement, args: readonly string[], ledger: Ledger) => ((rule: Rule) => void) | null;
@@ -496,7 +551,8 @@ function basicAuth(statement: Statement, args: readonly string[], ledger: Ledger
   }
   const realm = args.find((word) => word !== "bcrypt" && word !== "argon2id");
   return (rule) => {
-    rule.keys.auth = { basic: { users, realm: realm ?? "restricted" }, keep_authorization: true };
+    const auth = { basic: { users, realm: realm ?? "restricted" }, keep_authorization: true };
+    if (!requireAuth(rule, auth)) noteTwo(ledger, statement);
   };
 }
 
@@ -510,10 +566,11 @@ function forwardAuth(statement: Statement, args: readonly string[], ledger: Ledg
     .filter((name) => !name.includes(">"));
   ledger.carry(uri ?? null, ...copied, ...copied.flatMap((one) => one.block ?? []));
   const base = /^https?:\/\//.test(address) ? address : `http://${address.replace(/^:/, "localhost:")}`;
+  const auth = {
+    forward: { url: `${base}${uri?.args[0] ?? "/"}`, ...(names.length > 0 ? { response_headers: names } : {}) },
+  };
   return (rule) => {
-    rule.keys.auth = {
-      forward: { url: `${base}${uri?.args[0] ?? "/"}`, ...(names.length > 0 ? { response_headers: names } : {}) },
-    };
+    if (!requireAuth(rule, auth)) noteTwo(ledger, statement);
   };
 }
 

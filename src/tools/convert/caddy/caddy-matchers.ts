@@ -1,10 +1,15 @@
-import { both, type Condition, EVERYTHING, slashed } from "../condition.ts";
+import { type Condition, EVERYTHING, slashed } from "../condition.ts";
+import { joined } from "../modifiers.ts";
+import { regexPlaces } from "../nginx/nginx-locations.ts";
 import type { Keys } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { PRIVATE_RANGES } from "./caddy-values.ts";
 
-/** A matcher: requests that fit one of the alternatives. Null is one that a route cannot say, with the reason. */
-export type Matcher = readonly Condition[] | { readonly fault: string };
+/**
+ * A matcher: requests that fit one of the alternatives, or why a route cannot say it. `wider` is what it takes with some more: where it takes
+ * all requests but those of a condition that no route has.
+ */
+export type Matcher = readonly Condition[] | { readonly fault: string; readonly wider?: readonly Condition[] };
 
 /** The matchers with names of a block, and of those around it. */
 export class Matchers {
@@ -45,13 +50,17 @@ export class Matchers {
 /** All of several must hold. */
 function allOf(list: readonly Matcher[]): Matcher {
   let all: readonly Condition[] = [EVERYTHING];
+  let fault: string | null = null;
   for (const one of list) {
-    if ("fault" in one) return one;
-    const met = all.flatMap((left) => (one as readonly Condition[]).map((right) => both(left, right)));
+    if ("fault" in one && one.wider === undefined) return one;
+    if ("fault" in one) fault ??= one.fault;
+    const own = "fault" in one ? one.wider! : one;
+    const met = all.flatMap((left) => own.map((right) => joined(left, right)));
     if (met.includes(null)) return { fault: "its conditions cannot be joined into one of a route" };
     all = met as Condition[];
   }
-  return all.length > MAX_ALTERNATIVES ? { fault: "it has too many alternatives" } : all;
+  if (all.length > MAX_ALTERNATIVES) return { fault: "it has too many alternatives" };
+  return fault === null ? all : { fault, wider: all };
 }
 
 function conditionOf(name: string, args: readonly string[], block: readonly Statement[]): Matcher {
@@ -83,6 +92,20 @@ function pathsOf(args: readonly string[]): Matcher {
   return paths;
 }
 
+/**
+ * Conditions without expressions for the path: as paths where these say the same.
+ * @returns null where one does not
+ */
+export function byPaths(conditions: readonly Condition[]): Condition[] | null {
+  const found = conditions.map((one) => {
+    const plain = { ...one, regex: "" };
+    const places = one.regex === "" ? null : regexPlaces(one.regex);
+    if (one.regex === "") return [plain];
+    return places?.map((path) => joined(plain, { ...EVERYTHING, path })).filter((each) => each !== null) ?? null;
+  });
+  return found.includes(null) ? null : found.flatMap((one) => one ?? []);
+}
+
 function headerOf([name = "", value]: readonly string[]): Matcher {
   if (name.startsWith("!")) return [{ ...EVERYTHING, match: { header: { [name.slice(1)]: false } } }];
   const wanted = value === undefined || value === "*" ? true : value.includes("*") ? wildcard(value) : value;
@@ -99,12 +122,24 @@ function queryOf(args: readonly string[]): Matcher {
   return [{ ...EVERYTHING, match: { query } }];
 }
 
+/** `not` of one condition, or of a block of which all must hold; several values of one are alternatives. */
 function negated(args: readonly string[], block: readonly Statement[]): Matcher {
-  const [name = "", ...rest] = args.length > 0 ? args : [block[0]?.name ?? "", ...(block[0]?.args ?? [])];
-  if (block.length > 1) return { fault: "not is said of one condition at most" };
-  if (name === "remote_ip" || name === "client_ip") return [{ ...EVERYTHING, notFrom: networksOf(rest) }];
-  if (name === "header" && rest.length === 1) return [{ ...EVERYTHING, match: { header: { [rest[0]!]: false } } }];
-  return { fault: `not ${name} has no counterpart in a route` };
+  const inner =
+    args.length > 0
+      ? conditionOf(args[0]!, args.slice(1), [])
+      : allOf(block.map(({ name, args: own, block: within }) => conditionOf(name, own, within ?? [])));
+  const wider = [EVERYTHING];
+  if ("fault" in inner) return { fault: `not ${args[0] ?? block[0]?.name ?? ""}: ${inner.fault}`, wider };
+  if (inner.some(({ notAny, regex }) => notAny.length > 0 || regex !== "")) {
+    const places = inner.some(({ notAny }) => notAny.length > 0) ? null : byPaths(inner);
+    return places === null
+      ? { fault: "not of this has no counterpart in a route", wider }
+      : [{ ...EVERYTHING, notAny: places }];
+  }
+  const [name, value, ...more] = args;
+  if (name === "header" && value !== undefined && more.length === 0 && !value.startsWith("!"))
+    return [{ ...EVERYTHING, match: { header: { [value]: false } } }];
+  return [{ ...EVERYTHING, notAny: inner }];
 }
 
 function networksOf(args: readonly string[]): string[] {

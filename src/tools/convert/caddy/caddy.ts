@@ -1,3 +1,4 @@
+import { allowOnly, isLoopback, noteLocal, THIS_MACHINE } from "../access.ts";
 import { hasType, Plan, type Rule, ruleOf, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { rulesOf, timeText } from "./caddy-directives.ts";
@@ -34,7 +35,7 @@ export function convertCaddyfile({ options, sites, others }: Caddyfile): Plan {
     return siteRules(plan, site, addresses);
   });
   // Caddy finds the site first: by a full name, then a pattern, then the one for all.
-  plan.rules.push(...rules.sort((a, b) => rank(b) - rank(a)));
+  plan.rules.push(...rules.sort((a, b) => rank(b.site) - rank(a.site)).map(({ rule }) => rule));
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
     section(plan.config.proxy, "transport").response_header_timeout = "10m";
@@ -60,7 +61,13 @@ const STANDARD: ReadonlySet<string> = new Set([
   "ocsp_stapling",
 ]);
 
-function siteRules(plan: Plan, site: Statement, addresses: readonly Address[]): Rule[] {
+/** A rule, and the names of the site that it is of: within a site, rules stay in their order whatever their hosts. */
+interface SiteRule {
+  readonly rule: Rule;
+  readonly site: readonly string[];
+}
+
+function siteRules(plan: Plan, site: Statement, addresses: readonly Address[]): SiteRule[] {
   const own = rulesOf(site.block ?? [], plan.ledger);
   const last = own.at(-1);
   const isWhole =
@@ -73,6 +80,12 @@ function siteRules(plan: Plan, site: Statement, addresses: readonly Address[]): 
     !last.isPartial;
   if (!isWhole)
     own.push(ruleOf(site, `${site.file}:${site.line} ${site.text}: all other paths`, { type: "respond", status: 200 }));
+  // A site that only this machine could reach stays so: the gateway may listen at other addresses as well.
+  const [bind] = site.all("bind");
+  if (bind !== undefined && bind.args.length > 0 && bind.args.every(isLoopback)) {
+    for (const rule of own) allowOnly(rule, THIS_MACHINE);
+    noteLocal(plan.ledger, bind);
+  }
   const hosts = [...new Set(addresses.map(({ host }) => host))];
   const groups: string[][] = hosts.includes("")
     ? [[]]
@@ -80,11 +93,12 @@ function siteRules(plan: Plan, site: Statement, addresses: readonly Address[]): 
         hosts.filter((one) => !one.startsWith("*.")),
         ...hosts.filter((one) => one.startsWith("*.")).map((one) => [one]),
       ].filter((one) => one.length > 0);
-  return groups.flatMap((group) => own.map((rule) => ({ ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : group })));
+  return groups.flatMap((group) =>
+    own.map((rule) => ({ rule: { ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : group }, site: group })),
+  );
 }
 
-function rank({ hosts }: Rule): number {
-  const [host] = hosts;
+function rank([host]: readonly string[]): number {
   return host === undefined ? 0 : host.startsWith("*.") ? host.length : 1_000_000;
 }
 

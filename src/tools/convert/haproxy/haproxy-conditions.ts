@@ -1,20 +1,31 @@
-import { both, type Condition, EVERYTHING, slashed } from "../condition.ts";
+import { THIS_MACHINE } from "../access.ts";
+import { type Condition, EVERYTHING, slashed } from "../condition.ts";
+import { joined } from "../modifiers.ts";
 import { regexPlaces } from "../nginx/nginx-locations.ts";
 import { type Keys, prefixOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 
-/** What a condition asks: requests that fit one of the alternatives, or why a route cannot say it. */
+/**
+ * What a condition asks: requests that fit one of the alternatives, or why a route cannot say it. With `wider`, more than the condition
+ * asks, for the reason that it says.
+ */
 export type Asked =
-  | { readonly any: readonly Condition[] }
+  | { readonly any: readonly Condition[]; readonly wider?: string }
   | { readonly fault: string }
   | { readonly special: "cleartext" | "tls" | "not-authenticated" };
+
+/** A term of a condition. */
+interface Term {
+  readonly words: readonly string[];
+  readonly isNot: boolean;
+}
 
 /** The ACLs of a section with those of its defaults. */
 export class Acls {
   private readonly lines: Map<string, Statement[]> = new Map();
 
-  constructor(section: Statement) {
-    for (const one of section.all("acl")) {
+  constructor(...sections: readonly (Statement | null)[]) {
+    for (const one of sections.flatMap((section) => section?.all("acl") ?? [])) {
       const [name = ""] = one.args;
       this.lines.set(name, [...(this.lines.get(name) ?? []), one]);
     }
@@ -25,36 +36,52 @@ export class Acls {
     return words.flatMap((word) => this.lines.get(word.replace(/^!/, "")) ?? []);
   }
 
-  /** Reads what follows `if` or `unless`; nothing is every request. */
-  asked(words: readonly string[]): Asked {
+  /**
+   * Reads what follows `if` or `unless`; nothing is every request.
+   * @param isRefusal whether terms with `!` that no route can ask for are left out, so that more is refused
+   */
+  asked(words: readonly string[], isRefusal = false): Asked {
     const [kind, ...rest] = words;
     if (kind === undefined) return { any: [EVERYTHING] };
     if (kind !== "if" && kind !== "unless") return { fault: `${kind} is no condition` };
-    const groups = groupsOf(rest);
+    const groups = kind === "if" ? groupsOf(rest) : inverted(groupsOf(rest));
+    if (groups === null) return { fault: "it has too many alternatives" };
     if (groups.length === 1 && groups[0]!.length === 1) {
       const term = groups[0]![0]!;
-      const special = this.special(term.words, term.isNot !== (kind === "unless"));
+      const special = this.special(term.words, term.isNot);
       if (special !== null) return { special };
     }
-    if (kind === "unless") return { fault: "unless has no counterpart in a route" };
     const any: Condition[] = [];
+    let wider: string | null = null;
     for (const group of groups) {
-      let all: Condition[] = [EVERYTHING];
-      for (const { words: term, isNot } of group) {
-        const asked = this.term(term, isNot);
-        if ("fault" in asked) return asked;
-        if ("special" in asked) {
-          // Everything is TLS where clear text leads there.
-          if (asked.special === "tls") continue;
-          return { fault: "routes do not go by the scheme" };
-        }
-        const met = all.flatMap((left) => asked.any.map((right) => both(left, right)));
-        if (met.includes(null)) return { fault: "its conditions cannot be joined into one of a route" };
-        all = met as Condition[];
-      }
-      any.push(...all);
+      const asked = this.group(group, isRefusal);
+      if (!("any" in asked)) return asked;
+      wider ??= asked.wider ?? null;
+      any.push(...asked.any);
     }
-    return any.length > MAX_ALTERNATIVES ? { fault: "it has too many alternatives" } : { any };
+    if (any.length > MAX_ALTERNATIVES) return { fault: "it has too many alternatives" };
+    return wider === null ? { any } : { any, wider };
+  }
+
+  /** Terms of which all must hold. */
+  private group(terms: readonly Term[], isRefusal: boolean): Asked {
+    let all: readonly Condition[] = [EVERYTHING];
+    let wider: string | null = null;
+    for (const { words, isNot } of terms) {
+      const asked = this.term(words, isNot);
+      // Everything is TLS where clear text leads there.
+      if ("special" in asked && asked.special === "tls") continue;
+      if (!("any" in asked)) {
+        const fault = "fault" in asked ? asked.fault : asked.special === "cleartext" ? SCHEME : PASSWORDS;
+        if (!isRefusal || !isNot || fault === SCHEME) return { fault };
+        wider ??= fault;
+        continue;
+      }
+      const met = all.flatMap((left) => asked.any.map((right) => joined(left, right)));
+      if (met.includes(null)) return { fault: "its conditions cannot be joined into one of a route" };
+      all = met as Condition[];
+    }
+    return wider === null ? { any: all } : { any: all, wider };
   }
 
   private special(words: readonly string[], isNot: boolean): "cleartext" | "tls" | "not-authenticated" | null {
@@ -77,27 +104,38 @@ export class Acls {
       if ("fault" in found) return found;
       any.push(...(found as { any: Condition[] }).any);
     }
-    return isNot ? negated(any) : { any };
+    return { any: isNot ? [negated(any)] : any };
   }
 }
 
-/** `not` is said of addresses, and of whether there is a field. */
-function negated(any: readonly Condition[]): Asked {
+const SCHEME = "routes do not go by the scheme";
+export const PASSWORDS = "passwords are hashed by bcrypt or argon2id";
+
+/** What fits none of the alternatives. Whether there is a field is said by `match`; all else is an exception. */
+function negated(any: readonly Condition[]): Condition {
   const [only] = any;
-  if (any.length === 1 && only!.path === null && only!.hosts.length === 0) {
-    const keys = Object.keys(only!.match);
-    if (keys.join() === "client_ip") return { any: [{ ...EVERYTHING, notFrom: only!.match.client_ip as string[] }] };
-    const [kind = ""] = keys;
-    const asked = Object.entries((only!.match[kind] ?? {}) as Keys);
-    if (keys.length === 1 && asked.length === 1 && asked[0]![1] === true)
-      return { any: [{ ...EVERYTHING, match: { [kind]: { [asked[0]![0]]: false } } }] };
+  const [kind = ""] = Object.keys(only?.match ?? {});
+  if (any.length === 1 && only!.path === null && only!.hosts.length + only!.methods.length === 0) {
+    const fields = Object.entries((only!.match[kind] ?? {}) as Keys);
+    if (kind !== "client_ip" && fields.length === 1 && fields[0]![1] === true)
+      return { ...EVERYTHING, match: { [kind]: { [fields[0]![0]]: false } } };
   }
-  return { fault: "a condition with ! has no counterpart in a route" };
+  return { ...EVERYTHING, notAny: any };
+}
+
+/** What does not fit the groups, as groups; null where there are too many. */
+function inverted(groups: readonly (readonly Term[])[]): Term[][] | null {
+  let all: Term[][] = [[]];
+  for (const group of groups) {
+    all = all.flatMap((left) => group.map(({ words, isNot }) => [...left, { words, isNot: !isNot }]));
+    if (all.length > MAX_ALTERNATIVES) return null;
+  }
+  return all;
 }
 
 /** `a b || c`: lists of terms of which all must hold. */
-function groupsOf(words: readonly string[]): { readonly words: string[]; readonly isNot: boolean }[][] {
-  const groups: { words: string[]; isNot: boolean }[][] = [[]];
+function groupsOf(words: readonly string[]): Term[][] {
+  const groups: Term[][] = [[]];
   for (let at = 0; at < words.length; at++) {
     const word = words[at]!;
     if (word === "||" || word === "or") {
@@ -141,7 +179,9 @@ function criterion(words: readonly string[]): Asked {
     /^([\w.]+?)(?:\(([^)]*)\))?((?:,[\w.]+(?:\([^)]*\))?)*)$/.exec(fetch) ?? [];
   if (suffix !== "" && !/^(,(lower|host_only|field\(1,:\)|port_only))+$/.test(suffix))
     return { fault: `${fetch} has no counterpart in a route` };
-  if (/^(TRUE|always_true)$/.test(name)) return { any: [EVERYTHING] };
+  if (/^(TRUE|always_true|HTTP)$/.test(name)) return { any: [EVERYTHING] };
+  if (name === "LOCALHOST") return { any: [{ ...EVERYTHING, match: { client_ip: [...THIS_MACHINE] } }] };
+  if (/^METH_[A-Z]+$/.test(name)) return { any: [{ ...EVERYTHING, methods: [name.slice(5)] }] };
   if (/^(path|url)(_(beg|end|reg|dir|dom|sub|len))?$/.test(name))
     return pathOf(how || name.replace(/^(path|url)_?/, ""), values);
   if (name === "method") return { any: [{ ...EVERYTHING, methods: values.map((one) => one.toUpperCase()) }] };
@@ -191,7 +231,8 @@ function comparisonOf(
   { how, values, isAnyCase }: { readonly how: string; readonly values: readonly string[]; readonly isAnyCase: boolean },
 ): Asked {
   const match = (value: unknown): Asked => ({ any: [{ ...EVERYTHING, match: { [kind]: { [name]: value } } }] });
-  if (how === "found" || how === "cnt" || values.length === 0) return match(true);
+  if (how === "found" || values.length === 0 || (how === "cnt" && /^(gt 0|ge 1)$/.test(values.join(" "))))
+    return match(true);
   const escaped = values.map((one) => one.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
   if (how === "str" && values.length === 1 && !isAnyCase) return match(values[0]);
   if (how === "str") return match(slashed(`^(${escaped.join("|")})$`, isAnyCase));

@@ -1,9 +1,12 @@
+import { allowOnly, isLoopback, noteLocal, refuse, THIS_MACHINE } from "../access.ts";
 import { type Condition, EVERYTHING } from "../condition.ts";
-import { applied, type Modifier } from "../modifiers.ts";
+import { withoutExceptions } from "../exceptions.ts";
+import { applied, type Modifier, noteUnused, partOf, refusal } from "../modifiers.ts";
 import { closed, durationText, hasType, type Keys, Plan, ROOT, type Rule, ruleOf, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
+import { adviceOf, isStandard } from "./haproxy-advice.ts";
 import { backendKeys, Section } from "./haproxy-backends.ts";
-import { Acls, type Asked } from "./haproxy-conditions.ts";
+import { Acls, type Asked, PASSWORDS } from "./haproxy-conditions.ts";
 import { formatOf, haproxyTime } from "./haproxy-values.ts";
 
 /** What a section is converted with. */
@@ -129,42 +132,56 @@ function certificates({ config }: Plan, { args }: Statement): void {
 /** The rules of a frontend, in the order in which HAProxy asks them. */
 function entryRules(entry: Section, work: Work): Rule[] {
   const { ledger } = work.plan;
-  const acls = new Acls(entry.statement);
+  const acls = new Acls(entry.defaults, entry.statement);
   ledger.carry(entry.statement);
-  const rules: Rule[] = [];
-  const edits: Modifier[] = [];
-  for (const one of entry.statement.block ?? []) {
-    if (one.name === "monitor-uri") rules.push(monitor(one, work));
-    else if (
-      one.name === "http-request" ||
-      one.name === "redirect" ||
-      one.name === "http-response" ||
-      one.name === "http-after-response"
-    ) {
-      const made = request(one, acls, work);
-      rules.push(...made.rules);
-      const { edit: change } = made;
-      if (change === null) continue;
-      // Responses of HAProxy's own pass no http-response.
-      edits.push({
-        statement: one,
-        conditions: made.conditions,
-        apply: (rule) => {
-          if (one.name !== "http-response" || hasType(rule.keys, "upstream")) change(rule);
-        },
-      });
-    }
-  }
-  for (const one of entry.statement.all("use_backend")) rules.push(...useBackend(one, acls, work));
+  const { rules, edits } = requests(entry, acls, work);
+  const ways: Rule[] = [];
+  for (const one of entry.statement.all("use_backend")) ways.push(...useBackend(one, acls, work));
   const fallback = entry.find("default_backend");
   const name = fallback?.args[0] ?? (entry.statement.name === "listen" ? entry.name : null);
   if (name !== null) {
-    rules.push(...backendRules(fallback ?? entry.statement, name, [], work));
+    ways.push(...backendRules(fallback ?? entry.statement, name, [], work));
     ledger.carry(fallback);
   }
-  const changed = applied(rules, edits);
+  const all = withoutExceptions([...rules, ...ways], ledger);
+  const changed = applied(all, edits);
+  noteUnused(edits, changed, ledger);
   compression(entry, changed, work.plan);
+  localOnly(entry, changed, work.plan);
   return changed;
+}
+
+/** A frontend that only this machine could reach stays so where the gateway listens at other addresses as well. */
+function localOnly({ statement }: Section, rules: readonly Rule[], { config, ledger }: Plan): void {
+  const binds = statement.all("bind");
+  const isLocal = binds.length > 0 && binds.every(({ args }) => isLoopback((args[0] ?? "").replace(/:[\d-]+$/, "")));
+  if (!isLocal || config.server.host !== undefined) return;
+  for (const rule of rules) allowOnly(rule, THIS_MACHINE);
+  for (const one of binds) noteLocal(ledger, one);
+}
+
+/** What the `http-request` rules of a section make, and those of its defaults before them. */
+function requests(entry: Section, acls: Acls, work: Work): Made {
+  const rules: Rule[] = [];
+  const edits: Modifier[] = [];
+  // A request that one of these takes is asked no further rule of its kind.
+  const accepted = { tcp: [] as Condition[], http: [] as Condition[] };
+  const shared = (entry.defaults?.block ?? []).filter(({ name }) => /^(http|tcp)-request$/.test(name));
+  const all = [...shared, ...(entry.statement.block ?? [])];
+  // Connections are judged before requests, wherever the lines are.
+  const own = [
+    ...all.filter(({ name }) => name === "tcp-request"),
+    ...all.filter(({ name }) => name !== "tcp-request"),
+  ];
+  for (const one of own) {
+    if (one.name === "monitor-uri") rules.push(monitor(one, work));
+    if (!/^(http-request|redirect|http-response|http-after-response|tcp-request|block)$/.test(one.name)) continue;
+    const list = one.name === "tcp-request" ? accepted.tcp : accepted.http;
+    const made = request(one, acls, work, { accepted: list, spared: new Set(rules) });
+    rules.push(...made.rules);
+    edits.push(...made.edits);
+  }
+  return { rules, edits };
 }
 
 function monitor(statement: Statement, { plan }: Work): Rule {
@@ -203,37 +220,30 @@ function backendRules(
     rule.scopes.push(backend.statement);
     rule.keys = structuredClone(keys);
     if (rule.path.kind === "prefix" && rule.path.value !== "/") rule.keys.strip_prefix = false;
-    const own =
-      backend.statement.name === "listen" && backend.statement === origin ? [] : backendRequests(backend, rule, plan);
-    compression(backend, [rule], plan);
-    return [...own, rule];
+    const own = backend.statement === origin ? [rule] : backendRequests(backend, rule, plan);
+    compression(backend, own, plan);
+    return own;
   });
 }
 
-/** `http-request` and `http-response` of a backend, for a rule that leads there. */
+/** `http-request` and `http-response` of a backend, for a rule that leads there. @returns the rule with those before it */
 function backendRequests(backend: Section, rule: Rule, plan: Plan): Rule[] {
-  const acls = new Acls(backend.statement);
-  for (const one of backend.statement.block ?? []) {
-    if (!/^http-(request|response|after-response)$/.test(one.name)) continue;
-    const { edit, rules, conditions } = request(one, acls, { plan, backends: new Map(), isRedirected: false });
-    if (edit !== null && conditions.every((each) => each === EVERYTHING)) edit(rule);
-    else if (edit !== null)
-      plan.ledger.note(
-        one,
-        "conditions within a backend are not asked: what it changes is not changed",
-        "write it as a route with match",
-      );
-    if (rules.length > 0)
-      plan.ledger.note(
-        one,
-        "rules of a backend that refuse or redirect are rules of its frontends here",
-        "write them as routes",
-      );
-  }
-  return [];
+  const acls = new Acls(backend.defaults, backend.statement);
+  const work = { plan, backends: new Map(), isRedirected: false };
+  const { rules, edits } = requests(backend, acls, work);
+  const { path, hosts, methods, match, notAny = [] } = rule;
+  const place = { ...EVERYTHING, path, hosts, methods, match };
+  const own = applied(rules, edits).flatMap((one) => {
+    const part = partOf(one, place);
+    return part === null ? [] : [{ ...part, notAny: [...(one.notAny ?? []), ...notAny] }];
+  });
+  const changed = [...own, ...applied([rule], edits)];
+  noteUnused(edits, changed, plan.ledger);
+  return changed;
 }
 
-function put(rule: Rule, { path, hosts, methods, match }: Condition): void {
+function put(rule: Rule, { path, hosts, methods, match, notAny }: Condition): void {
+  if (notAny.length > 0) rule.notAny = notAny;
   rule.path = path ?? ROOT;
   rule.hosts = [...hosts];
   rule.methods = [...methods];
@@ -244,7 +254,7 @@ function useBackend(statement: Statement, acls: Acls, work: Work): Rule[] {
   const [name = "", ...words] = statement.args;
   const { ledger } = work.plan;
   const asked = acls.asked(words);
-  if (name.includes("%[") || !("any" in asked) || asked.any.some(({ notFrom }) => notFrom.length > 0)) {
+  if (name.includes("%[") || !("any" in asked)) {
     ledger.note(
       statement,
       "fault" in asked
@@ -278,94 +288,207 @@ function noteSegments(
     );
 }
 
-/** What a directive makes: rules, and a change of the rules that the conditions pick out. */
+/** What directives make: rules of their own, and changes of the others. */
 interface Made {
   readonly rules: Rule[];
-  readonly edit: ((rule: Rule) => void) | null;
-  readonly conditions: readonly Condition[];
+  readonly edits: Modifier[];
 }
 
-/** What `http-request`, `http-response` and `redirect` make: rules of their own, or a change of all rules. */
-function request(statement: Statement, acls: Acls, work: Work): Made {
+/** What has been read before a rule. */
+interface Before {
+  /** Requests that no further rule of this kind is asked about; added to by `allow` and `accept`. */
+  readonly accepted: Condition[];
+  /** Rules that take their requests before this one. */
+  readonly spared: ReadonlySet<Rule>;
+}
+
+/** What `http-request`, `http-response`, `tcp-request` and `redirect` make: rules of their own, or a change of all rules. */
+function request(statement: Statement, acls: Acls, work: Work, before: Before): Made {
   const { ledger } = work.plan;
-  const words = statement.name === "redirect" ? ["redirect", ...statement.args] : statement.args;
+  const words = wordsOf(statement);
   const at = words.findIndex((word) => word === "if" || word === "unless");
   const action = at < 0 ? words : words.slice(0, at);
   const condition = at < 0 ? [] : words.slice(at);
-  const asked = acls.asked(condition);
-  const made: Made = { rules: [], edit: null, conditions: [EVERYTHING] };
-  const isResponse = statement.name !== "http-request" && statement.name !== "redirect";
-  if (/^(set|add|del|replace)-(header|path|uri|pathq)$/.test(action[0]!)) {
-    if ("special" in asked && /x-forwarded-(proto|port|ssl)|x-scheme/i.test(action[1] ?? ""))
-      ledger.standard(statement);
-    else if (condition.length === 0 || ("special" in asked && asked.special === "tls"))
-      return { ...made, edit: edit(statement, action, isResponse, work.plan) };
-    else if ("any" in asked && asked.any.every(({ notFrom }) => notFrom.length === 0)) {
-      ledger.carry(...acls.linesOf(condition));
-      return { ...made, edit: edit(statement, action, isResponse, work.plan), conditions: asked.any };
-    } else
-      ledger.note(
-        statement,
-        "a change of a header or a path counts for whole routes",
-        "set headers or rewrite at a route with match",
-      );
-    return made;
-  }
-  if (/^(capture|log|set-log-level|set-nice|no-op|disable-l7-retry|set-priority.*)$/.test(action[0]!)) {
+  const [kind = ""] = action;
+  const none: Made = { rules: [], edits: [] };
+  if (/^(set|add|del|replace)-(header|path|uri|pathq)$/.test(kind))
+    return { rules: [], edits: changes(statement, action, condition, acls, work) };
+  if (/^(capture|log|set-log-level|set-nice|no-op|disable-l7-retry|set-priority.*|inspect-delay)$/.test(kind)) {
     ledger.standard(statement);
-    return made;
+    return none;
   }
-  if ("special" in asked && asked.special === "cleartext" && action[0] === "redirect" && action[1] === "scheme") {
+  if (kind === "allow" || kind === "accept") {
+    accept(statement, acls, condition, before, ledger);
+    return none;
+  }
+  if (LET_IN.test(kind)) return refusals(statement, { action, condition }, acls, work, before);
+  const asked = acls.asked(condition);
+  if ("special" in asked && asked.special === "cleartext" && kind === "redirect" && action[1] === "scheme") {
     work.isRedirected = true;
     ledger.carry(statement, ...acls.linesOf(condition));
-    return made;
+    return none;
   }
-  if ("any" in asked && action[0] === "deny" && asked.any.every(({ notFrom }) => notFrom.length > 0)) {
-    // All clients but some are refused: these are the ones that get in.
-    const [first] = asked.any;
-    const isOne = asked.any.every(({ notFrom }) => notFrom.join() === first!.notFrom.join());
-    ledger.carry(statement, ...acls.linesOf(condition));
-    return {
-      ...made,
-      conditions: asked.any.map((one) => ({ ...one, notFrom: [] })),
-      edit: (rule) => allowOnly(rule, isOne ? first!.notFrom : []),
+  const rules = answers(statement, action, asked, before.accepted, work);
+  if (rules.length > 0) ledger.carry(...acls.linesOf(condition));
+  return { rules, edits: [] };
+}
+
+/** The action of a directive, and what follows it. */
+function wordsOf({ name, args }: Statement): readonly string[] {
+  if (name === "redirect") return ["redirect", ...args];
+  if (name === "block") return ["deny", ...args];
+  return name === "tcp-request" && /^(connection|session|content)$/.test(args[0] ?? "") ? args.slice(1) : args;
+}
+
+/** Fields and paths that are changed. */
+function changes(
+  statement: Statement,
+  action: readonly string[],
+  condition: readonly string[],
+  acls: Acls,
+  { plan }: Work,
+): Modifier[] {
+  const { ledger } = plan;
+  const asked = acls.asked(condition);
+  const isResponse = statement.name === "http-response" || statement.name === "http-after-response";
+  const made = (conditions: readonly Condition[]): Modifier[] => {
+    const change = edit(statement, action, isResponse, plan);
+    if (change === null) return [];
+    // Responses of HAProxy's own pass no http-response.
+    const isForwarded = statement.name === "http-response";
+    const apply = (rule: Rule): void => {
+      if (!isForwarded || hasType(rule.keys, "upstream")) change(rule);
     };
+    return [{ statement, conditions, apply }];
+  };
+  if ("special" in asked && /x-forwarded-(proto|port|ssl)|x-scheme/i.test(action[1] ?? "")) {
+    ledger.standard(statement);
+    return [];
   }
-  if ("special" in asked && asked.special === "not-authenticated") return authentication(statement, work.plan);
-  made.rules.push(...refusal(statement, action, asked, work));
-  if (made.rules.length > 0) ledger.carry(...acls.linesOf(condition));
-  return made;
-}
-
-/** Lets in clients of these networks alone; none where another rule already names others, or there are none. */
-function allowOnly(rule: Rule, networks: readonly string[]): void {
-  const isFirst = rule.keys.ip_rules === undefined && networks.length > 0;
-  rule.keys.ip_rules = isFirst ? { allow: networks } : { deny: ["0.0.0.0/0", "::/0"] };
-}
-
-/** `http-request auth`: the hashes of a userlist are none that the gateway verifies. */
-function authentication(statement: Statement, { ledger }: Plan): Made {
+  if (condition.length === 0 || ("special" in asked && asked.special === "tls")) return made([EVERYTHING]);
+  if ("any" in asked && asked.any.every(({ notAny }) => notAny.length === 0)) {
+    ledger.carry(...acls.linesOf(condition));
+    return made(asked.any);
+  }
   ledger.note(
     statement,
-    "passwords are hashed by bcrypt or argon2id: the routes are closed until there are such",
-    "make a users_file with edge passwd, and set auth.basic in the place of ip_rules",
+    "a change of a header or a path counts for whole routes",
+    "set headers or rewrite at a route with match",
   );
-  return {
-    rules: [],
-    conditions: [EVERYTHING],
-    edit: (rule) => {
-      rule.keys.ip_rules = { deny: ["0.0.0.0/0", "::/0"] };
-    },
-  };
+  return [];
 }
 
-/** `deny`, `redirect` and `return` as rules. */
-function refusal(statement: Statement, action: readonly string[], asked: Asked, { plan }: Work): Rule[] {
-  const { ledger } = plan;
-  if (!("any" in asked) || asked.any.some(({ notFrom }) => notFrom.length > 0)) {
+/** `allow` and `accept`: later rules of this kind do not count for these requests. */
+function accept(
+  statement: Statement,
+  acls: Acls,
+  condition: readonly string[],
+  { accepted }: Before,
+  ledger: Plan["ledger"],
+): void {
+  const asked = acls.asked(condition);
+  if ("any" in asked && asked.any.every(({ notAny }) => notAny.length === 0)) {
+    accepted.push(...asked.any);
+    ledger.carry(statement, ...acls.linesOf(condition));
+  } else
     ledger.note(
       statement,
-      `${"fault" in asked ? asked.fault : "its condition has no counterpart in a route"}${LET_IN.test(action[0]!) ? ": what it refuses gets in" : ""}`,
+      "its condition has no counterpart in a route: rules after it refuse its requests as well",
+      "write a route with match for them",
+    );
+}
+
+/** `deny`, `reject`, `auth` and the like. */
+function refusals(
+  statement: Statement,
+  { action, condition }: { readonly action: readonly string[]; readonly condition: readonly string[] },
+  acls: Acls,
+  { plan: { ledger } }: Work,
+  { accepted, spared }: Before,
+): Made {
+  const asked = acls.asked(condition, true);
+  const isSecret = action[0] === "auth" || ("special" in asked && asked.special === "not-authenticated");
+  if (!("any" in asked) && !isSecret) {
+    ledger.note(
+      statement,
+      `${"fault" in asked ? asked.fault : "its condition has no counterpart in a route"}: what it refuses gets in`,
+      "write a route with match, or ip_rules",
+    );
+    return { rules: [], edits: [] };
+  }
+  const any = "any" in asked ? asked.any : [EVERYTHING];
+  const lines = acls.linesOf(condition);
+  const wider = "any" in asked ? asked.wider : undefined;
+  if (isSecret || wider === PASSWORDS)
+    ledger.note(
+      statement,
+      `${PASSWORDS}: the routes are closed until there are such`,
+      "make a users_file with edge passwd, and set auth.basic in the place of ip_rules",
+    );
+  else if (wider !== undefined)
+    ledger.note(
+      statement,
+      `${wider}: the routes that it is for are closed`,
+      "write a route with match for what gets in",
+    );
+  else ledger.carry(statement);
+  ledger.carry(...lines);
+  noteSpelling(statement, lines, condition, ledger);
+  const conditions = any.map((one) => ({ ...one, notAny: [...one.notAny, ...accepted] }));
+  if (isSecret || wider !== undefined)
+    return { rules: [], edits: [{ statement, conditions: any, spared, isRefusal: true, apply: refuse }] };
+  const { status } = actionKeys(action) as { status: number };
+  if (conditions.some(({ notAny }) => notAny.length > 0))
+    return { rules: [], edits: refusal(statement, conditions, { status, spared }) };
+  const rules = conditions.map((one) => {
+    const rule = ruleOf(statement, titleOf(statement), { type: "respond", status });
+    put(rule, one);
+    return rule;
+  });
+  return { rules, edits: [] };
+}
+
+/** What a refusal for paths does not take here, and takes there. */
+function noteSpelling(
+  statement: Statement,
+  lines: readonly Statement[],
+  words: readonly string[],
+  ledger: Plan["ledger"],
+): void {
+  const tests = [...lines.map(({ args }) => args), words];
+  const paths = tests.filter((list) => list.some((word) => /^(path|url)(_\w+)?$/.test(word)));
+  if (
+    paths.some(
+      (list) =>
+        list.some((word) => /^\/.*[^/]$/.test(word)) && list.some((word) => /_(beg|reg)$/.test(word) || word === "beg"),
+    )
+  )
+    ledger.note(
+      statement,
+      "a prefix takes whole segments of a path: what only begins with these letters gets in",
+      "write another route for such paths, if there are any",
+    );
+  if (paths.some((list) => list.includes("-i")))
+    ledger.note(
+      statement,
+      "paths are compared with their letter case: what is spelled otherwise gets in",
+      "refuse such spellings at the origin, where it takes them for the same path",
+    );
+}
+
+/** `redirect` and `return` as rules. */
+function answers(
+  statement: Statement,
+  action: readonly string[],
+  asked: Asked,
+  accepted: readonly Condition[],
+  { plan }: Work,
+): Rule[] {
+  const { ledger } = plan;
+  if (!("any" in asked)) {
+    ledger.note(
+      statement,
+      "fault" in asked ? asked.fault : "its condition has no counterpart in a route",
       "write a route with match, or ip_rules",
     );
     return [];
@@ -378,7 +501,7 @@ function refusal(statement: Statement, action: readonly string[], asked: Asked, 
   ledger.carry(statement);
   return asked.any.map((condition) => {
     const rule = ruleOf(statement, titleOf(statement), { ...keys });
-    put(rule, condition);
+    put(rule, { ...condition, notAny: [...condition.notAny, ...accepted] });
     return rule;
   });
 }
@@ -520,72 +643,6 @@ const CLIENT_TIMES: readonly (readonly [string, readonly string[]])[] = [
   ["http-request", ["header_timeout"]],
   ["http-keep-alive", ["idle_timeout"]],
 ];
-
-/** Needs no setting: the gateway does it anyway, or has no such part. */
-function isStandard({ name, args, parent }: Statement): boolean {
-  const [first = ""] = args;
-  if (name === "option")
-    return /^(forwardfor|http-server-close|http-keep-alive|httpclose|forceclose|httplog|abortonclose|socket-stats|dontlognull|dontlog-normal|log-health-checks|log-separate-errors|splice-.*|tcp-smart-.*|tcpka|clitcpka|srvtcpka|redispatch|http-buffer-request|http-use-htx|prefer-last-server|contstats|tcplog|allbackups|http-ignore-probes|originalto)$/.test(
-      first,
-    );
-  if (/^(no|mode|description|global|defaults)$/.test(name)) return true;
-  if (name === "timeout") return /^(queue|tunnel|client-fin|server-fin|check|tarpit)$/.test(first);
-  if (parent?.name === "global")
-    return /^(daemon|user|group|chroot|pidfile|log|log-tag|nbproc|cpu-map|tune\..*|ssl-default-.*|ssl-dh-param-file|ca-base|crt-base|spread-checks|hard-stop-after|ulimit-n|quiet|node|expose-.*|insecure-.*|setenv|presetenv|stats|unix-bind|zero-warning|h1-case-adjust.*|master-worker|no.*|maxpipes|maxconnrate)$/.test(
-      name,
-    );
-  return /^(log|log-tag|id|maxconn|backlog|fullconn|hash-type|unique-id-format|unique-id-header|capture|load-server-state-from-file|http-reuse|dispatch-off)$/.test(
-    name,
-  );
-}
-
-const ADVICE: readonly (readonly [RegExp, string, string])[] = [
-  [/^stats$/, "the gateway has a dashboard of its own", "open /internal/, or see edge status"],
-  [
-    /^(stick-table|stick|tcp-request|tcp-response|tcp-check)$/,
-    "there are no stick tables and no rules for connections",
-    "see rate_limit, server.max_connections_per_ip and load_balancing",
-  ],
-  [
-    /^(errorfile|errorloc|errorfiles|errorloc30[23]|http-error)$/,
-    "pages of errors are HTML files that are named by their status",
-    "set errors at the route or the server: docs/pages.md",
-  ],
-  [
-    /^(log-format|log-format-sd|error-log-format)$/,
-    "formats are json, common, combined or a template",
-    "set server.access_log.format: docs/operations.md",
-  ],
-  [/^(userlist|user|group)$/, "passwords are hashed by bcrypt or argon2id", "make a users_file with edge passwd"],
-  [
-    /^(resolvers|nameserver|hold|resolve_retries|accepted_payload_size|parse-resolv-conf)$/,
-    "names of origins are resolved by the system's name servers",
-    "set proxy.transport.nameservers",
-  ],
-  [
-    /^(peers|peer|mailers|mailer|program|ring|cache|fcgi-app|http-errors|log-forward|crt-store|lua-.*)$/,
-    "this section has no counterpart",
-    "see docs/README.md",
-  ],
-  [
-    /^\.(if|elif|else|endif)$/,
-    "conditions of the start are not asked: the lines of all branches are read",
-    "remove the lines of the other branches",
-  ],
-  [/^acl$/, "no directive that is carried over uses it", "nothing, or a route with match"],
-  [/^backend$/, "no frontend that is carried over uses it", "nothing, or write a route for it"],
-  [/^(server|default-server|balance|cookie)$/, "its backend is used by no route", "nothing, or write a route for it"],
-  [
-    /^(req|rsp|block|reqrep|reqadd|rspadd)/,
-    "HAProxy itself has dropped this directive",
-    "write it as http-request first",
-  ],
-];
-
-function adviceOf({ name }: Statement): { readonly why: string; readonly cure: string } {
-  for (const [names, why, cure] of ADVICE) if (names.test(name)) return { why, cure };
-  return { why: "the gateway has no such directive", cure: "look for it in edge help config and edge help routes" };
-}
 
 function titleOf(statement: Statement): string {
   return `${statement.file}:${statement.line} ${statement.text}`;

@@ -3,7 +3,7 @@ import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
 
 /** Where a server listens. */
-interface Listen {
+export interface Listen {
   readonly statement: Statement | null;
   readonly host: string;
   readonly port: number;
@@ -212,6 +212,7 @@ function certificates(plan: Plan, list: readonly Listening[]): void {
     if (!known) pairs[isDefault ? "unshift" : "push"](pair);
     tlsDetails(scope, tls);
   }
+  noteOpenServers(list, tls);
   const [first, ...others] = pairs;
   if (first !== undefined) Object.assign(tls, first);
   if (others.length > 0) tls.certificates = others;
@@ -224,22 +225,55 @@ function certificates(plan: Plan, list: readonly Listening[]): void {
   void ledger;
 }
 
+/** Servers that ask no client for a certificate, beside one that does. */
+function noteOpenServers(list: readonly Listening[], tls: Keys): void {
+  if (tls.client_auth !== "require") return;
+  for (const { scope, listens } of list) {
+    if (!listens.some(({ isTls }) => isTls) || scope.one("ssl_verify_client")?.args[0] === "on") continue;
+    if (scope.statement !== null)
+      scope.ledger.note(
+        scope.statement,
+        "its clients need a certificate too: what another server asks counts for the whole gateway",
+        "set server.tls.client_auth: request, and auth.mtls at the routes of the other server",
+      );
+  }
+}
+
 function tlsDetails(scope: Scope, tls: Keys): void {
   const versions = scope.inherited("ssl_protocols");
   const words = versions.flatMap(({ args }) => args);
   if (words.length > 0) {
-    tls.min_version = words.includes("TLSv1.2") || !words.includes("TLSv1.3") ? "1.2" : "1.3";
+    const oldest = words.includes("TLSv1.2") || !words.includes("TLSv1.3") ? "1.2" : "1.3";
+    if (tls.min_version !== undefined && tls.min_version !== oldest)
+      for (const one of versions)
+        scope.ledger.note(
+          one,
+          "one version counts for the whole gateway, here the newest of them",
+          "set server.tls.min_version",
+        );
+    if (tls.min_version !== "1.3") tls.min_version = oldest;
     if (words.some((word) => /^(TLSv1|TLSv1\.1|SSLv\d)$/.test(word)))
       for (const one of versions)
         scope.ledger.note(one, "TLS before 1.2 is not spoken", "nothing: clients of the last ten years speak 1.2");
     scope.ledger.carry(...versions);
   }
+  clientCertificates(scope, tls);
+}
+
+/** One authority and one answer to clients without a certificate count for the whole gateway: the strictest. */
+function clientCertificates(scope: Scope, tls: Keys): void {
   const authorities = scope.value("ssl_client_certificate");
   const verify = scope.one("ssl_verify_client");
   const mode = verify?.args[0] ?? "off";
-  if (authorities !== null && (mode === "on" || mode === "optional")) {
-    tls.client_auth = mode === "on" ? "require" : "request";
-    tls.client_ca_file = authorities;
-    scope.ledger.carry(verify);
-  }
+  if (authorities === null || (mode !== "on" && mode !== "optional")) return;
+  scope.ledger.carry(verify);
+  const asked = mode === "on" ? "require" : "request";
+  if (tls.client_ca_file !== undefined && (tls.client_ca_file !== authorities || tls.client_auth !== asked))
+    scope.ledger.note(
+      verify!,
+      "one authority counts for the whole gateway, and one answer to clients without a certificate: require, where any server does",
+      "set server.tls.client_auth: request, all authorities in client_ca_file, and auth.mtls at the routes",
+    );
+  tls.client_ca_file ??= authorities;
+  if (tls.client_auth !== "require") tls.client_auth = asked;
 }

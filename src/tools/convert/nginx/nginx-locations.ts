@@ -1,8 +1,9 @@
 import { escapedRegex } from "../arrange.ts";
+import { applied } from "../modifiers.ts";
 import { closed, hasType, type Keys, type PathRule, prefixOf, ROOT, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import { applyOptions } from "./nginx-options.ts";
-import { rewritesOf } from "./nginx-rewrites.ts";
+import { applyOptions, isEitherEnough } from "./nginx-options.ts";
+import { guardsOf, noteNoResponse, rewritesOf } from "./nginx-rewrites.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { targetsOf } from "./nginx-upstreams.ts";
 import { templateOf } from "./nginx-values.ts";
@@ -18,6 +19,12 @@ export interface Site {
 
 /** Makes the rules of a server, but for their hosts. docs/migrate.md#nginx */
 export function convertSite(site: Site): void {
+  siteRules(site);
+  const guards = guardsOf(site.scope);
+  if (guards.length > 0) site.rules.splice(0, site.rules.length, ...applied(site.rules, guards));
+}
+
+function siteRules(site: Site): void {
   const { scope } = site;
   const first = serverReturn(site);
   const redirects = rewritesOf(scope, ROOT).redirects;
@@ -57,7 +64,7 @@ function gather(scope: Scope, into: Located[]): void {
     const kind = args.length > 1 ? args[0]! : (written?.[1] ?? "");
     const path = args.length > 1 ? args[1]! : (written?.[2] ?? args[0] ?? "");
     const inner = scope.inner(statement);
-    if (path.startsWith("@") || isInternal(statement)) continue;
+    if (path.startsWith("@")) continue;
     gather(inner, into);
     into.push({ statement, scope: inner, kind, path });
   }
@@ -91,8 +98,17 @@ function withoutLocation({ scope }: Site): Rule[] {
 
 function convertLocation(site: Site, { statement, scope, kind, path }: Located): Rule[] {
   const places = kind.startsWith("~") ? regexPlaces(path) : [kind === "=" ? exactPlace(path) : prefixOf(path)];
+  if (isInternal(statement)) return internalLocation(statement, places, scope);
   if (places === null) return regexLocation(site, statement, scope, path);
   scope.ledger.carry(statement);
+  if (kind === "~*" && /[a-z]/i.test(path))
+    scope.ledger.note(
+      statement,
+      "paths are compared with their letter case: what is spelled otherwise goes to other routes",
+      denies(statement)
+        ? "refuse such spellings at the origin, where it takes them for the same path"
+        : "write another route for such paths, if there are any",
+    );
   const rules: Rule[] = [];
   for (const place of places) {
     const rewrites = rewritesOf(scope, place);
@@ -114,8 +130,23 @@ function convertLocation(site: Site, { statement, scope, kind, path }: Located):
     if (kind !== "=" && path.endsWith("/") && place.value !== "/" && hasType(rule.keys, "upstream"))
       rules.unshift(slashRedirect(statement, place));
   }
-  return rules;
+  return applied(rules, guardsOf(scope));
 }
+
+/** What clients cannot ask for is 404 to them. */
+function internalLocation(statement: Statement, places: readonly PathRule[] | null, { ledger }: Scope): Rule[] {
+  for (const one of statement.block ?? [])
+    if (!ledger.isJudged(one) && one.name !== "internal")
+      ledger.noteWhole(one, "clients cannot ask for it, and nothing that is carried over uses it", "nothing");
+  if (places === null) {
+    ledger.note(statement, `${BY_PATHS}, where clients can ask for them`, "refuse these paths at the origin");
+    return [];
+  }
+  ledger.carry(statement, ...statement.all("internal"));
+  return places.map((path) => ({ ...ruleOf(statement, titleOf(statement), { type: "respond", status: 404 }), path }));
+}
+
+const BY_PATHS = "routes go by paths, not by expressions: its requests go to the route of their path";
 
 /** nginx sends the path without its slash to the one with it, where the location is proxied. */
 function slashRedirect(statement: Statement, place: PathRule): Rule {
@@ -180,22 +211,25 @@ function regexLocation({ rules }: Site, statement: Statement, scope: Scope, rege
     }
   }
   void rules;
-  const note = "routes go by paths, not by expressions: its requests go to the route of their path";
   if (denies(statement)) {
     scope.ledger.noteWhole(
       statement,
-      `${note}, which lets them in`,
+      `${BY_PATHS}, which lets them in`,
       /^\/?\\\./.test(regex.replace(/^\^?\/?/, "/"))
         ? "nothing, for folders: files whose names begin with a dot are never served. For origins, deny such paths there"
         : "deny these paths at the origin, or by a rule of the firewall",
     );
-  } else scope.ledger.noteWhole(statement, note, "put what it says at a route with a prefix of its own");
+  } else scope.ledger.noteWhole(statement, BY_PATHS, "put what it says at a route with a prefix of its own");
   return [];
 }
 
+/** Whether a location keeps clients out. */
 function denies(statement: Statement): boolean {
   return statement.block!.some(
-    ({ name, args }) => (name === "deny" && args[0] === "all") || (name === "return" && /^4\d\d$/.test(args[0] ?? "")),
+    ({ name, args }) =>
+      name === "deny" ||
+      (/^auth_|^access_by_lua/.test(name) && args[0] !== "off") ||
+      (name === "return" && /^4\d\d$/.test(args[0] ?? "")),
   );
 }
 
@@ -203,7 +237,11 @@ function denies(statement: Statement): boolean {
 function content(site: Site, scope: Scope, rule: Rule): void {
   const [returned] = scope.here("return");
   if (returned !== undefined) return answer(scope, returned, rule);
-  if (scope.here("deny").some(({ args }) => args[0] === "all") && scope.here("allow").length === 0) {
+  if (
+    scope.here("deny").some(({ args }) => args[0] === "all") &&
+    scope.here("allow").length === 0 &&
+    !isEitherEnough(scope)
+  ) {
     scope.ledger.carry(...scope.here("deny"));
     rule.keys = { type: "respond", status: 403 };
     return;
@@ -263,12 +301,10 @@ function answer(scope: Scope, found: Statement, rule: Rule): void {
     return closed(rule);
   }
   const body = templateOf(text);
+  if (status === 444) noteNoResponse(scope, found);
   if (status === 444 || status < 200 || body === null) {
-    scope.ledger.note(
-      found,
-      status === 444 ? "every request has a response: 403 in its place" : "it cannot be said as a response",
-      "nothing, or another status at the route",
-    );
+    if (status !== 444)
+      scope.ledger.note(found, "it cannot be said as a response", "nothing, or another status at the route");
     rule.keys = { type: "respond", status: 403 };
     return;
   }

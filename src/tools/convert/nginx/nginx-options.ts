@@ -1,4 +1,4 @@
-import { ConditionalAccess, readAccess } from "../access.ts";
+import { ConditionalAccess, readAccess, refuse } from "../access.ts";
 import { durationText, hasType, type Keys, type Rule, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
@@ -248,10 +248,27 @@ function rootOf(scope: Scope): Scope {
   return scope.outer === null || scope.statement?.name === "http" ? scope : rootOf(scope.outer);
 }
 
+/** `satisfy any` beside passwords or a deciding service: who fits one of the two comes in. */
+export function isEitherEnough(scope: Scope): boolean {
+  const isOn = (name: string): boolean => (scope.one(name)?.args[0] ?? "off") !== "off";
+  return scope.one("satisfy")?.args[0] === "any" && (isOn("auth_basic") || isOn("auth_request"));
+}
+
 function addressRules(scope: Scope, rule: Rule): void {
   const own = scope.inherited("allow", "deny");
+  const satisfy = scope.one("satisfy");
+  if (satisfy !== null) scope.ledger.standard(satisfy);
   if (own.length === 0) return;
-  if (scope.one("satisfy")?.args[0] === "any") {
+  const access = new ConditionalAccess();
+  for (const { name, args } of own) access.add(name === "allow", args[0] ?? "");
+  const rules = readAccess(access);
+  const letsNobodyIn = rules !== null && rules !== "open" && rules.allow === undefined;
+  if (isEitherEnough(scope)) {
+    // Whom no address rule lets in has the password.
+    if (letsNobodyIn) {
+      scope.ledger.carry(...own);
+      return;
+    }
     for (const one of own)
       scope.ledger.note(
         one,
@@ -259,9 +276,6 @@ function addressRules(scope: Scope, rule: Rule): void {
         "use two routes, one with match.client_ip and auth: false",
       );
   }
-  const access = new ConditionalAccess();
-  for (const { name, args } of own) access.add(name === "allow", args[0] ?? "");
-  const rules = readAccess(access);
   if (rules === null) {
     for (const one of own)
       scope.ledger.note(
@@ -269,12 +283,33 @@ function addressRules(scope: Scope, rule: Rule): void {
         "deny is checked before allow, whatever their order",
         "write the networks so that no allowed one is within a denied one; until then the route is closed",
       );
-    rule.keys.ip_rules = { deny: ["0.0.0.0/0", "::/0"] };
+    refuse(rule);
     return;
   }
   if (rules !== "open") rule.keys.ip_rules = rules;
   for (const one of own) if (!scope.ledger.isJudged(one)) scope.ledger.carry(one);
 }
+
+/** Directives of modules that ask who a client is, and code that runs before the response: what they decide is not known here. */
+function unknownGuards(scope: Scope, rule: Rule): void {
+  const seen = new Set<string>();
+  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+    for (const one of at.children) {
+      if (!UNKNOWN_GUARD.test(one.name) || seen.has(one.name)) continue;
+      seen.add(one.name);
+      if (one.args[0] === "off") continue;
+      scope.ledger.note(
+        one,
+        "what it decides is not carried over: its routes are closed",
+        "set auth at them: docs/authentication.md, in the place of ip_rules",
+      );
+      refuse(rule);
+    }
+  }
+}
+
+const UNKNOWN_GUARD =
+  /^(auth_(?!basic|request|delay|http)\w+|(access|rewrite)_by_lua\w*|js_access|perl_access|testcookie|spnego\w*)$/;
 
 function basicAuth(scope: Scope, rule: Rule): void {
   const realm = scope.value("auth_basic");
@@ -297,7 +332,7 @@ function forwardAuth(scope: Scope, rule: Rule): void {
       "the service that decides could not be found",
       "set auth.forward at the route; until then it is closed",
     );
-    rule.keys.ip_rules = { deny: ["0.0.0.0/0", "::/0"] };
+    refuse(rule);
     return;
   }
   const hasPath = /^https?:\/\/[^/]+\//.test(target);
@@ -374,22 +409,6 @@ function originTls(scope: Scope, rule: Rule): void {
   rule.keys.tls = tls;
 }
 
-function methods(scope: Scope, rule: Rule): void {
-  for (const one of scope.here("limit_except")) {
-    const denies = (one.block ?? []).length === 1 && one.block![0]!.name === "deny" && one.block![0]!.args[0] === "all";
-    if (!denies) {
-      scope.ledger.noteWhole(
-        one,
-        "methods are allowed or not",
-        "set methods at the route, and another route for the rest",
-      );
-      continue;
-    }
-    rule.methods = one.args.map((method) => method.toUpperCase());
-    scope.ledger.carry(one, one.block![0]!);
-  }
-}
-
 const OPTIONS: readonly Option[] = [
   bodySize,
   timeouts,
@@ -404,5 +423,5 @@ const OPTIONS: readonly Option[] = [
   forwardAuth,
   cache,
   originTls,
-  methods,
+  unknownGuards,
 ];

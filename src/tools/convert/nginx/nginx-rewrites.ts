@@ -1,4 +1,7 @@
-import { beginningOf } from "../condition.ts";
+import { ipVersion } from "../../../core/ip-address.ts";
+import { refuse } from "../access.ts";
+import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
+import { type Modifier, refusal } from "../modifiers.ts";
 import { type Keys, type PathRule, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
@@ -75,33 +78,95 @@ function conditional(scope: Scope, statement: Statement, place: PathRule): Rule[
   const rule = ruleOf(statement, `${statement.file}:${statement.line} ${statement.text}`, {});
   rule.path = place;
   if (condition === "cleartext") return [];
-  if ("hosts" in condition) rule.hosts = condition.hosts;
-  else if ("methods" in condition) rule.methods = condition.methods;
-  else rule.match = condition.match;
+  Object.assign(rule, { hosts: [...condition.hosts], methods: [...condition.methods], match: { ...condition.match } });
   if (/^30[12378]$/.test(code)) {
     const to = templateOf(text);
     if (to === null || !/^(\/|https?:\/\/[\w.-])/.test(to)) return [];
     rule.keys = { type: "redirect", to, status: Number(code) };
-  } else if (/^[245]\d\d$/.test(code) && code !== "444" && templateOf(text) !== null) {
+  } else if (code === "444") {
+    rule.keys = { type: "respond", status: 403 };
+    noteNoResponse(scope, inner);
+  } else if (/^[245]\d\d$/.test(code) && templateOf(text) !== null) {
     rule.keys = { type: "respond", status: Number(code), ...(text === "" ? {} : { body: templateOf(text) }) };
   } else return [];
   scope.ledger.carry(statement, inner);
   return [rule];
 }
 
-type Condition = { readonly hosts: string[] } | { readonly methods: string[] } | { readonly match: Keys } | "cleartext";
+/** `return 444`. */
+export function noteNoResponse({ ledger }: Scope, statement: Statement): void {
+  ledger.note(statement, "every request has a response: 403 in its place", "nothing, or another status at the route");
+}
 
-function conditionOf(words: string): Condition | null {
-  const parts = /^\$(\w+)\s*(=|~\*|~)\s*"?([^"]*)"?$/.exec(words);
+/** `if` with a condition that is denied and a refusal, and `limit_except`: who does not fit is kept out. docs/migrate.md#nginx */
+export function guardsOf(scope: Scope): Modifier[] {
+  return [...conditionalGuards(scope), ...scope.here("limit_except").flatMap((one) => methodsOf(scope, one))];
+}
+
+function methodsOf({ ledger }: Scope, statement: Statement): Modifier[] {
+  const methods = statement.args.map((method) => method.toUpperCase());
+  const [only, ...more] = statement.block ?? [];
+  if (only?.name === "deny" && only.args[0] === "all" && more.length === 0) ledger.carry(statement, only);
+  else
+    ledger.noteWhole(
+      statement,
+      "methods are allowed or not: all but these are refused to every client",
+      "write another route for the other methods, with ip_rules or auth",
+    );
+  return refusal(statement, [{ ...EVERYTHING, notAny: [{ ...EVERYTHING, methods }] }]);
+}
+
+function conditionalGuards(scope: Scope): Modifier[] {
+  return scope.here("if").flatMap((one): Modifier[] => {
+    const words = one.args.join(" ").replace(/^\(\s*|\s*\)$/g, "");
+    const [, name = "", sign = "", value = ""] = /^\$(\w+)\s*!(=|~\*|~)\s*"?([^"]*)"?$/.exec(words) ?? [];
+    const [inner, ...more] = one.block ?? [];
+    const [code = ""] = inner?.args ?? [];
+    if (name === "" || inner?.name !== "return" || !/^4\d\d$/.test(code)) return [];
+    // Whatever is not nothing is refused: that is a condition as all others are.
+    const fits = value === "" ? null : conditionOf(`$${name} ${sign} "${value}"`);
+    if (fits === null || fits === "cleartext" || more.length > 0) {
+      scope.ledger.note(
+        one,
+        "its condition has no counterpart in a route: the routes that it is for are closed",
+        "write a route with match for what gets in, or auth.mtls for certificates",
+      );
+      return [{ statement: one, conditions: [EVERYTHING], isRefusal: true, apply: refuse }];
+    }
+    scope.ledger.carry(one, inner);
+    if (code === "444") noteNoResponse(scope, inner);
+    const status = code === "444" ? 403 : Number(code);
+    return refusal(one, [{ ...EVERYTHING, notAny: [fits] }], { status });
+  });
+}
+
+function conditionOf(words: string): Condition | "cleartext" | null {
+  const parts = /^\$(\w+)\s*(!?=|~\*|~)\s*"?([^"]*)"?$/.exec(words);
   if (parts === null) return null;
   const [, name, sign, value] = parts as unknown as [string, string, string, string];
-  if (sign === "=" && (name === "host" || name === "http_host") && /^[\w.-]+$/.test(value)) return { hosts: [value] };
+  if (sign === "!=" && value !== "") return null;
+  if (name === "host" || name === "http_host" || name === "server_name") {
+    const hosts = sign === "=" ? [value] : hostsOf(value);
+    return hosts?.every((one) => /^[\w.-]+$/.test(one)) === true ? { ...EVERYTHING, hosts } : null;
+  }
   if (sign === "=" && name === "scheme") return value === "http" ? "cleartext" : null;
   if (name === "request_method" && /^\^?\(?[A-Z|]+\)?\$?$/.test(value))
-    return { methods: value.replace(/[\^$()]/g, "").split("|") };
+    return { ...EVERYTHING, methods: value.replace(/[\^$()]/g, "").split("|") };
+  if (sign === "=" && name === "remote_addr" && ipVersion(value) !== 0)
+    return { ...EVERYTHING, match: { client_ip: [value] } };
   const [, kind, field] = /^(http|cookie|arg)_(\w+)$/.exec(name) ?? [];
   if (kind === undefined || /^(host|x_forwarded_proto)$/.test(field!)) return null;
-  const wanted = sign === "=" ? value : `/${value.replaceAll("/", "\\/")}/${sign === "~*" ? "i" : ""}`;
+  const text = sign === "=" ? value : `/${value.replaceAll("/", "\\/")}/${sign === "~*" ? "i" : ""}`;
+  const wanted = sign === "!=" ? true : value === "" || value === "^$" ? false : text;
   const key = { http: "header", cookie: "cookie", arg: "query" }[kind]!;
-  return { match: { [key]: { [kind === "http" ? field!.replaceAll("_", "-") : field!]: wanted } } };
+  return { ...EVERYTHING, match: { [key]: { [kind === "http" ? field!.replaceAll("_", "-") : field!]: wanted } } };
+}
+
+/** Names of an expression that says nothing else: `^(www\.)?example\.com$`, `^(a|b)\.example\.com$`; null for others. */
+function hostsOf(regex: string): string[] | null {
+  const [, before = "", list, isOptional, after = ""] =
+    /^\^((?:[\w-]|\\\.)*)(?:\(((?:[\w|-]|\\\.)+)\)(\?)?)?((?:[\w-]|\\\.)*)\$$/.exec(regex) ?? [];
+  if (before + after + (list ?? "") === "") return null;
+  const words = [...(list?.split("|") ?? [""]), ...(isOptional === undefined ? [] : [""])];
+  return words.map((word) => `${before}${word}${after}`.replaceAll("\\", "").toLowerCase());
 }

@@ -1,8 +1,9 @@
+import { allowOnly, isLoopback, noteLocal, THIS_MACHINE } from "../access.ts";
 import { holdsHost } from "../arrange.ts";
 import { Plan, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { adviceOf, STANDARD } from "./nginx-advice.ts";
-import { convertListeners, type Listening, listenersOf } from "./nginx-listeners.ts";
+import { convertListeners, type Listen, type Listening, listenersOf } from "./nginx-listeners.ts";
 import { convertSite } from "./nginx-locations.ts";
 import type { NginxFile } from "./nginx-parser.ts";
 import { Scope } from "./nginx-scope.ts";
@@ -27,24 +28,21 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
   const listeners = listenersOf([...servers, ...own]);
   const { redirected } = convertListeners(plan, listeners);
   // Routes do not go by the port: where a name is served in clear text too, that of TLS counts.
+  const sites: Site[] = [];
   const hasTls = ({ listens }: Listening): boolean => listens.some(({ isTls }) => isTls);
   for (const listening of [...listeners.filter(hasTls), ...listeners.filter((one) => !hasTls(one))]) {
     ledger.carry(listening.scope.statement);
     if (redirected.has(listening)) continue;
-    convertServer(
-      plan,
-      listening,
-      http,
-      listeners.filter((one) => one !== listening && !redirected.has(one)),
-    );
+    const others = listeners.filter((one) => one !== listening && !redirected.has(one));
+    sites.push(...convertServer(plan, listening, http, others));
   }
   // A file of locations alone, as those that servers include.
   if (listeners.length === 0 && main.here("location").length > 0) {
     const rules: Rule[] = [];
     convertSite({ scope: main, http: main, rules });
-    plan.rules.push(...rules);
+    sites.push({ names: [], rules });
   }
-  plan.rules.sort((a, b) => siteRank(b) - siteRank(a));
+  plan.rules.push(...sites.sort((a, b) => siteRank(b.names) - siteRank(a.names)).flatMap(({ rules }) => rules));
   convertServerWide(plan, main, http);
   for (const { statement } of ledger.account()) {
     if (ledger.isJudged(statement)) continue;
@@ -56,15 +54,22 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
   return plan;
 }
 
+/** Rules of a server for some of its names. Within one, they stay in their order whatever their hosts. */
+interface Site {
+  readonly names: readonly string[];
+  readonly rules: readonly Rule[];
+}
+
 function convertServer(
   plan: Plan,
-  { scope, hosts, isDefault }: Listening,
+  { scope, hosts, isDefault, listens }: Listening,
   http: Scope,
   others: readonly Listening[],
-): void {
+): Site[] {
   const isSingle = others.length === 0;
   const rules: Rule[] = [];
   convertSite({ scope, http, rules });
+  localOnly(plan, listens, rules);
   // nginx finds the server first, then the location: full names, then patterns, then the default.
   const groups: string[][] = [
     hosts.filter((one) => !one.startsWith("*.")),
@@ -80,21 +85,39 @@ function convertServer(
   const last = rules.at(-1);
   const isWhole = last !== undefined && last.path.value === "/" && last.path.kind === "prefix" && !last.isPartial;
   if (!isWhole && !isSingle && scope.statement !== null) rules.push(nothing(scope.statement));
-  for (const group of groups) {
-    if (group.length === 0 && !(isDefault || isSingle)) continue;
-    for (const rule of rules) {
-      if (rule.hosts.length > 0 && group.length > 0 && !group.some((host) => rule.hosts.includes(host))) continue;
-      plan.rules.push({ ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : group });
-    }
+  if (!isDefault && !isSingle && groups.every((group) => group.length === 0)) {
+    plan.ledger.noteWhole(
+      scope.statement!,
+      "it has no name by which routes could be chosen: requests for it go to the other servers",
+      "write its routes with host, or start a second gateway for its port",
+    );
+    return [];
   }
+  return groups
+    .filter((group) => group.length > 0 || isDefault || isSingle)
+    .map((names) => ({
+      names,
+      rules: rules
+        .filter(({ hosts: own }) => own.length === 0 || names.length === 0 || names.some((host) => own.includes(host)))
+        .map((rule) => ({ ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : names })),
+    }));
+}
+
+/** A server that only this machine could reach stays so where the gateway listens at other addresses as well. */
+function localOnly({ config, ledger }: Plan, listens: readonly Listen[], rules: readonly Rule[]): void {
+  const isLocal = listens.every(
+    ({ statement, host }) => isLoopback(host) || statement?.args[0]?.startsWith("unix:") === true,
+  );
+  if (!isLocal || config.server.host !== undefined) return;
+  for (const rule of rules) allowOnly(rule, THIS_MACHINE);
+  for (const { statement } of listens) if (statement !== null) noteLocal(ledger, statement);
 }
 
 /** Blocks of which nothing inside says what is done with requests. */
 const WHOLE: ReadonlySet<string> = new Set(["types", "charset_map"]);
 
 /** Full names first, then patterns, then every host; within one of these the order stays. */
-function siteRank({ hosts }: Rule): number {
-  const [host] = hosts;
+function siteRank([host]: readonly string[]): number {
   return host === undefined ? 0 : host.startsWith("*.") ? host.length : 1_000_000;
 }
 

@@ -1,4 +1,5 @@
 import { escapedTemplate } from "../../../proto/template/template.ts";
+import { allowOnly, noteTwo, requireAuth } from "../access.ts";
 import { escapedRegex } from "../arrange.ts";
 import { goDuration } from "../caddy/caddy-values.ts";
 import type { Ledger } from "../ledger.ts";
@@ -93,22 +94,24 @@ export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
     const file = child(statement, "usersFile");
     const realm = child(statement, "realm")?.args[0] ?? "traefik";
     const removes = child(statement, "removeHeader")?.args[0] === "true";
-    rule.keys.auth = {
+    const auth = {
       basic: file === null ? { users, realm } : { users_file: file.args[0], realm },
       ...(removes ? {} : { keep_authorization: true }),
     };
+    if (!requireAuth(rule, auth)) noteTwo(ledger, statement);
     ledger.carry(...(statement.block ?? []).filter(({ name }) => /^(users|usersFile|realm|removeHeader)$/.test(name)));
     return true;
   },
   forwardAuth(statement, rule, ledger) {
     const list = (name: string): readonly string[] => child(statement, name)?.args ?? [];
-    rule.keys.auth = {
+    const auth = {
       forward: {
         url: list("address")[0] ?? "",
         ...(list("authRequestHeaders").length > 0 ? { request_headers: list("authRequestHeaders") } : {}),
         ...(list("authResponseHeaders").length > 0 ? { response_headers: list("authResponseHeaders") } : {}),
       },
     };
+    if (!requireAuth(rule, auth)) noteTwo(ledger, statement);
     ledger.carry(...["address", "authRequestHeaders", "authResponseHeaders"].map((name) => child(statement, name)));
     const trust = child(statement, "trustForwardHeader");
     if (trust !== null)
@@ -167,21 +170,31 @@ export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
   },
 };
 
-/** Middlewares that decide who may come in: where they are not carried over, the route is closed. */
-export const ACCESS: ReadonlySet<string> = new Set([
-  "digestAuth",
-  "plugin",
-  "ipAllowList",
-  "ipWhiteList",
-  "basicAuth",
-  "forwardAuth",
-  "passTLSClientCert",
+/** Middlewares without which no more clients come in than with them; the routes of any other one that is not carried over are closed. */
+export const HARMLESS: ReadonlySet<string> = new Set([
+  "addPrefix",
+  "buffering",
+  "circuitBreaker",
+  "compress",
+  "contentType",
+  "errors",
+  "grpcWeb",
+  "headers",
+  "inFlightReq",
+  "rateLimit",
+  "redirectRegex",
+  "redirectScheme",
+  "replacePath",
+  "replacePathRegex",
+  "retry",
+  "stripPrefix",
+  "stripPrefixRegex",
 ]);
 
 function allowList(statement: Statement, rule: Rule, ledger: Ledger): boolean {
   const ranges = child(statement, "sourceRange");
   if (ranges === null) return false;
-  rule.keys.ip_rules = { allow: [...ranges.args] };
+  allowOnly(rule, ranges.args);
   ledger.carry(ranges);
   return true;
 }

@@ -1,16 +1,20 @@
-import { both, type Condition, EVERYTHING, slashed } from "../condition.ts";
+import { type Condition, EVERYTHING, slashed } from "../condition.ts";
+import { joined } from "../modifiers.ts";
 import { regexPlaces } from "../nginx/nginx-locations.ts";
 import { prefixOf } from "../plan.ts";
 
 /** A rule of a router: requests that fit one of the alternatives, or why a route cannot say it. */
 export type RouterRule = { readonly any: readonly Condition[] } | { readonly fault: string };
 
-/** Reads a rule such as "Host(`a`) && (PathPrefix(`/x`) || Path(`/y`))". */
-export function parseRule(text: string): RouterRule {
+/**
+ * Reads a rule such as "Host(`a`) && (PathPrefix(`/x`) || !Path(`/y`))".
+ * @param isWide whether a condition after ! that no route can say is left out, so that more requests fit
+ */
+export function parseRule(text: string, isWide = false): RouterRule {
   const words = [...text.matchAll(/\s*(&&|\|\||!|\(|\)|,|[A-Za-z]\w*|`[^`]*`|"(?:\\.|[^"\\])*"|\S)/g)].map(
     (one) => one[1]!,
   );
-  const reader = new RuleReader(words);
+  const reader = new RuleReader(words, isWide);
   const rule = reader.either();
   if ("fault" in rule) return rule;
   return reader.isAtEnd ? rule : { fault: "the rule cannot be read" };
@@ -21,7 +25,10 @@ class RuleReader {
   private at = 0;
   private depth = 0;
 
-  constructor(words: readonly string[]) {
+  private readonly isWide: boolean;
+
+  constructor(words: readonly string[], isWide: boolean) {
+    this.isWide = isWide;
     this.words = words;
   }
 
@@ -50,7 +57,7 @@ class RuleReader {
       const right = this.one();
       if ("fault" in left) return left;
       if ("fault" in right) return right;
-      const met = left.any.flatMap((a) => (right as { any: readonly Condition[] }).any.map((b) => both(a, b)));
+      const met = left.any.flatMap((a) => (right as { any: readonly Condition[] }).any.map((b) => joined(a, b)));
       if (met.length > MAX_ALTERNATIVES) return { fault: "the rule has too many alternatives" };
       if (met.includes(null)) return { fault: "its conditions cannot be joined into one of a route" };
       left = { any: met as Condition[] };
@@ -65,8 +72,15 @@ class RuleReader {
       return this.words[this.at++] === ")" ? inner : { fault: "a parenthesis of the rule is not closed" };
     }
     if (word === "!") {
-      this.one();
-      return { fault: "a condition with ! has no counterpart in a route" };
+      if (++this.depth > MAX_NESTING) return { fault: "the rule is nested too deep" };
+      const inner = this.one();
+      this.depth--;
+      if ("fault" in inner) return this.isWide ? { any: [EVERYTHING] } : inner;
+      if (inner.any.some(({ notAny }) => notAny.length > 0))
+        return this.isWide
+          ? { any: [EVERYTHING] }
+          : { fault: "a condition with ! within one with ! has no counterpart in a route" };
+      return { any: [{ ...EVERYTHING, notAny: inner.any }] };
     }
     if (word === undefined || !/^[A-Za-z]/.test(word) || this.words[this.at] !== "(")
       return { fault: "the rule cannot be read" };
@@ -87,17 +101,11 @@ function matcherOf(name: string, args: readonly string[]): RouterRule {
   if (name === "Host" || name === "HostHeader" || name === "Domain")
     return { any: [{ ...EVERYTHING, hosts: args.map((one) => one.toLowerCase()) }] };
   if (name === "HostRegexp") return hostsOf(args);
-  if (name === "PathPrefix")
-    return {
-      any: args
-        .map((one) => ({ ...EVERYTHING, path: prefixOf(one) }))
-        .filter(({ path }) => !path.value.includes("{"))
-        .concat(args.some((one) => one.includes("{")) ? [] : []),
-    };
+  if ((name === "PathPrefix" || name === "Path") && args.some((one) => one.includes("{")))
+    return { fault: "a path has no patterns" };
+  if (name === "PathPrefix") return { any: args.map((one) => ({ ...EVERYTHING, path: prefixOf(one) })) };
   if (name === "Path")
-    return args.some((one) => one.includes("{"))
-      ? { fault: "a path has no patterns" }
-      : { any: args.map((value) => ({ ...EVERYTHING, path: { kind: "exact" as const, value } })) };
+    return { any: args.map((value) => ({ ...EVERYTHING, path: { kind: "exact" as const, value } })) };
   if (name === "PathRegexp") {
     const places = regexPlaces(first);
     return places === null

@@ -1,6 +1,8 @@
+import type { Condition } from "../condition.ts";
+import { withoutExceptions } from "../exceptions.ts";
 import { closed, hasType, type Keys, Plan, ROOT, type Rule, ruleOf, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import { ACCESS, MIDDLEWARES } from "./traefik-middlewares.ts";
+import { HARMLESS, MIDDLEWARES } from "./traefik-middlewares.ts";
 import { parseRule } from "./traefik-rules.ts";
 import { child, type Services, serviceKeys } from "./traefik-services.ts";
 
@@ -9,6 +11,8 @@ interface Work {
   readonly plan: Plan;
   readonly services: Services;
   readonly middlewares: ReadonlyMap<string, Statement>;
+  /** `tls.options`, by name. */
+  readonly tlsOptions: ReadonlyMap<string, Statement>;
   /** Whether any router has TLS. */
   readonly hasTls: boolean;
 }
@@ -28,7 +32,12 @@ export function convertTraefik(statements: readonly Statement[]): Plan {
     "certificates",
   );
   const hasTls = routers.some((one) => child(one, "tls") !== null) || certificates !== null;
-  const work = { plan, services, middlewares: named("middlewares"), hasTls };
+  const options = child(
+    statements.find(({ name }) => name === "tls"),
+    "options",
+  );
+  const tlsOptions = new Map((options?.block ?? []).map((one) => [one.name, one]));
+  const work = { plan, services, middlewares: named("middlewares"), tlsOptions, hasTls };
   listeners(plan, routers, certificates, hasTls);
   const ranked = routers
     .map((statement) => ({
@@ -36,7 +45,12 @@ export function convertTraefik(statements: readonly Statement[]): Plan {
       priority: Number(child(statement, "priority")?.args[0] || 0) || (child(statement, "rule")?.args[0] ?? "").length,
     }))
     .sort((a, b) => b.priority - a.priority);
-  for (const { statement } of ranked) plan.rules.push(...routerRules(statement, work));
+  plan.rules.push(
+    ...withoutExceptions(
+      ranked.flatMap(({ statement }) => routerRules(statement, work)),
+      ledger,
+    ),
+  );
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
     section(plan.config.proxy, "transport").response_header_timeout = "10m";
@@ -78,9 +92,10 @@ function routerRules(statement: Statement, work: Work): Rule[] {
   ledger.carry(child(statement, "priority"));
   const points = child(statement, "entryPoints");
   if (points !== null) pointsOf(points, plan);
-  const chain = chainOf(names, work, 0);
+  const chain = chainOf(statement, names, work);
   ledger.carry(child(statement, "middlewares"));
   const isClear = hasTls && child(statement, "tls") === null;
+  // What only leads to TLS is a setting.
   if (
     isClear &&
     chain.some(({ kind, own }) => kind === "redirectScheme" && (child(own, "scheme")?.args[0] ?? "") === "https")
@@ -96,15 +111,8 @@ function routerRules(statement: Statement, work: Work): Rule[] {
       "routes do not go by the port: it is served over TLS as well",
       "nothing, or set server.tls.redirect_http",
     );
-  const parsed = parseRule(rule?.args[0] ?? "");
-  if ("fault" in parsed || parsed.any.length === 0) {
-    ledger.noteWhole(
-      statement,
-      "fault" in parsed ? `${parsed.fault}: its requests go to the other routes` : "its rule cannot be said",
-      "write a route with match for them",
-    );
-    return [];
-  }
+  const parsed = ruleWords(statement, rule?.args[0] ?? "", chain, ledger);
+  if (parsed === null) return [];
   ledger.carry(statement, rule);
   const keys = service === null ? null : serviceKeys(service.args[0] ?? "", work.services);
   if (/PathPrefix\(\s*[`"]\/[^`"]*[^`"/][`"]/.test(rule?.args[0] ?? ""))
@@ -113,13 +121,56 @@ function routerRules(statement: Statement, work: Work): Rule[] {
       "a prefix takes whole segments of a path: /api and /api/x, not /apix",
       "write another route for such paths, if there are any",
     );
-  return parsed.any.map(({ path, hosts, methods, match }) => {
+  return parsed.any.map(({ path, hosts, methods, match, notAny }) => {
     const made = ruleOf(statement, `${statement.file}:${statement.line} router ${statement.name}`, {});
     Object.assign(made, { path: path ?? ROOT, hosts: [...hosts], methods: [...methods], match: { ...match } });
+    if (notAny.length > 0) made.notAny = notAny;
     target(made, keys, service, work);
     for (const one of chain) apply(one, made, plan);
+    if (parsed.isWider) closed(made);
+    if (needsCertificate(statement, work)) {
+      closed(made);
+      ledger.note(
+        statement,
+        "its clients need certificates (clientAuth): the route is closed",
+        "set server.tls.client_auth with client_ca_file, and auth.mtls at the route",
+      );
+    }
     return made;
   });
+}
+
+/** Reads the rule of a router; null where its requests go to other routers. `isWider` where it takes more, and keeps clients out. */
+function ruleWords(
+  statement: Statement,
+  text: string,
+  chain: readonly Step[],
+  ledger: Plan["ledger"],
+): { readonly any: readonly Condition[]; readonly isWider: boolean } | null {
+  const exact = parseRule(text);
+  const guards = chain.some(({ kind }) => !HARMLESS.has(kind));
+  const parsed = "fault" in exact && guards ? parseRule(text, true) : exact;
+  if ("fault" in parsed) {
+    ledger.noteWhole(
+      statement,
+      `${parsed.fault}: its requests go to the other routes`,
+      "write a route with match for them",
+    );
+    return null;
+  }
+  const isWider = "fault" in exact;
+  if (isWider)
+    ledger.note(statement, `${exact.fault}: what else its rule asks for is closed`, "write routes with match");
+  return { any: parsed.any, isWider };
+}
+
+/** Whether the options of a router's TLS let in no client without a certificate. */
+function needsCertificate(router: Statement, { tlsOptions }: Work): boolean {
+  const tls = child(router, "tls");
+  if (tls === null) return false;
+  const name = (child(tls, "options")?.args[0] ?? "default").replace(/@\w+$/, "");
+  const type = child(child(tlsOptions.get(name) ?? null, "clientAuth"), "clientAuthType")?.args[0] ?? "";
+  return type.startsWith("Require");
 }
 
 function target(rule: Rule, keys: Keys | null, service: Statement | null, { plan: { ledger } }: Work): void {
@@ -154,31 +205,34 @@ interface Step {
 }
 
 /** The middlewares of a router, chains taken apart. */
-function chainOf(names: readonly string[], work: Work, depth: number): Step[] {
+function chainOf(origin: Statement, names: readonly string[], work: Work, depth = 0): Step[] {
   return names.flatMap((name) => {
     const statement = work.middlewares.get(name.replace(/@\w+$/, ""));
     const own = statement?.block?.[0];
-    if (statement === undefined || own === undefined || depth > 8) {
-      work.plan.ledger.remark(
-        { file: "routes.yaml", line: 0 },
-        name,
-        "the middleware is not in this file",
-        "set what it does at the routes",
+    if (statement === undefined || own === undefined || depth > MAX_CHAINS) {
+      work.plan.ledger.note(
+        origin,
+        `the middleware ${name} is not in this file, and may decide who gets in: the route is closed`,
+        "convert both files as one, or set what it does at the route",
       );
-      return [];
+      return [{ kind: "", statement: origin, own: origin }];
     }
     if (own.name !== "chain") return [{ kind: own.name, statement, own }];
     work.plan.ledger.carry(statement, own, child(own, "middlewares"));
-    return chainOf(child(own, "middlewares")?.args ?? [], work, depth + 1);
+    return chainOf(origin, child(own, "middlewares")?.args ?? [], work, depth + 1);
   });
 }
 
+/** Chains within chains. */
+const MAX_CHAINS = 8;
+
 function apply({ kind, statement, own }: Step, rule: Rule, { ledger }: Plan): void {
+  if (kind === "") return closed(rule);
   const make = MIDDLEWARES[kind];
   if (!rule.scopes.includes(own)) rule.scopes.push(statement, own);
   const isDone = make?.(own, rule, ledger) === true;
   if (isDone) ledger.carry(statement, own);
-  else if (ACCESS.has(kind) || rule.keys.status === 503) {
+  else if (!HARMLESS.has(kind) || rule.keys.status === 503) {
     closed(rule);
     ledger.noteWhole(
       statement,

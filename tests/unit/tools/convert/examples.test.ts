@@ -237,6 +237,88 @@ describe("what cannot be read", () => {
   });
 });
 
+describe("what keeps clients out elsewhere than at a route", () => {
+  const LOCAL = ["127.0.0.0/8", "::1"];
+  test("a listener of this machine alone stays one, beside others", () => {
+    const nginx = `server { listen 80; server_name a.test; location / { return 200 a; } }
+      server { listen 127.0.0.1:80; server_name b.test; location / { return 200 b; } }`;
+    const haproxy = `frontend in
+  mode http
+  bind :80
+  use_backend x if { hdr(host) a.test }
+frontend own
+  mode http
+  bind 127.0.0.1:80
+  default_backend x
+backend x
+  server s 127.0.0.1:9`;
+    const caddy = "http://a.test {\n\trespond a\n}\nhttp://b.test {\n\tbind 127.0.0.1\n\trespond b\n}\n";
+    for (const [product, name, text] of [
+      ["nginx", "nginx.conf", nginx],
+      ["haproxy", "haproxy.cfg", haproxy],
+      ["caddy", "Caddyfile", caddy],
+    ] as const) {
+      const routes = routesOf(product, name, text);
+      const own = routes.find(({ host }) => host === "b.test" || (product === "haproxy" && host === undefined));
+      const open = routes.find((one) => one !== own);
+      expect({ product, open: open!.ip_rules, own: own!.ip_rules }).toEqual({
+        product,
+        open: undefined,
+        own: { allow: LOCAL },
+      });
+    }
+  });
+
+  test("a server that no route can be chosen for is named with what it refuses", () => {
+    const text = `server { listen 80; location / { return 200 a; } }
+server { listen 80; server_name ~^b; location / { deny all; } }
+server { listen 8081; location / { allow 10.0.0.0/8; deny all; } }`;
+    const { routes } = convert("nginx", "nginx.conf", text);
+    for (const words of ["nginx.conf:2 | deny all", "nginx.conf:3 | allow 10.0.0.0/8", "nginx.conf:3 | deny all"])
+      expect(routes).toContain(words);
+  });
+
+  test("the strictest of several servers asks for certificates", () => {
+    const server = (name: string, verify: string): string =>
+      `server { listen 443 ssl; server_name ${name}; ssl_certificate c; ssl_certificate_key k; ssl_client_certificate ca; ssl_verify_client ${verify}; return 200; }`;
+    for (const order of [
+      ["on", "optional"],
+      ["optional", "on"],
+    ])
+      expect(
+        convert("nginx", "nginx.conf", order.map((one, i) => server(`${i}.test`, one)).join("\n")).config,
+      ).toContain("client_auth: require");
+  });
+
+  test("middlewares that are not there, and unknown ones, close the route", () => {
+    const text = (name: string): string => `http:
+  routers: { r: { rule: "Host(\`a.test\`)", service: s, middlewares: [${name}] } }
+  middlewares: { mine: { something: { x: y } }, many: { inFlightReq: { amount: 5 } } }
+  services: { s: { loadBalancer: { servers: [{ url: "http://127.0.0.1:9" }] } } }`;
+    const types = ["away@docker", "mine", "many"].map(
+      (name) => routesOf("traefik", "dynamic.yml", text(name))[0]!.type,
+    );
+    expect(types).toEqual(["respond", "respond", "upstream"]);
+  });
+
+  test("two networks that both must hold a client are the smaller one, and two ways to sign in are none", () => {
+    const text = `:80 {
+	@a not remote_ip 10.0.0.0/8
+	abort @a
+	@b not remote_ip 10.1.0.0/16
+	abort @b
+	forward_auth 127.0.0.1:9091
+	basic_auth {
+		bob $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG
+	}
+	reverse_proxy 127.0.0.1:9000
+}`;
+    const rules = (words: string): unknown => routesOf("caddy", "Caddyfile", words)[0]!.ip_rules;
+    expect(rules(text.replace("forward_auth 127.0.0.1:9091", ""))).toEqual({ allow: ["10.1.0.0/16"] });
+    expect(rules(text)).toEqual({ deny: ["0.0.0.0/0", "::/0"] });
+  });
+});
+
 test("a route that edge check refuses is a comment with a route in its place", () => {
   const plan = planOf("nginx", "x.conf", "server { listen 80; location /a { root /nowhere/at/all; } }");
   const draft = new Draft(plan, "x.conf");

@@ -1,0 +1,58 @@
+import { type Condition, EVERYTHING } from "./condition.ts";
+import type { Ledger } from "./ledger.ts";
+import { covers, joined, partOf } from "./modifiers.ts";
+import { closed, ROOT, type Rule } from "./plan.ts";
+
+/**
+ * Rules that take all requests but some (`notAny`), as rules in another order: what the later ones do with the exceptions comes first.
+ * Where that makes too many rules, one is closed, and noted.
+ */
+export function withoutExceptions(rules: readonly Rule[], ledger: Ledger): Rule[] {
+  let later: Rule[] = [];
+  for (const rule of rules.toReversed()) {
+    const { notAny = [], path, hosts, methods, match } = rule;
+    const place = { ...EVERYTHING, path, hosts, methods, match };
+    const excepted = notAny.flatMap((one) => joined(place, one) ?? []);
+    const parts = excepted.flatMap((one) => partsWithin(one, later, rule));
+    delete rule.notAny;
+    if (parts.length + later.length > MAX_RULES) {
+      closed(rule);
+      ledger.note(rule.origin, "its exceptions make too many routes: it is closed", "write routes with match");
+      later = [rule, ...later];
+    } else later = [...parts, rule, ...later];
+  }
+  return later;
+}
+
+/** What the rules do with the requests of a condition; 404 for those that none of them takes. */
+function partsWithin(condition: Condition, rules: readonly Rule[], { origin, title }: Rule): Rule[] {
+  const parts = rules.flatMap((rule) => partOf(rule, condition) ?? []);
+  if (parts.some((part) => !part.isPartial && holds(part, condition))) return parts;
+  const { path, hosts, methods, match } = condition;
+  const rest: Rule = {
+    origin,
+    title: `${title}: what it does not take`,
+    hosts: [...hosts],
+    path: path ?? ROOT,
+    methods: [...methods],
+    match: { ...match },
+    isPartial: false,
+    keys: { type: "respond", status: 404 },
+    scopes: [],
+  };
+  return [...parts, rest];
+}
+
+/** Whether a rule takes all that the condition says. */
+function holds({ path, hosts, methods, match }: Rule, condition: Condition): boolean {
+  const rest = {
+    ...condition,
+    path: condition.path ?? ROOT,
+    hosts: [...condition.hosts],
+    methods: [...condition.methods],
+  };
+  return covers({ ...EVERYTHING, path, hosts, methods, match }, rest);
+}
+
+/** Rules of one section; each exception repeats the rules after it. */
+const MAX_RULES = 5000;

@@ -1,0 +1,69 @@
+import type { Statement } from "../statement.ts";
+
+/** Whether a directive needs no setting: the gateway does it anyway, or has no such part. */
+export function isStandard({ name, args, parent }: Statement): boolean {
+  const [first = ""] = args;
+  if (name === "option")
+    return /^(forwardfor|http-server-close|http-keep-alive|httpclose|forceclose|httplog|abortonclose|socket-stats|dontlognull|dontlog-normal|log-health-checks|log-separate-errors|splice-.*|tcp-smart-.*|tcpka|clitcpka|srvtcpka|redispatch|http-buffer-request|http-use-htx|prefer-last-server|contstats|tcplog|allbackups|http-ignore-probes|originalto)$/.test(
+      first,
+    );
+  if (/^(no|mode|description|global|defaults)$/.test(name)) return true;
+  if (name === "timeout") return /^(queue|tunnel|client-fin|server-fin|check|tarpit)$/.test(first);
+  if (parent?.name === "global")
+    return /^(daemon|user|group|chroot|pidfile|log|log-tag|nbproc|cpu-map|tune\..*|ssl-default-.*|ssl-dh-param-file|ca-base|crt-base|spread-checks|hard-stop-after|ulimit-n|quiet|node|expose-.*|insecure-.*|setenv|presetenv|stats|unix-bind|zero-warning|h1-case-adjust.*|master-worker|no.*|maxpipes|maxconnrate)$/.test(
+      name,
+    );
+  return /^(log|log-tag|id|maxconn|backlog|fullconn|hash-type|unique-id-format|unique-id-header|capture|load-server-state-from-file|http-reuse|dispatch-off)$/.test(
+    name,
+  );
+}
+
+/** Why a directive is not carried over, and what to do instead. */
+const ADVICE: readonly (readonly [RegExp, string, string])[] = [
+  [/^stats$/, "the gateway has a dashboard of its own", "open /internal/, or see edge status"],
+  [
+    /^(stick-table|stick|tcp-request|tcp-response|tcp-check)$/,
+    "there are no stick tables and no rules for connections",
+    "see rate_limit, server.max_connections_per_ip and load_balancing",
+  ],
+  [
+    /^(errorfile|errorloc|errorfiles|errorloc30[23]|http-error)$/,
+    "pages of errors are HTML files that are named by their status",
+    "set errors at the route or the server: docs/pages.md",
+  ],
+  [
+    /^(log-format|log-format-sd|error-log-format)$/,
+    "formats are json, common, combined or a template",
+    "set server.access_log.format: docs/operations.md",
+  ],
+  [/^(userlist|user|group)$/, "passwords are hashed by bcrypt or argon2id", "make a users_file with edge passwd"],
+  [
+    /^(resolvers|nameserver|hold|resolve_retries|accepted_payload_size|parse-resolv-conf)$/,
+    "names of origins are resolved by the system's name servers",
+    "set proxy.transport.nameservers",
+  ],
+  [
+    /^(peers|peer|mailers|mailer|program|ring|cache|fcgi-app|http-errors|log-forward|crt-store|lua-.*)$/,
+    "this section has no counterpart",
+    "see docs/README.md",
+  ],
+  [
+    /^\.(if|elif|else|endif)$/,
+    "conditions of the start are not asked: the lines of all branches are read",
+    "remove the lines of the other branches",
+  ],
+  [/^acl$/, "no directive that is carried over uses it", "nothing, or a route with match"],
+  [/^backend$/, "no frontend that is carried over uses it", "nothing, or write a route for it"],
+  [/^(server|default-server|balance|cookie)$/, "its backend is used by no route", "nothing, or write a route for it"],
+  [
+    /^(req|rsp|block|reqrep|reqadd|rspadd)/,
+    "HAProxy itself has dropped this directive",
+    "write it as http-request first",
+  ],
+];
+
+/** What is said of a directive that no other part of the converter has taken. */
+export function adviceOf({ name }: Statement): { readonly why: string; readonly cure: string } {
+  for (const [names, why, cure] of ADVICE) if (names.test(name)) return { why, cure };
+  return { why: "the gateway has no such directive", cure: "look for it in edge help config and edge help routes" };
+}
