@@ -7,7 +7,7 @@ import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "..
 import type { BodyFlow } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
-import { endWithTrailers, type QuicStream, resetStream, writable, writeNow } from "../net/quic.ts";
+import { endWithTrailers, type QuicStream, resetStream, sentBytes, writable, writeNow } from "../net/quic.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { trailerRecord } from "../proto/h3/reply-record.ts";
@@ -45,6 +45,8 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
   private isOver = false;
   private readonly backlog: H3Backlog = new H3Backlog();
   private readonly stall: ReplyStall = new ReplyStall(this, this.timer);
+  /** Bytes that had gone out when it was asked last. */
+  private sent = 0;
   /** Whether the response was over with its head. */
   private isHeadAll = false;
   /** The response is complete but for what waits. */
@@ -241,7 +243,6 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
 
   private flush(): boolean {
     const { backlog, stream } = this;
-    const waited = backlog.length;
     try {
       backlog.writeTo(stream);
     } catch {
@@ -249,12 +250,22 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
       return true;
     }
     if (backlog.length === 0) return true;
-    this.stall.wait(this.session.ctx, backlog.keptBytes, waited - backlog.length);
+    this.stall.wait(this.session.ctx, backlog.keptBytes, this.newlySent());
     writable(stream).then(
       (isThere) => this.session.inTurn(this, () => (isThere ? this.onWritable() : this.onLost())),
       () => this.session.inTurn(this, () => this.onLost()),
     );
     return false;
+  }
+
+  /**
+   * Bytes that went out since it was asked last. The runtime takes a piece when the one before has left, and says no more of it than
+   * that: to a slow client, a piece takes longer than `write_timeout`.
+   */
+  private newlySent(): number {
+    const before = this.sent;
+    this.sent = sentBytes(this.stream);
+    return this.sent - before;
   }
 
   private onWritable(): void {
@@ -268,9 +279,11 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
   }
 
   onTimer(): void {
-    if (this.stall.isWaiting) this.abandon();
-    else {
-      const { turn, settings } = this.session.ctx;
+    const { ctx } = this.session;
+    if (this.stall.isWaiting) {
+      if (!this.stall.goesOn(ctx, this.backlog.keptBytes, this.newlySent())) this.abandon();
+    } else {
+      const { turn, settings } = ctx;
       this.failBody(this.pace.fault(turn.nowMs, settings));
     }
   }

@@ -41,6 +41,17 @@ export class ReplyStall {
     this.keep(ctx, kept);
   }
 
+  /**
+   * The time is over.
+   * @param sent bytes that went out since it was said last
+   * @returns whether they are enough for the client to have more time; if not, it is to be given up
+   */
+  goesOn(ctx: EdgeContext, kept: number, sent: number): boolean {
+    if (this.progress + sent < STREAM_MIN_PROGRESS_BYTES) return false;
+    this.wait(ctx, kept, sent);
+    return true;
+  }
+
   /** What waits keeps so many bytes of memory now. */
   keep({ writers }: EdgeContext, kept: number): void {
     if (kept !== this.kept) writers.unsent.add(this.owner, kept - this.kept);

@@ -1,6 +1,7 @@
 import { createPrivateKey } from "node:crypto";
 import type { BlockList } from "node:net";
 import type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
+import { STREAM_MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import { H3Error } from "./h3-error.ts";
 
 export type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
@@ -141,6 +142,11 @@ export function refuseSession(session: QuicSession): void {
   session.destroy(undefined, { code: CONNECTION_REFUSED, type: "transport" });
 }
 
+/** Bytes of a stream that have gone out to the client, none of them twice. */
+export function sentBytes(stream: QuicStream): number {
+  return Number(stream.stats.bytesSent);
+}
+
 /** Resolves when the stream takes bytes again, with false when it never will. */
 export function writable(stream: QuicStream): Promise<boolean> {
   const writer = stream.writer as unknown as { [DRAINABLE](): Promise<boolean> | null };
@@ -150,13 +156,20 @@ export function writable(stream: QuicStream): Promise<boolean> {
 /**
  * Ends a stream with trailers, when all that was written before has left. Ended any earlier, the runtime now and then sends
  * them as the end of the body, one time in seven with megabytes before them; it says nothing when all has left.
- * @param patienceMs the stream is reset when the client takes longer for what it still has to take
+ * @param patienceMs the stream is reset when the client takes less than STREAM_MIN_PROGRESS_BYTES of it in that time
  */
 export async function endWithTrailers(stream: QuicStream, trailers: object, patienceMs: number): Promise<void> {
   const writer = stream.writer as unknown as { readonly desiredSize: number | null; endSync(): number };
-  const until = performance.now() + patienceMs;
+  let until = performance.now() + patienceMs;
+  let sent = sentBytes(stream);
   try {
-    while (writer.desiredSize !== null && writer.desiredSize < stream.highWaterMark && performance.now() < until) {
+    while (writer.desiredSize !== null && writer.desiredSize < stream.highWaterMark) {
+      if (performance.now() >= until) {
+        const before = sent;
+        sent = sentBytes(stream);
+        if (sent - before < STREAM_MIN_PROGRESS_BYTES) break;
+        until += patienceMs;
+      }
       await Bun.sleep(TRAILER_POLL_MS);
     }
     await Bun.sleep(TRAILER_POLL_MS);
