@@ -194,21 +194,25 @@ export class GatewayApi {
  * @param name of the command, such as `edge status`
  */
 export function findGateway(flags: GatewayFlags, io: CommandIo, name: string): GatewayApi | null {
+  return findGateways(flags, io, name)[0] ?? null;
+}
+
+/** The same by every way in that the configuration has, the one that asks for least first; none where `io` has been told why. */
+export function findGateways(flags: GatewayFlags, io: CommandIo, name: string): readonly GatewayApi[] {
   const { socket, url } = flags;
   const token = process.env.EDGE_TOKEN ?? "";
-  if (socket !== "") return new GatewayApi({ socketPath: socket }, token);
+  if (socket !== "") return [new GatewayApi({ socketPath: socket }, token)];
   if (url !== "") {
     const parsed = URL.parse(/^https?:\/\//i.test(url) ? url : `http://${url}`);
-    if (parsed !== null && parsed.hostname !== "") return new GatewayApi({ url: parsed }, token);
+    if (parsed !== null && parsed.hostname !== "") return [new GatewayApi({ url: parsed }, token)];
     io.err(`${name}: --url: expected a URL such as http://127.0.0.1:8080, found ${JSON.stringify(url)}\n`);
-    return null;
+    return [];
   }
   const config = loadForRequest(flags, io);
-  if (config === null) return null;
-  const found = gatewayOf(config, token);
-  if (typeof found !== "string") return found;
-  io.err(`${name}: ${found}\n${moreLine(["gateway-not-found"])}`);
-  return null;
+  if (config === null) return [];
+  const found = gatewaysOf(config, token);
+  if (found.length === 0) io.err(`${name}: ${NOWHERE}\n${moreLine(["gateway-not-found"])}`);
+  return found;
 }
 
 /**
@@ -216,20 +220,30 @@ export function findGateway(flags: GatewayFlags, io: CommandIo, name: string): G
  * @param token in place of that of the configuration; "" for that one
  * @returns why there is none that can be found
  */
-export function gatewayOf({ server, internalApi }: RuntimeConfig, token: string): GatewayApi | string {
+export function gatewayOf(config: RuntimeConfig, token: string): GatewayApi | string {
+  return gatewaysOf(config, token)[0] ?? NOWHERE;
+}
+
+function gatewaysOf({ server, internalApi }: RuntimeConfig, token: string): GatewayApi[] {
   const shown = token === "" ? internalApi.token : token;
   const { socket, listenHost, listenPort } = internalApi;
-  if (socket !== "") return new GatewayApi({ socketPath: socket }, "");
-  if (listenPort >= 0) return new GatewayApi({ url: urlOf("http", listenHost, listenPort) }, shown);
   const { tls } = server;
-  if (server.port > 0 && !(tls.enabled && tls.redirectHttp)) {
-    return new GatewayApi({ url: urlOf("http", server.host, server.port) }, shown);
-  }
+  const found: GatewayApi[] = [];
+  if (socket !== "") found.push(new GatewayApi({ socketPath: socket }, ""));
+  if (listenPort >= 0) found.push(new GatewayApi({ url: urlOf("http", listenHost, listenPort) }, shown));
+  const clear = server.port > 0 ? [new GatewayApi({ url: urlOf("http", server.host, server.port) }, shown)] : [];
+  const isRedirected = tls.enabled && tls.redirectHttp;
+  if (!isRedirected) found.push(...clear);
   if (tls.enabled && tls.port > 0 && tls.clientAuth !== "require") {
-    return new GatewayApi({ url: urlOf("https", server.host, tls.port) }, shown, true);
+    found.push(new GatewayApi({ url: urlOf("https", server.host, tls.port) }, shown, true));
   }
-  return "the configuration does not say where the internal endpoints are: set internal_api.socket, or use --url";
+  // A gateway that has not taken up the redirect yet.
+  if (isRedirected) found.push(...clear);
+  return found;
 }
+
+const NOWHERE =
+  "the configuration does not say where the internal endpoints are: set internal_api.socket, or use --url";
 
 function urlOf(scheme: string, host: string, port: number): URL {
   const named = host === "0.0.0.0" || host === "" ? "127.0.0.1" : host === "::" ? "::1" : host;

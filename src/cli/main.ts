@@ -151,6 +151,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "reload",
+    {
+      run: reloadGateway,
+      summary: "make the running gateway read both files again, and say what has come of it",
+      specs: async () => [(await import("./reload.ts")).reloadCommand],
+    },
+  ],
+  [
     "top",
     {
       run: watchGateway,
@@ -347,6 +355,11 @@ async function makePassword(args: readonly string[], io: CommandIo): Promise<num
 async function showStatus(args: readonly string[], io: CommandIo): Promise<number> {
   const { runStatus } = await import("./status.ts");
   return runStatus(args, io);
+}
+
+async function reloadGateway(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runReload } = await import("./reload.ts");
+  return runReload(args, io);
 }
 
 async function watchGateway(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {

@@ -9,7 +9,7 @@ const CONFIG = `# yaml-language-server: $schema=.schema/config.json
 #
 #   edge serve          starts the gateway and prints the address of your site
 #   edge check          finds mistakes in both files and shows where they are
-#   kill -HUP PID       makes a running gateway read both files again
+#   edge reload         makes the running gateway read both files again, and says what has come of it
 #   edge help config    shows every key with its default
 #
 # Everything here may be left out: the value shown is then the default, unless a comment says otherwise.

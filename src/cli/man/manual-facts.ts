@@ -50,6 +50,6 @@ export const EXAMPLES: readonly Fact[] = [
   ["Write two commented files and a first page, then serve it on loopback:", "edge init && edge serve"],
   ["Find every mistake, and show what is in force:", "edge check --print"],
   ["Ask what would become of a request, and why:", "edge explain 'GET https://shop.example.com/a/b'"],
-  ["Take over changed files:", 'kill -HUP "$(pidof -s edge)"'],
+  ["Take over changed files:", "edge reload"],
   ["Look at a running gateway:", "edge status --socket /run/edge/edge.sock"],
 ];
