@@ -13,6 +13,8 @@ export interface ReplySink {
    * after it had returned false. For a sink that does not say so, bytes that are lent are copied.
    */
   readonly returnsBytes?: boolean;
+  /** Whether `body` copies: bytes may be overwritten as soon as it has returned, whatever it has returned. */
+  readonly copiesBytes?: boolean;
   /** Writes a whole prebuilt response. Nothing else may be written for this exchange. */
   fixed(ex: Exchange, reply: PrebuiltResponse): void;
   /** Writes an interim response (102, 103) with these fields. */

@@ -462,7 +462,7 @@ export class ReplyBody {
   handOver(ex: Exchange, input: InputBuffer): boolean {
     const { sink } = ex;
     const isTaken = sink.body(ex, input.bytes, this.from, this.to);
-    if (!isTaken || sink.returnsBytes !== true) input.lend();
+    if ((!isTaken || sink.returnsBytes !== true) && sink.copiesBytes !== true) input.lend();
     return isTaken;
   }
 

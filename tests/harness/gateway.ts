@@ -112,6 +112,12 @@ export class Gateway {
     return { resident: read("VmRSS"), peak: read("VmHWM") };
   }
 
+  /** The peak of its memory is that from now on, where the system lets it be reset (Linux). */
+  forgetPeak(): void {
+    const path = `/proc/${this.pid}/clear_refs`;
+    if (existsSync(path)) writeFileSync(path, "5");
+  }
+
   /**
    * Asks for an orderly end and checks that it came: with exit code 0, or with 3 where the test has left something under way, and
    * with nothing but JSON on stdout.

@@ -45,6 +45,7 @@ const DROP: Uint8Array = dropTable(HOP_BY_HOP);
 /** One request of `ctx.upstream()` under way: its body comes from the thread, its response goes there. */
 export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   readonly returnsBytes = true;
+  readonly copiesBytes = true;
   private readonly link: FunctionLink;
   private readonly id: number;
   private readonly onOver: (call: FunctionUpstream) => void;

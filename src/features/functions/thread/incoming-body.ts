@@ -13,6 +13,19 @@ function collect(bytes: number): void {
   setImmediate(edenGC);
 }
 
+/** Streams that give pieces which are no one else's. */
+const streams: WeakSet<object> = new WeakSet();
+
+/** Whether this is the stream of a body as it came: who reads it has its pieces alone. */
+export function isIncoming(stream: object): boolean {
+  return streams.has(stream);
+}
+
+/** A piece of an incoming body has been sent on, and its memory with it. @param bytes its length */
+export function onSentOn(bytes: number): void {
+  uncollected -= bytes;
+}
+
 /** A body that comes from a data worker, as a stream: what is read of it is told, so that a window of it is under way at most. */
 export class IncomingBody {
   readonly stream: ReadableStream<Uint8Array>;
@@ -42,6 +55,7 @@ export class IncomingBody {
       },
       { highWaterMark: 0 },
     );
+    streams.add(this.stream);
   }
 
   push(bytes: Uint8Array): void {

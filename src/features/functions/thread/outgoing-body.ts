@@ -1,4 +1,5 @@
 import { MAX_PIECE_BYTES, SendWindow, Word } from "../wire.ts";
+import { isIncoming, onSentOn } from "./incoming-body.ts";
 import type { Late, ThreadLink } from "./thread-link.ts";
 
 /** Bytes that are gathered before a head leaves: what is complete by then goes with it. */
@@ -34,6 +35,8 @@ export class OutgoingBody implements Late {
   private reader: BodyReader | null = null;
   private early: Uint8Array[] | null = [];
   private earlyBytes = 0;
+  /** Whether its pieces are no one else's: bodies that go through a function as they came are not copied. */
+  private isOwn = false;
   private isComplete = false;
   private isOver = false;
   private resume: (() => void) | null = null;
@@ -53,6 +56,7 @@ export class OutgoingBody implements Late {
       this.beforeFlush();
       return;
     }
+    this.isOwn = isIncoming(body);
     this.reader = body.getReader();
     this.link.atEnd(this);
     void this.run();
@@ -133,8 +137,9 @@ export class OutgoingBody implements Late {
   }
 
   private send(bytes: Uint8Array): void {
-    this.window.sent(bytes.length);
-    this.link.body(this.id, bytes);
+    const { length } = bytes;
+    this.window.sent(length);
+    if (this.link.body(this.id, bytes, this.isOwn)) onSentOn(length);
   }
 
   private finish(): void {

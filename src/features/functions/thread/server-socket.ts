@@ -163,7 +163,7 @@ export class ServerSocket extends EventTarget {
 
   #post(frame: Uint8Array): void {
     this.#window.sent(frame.length);
-    this.#link!.body(this.#id, frame);
+    this.#link!.body(this.#id, frame, false);
   }
 
   #credit(bytes: number): void {

@@ -69,16 +69,23 @@ export class ThreadLink {
     return this.out;
   }
 
-  body(id: number, bytes: Uint8Array): void {
+  /**
+   * Sends a piece of a body.
+   * @param isOwn whether no one else has it: it is sent without a copy then, if it is all of its memory
+   * @returns whether its memory has been sent with it
+   */
+  body(id: number, bytes: Uint8Array, isOwn: boolean): boolean {
     if (bytes.length < LARGE_PIECE_BYTES) {
       this.record(Word.Body, id).rawBytes(bytes, 0, bytes.length);
-      return;
+      return false;
     }
     // What came before it must be read before it.
     this.post();
+    const isWhole = isOwn && bytes.length === bytes.buffer.byteLength;
     // A copy: the module may send the same bytes again, or write to them.
-    const piece = Uint8Array.prototype.slice.call(bytes);
+    const piece = isWhole ? bytes : Uint8Array.prototype.slice.call(bytes);
     this.port.postMessage([id, piece] satisfies LargePiece, [piece.buffer as ArrayBuffer]);
+    return isWhole;
   }
 
   /** Asks to be called before what this turn has to say is sent. */
