@@ -1,11 +1,11 @@
-import { speaksHttp2, usesTls } from "../config/origin.ts";
+import { speaksFastCgi, speaksHttp2, usesTls } from "../config/origin.ts";
 import type { OriginConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { TransportConfig } from "../config/runtime-config.ts";
 import type { Upstream } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { OriginPool } from "../upstream/h1-upstream.ts";
 import { H2OriginPool } from "../upstream/h2-origin-pool.ts";
-import type { UpstreamContext, UpstreamTls } from "../upstream/origin-socket.ts";
+import type { OriginSettings, UpstreamContext, UpstreamTls } from "../upstream/origin-socket.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import type { OwnListeners } from "./listeners.ts";
 import type { SidecarIdentity } from "./sidecar.ts";
@@ -13,19 +13,30 @@ import type { SidecarIdentity } from "./sidecar.ts";
 type Pool = OriginPool | H2OriginPool;
 
 /** The settings of a route that pools go by. */
-type PoolTerms = Pick<UpstreamRouteConfig, "tls" | "strictOrigins">;
+type PoolTerms = Pick<UpstreamRouteConfig, "tls" | "strictOrigins"> & Partial<Pick<UpstreamRouteConfig, "fastcgi">>;
 
 /** Whose pool it is. */
 interface PoolUse {
   readonly own?: OwnListeners | null;
   readonly isLenient?: boolean;
   readonly isMirror?: boolean;
+  /** Connections that are kept; the transport's by default. */
+  readonly maxIdle?: number;
 }
 
 /** Connections of another kind. */
 interface Closable {
   close(): void;
 }
+
+/** Of origins that speak none. */
+const NO_TLS: UpstreamTls = {
+  serverName: "",
+  ca: undefined,
+  cert: undefined,
+  key: undefined,
+  rejectUnauthorized: true,
+};
 
 /** The key of the TLS settings of a sidecar's pools. */
 const SIDECAR = "sidecar";
@@ -44,8 +55,10 @@ export class OriginPools {
   }
 
   /** The pool of a target for a route with these settings, made now if it is new. @param isMirror see `mirrorPoolOf` */
-  poolOf(target: OriginConfig, { tls, strictOrigins }: PoolTerms, isMirror = false): Pool {
+  poolOf(target: OriginConfig, { tls, strictOrigins, fastcgi }: PoolTerms, isMirror = false): Pool {
     const key = JSON.stringify(tls);
+    if (speaksFastCgi(target.scheme))
+      return this.pool(target, key, () => NO_TLS, { maxIdle: fastcgi?.keepConnections ?? 0 });
     return this.pool(target, key, () => readUpstreamTls(tls, target.hostname), { isLenient: !strictOrigins, isMirror });
   }
 
@@ -77,11 +90,12 @@ export class OriginPools {
     origin: OriginConfig,
     tlsKey: string,
     tls: () => UpstreamTls,
-    { own = null, isLenient = false, isMirror = false }: PoolUse,
+    { own = null, isLenient = false, isMirror = false, maxIdle = -1 }: PoolUse,
   ): Pool {
     const isHttp2 = speaksHttp2(origin.scheme);
     const secure = usesTls(origin.scheme);
-    const place = origin.originKey + (isLenient && !isHttp2 ? " lenient" : "") + (isMirror ? " mirror" : "");
+    const kept = maxIdle < 0 ? "" : ` ${maxIdle}`;
+    const place = `${origin.originKey}${kept}${isLenient && !isHttp2 ? " lenient" : ""}${isMirror ? " mirror" : ""}`;
     const key = secure || own !== null ? `${place} ${tlsKey}` : place;
     const known = this.pools.get(key);
     if (known !== undefined) return known;
@@ -93,17 +107,26 @@ export class OriginPools {
       authority: origin.authority,
       isHttp2,
       tls: secure ? tls() : null,
-      maxIdleConnections: this.transport.maxIdleConns,
+      maxIdleConnections: maxIdle < 0 ? this.transport.maxIdleConns : maxIdle,
       maxResponseFields: this.transport.maxResponseFields,
       isLenient,
       idleTimeoutMs: this.transport.idleConnTimeoutMs,
       ...(own === null ? {} : { isRefused: (socket: ByteSocket) => own.isAt(socket, origin.port) }),
     };
-    const pool = isHttp2 ? new H2OriginPool(settings, this.context) : new OriginPool(settings, this.context);
+    const pool = this.made(origin, settings);
     this.pools.set(key, pool);
     // For a request that was on its way when the configuration changed: its connection is not kept.
     if (this.isClosed) pool.close();
     return pool;
+  }
+
+  private made({ scheme }: OriginConfig, settings: OriginSettings): Pool {
+    if (speaksHttp2(scheme)) return new H2OriginPool(settings, this.context);
+    if (!speaksFastCgi(scheme)) return new OriginPool(settings, this.context);
+    // What speaks FastCGI is loaded where a route asks for it.
+    const { FastCgiPool } =
+      require("../upstream/fastcgi-upstream.ts") as typeof import("../upstream/fastcgi-upstream.ts");
+    return new FastCgiPool(settings, this.context);
   }
 
   /** Closes something else together with the pools. */

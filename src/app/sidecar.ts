@@ -307,6 +307,7 @@ function sidecarRoute(
     strictOrigins: true,
     preserveHost: true,
     grpcWeb: false,
+    fastcgi: null,
     stripPrefix: false,
     tls: {
       caFile: sidecar.caFile,

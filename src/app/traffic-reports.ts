@@ -1,5 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import type { Leniency } from "../core/leniency.ts";
+import { printable } from "../core/printable.ts";
 import type { GateObserver } from "../edge/connection-gate.ts";
 import type { AuthListener } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
@@ -72,6 +73,12 @@ export class TrafficReports
     this.to.counters.add(row);
     const { leniency } = row.labels;
     this.to.log.eventOf(`${upstream} ${leniency}`, "lenient_answer", { upstream, reason: leniency! });
+  }
+
+  /** What a script has written of errors. docs/php.md#errors */
+  onScriptErrors(upstream: string, requestId: string, script: string, text: string): void {
+    const line = text.replace(/[\p{Cc}\p{Cf}]+/gu, " ").trim();
+    this.to.log.event("script_errors", { upstream, request_id: requestId, script: printable(script), text: line });
   }
 
   onMirrored(route: string, what: MirrorCount): void {

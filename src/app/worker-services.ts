@@ -21,11 +21,13 @@ export class WorkerServices {
    * @param onException is notified of every exception that escaped from the data plane
    * @param onConnectFailed is notified of every connection to an origin that could not be made
    * @param onLeniency is notified of every response that was taken although it departs from HTTP/1.1
+   * @param onScriptErrors is notified of what scripts write of errors
    */
   constructor(
     onException: (error: unknown) => void,
     onConnectFailed: UpstreamContext["onConnectFailed"],
     onLeniency: UpstreamContext["onLeniency"],
+    onScriptErrors: NonNullable<UpstreamContext["onScriptErrors"]> = () => {},
   ) {
     this.wheel = new TimerWheel(this.turn.nowMs, onException);
     this.names = threadResolver((name, failure) => onConnectFailed(name, failure));
@@ -38,6 +40,7 @@ export class WorkerServices {
       names: this.names,
       onConnectFailed,
       onLeniency,
+      onScriptErrors,
       onException,
     };
   }

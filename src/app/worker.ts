@@ -147,6 +147,7 @@ export class Worker {
       (error) => post({ kind: "exception", message: stackOf(error) }),
       (upstream, reason) => this.events.eventOf(`${upstream} ${reason}`, "upstream_failed", { upstream, reason }),
       (upstream, what) => this.reports.onLeniency(upstream, what),
+      (upstream, requestId, script, text) => this.reports.onScriptErrors(upstream, requestId, script, text),
     );
     // Soon: the time since the message was sent may count.
     this.sharedClock = new SharedClock(this.services.turn, start.clock);

@@ -5,11 +5,16 @@ import type { OriginConfig, OriginScheme } from "./route-config.ts";
 
 /**
  * Reads the URL of an upstream server: `http://10.0.0.5:9001/api`, with `http` when no scheme is named. Gives its parts
- * or a fault text with the cure. Schemes: http, https, h2c (cleartext HTTP/2), h2 (HTTP/2 over TLS), and
- * `unix:/run/app.sock` where sockets are taken. docs/upstreams.md#targets
+ * or a fault text with the cure. Schemes: http, https, h2c (cleartext HTTP/2), h2 (HTTP/2 over TLS),
+ * `unix:/run/app.sock` where sockets are taken, and `fastcgi://127.0.0.1:9000` or `fastcgi://unix:/run/app.sock` where
+ * scripts are run. docs/upstreams.md#targets
  * @param absolute makes the path of a socket absolute; null where only TCP is taken
  */
-export function parseOrigin(url: string, absolute: ((path: string) => string) | null = null): OriginConfig | string {
+export function parseOrigin(
+  url: string,
+  absolute: ((path: string) => string) | null = null,
+  runsScripts = false,
+): OriginConfig | string {
   const example = "such as http://127.0.0.1:9001";
   if (url === "") return `expected the address of a server ${example}, found ""`;
   if (/^unix:/i.test(url)) {
@@ -25,6 +30,9 @@ export function parseOrigin(url: string, absolute: ((path: string) => string) | 
   if (/[\s\\]/.test(url) || !/^[\x21-\x7e]+$/.test(url))
     return `expected a URL without spaces or special characters, found ${quote(url)}`;
   const [scheme, rest] = splitScheme(url);
+  if (scheme === FASTCGI && !runsScripts)
+    return `expected a URL ${example}, found ${quote(url)}: only a target of a route with type: upstream runs scripts`;
+  if (scheme === FASTCGI && absolute !== null && /^unix:/i.test(rest)) return parseScriptSocket(url, rest, absolute);
   const port = SCHEME_PORTS.get(scheme as OriginScheme);
   if (port === undefined) return `expected a URL with http, https, h2c or h2, found ${quote(url)}${schemeCure(scheme)}`;
   if (rest.includes("#")) return `expected a URL without a fragment, found ${quote(url)}; remove the part from "#"`;
@@ -36,6 +44,8 @@ export function parseOrigin(url: string, absolute: ((path: string) => string) | 
   const host = parseAuthority(authority);
   if (typeof host === "string") return `${host}, found ${quote(url)}`;
   const basePath = slash < 0 ? "" : withoutLastSlash(rest.slice(slash));
+  if (scheme === FASTCGI && slash >= 0)
+    return `expected no path after a FastCGI server, found ${quote(url)}: the folder of its scripts is fastcgi.root`;
   if (hasDots(basePath)) return `expected a URL without "." and ".." in its path, found ${quote(url)}`;
   return originOf(scheme as OriginScheme, host.hostname, host.port < 0 ? port : host.port, basePath);
 }
@@ -58,6 +68,15 @@ function parseSocket(url: string, absolute: (path: string) => string): OriginCon
   const basePath = withoutLastSlash(base ?? "");
   // A socket has no name of its own to send as Host.
   return { ...originOf("http", "localhost", 80, basePath), originKey: `unix:${socketPath}`, socketPath };
+}
+
+/** Reads what comes after `fastcgi://` where it is a socket. */
+function parseScriptSocket(url: string, rest: string, absolute: (path: string) => string): OriginConfig | string {
+  const socket = parseSocket(rest, absolute);
+  if (typeof socket === "string") return socket;
+  if (socket.basePath !== "" || rest.endsWith(":/"))
+    return `expected no path after the socket's, found ${quote(url)}: the folder of its scripts is fastcgi.root`;
+  return { ...socket, scheme: FASTCGI, originKey: `${FASTCGI}://${socket.originKey}` };
 }
 
 function withoutLastSlash(path: string): string {
@@ -83,6 +102,11 @@ export function originOf(scheme: OriginScheme, hostname: string, port: number, b
 /** True for schemes that speak TLS. */
 export function usesTls(scheme: OriginScheme): boolean {
   return scheme === "https" || scheme === "h2";
+}
+
+/** True for schemes that run scripts by FastCGI. */
+export function speaksFastCgi(scheme: OriginScheme): boolean {
+  return scheme === FASTCGI;
 }
 
 /** True for schemes that speak HTTP/2. */
@@ -124,6 +148,7 @@ function schemeCure(scheme: string): string {
     ["grpc", "h2c"],
     ["grpcs", "h2"],
   ]).get(scheme);
+  if (scheme === "fcgi" || scheme === "php") return ` (write ${FASTCGI}://)`;
   return web === undefined ? didYouMean(scheme, [...SCHEME_PORTS.keys()]) : ` (write ${web}://)`;
 }
 
@@ -135,9 +160,12 @@ function splitScheme(url: string): [string, string] {
 /** What the address of a socket has room for (unix(7): 108, the last of them zero). */
 const MAX_SOCKET_PATH_BYTES = 107;
 
+const FASTCGI = "fastcgi";
 const SCHEME_PORTS = new Map<OriginScheme, number>([
   ["http", 80],
   ["https", 443],
   ["h2c", 80],
   ["h2", 443],
+  // What php-fpm listens at where nothing is said.
+  [FASTCGI, 9000],
 ]);

@@ -121,12 +121,15 @@ export function firewallsOf(config: RuntimeConfig): WafConfig[] {
   return [config.server.waf, ...config.routes.map((route) => wafOf(config, route))].filter(({ enabled }) => enabled);
 }
 
-/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS; `tcp` is whatever the client speaks. */
-export type OriginScheme = "http" | "https" | "h2c" | "h2" | "tcp";
+/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS, `fastcgi` runs scripts; `tcp` is whatever the client speaks. */
+export type OriginScheme = "http" | "https" | "h2c" | "h2" | "fastcgi" | "tcp";
 
 /** A server that the gateway connects to. docs/upstreams.md#targets */
 export interface OriginConfig {
-  /** `scheme://host[:port]`, lower-case, the scheme's own port left out, or `unix:/path`: the key of the connection pool. */
+  /**
+   * `scheme://host[:port]`, lower-case, the scheme's own port left out, `unix:/path` or `fastcgi://unix:/path`: the key of the
+   * connection pool.
+   */
   readonly originKey: string;
   readonly scheme: OriginScheme;
   /** For connecting and for certificate checks: lower-case, an IPv6 address without brackets. */
@@ -159,6 +162,8 @@ export type LoadBalancingPolicy = LoadBalancingConfig["policy"];
 export type HealthCheckConfig = UpstreamKeys["healthCheck"];
 export type CircuitBreakerConfig = UpstreamKeys["circuitBreaker"];
 export type UpstreamTimeouts = UpstreamKeys["timeouts"];
+/** How scripts are found and run; null where no target runs any. docs/php.md */
+export type FastCgiConfig = UpstreamKeys["fastcgi"];
 /** How the gateway speaks TLS to `https` and `h2` targets. */
 export type UpstreamTlsConfig = UpstreamKeys["tls"];
 

@@ -230,6 +230,10 @@ export const MAX_RESPONSE_HEAD_BYTES = 65536;
 export const CONSENT_MS = 1000;
 /** Interim (1xx) responses before the final one; more is a malformed response. */
 export const MAX_INTERIM_RESPONSES = 8;
+/** Of what a FastCGI script writes of errors for one request, so much is logged. */
+export const MAX_SCRIPT_ERROR_BYTES = 2048;
+/** Paths of a FastCGI route whose files are remembered for FILE_RECHECK_MS, per worker. */
+export const MAX_REMEMBERED_SCRIPTS = 1024;
 
 /** Memory for responses that are being compressed, a worker; beyond it they go out plain. docs/compression.md#cost */
 export const MAX_COMPRESSION_BYTES = 128 * 1024 * 1024;

@@ -21,6 +21,7 @@ export class ConnectionStarter implements UpgradeHandler {
    * @param protocol what ALPN settled on; "" where nothing was agreed
    */
   start(socket: ClientSocket, peer: ClientPeer, protocol: string): ClientSocket["data"] {
+    peer.ends = socket;
     const { ctx } = this;
     const { http2 } = ctx.settings;
     let connection: ClientSocket["data"];

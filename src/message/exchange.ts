@@ -20,6 +20,7 @@ import type { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
 import type { RequestTrace } from "./request-trace.ts";
 import type { Route } from "./route.ts";
+import type { ConnectionEnds, ScriptCall } from "./script-call.ts";
 import type { Target } from "./target.ts";
 
 /** The state of an exchange. */
@@ -70,6 +71,8 @@ export class Exchange {
   captures: readonly (string | undefined)[] | null = null;
   /** Who the client has shown to be (`auth`); null where it was not asked. */
   identity: AuthIdentity | null = null;
+  /** The script that a FastCGI origin is to run; null where there is none. */
+  script: ScriptCall | null = null;
   /** The trace that the request belongs to; null where it is neither recorded nor told of. */
   trace: RequestTrace | null = null;
   /** Largest request body for this request in bytes; 0 means no limit. */
@@ -163,6 +166,7 @@ export class Exchange {
     this.held = null;
     this.target = null;
     this.rules = null;
+    this.script = null;
     this.pipeline = IDLE_PIPELINE;
     this.phases = NO_PHASES;
     this.route = null;
@@ -220,6 +224,7 @@ export class Exchange {
     this.cacheNote = CacheNote.None;
     this.cacheUse = null;
     this.rules = null;
+    this.script = null;
   }
 }
 
@@ -490,6 +495,11 @@ export class ClientPeer {
   destination = "";
   /** The client's port, where a PROXY header told it; else 0. */
   toldPort = 0;
+
+  /** What its socket tells of both ends; null where there is none to be asked. */
+  ends: ConnectionEnds | null = null;
+  /** What scripts are told of the ends: encoded parameters of this one, and the client's port or "". Made for the first of them. */
+  scriptParams: { readonly server: Buffer; readonly port: string } | null = null;
 
   private readonly told: string;
   private found: string;

@@ -64,6 +64,16 @@ export const RouteKind = {
     isStorable: true,
     namesRequests: true,
   },
+  /** The same, for a folder with scripts and files. */
+  Scripts: {
+    ...PLAIN,
+    name: "upstream",
+    takesBody: true,
+    normalizesBody: true,
+    isFolder: true,
+    isStorable: true,
+    namesRequests: true,
+  },
   /** A module of one's own. */
   Function: { ...PLAIN, name: "function", takesBody: true, isStorable: true, namesRequests: true },
   /** REST in front of gRPC: its patterns complement each other. */

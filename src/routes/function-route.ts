@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { quote } from "../config/config-fault.ts";
 import { moduleFile } from "../config/function-settings.ts";
 import type { RouteBase, UpstreamRouteConfig } from "../config/route-config.ts";
 import { block, type ConfigOf } from "../config/row.ts";
@@ -35,6 +36,15 @@ const keys = block(
     finish({ target }, _values, spot) {
       // With a target, a route has all that one of type: upstream has: pools, probes, a breaker.
       if (target === "") return {};
+      if (/^fastcgi:/i.test(target)) {
+        const cure = "a route with type: upstream runs scripts";
+        spot.log.fault(
+          [...spot.path, "target"],
+          `expected a server that speaks HTTP, found ${quote(target)}: ${cure}`,
+          true,
+        );
+        return {};
+      }
       const { methods: _, ...origin } = upstreamKeys.resolve(v.parse(upstreamKeys, { target }), spot);
       return origin as object;
     },

@@ -27,11 +27,12 @@ export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<
    * Makes what takes its place where a request is explained (docs/explain.md), for a type whose handler opens files: all that is decided
    * before that is decided likewise, then `look` is told of the file, an absolute path. Without it, `build` is asked.
    */
-  rehearse?(route: C, look: (file: string) => void): Handler;
+  rehearse?(route: C, look: (file: string) => void, site: RouteSite): Handler;
 }
 
 /** The part of a routing table's row that depends on the type. */
-export type RouteShape = Pick<RouteInit, "kind" | "methods" | "stripPrefix" | "streamsHttp2" | "ownFields">;
+export type RouteShape = Pick<RouteInit, "kind" | "methods" | "stripPrefix" | "streamsHttp2" | "ownFields"> &
+  Partial<Pick<RouteInit, "chunkedMode">>;
 
 /** Says the state of a route's target (null for a transcoded one), such as `CLOSED`. docs/endpoints.md#upstreams */
 export type TargetStatus = (originKey: string, route: NodeOwner | null) => TargetState;
@@ -83,7 +84,7 @@ export interface RouteSite {
   /** What sticky cookies are made with where their route has no secret. */
   readonly cookieKey: string;
   /** The connections to a target. */
-  poolOf(target: OriginConfig, route: Pick<UpstreamRouteConfig, "tls" | "strictOrigins">): Upstream;
+  poolOf(target: OriginConfig, route: Pick<UpstreamRouteConfig, "tls" | "strictOrigins" | "fastcgi">): Upstream;
   /** The nodes of a route's targets, in their order. */
   nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
 }

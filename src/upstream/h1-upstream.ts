@@ -10,7 +10,7 @@ import { Framing, type ReplyHead } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
 import type { Upstream, UpstreamCaller } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import { InputBuffer } from "../net/socket-buffers.ts";
+import { InputBuffer, type SocketWriter } from "../net/socket-buffers.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
 import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
@@ -38,13 +38,13 @@ const enum Stage {
 export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   readonly pool: OriginPool;
   keepsNothing = true;
-  private readonly link: UpstreamLink;
+  protected readonly link: UpstreamLink;
   private readonly parser: ResponseParser;
   private readonly replyBody: ReplyBody;
   private readonly input: InputBuffer = new InputBuffer();
   private stage: Stage = Stage.Connecting;
   private serverId = "";
-  private ex: Exchange | null = null;
+  protected ex: Exchange | null = null;
   private caller: UpstreamCaller | null = null;
   private tunnel: OriginTunnel | null = null;
   /** Whether the request is complete on the wire. */
@@ -62,10 +62,14 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   private startedMs = 0;
   private pumping = false;
 
-  constructor(pool: OriginPool) {
+  /** @param parser reads the heads of responses, where that is not as the pool's settings say */
+  constructor(pool: OriginPool, parser: ResponseParser | null = null) {
     this.pool = pool;
     const { maxResponseFields, isLenient } = pool.settings;
-    if (isLenient === true) {
+    if (parser !== null) {
+      this.parser = parser;
+      this.replyBody = new ReplyBody();
+    } else if (isLenient === true) {
       const lenient = new LenientResponseParser(maxResponseFields, (what) => pool.context.onLeniency(pool.label, what));
       this.parser = lenient;
       this.replyBody = new ReplyBody(() => lenient.note(Leniency.BareLf));
@@ -140,10 +144,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
 
   onEnd(): void {
     if (this.tunnel !== null) this.tunnel.onEnd();
-    else if (this.stage === Stage.ReadingBody && this.parser.framing === Framing.UntilClose) {
-      if (this.link.held) this.replyBody.ended = true;
-      else this.finishReply();
-    } else this.onClose();
+    else if (this.runsUntilEnd) this.endReply();
+    else this.onClose();
   }
 
   onClose(): void {
@@ -183,11 +185,9 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   }
 
   private sendHead(ex: Exchange, caller: UpstreamCaller): void {
-    const writer = this.link.writer!;
     this.asks = ex.request.expectContinue && asksFirst(ex);
     ex.asksOrigin = this.asks;
-    const out = writer.reserve(caller.requestBound(ex));
-    writer.commit(caller.encodeRequest(ex, out, writer.offset));
+    this.writeHead(ex, caller, this.link.writer!);
     this.stage = Stage.AwaitingHead;
     this.beginHead(ex);
     this.startedMs = this.pool.context.turn.nowMs;
@@ -195,6 +195,22 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     // While the body comes, the client's own timeouts run, and ours only where the origin does not take it.
     if (this.asks) this.link.arm(CONSENT_MS);
     else this.letBodyCome(ex);
+  }
+
+  /** Writes the head of a request; with it, all of a request that has no body. */
+  protected writeHead(ex: Exchange, caller: UpstreamCaller, writer: SocketWriter): void {
+    const out = writer.reserve(caller.requestBound(ex));
+    writer.commit(caller.encodeRequest(ex, out, writer.offset));
+  }
+
+  /** Writes a piece of a request's body. */
+  protected writeBody(ex: Exchange, writer: SocketWriter, bytes: Uint8Array, from: number, to: number): void {
+    writeRequestBody(writer, ex.request.framing, bytes, from, to);
+  }
+
+  /** Ends a request's body. */
+  protected writeBodyEnd(ex: Exchange, writer: SocketWriter): void {
+    endRequestBody(writer, ex.request);
   }
 
   private letBodyCome(ex: Exchange): void {
@@ -212,7 +228,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     this.bodyBytes += to - from;
     if (isTooMuch(ex, this.bodyBytes)) return this.fail(Fault.InternalError);
     const writer = this.link.writer!;
-    writeRequestBody(writer, ex.request.framing, bytes, from, to);
+    this.writeBody(ex, writer, bytes, from, to);
     this.keepsNothing = !writer.blocked;
     if (this.keepsNothing) return;
     this.holdsBody = true;
@@ -226,7 +242,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     this.asks = false;
     this.bodyTaken = true;
     if (!isWholeBody(ex, this.bodyBytes)) return this.fail(Fault.InternalError);
-    endRequestBody(this.link.writer!, ex.request);
+    this.writeBodyEnd(ex, this.link.writer!);
     this.endRequest();
   }
 
@@ -317,11 +333,22 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   private finishReply(): void {
     const ex = this.ex!;
     this.detach(ex);
-    const clean = this.requestDone && this.parser.keepAlive && this.input.length === 0 && this.link.writer!.isEmpty();
+    const clean = this.requestDone && this.isReusable() && this.input.length === 0 && this.link.writer!.isEmpty();
     // What an origin takes for the connection of one client is no other's.
     if (clean && !authenticatesConnection(ex.request.headers)) this.enterIdle();
     else this.shut(!this.requestDone);
     ex.sink.end(ex);
+  }
+
+  /** Whether the origin takes another request over the connection, now that its response is complete. */
+  protected isReusable(): boolean {
+    return this.parser.keepAlive;
+  }
+
+  /** The origin has sent all of a response that has no length of its own. */
+  protected endReply(): void {
+    if (this.link.held) this.replyBody.ended = true;
+    else this.finishReply();
   }
 
   private enterIdle(): void {
@@ -359,10 +386,22 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     return false;
   }
 
-  /** Something went wrong. Before the response's head the caller decides; after it the client's response is cut. */
-  private fail(fault: Fault): void {
+  /** Whether the head of a response is waited for. */
+  protected get awaitsHead(): boolean {
+    return this.stage === Stage.AwaitingHead;
+  }
+
+  /** Whether a body is read that has no length of its own. */
+  protected get runsUntilEnd(): boolean {
+    return this.stage === Stage.ReadingBody && this.parser.framing === Framing.UntilClose;
+  }
+
+  /**
+   * Something went wrong. Before the response's head the caller decides; after it the client's response is cut.
+   * @param sent whether the origin may have looked at the request
+   */
+  protected fail(fault: Fault, sent: boolean = this.stage !== Stage.Connecting): void {
     const { ex, caller, reused, answered, bodyTaken } = this;
-    const sent = this.stage !== Stage.Connecting;
     const begun = this.stage === Stage.ReadingBody;
     if (ex !== null) this.detach(ex);
     const isOver = ex === null || caller === null || ex.state === ExchangeState.Finished;
@@ -381,7 +420,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     ex.source = this.pool.context.idlePorts.source;
   }
 
-  private shut(abruptly: boolean): void {
+  protected shut(abruptly: boolean): void {
     if (this.stage === Stage.Closed) return;
     if (this.stage === Stage.Idle) this.pool.forget(this);
     this.stage = Stage.Closed;
@@ -520,12 +559,12 @@ function beginsWith(bytes: Uint8Array, from: number, to: number, scheme: Uint8Ar
 const SCHEMES: readonly Uint8Array[] = ["ntlm", "negotiate"].map(latin1);
 
 /** A connection that the pool has made, with the time when it is too old to be kept. */
-class PooledConnection extends H1UpstreamConnection {
+export class PooledConnection extends H1UpstreamConnection {
   readonly keptUntilMs: number;
   readonly generation: number;
 
-  constructor(pool: OriginPool) {
-    super(pool);
+  constructor(pool: OriginPool, parser: ResponseParser | null = null) {
+    super(pool, parser);
     this.generation = pool.generation;
     // Spread over a fifth, so that those made in one moment do not end in one.
     this.keptUntilMs = pool.context.turn.nowMs + MAX_UPSTREAM_CONNECTION_MS * (1 - Math.random() / 5);
@@ -561,13 +600,17 @@ export class OriginPool implements Upstream {
   /** Starts the exchange on a kept connection, or on a new one. */
   send(ex: Exchange, caller: UpstreamCaller): void {
     const kept = this.idle.pop() ?? this.spare.pop();
-    const connection = kept ?? new PooledConnection(this);
+    const connection = kept ?? this.make();
     connection.start(ex, caller);
   }
 
   /** Starts the exchange on a new connection, for a retry after a kept one failed. */
   sendFresh(ex: Exchange, caller: UpstreamCaller): void {
-    new PooledConnection(this).start(ex, caller);
+    this.make().start(ex, caller);
+  }
+
+  protected make(): PooledConnection {
+    return new PooledConnection(this);
   }
 
   /**

@@ -28,6 +28,8 @@ export interface ProbeOrigin {
   readonly isLenient?: boolean;
   /** Whether it is a gRPC server: then it is asked for a call without a message, for which every such server has a status. */
   readonly isGrpc?: boolean;
+  /** The folder of the scripts of an origin that speaks FastCGI; absent for HTTP. */
+  readonly scriptRoot?: string;
   /** Fields of a response's head at most. */
   readonly maxResponseFields?: number;
 }
@@ -173,6 +175,11 @@ class HttpProbe {
 }
 
 function dialogOf(origin: ProbeOrigin, path: string): ProbeDialog {
+  const maxFields = origin.maxResponseFields ?? MAX_RESPONSE_FIELDS;
+  if (origin.scriptRoot !== undefined) {
+    const { FastCgiProbeDialog } = require("./fastcgi-probe-dialog.ts") as typeof import("./fastcgi-probe-dialog.ts");
+    return new FastCgiProbeDialog(origin.scriptRoot, path, origin.authority, maxFields);
+  }
   const isGrpc = origin.isGrpc === true;
   const lines = [
     `${isGrpc ? "POST" : "GET"} ${path} HTTP/1.1`,
@@ -181,7 +188,6 @@ function dialogOf(origin: ProbeOrigin, path: string): ProbeDialog {
     ...(isGrpc ? GRPC_LINES : ["Accept: */*"]),
   ];
   const head = Buffer.from(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1");
-  const maxFields = origin.maxResponseFields ?? MAX_RESPONSE_FIELDS;
   return origin.isHttp2 === true
     ? new H2ProbeDialog(head, origin.tls !== null, maxFields)
     : new H1ProbeDialog(head, origin.isLenient === true, maxFields);

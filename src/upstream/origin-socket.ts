@@ -25,6 +25,8 @@ export interface UpstreamContext {
   onConnectFailed(originKey: string, reason: string): void;
   /** A response of an origin was taken although it departs from HTTP/1.1. */
   onLeniency(originKey: string, what: Leniency): void;
+  /** A script has written of errors while it ran for a request: what it wrote, as far as it is kept. docs/php.md#errors */
+  onScriptErrors?(originKey: string, requestId: string, script: string, text: string): void;
   /** An exception escaped from the handling of an upstream connection. */
   onException(error: unknown): void;
 }

@@ -103,7 +103,8 @@ export interface DryResult {
 
 /**
  * A gateway through which requests go without a network: the router, the phases, the handlers and the taps that serve, with a recorder
- * where files, origins and the control thread would be. It opens no file, no socket, no port and no thread. Requests do not see each other:
+ * where files, origins and the control thread would be. It opens no file but to see whether a script is there, no socket, no port and no
+ * thread. Requests do not see each other:
  * each finds full rate limits and an empty cache. docs/explain.md
  */
 export class DryRun {
@@ -291,7 +292,7 @@ export class DryRun {
 
   private rehearsed(route: RouteConfig, site: RouteSite): Handler {
     const type = routeTypeOf(route);
-    return type.rehearse?.(route, (file) => this.notes.look(file)) ?? type.build(route, site);
+    return type.rehearse?.(route, (file) => this.notes.look(file), site) ?? type.build(route, site);
   }
 
   private asking(what: string): Handler {

@@ -45,6 +45,9 @@ export class ContainedRoot {
   fd = -1;
   /** What was opened, after `open` gave File. */
   identity: FileIdentity | null = null;
+  /** The real path of what was opened, one character a byte, after `open` gave File. */
+  realPath = "";
+  private readonly withheld: RegExp | null;
   private readonly dir: string;
   private readonly dirBytes: Buffer;
   private readonly hasOpenLinks: boolean;
@@ -54,8 +57,10 @@ export class ContainedRoot {
   /**
    * @param dir absolute path
    * @param hasOpenLinks whether the system tells the path of an open descriptor (Linux with /proc)
+   * @param withheld files whose real path below the root it fits are as if they were not there; null for none
    */
-  constructor(dir: string, hasOpenLinks: boolean = existsSync(OPEN_LINKS)) {
+  constructor(dir: string, hasOpenLinks: boolean = existsSync(OPEN_LINKS), withheld: RegExp | null = null) {
+    this.withheld = withheld;
     this.dir = dir;
     this.dirBytes = Buffer.from(dir.endsWith("/") ? dir : `${dir}/`, "utf8");
     this.hasOpenLinks = hasOpenLinks;
@@ -75,6 +80,11 @@ export class ContainedRoot {
     return this.leadsOutside(relative) ? FileLookup.Escapes : found;
   }
 
+  /** The real path of the root without a slash at its end, one character a byte; "" while there is none. */
+  get rootPath(): string {
+    return this.realRoot === "/" ? "/" : this.realRoot.slice(0, -1);
+  }
+
   /** Whether anything lies at `relative`. It is neither opened nor judged. */
   mayExist(relative: string): boolean {
     try {
@@ -90,9 +100,11 @@ export class ContainedRoot {
     try {
       fd = openSync(path, OPEN_FLAGS);
       const stat = fstatSync(fd, { bigint: true });
-      if (!this.isWithin(this.realPathOf(fd, path, stat.ino, stat.dev))) return FileLookup.Escapes;
+      const realPath = this.realPathOf(fd, path, stat.ino, stat.dev);
+      if (!this.isWithin(realPath)) return FileLookup.Escapes;
       if (stat.isDirectory()) return FileLookup.Directory;
-      if (!stat.isFile()) return FileLookup.Missing;
+      if (!stat.isFile() || this.withheld?.test(realPath.slice(this.realRoot.length))) return FileLookup.Missing;
+      this.realPath = realPath;
       this.fd = fd;
       this.identity = new FileIdentity(stat);
       keep = true;

@@ -34,6 +34,8 @@ export interface FileMount {
   readonly isRewritten?: boolean;
   /** How long an entry is believed before the disk is asked again, in milliseconds; 0 asks for every response. */
   readonly recheckMs: number;
+  /** Files that are as if they were not there; see ContainedRoot. Absent for none. */
+  readonly withheld?: RegExp;
 }
 
 /** What a mount needs of its worker. */
@@ -81,7 +83,7 @@ export class FileHandler implements Handler {
     this.recheckMs = mount.recheckMs;
     this.clock = ports.clock;
     this.shelf = ports.cache.shelf();
-    this.root = new ContainedRoot(mount.dir);
+    this.root = new ContainedRoot(mount.dir, undefined, mount.withheld);
     this.loader = new FileLoader(this.root, ports.clock);
     this.responder = new FileResponder(this.root, ports.clock, ports.defer);
   }
@@ -165,15 +167,22 @@ export class FileHandler implements Handler {
     return FileLookup.Failed;
   }
 
-  /** The path of the directory with a slash at its end, and the query as it came. */
   private withSlash(ex: Exchange, relative: RelativePath): string {
-    const { bytes, pathTo, queryTo } = ex.request;
-    const below = relative.text === "" ? this.prefix : `${this.prefix}/${relative.text}`;
-    const path = this.isRewritten ? canonicalise(ex.request.path()).canonical : below;
-    // Made of cleaned segments, so that it begins with one slash and not with a host (`//host`, `/\host`).
-    const location = encodedPath(`${path}/`).replace(/^\/*/, "/");
-    return queryTo > pathTo ? location + encodedQuery(sliceText(bytes, pathTo, queryTo)) : location;
+    return directoryLocation(ex, this.isRewritten ? null : this.prefix, relative);
   }
+}
+
+/**
+ * The path of a directory with a slash at its end, and the query as it came.
+ * @param prefix of the mount; null where what is looked up is another path than the client's
+ */
+export function directoryLocation(ex: Exchange, prefix: string | null, relative: RelativePath): string {
+  const { bytes, pathTo, queryTo } = ex.request;
+  const below = relative.text === "" ? prefix : `${prefix}/${relative.text}`;
+  const path = prefix === null ? canonicalise(ex.request.path()).canonical : below;
+  // Made of cleaned segments, so that it begins with one slash and not with a host (`//host`, `/\host`).
+  const location = encodedPath(`${path}/`).replace(/^\/*/, "/");
+  return queryTo > pathTo ? location + encodedQuery(sliceText(bytes, pathTo, queryTo)) : location;
 }
 
 /** What a mount does where no file may be opened, as for a request that is explained: it names the file that it would look for. */
@@ -202,7 +211,7 @@ export class FileRehearsal implements Handler {
 }
 
 /** The prefix of a mount as paths are compared with it. */
-function mountPrefix(prefix: string): string {
+export function mountPrefix(prefix: string): string {
   return canonicalise(asBytes(prefix)).canonical.replace(/\/$/, "");
 }
 
@@ -213,11 +222,14 @@ function indexOf(folder: RelativePath): string {
 /** The path that a request asks a mount for; null where the request has been refused. */
 function requestedPath(ex: Exchange): string | null {
   const { method } = ex.request;
-  if (method !== Method.Get && method !== Method.Head) {
-    ex.detail = "GET, HEAD";
-    ex.sink.abort(ex, Fault.MethodNotAllowed);
-    return null;
-  }
+  if (method === Method.Get || method === Method.Head) return lookedUpPath(ex);
+  ex.detail = "GET, HEAD";
+  ex.sink.abort(ex, Fault.MethodNotAllowed);
+  return null;
+}
+
+/** The path that a request of any method asks a mount for; null where the request has been refused. */
+export function lookedUpPath(ex: Exchange): string | null {
   const path = requestPath(ex.request, ex.canonicalPath);
   if (path === "") ex.sink.abort(ex, Fault.BadTarget);
   else if (ex.canonicalPath !== "" && leadsThroughNothing(ex.request)) ex.sink.fixed(ex, NOT_FOUND);
@@ -226,7 +238,7 @@ function requestedPath(ex: Exchange): string | null {
 }
 
 /** Refuses a path that no mount looks up. @returns whether it did */
-function refusesPath(ex: Exchange, { verdict }: RelativePath): boolean {
+export function refusesPath(ex: Exchange, { verdict }: RelativePath): boolean {
   if (verdict === PathVerdict.Bad) ex.sink.abort(ex, Fault.BadTarget);
   else if (verdict === PathVerdict.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
   else return false;
@@ -240,7 +252,8 @@ function leadsThroughNothing(request: RequestHead): boolean {
   return hasEndlessSegment(path) && holdsDotSegment(path);
 }
 
-function refuse(ex: Exchange, found: FileLookup): void {
+/** Refuses what lies outside of a mount, or cannot be read. */
+export function refuse(ex: Exchange, found: FileLookup): void {
   if (found === FileLookup.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
   else if (found === FileLookup.NoDescriptor) ex.sink.abort(ex, Fault.OutOfDescriptors);
   else if (found === FileLookup.Denied) ex.sink.fixed(ex, UNREADABLE);

@@ -23,6 +23,7 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   start: "Read it once: it names what is left unprotected or unusual about the start.",
   upstream_failed:
     "See the origin: ECONNREFUSED is no process, timeout no machine or a firewall, CERT_HAS_EXPIRED its certificate, ENOTFOUND its name.",
+  script_errors: "Mend the script; `error_log` and `log_errors` of PHP say what goes there.",
   lenient_answer: "Mend the origin, then take `strict_origins: false` away.",
   mirror_difference: "Compare both responses: the mirror is not what the target is.",
   connection_limit: "Raise the setting in `key`, or find the address that holds so many.",

@@ -86,6 +86,12 @@ export const EVENTS = {
       "A response was accepted because `strict_origins` is false: `upstream`, and `reason` is bare_lf, folding, repeated_length or body_of_204. One line in 10 s for each upstream and reason.",
     everyMs: CONNECT_FAILURE_LOG_MS,
   },
+  script_errors: {
+    level: "warn",
+    meaning:
+      "A FastCGI script wrote of errors, on FCGI_STDERR: `upstream`, `request_id`, `script` and `text`, its first 2,048 bytes in one line. docs/php.md#errors",
+    perSecond: 100,
+  },
   mirror_difference: {
     meaning:
       "A mirror's response differs: `route`, `upstream` (the mirror), `request_id`, `status` of both and whether the bodies are the same. One line in 10 s for each route and mirror.",

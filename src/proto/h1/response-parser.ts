@@ -22,7 +22,7 @@ export class ResponseParser {
   /** Whether the connection may be used again after this response. */
   keepAlive = true;
   private readonly maxFields: number;
-  private headFrom = 0;
+  protected headFrom = 0;
   private at = 0;
   private inFields = false;
   /** Whether Connection says close, which wins over keep-alive. */
@@ -83,7 +83,8 @@ export class ResponseParser {
     reply.lengthWithoutBody = reply.withoutBody && this.hasLength && this.status >= 200;
   }
 
-  private parseStatusLine(bytes: Uint8Array, to: number): number {
+  /** @returns the offset after the status line; NEED_MORE; or a failure */
+  protected parseStatusLine(bytes: Uint8Array, to: number): number {
     const from = this.at;
     const known = Math.min(to - from, STATUS_LINE.length);
     let i = 0;

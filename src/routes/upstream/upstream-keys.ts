@@ -13,6 +13,7 @@ import { upstreamTls } from "../../config/upstream-tls.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
 import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
+import { checkFastCgi, fastcgi } from "./fastcgi-keys.ts";
 
 const target = block(
   {
@@ -21,14 +22,14 @@ const target = block(
       required: "the address of a server, such as http://127.0.0.1:9001",
       field: "",
       example: "http://10.0.0.5:8000",
-      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC), unix:/run/app.sock; a path is prepended",
+      doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC), unix:/run/app.sock, fastcgi://127.0.0.1:9000; a path is prepended",
     },
     weight: { type: integer(0, 1_000_000_000), default: 1 },
     backup: { type: flag(), default: false, doc: "true: only while all others are down" },
   },
   {
     shorthand: "url",
-    finish: (_, { url }, spot) => originAt(url, "url", spot),
+    finish: (_, { url }, spot) => originAt(url, "url", spot, true),
     list: ({ url }, lines) => ({ url, ...lines }),
   },
 );
@@ -155,6 +156,7 @@ const rows = {
   },
   hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   grpc_web: { type: flag(), default: false, doc: "true: browsers call gRPC servers, h2c:// and h2:// targets" },
+  fastcgi: { type: fastcgi, absent: null, doc: "for fastcgi:// targets, such as php-fpm" },
   tls: { type: upstreamTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;
 
@@ -165,6 +167,7 @@ export const upstreamKeys = block(rows, {
     const targets = resolveTargets(values, spot);
     noteUseless(values, targets, spot);
     checkGrpcWeb(values, targets, spot);
+    checkFastCgi(values, targets, spot);
     const { connectMs, responseHeaderMs } = plain.timeouts;
     return {
       targets,
@@ -192,7 +195,7 @@ function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly Targe
     );
   }
   if (values.target !== "") {
-    return [{ ...originAt(values.target, "target", spot), weight: 1, backup: false }];
+    return [{ ...originAt(values.target, "target", spot, true), weight: 1, backup: false }];
   }
   const all = rows.targets.type.resolve!([...values.targets], { ...spot, path: [...path, "targets"] });
   if (all.length > 0 && all.every(({ backup }) => backup))
@@ -203,8 +206,13 @@ function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly Targe
 }
 
 /** The server of an address; one that cannot be read is a fault. */
-function originAt(url: string, key: string, { path, log, files }: Spot): OriginConfig & { readonly url: string } {
-  const parsed = parseOrigin(url, (socket) => files.absolute(socket));
+function originAt(
+  url: string,
+  key: string,
+  { path, log, files }: Spot,
+  runsScripts = false,
+): OriginConfig & { readonly url: string } {
+  const parsed = parseOrigin(url, (socket) => files.absolute(socket), runsScripts);
   if (typeof parsed === "string") log.fault([...path, key], parsed);
   const origin = typeof parsed === "string" ? originOf("http", "", 0, "") : parsed;
   return { ...origin, url: originUrl(origin) };

@@ -1,12 +1,12 @@
 import { circuitBreaker } from "../../config/attempt-settings.ts";
 import { warnOfSpool } from "../../config/limit-check.ts";
 import { speaksHttp2 } from "../../config/origin.ts";
-import type { TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
+import type { FastCgiConfig, TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
 import { MANY_ROUTES } from "../../core/limits.ts";
 import { targetChoice } from "../../features/balance/balancer.ts";
 import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";
 import type { Handler } from "../../message/exchange.ts";
-import { RouteKind } from "../../message/route.ts";
+import { ChunkedMode, RouteKind } from "../../message/route.ts";
 import type { Upstream } from "../../message/upstream.ts";
 import { namesChanged } from "../header-operations.ts";
 import { rewrite, rewriting } from "../rewrite-keys.ts";
@@ -37,6 +37,7 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
   leadsTo: ({ targets: [first, ...more] }) => `${first!.url}${more.length === 0 ? "" : ` and ${more.length} more`}`,
   shape,
   build,
+  rehearse: (route, look, site) => upstreamHandler(route, site, look),
 };
 
 function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
@@ -63,8 +64,11 @@ export function explainTarget(target: TargetConfig, state: TargetState): object 
 }
 
 function shape(route: UpstreamRouteConfig): RouteShape {
+  const runsScripts = route.fastcgi !== null;
   return {
-    kind: RouteKind.Upstream,
+    kind: runsScripts ? RouteKind.Scripts : RouteKind.Upstream,
+    // FastCGI has no body whose length is not known when it begins.
+    ...(runsScripts && route.inboundChunkedMode === "passthrough" ? { chunkedMode: ChunkedMode.Normalize } : {}),
     methods: route.methods,
     stripPrefix: route.stripPrefix,
     streamsHttp2: route.targets.every(({ scheme }) => speaksHttp2(scheme)),
@@ -79,8 +83,15 @@ function build(route: UpstreamRouteConfig, site: RouteSite): Handler {
   return site.config.routes.length < MANY_ROUTES || readsFiles ? make() : new LateHandler(make);
 }
 
-/** Without `proxy.enabled` no target is there. */
-export function upstreamHandler(route: UpstreamRouteConfig, site: RouteSite): Handler {
+/**
+ * Without `proxy.enabled` no target is there.
+ * @param look is told of the file that would be sent, where a request is explained; null where it is sent
+ */
+export function upstreamHandler(
+  route: UpstreamRouteConfig,
+  site: RouteSite,
+  look: ((file: string) => void) | null = null,
+): Handler {
   const isEnabled = site.config.proxy.enabled;
   const { mirror } = route;
   const { mirrors } = site;
@@ -92,9 +103,22 @@ export function upstreamHandler(route: UpstreamRouteConfig, site: RouteSite): Ha
   const targets = isEnabled ? targetsOf(route, poolOf, site) : [];
   const choice = targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey);
   const handler = forwardHandler(route, choice, site.forward);
+  if (route.fastcgi !== null) return scriptHandler(route, route.fastcgi, handler, site, look);
   const whole = isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;
   // Outside of the mirror, so that copies get the new path too.
   return grpcWeb(rewriting(whole, route, false), route, site);
+}
+
+/** What finds scripts is loaded where a route asks for it. */
+function scriptHandler(
+  route: UpstreamRouteConfig,
+  fastcgi: NonNullable<FastCgiConfig>,
+  scripts: Handler,
+  site: RouteSite,
+  look: ((file: string) => void) | null,
+): Handler {
+  const { scriptHandler: make } = require("./script-route.ts") as typeof import("./script-route.ts");
+  return make(route, fastcgi, scripts, site, look);
 }
 
 /** What translates gRPC-Web is loaded where a route asks for it. */

@@ -1,0 +1,76 @@
+import { Byte, equalsLower, isDigit, latin1 } from "../../core/bytes.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { Method } from "../../message/request-head.ts";
+import { LenientResponseParser } from "../h1/lenient-response-parser.ts";
+
+/**
+ * Reads the head of a script's response: fields and an empty line, the status in a field `Status`. RFC 3875 §6. It is as strict as
+ * a head of HTTP/1.1 is, but that lines may end with a bare LF (§6.2), and that what a script says of the connection and of
+ * its framing is left out: that is the gateway's. Without a status a response is 302 where it has a `Location`, else 200.
+ */
+export class CgiResponseParser extends LenientResponseParser {
+  /** @param maxFields fields of one head; more are malformed */
+  constructor(maxFields: number) {
+    super(maxFields, () => {});
+  }
+
+  protected override parseStatusLine(_bytes: Uint8Array, _to: number): number {
+    return this.headFrom;
+  }
+
+  protected override judge(headers: HeaderBlock, method: Method): boolean {
+    for (const id of NOT_SCRIPTS) if (headers.find(id) >= 0) headers.removeAll(id);
+    this.minor = 1;
+    this.status = takeStatus(headers);
+    return this.status >= 200 && super.judge(headers, method);
+  }
+
+  /** A script that says 204 and a length has no body to send. */
+  protected override dropsBody(headers: HeaderBlock): boolean {
+    headers.removeAll(HeaderId.ContentLength);
+    this.contentLength = 0;
+    this.hasLength = false;
+    return true;
+  }
+}
+
+/** The status of a script's response, whose field is taken out; 0 where there is none that could be one. */
+function takeStatus(headers: HeaderBlock): number {
+  const { bytes, spans } = headers;
+  let status = 0;
+  for (let i = headers.count - 1; i >= 0; i--) {
+    const at = i * 4;
+    if (!equalsLower(bytes, spans[at]!, spans[at + 1]!, STATUS)) continue;
+    // Two would be two responses.
+    if (status !== 0) return 0;
+    status = statusIn(bytes, spans[at + 2]!, spans[at + 3]!);
+    if (status === 0) return 0;
+    headers.removeAt(i);
+  }
+  if (status !== 0) return status;
+  return headers.find(HeaderId.Location) >= 0 ? 302 : 200;
+}
+
+/** Three digits, alone or with a space and a phrase after them. RFC 3875 §6.3.3 */
+function statusIn(bytes: Uint8Array, from: number, to: number): number {
+  if (to - from < 3 || (to - from > 3 && bytes[from + 3] !== Byte.Space)) return 0;
+  let status = 0;
+  for (let at = from; at < from + 3; at++) {
+    if (!isDigit(bytes[at]!)) return 0;
+    status = status * 10 + bytes[at]! - 0x30;
+  }
+  return status >= 100 && status <= 599 ? status : 0;
+}
+
+const STATUS: Uint8Array = latin1("status");
+
+/** What is about a connection, and about how a message is framed on it. RFC 9110 §7.6.1 */
+const NOT_SCRIPTS: readonly HeaderId[] = [
+  HeaderId.Connection,
+  HeaderId.TransferEncoding,
+  HeaderId.KeepAlive,
+  HeaderId.ProxyConnection,
+  HeaderId.Upgrade,
+  HeaderId.Te,
+  HeaderId.Trailer,
+];

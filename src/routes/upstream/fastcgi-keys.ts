@@ -1,0 +1,110 @@
+import { quote } from "../../config/config-fault.ts";
+import { speaksFastCgi } from "../../config/origin.ts";
+import { list, pairs, type Spot, written } from "../../config/piece.ts";
+import type { TargetConfig } from "../../config/route-config.ts";
+import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
+import { flag, integer, text, textLike, textOrNumber } from "../../config/scalars.ts";
+import { MASK } from "../../core/secret-name.ts";
+import { SCRIPT_PARAMS } from "../../proto/fastcgi/params.ts";
+
+const fileName = () => textLike(/^[^\0/\\]+$/, "a file name such as index.php");
+
+const rows = {
+  root: {
+    type: text("a folder name"),
+    absent: "",
+    field: "",
+    example: "/var/www/shop/public",
+    doc: "the folder of the scripts and of the files beside them",
+  },
+  index: { type: fileName(), default: "index.php", doc: "the script of a folder, and of paths without a file" },
+  split_path: {
+    type: list(textLike(/^\.[A-Za-z0-9]{1,16}$/, "an ending such as .php"), "endings"),
+    default: [".php"],
+    doc: "how names of scripts end; what comes after one in a path is PATH_INFO",
+  },
+  front_controller: {
+    type: flag(),
+    default: true,
+    doc: "false: paths that lead to no file are 404, and not for the index",
+  },
+  check_files: {
+    type: flag(),
+    default: true,
+    doc: "false: the files are where the origin is; every path goes to the index, and no file is sent",
+  },
+  no_scripts: {
+    type: list(textLike(/^\/[^\0\\]*[^/\0\\]$/, "a path such as /wp-content/uploads"), "paths"),
+    example: ["/wp-content/uploads"],
+    doc: "paths below the root below which no script runs",
+  },
+  env: {
+    // Values are often secrets: listings show names alone.
+    type: written(pairs(textOrNumber("a text"), "NAME: value"), (all) =>
+      Object.fromEntries(all.map(([name]) => [name, MASK])),
+    ),
+    example: { APP_ENV: "production" },
+    doc: "further parameters of every script, as fastcgi_param of nginx",
+  },
+  keep_connections: {
+    type: integer(0, 65_535),
+    default: 0,
+    doc: "kept open by each worker; each occupies a process of php-fpm while it waits",
+  },
+} as const satisfies Rows;
+
+/** `fastcgi`: how scripts are found and run. docs/php.md */
+export const fastcgi = block(rows, {
+  check: checkNames,
+  finish: (_, { root, check_files: isChecked }, { files, path }) => ({
+    root: root === "" ? "" : isChecked ? files.folder([...path, "root"], root) : files.absolute(root),
+  }),
+  list: ({ root }, lines) => ({ root, ...lines }),
+});
+
+function checkNames({ root, env, no_scripts: barred, index, split_path: ends }: Values<typeof rows>, spot: Spot): void {
+  const { log, path } = spot;
+  if (root === "" && !isFaultyAt(spot, "root"))
+    log.fault(path, "needs root, the folder of the scripts, such as root: /var/www/shop/public", true);
+  if (ends.length === 0) log.fault([...path, "split_path"], "expected an ending at least, such as [.php]");
+  else if (!ends.some((end) => index.endsWith(end)) && !isFaultyAt(spot, "index") && !isFaultyAt(spot, "split_path"))
+    log.fault([...path, "index"], `expected a script, whose name ends as split_path says, found ${quote(index)}`);
+  if (barred.some((one) => /(^|\/)\.{0,2}(\/|$)/.test(one.slice(1))))
+    log.fault([...path, "no_scripts"], 'expected paths without "//", "." and ".."');
+  for (const [name, value] of env) {
+    const at = [...path, "env", name];
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+      log.fault(at, "expected the name of a variable: letters, digits and _", true);
+    else if (SCRIPT_PARAMS.includes(name)) log.fault(at, "the gateway sets it: remove it", true);
+    else if (/^HTTP_/.test(name))
+      log.fault(at, "variables that begin with HTTP_ are fields of the request: write headers.request.set", true);
+    else if (value.includes("\0")) log.fault(at, "expected a text without NUL");
+  }
+}
+
+/** What targets and other keys of a route must be for scripts to run, or not to. */
+export function checkFastCgi(
+  values: { readonly fastcgi: unknown; readonly mirror: unknown; readonly grpc_web: boolean },
+  targets: readonly TargetConfig[],
+  { log, path }: Spot,
+): void {
+  const scripts = targets.find(({ scheme }) => speaksFastCgi(scheme));
+  const other = targets.find(({ scheme, hostname }) => !speaksFastCgi(scheme) && hostname !== "");
+  if (values.fastcgi === null) {
+    if (scripts !== undefined)
+      log.fault(
+        path,
+        `the target ${scripts.url} runs scripts: write fastcgi with root, the folder of the scripts, such as fastcgi: { root: /var/www/shop/public }`,
+        true,
+      );
+    return;
+  }
+  if (other !== undefined)
+    log.fault(
+      [...path, "fastcgi"],
+      `needs targets that run scripts: write fastcgi://${other.socketPath === "" ? other.authority : other.originKey} in place of ${other.url}`,
+      true,
+    );
+  if (values.mirror !== null)
+    log.fault([...path, "mirror"], "requests that run scripts cannot be mirrored: remove it", true);
+}

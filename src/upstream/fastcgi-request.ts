@@ -1,0 +1,150 @@
+import { Byte, copyBytes, latin1 } from "../core/bytes.ts";
+import { type ClientPeer, type Exchange, unmapped } from "../message/exchange.ts";
+import { HeaderId } from "../message/header-block.ts";
+import { Framing, type RequestHead } from "../message/request-head.ts";
+import type { ScriptCall } from "../message/script-call.ts";
+import {
+  encodedParams,
+  FieldParams,
+  fieldParamsBound,
+  writeNumberParam,
+  writeParam,
+  writeTextParam,
+} from "../proto/fastcgi/params.ts";
+import {
+  BEGIN_RECORD_BYTES,
+  END_OF_STDIN,
+  frameParams,
+  HEADER_BYTES,
+  paramsFramingBound,
+  writeBegin,
+} from "../proto/fastcgi/records.ts";
+
+/** Bytes of the parameters beside those of fields, of the script and of the request line: names, lengths, addresses, numbers. */
+const OWN_BOUND = 1024;
+
+const FIELDS: FieldParams = new FieldParams();
+
+/** Bytes that `writeScriptRequest` may write at most. @param headEnd bytes of the head as HTTP/1.1 */
+export function scriptRequestBound(ex: Exchange, call: ScriptCall, headEnd: number): number {
+  const { request, identity } = ex;
+  const path = call.pathInfo.length * 3 + call.scriptName.length + call.documentRoot.length;
+  const user = identity === null ? 0 : identity.user.length * 3;
+  const line = (request.targetTo - request.targetFrom) * 2 + (request.methodTo - request.methodFrom);
+  const params = call.params.length + path + user + line + fieldParamsBound(headEnd) + headEnd * 2 + OWN_BOUND;
+  return BEGIN_RECORD_BYTES + params + paramsFramingBound(params);
+}
+
+/**
+ * Writes the beginning of a FastCGI request: all of one that has no body. What goes to an origin is decided in one place, whatever
+ * it speaks, so that fields are those of a head of HTTP/1.1. docs/php.md#what-scripts-see
+ * @param head the head as HTTP/1.1, up to `headEnd`
+ * @returns the offset after it
+ */
+export function writeScriptRequest(
+  ex: Exchange,
+  call: ScriptCall,
+  keepsConnection: boolean,
+  head: Buffer,
+  headEnd: number,
+  out: Buffer,
+  start: number,
+): number {
+  const from = writeBegin(out, start, keepsConnection) + HEADER_BYTES;
+  let at = copyBytes(out, from, call.params, 0, call.params.length);
+  at = writePathInfo(call, out, at);
+  at = writeEnds(ex, out, at);
+  at = writeLine(ex.request, out, at);
+  // Fields go before what the gateway says itself: of two with one name, scripts see the last one.
+  at = FIELDS.write(head, headEnd, out, at);
+  at = writeParam(out, at, CONTENT_TYPE, head, FIELDS.typeFrom, FIELDS.typeTo);
+  if (ex.request.framing === Framing.Length) at = writeNumberParam(out, at, CONTENT_LENGTH, ex.request.contentLength);
+  else at = writeTextParam(out, at, CONTENT_LENGTH, "");
+  at = writeParam(out, at, SERVER_NAME, head, FIELDS.hostFrom, endOfName(head, FIELDS.hostFrom, FIELDS.hostTo));
+  if (ex.identity !== null && ex.identity.user !== "") at = writeUser(ex.identity.user, out, at);
+  at = frameParams(out, from, at);
+  return ex.request.hasBody() ? at : copyBytes(out, at, END_OF_STDIN, 0, END_OF_STDIN.length);
+}
+
+/** RFC 3875 §4.1.5; PATH_TRANSLATED is as nginx and Caddy make it. */
+function writePathInfo({ pathInfo, scriptName, documentRoot }: ScriptCall, out: Buffer, start: number): number {
+  const at = writeTextParam(out, start, PATH_INFO, pathInfo);
+  if (pathInfo === "") return writeTextParam(out, at, DOCUMENT_URI, scriptName);
+  const next = writeTextParam(out, at, PATH_TRANSLATED, documentRoot + pathInfo);
+  return writeTextParam(out, next, DOCUMENT_URI, scriptName + pathInfo);
+}
+
+/** Method, target and version as the client has sent them, whatever has been made of the path. */
+function writeLine(request: RequestHead, out: Buffer, start: number): number {
+  const { bytes, pathFrom, pathTo, queryTo } = request;
+  let at = writeParam(out, start, REQUEST_METHOD, bytes, request.methodFrom, request.methodTo);
+  // An absolute form may have no path: `GET http://example.com?a`.
+  if (pathTo > pathFrom) at = writeParam(out, at, REQUEST_URI, bytes, pathFrom, queryTo);
+  else at = writeTextParam(out, at, REQUEST_URI, `/${request.text(pathTo, queryTo)}`);
+  const queryFrom = bytes[pathTo] === Byte.Question ? Math.min(pathTo + 1, queryTo) : queryTo;
+  at = writeParam(out, at, QUERY_STRING, bytes, queryFrom, queryTo);
+  const version = request.major > 1 ? `HTTP/${request.major}.0` : request.minor === 0 ? "HTTP/1.0" : "HTTP/1.1";
+  return writeTextParam(out, at, SERVER_PROTOCOL, version);
+}
+
+/** Who asks, and where: the client that a trusted proxy tells of has no port that is known. */
+function writeEnds(ex: Exchange, out: Buffer, start: number): number {
+  const { client } = ex;
+  client.scriptParams ??= endsOf(client);
+  const { server, port } = client.scriptParams;
+  let at = copyBytes(out, start, server, 0, server.length);
+  at = writeTextParam(out, at, REMOTE_ADDR, ex.clientIp);
+  if (ex.forwardedIp === "" && port !== "") at = writeTextParam(out, at, REMOTE_PORT, port);
+  const scheme = isSecure(ex) ? HTTPS_SCHEME : HTTP_SCHEME;
+  return copyBytes(out, at, scheme, 0, scheme.length);
+}
+
+function endsOf(client: ClientPeer): NonNullable<ClientPeer["scriptParams"]> {
+  const { ends, tls, localPort } = client;
+  const address = unmapped(ends?.localAddress ?? "");
+  const port = ends?.localPort || localPort || (tls ? 443 : 80);
+  const server = encodedParams([
+    ...(address === "" ? [] : [["SERVER_ADDR", address] as const]),
+    ["SERVER_PORT", `${port}`],
+  ]);
+  const remotePort = ends?.remotePort ?? 0;
+  return { server, port: client.isDirect() && remotePort > 0 ? `${remotePort}` : "" };
+}
+
+/** Whether the client speaks TLS, to the gateway or to a trusted proxy before it. */
+function isSecure(ex: Exchange): boolean {
+  if (!ex.fromTrustedProxy) return ex.client.tls;
+  const told = ex.request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase();
+  return told === "https" || (told !== "http" && ex.client.tls);
+}
+
+/** The name of a user may have any characters, which scripts read as UTF-8. */
+function writeUser(user: string, out: Buffer, at: number): number {
+  return writeTextParam(out, at, REMOTE_USER, Buffer.from(user.replaceAll("\0", ""), "utf8").latin1Slice());
+}
+
+/** Where the name of a host ends: before its port. */
+function endOfName(head: Buffer, from: number, to: number): number {
+  const colon = head.lastIndexOf(Byte.Colon, to - 1);
+  return colon <= from || colon >= to || head[to - 1] === CLOSING_BRACKET ? to : colon;
+}
+
+const CLOSING_BRACKET = 0x5d;
+const CONTENT_LENGTH: Uint8Array = latin1("CONTENT_LENGTH");
+const CONTENT_TYPE: Uint8Array = latin1("CONTENT_TYPE");
+const DOCUMENT_URI: Uint8Array = latin1("DOCUMENT_URI");
+const PATH_INFO: Uint8Array = latin1("PATH_INFO");
+const PATH_TRANSLATED: Uint8Array = latin1("PATH_TRANSLATED");
+const QUERY_STRING: Uint8Array = latin1("QUERY_STRING");
+const REMOTE_ADDR: Uint8Array = latin1("REMOTE_ADDR");
+const REMOTE_PORT: Uint8Array = latin1("REMOTE_PORT");
+const REMOTE_USER: Uint8Array = latin1("REMOTE_USER");
+const REQUEST_METHOD: Uint8Array = latin1("REQUEST_METHOD");
+const REQUEST_URI: Uint8Array = latin1("REQUEST_URI");
+const SERVER_NAME: Uint8Array = latin1("SERVER_NAME");
+const SERVER_PROTOCOL: Uint8Array = latin1("SERVER_PROTOCOL");
+const HTTP_SCHEME: Buffer = encodedParams([["REQUEST_SCHEME", "http"]]);
+const HTTPS_SCHEME: Buffer = encodedParams([
+  ["REQUEST_SCHEME", "https"],
+  ["HTTPS", "on"],
+]);
