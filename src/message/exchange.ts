@@ -498,8 +498,8 @@ export class ClientPeer {
 
   /** What its socket tells of both ends; null where there is none to be asked. */
   ends: ConnectionEnds | null = null;
-  /** What scripts are told of the ends: encoded parameters of this one, and the client's port or "". Made for the first of them. */
-  scriptParams: { readonly server: Buffer; readonly port: string } | null = null;
+  /** What scripts are told of the ends: encoded parameters of this one, and of both. Made for the first of them. */
+  scriptParams: { readonly server: Buffer; readonly direct: Buffer } | null = null;
 
   private readonly told: string;
   private found: string;

@@ -28,10 +28,9 @@ const FIELDS: FieldParams = new FieldParams();
 /** Bytes that `writeScriptRequest` may write at most. @param headEnd bytes of the head as HTTP/1.1 */
 export function scriptRequestBound(ex: Exchange, call: ScriptCall, headEnd: number): number {
   const { request, identity } = ex;
-  const path = call.pathInfo.length * 3 + call.scriptName.length + call.documentRoot.length;
   const user = identity === null ? 0 : identity.user.length * 3;
   const line = (request.targetTo - request.targetFrom) * 2 + (request.methodTo - request.methodFrom);
-  const params = call.params.length + path + user + line + fieldParamsBound(headEnd) + headEnd * 2 + OWN_BOUND;
+  const params = call.params.length + user + line + fieldParamsBound(headEnd) + headEnd * 2 + OWN_BOUND;
   return BEGIN_RECORD_BYTES + params + paramsFramingBound(params);
 }
 
@@ -52,26 +51,17 @@ export function writeScriptRequest(
 ): number {
   const from = writeBegin(out, start, keepsConnection) + HEADER_BYTES;
   let at = copyBytes(out, from, call.params, 0, call.params.length);
-  at = writePathInfo(call, out, at);
   at = writeEnds(ex, out, at);
   at = writeLine(ex.request, out, at);
   // Fields go before what the gateway says itself: of two with one name, scripts see the last one.
   at = FIELDS.write(head, headEnd, out, at);
   at = writeParam(out, at, CONTENT_TYPE, head, FIELDS.typeFrom, FIELDS.typeTo);
   if (ex.request.framing === Framing.Length) at = writeNumberParam(out, at, CONTENT_LENGTH, ex.request.contentLength);
-  else at = writeTextParam(out, at, CONTENT_LENGTH, "");
+  else at = copyBytes(out, at, NO_LENGTH, 0, NO_LENGTH.length);
   at = writeParam(out, at, SERVER_NAME, head, FIELDS.hostFrom, endOfName(head, FIELDS.hostFrom, FIELDS.hostTo));
   if (ex.identity !== null && ex.identity.user !== "") at = writeUser(ex.identity.user, out, at);
   at = frameParams(out, from, at);
   return ex.request.hasBody() ? at : copyBytes(out, at, END_OF_STDIN, 0, END_OF_STDIN.length);
-}
-
-/** RFC 3875 §4.1.5; PATH_TRANSLATED is as nginx and Caddy make it. */
-function writePathInfo({ pathInfo, scriptName, documentRoot }: ScriptCall, out: Buffer, start: number): number {
-  const at = writeTextParam(out, start, PATH_INFO, pathInfo);
-  if (pathInfo === "") return writeTextParam(out, at, DOCUMENT_URI, scriptName);
-  const next = writeTextParam(out, at, PATH_TRANSLATED, documentRoot + pathInfo);
-  return writeTextParam(out, next, DOCUMENT_URI, scriptName + pathInfo);
 }
 
 /** Method, target and version as the client has sent them, whatever has been made of the path. */
@@ -83,18 +73,18 @@ function writeLine(request: RequestHead, out: Buffer, start: number): number {
   else at = writeTextParam(out, at, REQUEST_URI, `/${request.text(pathTo, queryTo)}`);
   const queryFrom = bytes[pathTo] === Byte.Question ? Math.min(pathTo + 1, queryTo) : queryTo;
   at = writeParam(out, at, QUERY_STRING, bytes, queryFrom, queryTo);
-  const version = request.major > 1 ? `HTTP/${request.major}.0` : request.minor === 0 ? "HTTP/1.0" : "HTTP/1.1";
-  return writeTextParam(out, at, SERVER_PROTOCOL, version);
+  const version = request.major === 1 && request.minor === 0 ? HTTP_10 : VERSIONS[request.major - 1]!;
+  return copyBytes(out, at, version, 0, version.length);
 }
 
 /** Who asks, and where: the client that a trusted proxy tells of has no port that is known. */
 function writeEnds(ex: Exchange, out: Buffer, start: number): number {
   const { client } = ex;
   client.scriptParams ??= endsOf(client);
-  const { server, port } = client.scriptParams;
-  let at = copyBytes(out, start, server, 0, server.length);
-  at = writeTextParam(out, at, REMOTE_ADDR, ex.clientIp);
-  if (ex.forwardedIp === "" && port !== "") at = writeTextParam(out, at, REMOTE_PORT, port);
+  const { direct, server } = client.scriptParams;
+  let at: number;
+  if (ex.forwardedIp === "") at = copyBytes(out, start, direct, 0, direct.length);
+  else at = writeTextParam(out, copyBytes(out, start, server, 0, server.length), REMOTE_ADDR, ex.forwardedIp);
   const scheme = isSecure(ex) ? HTTPS_SCHEME : HTTP_SCHEME;
   return copyBytes(out, at, scheme, 0, scheme.length);
 }
@@ -103,12 +93,13 @@ function endsOf(client: ClientPeer): NonNullable<ClientPeer["scriptParams"]> {
   const { ends, tls, localPort } = client;
   const address = unmapped(ends?.localAddress ?? "");
   const port = ends?.localPort || localPort || (tls ? 443 : 80);
-  const server = encodedParams([
-    ...(address === "" ? [] : [["SERVER_ADDR", address] as const]),
-    ["SERVER_PORT", `${port}`],
-  ]);
   const remotePort = ends?.remotePort ?? 0;
-  return { server, port: client.isDirect() && remotePort > 0 ? `${remotePort}` : "" };
+  const server: (readonly [string, string])[] = [["SERVER_PORT", `${port}`]];
+  if (address !== "") server.push(["SERVER_ADDR", address]);
+  const remote: (readonly [string, string])[] = [["REMOTE_ADDR", client.address]];
+  // What a PROXY header tells of has another port than the connection.
+  if (client.isDirect() && remotePort > 0) remote.push(["REMOTE_PORT", `${remotePort}`]);
+  return { server: encodedParams(server), direct: encodedParams([...server, ...remote]) };
 }
 
 /** Whether the client speaks TLS, to the gateway or to a trusted proxy before it. */
@@ -132,17 +123,18 @@ function endOfName(head: Buffer, from: number, to: number): number {
 const CLOSING_BRACKET = 0x5d;
 const CONTENT_LENGTH: Uint8Array = latin1("CONTENT_LENGTH");
 const CONTENT_TYPE: Uint8Array = latin1("CONTENT_TYPE");
-const DOCUMENT_URI: Uint8Array = latin1("DOCUMENT_URI");
-const PATH_INFO: Uint8Array = latin1("PATH_INFO");
-const PATH_TRANSLATED: Uint8Array = latin1("PATH_TRANSLATED");
 const QUERY_STRING: Uint8Array = latin1("QUERY_STRING");
 const REMOTE_ADDR: Uint8Array = latin1("REMOTE_ADDR");
-const REMOTE_PORT: Uint8Array = latin1("REMOTE_PORT");
 const REMOTE_USER: Uint8Array = latin1("REMOTE_USER");
 const REQUEST_METHOD: Uint8Array = latin1("REQUEST_METHOD");
 const REQUEST_URI: Uint8Array = latin1("REQUEST_URI");
 const SERVER_NAME: Uint8Array = latin1("SERVER_NAME");
-const SERVER_PROTOCOL: Uint8Array = latin1("SERVER_PROTOCOL");
+const NO_LENGTH: Buffer = encodedParams([["CONTENT_LENGTH", ""]]);
+const HTTP_10: Buffer = encodedParams([["SERVER_PROTOCOL", "HTTP/1.0"]]);
+/** By major version, from 1 on; as nginx writes them. */
+const VERSIONS: readonly Buffer[] = ["HTTP/1.1", "HTTP/2.0", "HTTP/3.0"].map((version) =>
+  encodedParams([["SERVER_PROTOCOL", version]]),
+);
 const HTTP_SCHEME: Buffer = encodedParams([["REQUEST_SCHEME", "http"]]);
 const HTTPS_SCHEME: Buffer = encodedParams([
   ["REQUEST_SCHEME", "https"],

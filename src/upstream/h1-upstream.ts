@@ -116,7 +116,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
       return;
     }
     this.serverId = serverIdOf(this.pool.settings, socket);
-    this.link.open(socket);
+    this.link.open(socket, this.pool.settings.tls !== null);
     this.sendHead(this.ex!, this.caller!);
   }
 
@@ -335,9 +335,11 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     this.detach(ex);
     const clean = this.requestDone && this.isReusable() && this.input.length === 0 && this.link.writer!.isEmpty();
     // What an origin takes for the connection of one client is no other's.
-    if (clean && !authenticatesConnection(ex.request.headers)) this.enterIdle();
-    else this.shut(!this.requestDone);
+    const isKept = clean && !authenticatesConnection(ex.request.headers);
+    if (isKept) this.enterIdle();
+    // The end of a connection flushes: the end of the response leaves with the rest of it.
     ex.sink.end(ex);
+    if (!isKept) this.shut(!this.requestDone);
   }
 
   /** Whether the origin takes another request over the connection, now that its response is complete. */

@@ -428,6 +428,7 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
   private readonly timer: TimerNode;
   private socket: ByteSocket | null = null;
   private ending = false;
+  private isSecure = true;
   /** Memory that received bytes keep while reading is stopped. */
   private kept = 0;
 
@@ -436,9 +437,10 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
     this.timer = new TimerNode(holder);
   }
 
-  /** The connection is there. */
-  open(socket: ByteSocket): SocketWriter {
+  /** The connection is there. @param isSecure whether its end is to be said in TLS first */
+  open(socket: ByteSocket, isSecure = true): SocketWriter {
     this.socket = socket;
+    this.isSecure = isSecure;
     this.writer = new SocketWriter(socket, this.context.writers, this);
     return this.writer;
   }
@@ -499,7 +501,8 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
     if (abruptly) socket.terminate();
     else {
       writer.flushTurn();
-      socket.end();
+      if (this.isSecure) socket.end();
+      else socket.close();
     }
     writer.close();
   }

@@ -58,7 +58,7 @@ export class ScriptFinder {
   /** Segments that some reader takes for a script's: never another script's to answer. */
   private readonly scriptLike: RegExp;
   /** The script that was found last: the front controller, as a rule. */
-  private last: { readonly file: string; readonly call: ScriptCall } | null = null;
+  private last: { readonly key: string; readonly call: ScriptCall } | null = null;
 
   /** @param prefix of the mount, canonical, without a slash at its end */
   constructor(mount: ScriptMount, prefix: string) {
@@ -124,11 +124,12 @@ export class ScriptFinder {
     return found(this.callOf(`${folder === "/" ? "" : folder}/${index}`, folder, index, rest));
   }
 
+  /** @param pathInfo what of the path comes after the script, decoded */
   private callOf(file: string, documentRoot: string, text: string, pathInfo: string): ScriptCall {
     const scriptName = `${this.prefix}/${text}`;
     const { last } = this;
-    if (last?.file === file && last.call.scriptName === scriptName && last.call.documentRoot === documentRoot)
-      return pathInfo === "" ? last.call : { ...last.call, pathInfo };
+    const key = `${file}\0${documentRoot}\0${scriptName}\0${pathInfo}`;
+    if (last?.key === key) return last.call;
     const params = encodedParams([
       ["GATEWAY_INTERFACE", "CGI/1.1"],
       ["SERVER_SOFTWARE", "edge"],
@@ -137,11 +138,15 @@ export class ScriptFinder {
       ["DOCUMENT_ROOT", documentRoot],
       ["SCRIPT_FILENAME", file],
       ["SCRIPT_NAME", scriptName],
+      ["DOCUMENT_URI", scriptName + pathInfo],
+      ["PATH_INFO", pathInfo],
+      // RFC 3875 §4.1.6; as nginx and Caddy make it.
+      ...(pathInfo === "" ? [] : [["PATH_TRANSLATED", documentRoot + pathInfo] as const]),
       ...this.mount.env.map(([name, value]) => [name, Buffer.from(value, "utf8").latin1Slice()] as const),
     ]);
-    const call = { params, documentRoot, scriptName, pathInfo: "" };
-    this.last = { file, call };
-    return pathInfo === "" ? call : { ...call, pathInfo };
+    const call = { params, scriptName };
+    this.last = { key, call };
+    return call;
   }
 
   private isScriptName(text: string): boolean {

@@ -1,6 +1,4 @@
-import { Byte, copyBytes, equalsLower, LOWER, latin1, table, writeDecimal } from "../../core/bytes.ts";
-import { HeaderId, headerIdOf } from "../../message/header-block.ts";
-import { dropTable } from "../h1/reply-encoder.ts";
+import { Byte, copyBytes, equalsLower, latin1, table, writeDecimal } from "../../core/bytes.ts";
 
 /** Bytes of the two lengths before a name and its value at most. */
 const LENGTHS = 8;
@@ -106,36 +104,54 @@ export class FieldParams {
   private read(head: Buffer, end: number): void {
     this.count = 0;
     this.hostFrom = this.hostTo = this.typeFrom = this.typeTo = 0;
-    this.buckets.fill(-1);
+    const { buckets } = this;
+    for (let i = 0; i < BUCKETS; i++) buckets[i] = -1;
     for (let from = head.indexOf(Byte.Lf) + 1; from < end - 2; ) {
-      const colon = head.indexOf(Byte.Colon, from);
-      const lineTo = head.indexOf(Byte.Cr, colon);
-      const valueFrom = Math.min(colon + 2, lineTo);
-      const id = headerIdOf(head, from, colon);
-      if (id === HeaderId.ContentType) {
-        this.typeFrom = valueFrom;
-        this.typeTo = lineTo;
-      } else if (DROP[id] === 0 && !equalsLower(head, from, colon, PROXY)) {
-        if (id === HeaderId.Host) {
-          this.hostFrom = valueFrom;
-          this.hostTo = lineTo;
-        }
-        this.add(head, from, colon, valueFrom, lineTo);
+      // Names are short: a loop that makes their hash costs less than the calls that would look for their ends.
+      let hash = 0;
+      let isName = 1;
+      let at = from;
+      for (let byte = head[at]!; byte !== Byte.Colon && at < end; byte = head[++at]!) {
+        const variable = VARIABLE[byte]!;
+        if (variable === 0) isName = 0;
+        hash = (Math.imul(hash, HASH_FACTOR) + variable) | 0;
       }
+      const lineTo = endOfLine(head, at);
+      if (isName === 1) this.take(head, from, at, Math.min(at + 2, lineTo), lineTo, hash);
       from = lineTo + 2;
     }
   }
 
-  private add(head: Buffer, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number): void {
-    let hash = 0;
-    for (let at = nameFrom; at < nameTo; at++) {
-      const byte = head[at]!;
-      if (VARIABLE[byte] === 0) return;
-      hash = (Math.imul(hash, 31) + LOWER[byte]!) | 0;
+  private take(head: Buffer, from: number, to: number, valueFrom: number, valueTo: number, hash: number): void {
+    const special = SPECIALS[hash & (SPECIAL_SLOTS - 1)]!;
+    if (special !== null && special.hash === hash && equalsLower(head, from, to, special.name)) {
+      if (special.use === Use.Dropped) return;
+      if (special.use === Use.Type) {
+        this.typeFrom = valueFrom;
+        this.typeTo = valueTo;
+        return;
+      }
+      this.hostFrom = valueFrom;
+      this.hostTo = valueTo;
     }
+    this.add(head, from, to, valueFrom, valueTo, hash);
+  }
+
+  private add(
+    head: Buffer,
+    nameFrom: number,
+    nameTo: number,
+    valueFrom: number,
+    valueTo: number,
+    hash: number,
+  ): void {
     const i = this.count++;
     if (i === this.hashes.length) this.grow();
-    this.spans.set([nameFrom, nameTo, valueFrom, valueTo], i * 4);
+    const { spans } = this;
+    spans[i * 4] = nameFrom;
+    spans[i * 4 + 1] = nameTo;
+    spans[i * 4 + 2] = valueFrom;
+    spans[i * 4 + 3] = valueTo;
     this.hashes[i] = hash;
     this.next[i] = -1;
     const first = this.find(head, i);
@@ -160,7 +176,7 @@ export class FieldParams {
       const other = spans[i * 4]!;
       if (hashes[i] !== hash || spans[i * 4 + 1]! - other !== length) continue;
       let at = 0;
-      while (at < length && LOWER[head[from + at]!] === LOWER[head[other + at]!]) at++;
+      while (at < length && VARIABLE[head[from + at]!] === VARIABLE[head[other + at]!]) at++;
       if (at === length) return i;
     }
     return -1;
@@ -210,7 +226,6 @@ const COMMA: Uint8Array = latin1(", ");
 /** RFC 9113 §8.2.3. */
 const SEMICOLON: Uint8Array = latin1("; ");
 const COOKIE: Uint8Array = latin1("cookie");
-const PROXY: Uint8Array = latin1("proxy");
 
 /** The byte of a variable's name for one of a field's name; 0 for bytes that no name may have. */
 const VARIABLE: Uint8Array = table((byte) => {
@@ -219,18 +234,61 @@ const VARIABLE: Uint8Array = table((byte) => {
   return /[A-Za-z0-9]/.test(character) ? character.toUpperCase().charCodeAt(0) : 0;
 });
 
-/** What has a variable of its own, and what is about the connection. RFC 3875 §4.1.18 */
-const DROP: Uint8Array = dropTable([
-  HeaderId.ContentLength,
-  HeaderId.Connection,
-  HeaderId.TransferEncoding,
-  HeaderId.KeepAlive,
-  HeaderId.ProxyConnection,
-  HeaderId.Upgrade,
-  HeaderId.Te,
-  HeaderId.Expect,
-  HeaderId.Http2Settings,
+/** Where a line ends, whose value begins after `at`. Most values are short. */
+function endOfLine(head: Buffer, at: number): number {
+  const near = at + NEAR_BYTES;
+  let to = at;
+  while (to < near && head[to] !== Byte.Cr) to++;
+  return to < near ? to : head.indexOf(Byte.Cr, to);
+}
+
+const NEAR_BYTES = 64;
+const HASH_FACTOR = 31;
+
+const enum Use {
+  /** It has a variable of its own, is about the connection, or must not be told. */
+  Dropped = 0,
+  /** Content-Type, which has a variable of its own. */
+  Type,
+  /** Host, of which SERVER_NAME is made beside. */
+  Host,
+}
+
+interface SpecialName {
+  readonly name: Uint8Array;
+  readonly hash: number;
+  readonly use: Use;
+}
+
+const SPECIAL_SLOTS = 1024;
+
+/** Names that are not written as they are, by their hash: each has a slot of its own. RFC 3875 §4.1.18 */
+const SPECIALS: readonly (SpecialName | null)[] = slotsOf([
+  ["content-length", Use.Dropped],
+  ["connection", Use.Dropped],
+  ["transfer-encoding", Use.Dropped],
+  ["keep-alive", Use.Dropped],
+  ["proxy-connection", Use.Dropped],
+  ["upgrade", Use.Dropped],
+  ["te", Use.Dropped],
+  ["expect", Use.Dropped],
+  ["http2-settings", Use.Dropped],
+  // What some programs take for HTTP_PROXY of their environment (httpoxy).
+  ["proxy", Use.Dropped],
+  ["content-type", Use.Type],
+  ["host", Use.Host],
 ]);
+
+function slotsOf(names: readonly (readonly [name: string, use: Use])[]): (SpecialName | null)[] {
+  const slots: (SpecialName | null)[] = new Array(SPECIAL_SLOTS).fill(null);
+  for (const [name, use] of names) {
+    const bytes = latin1(name);
+    const hash = bytes.reduce((sum, byte) => (Math.imul(sum, HASH_FACTOR) + VARIABLE[byte]!) | 0, 0);
+    if (slots[hash & (SPECIAL_SLOTS - 1)] !== null) throw new Error("two names of fields in one slot");
+    slots[hash & (SPECIAL_SLOTS - 1)] = { name: bytes, hash, use };
+  }
+  return slots;
+}
 
 /** Names of the parameters that the gateway sets, which no setting may set otherwise. */
 export const SCRIPT_PARAMS: readonly string[] = [
