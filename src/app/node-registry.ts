@@ -293,7 +293,7 @@ export function probeOrigin(route: NodeOwner, target: TargetConfig, maxResponseF
     tls: usesTls(target.scheme) && route.tls !== null ? readUpstreamTls(route.tls, target.hostname) : null,
     isHttp2: speaksHttp2(target.scheme),
     isLenient: !route.strictOrigins,
-    ...(route.fastcgi === null ? {} : { scriptRoot: route.fastcgi.root }),
+    ...(route.fastcgi ? { scriptRoot: route.fastcgi.root } : {}),
     maxResponseFields,
   };
 }

@@ -84,6 +84,8 @@ export type NodeOwner = Pick<
   readonly timeouts: Pick<UpstreamTimeouts, "connectMs">;
   /** Null where no target speaks TLS with the gateway. */
   readonly tls: UpstreamTlsConfig | null;
+  /** Null, or left out, where no target runs scripts. */
+  readonly fastcgi?: UpstreamKeys["fastcgi"];
 };
 
 /** The routes that send requests to targets, of whatever type they are. */

@@ -12,3 +12,31 @@ export interface ConnectionEnds {
   readonly localPort: number;
   readonly remotePort?: number;
 }
+
+/** Names of the parameters that the gateway sets, which no setting may set otherwise. */
+export const SCRIPT_PARAMS: readonly string[] = [
+  "AUTH_TYPE",
+  "CONTENT_LENGTH",
+  "CONTENT_TYPE",
+  "DOCUMENT_ROOT",
+  "DOCUMENT_URI",
+  "GATEWAY_INTERFACE",
+  "HTTPS",
+  "PATH_INFO",
+  "PATH_TRANSLATED",
+  "QUERY_STRING",
+  "REDIRECT_STATUS",
+  "REMOTE_ADDR",
+  "REMOTE_PORT",
+  "REMOTE_USER",
+  "REQUEST_METHOD",
+  "REQUEST_SCHEME",
+  "REQUEST_URI",
+  "SCRIPT_FILENAME",
+  "SCRIPT_NAME",
+  "SERVER_ADDR",
+  "SERVER_NAME",
+  "SERVER_PORT",
+  "SERVER_PROTOCOL",
+  "SERVER_SOFTWARE",
+];

@@ -67,7 +67,9 @@ function requestFor(root: string, path: string, authority: string): Buffer {
     ["HTTP_HOST", authority],
     ["HTTP_USER_AGENT", "edge-health-check"],
   ]);
-  const out = Buffer.alloc(BEGIN_RECORD_BYTES + params.length + paramsFramingBound(params.length) + END_OF_STDIN.length);
+  const out = Buffer.alloc(
+    BEGIN_RECORD_BYTES + params.length + paramsFramingBound(params.length) + END_OF_STDIN.length,
+  );
   const from = writeBegin(out, 0, false) + HEADER_BYTES;
   const end = frameParams(out, from, from + params.copy(out, from));
   return out.subarray(0, end + END_OF_STDIN.copy(out, end));

@@ -2,7 +2,6 @@ import { Byte, copyBytes, latin1 } from "../core/bytes.ts";
 import { type ClientPeer, type Exchange, unmapped } from "../message/exchange.ts";
 import { HeaderId } from "../message/header-block.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
-import type { ScriptCall } from "../message/script-call.ts";
 import {
   encodedParams,
   FieldParams,
@@ -26,11 +25,11 @@ const OWN_BOUND = 1024;
 const FIELDS: FieldParams = new FieldParams();
 
 /** Bytes that `writeScriptRequest` may write at most. @param headEnd bytes of the head as HTTP/1.1 */
-export function scriptRequestBound(ex: Exchange, call: ScriptCall, headEnd: number): number {
-  const { request, identity } = ex;
+export function scriptRequestBound(ex: Exchange, headEnd: number): number {
+  const { request, identity, script } = ex;
   const user = identity === null ? 0 : identity.user.length * 3;
   const line = (request.targetTo - request.targetFrom) * 2 + (request.methodTo - request.methodFrom);
-  const params = call.params.length + user + line + fieldParamsBound(headEnd) + headEnd * 2 + OWN_BOUND;
+  const params = script!.params.length + user + line + fieldParamsBound(headEnd) + headEnd * 2 + OWN_BOUND;
   return BEGIN_RECORD_BYTES + params + paramsFramingBound(params);
 }
 
@@ -42,7 +41,6 @@ export function scriptRequestBound(ex: Exchange, call: ScriptCall, headEnd: numb
  */
 export function writeScriptRequest(
   ex: Exchange,
-  call: ScriptCall,
   keepsConnection: boolean,
   head: Buffer,
   headEnd: number,
@@ -50,7 +48,8 @@ export function writeScriptRequest(
   start: number,
 ): number {
   const from = writeBegin(out, start, keepsConnection) + HEADER_BYTES;
-  let at = copyBytes(out, from, call.params, 0, call.params.length);
+  const { params } = ex.script!;
+  let at = copyBytes(out, from, params, 0, params.length);
   at = writeEnds(ex, out, at);
   at = writeLine(ex.request, out, at);
   // Fields go before what the gateway says itself: of two with one name, scripts see the last one.

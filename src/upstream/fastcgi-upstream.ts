@@ -54,9 +54,8 @@ class FastCgiConnection extends PooledConnection {
     const bound = caller.requestBound(ex);
     if (bound > scratch.length) scratch = Buffer.allocUnsafeSlow(bound);
     const headEnd = caller.encodeRequest(ex, scratch, 0);
-    const call = ex.script!;
-    const out = writer.reserve(scriptRequestBound(ex, call, headEnd));
-    writer.commit(writeScriptRequest(ex, call, this.keeps, scratch, headEnd, out, writer.offset));
+    const out = writer.reserve(scriptRequestBound(ex, headEnd));
+    writer.commit(writeScriptRequest(ex, this.keeps, scratch, headEnd, out, writer.offset));
     this.reader.begin();
     this.isOver = false;
     this.isAsked = true;

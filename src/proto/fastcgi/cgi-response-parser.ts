@@ -5,7 +5,7 @@ import { LenientResponseParser } from "../h1/lenient-response-parser.ts";
 
 /**
  * Reads the head of a script's response: fields and an empty line, the status in a field `Status`. RFC 3875 §6. It is as strict as
- * a head of HTTP/1.1 is, but that lines may end with a bare LF (§6.2), and that what a script says of the connection and of
+ * a head of HTTP/1.1 is, but that lines may end with a bare LF (RFC 3875 §6.2), and that what a script says of the connection and of
  * its framing is left out: that is the gateway's. Without a status a response is 302 where it has a `Location`, else 200.
  */
 export class CgiResponseParser extends LenientResponseParser {

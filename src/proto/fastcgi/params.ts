@@ -3,7 +3,7 @@ import { Byte, copyBytes, equalsLower, latin1, table, writeDecimal } from "../..
 /** Bytes of the two lengths before a name and its value at most. */
 const LENGTHS = 8;
 
-/** Writes how long a name or a value is: in a byte below 128, else in four. FastCGI Specification 1.0, §3.4 */
+/** Writes how long a name or a value is: in a byte below 128, else in four. FastCGI Specification 1.0, section 3.4 */
 function writeLength(out: Buffer, at: number, length: number): number {
   if (length < 128) {
     out[at] = length;
@@ -137,14 +137,7 @@ export class FieldParams {
     this.add(head, from, to, valueFrom, valueTo, hash);
   }
 
-  private add(
-    head: Buffer,
-    nameFrom: number,
-    nameTo: number,
-    valueFrom: number,
-    valueTo: number,
-    hash: number,
-  ): void {
+  private add(head: Buffer, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number, hash: number): void {
     const i = this.count++;
     if (i === this.hashes.length) this.grow();
     const { spans } = this;
@@ -289,31 +282,3 @@ function slotsOf(names: readonly (readonly [name: string, use: Use])[]): (Specia
   }
   return slots;
 }
-
-/** Names of the parameters that the gateway sets, which no setting may set otherwise. */
-export const SCRIPT_PARAMS: readonly string[] = [
-  "AUTH_TYPE",
-  "CONTENT_LENGTH",
-  "CONTENT_TYPE",
-  "DOCUMENT_ROOT",
-  "DOCUMENT_URI",
-  "GATEWAY_INTERFACE",
-  "HTTPS",
-  "PATH_INFO",
-  "PATH_TRANSLATED",
-  "QUERY_STRING",
-  "REDIRECT_STATUS",
-  "REMOTE_ADDR",
-  "REMOTE_PORT",
-  "REMOTE_USER",
-  "REQUEST_METHOD",
-  "REQUEST_SCHEME",
-  "REQUEST_URI",
-  "SCRIPT_FILENAME",
-  "SCRIPT_NAME",
-  "SERVER_ADDR",
-  "SERVER_NAME",
-  "SERVER_PORT",
-  "SERVER_PROTOCOL",
-  "SERVER_SOFTWARE",
-];

@@ -17,7 +17,7 @@ export const enum RecordEvent {
 /**
  * Reads the records of one response after the other, whatever pieces they come in: it keeps at most a header and the content of
  * the record that ends a request. What another request, another version or another role would send is a failure.
- * FastCGI Specification 1.0, §3.3 and §5.5.
+ * FastCGI Specification 1.0, sections 3.3 and 5.5.
  */
 export class RecordReader {
   /** The bytes of Output and ErrorText. */
@@ -114,5 +114,5 @@ export class RecordReader {
   }
 }
 
-/** After four bytes of the application's own status. §5.5 */
+/** After four bytes of the application's own status. FastCGI Specification 1.0, section 5.5 */
 const PROTOCOL_STATUS_AT = 4;

@@ -1,13 +1,13 @@
-/** Records of FastCGI: a header of eight bytes, content, padding. FastCGI Specification 1.0, §3.3. */
+/** Records of FastCGI: a header of eight bytes, content, padding. The sections are those of the FastCGI Specification 1.0; section 3.3. */
 
 /** Bytes of a record's header. */
 export const HEADER_BYTES = 8;
 /** Content of one record at most. */
 export const MAX_CONTENT_BYTES = 65_535;
-/** Content of a record that ends a request. §5.5 */
+/** Content of a record that ends a request. Section 5.5 */
 export const END_BYTES = 8;
 
-/** Types of records that a gateway sends and gets. §8 */
+/** Types of records that a gateway sends and gets. Section 8 */
 export const enum RecordType {
   BeginRequest = 1,
   AbortRequest = 2,
@@ -18,7 +18,7 @@ export const enum RecordType {
   Stderr = 7,
 }
 
-/** How an application says that a request is over. §5.5 */
+/** How an application says that a request is over. Section 5.5 */
 export const enum ProtocolStatus {
   RequestComplete = 0,
   CantMultiplex,
@@ -62,9 +62,9 @@ export function writeBegin(out: Buffer, start: number, keepsConnection: boolean)
 export const BEGIN_RECORD_BYTES: number = HEADER_BYTES + 8;
 const BEGIN_BYTES = 8;
 
-/** The record that gives a request up. §5.4 */
+/** The record that gives a request up. Section 5.4 */
 export const ABORT_RECORD: Buffer = recordOf(RecordType.AbortRequest);
-/** The record that ends a request's body. §5.3 */
+/** The record that ends a request's body. Section 5.3 */
 export const END_OF_STDIN: Buffer = recordOf(RecordType.Stdin);
 
 /** A record without content. */

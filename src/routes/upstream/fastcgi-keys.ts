@@ -5,7 +5,7 @@ import type { TargetConfig } from "../../config/route-config.ts";
 import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { flag, integer, text, textLike, textOrNumber } from "../../config/scalars.ts";
 import { MASK } from "../../core/secret-name.ts";
-import { SCRIPT_PARAMS } from "../../proto/fastcgi/params.ts";
+import { SCRIPT_PARAMS } from "../../message/script-call.ts";
 
 const fileName = () => textLike(/^[^\0/\\]+$/, "a file name such as index.php");
 
