@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { H3Client } from "../harness/h3-client.ts";
 import { SlowDatagrams } from "../harness/slow-datagrams.ts";
@@ -46,4 +47,17 @@ test("a client on a slow line gets a response whole, however long it takes, as l
     [true, {}],
     [true, { "x-sum": "42" }],
   ]);
+}, 60_000);
+
+test("one whose line is cut is given up: what is sent again counts for nothing", async () => {
+  const line = await SlowDatagrams.start(port, BYTES_PER_SECOND);
+  const client = await H3Client.connect(line.port);
+  const begun = Promise.withResolvers<void>();
+  const asked = client.ask("GET", "/node/plain", {}, { onPiece: () => begun.resolve() }).catch(() => null);
+  await begun.promise;
+  line.stop();
+  // Before the connection is idle.
+  await eventually(async () => expect(await gateway.metric("gateway_quic_active_streams")).toBe(0), 20_000);
+  client.close();
+  await asked;
 }, 60_000);
