@@ -129,7 +129,7 @@ describe("the plan", () => {
   });
 
   test("tells paths, Bun's flags and our own apart", () => {
-    expect(readArguments(["--long", "./tests/wire", "-t", "a name", "--bail", "tests/unit"])).toEqual({
+    expect(readArguments(["--peers", "--long", "./tests/wire", "-t", "a name", "--bail", "tests/unit"])).toEqual({
       isLong: true,
       showsSlowest: false,
       paths: ["tests/wire", "tests/unit"],

@@ -35,6 +35,7 @@ export function readArguments(words: readonly string[]): SuiteArguments {
     const word = words[at]!;
     if (word === "--long") isLong = true;
     else if (word === "--slowest") showsSlowest = true;
+    else if (PASSED_OVER.has(word)) continue;
     else if (!word.startsWith("-")) paths.push(word.replace(/^\.\//, ""));
     else flags.push(word, ...(FLAGS_WITH_VALUES.has(word) ? words.slice(++at, at + 1) : []));
   }
@@ -56,6 +57,8 @@ function inBatches(files: readonly string[], size: number): string[][] {
   return Array.from({ length: Math.ceil(files.length / size) }, (_, at) => files.slice(at * size, (at + 1) * size));
 }
 
+/** What scripts/test has done. */
+const PASSED_OVER: ReadonlySet<string> = new Set(["--peers"]);
 const FLAGS_WITH_VALUES: ReadonlySet<string> = new Set([
   "-t",
   "--test-name-pattern",
