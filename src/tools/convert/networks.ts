@@ -51,7 +51,8 @@ export function holdsNetwork(wide: string, narrow: string): boolean {
   if (wide === narrow) return true;
   const outer = bitsOf(wide);
   const inner = bitsOf(narrow);
-  return outer !== null && inner !== null && inner.startsWith(outer);
+  if (outer === null || inner === null) return false;
+  return inner.startsWith(outer);
 }
 
 /** The bits of a network's prefix behind a mark of its version; null for what is no network. */
