@@ -2,13 +2,8 @@ import type { FunctionsConfig } from "../config/function-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { FUNCTION_LOAD_MS, FUNCTION_RETIRE_MS } from "../core/limits.ts";
 import type { LiveModule } from "../features/dashboard/live-state.ts";
-import {
-  Cell,
-  createCells,
-  type FromFunction,
-  type ModuleExports,
-  type ToFunction,
-} from "../features/functions/wire.ts";
+import { isFromFunction } from "../features/functions/said.ts";
+import { Cell, createCells, type ModuleExports, type ToFunction } from "../features/functions/wire.ts";
 import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
@@ -202,16 +197,18 @@ export class FunctionThreads {
     };
     this.threads.set(thread.id, thread);
     owner.threads.add(thread);
-    worker.onmessage = ({ data }: { data: FromFunction }) => this.onMessage(thread, data, generation);
+    worker.onmessage = ({ data }: { data: unknown }) => this.onMessage(thread, data, generation);
     // What escapes is logged by the thread itself; without a listener it would be written to the standard error.
     worker.onerror = (event: ErrorEvent) => event.preventDefault();
     worker.addEventListener("close", () => this.onClose(thread, generation));
     this.send(thread, { kind: "load", module: owner.module, cells, mayChangeProcess: allow.includes("process") });
   }
 
-  private onMessage(thread: Thread, message: FromFunction, generation: number): void {
+  private onMessage(thread: Thread, message: unknown, generation: number): void {
+    // A module can send messages as well.
+    if (!isFromFunction(message)) return;
     if (message.kind === "loaded") this.onLoaded(thread, message.exports, generation);
-    else if (message.kind === "failed") {
+    else if (message.kind === "failed" && thread.state === "loading") {
       thread.owner.hasFailed = true;
       const { error, at, stack } = message.problem;
       this.ports.event("function_load_failed", { module: thread.owner.module, error, at, stack });
@@ -221,7 +218,7 @@ export class FunctionThreads {
       const { event, level, fields } = message.line;
       const named = { module: thread.owner.module, ...(event === "function_log" ? { level } : {}), ...fields };
       if (this.ports.takes(level)) this.ports.event(event, named);
-    } else if (message.kind === "finished") this.discard(thread);
+    } else if (message.kind === "finished" && thread.state === "retired") this.discard(thread);
   }
 
   private onLoaded(thread: Thread, exports: ModuleExports, generation: number): void {

@@ -16,7 +16,7 @@ import type {
   RequestNamer,
 } from "./ports.ts";
 
-import type { PrebuiltResponse } from "./prebuilt-response.ts";
+import { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
 import type { RequestTrace } from "./request-trace.ts";
 import type { Route } from "./route.ts";
@@ -409,8 +409,9 @@ export class Pipeline {
 
   /** Before the first phase, what is known of a head may be wrong: it is what the refusal is about, unless that is its size. */
   private refusalFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
-    if (this.pages === null || (ex.step === 0 && !isTooMuch(ex.fault))) return reply;
-    return this.pages.shown(ex, reply);
+    if (ex.step === 0 && !isTooMuch(ex.fault)) return reply;
+    const shown = this.pages === null ? reply : this.pages.shown(ex, reply);
+    return isOfFunction(ex.fault) ? named(shown, this.nameOf(ex)) : shown;
   }
 
   /** Tells the taps that the exchange is over. */
@@ -427,6 +428,16 @@ function isTooMuch(fault: Fault): boolean {
     fault === Fault.HeadTooLarge ||
     fault === Fault.TooManyFields
   );
+}
+
+/** Whether code of the user's own has failed: what the client is told leads to the line of the log that says where. docs/functions.md#isolation */
+function isOfFunction(fault: Fault): boolean {
+  return fault === Fault.FunctionFailed || fault === Fault.FunctionTimeout || fault === Fault.FunctionGone;
+}
+
+/** The same response with the id of its request. */
+function named({ status, fields, body, isRefusal }: PrebuiltResponse, id: string): PrebuiltResponse {
+  return new PrebuiltResponse(status, [...fields, ["X-Request-Id", id]], body, isRefusal);
 }
 
 /** An empty pipeline, where there are no requests. */

@@ -11,8 +11,9 @@ import { FunctionTunnel, readUpgrade, socketFault, type UpgradeRecord } from "./
 import { FunctionUpstream, type UpstreamSite } from "./function-upstream.ts";
 import { type ReplyRecord, readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
+import { readLine } from "./said.ts";
 import { faultOf, isOpen, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
-import { CallKind, type FunctionLine, type Records, SendWindow, Word } from "./wire.ts";
+import { CallKind, type FunctionLine, RecordFault, type Records, SendWindow, Word } from "./wire.ts";
 
 /** What calls ask of their worker. */
 export interface FunctionServices {
@@ -133,8 +134,8 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     else if (word === Word.Taken) this.onTaken(records.number());
     else if (word === Word.Upgrade) this.onUpgrade(readUpgrade(records));
     else if (word === Word.Failed) this.end(faultOf(records.number()), "error");
-    else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, JSON.parse(records.raw()));
-    else throw new Error(`a thread said ${word}`);
+    else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, readLine(records));
+    else throw new RecordFault(`a thread said ${word}`);
   }
 
   private onReply(record: ReplyRecord): void {
@@ -151,7 +152,8 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     // The place in the thread is the tunnel's from here on.
     this.link = null;
     this.leave();
-    const tunnel = new FunctionTunnel(link!, id, () => site.pool.serve());
+    const onLine = (line: FunctionLine) => site.services.listener.onLine(site.module, line);
+    const tunnel = new FunctionTunnel(link!, id, () => site.pool.serve(), onLine);
     link!.attach(id, tunnel);
     tunnel.start(ex!, record);
   }
@@ -263,8 +265,8 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   }
 
   private note(what: string): void {
-    const { services, module } = this.site;
-    services.listener.onLine(module, failureLine(what, module, this.ex!));
+    const { services, module, pool } = this.site;
+    services.listener.onLine(module, failureLine(what, pool.exports?.places.fetch ?? module, this.ex!));
   }
 
   private count(outcome: CallOutcome): void {
@@ -290,13 +292,13 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   }
 }
 
-/** The line of the log for what the data worker has found. */
-export function failureLine(what: string, module: string, ex: Exchange): FunctionLine {
+/** The line of the log for what the data worker has found. @param at `file:line` of the function */
+export function failureLine(what: string, at: string, ex: Exchange): FunctionLine {
   const route = ex.route!.label;
   const request_id = ex.reply.requestId();
   return {
     event: "function_failed",
     level: "error",
-    fields: { what, error: what, at: module, stack: "", route, request_id },
+    fields: { what, error: what, at, stack: "", route, request_id },
   };
 }

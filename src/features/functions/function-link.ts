@@ -1,4 +1,13 @@
-import { Batch, Cell, LARGE_PIECE_BYTES, type LargePiece, MAX_PIECE_BYTES, Records, Word } from "./wire.ts";
+import {
+  Batch,
+  Cell,
+  LARGE_PIECE_BYTES,
+  type LargePiece,
+  MAX_PIECE_BYTES,
+  RecordFault,
+  Records,
+  Word,
+} from "./wire.ts";
 
 /** A call, or a request of `ctx.upstream()`, as the data worker has it under way. */
 export interface LinkCall {
@@ -167,11 +176,11 @@ export class FunctionLink {
   private receive(data: string | LargePiece): void {
     try {
       if (typeof data === "string") this.read(new Records(data));
-      else if (data[1] instanceof Uint8Array) this.calls.get(data[0])?.onPiece(data[1]);
-      else throw new TypeError("a thread sent a piece that is none");
+      else if (isPiece(data)) this.calls.get(data[0])?.onPiece(data[1]);
+      else throw new RecordFault("a message that is none");
     } catch (error) {
       // What follows in the batch cannot be found any more.
-      this.ports.onException(error);
+      if (!(error instanceof RecordFault)) this.ports.onException(error);
       this.ports.onBroken(this.thread);
     }
   }
@@ -202,6 +211,10 @@ const NO_CALL: LinkCall = {
   onPiece(): void {},
   onDeath(): void {},
 };
+
+function isPiece(data: unknown): data is LargePiece {
+  return Array.isArray(data) && data.length === 2 && Number.isInteger(data[0]) && data[1] instanceof Uint8Array;
+}
 
 function skipResponse(records: Records): void {
   records.line();

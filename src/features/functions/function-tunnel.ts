@@ -4,7 +4,8 @@ import { Framing } from "../../message/request-head.ts";
 import { acceptOf, isKey } from "../../proto/websocket/handshake.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { fieldsFault } from "./reply-record.ts";
-import { CREDIT_BYTES, type Records, SendWindow, Word } from "./wire.ts";
+import { readLine } from "./said.ts";
+import { CREDIT_BYTES, type FunctionLine, RecordFault, type Records, SendWindow, Word } from "./wire.ts";
 
 /** Why a request is no handshake of a WebSocket that can be accepted, or "". RFC 6455 §4.2.1 */
 export function socketFault({ request }: Exchange, fields: UpgradeRecord["fields"]): string {
@@ -31,16 +32,21 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
   private readonly link: FunctionLink;
   private readonly id: number;
   private readonly onOver: () => void;
+  private readonly onLine: (line: FunctionLine) => void;
   private client: TunnelEnd | null = null;
   private readonly window: SendWindow = new SendWindow();
   private isFull = false;
   private taken = 0;
 
-  /** @param onOver the place in the thread is free again */
-  constructor(link: FunctionLink, id: number, onOver: () => void) {
+  /**
+   * @param onOver the place in the thread is free again
+   * @param onLine is told of lines for the log
+   */
+  constructor(link: FunctionLink, id: number, onOver: () => void, onLine: (line: FunctionLine) => void) {
     this.link = link;
     this.id = id;
     this.onOver = onOver;
+    this.onLine = onLine;
   }
 
   /** Accepts it. The caller has looked at the handshake. */
@@ -67,8 +73,9 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
     else if (word === Word.Taken) {
       if (this.window.taken(records.number())) this.client?.tunnelWritable();
     } else if (word === Word.End || word === Word.Fault) this.shut();
-    else if (word === Word.Log || word === Word.Failed) records.raw();
-    else throw new Error(`a thread said ${word} of a WebSocket`);
+    else if (word === Word.Log) this.onLine(readLine(records));
+    else if (word === Word.Failed) records.line();
+    else throw new RecordFault(`a thread said ${word} of a WebSocket`);
   }
 
   onPiece(bytes: Uint8Array): void {

@@ -18,7 +18,7 @@ import { writeFields } from "./field-record.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { withoutPrefix } from "./hooked-request.ts";
 import { fieldsFault } from "./reply-record.ts";
-import { CREDIT_BYTES, discard, type Records, SendWindow, Word } from "./wire.ts";
+import { CREDIT_BYTES, discard, RecordFault, type Records, SendWindow, Word } from "./wire.ts";
 
 /** Where requests of `ctx.upstream()` go. */
 export interface UpstreamSite {
@@ -103,7 +103,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
     else if (word === Word.End) this.onBodyEnd();
     else if (word === Word.Taken) this.onTaken(records.number());
     else if (word === Word.Cancel || word === Word.Fault) this.stop();
-    else throw new Error(`a thread said ${word} of a request of its own`);
+    else throw new RecordFault(`a thread said ${word} of a request of its own`);
   }
 
   onPiece(bytes: Uint8Array): void {

@@ -14,8 +14,9 @@ import { HookSink } from "./hook-sink.ts";
 import { changeRequest, readChange } from "./hooked-request.ts";
 import { readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
+import { readLine } from "./said.ts";
 import { faultOf, isOpen, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
-import { CallKind, type Records, Word } from "./wire.ts";
+import { CallKind, RecordFault, type Records, Word } from "./wire.ts";
 
 /** What hooks are made with. */
 export interface HookSite extends CallSite {
@@ -119,9 +120,9 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     else if (word === Word.End) this.reply?.end();
     else if (word === Word.Fault) this.fail(Fault.FunctionFailed, "error");
     else if (word === Word.Failed) this.fail(faultOf(records.number()), "error");
-    else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, JSON.parse(records.raw()));
+    else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, readLine(records));
     else if (word === Word.Taken) records.line();
-    else throw new Error(`a thread said ${word} of a hook`);
+    else throw new RecordFault(`a thread said ${word} of a hook`);
   }
 
   onPiece(bytes: Uint8Array): void {
@@ -300,8 +301,9 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   }
 
   private note(what: string): void {
-    const { services, module } = this.site;
-    services.listener.onLine(module, failureLine(what, module, this.ex));
+    const { services, module, pool } = this.site;
+    const name = this.sink === null ? "onRequest" : "onResponse";
+    services.listener.onLine(module, failureLine(what, pool.exports?.places[name] ?? module, this.ex));
   }
 
   private count(outcome: CallOutcome): void {

@@ -8,7 +8,7 @@ import { Framing } from "../../message/request-head.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { writeFields } from "./field-record.ts";
 import type { FunctionLink } from "./function-link.ts";
-import { fieldsFault, type ReplyRecord } from "./reply-record.ts";
+import { headFault, type ReplyRecord } from "./reply-record.ts";
 import { Word } from "./wire.ts";
 
 /** Whom a sink asks about a response that it holds. */
@@ -137,10 +137,10 @@ export class HookSink extends PassingSink implements ReplySource {
   }
 
   /** Status and fields of the response are these. @returns why they cannot be, or "" */
-  setHead({ status, fields }: ReplyRecord): string {
-    const why = fieldsFault(fields);
+  setHead(record: ReplyRecord): string {
+    const why = headFault(record);
     if (why !== "") return why;
-    if (status < 200 || status > 599) return `status ${status}`;
+    const { status, fields } = record;
     const { reply } = this.ex!;
     reply.status = status;
     const kept = keptFields(reply.headers);

@@ -44,6 +44,13 @@ export function fieldsFault(fields: ReplyRecord["fields"]): string {
   return chars > MAX_HEAD_CHARS ? `its fields are longer than ${MAX_HEAD_CHARS} characters` : "";
 }
 
+/** The same, of a whole head: of its status and of the length that it declares, too. */
+export function headFault({ status, fields, length }: ReplyRecord): string {
+  if (!Number.isInteger(status) || status < 200 || status > 599) return `status ${status}`;
+  if (!Number.isSafeInteger(length) || length < -1) return "its length is none";
+  return fieldsFault(fields);
+}
+
 /** Puts the fields of a head into `ex.reply`, without those about the connection. */
 export function setReplyFields(ex: Exchange, status: number, fields: ReplyRecord["fields"]): void {
   const { reply } = ex;

@@ -1,7 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { FunctionLink } from "./function-link.ts";
-import { fieldsFault, type ReplyRecord, setReply } from "./reply-record.ts";
+import { headFault, type ReplyRecord, setReply } from "./reply-record.ts";
 import { CREDIT_BYTES, discard, Word } from "./wire.ts";
 
 /** Who owns a response that comes of a thread. */
@@ -44,9 +44,8 @@ export class ThreadReply {
   begin(record: ReplyRecord): void {
     const { ex, owner } = this;
     if (this.isBegun) return;
-    const fault = fieldsFault(record.fields);
-    if (fault !== "" || record.status < 200 || record.status > 599)
-      return owner.onBroken(`the response cannot be sent: ${fault || `status ${record.status}`}`);
+    const fault = headFault(record);
+    if (fault !== "") return owner.onBroken(`the response cannot be sent: ${fault}`);
     this.isBegun = true;
     owner.onHead();
     const withBody = setReply(ex, record);

@@ -162,8 +162,11 @@ export class Batch {
   }
 }
 
+/** What a thread says cannot be read: its module has changed what the thread's own code is made of. */
+export class RecordFault extends RangeError {}
+
 /**
- * Reads the records of a batch. One that breaks off, or has a number that is none, is a RangeError: what follows it cannot be found, and a module
+ * Reads the records of a batch. One that breaks off, or has a number that is none, is a RecordFault: what follows it cannot be found, and a module
  * that changes its runtime may have written it.
  */
 export class Records {
@@ -208,7 +211,7 @@ export class Records {
   line(): string {
     const from = this.at;
     const to = this.text.indexOf("\n", from);
-    if (to < 0) throw new RangeError("a record breaks off");
+    if (to < 0) throw new RecordFault("a record is cut");
     this.at = to + 1;
     return this.text.slice(from, to);
   }
@@ -216,7 +219,7 @@ export class Records {
   /** A count, a length or a number of a call; -1 for a length that is not known. */
   number(): number {
     const value = Number(this.line());
-    if (!(value >= -1 && Number.isSafeInteger(value))) throw new RangeError("a record has a number that is none");
+    if (!Number.isSafeInteger(value) || value < -1) throw new RecordFault("no number");
     return value;
   }
 
@@ -224,6 +227,7 @@ export class Records {
   block(): string {
     const from = this.at;
     const to = this.text.indexOf("\n\n", from) + 1;
+    if (to === 0) throw new RecordFault("a record is cut");
     this.at = to + 1;
     return this.text.slice(from, to);
   }
@@ -231,7 +235,7 @@ export class Records {
   raw(): string {
     const length = this.number();
     const from = this.at;
-    if (length < 0 || length > this.text.length - from) throw new RangeError("a record breaks off");
+    if (length < 0 || length > this.text.length - from) throw new RecordFault("a record is cut");
     this.at += length;
     return this.text.slice(from, this.at);
   }
@@ -304,6 +308,8 @@ export interface ModuleExports {
   readonly fetch: boolean;
   readonly onRequest: boolean;
   readonly onResponse: boolean;
+  /** `file:line` of each, as far as it is known, for the log. */
+  readonly places: Readonly<Record<"fetch" | "onRequest" | "onResponse", string>>;
 }
 
 /** What the control thread tells the thread of a function. */

@@ -3,6 +3,7 @@ import type { CallHead } from "./call-head.ts";
 import { type CallFacts, Context, type ContextPorts, lineOf, type UpgradeOptions } from "./context.ts";
 import { IncomingBody } from "./incoming-body.ts";
 import { isUntouched, lazyRequest, nativeOf, type RequestSource, requestFault } from "./lazy-request.ts";
+import type { LogBudget } from "./log-budget.ts";
 import { OutgoingBody } from "./outgoing-body.ts";
 import { problemOf } from "./problem.ts";
 import { type Fields, fieldsOf, headFault, isSame, splitLength } from "./response-head.ts";
@@ -12,6 +13,7 @@ import { UpstreamCall } from "./upstream-call.ts";
 
 /** What calls ask of their thread. */
 export interface CallHost {
+  readonly logBudget: LogBudget;
   /** `file:line` of the function that is asked, as far as it is known. */
   placeOf(name: string): string;
   begin(call: Call): void;
@@ -251,6 +253,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
   // ── the context ───────────────────────────────────────────────────────────────────────────────────────────────
 
   log(level: FunctionLine["level"], values: readonly unknown[]): void {
+    if (!this.host.logBudget.take()) return;
     this.line({ event: "function_log", level, fields: lineOf(values) });
   }
 
@@ -262,6 +265,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
   upstream(request?: Request): Promise<Response> {
     if (this.isOver) return Promise.reject(new TypeError("the request of ctx.upstream() is over"));
     const sent = request ?? this.request!;
+    if (!(sent instanceof Request)) return Promise.reject(new TypeError("ctx.upstream() takes a Request"));
     return new UpstreamCall(this.link, this.id, sent, sent === this.request).response;
   }
 
@@ -294,15 +298,16 @@ export class Call implements Receiver, ContextPorts, RequestSource {
   }
 
   private report(error: unknown, name: string, what: string): void {
+    if (!this.host.logBudget.take()) return;
     const { error: text, at, stack } = problemOf(error, this.host.placeOf(name));
     this.line({ event: "function_failed", level: "error", fields: { what, error: text, at, stack } });
   }
 
   private line(line: FunctionLine): void {
     const { requestId, route } = this.facts;
-    this.link
-      .record(Word.Log, this.id)
-      .raw(JSON.stringify({ ...line, fields: { ...line.fields, route, request_id: requestId } }));
+    const text = JSON.stringify({ ...line, fields: { ...line.fields, route, request_id: requestId } });
+    this.host.logBudget.spend(text.length);
+    this.link.record(Word.Log, this.id).raw(text);
   }
 
   private done(): void {

@@ -41,7 +41,7 @@ const SIGNAL = /^SIG[A-Z0-9]+$/;
  * @param mayChangeProcess whether `functions.allow` has `process`
  */
 export function contain(mayChangeProcess: boolean, write: WriteLine): void {
-  for (const [name, level] of CONSOLE) console[name] = (...values: unknown[]) => write(level, values);
+  containConsole(write);
   // The gateway's standard output holds its log: what is not one of its lines would break it.
   for (const [name, level] of [["stdout", "info"] as const, ["stderr", "warn"] as const]) {
     const stream = process[name] as { write(chunk: unknown, ...others: unknown[]): boolean };
@@ -52,7 +52,17 @@ export function contain(mayChangeProcess: boolean, write: WriteLine): void {
       if (typeof done === "function") queueMicrotask(() => done());
       return true;
     };
+    // They would close what the gateway writes its log to.
+    for (const end of ["end", "destroy", "destroySoon"]) {
+      const ignore = (chunk?: unknown) => {
+        if (typeof chunk === "string") stream.write(chunk);
+        return stream;
+      };
+      Object.defineProperty(stream, end, { value: ignore, configurable: true, writable: true });
+    }
   }
+  // They ask at the terminal of the gateway, and wait for it.
+  for (const name of ["alert", "confirm", "prompt"]) Reflect.deleteProperty(globalThis, name);
   // A response from `fetch` holds its body unpacked: what says that it is packed would be untrue of it. So does Deno.
   globalThis.fetch = unpackedFetch(globalThis.fetch);
   globalThis.Response = typedResponse(globalThis.Response);
@@ -69,6 +79,26 @@ export function contain(mayChangeProcess: boolean, write: WriteLine): void {
     const ownOnly = (event: string | symbol, listener: unknown): unknown =>
       typeof event === "string" && SIGNAL.test(event) ? process : listen.call(process, event, listener);
     Object.defineProperty(process, name, { value: ownOnly, configurable: true, writable: true });
+  }
+}
+
+/** All that a console shows is lines of the log; most methods are rare, and what formats for them is loaded at the first use. */
+function containConsole(write: WriteLine): void {
+  const { Console } = console;
+  let shown: Readonly<Record<string, unknown>> | null = null;
+  const methods = new Map<string, (...values: readonly unknown[]) => unknown>(
+    CONSOLE.map(([name, level]) => [name, (...values) => write(level, values)]),
+  );
+  methods.set("write", (...values) => write("info", [values.map(String).join("").replace(/\n$/, "")]));
+  for (const name of Object.keys(console)) {
+    if (name === "Console") continue;
+    const rare = (...values: readonly unknown[]): unknown => {
+      shown ??= new Console({ stdout: process.stdout, stderr: process.stderr }) as unknown as Record<string, unknown>;
+      const method = shown[name];
+      return typeof method === "function" ? method.apply(shown, values) : undefined;
+    };
+    const value = methods.get(name) ?? rare;
+    Object.defineProperty(console, name, { value, configurable: true, writable: true, enumerable: true });
   }
 }
 

@@ -97,7 +97,10 @@ function logOf(ports: ContextPorts): ContextLog {
 }
 
 /** What a line of the log says: a text, and fields where an object of such comes after it. */
-export function lineOf(values: readonly unknown[]): Record<string, string | Readonly<Record<string, unknown>>> {
+export function lineOf(values: readonly unknown[]): {
+  readonly message: string;
+  readonly fields?: Readonly<Record<string, unknown>>;
+} {
   const [message, fields, ...others] = values;
   const isPair = typeof message === "string" && others.length === 0 && isPlain(fields);
   if (!isPair) return { message: textOf(values) };

@@ -8,6 +8,7 @@ import { Call, type CallHost, type Exported } from "./call.ts";
 import { CallHead } from "./call-head.ts";
 import { contain } from "./contain.ts";
 import { Context, lineOf } from "./context.ts";
+import { LogBudget } from "./log-budget.ts";
 import { problemOf } from "./problem.ts";
 import { ThreadLink } from "./thread-link.ts";
 
@@ -25,6 +26,7 @@ export class FunctionThread implements CallHost {
   private module = "";
   private source: string | null = null;
   private cells: Int32Array = new Int32Array(Cell.Begun + 1);
+  readonly logBudget: LogBudget = new LogBudget();
   private readonly functions: Map<Exported, ExportedFunction> = new Map();
   /** The call whose function runs now. */
   private running: Call | null = null;
@@ -51,6 +53,7 @@ export class FunctionThread implements CallHost {
     this.cells = new Int32Array(cells);
     setInterval(() => {
       Atomics.add(this.cells, Cell.Beat, 1);
+      this.tellDropped();
       Atomics.store(this.cells, Cell.HeapKib, heapSize() / 1024);
     }, BEAT_MS);
     process.on("unhandledRejection", (reason) => this.stray(reason, "an unhandled rejection"));
@@ -82,6 +85,11 @@ export class FunctionThread implements CallHost {
       fetch: has("fetch"),
       onRequest: has("onRequest"),
       onResponse: has("onResponse"),
+      places: {
+        fetch: this.placeOf("fetch"),
+        onRequest: this.placeOf("onRequest"),
+        onResponse: this.placeOf("onResponse"),
+      },
     };
   }
 
@@ -129,8 +137,12 @@ export class FunctionThread implements CallHost {
 
   placeOf(name: string): string {
     this.source ??= sourceOf(this.module);
-    const at = this.source.search(new RegExp(`\\b${name}\\s*[(:=]`));
-    return at < 0 ? this.module : `${this.module}:${this.source.slice(0, at).split("\n").length}`;
+    const { source } = this;
+    const named = new RegExp(`\\b${name}\\s*[(:=]`, "g");
+    // What comes before the exports may call a function of the same name.
+    named.lastIndex = Math.max(0, source.search(/\bexport\s+default\b/));
+    const at = named.exec(source)?.index ?? source.search(named);
+    return at < 0 ? this.module : `${this.module}:${source.slice(0, at).split("\n").length}`;
   }
 
   /** What `console` is told belongs to the call that runs, else to the one that is under way, where there is one. */
@@ -138,14 +150,26 @@ export class FunctionThread implements CallHost {
     const [first] = this.calls;
     const call = this.running ?? (this.calls.size === 1 ? first : undefined);
     if (call !== undefined) return call.log(level, values);
-    this.post({ kind: "log", line: { event: "function_log", level, fields: lineOf(values) } });
+    if (!this.logBudget.take()) return;
+    const fields = lineOf(values);
+    this.logBudget.spend(fields.message.length);
+    this.post({ kind: "log", line: { event: "function_log", level, fields } });
+  }
+
+  private tellDropped(): void {
+    const dropped = this.logBudget.refill();
+    if (dropped === 0) return;
+    const message = `${dropped} lines of the log were dropped: the module logs faster than they can be written`;
+    this.post({ kind: "log", line: { event: "function_log", level: "warn", fields: { message } } });
   }
 
   /** A failure that belongs to no call that is known: those that are under way are named. */
   private stray(thrown: unknown, what: string): void {
+    if (!this.logBudget.take()) return;
     const { error, at, stack } = problemOf(thrown, this.module);
     const ids = [...this.calls].slice(0, MAX_NAMED).map(({ facts }) => facts.requestId);
     const fields = { what, error, at, stack };
+    this.logBudget.spend(error.length + stack.length);
     const named = ids.length === 1 ? { ...fields, request_id: ids[0]! } : { ...fields, request_ids: ids };
     this.post({ kind: "log", line: { event: "function_failed", level: "error", fields: named } });
   }

@@ -22,8 +22,10 @@ export function isSame(one: Fields, other: Fields): boolean {
 export function headFault(response: unknown, name: string): string {
   if (!(response instanceof Response)) return `${name} gave ${nameOf(response)}, and no Response`;
   if (response.type === "error") return `${name} gave Response.error()`;
-  if (response.status < 200 || response.status > 599)
-    return `${name} gave a Response with status ${response.status}, which ctx.upgrade() alone may give`;
+  // A property of the object's own may be in the place of the runtime's.
+  const { status } = response;
+  if (status === 101) return `${name} gave a Response with status 101, which ctx.upgrade() alone may give`;
+  if (!Number.isInteger(status) || status < 200 || status > 599) return `${name} gave a Response whose status is none`;
   if (response.bodyUsed) return `${name} gave a Response whose body has been used`;
   return "";
 }

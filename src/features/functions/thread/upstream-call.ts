@@ -51,7 +51,8 @@ export class UpstreamCall implements Receiver {
       declared,
     );
     request.signal.addEventListener("abort", () => this.fail(request.signal.reason), { once: true });
-    if (request.bodyUsed) this.fail(new TypeError("the body of the request has been used"));
+    if (request.signal.aborted) this.fail(request.signal.reason);
+    else if (request.bodyUsed) this.fail(new TypeError("the body of the request has been used"));
     else this.outgoing.start(request.body as ReadableStream<unknown> | null);
   }
 
@@ -95,7 +96,7 @@ export class UpstreamCall implements Receiver {
   private fail(error: unknown): void {
     if (this.isOver) return;
     this.incoming?.fail(error);
-    this.cancel();
+    this.link.record(Word.Cancel, this.id);
     this.end(error);
   }
 
