@@ -73,7 +73,7 @@ class DevSession {
     this.flags = flags;
     this.io = io;
     const hasColor = isTerminal(STDOUT) && mayColor(process.env);
-    this.view = new LogView({ statuses: [], route: "", events: [], sinceMs: 0 }, false, hasColor);
+    this.view = new LogView({ statuses: [], route: "", events: [], id: "", sinceMs: 0 }, false, hasColor);
   }
 
   async run(signals: HeldSignals): Promise<number> {

@@ -28,6 +28,7 @@ export const logsCommand = {
       placeholder: "NAME",
       help: "of these events: access, waf_block, config_reload, or several with commas",
     },
+    { name: "id", type: "string", default: "", placeholder: "ID", help: "all about one request: its X-Request-Id" },
     { name: "since", type: "string", default: "", placeholder: "10m", help: "not older than 10m, 2h, 1d, or a date" },
     { name: "follow", alias: "f", type: "bool", default: false, help: "go on with what is appended to FILE" },
     { name: "json", type: "bool", default: false, help: "show lines as they are" },
@@ -45,7 +46,7 @@ export const logsCommand = {
 export async function runLogs(args: readonly string[], io: CommandIo): Promise<number> {
   const call = startCommand(logsCommand, args, io);
   if (typeof call === "number") return call;
-  const { status, route, event, since, follow, json } = call.values;
+  const { status, route, event, id, since, follow, json } = call.values;
   const [file = "-"] = call.operands;
   const sinceMs = since === "" ? 0 : sinceOf(since, Date.now());
   const statuses = words(status);
@@ -62,7 +63,7 @@ export async function runLogs(args: readonly string[], io: CommandIo): Promise<n
     return ExitCode.Usage;
   }
   const view = new LogView(
-    { statuses, route, events: words(event), sinceMs },
+    { statuses, route, events: words(event), id, sinceMs },
     json,
     isTerminal(STDOUT) && mayColor(process.env),
   );

@@ -41,6 +41,7 @@ const LINES = [
     removed: [],
   }),
   "not json at all",
+  JSON.stringify({ time: "2026-01-31T11:00:00.000Z", event: "waf_block", request_id: "def" }),
 ];
 writeFileSync(file, `${LINES.join("\n")}\n`);
 
@@ -58,6 +59,7 @@ describe("edge logs", () => {
       "12:00:00.123  404     12 ms  GET www.test/?[2Jx?  192.0.2.7  route /, abc",
       "13:00:00.000  config_reload  ok=true generation=2 removed=[]",
       "not json at all",
+      "11:00:00.000  waf_block  request_id=def",
     ]);
   });
 
@@ -68,6 +70,8 @@ describe("edge logs", () => {
       ["/api/x", "?[2Jx?"],
     ],
     [["--route", "/api"], ["/api/x"]],
+    [["--id", "def"], ["waf_block"]],
+    [["--id", "de"], [""]],
     [["--event", "config_reload"], ["config_reload"]],
     [["--since", "2026-01-31T12:30:00Z"], ["config_reload"]],
     [["--since", "1m"], [""]],

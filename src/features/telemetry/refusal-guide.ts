@@ -26,7 +26,7 @@ export const REFUSAL_GUIDE: Readonly<Record<string, RefusalGuide>> = {
     "tls.md#handshakes",
   ),
   no_certificate: guide(
-    "A client asked by TLS for a name for which no certificate is there.",
+    "A client began a TLS connection while no certificate was there for it.",
     "Add the name to `server.tls.certificates` or to `server.acme`, or let the client use the right name.",
     "tls.md#choosing-a-certificate",
   ),
@@ -41,7 +41,7 @@ export const REFUSAL_GUIDE: Readonly<Record<string, RefusalGuide>> = {
     "tls.md#handshakes",
   ),
   too_many_handshakes: guide(
-    "So many handshakes were going on at once that new ones were closed.",
+    "A listener of a worker had 1024 handshakes under way, and the oldest was ended for a new one.",
     "From one address: an attack. From all: give the gateway more workers or CPU.",
     "tls.md#handshakes",
   ),
@@ -182,7 +182,7 @@ export const REFUSAL_GUIDE: Readonly<Record<string, RefusalGuide>> = {
   ),
   bad_http2: guide(
     "Frames that HTTP/2 does not allow: the connection was closed with GOAWAY.",
-    "Mend the client. The line's `detail` names the rule.",
+    "Mend the client.",
     "wire.md#http2",
   ),
   http2_flood: guide(
@@ -356,7 +356,7 @@ export const REFUSAL_GUIDE: Readonly<Record<string, RefusalGuide>> = {
     "streams.md#connections-for-other-names",
   ),
   loop_detected: guide(
-    "The request came through this gateway before: a target leads back to it.",
+    "The request came through this gateway too often (`Via`): a target leads back to it.",
     "See the target of the route, and DNS.",
     "upstreams.md#fields-that-are-sent",
   ),
@@ -381,9 +381,9 @@ export const REFUSAL_GUIDE: Readonly<Record<string, RefusalGuide>> = {
     "upstreams.md#time-limits",
   ),
   no_healthy_target: guide(
-    "No target of the route is healthy, or its circuit breaker is open.",
-    "See `upstream_unhealthy` and `breaker_open` in the log, and the origins.",
-    "operations.md#failing-targets",
+    "The route has no target that may get requests: all are drained, or have `weight: 0`.",
+    "Take one back in (`POST /internal/api/upstreams/undrain`), or give one a weight. Where targets merely fail, requests still go to them.",
+    "operations.md#draining-a-target",
   ),
   response_withheld: guide(
     "The firewall found secrets or errors of a server in a response.",
@@ -406,8 +406,8 @@ export const REFUSAL_GUIDE: Readonly<Record<string, RefusalGuide>> = {
     "functions.md#isolation",
   ),
   function_busy: guide(
-    "More requests waited for the function than its queue holds.",
-    "Raise `functions.concurrency` or `functions.workers`.",
+    "More requests waited for the function than `functions.queue` says.",
+    "Raise `functions.workers` or `functions.concurrency`, or let the function do less.",
     "functions.md#limits",
   ),
   function_method: guide(

@@ -8,6 +8,8 @@ export interface LogFilter {
   readonly route: string;
   /** Names of events, `access` among them; none for all. */
   readonly events: readonly string[];
+  /** `request_id` of a request and of all lines about it; "" for all. */
+  readonly id: string;
   /** Milliseconds since the epoch; lines from before are left out. 0 for all. */
   readonly sinceMs: number;
 }
@@ -38,10 +40,11 @@ export class LogView {
   }
 
   private takes(line: Line): boolean {
-    const { statuses, route, events, sinceMs } = this.filter;
+    const { statuses, route, events, id, sinceMs } = this.filter;
     const status = String(line.status ?? "");
     if (statuses.length > 0 && !statuses.some((one) => one === status || one === `${status[0]}xx`)) return false;
     if (route !== "" && line.route !== route) return false;
+    if (id !== "" && line.request_id !== id) return false;
     if (events.length > 0 && !events.includes(String(line.event ?? ""))) return false;
     return sinceMs === 0 || Date.parse(timeOf(line)) >= sinceMs;
   }
@@ -97,8 +100,8 @@ function readLine(text: string): Line | null {
   }
 }
 
-function isUnfiltered({ statuses, route, events, sinceMs }: LogFilter): boolean {
-  return statuses.length === 0 && route === "" && events.length === 0 && sinceMs === 0;
+function isUnfiltered({ statuses, route, events, id, sinceMs }: LogFilter): boolean {
+  return statuses.length === 0 && route === "" && events.length === 0 && id === "" && sinceMs === 0;
 }
 
 function timeOf(line: Line): string {
