@@ -51,6 +51,7 @@ import {
   type ListeningSocket,
   listenersOf,
   portFields,
+  udpAddressesOf,
   withPorts,
 } from "./listeners.ts";
 import { LogOutputs } from "./log-outputs.ts";
@@ -58,7 +59,7 @@ import type { FromWorker, ToWorker } from "./messages.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import { Operations } from "./operations.ts";
 import { ConfigPacket, collectSource, packConfig } from "./packed-config.ts";
-import { claimPorts, moveClaims, workerFailure } from "./port-claim.ts";
+import { claimPorts, claimUdp, moveClaims, workerFailure } from "./port-claim.ts";
 import { processState } from "./process-state.ts";
 import {
   type NextConfiguration,
@@ -364,6 +365,7 @@ export class Control implements PoolListener {
     this.cache.takeOver(this.inherited.cacheFile, this.inherited.predecessor);
     const { sockets, predecessor } = this.inherited;
     this.ports = claimPorts(listenersOf(this.config), sockets);
+    claimUdp(udpAddressesOf(this.config), predecessor === 0 ? [] : udpAddressesOf(this.config));
     this.internalSocket.start(this.config.internalApi, sockets, predecessor === 0);
     this.certificates.use(this.config);
     this.geo.use(this.config, this.geo.read(this.config));
@@ -578,6 +580,7 @@ export class Control implements PoolListener {
    */
   private prepare(fileConfig: RuntimeConfig, config: RuntimeConfig): NextConfiguration {
     const ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
+    claimUdp(udpAddressesOf(config), udpAddressesOf(this.config));
     const nodes = this.nodes.prepare(config);
     const cache = this.cache.buffersFor(config.server.cache);
     const geo = this.geo.read(config);

@@ -11,6 +11,9 @@ export type StreamListener = `tcp-${string}`;
 
 type FixedName = "http" | "https" | "sidecar-ingress" | "sidecar-egress" | "internal" | "internal-socket";
 
+/** What a worker opens: one of these, or a UDP port. */
+export type OpeningListener = ListenerName | "http3" | "udp";
+
 /** The name of the listener of a stream at an address. */
 export function streamListener({ host, port }: ListenAddress): StreamListener {
   return `tcp-${port}-${host.replaceAll(":", "_")}`;
@@ -70,6 +73,11 @@ export function listenersOf({ server, sidecar, internalApi, streams }: RuntimeCo
     places.push({ name: "sidecar-egress", host: sidecar.egressHost, port: sidecar.egressPort });
   }
   return places;
+}
+
+/** The addresses where a configuration's UDP streams listen. */
+export function udpAddressesOf({ streams }: Pick<RuntimeConfig, "streams">): readonly ListenAddress[] {
+  return streams.flatMap(({ type, listen }) => (type === "udp" ? listen : []));
 }
 
 /** Whether two places are written alike: then the listener goes on. */

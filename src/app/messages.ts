@@ -14,7 +14,7 @@ import type { CacheBuffers } from "../shared/cache-memory.ts";
 import type { ConnectionBuffers } from "../shared/connection-counts.ts";
 import type { CounterBuffers, CounterLabels } from "../shared/counter-table.ts";
 import type { FleetState } from "./fleet.ts";
-import type { ListenerName, ListeningSocket } from "./listeners.ts";
+import type { ListeningSocket, OpeningListener } from "./listeners.ts";
 import type { PackedConfig } from "./packed-config.ts";
 import type { ClockReading } from "./shared-clock.ts";
 
@@ -131,7 +131,7 @@ export type FromWorker =
       readonly code: string;
       readonly message: string;
       /** Whose address could not be had, where `code` says so. */
-      readonly listener: ListenerName | "http3";
+      readonly listener: OpeningListener;
     }
   | { readonly kind: "question"; readonly question: ControlQuestion }
   /** So many clients watch the dashboard by this worker. */

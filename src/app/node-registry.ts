@@ -238,6 +238,8 @@ export class NodeRegistry {
   /** Whether a node can be reached, or passes its health check where it has one. */
   private async tries(node: NodeInit): Promise<boolean> {
     const { healthCheck, timeouts } = node.route;
+    // Nothing says whether a datagram has arrived: the time is all that brings it back.
+    if (node.target.scheme === "udp") return false;
     let origin: ProbeOrigin;
     try {
       origin = this.probeOrigin(node);

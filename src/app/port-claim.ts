@@ -1,5 +1,6 @@
-import { closeSync, existsSync, openSync, readlinkSync, readSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, readlinkSync, readSync } from "node:fs";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { ListenAddress } from "../config/stream-config.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import { type ErrorName, StartError } from "./error-guide.ts";
 import {
@@ -9,6 +10,7 @@ import {
   type ListenerPlace,
   type ListeningSocket,
   listenersOf,
+  udpAddressesOf,
 } from "./listeners.ts";
 import type { FromWorker } from "./messages.ts";
 
@@ -43,6 +45,34 @@ export function claimPorts(
       return [name, socket === undefined ? claimPort(host, port) : (portOf(socket.fd) ?? port)];
     }),
   );
+}
+
+/**
+ * Makes sure that no other process has the UDP ports of streams, which workers share as they do those of TCP.
+ * @param before those that are this gateway's already
+ * @throws as claimPort
+ */
+export function claimUdp(addresses: readonly ListenAddress[], before: readonly ListenAddress[]): void {
+  const added = addresses.filter((at) => !before.some((one) => one.host === at.host && one.port === at.port));
+  const bound = added.length === 0 ? null : boundUdp();
+  for (const { host, port } of added)
+    if (bound?.some((one) => one.port === port && overlaps(one.address, host)))
+      throw listenError(`UDP ${host}`, port, "EADDRINUSE");
+}
+
+/** All bound UDP sockets; null where the kernel does not tell. */
+function boundUdp(): Pick<OpenPort, "address" | "port">[] | null {
+  try {
+    return ["/proc/net/udp", "/proc/net/udp6"]
+      .filter((path) => existsSync(path))
+      .flatMap((path) => readFileSync(path, "latin1").trim().split("\n").slice(1))
+      .map((line) => {
+        const [address = "", port = "0"] = (line.trim().split(/\s+/)[1] ?? "").split(":");
+        return { address, port: Number.parseInt(port, 16) };
+      });
+  } catch {
+    return null;
+  }
 }
 
 /** The port at which a socket of this process listens; undefined where the kernel does not tell. */
@@ -85,6 +115,10 @@ function tcpOf(places: readonly ListenerPlace[]): ListenerPlace[] {
 /** What to tell an operator where a worker cannot start. @param config with the ports that the system has chosen */
 export function workerFailure(config: RuntimeConfig, why: Extract<FromWorker, { kind: "failed" }>): Error {
   const { host, http3 } = config.server;
+  if (why.listener === "udp") {
+    const [first] = udpAddressesOf(config);
+    return listenError(`UDP ${first!.host}`, first!.port, why.code || why.message);
+  }
   const place = listenersOf(config).find(({ name }) => name === why.listener) ?? { host, port: http3.port };
   // Bun has no code for a name that cannot be looked up.
   const isUnknown = why.code === "" && why.message.startsWith("Failed to listen") && ipVersion(place.host) === 0;

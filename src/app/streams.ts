@@ -1,5 +1,5 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { StreamConfig } from "../config/stream-config.ts";
+import { addressText, type ListenAddress, type StreamConfig } from "../config/stream-config.ts";
 import type { EdgeContext } from "../edge/client-socket.ts";
 import type { ForwardedConnection, PassedNames } from "../edge/tls-endpoint.ts";
 import { StreamChoice } from "../features/balance/stream-choice.ts";
@@ -12,6 +12,7 @@ import type { ClientPlaces } from "../message/ports.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import { OpenStreams, type StreamCounters } from "../shared/stream-counters.ts";
+import type { DatagramStream } from "../streams/datagrams.ts";
 import { Forwarding } from "../streams/forwarding.ts";
 import type { ListeningStream } from "../streams/stream-listener.ts";
 import type { StreamRecord, StreamRoute } from "../streams/stream-route.ts";
@@ -29,6 +30,7 @@ export interface StreamInputs {
   /** Open connections by stream, of all workers; see createOpenStreams. */
   readonly open: SharedArrayBuffer;
   readonly worker: number;
+  readonly workers: number;
   readonly nodes: ConfiguredNodes;
   readonly places: ClientPlaces;
   readonly log: LogBatch;
@@ -43,6 +45,7 @@ export class Streams implements PassedNames {
   private readonly names: NameTable | null;
   private readonly routes: ReadonlyMap<StreamConfig, StreamRoute>;
   private readonly listening: ReadonlyMap<StreamListener, ListeningStream>;
+  private readonly datagrams: ReadonlyMap<string, DatagramStream>;
 
   constructor(config: RuntimeConfig, inputs: StreamInputs) {
     this.services = inputs.services;
@@ -50,7 +53,7 @@ export class Streams implements PassedNames {
     const log = streamLog(config, inputs);
     this.listening = new Map(
       config.streams.flatMap((stream) =>
-        stream.listen.map((at): [StreamListener, ListeningStream] => [
+        (stream.type === "tcp" ? stream.listen : []).map((at): [StreamListener, ListeningStream] => [
           streamListener(at),
           {
             acceptsProxy: stream.acceptProxy,
@@ -60,6 +63,16 @@ export class Streams implements PassedNames {
       ),
     );
     this.routes = new Map(config.streams.map((stream) => [stream, new ConfiguredStream(stream, config, inputs, log)]));
+    this.datagrams = new Map(
+      config.streams
+        .filter(({ type }) => type === "udp")
+        .flatMap((stream) => {
+          const shares = inputs.workers * stream.listen.length;
+          const maxSessions = Math.max(1, Math.floor(stream.maxConnections / shares));
+          const datagrams = { route: this.routes.get(stream)!, responses: stream.responses, maxSessions };
+          return stream.listen.map((at): [string, DatagramStream] => [addressText(at), datagrams]);
+        }),
+    );
   }
 
   isPassed(serverName: string): boolean {
@@ -74,6 +87,11 @@ export class Streams implements PassedNames {
   /** The stream of a listener; null where a configuration has it no longer. */
   at(name: StreamListener): ListeningStream | null {
     return this.listening.get(name) ?? null;
+  }
+
+  /** The UDP stream of an address; null where a configuration has it no longer. */
+  datagramsAt(at: ListenAddress): DatagramStream | null {
+    return this.datagrams.get(addressText(at)) ?? null;
   }
 
   private forwarding(
@@ -102,7 +120,7 @@ function streamLog(config: RuntimeConfig, { services, log, accessLines, threshol
   return new StreamLog(isApart ? accessLines : log, accessLog.sample, ports);
 }
 
-const PROTOCOLS = { tcp: "tcp", tls_passthrough: "tls" } as const;
+const PROTOCOLS = { tcp: "tcp", udp: "udp", tls_passthrough: "tls" } as const;
 
 class ConfiguredStream implements StreamRoute {
   readonly label: string;

@@ -5,6 +5,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { StreamConfig } from "../config/stream-config.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
+import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
 import type { ProbeOrigin, ProbeOutcome } from "../upstream/http-probe.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { nodeKeys } from "./node-list.ts";
@@ -85,6 +86,8 @@ interface Entry {
   /** @throws when a file of its TLS settings cannot be read */
   readonly origin: () => ProbeOrigin;
   readonly isExpected: (statusCode: number) => boolean;
+  /** Whether it is not asked, and its breaker is all that is known. */
+  readonly isKnown?: boolean;
 }
 
 /** Those of routes, of streams, of a sidecar and of the transcoder. */
@@ -143,6 +146,8 @@ function streamEntries(stream: StreamConfig, maxResponseFields: number): Entry[]
     nodeKey: keys[i]!,
     path: "",
     probeKey: target.originKey,
+    // Nothing says whether a datagram has arrived.
+    isKnown: stream.type === "udp",
     origin: () => probeOrigin(stream, target, maxResponseFields),
     isExpected: isAnswer,
   }));
@@ -170,6 +175,7 @@ function grpcEntry(
 }
 
 async function probe(entry: Entry, names: NameResolver): Promise<ProbeOutcome> {
+  if (entry.isKnown === true) return { statusCode: CONNECTED_STATUS, latencyMs: 0, error: "" };
   let origin: ProbeOrigin;
   try {
     origin = entry.origin();

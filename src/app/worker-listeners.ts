@@ -1,6 +1,12 @@
 import { closeSync } from "node:fs";
 import type { ListenAt, Listener } from "../edge/listener.ts";
-import { isSamePlace, type ListenerName, type ListenerPlace, type ListeningSocket } from "./listeners.ts";
+import {
+  isSamePlace,
+  type ListenerName,
+  type ListenerPlace,
+  type ListeningSocket,
+  type OpeningListener,
+} from "./listeners.ts";
 
 /** Begins to listen for what a listener of this name is for. @throws when the address cannot be had */
 export type OpenListener = (name: ListenerName, where: ListenAt) => Listener;
@@ -20,7 +26,7 @@ export interface PreparedPlaces {
 /** The listeners of one worker: a configuration says which there are, and those that stay as they were stay open. */
 export class WorkerListeners {
   /** The listener that is being opened, for the message when that fails. */
-  opening: ListenerName | "http3" = "http";
+  opening: OpeningListener = "http";
   private readonly openOne: OpenListener;
   private given: readonly ListeningSocket[];
   private places: readonly OpenPlace[] = [];

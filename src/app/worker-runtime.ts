@@ -115,6 +115,8 @@ export interface RuntimeInputs {
   readonly open: SharedArrayBuffer;
   /** The worker's number. */
   readonly worker: number;
+  /** How many there are. */
+  readonly workers: number;
   /** Endpoints beyond the built-in ones: those that only tests use. */
   readonly extraRoutes: readonly RouteInit[];
 }
@@ -176,13 +178,14 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
 function streamsOf(config: RuntimeConfig, inputs: RuntimeInputs): Streams | null {
   if (config.streams.length === 0) return null;
   const { Streams } = require("./streams.ts") as typeof import("./streams.ts");
-  const { services, nodes, log, accessLines, threshold, open, counterTable, worker } = inputs;
+  const { services, nodes, log, accessLines, threshold, open, counterTable, worker, workers } = inputs;
   const { places } = inputs.client;
   return new Streams(config, {
     services,
     counters: counterTable,
     open,
     worker,
+    workers,
     nodes,
     places,
     log,

@@ -42,7 +42,14 @@ import { IncidentWriter } from "../shared/incident-ring.ts";
 import { SpanWriter } from "../shared/span-ring.ts";
 import { WorkerCache } from "./cache-owner.ts";
 import type { WorkerFunctionSite } from "./function-site.ts";
-import { isStreamListener, type ListenerName, type ListeningSocket, listenersOf } from "./listeners.ts";
+import {
+  isStreamListener,
+  type ListenerName,
+  type ListeningSocket,
+  listenersOf,
+  type OpeningListener,
+  udpAddressesOf,
+} from "./listeners.ts";
 import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
@@ -53,6 +60,7 @@ import { SidecarIdentity } from "./sidecar.ts";
 import type { Streams } from "./streams.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { TrafficReports } from "./traffic-reports.ts";
+import type { UdpListeners } from "./udp-listeners.ts";
 import { WorkerFleet } from "./worker-fleet.ts";
 import { WorkerGates } from "./worker-gates.ts";
 import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
@@ -128,6 +136,7 @@ export class Worker {
   private runtime: WorkerRuntime;
   /** Null while there are none. */
   private streams: Streams | null = null;
+  private udp: UdpListeners | null = null;
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
   private readonly https: TlsEndpoint;
@@ -210,7 +219,7 @@ export class Worker {
   }
 
   /** The listener that is being opened. */
-  get opening(): ListenerName | "http3" {
+  get opening(): OpeningListener {
     return this.listeners.opening;
   }
 
@@ -241,6 +250,7 @@ export class Worker {
     }, DISK_LOOK_MS);
     const sockets = this.listeners.prepare(listenersOf(this.runtime.config)).commit();
     await this.openQuic();
+    await this.openUdp(this.runtime.config);
     this.post({ kind: "listening", sockets });
   }
 
@@ -364,6 +374,9 @@ export class Worker {
     // Connections to listeners that a configuration no longer asks for go on as they were.
     if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
     if (sidecar !== null) this.egress.reconfigure(unproxied(settings), sidecar.egress);
+    // The control thread has seen that the ports are free.
+    if (!this.edge.draining)
+      this.openUdp(config).catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
     this.limitUnsent(config);
     this.limitBodies(config);
     this.gates.use(config);
@@ -381,6 +394,20 @@ export class Worker {
     this.streams = streams;
     this.https.passed = streams;
     this.quic?.usePassed(streams);
+  }
+
+  /** @throws when an address cannot be had */
+  private async openUdp(config: RuntimeConfig): Promise<void> {
+    const addresses = udpAddressesOf(config);
+    if (this.udp === null && addresses.length === 0) return;
+    if (this.udp === null) {
+      const { UdpListeners } = require("./udp-listeners.ts") as typeof import("./udp-listeners.ts");
+      const { turn, wheel, names } = this.services;
+      const onException = (error: unknown) => this.post({ kind: "exception", message: stackOf(error) });
+      this.udp = new UdpListeners({ turn, wheel, names, onException }, () => this.streams);
+    }
+    this.listeners.opening = "udp";
+    await this.udp.use(addresses);
   }
 
   /** There is one for the life of the process, once a configuration has asked for it. */
@@ -440,6 +467,7 @@ export class Worker {
     this.health.draining = true;
     for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
     this.listeners.stop();
+    this.services.inTurn(() => this.udp?.close());
     this.services.inTurn(() => this.watchers.end());
     this.gates.drain();
     this.services.inTurn(() => this.connections.drain());
@@ -509,6 +537,7 @@ export class Worker {
       counterTable: this.counters,
       open: this.start.connections.streams,
       worker: this.start.index,
+      workers: this.start.workers,
       extraRoutes: testRoutes(),
     });
   }

@@ -38,12 +38,17 @@ export function checkStreamListeners(
     ...one,
     name: one.path.join("."),
   }));
+  const { http3, host: own } = config.server;
+  const datagrams: typeof taken = http3.enabled
+    ? [{ path: [], host: own, port: http3.port, name: "server.http3" }]
+    : [];
   for (const [i, stream] of streams.entries()) {
+    const others = stream?.type === "udp" ? datagrams : taken;
     for (const [k, { host, port }] of stream?.listen.entries() ?? []) {
       const path = [...base, i, "listen", k];
-      const earlier = taken.find((other) => other.port === port && overlaps(other.host, host));
+      const earlier = others.find((other) => other.port === port && overlaps(other.host, host));
       if (earlier !== undefined) log.fault(path, `port ${port} is taken by ${earlier.name}: choose another`);
-      taken.push({ path, host, port, name: `the stream in line ${stream!.position.line}` });
+      others.push({ path, host, port, name: `the stream in line ${stream!.position.line}` });
     }
     for (const [k, target] of stream?.targets.entries() ?? []) {
       const isOwn = stream!.listen.some(

@@ -123,8 +123,8 @@ export function firewallsOf(config: RuntimeConfig): WafConfig[] {
   return [config.server.waf, ...config.routes.map((route) => wafOf(config, route))].filter(({ enabled }) => enabled);
 }
 
-/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS, `fastcgi` runs scripts; `tcp` is whatever the client speaks. */
-export type OriginScheme = "http" | "https" | "h2c" | "h2" | "fastcgi" | "tcp";
+/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS, `fastcgi` runs scripts; `tcp` and `udp` are whatever the client speaks. */
+export type OriginScheme = "http" | "https" | "h2c" | "h2" | "fastcgi" | "tcp" | "udp";
 
 /** A server that the gateway connects to. docs/upstreams.md#targets */
 export interface OriginConfig {

@@ -9,7 +9,7 @@ import type {
 import type { ConfigPosition, IpRules } from "./runtime-config.ts";
 
 /** The words at `type` of entries that forward connections or datagrams and know nothing of HTTP. docs/streams.md */
-export type StreamType = "tcp" | "tls_passthrough";
+export type StreamType = "tcp" | "udp" | "tls_passthrough";
 
 /** An address to listen on. */
 export interface ListenAddress {
@@ -43,7 +43,9 @@ export interface StreamConfig extends NodeOwner {
   readonly acceptProxy: boolean;
   /** The PROXY header that targets get first; "" is none. */
   readonly sendProxy: "" | "v1" | "v2";
-  /** Connections at one time, of all workers; 0 is no limit beside the server's. */
+  /** Datagrams of a target for each of a client's, after which a session is over; -1 where that is not known. */
+  readonly responses: number;
+  /** Connections, or sessions, at one time, of all workers; 0 is no limit beside the server's. */
   readonly maxConnections: number;
   readonly ipRules: IpRules;
 }

@@ -417,6 +417,8 @@ export const WHEEL_SLOTS = 512;
 
 /** Streams of a configuration: each has counters of its own in every worker. */
 export const MAX_STREAMS = 1000;
+/** Datagrams that wait for the socket of their session. */
+export const MAX_WAITING_DATAGRAMS = 16;
 /** Milliseconds that a tunnel (WebSocket) may stay without a byte in either direction. */
 export const TUNNEL_IDLE_MS = 3_600_000;
 /** Milliseconds that a connection to an origin is kept beyond `max_idle_conns`. */

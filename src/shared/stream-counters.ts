@@ -13,6 +13,8 @@ export const STREAM_ENDS = [
   "max_connections",
   "client_left",
   "abandoned",
+  "target_refused",
+  "max_sessions",
   "shutdown",
   "exception",
 ] as const;

@@ -1,3 +1,4 @@
+import * as v from "valibot";
 import { retries } from "../../config/attempt-settings.ts";
 import { quote } from "../../config/config-fault.ts";
 import { checkPlaceRules } from "../../config/geo-settings.ts";
@@ -11,24 +12,31 @@ import { below, block, type Fields, isFaultyAt, type Rows, type Values } from ".
 import { duration, flag, integer, text, textOrNumber, word, wordOrEmpty } from "../../config/scalars.ts";
 import { addressText, type ListenAddress } from "../../config/stream-config.ts";
 
-const target = block(
-  {
-    url: {
-      type: text("an address"),
-      required: "the address of a server, such as 10.0.0.5:5432",
-      field: "",
-      example: "10.0.0.5:5432",
-      doc: "or unix:/run/app.sock",
+/** A server at an address, reached by a protocol. */
+const targetOf = (scheme: StreamScheme) =>
+  block(
+    {
+      url: {
+        type: text("an address"),
+        required: "the address of a server, such as 10.0.0.5:5432",
+        field: "",
+        example: "10.0.0.5:5432",
+        doc: "or unix:/run/app.sock",
+      },
+      weight: { type: integer(0, 1_000_000_000), default: 1 },
+      backup: { type: flag(), default: false, doc: "true: only while all others are down" },
     },
-    weight: { type: integer(0, 1_000_000_000), default: 1 },
-    backup: { type: flag(), default: false, doc: "true: only while all others are down" },
-  },
-  {
-    shorthand: "url",
-    finish: (_, { url }, spot) => targetAt(url, "url", spot),
-    list: ({ url }, lines) => ({ url: shortUrl(url), ...lines }),
-  },
-);
+    {
+      shorthand: "url",
+      finish: (_, { url }, spot) => targetAt(scheme, url, "url", spot),
+      list: ({ url }, lines) => ({ url: shortUrl(url), ...lines }),
+    },
+  );
+
+type StreamScheme = "tcp" | "udp";
+
+const target = targetOf("tcp");
+const datagramTarget = targetOf("udp");
 
 const balancing = block(
   {
@@ -176,18 +184,78 @@ function listenAddresses(texts: readonly string[], spot: Spot): readonly ListenA
   });
 }
 
+const datagramRows = {
+  listen: tcpRows.listen,
+  target: common.target,
+  targets: { type: list(datagramTarget, "targets"), field: "", doc: 'or "target: 10.0.0.5:53" for one' },
+  load_balancing: common.load_balancing,
+  circuit_breaker: common.circuit_breaker,
+  idle_timeout: { type: duration(1), default: "30s", doc: "a session without a datagram in either direction" },
+  responses: {
+    type: integer(0, 1_000_000),
+    absent: -1,
+    example: 1,
+    doc: "for each datagram of a client; after them the session is over. Without it, idle_timeout ends it",
+  },
+  max_sessions: {
+    type: integer(1, 1_000_000),
+    default: 10_000,
+    field: "maxConnections",
+    doc: "of all workers; one more ends the one that was silent for longest",
+  },
+  send_proxy: {
+    type: wordOrEmpty("v2"),
+    default: "",
+    doc: "v2: a PROXY header begins the first datagram of a session",
+  },
+  ip_rules: { type: ipRules },
+} as const satisfies Rows;
+
+/** The keys of `type: udp`. docs/streams.md#udp */
+export const udpKeys = block(datagramRows, {
+  finish(_plain, values, spot) {
+    const { proxy, server } = routeSpot(spot);
+    checkPlaceRules(values.ip_rules, server.geo, below(spot, "ip_rules"));
+    const listen = listenAddresses(values.listen, spot);
+    return {
+      path: `udp:${listen[0] ? addressText(listen[0]) : ""}`,
+      prefix: "",
+      hosts: [],
+      listen,
+      targets: resolveTargets("udp", values, spot),
+      policy: values.load_balancing.policy,
+      healthCheck: healthCheck.resolve(v.parse(healthCheck, { enabled: false }), spot),
+      timeouts: { connectMs: proxy.transport.connectTimeoutMs },
+      retryAttempts: 0,
+      acceptProxy: false,
+      strictOrigins: true,
+      tls: null,
+    };
+  },
+  list: ({ listen, targets, policy }, { ip_rules, ...lines }) => ({
+    listen: listen.map(addressText),
+    targets: datagramRows.targets.type.write(targets),
+    load_balancing: { policy },
+    ...lines,
+    ip_rules,
+  }),
+});
+
+type TargetValues = Pick<Values<typeof common>, "target" | "targets">;
+
 type CommonFields = Fields<typeof common>;
 
 function finishCommon(_plain: CommonFields, values: Values<typeof common>, spot: Spot) {
   const { proxy, server } = routeSpot(spot);
   checkPlaceRules(values.ip_rules, server.geo, below(spot, "ip_rules"));
   return {
-    targets: resolveTargets(values, spot),
+    targets: resolveTargets("tcp", values, spot),
     policy: values.load_balancing.policy,
     timeouts: { connectMs: values.connect_timeout ?? proxy.transport.connectTimeoutMs },
     prefix: "",
     strictOrigins: true,
     tls: null,
+    responses: -1,
   };
 }
 
@@ -208,15 +276,16 @@ function listCommon(
   };
 }
 
-function resolveTargets(values: Values<typeof common>, spot: Spot): readonly TargetConfig[] {
+function resolveTargets(scheme: StreamScheme, values: TargetValues, spot: Spot): readonly TargetConfig[] {
   const { log, path } = spot;
   if (values.target !== "" && values.targets.length > 0)
     log.fault([...path, "target"], "it has either target (one server) or targets (a list): remove one", true);
   const isKnown = !isFaultyAt(spot, "target") && !isFaultyAt(spot, "targets");
   if (isKnown && values.target === "" && values.targets.length === 0)
     log.fault(path, "it needs target, the server to forward to, such as target: 10.0.0.5:5432");
-  if (values.target !== "") return [{ ...targetAt(values.target, "target", spot), weight: 1, backup: false }];
-  const all = common.targets.type.resolve!([...values.targets], below(spot, "targets"));
+  if (values.target !== "") return [{ ...targetAt(scheme, values.target, "target", spot), weight: 1, backup: false }];
+  const kind = scheme === "tcp" ? common.targets.type : datagramRows.targets.type;
+  const all = kind.resolve!([...values.targets], below(spot, "targets"));
   if (all.length > 0 && all.every(({ backup }) => backup))
     log.fault([...path, "targets"], "every target is a backup: leave backup out of one at least", true);
   else if (all.length > 0 && all.every(({ weight }) => weight === 0))
@@ -225,31 +294,36 @@ function resolveTargets(values: Values<typeof common>, spot: Spot): readonly Tar
 }
 
 /** The server at an address; one that cannot be read is a fault. */
-function targetAt(url: string, key: string, { path, log, files }: Spot): OriginConfig & { readonly url: string } {
-  const parsed = parseTarget(url, (socket) => files.absolute(socket));
+function targetAt(
+  scheme: StreamScheme,
+  url: string,
+  key: string,
+  { path, log, files }: Spot,
+): OriginConfig & { readonly url: string } {
+  const parsed = parseTarget(scheme, url, (socket) => files.absolute(socket));
   if (typeof parsed === "string") log.fault([...path, key], parsed);
-  const origin = typeof parsed === "string" ? originOf("tcp", "", 0, "") : parsed;
+  const origin = typeof parsed === "string" ? originOf(scheme, "", 0, "") : parsed;
   return { ...origin, url: origin.originKey };
 }
 
 /** Reads `10.0.0.5:5432`, `db.internal:5432`, `tcp://…`, `[fd00::5]:5432` or `unix:/run/app.sock`: its parts, or a fault text. */
-function parseTarget(url: string, absolute: (path: string) => string): OriginConfig | string {
-  if (/^unix:/i.test(url)) {
+function parseTarget(scheme: StreamScheme, url: string, absolute: (path: string) => string): OriginConfig | string {
+  if (/^unix:/i.test(url) && scheme === "tcp") {
     const socket = parseOrigin(url, absolute);
     if (typeof socket === "string") return socket;
     return socket.basePath === ""
       ? { ...socket, scheme: "tcp" }
       : `expected the path of a socket alone, found ${quote(url)}`;
   }
-  const bare = url.replace(/^tcp:\/\//i, "");
+  const bare = url.replace(/^(tcp|udp):\/\//i, "");
   const example = "such as 10.0.0.5:5432";
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(bare)) return `expected an address and a port ${example}, without a scheme`;
   const parsed = parseAuthority(bare);
   if (typeof parsed === "string") return `${parsed}, ${example}, found ${quote(url)}`;
   if (parsed.port < 0) return `expected an address and a port ${example}, found ${quote(url)}`;
-  return originOf("tcp", parsed.hostname, parsed.port, "");
+  return originOf(scheme, parsed.hostname, parsed.port, "");
 }
 
 function shortUrl(url: string): string {
-  return url.replace(/^tcp:\/\//, "");
+  return url.replace(/^(tcp|udp):\/\//, "");
 }

@@ -1,6 +1,6 @@
 import type { StreamSyntax } from "../../config/route-syntax.ts";
 import type { StreamType } from "../../config/stream-config.ts";
-import { passthroughKeys, tcpKeys } from "./stream-keys.ts";
+import { passthroughKeys, tcpKeys, udpKeys } from "./stream-keys.ts";
 
 /** THE types of streams, by the word at `type` in routes.yaml. docs/streams.md */
 export const STREAM_TYPES: Readonly<Record<StreamType, StreamSyntax>> = {
@@ -11,6 +11,14 @@ export const STREAM_TYPES: Readonly<Record<StreamType, StreamSyntax>> = {
     marks: ["listen"],
     keys: tcpKeys,
     doc: "TCP connections at an address of their own, whatever they speak",
+  },
+  udp: {
+    what: "UDP datagrams",
+    sentence: 'a udp stream forwards datagrams to "target" as they are',
+    foreignWords: ["datagram"],
+    marks: [],
+    keys: udpKeys,
+    doc: "UDP datagrams at an address of their own, whatever is in them",
   },
   tls_passthrough: {
     what: "TLS connections, unopened, by their name",
