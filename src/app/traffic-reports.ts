@@ -77,7 +77,7 @@ export class TrafficReports
 
   /** What a script has written of errors. docs/php.md#errors */
   onScriptErrors(upstream: string, requestId: string, script: string, text: string): void {
-    const line = text.replace(/[\p{Cc}\p{Cf}]+/gu, " ").trim();
+    const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
     this.to.log.event("script_errors", { upstream, request_id: requestId, script: printable(script), text: line });
   }
 

@@ -138,7 +138,7 @@ export class ScriptFinder {
       ["DOCUMENT_ROOT", documentRoot],
       ["SCRIPT_FILENAME", file],
       ["SCRIPT_NAME", scriptName],
-      ["DOCUMENT_URI", scriptName + pathInfo],
+      ["DOCUMENT_URI", scriptName],
       ["PATH_INFO", pathInfo],
       // RFC 3875 §4.1.6; as nginx and Caddy make it.
       ...(pathInfo === "" ? [] : [["PATH_TRANSLATED", documentRoot + pathInfo] as const]),
