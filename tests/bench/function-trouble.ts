@@ -25,11 +25,12 @@ const CONNECTIONS = 16;
 const WARM_UP_SECONDS = 1;
 /** The other routes: one without code, and a function of another module. */
 const OTHERS = { respond: "/respond", "another function": "/hello" } as const;
-/** What each module does with a request; "" asks none of them. */
+/** What each module does with a request; "" asks none of them. `all` outlives requests. */
 const TROUBLES = {
   calm: "",
   "endless loop": "for (;;);",
-  leak: "const all = []; for (;;) all.push(new Array(1000).fill(0).map((_, i) => ({ i })));",
+  "leak, 1 MB a request": "all.push(Array.from({ length: 20_000 }, (_, i) => ({ i }))); return new Response();",
+  "leak in a loop": "for (;;) all.push(Array.from({ length: 1000 }, (_, i) => ({ i })));",
   "crash at each request": "process.exit(1);",
 } as const;
 type Trouble = keyof typeof TROUBLES;
@@ -80,7 +81,10 @@ function startTroubled(binary: string): Promise<Gateway> {
     files: {
       "hello.ts": 'export default { fetch: () => new Response("hello") };\n',
       ...Object.fromEntries(
-        troubled.map((name) => [`${PATHS[name].slice(1)}.ts`, `export default { fetch() { ${TROUBLES[name]} } };\n`]),
+        troubled.map((name) => [
+          `${PATHS[name].slice(1)}.ts`,
+          `const all = [];\nexport default { fetch() { ${TROUBLES[name]} } };\n`,
+        ]),
       ),
     },
     binary,
