@@ -13,7 +13,15 @@ export function configuredModules({ routes, functions }: RuntimeConfig): readonl
   return [...ofRoutes, ...functions.cron.map(({ module }): UsedModule => ({ module, use: "scheduled" }))];
 }
 
-/** What `process.env` holds in modules: `functions.env`. */
-export function moduleEnvironment({ functions }: RuntimeConfig): Readonly<Record<string, string>> {
-  return Object.fromEntries(functions.env);
+/** What modules have of `functions`. */
+export interface ModuleSettings {
+  /** All that `process.env` holds. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether `allow` has `process`. */
+  readonly mayChangeProcess: boolean;
+}
+
+/** What modules of a configuration have. */
+export function moduleSettings({ functions: { env, allow } }: Pick<RuntimeConfig, "functions">): ModuleSettings {
+  return { env: Object.fromEntries(env), mayChangeProcess: allow.includes("process") };
 }

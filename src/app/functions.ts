@@ -1,6 +1,7 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
+import { moduleSettings } from "./configured-modules.ts";
 import type { Fleet } from "./fleet.ts";
 import { type FunctionThreadPorts, FunctionThreads, threadPorts } from "./function-threads.ts";
 import { lockRun } from "./run-lock.ts";
@@ -22,9 +23,7 @@ export class Functions extends FunctionThreads {
       lock: (id, dueMs, leaseMs) => lockRun(fleet.shared, id, dueMs, leaseMs),
       event,
       run: (job, due) => {
-        const { env, allow } = this.settings!;
-        const settings = { env: Object.fromEntries(env), mayChangeProcess: allow.includes("process") };
-        return runScheduled(job, due, settings, ({ level, line }) => {
+        return runScheduled(job, due, moduleSettings({ functions: this.settings! }), ({ level, line }) => {
           if (threshold.takes(level)) event("function_log", { module: job.module, level, ...line });
         });
       },

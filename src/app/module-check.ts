@@ -1,5 +1,6 @@
 import type { ModuleUse } from "../features/functions/module-exports.ts";
 import { faultAt, type ModuleFault } from "../features/functions/module-fault.ts";
+import type { ModuleSettings } from "./configured-modules.ts";
 import type { ModuleOrder } from "./module-thread.ts";
 
 /** A module of the configuration. */
@@ -12,20 +13,20 @@ export interface UsedModule {
 /**
  * Loads each module in a thread of its own, as the gateway would, and says what is wrong with it. Nothing of it reaches this thread:
  * neither its globals nor its end. docs/functions.md#edge-check
- * @param env what `process.env` is in the modules
+ * @param settings what the modules have
  * @param limitMs how long one may take to load, in milliseconds, from 1
  * @returns the faults in the order of the modules, each module and use once
  */
 export async function checkModules(
   modules: readonly UsedModule[],
-  env: Readonly<Record<string, string>>,
+  settings: ModuleSettings,
   limitMs: number = LOAD_LIMIT_MS,
 ): Promise<readonly ModuleFault[]> {
   const wanted = [...new Map(modules.map((one) => [`${one.use} ${one.module}`, one])).values()];
   const faults: (readonly ModuleFault[])[] = wanted.map(() => []);
   const places = wanted.keys();
   const next = async (): Promise<void> => {
-    for (const at of places) faults[at] = await checkOne(wanted[at]!, env, limitMs);
+    for (const at of places) faults[at] = await checkOne(wanted[at]!, settings, limitMs);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, next));
   return faults.flat();
@@ -33,7 +34,7 @@ export async function checkModules(
 
 function checkOne(
   { module, use }: UsedModule,
-  env: Readonly<Record<string, string>>,
+  { env, mayChangeProcess }: ModuleSettings,
   limitMs: number,
 ): Promise<readonly ModuleFault[]> {
   const thread = new globalThis.Worker(MODULE_ENTRY, { env: { ...env } });
@@ -46,7 +47,7 @@ function checkOne(
   thread.onmessage = ({ data }: MessageEvent<readonly ModuleFault[]>) => resolve(data);
   thread.onerror = ({ message }) => tell(`fails while it is loaded: ${message}`);
   thread.addEventListener("close", (event) => tell(`ends its thread while it is loaded, ${endOf(event)}`));
-  const order: ModuleOrder = { kind: "check", module, use };
+  const order: ModuleOrder = { kind: "check", module, use, mayChangeProcess };
   thread.postMessage(order);
   return promise.finally(() => {
     clearTimeout(late);

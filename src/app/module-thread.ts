@@ -1,8 +1,9 @@
 import { pathToFileURL } from "node:url";
 import { exportFault, type ModuleUse } from "../features/functions/module-exports.ts";
 import { faultAt, type ModuleFault, moduleFaults, textOf } from "../features/functions/module-fault.ts";
-import { contain } from "../features/functions/thread/contain.ts";
+import { contain, withRefusal } from "../features/functions/thread/contain.ts";
 import { lineOf } from "../features/functions/thread/context.ts";
+import { useJsxSettings } from "../features/functions/thread/jsx-settings.ts";
 import { problemOf } from "../features/functions/thread/problem.ts";
 import { type FromRun, failed, outcomeOf, type RunOrder } from "./scheduled-call.ts";
 
@@ -14,6 +15,8 @@ export interface ModuleQuestion {
   /** Absolute path. */
   readonly module: string;
   readonly use: ModuleUse;
+  /** Whether `functions.allow` has `process`. */
+  readonly mayChangeProcess: boolean;
 }
 
 declare const self: {
@@ -31,7 +34,8 @@ export function runModuleThread(): void {
     };
     process.on("unhandledRejection", stray);
     process.on("uncaughtException", stray);
-    contain(order.kind === "run" && order.mayChangeProcess, (level, values) => {
+    useJsxSettings();
+    contain(order.mayChangeProcess, (level, values) => {
       if (order.kind === "run") tell({ kind: "log", level, line: lineOf(values) });
     });
     if (order.kind === "check") tell(await faultsOf(order));
@@ -45,7 +49,7 @@ async function faultsOf({ module, use }: ModuleQuestion): Promise<readonly Modul
     const fault = exportFault(loaded, use);
     return fault === "" ? [] : [atExport(module, fault)];
   } catch (error) {
-    return moduleFaults(error, module);
+    return moduleFaults(error, module).map((fault) => ({ ...fault, message: withRefusal(fault.message) }));
   }
 }
 

@@ -1,13 +1,8 @@
+import type { ModuleSettings } from "./configured-modules.ts";
 import { MODULE_ENTRY } from "./module-check.ts";
 import type { ModuleOrder } from "./module-thread.ts";
 import type { FromRun } from "./scheduled-call.ts";
 import type { RunOutcome, ScheduledEvent, ScheduledJob } from "./scheduled-functions.ts";
-
-/** What a run has of `functions`. */
-export interface RunSettings {
-  readonly env: Readonly<Record<string, string>>;
-  readonly mayChangeProcess: boolean;
-}
 
 type LogOfRun = Extract<FromRun, { readonly kind: "log" }>;
 
@@ -18,7 +13,7 @@ type LogOfRun = Extract<FromRun, { readonly kind: "log" }>;
 export function runScheduled(
   { module, timeoutMs }: ScheduledJob,
   event: ScheduledEvent,
-  { env, mayChangeProcess }: RunSettings,
+  { env, mayChangeProcess }: ModuleSettings,
   log: (line: LogOfRun) => void,
 ): Promise<RunOutcome> {
   const thread = new globalThis.Worker(MODULE_ENTRY, { env: { ...env } });

@@ -1,4 +1,4 @@
-import { configuredModules, moduleEnvironment } from "../app/configured-modules.ts";
+import { configuredModules, moduleSettings } from "../app/configured-modules.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
 import type { UsedModule } from "../app/module-check.ts";
 import { shownPath } from "../app/module-text.ts";
@@ -75,7 +75,7 @@ async function loadModules(
   tell: (text: string) => void,
 ): Promise<void> {
   const { checkModules } = await import("../app/module-check.ts");
-  const faults = await checkModules(modules, moduleEnvironment(config));
+  const faults = await checkModules(modules, moduleSettings(config));
   report.addModules(faults.map((fault) => ({ fault, shown: shownPath(fault.file, cwd) })));
   if (faults.length > 0) report.sum(`${count(faults.length, "fault")} in modules`);
   else tell(`${count(modules.length, "module")} loaded.\n`);

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { configuredModules, moduleEnvironment } from "../app/configured-modules.ts";
+import { configuredModules, moduleSettings } from "../app/configured-modules.ts";
 import { FileWatch } from "../app/file-watch.ts";
 import type { HeldSignals } from "../app/held-signals.ts";
 import { checkModules } from "../app/module-check.ts";
@@ -111,7 +111,7 @@ class DevSession {
       return;
     }
     const { config } = loaded;
-    const faults = await checkModules(configuredModules(config), moduleEnvironment(config));
+    const faults = await checkModules(configuredModules(config), moduleSettings(config));
     this.tell(
       faults.map((fault) => moduleFaultText(fault, shown(fault.file))),
       "fault",

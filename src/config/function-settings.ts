@@ -55,7 +55,7 @@ const rows = {
   allow: {
     type: list(word("process"), "words", true),
     example: ["process"],
-    doc: "process: change what belongs to the whole process, such as its folder and its signals",
+    doc: "process: change what belongs to the whole process, such as its folder and its signals, and load native code (.node)",
   },
   cron: { type: list(block(cronRows), "jobs"), doc: "modules that run on a schedule: docs/functions.md#schedules" },
 } as const satisfies Rows;

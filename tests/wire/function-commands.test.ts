@@ -144,6 +144,26 @@ describe("edge check", () => {
   });
 });
 
+describe("edge check, of what belongs to the process", () => {
+  const native =
+    'let found = false;\ntry {\n  process.dlopen({ exports: {} }, "/nowhere.node");\n} catch (error) {\n  found = !/belongs to/.test(error.message);\n}\n';
+  const checked = async (allow: string): Promise<string> => {
+    write({
+      "config.yaml": `${CONFIG}functions:\n  allow: [${allow}]\n`,
+      "routes.yaml": routeOf("native"),
+      "functions/native.ts": `${native}if (!found) throw new Error("no native binding");\n${HELLO}`,
+    });
+    return (await edge("check")).stdout + (await edge("check")).stderr;
+  };
+
+  test("a package of native code is refused with the reason, and loaded where functions.allow has process", async () => {
+    expect(await checked("")).toContain(
+      'no native binding (native code was refused: functions.allow needs "process" for it)',
+    );
+    expect(await checked("process")).toContain("1 module loaded.");
+  });
+});
+
 describe("edge test", () => {
   test("runs tests beside modules, says which fail, and leaves nothing behind", async () => {
     write({

@@ -19,6 +19,15 @@ const PROCESS_WIDE = [
   "loadEnvFile",
 ] as const;
 
+/** What modules of this thread were refused. */
+const refused: Set<string> = new Set();
+
+/** Why a module could not be loaded, with what it was refused: packages of native code say of that alone that it is not there. */
+export function withRefusal(message: string): string {
+  if (!refused.has("dlopen") || message.includes("process.dlopen")) return message;
+  return `${message} (native code was refused: functions.allow needs "process" for it)`;
+}
+
 /** Writes what a module tells, with the level that its method has. */
 export type WriteLine = (level: "debug" | "info" | "warn" | "error", values: readonly unknown[]) => void;
 
@@ -70,6 +79,7 @@ export function contain(mayChangeProcess: boolean, write: WriteLine): void {
   if (mayChangeProcess) return;
   for (const name of PROCESS_WIDE) {
     const refuse = () => {
+      refused.add(name);
       throw new Error(`process.${name} belongs to the whole gateway: functions.allow needs "process" for it`);
     };
     Object.defineProperty(process, name, { value: refuse, configurable: true, writable: true });

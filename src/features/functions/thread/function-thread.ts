@@ -6,8 +6,9 @@ import { moduleFaults } from "../module-fault.ts";
 import { Cell, type FromFunction, type FunctionLine, type ModuleExports, type ToFunction } from "../wire.ts";
 import { Call, type CallHost, type Exported } from "./call.ts";
 import { CallHead } from "./call-head.ts";
-import { contain } from "./contain.ts";
+import { contain, withRefusal } from "./contain.ts";
 import { Context, lineOf } from "./context.ts";
+import { useJsxSettings } from "./jsx-settings.ts";
 import { LogBudget } from "./log-budget.ts";
 import { problemOf } from "./problem.ts";
 import { ThreadLink } from "./thread-link.ts";
@@ -60,13 +61,14 @@ export class FunctionThread implements CallHost {
     process.on("uncaughtException", (error) => this.stray(error, "an uncaught exception"));
     contain(mayChangeProcess, (level, values) => this.write(level, values));
     Object.setPrototypeOf(Context.prototype, process.env);
+    useJsxSettings();
     try {
       const exports = this.adopt(await import(pathToFileURL(module).href));
       this.post({ kind: "loaded", exports });
     } catch (error) {
       const [{ file, line, column, message }] = moduleFaults(error, module);
       const at = line === 0 ? file : `${file}:${line}:${column}`;
-      this.post({ kind: "failed", problem: { ...problemOf(error, module), error: message, at } });
+      this.post({ kind: "failed", problem: { ...problemOf(error, module), error: withRefusal(message), at } });
     }
   }
 
