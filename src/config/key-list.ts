@@ -22,12 +22,13 @@ export class KeyList {
   private readonly same: Map<string, string> = new Map();
   private readonly listed: Map<Rows, string> = new Map();
 
-  constructor({ types, options }: RouteFormat) {
+  constructor({ types, options, streams }: RouteFormat) {
     this.walk(configFile.rows, { prefix: "", file: "config.yaml", types: [] });
     const routes = { prefix: "routes.", file: "routes.yaml" } as const;
     this.walk(routePlace.rows, { ...routes, types: [] });
     for (const [name, { keys }] of Object.entries(types)) this.walk(keys.rows, { ...routes, types: [name] });
     this.walk(options.rows, { ...routes, types: [] });
+    for (const [name, { keys }] of Object.entries(streams)) this.walk(keys.rows, { ...routes, types: [name] });
     const tests: Row = { type: routeTests, doc: "what must become of requests; edge check runs them" };
     this.walk({ tests }, { prefix: "", file: "routes.yaml", types: [] });
   }
@@ -67,7 +68,7 @@ export class KeyList {
     for (const [key, row] of Object.entries(rows)) {
       const path = at.prefix + key;
       const before = this.byPath.get(path);
-      const types = before === undefined ? at.types : [...new Set([...before.types, ...at.types])];
+      const types = before === undefined ? at.types : both(before.types, at.types);
       this.byPath.set(path, { ...(before ?? { path, file: at.file, row }), types });
       for (const inner of sectionsIn(row.type.form)) {
         const twin = this.listed.get(inner) ?? "";
@@ -79,6 +80,11 @@ export class KeyList {
       }
     }
   }
+}
+
+/** None stands for all. */
+function both(some: readonly string[], others: readonly string[]): readonly string[] {
+  return some.length === 0 || others.length === 0 ? [] : [...new Set([...some, ...others])];
 }
 
 /** Whether one reads the keys of a section at another: that is the server's, and has the same name. */

@@ -55,6 +55,14 @@ describe("anchors", () => {
     }
   });
 
+  test("every key of a route, and every section, has a page of its subject", () => {
+    const isGeneral = ({ path }: ListedKey) => /^(routes\.\w+|server\.\w+|\w+)$/.test(path) && !GENERAL.has(path);
+    const without = keys.keys.filter(
+      (key) => isGeneral(key) && /^(routing|configuration)\.md$/.test(pageOfKey(key.path)),
+    );
+    expect(without.map(({ path }) => path)).toEqual([]);
+  });
+
   test("the help of every command names a place in docs", async () => {
     const places = (await listing()).flatMap(({ specs }) => specs.map(({ page }) => `docs/${page}`));
     expect(places.length).toBeGreaterThan(25);
@@ -125,6 +133,9 @@ describe("edge help", () => {
     expect((await help("--help")).out).toContain("Usage: edge help");
   });
 });
+
+/** Keys that the pages on routing and on the configuration are about. */
+const GENERAL: ReadonlySet<string> = new Set(["server", "server.host", "server.port", "routes.type"]);
 
 async function help(...args: string[]) {
   const said = { out: "", err: "" };
