@@ -218,9 +218,22 @@ export class Records {
 
   /** A count, a length or a number of a call; -1 for a length that is not known. */
   number(): number {
-    const value = Number(this.line());
-    if (!Number.isSafeInteger(value) || value < -1) throw new RecordFault("no number");
-    return value;
+    const { text } = this;
+    let { at } = this;
+    const isNegative = text.charCodeAt(at) === Byte.Dash;
+    if (isNegative) at++;
+    const from = at;
+    let value = 0;
+    for (
+      let digit = text.charCodeAt(at) - Byte.Zero;
+      digit >= 0 && digit <= 9;
+      digit = text.charCodeAt(++at) - Byte.Zero
+    )
+      value = value * 10 + digit;
+    const isNumber = at > from && text.charCodeAt(at) === Byte.Lf && Number.isSafeInteger(value);
+    if (!isNumber || (isNegative && value !== 1)) throw new RecordFault("no number");
+    this.at = at + 1;
+    return isNegative ? -1 : value;
   }
 
   /** Lines up to an empty one, which is gone over; each with its line break. */

@@ -2,7 +2,7 @@ import { type FunctionLine, type Records, Word } from "../wire.ts";
 import type { CallHead } from "./call-head.ts";
 import { type CallFacts, Context, type ContextPorts, lineOf, type UpgradeOptions } from "./context.ts";
 import { IncomingBody } from "./incoming-body.ts";
-import { isUntouched, lazyRequest, nativeOf, type RequestSource, requestFault } from "./lazy-request.ts";
+import { isUntouched, lazyRequest, nativeOf, type RequestSource } from "./lazy-request.ts";
 import type { LogBudget } from "./log-budget.ts";
 import { OutgoingBody } from "./outgoing-body.ts";
 import { problemOf } from "./problem.ts";
@@ -59,8 +59,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
   /** @param whole the body where it has come with the head; null where there is none, or it follows */
   run(whole: Buffer | null): void {
     const { head } = this;
-    const fault = requestFault(head);
-    if (fault !== null) return this.refuse(fault);
+    if (head.fault !== 0) return this.refuse(head.fault);
     this.request = this.makeRequest(whole);
     if (head.kind === "f") this.ask("fetch", this.request);
     else if (head.kind === "q") this.ask("onRequest", this.request);

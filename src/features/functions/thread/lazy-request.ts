@@ -125,41 +125,7 @@ class LazyHeaders {
   }
 }
 
-/** Methods and origins that were found good: more are forgotten. */
-const MAX_KNOWN = 256;
-const methods: Map<string, boolean> = new Map();
-const origins: Set<string> = new Set();
-
-/** The status that refuses a request of which no `Request` can be made; null where one can. */
-export function requestFault({ method, origin }: CallHead): 400 | 501 | null {
-  if (!isOrigin(origin)) return 400;
-  return isMethod(method) ? null : 501;
-}
-
-/** Whether a URL can hold it: its host may be none. */
-function isOrigin(origin: string): boolean {
-  if (origins.has(origin)) return true;
-  try {
-    new NativeRequest(`${origin}/`);
-  } catch {
-    return false;
-  }
-  if (origins.size >= MAX_KNOWN) origins.clear();
-  origins.add(origin);
-  return true;
-}
-
-/** The runtime takes methods that it does not know for GET. */
-function isMethod(method: string): boolean {
-  const known = methods.get(method);
-  if (known !== undefined) return known;
-  const isKept = new NativeRequest("http://localhost/", { method }).method === method;
-  if (methods.size >= MAX_KNOWN) methods.clear();
-  methods.set(method, isKept);
-  return isKept;
-}
-
-/** A request without a body. @param source its method and its URL are such that `requestFault` has found nothing */
+/** A request without a body. @param source its head has no `fault` */
 export function lazyRequest(source: RequestSource): Request {
   return new LazyRequest(source) as unknown as Request;
 }
