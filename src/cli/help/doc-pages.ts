@@ -6,9 +6,12 @@ const PACKED = docBundle();
 
 /** The pages of the documentation, which are in the binary: by name without `.md`, as Markdown. */
 export class DocPages {
-  private readonly texts: ReadonlyMap<string, string> = new Map(
-    Object.entries(JSON.parse(zstdDecompressSync(Buffer.from(PACKED, "base64")).toString("utf8"))),
-  );
+  private readonly texts: ReadonlyMap<string, string>;
+
+  /** @param texts by name without `.md`; those of the binary by default */
+  constructor(texts: Readonly<Record<string, string>> = unpacked()) {
+    this.texts = new Map(Object.entries(texts));
+  }
 
   get names(): readonly string[] {
     return [...this.texts.keys()];
@@ -38,6 +41,10 @@ export class DocPages {
       }))
       .filter(({ pages }) => pages.length > 0);
   }
+}
+
+function unpacked(): Readonly<Record<string, string>> {
+  return JSON.parse(zstdDecompressSync(Buffer.from(PACKED, "base64")).toString("utf8"));
 }
 
 function section(text: string, anchor: string): string | null {
