@@ -34,7 +34,7 @@ const HOSTILE: Readonly<Record<string, readonly [statuses: readonly number[], co
     "for (const n of ['slice','indexOf','startsWith','split','toLowerCase','replace','charCodeAt']) String.prototype[n] = () => { throw new Error('secret'); }; export default { fetch: () => new Response('x') };",
   ],
   stringSlice: [
-    [504, 502],
+    [504, 502, 400],
     "String.prototype.slice = () => 'f\\n'; export default { fetch: () => new Response('x') };",
   ],
   mapProto: [
@@ -42,7 +42,7 @@ const HOSTILE: Readonly<Record<string, readonly [statuses: readonly number[], co
     "Map.prototype.get = Map.prototype.set = Map.prototype.delete = () => undefined; export default { fetch: () => new Response('x') };",
   ],
   setProto: [
-    [504],
+    [504, 200],
     "Set.prototype.add = () => { throw new Error('secret'); }; export default { fetch: () => new Response('x') };",
   ],
   promiseThen: [
