@@ -285,8 +285,8 @@ function contentOf(
     closed(rule);
     ledger.noteWhole(
       statement,
-      "only HTTP origins are proxied: the route is closed",
-      "put the application behind an HTTP server of its own, and name it as target",
+      "FastCGI is not converted: the route is closed",
+      "write a target fastcgi://… with the folder of the scripts: docs/php.md",
     );
   }
   if (regex !== undefined && !hasType(rule.keys, "redirect"))

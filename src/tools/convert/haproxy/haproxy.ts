@@ -54,7 +54,7 @@ function isHttp(entry: Section, { ledger }: Plan): boolean {
       entry.statement.all("default_backend").length === 0 &&
       entry.statement.all("server").length === 0)
   ) {
-    ledger.noteWhole(entry.statement, "only HTTP is served, and this is TCP", "keep it with HAProxy");
+    ledger.noteWhole(entry.statement, "TCP is not converted", "write a route of the type tcp: docs/streams.md");
     return false;
   }
   return true;

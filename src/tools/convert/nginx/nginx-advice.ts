@@ -48,13 +48,23 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
     "set server.access_log.format: docs/operations.md",
   ],
   [/^load_module$/, "there are no modules to load", "look for the feature in edge help config"],
-  [/^(stream|mail)$/, "only HTTP is served", "keep this part with nginx, or put the TCP service on a port of its own"],
+  [/^stream$/, "streams are not converted", "write routes of the type tcp, udp or tls_passthrough: docs/streams.md"],
   [
-    /^(fastcgi|scgi|uwsgi|memcached)_/,
-    "only HTTP origins are proxied",
+    /^mail$/,
+    "there is no proxy for mail",
+    "keep this part with nginx, or forward it as it is by a route of the type tcp",
+  ],
+  [/^fastcgi_/, "FastCGI is not converted", "write a target fastcgi://… with its keys: docs/php.md"],
+  [
+    /^(scgi|uwsgi|memcached)_/,
+    "there is no such protocol to origins",
     "put the application behind an HTTP server of its own, and name it as target",
   ],
-  [/_by_lua|^lua_|^js_|^perl/, "there is no Lua, njs or Perl", "move the logic to the application, or to auth.forward"],
+  [
+    /_by_lua|^lua_|^js_|^perl/,
+    "there is no Lua, njs or Perl",
+    "write a function or a hook in TypeScript: docs/functions.md",
+  ],
   [
     /^(map|geo|split_clients|map_hash.*|geoip.*)$/,
     "there are no variables of the configuration's own",

@@ -252,8 +252,12 @@ function content(site: Site, scope: Scope, rule: Rule): void {
   if (other !== undefined) {
     scope.ledger.note(
       other,
-      "only HTTP origins are proxied, and no code runs here: the route is closed",
-      "put the application behind an HTTP server of its own, and name it as target",
+      other.name === "fastcgi_pass"
+        ? "FastCGI is not converted: the route is closed"
+        : "this has no counterpart: the route is closed",
+      other.name === "fastcgi_pass"
+        ? "write a target fastcgi://… with the folder of the scripts: docs/php.md"
+        : "name an HTTP server as target, or write a function in TypeScript: docs/functions.md",
     );
     return closed(rule);
   }

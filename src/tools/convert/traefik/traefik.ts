@@ -259,7 +259,7 @@ function pointsOf(points: Statement, { ledger }: Plan): void {
 }
 
 const ADVICE: readonly (readonly [RegExp, string, string])[] = [
-  [/^(tcp|udp)$/, "only HTTP is served", "keep it with Traefik"],
+  [/^(tcp|udp)$/, "TCP and UDP are not converted", "write routes of the type tcp or udp: docs/streams.md"],
   [
     /^(entryPoints|providers|api|log|accessLog|metrics|tracing|certificatesResolvers|ping|global|serversTransport|experimental)$/,
     "this belongs to the static configuration, which is not converted",
