@@ -341,8 +341,8 @@ export const H2_MAX_CONTINUATIONS = 8;
 export const H2_HEADER_TABLE_BYTES = 4096;
 /** Streams that we have reset and whose late frames are passed over. */
 export const H2_REMEMBERED_RESETS = 64;
-/** A response on a stream of HTTP/2 or 3 of which the client takes less than this within `write_timeout` is given up: a slow read. */
-export const STREAM_MIN_PROGRESS_BYTES = 1024;
+/** A response of which the client takes less than this within `write_timeout` is given up: a slow read. */
+export const MIN_PROGRESS_BYTES = 1024;
 /** Bytes of DATA frames that are put together for one write. */
 export const H2_BLOCK_BYTES = 65_536;
 /** Streams on one connection to an origin at most, fewer where it allows fewer; further requests make another one. */

@@ -1,10 +1,18 @@
 import type { Clock } from "../core/clock.ts";
 import type { Fault } from "../core/fault.ts";
-import { LINGER_BYTES, LINGER_MS, MAX_FREE_EXCHANGES, MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
+import {
+  LINGER_BYTES,
+  LINGER_MS,
+  MAX_FREE_EXCHANGES,
+  MAX_IDLE_LOOKS,
+  MIN_IDLE_CLOSED_MS,
+  MIN_PROGRESS_BYTES,
+} from "../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
 import type { Exchange, IdleExchangePorts, Pipeline } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { SocketWriter, type UnsentOwner, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
+import { acknowledgedOn } from "../net/system-socket.ts";
 import { holdLastSegment } from "../net/tcp-options.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { HeadRules } from "../proto/h2/request-head-reader.ts";
@@ -41,6 +49,10 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   private leaveMs = 0;
   /** Whether the end of what is written waits for the FIN. */
   private holdsLast = false;
+  /** Whether the timer is that of a client that does not read. */
+  private isStall = false;
+  /** Bytes that the client had acknowledged when it was set. */
+  private acknowledged = -1;
   /** Memory that received bytes keep while reading is stopped. */
   private kept = 0;
 
@@ -60,6 +72,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   arm(ms: number): void {
     const deadlineMs = this.ctx.turn.nowMs + ms;
     const { leaveMs } = this;
+    this.isStall = false;
     this.ctx.wheel.arm(this.timer, leaveMs === 0 || deadlineMs < leaveMs ? deadlineMs : leaveMs);
   }
 
@@ -92,9 +105,24 @@ export class ClientLink implements WriterOwner, UnsentOwner {
     else this.ctx.wheel.disarm(this.timer);
   }
 
-  /** The kernel takes no bytes: the client has so long to read some. */
+  /** The kernel takes no bytes: the client has so long to read MIN_PROGRESS_BYTES. */
   armWriteStall(): void {
     this.arm(this.ctx.settings.writeTimeoutMs);
+    this.isStall = true;
+    this.acknowledged = acknowledgedOn(this.socket.fd);
+  }
+
+  /**
+   * The timer is due. The kernel takes bytes again when a third of its buffer is free, megabytes after a fast beginning, so that it is
+   * asked what the client has read meanwhile.
+   * @returns whether the client reads, if slowly: it has more time
+   */
+  goesOn(): boolean {
+    if (!this.isStall || !this.writer.blocked || this.hasLeft || this.acknowledged < 0) return false;
+    if (acknowledgedOn(this.socket.fd) - this.acknowledged < MIN_PROGRESS_BYTES) return false;
+    this.ctx.writers.unsent.progressed(this.writer);
+    this.armWriteStall();
+    return true;
   }
 
   /** An earlier deadline stays: back-pressure must not extend it. */

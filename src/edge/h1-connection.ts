@@ -118,6 +118,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
   }
 
   onTimer(): void {
+    if (this.life.goesOn()) return;
     if (this.life.state !== LifeState.Open || this.life.hasLeft) this.cut();
     else if (this.stage === Stage.Draining) this.endDraining();
     else if (this.stage === Stage.Head) this.refuse(Fault.HeaderTimeout);

@@ -106,6 +106,7 @@ export class H2Connection implements ClientConnection, TimerOwner, OutWay {
   }
 
   onTimer(): void {
+    if (this.life.goesOn()) return;
     const { nowMs } = this.ctx.turn;
     if (this.life.state !== LifeState.Open || this.writer.blocked || this.life.hasLeft) {
       this.life.reset();

@@ -1,11 +1,11 @@
-import { STREAM_MIN_PROGRESS_BYTES } from "../core/limits.ts";
+import { MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import type { TimerNode } from "../core/timer-wheel.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
 import type { EdgeContext } from "./client-socket.ts";
 
 /**
  * The wait of a response on a stream of HTTP/2 or HTTP/3 whose client does not let it through: the memory that it keeps is
- * reported, and the client has `write_timeout` for each STREAM_MIN_PROGRESS_BYTES, so that neither a window of 0 nor one of a
+ * reported, and the client has `write_timeout` for each MIN_PROGRESS_BYTES, so that neither a window of 0 nor one of a
  * byte a second holds it open. What the kernel does not take of a connection is the connection's own wait (`ClientLink`).
  * docs/wire.md#time-limits
  */
@@ -32,7 +32,7 @@ export class ReplyStall {
    */
   wait(ctx: EdgeContext, kept: number, sent: number): void {
     this.progress += sent;
-    if (!this.isWaiting || this.progress >= STREAM_MIN_PROGRESS_BYTES) {
+    if (!this.isWaiting || this.progress >= MIN_PROGRESS_BYTES) {
       if (this.isWaiting) ctx.writers.unsent.progressed(this.owner);
       this.isWaiting = true;
       this.progress = 0;
@@ -47,7 +47,7 @@ export class ReplyStall {
    * @returns whether they are enough for the client to have more time; if not, it is to be given up
    */
   goesOn(ctx: EdgeContext, kept: number, sent: number): boolean {
-    if (this.progress + sent < STREAM_MIN_PROGRESS_BYTES) return false;
+    if (this.progress + sent < MIN_PROGRESS_BYTES) return false;
     this.wait(ctx, kept, sent);
     return true;
   }

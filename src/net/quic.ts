@@ -1,7 +1,7 @@
 import { createPrivateKey } from "node:crypto";
 import type { BlockList } from "node:net";
 import type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
-import { STREAM_MIN_PROGRESS_BYTES } from "../core/limits.ts";
+import { MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import { H3Error } from "./h3-error.ts";
 
 export type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
@@ -156,7 +156,7 @@ export function writable(stream: QuicStream): Promise<boolean> {
 /**
  * Ends a stream with trailers, when all that was written before has left. Ended any earlier, the runtime now and then sends
  * them as the end of the body, one time in seven with megabytes before them; it says nothing when all has left.
- * @param patienceMs the stream is reset when the client takes less than STREAM_MIN_PROGRESS_BYTES of it in that time
+ * @param patienceMs the stream is reset when the client takes less than MIN_PROGRESS_BYTES of it in that time
  */
 export async function endWithTrailers(stream: QuicStream, trailers: object, patienceMs: number): Promise<void> {
   const writer = stream.writer as unknown as { readonly desiredSize: number | null; endSync(): number };
@@ -167,7 +167,7 @@ export async function endWithTrailers(stream: QuicStream, trailers: object, pati
       if (performance.now() >= until) {
         const before = sent;
         sent = sentBytes(stream);
-        if (sent - before < STREAM_MIN_PROGRESS_BYTES) break;
+        if (sent - before < MIN_PROGRESS_BYTES) break;
         until += patienceMs;
       }
       await Bun.sleep(TRAILER_POLL_MS);

@@ -5,6 +5,7 @@ interface SystemSockets {
   readonly setOption: (fd: number, option: number) => boolean;
   readonly duplicate: (fd: number) => number;
   readonly waiting: (fd: number) => number;
+  readonly acknowledged: (fd: number) => number;
   readonly peerUser: (fd: number) => number;
   readonly originalDestination: (fd: number) => string;
 }
@@ -28,6 +29,14 @@ export function duplicate(fd: number): number {
  */
 export function waitingOn(fd: number): number {
   return fd < 0 ? -1 : library().waiting(fd);
+}
+
+/**
+ * Bytes that the peer of a connection has acknowledged so far. tcp(7), TCP_INFO.
+ * @returns -1 where the system does not tell
+ */
+export function acknowledgedOn(fd: number): number {
+  return fd < 0 ? -1 : library().acknowledged(fd);
 }
 
 /**
@@ -67,13 +76,15 @@ function load(): SystemSockets {
     const length = new Uint32Array(1);
     const credentials = new Int32Array(CREDENTIAL_WORDS);
     const address = Buffer.alloc(ADDRESS_BYTES);
+    const infoOf = (fd: number): boolean => {
+      length[0] = info.byteLength;
+      return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, length) === 0;
+    };
     return {
       setOption: (fd, option) => setsockopt(fd, IPPROTO_TCP, option, on, on.byteLength) === 0,
       duplicate: (fd) => fcntl(fd, F_DUPFD_CLOEXEC, 0),
-      waiting: (fd) => {
-        length[0] = info.byteLength;
-        return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, length) === 0 ? info[UNACKED_AT]! : -1;
-      },
+      waiting: (fd) => (infoOf(fd) ? info[UNACKED_AT]! : -1),
+      acknowledged: (fd) => (infoOf(fd) ? info[BYTES_ACKED_AT]! + info[BYTES_ACKED_AT + 1]! * 2 ** 32 : -1),
       peerUser: (fd) => {
         length[0] = credentials.byteLength;
         return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, length) === 0 ? credentials[USER_AT]! : -1;
@@ -106,6 +117,7 @@ const NONE: SystemSockets = {
   setOption: () => false,
   duplicate: () => -1,
   waiting: () => -1,
+  acknowledged: () => -1,
   peerUser: () => -1,
   originalDestination: () => "",
 };
@@ -116,6 +128,8 @@ const TCP_INFO = 11;
 const TCP_INFO_WORDS = 64;
 /** `tcpi_unacked`, which is the length of the accept queue where the socket listens. */
 const UNACKED_AT = 6;
+/** `tcpi_bytes_acked`, low and high word. */
+const BYTES_ACKED_AT = 30;
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
 /** Process, user, group. */
