@@ -1,10 +1,12 @@
-// What a function and a hook cost at 20,000 requests a second, beside Bun.serve behind the same route.
-import { startGateway } from "../harness/gateway.ts";
+// What a function and a hook cost at 20,000 requests a second, beside Bun.serve behind the same route, and what one thread's hooks can do.
+import { type Gateway, startGateway } from "../harness/gateway.ts";
 import { fixed, median, table } from "./figures.ts";
 import type { Lab } from "./lab.ts";
+import { type Load, runLoad } from "./load-tools.ts";
 import type { Options } from "./options.ts";
 import { runPaced } from "./paced-run.ts";
-import { cpuSeconds } from "./process-stats.ts";
+import { cpuSeconds, threadCpuMicros, threadsNamed } from "./process-stats.ts";
+import type { Scenario } from "./scenarios.ts";
 import { progress, type Section } from "./section.ts";
 
 interface Sample {
@@ -16,6 +18,9 @@ interface Sample {
 const PER_SECOND = 20_000;
 const CONNECTIONS = 64;
 const WARM_UP_SECONDS = 2;
+/** Few connections, so that the responses of many streams leave in one write. */
+const H2_CONNECTIONS = 4;
+const H2_STREAMS = 64;
 const ORIGIN = `const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("hello") });
 console.log(server.port);`;
 /** Paths of the routes, by what they measure. */
@@ -26,8 +31,20 @@ const KINDS = {
   "hook, proxied": "/hooked",
 } as const;
 
-/** CPU time a request of a function and of a hook. */
-export async function measureFunctions(options: Options, _lab: Lab): Promise<Section> {
+const HOOK = 'export default { onRequest: (r) => (r.headers.has("x-no") ? new Response("no") : undefined) };\n';
+
+/** As much as h2load asks for: what it has seen, and the CPU time a request. */
+interface Saturation extends Load {
+  /** Of the gateway, all its threads. */
+  readonly cpuMicros: number;
+  /** Of its busiest thread, and of the next one: the data worker, and the thread of the hooks where there are any. */
+  readonly threadMicros: readonly [number, number];
+}
+
+const SATURATED = { "static file": "/plain/a.txt", "static file, hook": "/hooked/a.txt" } as const;
+
+/** CPU time a request of a function and of a hook; hooks a second of one thread. */
+export async function measureFunctions(options: Options, lab: Lab): Promise<Section> {
   const samples: Record<string, Sample[]> = {};
   for (let round = 0; round < options.rounds; round++) {
     for (const [name, path] of Object.entries(KINDS)) {
@@ -45,7 +62,74 @@ export async function measureFunctions(options: Options, _lab: Lab): Promise<Sec
     fixed(of(name, "p99Ms"), 2),
   ]);
   const head = ["20,000/s", "CPU µs a request, origin included", "of Bun.serve, proxied", "p99 ms"];
-  return { name: "functions", markdown: table(head, rows), data: samples, failed: false };
+  const saturated = await measureSaturated(options, lab);
+  const markdown = [table(head, rows), saturationTable(saturated)].join("\n\n").trim();
+  return { name: "functions", markdown, data: { ...samples, ...saturated }, failed: false };
+}
+
+/**
+ * A small file over HTTP/2, as fast as one data worker gives it, and with a hook of one thread before it: where many streams share a connection, the
+ * load takes little of the machine, and the thread is asked as often as can be.
+ */
+async function measureSaturated(options: Options, lab: Lab): Promise<Record<string, Saturation[]>> {
+  const samples: Record<string, Saturation[]> = {};
+  if (Bun.which("h2load") === null) {
+    console.error("hooks at saturation left out, its tool is not installed: h2load (scripts/install-peers)");
+    return samples;
+  }
+  const gateway = await startGateway({
+    config: { server: { workers: 1, access_log: { enabled: false } } },
+    routes: [
+      { type: "static", prefix: "/plain", dir: "site" },
+      { type: "static", prefix: "/hooked", dir: "site", hooks: "./hook.ts" },
+    ],
+    files: { "site/a.txt": "hello", "hook.ts": HOOK },
+    binary: options.edge,
+  });
+  try {
+    for (let round = 0; round < options.rounds; round++) {
+      for (const [name, path] of Object.entries(SATURATED)) {
+        const sample = await saturate(gateway, path, options, lab);
+        samples[name] = [...(samples[name] ?? []), sample];
+        progress(`round ${round + 1} ${name}: ${fixed(sample.requestsPerSecond, 0)}/s`);
+      }
+    }
+  } finally {
+    await gateway.stop();
+  }
+  return samples;
+}
+
+async function saturate(gateway: Gateway, path: string, options: Options, lab: Lab): Promise<Saturation> {
+  const scenario: Scenario = { name: path, path, tool: "h2load", setting: "plain", peers: [] };
+  const h2 = { connections: H2_CONNECTIONS, streams: H2_STREAMS };
+  const plan = { scenario, port: gateway.port, connections: CONNECTIONS, threads: 1, dir: lab.dir, h2 };
+  await runLoad({ ...plan, seconds: 1 });
+  const threads = threadsNamed(gateway.pid, "Worker");
+  const micros = () => threads.map((thread) => threadCpuMicros(gateway.pid, thread));
+  const [before, cpuBefore] = [micros(), cpuSeconds([gateway.pid])];
+  const load = await runLoad({ ...plan, seconds: options.seconds });
+  const cpuMicros = ((cpuSeconds([gateway.pid]) - cpuBefore) * 1e6) / load.requests;
+  const used = micros().map((now, i) => (now - before[i]!) / load.requests);
+  const [first = 0, second = 0] = used.sort((a, b) => b - a);
+  return { ...load, cpuMicros, threadMicros: [first, second] };
+}
+
+function saturationTable(samples: Readonly<Record<string, readonly Saturation[]>>): string {
+  if (Object.keys(samples).length === 0) return "";
+  const rows = Object.entries(samples).map(([name, all]) => {
+    const of = (pick: (sample: Saturation) => number, digits: number) => fixed(median(all.map(pick)), digits);
+    return [
+      name,
+      of((sample) => sample.requestsPerSecond, 0),
+      of(({ threadMicros: [, second] }) => second, 2),
+      of((sample) => sample.cpuMicros, 2),
+      of((sample) => sample.p99Ms, 2),
+      of((sample) => sample.errors, 0),
+    ];
+  });
+  const head = ["at saturation, HTTP/2", "requests a second", "µs of the hooks' thread", "CPU µs of the gateway"];
+  return table([...head, "p99 ms", "errors"], rows);
 }
 
 async function measureOnce(options: Options, path: string): Promise<Sample> {
@@ -61,7 +145,7 @@ async function measureOnce(options: Options, path: string): Promise<Sample> {
     ],
     files: {
       "hello.ts": 'export default { fetch: () => new Response("hello") };\n',
-      "hook.ts": 'export default { onRequest: (r) => (r.headers.has("x-no") ? new Response("no") : undefined) };\n',
+      "hook.ts": HOOK,
     },
     binary: options.edge,
   });

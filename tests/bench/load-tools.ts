@@ -23,6 +23,8 @@ export interface LoadPlan {
   readonly threads: number;
   /** A folder for scripts and result files. */
   readonly dir: string;
+  /** Connections and streams in each, for h2load. */
+  readonly h2?: { readonly connections: number; readonly streams: number };
 }
 
 const POST_BODY_BYTES = 4096;
@@ -162,13 +164,8 @@ async function runAb(plan: LoadPlan, url: string): Promise<Load> {
 async function runH2load(plan: LoadPlan, url: string): Promise<Load> {
   const log = join(plan.dir, "h2load.log");
   writeFileSync(log, "");
-  const args = [
-    `-t${plan.threads}`,
-    `-c${H2_CONNECTIONS}`,
-    `-m${H2_STREAMS}`,
-    `-D${plan.seconds}`,
-    `--log-file=${log}`,
-  ];
+  const { connections, streams } = plan.h2 ?? { connections: H2_CONNECTIONS, streams: H2_STREAMS };
+  const args = [`-t${plan.threads}`, `-c${connections}`, `-m${streams}`, `-D${plan.seconds}`, `--log-file=${log}`];
   return readH2load(await output(["h2load", ...args, url], plan.seconds), readFileSync(log, "utf8"));
 }
 

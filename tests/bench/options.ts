@@ -49,7 +49,7 @@ const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
   attack    latency of the others while half of the requests are malformed, and the cost of a refused one
   http3     CPU time per request over HTTP/3 beside Caddy
   limits    CPU time of limits at 10,000 requests a second: a gateway's own, and a fleet's on Redis
-  functions CPU time of a function and of a hook at 20,000 requests a second, beside Bun.serve behind the same route
+  functions CPU time of a function and of a hook at 20,000 requests a second, beside Bun.serve behind the same route; hooks a second of one thread
   function-peers    CPU time and latency of a function beside nginx with njs and Lua, and beside Bun.serve and workerd behind a proxy
   function-trouble  latency of other routes beside a function in an endless loop, one that leaks, one that crashes
   watched   CPU time of a worker while three clients watch the dashboard, beside none: 20 pairs of phases a round
