@@ -18,6 +18,8 @@ export interface Frame {
 export interface StreamReply {
   readonly status: number;
   readonly fields: ReadonlyMap<string, string>;
+  /** All lines of the head, those with the same name as well. */
+  readonly lines: readonly Field[];
   readonly trailers: ReadonlyMap<string, string>;
   readonly interim: readonly number[];
   readonly body: Buffer;
@@ -151,8 +153,8 @@ export class H2Client extends ByteSocket {
   seen(streamId: number): StreamReply {
     const draft = this.replies.get(streamId) ?? new Draft();
     const body = Buffer.concat(draft.body);
-    const { status, fields, trailers, interim, reset, isEnded } = draft;
-    return { status, fields, trailers, interim, body, text: body.toString("utf8", 0, 65536), reset, isEnded };
+    const { status, fields, lines, trailers, interim, reset, isEnded } = draft;
+    return { status, fields, lines, trailers, interim, body, text: body.toString("utf8", 0, 65536), reset, isEnded };
   }
 
   /** Waits for a frame for which `matches` holds. */
@@ -271,6 +273,7 @@ function literal(text: string): Buffer {
 class Draft {
   status = 0;
   fields = new Map<string, string>();
+  lines: readonly Field[] = [];
   trailers = new Map<string, string>();
   readonly interim: number[] = [];
   readonly body: Buffer[] = [];
@@ -285,6 +288,7 @@ class Draft {
     else {
       this.status = status;
       this.fields = map;
+      this.lines = fields;
     }
     if (isEnd) this.isEnded = true;
   }
