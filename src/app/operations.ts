@@ -61,9 +61,14 @@ export class Operations {
       ["drain", (body) => this.drain(readCall(body), true)],
       ["undrain", (body) => this.drain(readCall(body), false)],
       ["maintenance", (body) => this.switchMaintenance(readCall(body))],
-      ["reload", async (body) => reloadAnswer(await this.reload(readCall(body).operator))],
+      ["reload", (body) => this.reloadCall(readCall(body))],
       ["log-level", (body) => this.changeLogLevel(readCall(body))],
     ]);
+  }
+
+  private async reloadCall({ operator, call }: ActionCall): Promise<ControlAnswer> {
+    if (Object.keys(call).length > 0) return refusal(400, "a reload is told nothing: an empty body, or {}, is needed");
+    return reloadAnswer(await this.reload(operator));
   }
 
   /** Reads the files again, and notes who wanted that. */

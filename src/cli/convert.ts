@@ -58,6 +58,7 @@ export function runConvert(args: readonly string[], io: CommandIo): number {
     const text = readFileSync(file === "-" ? 0 : file, "utf8");
     const product = from === "auto" ? recognise(file, text) : (from as Product);
     if (text.trim() === "") return fail(io, `${file} is empty: there is nothing to convert`);
+    if (text.includes("\0")) return fail(io, `${file} is no text`);
     if (product === null) return fail(io, `${file} is not recognised: name its program with --from`, ExitCode.Usage);
     const plan = planOf(product, file, text);
     if (plan.ledger.account().length === 0) return fail(io, `${file} holds no directives: there is nothing to convert`);

@@ -204,6 +204,10 @@ describe("maintenance", () => {
 });
 
 describe("a reload", () => {
+  test("is told nothing", async () => {
+    for (const body of [{ target: "x" }, { on: true }]) expect((await call("reload", body)).status).toBe(400);
+  });
+
   test("answers with its faults, and both ways to ask for it are noted", async () => {
     const file = join(gateway.folder, "routes.yaml");
     const text = readFileSync(file, "utf8");
@@ -247,6 +251,7 @@ describe("who may act", () => {
     ["a form", ["Content-Type: application/x-www-form-urlencoded"], 415],
     ["text", ["Content-Type: text/plain"], 415],
     ["a body of no type", [], 415],
+    ["a page that also names our origin", ["Origin: http://gw.test", "Origin: http://evil.test", ...JSON_LINES], 403],
     ["the dashboard", ["Origin: http://gw.test", "Sec-Fetch-Site: same-origin", ...JSON_LINES], 404],
   ])("%s", async (_, lines, status) => {
     expect((await call("upstreams/drain", drain, lines as string[])).status).toBe(status as number);

@@ -75,6 +75,7 @@ class IncludedFiles {
 
   private read(path: string): string {
     const text = readFileSync(path, "utf8");
+    if (text.includes("\0")) throw new ConvertFault({ file: path, line: 0 }, "it is no text");
     this.bytes += text.length;
     if (this.bytes > MAX_INCLUDED_BYTES)
       throw new ConvertFault({ file: path, line: 0 }, "the included files are too large together");

@@ -216,6 +216,7 @@ describe("what cannot be read", () => {
     ["nginx", "nginx.conf", 'return 200 "a', /is not closed/],
     ["nginx", "nginx.conf", `${"a {".repeat(100)}${"}".repeat(100)}`, /too deep/],
     ["nginx", "nginx.conf", "\n \n", /is empty/],
+    ["caddy", "Caddyfile", "\x7fELF\0\x01 {\n}\n", /is no text/],
     ["nginx", "nginx.conf", "# a comment", /no directives/],
     ["caddy", "Caddyfile", ":80 {\n\trespond ok\n", /not closed/],
     ["haproxy", "haproxy.cfg", "bind :80", /in no section/],
