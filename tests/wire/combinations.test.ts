@@ -276,7 +276,7 @@ for (const { prefix, type } of routes as { prefix: string; type: string }[]) {
           const faults = [...faultsOf(method, answer), textFault(path, method, answer)];
           if (first === null) first = answer;
           else faults.push(differences(first, answer));
-          // A range is asked for by GET alone: RFC 9110 section 14.2.
+          // A range is asked for by GET alone: RFC 9110 §14.2.
           if (method === "GET" && fields.Range === undefined) {
             const head = await ask("HEAD", `${prefix}${path}`, { ...fields, ...always });
             const ofHead = [...faultsOf("HEAD", head), differences(answer, head), lengthFault(answer, head)];
