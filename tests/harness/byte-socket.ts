@@ -1,4 +1,5 @@
 import type { Socket, SocketHandler } from "bun";
+import { setReceiveBuffer } from "./receive-buffer.ts";
 import { Waiters } from "./waiters.ts";
 
 /** How the peer has ended its direction: not yet, in order, or by a reset. */
@@ -6,6 +7,8 @@ export type Ending = "open" | "fin" | "reset";
 
 /** Longest wait of a test for something that must happen; it only decides when a hang is called a failure. */
 export const PATIENCE_MS = 30_000;
+
+const NARROW_BYTES = 32 * 1024;
 
 /** One TCP connection seen as bytes, from either side: a send queue, what came in, and how it ended. */
 export class ByteSocket {
@@ -73,6 +76,11 @@ export class ByteSocket {
     this.isClosed = true;
     this.socket?.terminate();
     this.waiters.wake();
+  }
+
+  /** Gives the kernel little room for what comes in, so that it takes no more than is read. */
+  narrow(): void {
+    setReceiveBuffer((this.socket as unknown as { readonly fd: number }).fd, NARROW_BYTES);
   }
 
   /** Stops reading, so that the peer meets back-pressure. */
