@@ -99,5 +99,5 @@ function literal(text: string): string {
 }
 
 const END = "--- end of the command ---";
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 60_000;
 const DOCS = join(import.meta.dir, "../../docs");
