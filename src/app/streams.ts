@@ -1,6 +1,6 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { addressText, type ListenAddress, type StreamConfig } from "../config/stream-config.ts";
-import type { EdgeContext } from "../edge/client-socket.ts";
+import type { ConnectionObserver, EdgeContext } from "../edge/client-socket.ts";
 import type { ForwardedConnection, PassedNames } from "../edge/tls-endpoint.ts";
 import { StreamChoice } from "../features/balance/stream-choice.ts";
 import { addressRules } from "../features/client/address-rules.ts";
@@ -13,7 +13,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import { OpenStreams, type StreamCounters } from "../shared/stream-counters.ts";
 import type { DatagramStream } from "../streams/datagrams.ts";
-import { Forwarding } from "../streams/forwarding.ts";
+import { type ForwardContext, Forwarding } from "../streams/forwarding.ts";
 import type { ListeningStream } from "../streams/stream-listener.ts";
 import type { StreamRecord, StreamRoute } from "../streams/stream-route.ts";
 import type { OriginSettings } from "../upstream/origin-socket.ts";
@@ -43,6 +43,7 @@ export interface StreamInputs {
 export class Streams implements PassedNames {
   private readonly services: WorkerServices;
   private readonly names: NameTable | null;
+  private readonly contexts: Map<ConnectionObserver, ForwardContext> = new Map();
   private readonly routes: ReadonlyMap<StreamConfig, StreamRoute>;
   private readonly listening: ReadonlyMap<StreamListener, ListeningStream>;
   private readonly datagrams: ReadonlyMap<string, DatagramStream>;
@@ -101,12 +102,20 @@ export class Streams implements PassedNames {
     peer: ClientPeer,
     host: string,
   ): Forwarding {
-    const ctx = {
+    return new Forwarding(this.contextOf(observer), this.routes.get(stream)!, socket, peer, host);
+  }
+
+  /** One for all connections of a listener. */
+  private contextOf(observer: ConnectionObserver): ForwardContext {
+    const known = this.contexts.get(observer);
+    if (known !== undefined) return known;
+    const made = {
       upstream: this.services.upstream,
       onClose: () => observer.onClose(),
       onException: (error: unknown) => observer.onException(error),
     };
-    return new Forwarding(ctx, this.routes.get(stream)!, socket, peer, host);
+    this.contexts.set(observer, made);
+    return made;
   }
 }
 
@@ -133,6 +142,7 @@ class ConfiguredStream implements StreamRoute {
   readonly counters: StreamCounters;
   readonly open: OpenStreams;
   readonly admits: StreamRoute["admits"];
+  readonly needsAddress: boolean;
   readonly log: StreamRoute["log"];
   private readonly choice: StreamChoice<OriginSettings>;
 
@@ -149,7 +159,8 @@ class ConfiguredStream implements StreamRoute {
     this.open = new OpenStreams(inputs.open, inputs.worker, id);
     const rules = [config.server.ipRules, stream.ipRules].map((one) => addressRules(one, inputs.places));
     this.admits = (address) => rules.every((one) => one === null || one.admit(address));
-    this.log = (record) => log?.write(record);
+    this.log = log === null ? null : (record) => log.write(record);
+    this.needsAddress = log !== null || rules.some((one) => one !== null) || stream.policy === "ip_hash";
     this.choice = new StreamChoice(stream.policy, targetsOf(stream, inputs.nodes), Math.random);
   }
 

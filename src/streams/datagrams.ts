@@ -197,7 +197,7 @@ class Session implements TimerOwner, Attempt {
     if (target !== null) this.release(target, end === "target_refused" && this.received === 0);
     route.open.leave();
     route.counters.ended(end);
-    route.log({
+    route.log?.({
       route: route.label,
       protocol: "udp",
       clientIp: this.clientIp,

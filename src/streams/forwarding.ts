@@ -39,7 +39,6 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
   readonly upstreamMs = -1;
   isTrial = false;
   isForced = false;
-  readonly clientIp: string;
   private readonly ctx: ForwardContext;
   private readonly route: StreamRoute;
   private readonly host: string;
@@ -70,16 +69,20 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
     this.host = host;
     this.client = new End(socket);
     this.peer = peer;
-    this.clientIp = peer.address;
     this.left = route.attempts;
     this.beganMs = ctx.upstream.turn.nowMs;
+  }
+
+  /** Asked for where it is needed: it costs a system call, and a socket that is closed has none. */
+  get clientIp(): string {
+    return this.peer.address;
   }
 
   /** Begins; what the client has sent already goes first. */
   start(received: Uint8Array): void {
     const { route } = this;
     route.counters.begun();
-    if (!route.admits(this.clientIp)) return this.over("address_refused");
+    if (route.needsAddress && !route.admits(this.clientIp)) return this.over("address_refused");
     this.hasEntered = route.open.enter(route.maxConnections);
     if (!this.hasEntered) return this.over("max_connections");
     if (received.length > 0) this.hold(this.client, received);
@@ -294,7 +297,7 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
     client.close(isOrderly);
     target?.close(isOrderly);
     route.counters.ended(end);
-    route.log({
+    route.log?.({
       route: route.label,
       protocol: route.protocol,
       clientIp: this.clientIp,

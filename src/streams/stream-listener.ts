@@ -39,7 +39,7 @@ export function listenStream(
   const opener: Opener = {
     opened(socket): void {
       ctx.observer.onOpen();
-      const peer = new ClientPeer(socket.remoteAddress ?? "", false, 0);
+      const peer = new ClientPeer(socket, false, 0);
       const isProxy = stream()?.acceptsProxy === true && ctx.settings.proxies?.has(peer.address) === true;
       if (isProxy) connections.replace(socket, new ProxiedConnection(socket, ctx, handler));
       else begin(socket, peer, NOTHING);

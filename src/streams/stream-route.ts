@@ -55,8 +55,10 @@ export interface StreamRoute {
   readonly open: OpenStreams;
   /** Puts a connection on its way. @returns null where there is no target that may have it */
   choose(attempt: Attempt): ForwardTarget | null;
+  /** Whether anything depends on the client's address: who may come in, its target, what the log says. */
+  readonly needsAddress: boolean;
   /** Whether clients at this address may come in. */
   admits(address: string): boolean;
-  /** A connection is over, or was refused. */
-  log(record: StreamRecord): void;
+  /** A connection is over, or was refused. Null where that is not logged. */
+  readonly log: ((record: StreamRecord) => void) | null;
 }

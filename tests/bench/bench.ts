@@ -15,6 +15,7 @@ import { comparePeers } from "./peers.ts";
 import type { Section } from "./section.ts";
 import { soak } from "./soak.ts";
 import { measureStartTime } from "./start-time.ts";
+import { measureTcp } from "./tcp.ts";
 import { measureTwoWorkers } from "./two-workers.ts";
 import { measureUnderAttack } from "./under-attack.ts";
 import { measureWatched } from "./watched.ts";
@@ -33,9 +34,10 @@ const PARTS: Readonly<Record<string, Part>> = {
   "function-peers": measureFunctionPeers,
   "function-trouble": measureFunctionTrouble,
   watched: measureWatched,
+  tcp: measureTcp,
 };
 /** Parts that run by their name alone. */
-const BY_NAME = ["limits", "functions", "function-trouble", "watched"];
+const BY_NAME = ["limits", "functions", "function-trouble", "watched", "tcp"];
 const RESULTS = join(import.meta.dir, "results.md");
 
 for (const [name, code] of [["SIGINT", 130] as const, ["SIGTERM", 143] as const]) {

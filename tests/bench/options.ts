@@ -35,6 +35,7 @@ export const SECTIONS = [
   "function-peers",
   "function-trouble",
   "watched",
+  "tcp",
   "soak",
   "micro",
 ];
@@ -53,6 +54,7 @@ const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
   function-peers    CPU time and latency of a function beside nginx with njs and Lua, and beside Bun.serve and workerd behind a proxy
   function-trouble  latency of other routes beside a function in an endless loop, one that leaks, one that crashes
   watched   CPU time of a worker while three clients watch the dashboard, beside none: 20 pairs of phases a round
+  tcp       CPU time of forwarded TCP, a GiB and a connection, beside HAProxy and nginx's stream module
   soak      mixed load with vanishing clients: errors, and the slope of the memory
   micro     nanoseconds per operation of the parts
 
