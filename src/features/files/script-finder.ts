@@ -18,7 +18,7 @@ export interface ScriptMount {
   readonly frontController: boolean;
   /** Whether files are looked for; if not, every path goes to the script of the root. */
   readonly checkFiles: boolean;
-  /** Paths below `dir`, without slashes at their ends, below which no script runs. */
+  /** Paths below `dir`, without slashes at their ends, below which no script runs; "" is `dir` itself. */
   readonly noScripts: readonly string[];
   /** Further parameters of every script. */
   readonly env: readonly (readonly [name: string, value: string])[];
@@ -154,7 +154,7 @@ export class ScriptFinder {
   }
 
   private isBarred(text: string): boolean {
-    return this.mount.noScripts.some((folder) => text === folder || text.startsWith(`${folder}/`));
+    return this.mount.noScripts.some((folder) => folder === "" || text === folder || text.startsWith(`${folder}/`));
   }
 }
 

@@ -34,7 +34,7 @@ const rows = {
     doc: "false: the files are where the origin is; every path goes to the index, and no file is sent",
   },
   no_scripts: {
-    type: list(textLike(/^\/[^\0\\]*[^/\0\\]$/, "a path such as /wp-content/uploads"), "paths"),
+    type: list(textLike(/^\/([^\0\\]*[^/\0\\])?$/, "a path such as /wp-content/uploads"), "paths"),
     example: ["/wp-content/uploads"],
     doc: "paths below the root below which no script runs",
   },
@@ -69,7 +69,7 @@ function checkNames({ root, env, no_scripts: barred, index, split_path: ends }: 
   if (ends.length === 0) log.fault([...path, "split_path"], "expected an ending at least, such as [.php]");
   else if (!ends.some((end) => index.endsWith(end)) && !isFaultyAt(spot, "index") && !isFaultyAt(spot, "split_path"))
     log.fault([...path, "index"], `expected a script, whose name ends as split_path says, found ${quote(index)}`);
-  if (barred.some((one) => /(^|\/)\.{0,2}(\/|$)/.test(one.slice(1))))
+  if (barred.some((one) => one !== "/" && /(^|\/)\.{0,2}(\/|$)/.test(one.slice(1))))
     log.fault([...path, "no_scripts"], 'expected paths without "//", "." and ".."');
   for (const [name, value] of env) {
     const at = [...path, "env", name];

@@ -18,6 +18,7 @@ import {
 import type { Statement } from "../statement.ts";
 import { byPaths, type Matcher, Matchers } from "./caddy-matchers.ts";
 import { headerEdit, proxyKeys } from "./caddy-proxy.ts";
+import { scriptKeys } from "./caddy-scripts.ts";
 import { goDuration, humanSize, templateOf } from "./caddy-values.ts";
 
 /** Where directives count. */
@@ -270,6 +271,7 @@ function contentOf(
   if (kind === "redir") redirect(statement, args, rule, { regex: String(regex ?? ""), ledger });
   else if (kind === "respond" || kind === "error") respond(statement, args, rule, ledger);
   else if (kind === "reverse_proxy") proxied(statement, args, rule, context);
+  else if (kind === "php_fastcgi") scripts(statement, args, rule, { siblings, context });
   else if (kind === "file_server") fileServer(statement, rule, { siblings, context });
   else if (kind === "abort") {
     rule.keys = { type: "respond", status: 403 };
@@ -350,6 +352,34 @@ function proxied(statement: Statement, args: readonly string[], rule: Rule, cont
   context.ledger.carry(statement);
   rule.keys = keys;
   forward(rule, context.stripped);
+}
+
+function scripts(
+  statement: Statement,
+  args: readonly string[],
+  rule: Rule,
+  { siblings, context }: { readonly siblings: readonly Statement[]; readonly context: Context },
+): void {
+  const { ledger, root, stripped } = context;
+  const keys = scriptKeys(statement, args, root, ledger);
+  if (keys === null) {
+    ledger.noteWhole(
+      statement,
+      "its targets have placeholders or are found at run time: the route is closed",
+      "write their addresses as targets",
+    );
+    return closed(rule);
+  }
+  ledger.carry(statement);
+  rule.keys = keys;
+  const { value, kind } = rule.path;
+  if (kind === "prefix" && value !== "/" && stripped !== value) rule.keys.strip_prefix = false;
+  if (siblings.some(({ name }) => name === "file_server")) return;
+  ledger.note(
+    statement,
+    "files below the root that are no scripts are sent",
+    "keep what clients must not get outside of the root",
+  );
 }
 
 /** Which part of the path goes on: all of it, but for what has been stripped. */

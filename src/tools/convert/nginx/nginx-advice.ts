@@ -54,7 +54,12 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
     "there is no proxy for mail",
     "keep this part with nginx, or forward it as it is by a route of the type tcp",
   ],
-  [/^fastcgi_/, "FastCGI is not converted", "write a target fastcgi://… with its keys: docs/php.md"],
+  [
+    /^fastcgi_cache/,
+    "responses are stored as they say themselves",
+    "set server.cache, and cache at the route: docs/cache.md",
+  ],
+  [/^fastcgi_/, "it has no counterpart for scripts", "see the table at the end of docs/php.md"],
   [
     /^(scgi|uwsgi|memcached)_/,
     "there is no such protocol to origins",

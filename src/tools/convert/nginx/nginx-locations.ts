@@ -5,6 +5,7 @@ import type { Statement } from "../statement.ts";
 import { applyOptions, isEitherEnough } from "./nginx-options.ts";
 import { guardsOf, noteNoResponse, rewritesOf } from "./nginx-rewrites.ts";
 import type { Scope } from "./nginx-scope.ts";
+import { barredFolder, isForScripts, runScripts, type ScriptFolder, type ScriptLocation } from "./nginx-scripts.ts";
 import { targetsOf } from "./nginx-upstreams.ts";
 import { templateOf } from "./nginx-values.ts";
 
@@ -15,6 +16,8 @@ export interface Site {
   readonly http: Scope;
   /** Rules of the site, in the order in which nginx asks them. */
   readonly rules: Rule[];
+  /** The location by whose expression scripts are run; null where there is none. */
+  scripts?: ScriptLocation | null;
 }
 
 /** Makes the rules of a server, but for their hosts. docs/migrate.md#nginx */
@@ -35,7 +38,10 @@ function siteRules(site: Site): void {
   const found: Located[] = [];
   gather(scope, found);
   const exact = found.filter(({ kind }) => kind === "=");
-  const regexes = found.filter(({ kind }) => kind.startsWith("~"));
+  const scripts = found.find((one) => one.kind.startsWith("~") && isForScripts(one, one.path)) ?? null;
+  site.scripts = takesScripts(site, found) ? scripts : null;
+  const barred = site.scripts === null ? [] : found.filter(isBarred);
+  const regexes = found.filter((one) => one.kind.startsWith("~") && one !== site.scripts && !barred.includes(one));
   const prefixes = found
     .filter(({ kind }) => kind === "" || kind === "^~")
     .sort((a, b) => b.path.length - a.path.length);
@@ -46,6 +52,38 @@ function siteRules(site: Site): void {
   for (const one of [...exact, ...firm, ...regexes, ...loose]) site.rules.push(...convertLocation(site, one));
   site.rules.unshift(...redirects);
   if (!prefixes.some(({ path }) => path === "/")) site.rules.push(...withoutLocation(site));
+  if (site.scripts !== null) finishScripts(site, barred);
+}
+
+/** Whether some location of a site sends files: then its scripts are run beside them. */
+function takesScripts({ scope }: Site, located: readonly Located[]): boolean {
+  const prefixes = located.filter(({ kind }) => kind === "");
+  if (!prefixes.some(({ path }) => path === "/") && scope.one("root") !== null) return true;
+  return prefixes.some((one) => isOfFiles(one.scope));
+}
+
+/** Whether a location says nothing of its own but where files are. */
+function isOfFiles(scope: Scope): boolean {
+  return !scope.children.some(({ name }) => name === "return" || /_pass$/.test(name) || OTHER_CONTENT.test(name));
+}
+
+function isBarred({ kind, path, statement }: Located): boolean {
+  return kind.startsWith("~") && denies(statement) && barredFolder(path) !== "";
+}
+
+/** Puts folders without scripts into the routes that run scripts. */
+function finishScripts({ scope, rules, scripts }: Site, barred: readonly Located[]): void {
+  const folders = barred.map(({ path }) => barredFolder(path));
+  const routes = rules.filter(({ keys }) => hasType(keys, "upstream") && keys.fastcgi !== undefined);
+  for (const rule of routes) {
+    const fastcgi = rule.keys.fastcgi as Keys;
+    if (folders.length > 0 && fastcgi.no_scripts === undefined) fastcgi.no_scripts = [...new Set(folders)];
+    // Who may run scripts, and for how long: what keeps clients from scripts keeps them from the files beside them, too.
+    rule.scopes.push(scripts!.statement);
+    applyOptions(scripts!.scope, rule);
+  }
+  for (const { statement } of barred) scope.ledger.carry(statement, ...(statement.block ?? []));
+  if (routes.length > 0) scope.ledger.carry(scripts!.statement);
 }
 
 /** A location with its modifier. */
@@ -87,11 +125,13 @@ function serverReturn({ scope }: Site): Rule | null {
 }
 
 /** Paths that no location takes: files of the server's root. */
-function withoutLocation({ scope }: Site): Rule[] {
+function withoutLocation(site: Site): Rule[] {
+  const { scope } = site;
   const root = scope.value("root");
   if (root === null || scope.statement === null) return [];
   const rule = ruleOf(scope.statement, `${titleOf(scope.statement)}: files`, { type: "static", dir: root });
-  tryFiles(scope, rule, root);
+  tryFiles(scope, rule, root, site);
+  beside(site, scope, rule, { root, isAlias: false });
   applyOptions(scope, rule);
   return [rule];
 }
@@ -217,7 +257,9 @@ function regexLocation({ rules }: Site, statement: Statement, scope: Scope, rege
       `${BY_PATHS}, which lets them in`,
       /^\/?\\\./.test(regex.replace(/^\^?\/?/, "/"))
         ? "nothing, for folders: files whose names begin with a dot are never served. For origins, deny such paths there"
-        : "deny these paths at the origin, or by a rule of the firewall",
+        : /\\\.php/.test(regex)
+          ? "write the folder that is meant into no_scripts: docs/php.md"
+          : "deny these paths at the origin, or by a rule of the firewall",
     );
   } else scope.ledger.noteWhole(statement, BY_PATHS, "put what it says at a route with a prefix of its own");
   return [];
@@ -248,6 +290,19 @@ function content(site: Site, scope: Scope, rule: Rule): void {
   }
   const [pass] = scope.here("proxy_pass", "grpc_pass");
   if (pass !== undefined) return proxy(site, scope, pass, rule);
+  if (scope.here("fastcgi_pass").length > 0) {
+    const root = (scope.value("root") ?? "html").replace(/(.)\/$/, "$1");
+    const frontController = rule.path.kind === "exact";
+    runScripts(site.http, scope, rule, { root, frontController, index: "", isAlias: false, takesAll: true });
+    const { fastcgi } = rule.keys as { readonly fastcgi?: Keys };
+    if (fastcgi !== undefined && fastcgi.check_files === undefined)
+      scope.ledger.note(
+        scope.here("fastcgi_pass")[0]!,
+        "files below the root that are no scripts are sent",
+        "keep what clients must not get outside of the root",
+      );
+    return;
+  }
   const other = scope.children.find(({ name }) => OTHER_CONTENT.test(name));
   if (other !== undefined) {
     scope.ledger.note(
@@ -275,7 +330,7 @@ function content(site: Site, scope: Scope, rule: Rule): void {
 
 /** Directives that make a response by other means than files and HTTP origins. */
 const OTHER_CONTENT =
-  /^((fastcgi|uwsgi|scgi|memcached|redis2|postgres|drizzle)_pass|content_by_lua.*|js_content|perl|echo.*|empty_gif|dav_methods|mp4|flv|hls|api|passenger_enabled|random_index)$/;
+  /^((uwsgi|scgi|memcached|redis2|postgres|drizzle)_pass|content_by_lua.*|js_content|perl|echo.*|empty_gif|dav_methods|mp4|flv|hls|api|passenger_enabled|random_index)$/;
 
 /** `return`: a redirect or a text. */
 function answer(scope: Scope, found: Statement, rule: Rule): void {
@@ -373,6 +428,25 @@ function files(site: Site, scope: Scope, rule: Rule): void {
   const [index] = scope.inherited("index");
   if (index?.args.includes("index.html") === true) scope.ledger.standard(index);
   tryFiles(scope, rule, alias === undefined ? (root ?? "html") : null, site);
+  const folder = alias === undefined ? (root ?? "html") : (alias.args[0] ?? "");
+  if (kind === "prefix")
+    beside(site, scope, rule, { root: folder.replace(/(.)\/$/, "$1"), isAlias: alias !== undefined });
+}
+
+/** Makes a route of files run the scripts beside them, where the site runs any: a static route would send their source. */
+function beside(
+  { http, scripts }: Site,
+  scope: Scope,
+  rule: Rule,
+  { root, isAlias }: Pick<ScriptFolder, "root" | "isAlias">,
+): void {
+  // What is closed, or goes to a named location, has no files.
+  if (scripts == null || !hasType(rule.keys, "static") || scope.statement?.args[0] === "^~") return;
+  const [tries] = scope.inherited("try_files");
+  const front = /^\/([\w-]+\.php)(\$is_args\$args|\?.*)?$/.exec(tries?.args.at(-1) ?? "");
+  if (front !== null && tries !== undefined) scope.ledger.carry(tries);
+  for (const one of scope.inherited("index")) if (one.args.includes("index.php")) scope.ledger.standard(one);
+  runScripts(http, scripts.scope, rule, { root, isAlias, frontController: front !== null, index: front?.[1] ?? "" });
 }
 
 /** @param root null where files are those of an alias */
@@ -393,7 +467,7 @@ function tryFiles(scope: Scope, rule: Rule, root: string | null, site: Site | nu
   ) {
     Object.assign(rule.keys, { spa: true, fallback: last.slice(below.length + 1) });
     scope.ledger.carry(found);
-  } else {
+  } else if (site?.scripts == null || !/\.php\b/.test(last)) {
     scope.ledger.note(
       found,
       "files are looked up by their path, then one fallback is served",

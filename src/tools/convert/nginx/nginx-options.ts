@@ -12,6 +12,8 @@ export function applyOptions(scope: Scope, rule: Rule): void {
 type Option = (scope: Scope, rule: Rule) => void;
 
 const isUpstream = (rule: Rule): boolean => hasType(rule.keys, "upstream");
+/** Fields of requests to scripts are the client's own. */
+const isProxied = (rule: Rule): boolean => isUpstream(rule) && rule.keys.fastcgi === undefined;
 const isStatic = (rule: Rule): boolean => hasType(rule.keys, "static");
 
 function bodySize(scope: Scope, rule: Rule): void {
@@ -38,14 +40,17 @@ function requestHeaders(scope: Scope, rule: Rule): void {
   for (const one of own) {
     const [name = "", value = ""] = one.args;
     if (/^host$/i.test(name)) host = one;
-    else if (!isUpstream(rule)) scope.ledger.standard(one);
+    else if (!isProxied(rule)) scope.ledger.standard(one);
     else if (OWN_FIELDS.test(name)) ownField(scope, one);
     else if (value === "") {
       remove.push(name);
       scope.ledger.carry(one);
     } else setField(scope, one, set);
   }
-  if (!isUpstream(rule)) return;
+  if (!isProxied(rule)) {
+    if (host !== null) scope.ledger.standard(host);
+    return;
+  }
   hostField(scope, rule, host);
   if (Object.keys(set).length > 0) section(rule.keys, "headers", "request").set = set;
   if (remove.length > 0) section(rule.keys, "headers", "request").remove = remove;

@@ -9,16 +9,16 @@ export interface Targets {
   readonly path: string | null;
 }
 
-/** Reads `proxy_pass` or `grpc_pass`; null where its address is not known before a request comes. */
+/** Reads `proxy_pass`, `grpc_pass` or `fastcgi_pass`; null where its address is not known before a request comes. */
 export function targetsOf(http: Scope, scope: Scope, pass: Statement): Targets | null {
   const url = withoutVariables(scope, pass.args[0] ?? "");
-  const parts = /^(https?|grpcs?):\/\/(unix:[^:]+:?|[^/]+)(\/.*)?$/.exec(
-    /^\w+:\/\//.test(url) ? url : pass.name === "grpc_pass" ? `grpc://${url}` : url,
+  const parts = /^(https?|grpcs?|fastcgi):\/\/(unix:[^:]+:?|[^/]+)(\/.*)?$/.exec(
+    /^\w+:\/\//.test(url) ? url : (DEFAULT_SCHEMES[pass.name] ?? "") + url,
   );
   if (parts === null || /[$?#]/.test(url)) return null;
   const [, scheme, authority = "", path = null] = parts;
-  const kind = { http: "http", https: "https", grpc: "h2c", grpcs: "h2" }[scheme!]!;
-  if (authority.startsWith("unix:")) return { keys: { target: socketOf(authority) }, path: path ?? null };
+  const kind = { http: "http", https: "https", grpc: "h2c", grpcs: "h2", fastcgi: "fastcgi" }[scheme!]!;
+  if (authority.startsWith("unix:")) return { keys: { target: socketOf(authority, kind) }, path: path ?? null };
   const group = http.here("upstream").find(({ args }) => args[0] === authority);
   return {
     keys: group === undefined ? { target: `${kind}://${authority}` } : groupOf(http, group, kind),
@@ -37,8 +37,12 @@ function withoutVariables(scope: Scope, url: string): string {
   });
 }
 
-function socketOf(authority: string): string {
-  return authority.replace(/:$/, "");
+/** What addresses without a scheme are, by directive. */
+const DEFAULT_SCHEMES: Readonly<Record<string, string>> = { grpc_pass: "grpc://", fastcgi_pass: "fastcgi://" };
+
+function socketOf(authority: string, kind: string): string {
+  const socket = authority.replace(/:$/, "");
+  return kind === "fastcgi" ? `${kind}://${socket}` : socket;
 }
 
 /** An `upstream` block. */
@@ -64,7 +68,7 @@ function groupOf(http: Scope, group: Statement, kind: string): Keys {
     if (slow !== null && slow > 0)
       keys.circuit_breaker = { ...(keys.circuit_breaker as Keys), slow_start: durationText(slow) };
     const url = address.startsWith("unix:")
-      ? address
+      ? socketOf(address, kind)
       : `${kind}://${/:\d+$/.test(address) ? address : `${address}:80`}`;
     return [{ url, ...(weight === 1 ? {} : { weight }), ...(one.args.includes("backup") ? { backup: true } : {}) }];
   });

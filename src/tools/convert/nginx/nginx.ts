@@ -132,7 +132,7 @@ function nothing(statement: Statement): Rule {
 function missingInclude({ ledger }: Plan, statement: Statement): void {
   const [name = ""] = statement.args;
   if (
-    /(^|\/)(mime\.types|options-ssl-nginx\.conf|ssl-params\.conf|ssl-dhparams?\.pem|fastcgi_params|fastcgi\.conf|proxy_params|uwsgi_params|scgi_params|modules-enabled\/.*)$/.test(
+    /(^|\/)(mime\.types|options-ssl-nginx\.conf|ssl-params\.conf|ssl-dhparams?\.pem|fastcgi_params|fastcgi\.conf|fastcgi-php\.conf|fastcgi_php\.conf|php_fastcgi\.conf|proxy_params|uwsgi_params|scgi_params|modules-enabled\/.*)$/.test(
       name,
     )
   )
