@@ -287,8 +287,8 @@ function contentOf(
     closed(rule);
     ledger.noteWhole(
       statement,
-      "FastCGI is not converted: the route is closed",
-      "write a target fastcgi://… with the folder of the scripts: docs/php.md",
+      "it has no counterpart: the route is closed",
+      "put the application behind an HTTP server of its own, and name it as target",
     );
   }
   if (regex !== undefined && !hasType(rule.keys, "redirect"))
