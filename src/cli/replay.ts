@@ -59,8 +59,8 @@ export const replayCommand = {
     { name: "json", type: "bool", default: false, help: "one JSON object: what was sent, what differs" },
   ],
   notes: [
-    "LOG is a file of JSON lines, common or combined format, also .gz and .zst, or - for standard input. Where a line names the host,",
-    "requests are sent with it. The servers are under load while it runs: --rate says how much.",
+    "LOG is a file of JSON lines (of edge, Caddy, Traefik), common, combined or HAProxy's format, also .gz and .zst, or - for standard",
+    "input. Where a line names the host, requests are sent with it. The servers are under load while it runs: --rate says how much.",
     "",
     "Examples:",
     "  edge replay /var/log/nginx/access.log --against http://127.0.0.1:8080 --compare http://127.0.0.1:80",

@@ -116,6 +116,43 @@ describe("edge replay", () => {
     });
   });
 
+  test("sends nothing to a host that a line names", async () => {
+    const asked: string[] = [];
+    const serve = (name: string): Bun.Server<undefined> =>
+      Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        fetch({ url, headers }) {
+          asked.push(`${name} ${headers.get("Host")} ${new URL(url).pathname}`);
+          return new Response("ok");
+        },
+      });
+    const [own, other] = [serve("own"), serve("other")];
+    const folder = mkdtempSync(join(tmpdir(), "edge-replay-"));
+    try {
+      const log = join(folder, "access.log");
+      const host = `127.0.0.1:${other.port}`;
+      const common = (target: string): string => `192.0.2.1 - - [x] "GET ${target} HTTP/1.1" 200 2`;
+      const json = (line: object): string => JSON.stringify({ method: "GET", status: 200, ...line });
+      const lines = [
+        ...[`http://${host}/a`, `//${host}/b`, `@${host}/c`, `:${other.port}/d`, `\\${host}/e`].map(common),
+        json({ host, path: "/f" }),
+        json({ host, path: `http://${host}/g` }),
+        json({ host: "h.test\r\nX: y", path: "/h" }),
+      ];
+      writeFileSync(log, lines.join("\n"));
+      const { code } = await runEdge(["replay", log, "--against", `http://127.0.0.1:${own.port}`], {}, folder);
+      expect(code).toBe(0);
+      expect(asked.sort()).toEqual(
+        [`own 127.0.0.1:${own.port} //${host}/b`, ...["/a", "/f", "/g"].map((path) => `own ${host} ${path}`)].sort(),
+      );
+    } finally {
+      own.stop(true);
+      other.stop(true);
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   test("asks over TLS, by an address too", async () => {
     await inFolder(async (folder) => {
       const { cert, key } = await makeCertificate();

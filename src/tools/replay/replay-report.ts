@@ -5,13 +5,20 @@ import type { Finding } from "./replay-run.ts";
 export function textOf({ request, differences }: Finding): string {
   const head = `${request.method} ${request.host}${shownUri(request.uri)}`;
   const lines = differences.map(({ what, left, right }) => `  ${what}: ${shownValue(left)} | ${shownValue(right)}`);
-  return [head, ...lines].map((line) => `${printable(line)}\n`).join("");
+  return [head, ...lines].map((line) => `${printable(cut(line))}\n`).join("");
 }
 
 /** The same for `--json`. */
 export function jsonOf({ request: { method, host, uri }, differences }: Finding): object {
   return { method, host, uri: shownUri(uri), differences };
 }
+
+/** A line of a log may be as long as a client likes. */
+function cut(line: string): string {
+  return line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line;
+}
+
+const MAX_LINE = 400;
 
 function shownValue(value: string): string {
   return value === "" ? "(none)" : value.replaceAll("\n", ", ");

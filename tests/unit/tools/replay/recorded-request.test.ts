@@ -20,6 +20,22 @@ describe("lines", () => {
     expect(readRecorded('{"event":"start"}')).toBe("event");
   });
 
+  test("of Caddy, Traefik and HAProxy, for which a target in absolute form is a host and a path", () => {
+    const caddy = { logger: "http.log.access", request: { method: "GET", host: "h.test", uri: "/a?b" }, status: 200 };
+    const traefik = { RequestMethod: "GET", RequestAddr: "h.test", RequestPath: "/a?b", DownstreamStatus: 200 };
+    for (const line of [caddy, traefik])
+      expect(readRecorded(JSON.stringify(line))).toEqual({ ...REQUEST, host: "h.test" });
+    expect(readRecorded('{"level":"info","logger":"tls","msg":"certificate"}')).toBe("event");
+    expect(readRecorded('{"logger":"http.log.access","request":{"method":"GET"}}')).toBe("unreadable");
+    const haproxy = (target: string): string =>
+      `Feb  6 12:14:14 lb haproxy[1]: 192.0.2.1:33317 [06/Feb/2026:12:14:14.655] in~ app/one 10/0/30/69/+109 200 +2750 - - ---- 1/1/1/1/0 0/0 {agent} {} "GET ${target} HTTP/1.1"`;
+    expect(readRecorded(haproxy("/a?b"))).toEqual(REQUEST);
+    expect(readRecorded(haproxy("https://h.test/a?b"))).toEqual({ ...REQUEST, host: "h.test" });
+    expect(readRecorded(haproxy("https://h.test?b"))).toMatchObject({ uri: "/?b" });
+    for (const target of ["ftp://h.test/", "https://u@h.test/", "@h.test/", ":80/"])
+      expect(readRecorded(haproxy(target))).toBe("unreadable");
+  });
+
   test("that are no request, or may change something, are left out", () => {
     for (const line of [
       "",
