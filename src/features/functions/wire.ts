@@ -236,13 +236,14 @@ export class Records {
     return isNegative ? -1 : value;
   }
 
-  /** Lines up to an empty one, which is gone over; each with its line break. */
+  /** Lines up to an empty one, which is gone over; each with its line break. A text of its own: what is kept of it does not keep the batch. */
   block(): string {
     const from = this.at;
-    const to = this.text.indexOf("\n\n", from) + 1;
-    if (to === 0) throw new RecordFault("a record is cut");
-    this.at = to + 1;
-    return this.text.slice(from, to);
+    const to = this.text.indexOf("\n\n", from);
+    if (to < 0) throw new RecordFault("a record is cut");
+    this.at = to + 2;
+    // A part of a text shares its memory; one that is put together is copied.
+    return `${this.text.slice(from, to)}\n`;
   }
 
   raw(): string {

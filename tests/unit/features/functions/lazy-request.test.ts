@@ -188,3 +188,16 @@ test("facts of a call are those of its record", () => {
     FIELDS,
   ]);
 });
+
+test("what is kept of a head does not keep the batch that it came in", () => {
+  const rest = `B2\n60000\n${"x".repeat(60_000)}`;
+  const kept: unknown[] = [];
+  const before = process.memoryUsage.rss();
+  for (let i = 0; i < 1000; i++) {
+    const records = new Records(`q0\nGET\nhttp://h\n/p\n=\n=\n=\n=\ncookie:session-${i}\n\n${rest}${i}`);
+    kept.push(new CallHead(records).get("cookie"));
+  }
+  Bun.gc(true);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(30_000_000);
+  expect(kept.length).toBe(1000);
+});
