@@ -41,9 +41,10 @@ export const ERROR_GUIDE = {
     cure: "Choose a path in a folder that the gateway's user may write, such as `/run/edge/internal.sock`.",
     page: "endpoints.md#the-unix-socket",
   },
-  "worker-failed": {
-    cause: "A worker could not start with this configuration, for the reason in the message.",
-    cure: "`edge check` finds most of what a worker stumbles over. Where it finds nothing, report the message.",
+  "start-failed": {
+    cause:
+      "The gateway, or one of its workers, could not start with this configuration, for the reason in the message.",
+    cure: "`edge check` finds most of what a start stumbles over. Where it finds nothing, report the message.",
     page: "operations.md#workers",
   },
   "configuration-file": {

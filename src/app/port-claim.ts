@@ -123,7 +123,7 @@ export function workerFailure(config: RuntimeConfig, why: Extract<FromWorker, { 
   // Bun has no code for a name that cannot be looked up.
   const isUnknown = why.code === "" && why.message.startsWith("Failed to listen") && ipVersion(place.host) === 0;
   if (isUnknown) return listenError(place.host, place.port, "ENOTFOUND");
-  if (why.code === "") return new StartError(why.message, "worker-failed");
+  if (why.code === "") return new StartError(why.message, "start-failed");
   return listenError(place.host, place.port, why.code);
 }
 

@@ -14,6 +14,7 @@ import { LogView } from "../tools/logs/log-view.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
+import { moreLine, moreOf } from "./help/more.ts";
 import { isTerminal } from "./is-terminal.ts";
 import { loadRequest } from "./load-for-request.ts";
 import { gatewayEnvironment, ownCommand } from "./own-command.ts";
@@ -107,7 +108,7 @@ class DevSession {
     const loaded = this.load();
     this.use(loaded);
     if (!loaded.ok) {
-      this.tell(loaded.faults.map(configFaultText), "fault");
+      this.tell(loaded.faults.map(configFaultText), "fault", moreOf(loaded.faults));
       return;
     }
     const { config } = loaded;
@@ -115,6 +116,7 @@ class DevSession {
     this.tell(
       faults.map((fault) => moduleFaultText(fault, shown(fault.file))),
       "fault",
+      moreLine(["module-fault"]),
     );
     if (this.child === null) this.start(config);
     else if (faults.length === 0) this.child.kill("SIGHUP");
@@ -140,11 +142,12 @@ class DevSession {
     this.watch.use(names);
   }
 
-  private tell(faults: readonly string[], noun: string): void {
+  /** @param more the line that says where they are explained */
+  private tell(faults: readonly string[], noun: string, more: string): void {
     for (const fault of faults) this.io.err(`${fault}\n`);
     if (faults.length === 0) return;
     const meanwhile = this.child === null ? "" : ", the version before goes on";
-    this.io.err(`edge dev: ${faults.length} ${noun}${faults.length === 1 ? "" : "s"}${meanwhile}\n`);
+    this.io.err(`edge dev: ${faults.length} ${noun}${faults.length === 1 ? "" : "s"}${meanwhile}\n${more}`);
   }
 
   private start(config: RuntimeConfig): void {

@@ -105,7 +105,7 @@ export async function runServe(
     return await control.run();
   } catch (error) {
     io.err(`edge serve: ${(error as Error).message}\n`);
-    if (error instanceof StartError) io.err(moreLine([error.guide]));
+    io.err(moreLine([error instanceof StartError ? error.guide : "start-failed"]));
     return ExitCode.Failure;
   }
 }
