@@ -12,6 +12,7 @@ import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
 import type { FunctionSite, FunctionUse } from "../routes/route-type.ts";
+import type { BodyBudget } from "../shared/body-budget.ts";
 import type { SpanWriter } from "../shared/span-ring.ts";
 import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
@@ -69,7 +70,7 @@ export class WorkerFunctionSite implements FunctionSite {
     this.functions.receive(news);
   }
 
-  hookPhase(config: RuntimeConfig, routes: readonly (RouteConfig | null)[]): Phase {
+  hookPhase(config: RuntimeConfig, routes: readonly (RouteConfig | null)[], budget: BodyBudget): Phase {
     this.use(config.functions);
     return new HookPhase(
       routes.map((route) => {
@@ -77,7 +78,7 @@ export class WorkerFunctionSite implements FunctionSite {
         if (hooks === null) return null;
         const { module, timeoutMs, bodies, maxBodyBytes } = hooks;
         const pool = this.functions.poolOf(module);
-        return { module, timeoutMs, bodies, maxBodyBytes, pool, services: this.services, upstream: null };
+        return { module, timeoutMs, bodies, maxBodyBytes, budget, pool, services: this.services, upstream: null };
       }),
     );
   }

@@ -101,7 +101,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
     new NormalizePhase(budget, inputs.reports),
     waf.trailers,
     tracer === null ? null : tracer.fieldsPhase,
-    hookPhase(config, router, inputs),
+    hookPhase(config, router, inputs, budget),
     new DispatchPhase(),
   ];
   const taps: ReplyTap[] = [inputs.counters, new ForwardEnd()];
@@ -135,9 +135,14 @@ function lateFieldsPhase(config: RuntimeConfig, { routes }: Router): Phase | nul
 }
 
 /** Null where no route has hooks, and where they are not asked. */
-function hookPhase(config: RuntimeConfig, { routes }: Router, { functions }: WayInputs): Phase | null {
+function hookPhase(
+  config: RuntimeConfig,
+  { routes }: Router,
+  { functions }: WayInputs,
+  budget: BodyBudget,
+): Phase | null {
   const hasHooks = config.routes.some((route) => "hooks" in route && route.hooks !== null);
-  return hasHooks && functions !== null ? functions().hookPhase(config, settingsByIndex(config, routes)) : null;
+  return hasHooks && functions !== null ? functions().hookPhase(config, settingsByIndex(config, routes), budget) : null;
 }
 
 /** Null where no client is asked for a task; what asks is loaded only then. */

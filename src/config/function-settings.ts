@@ -79,11 +79,11 @@ const hookRows = {
     example: "./hooks/shop.ts",
   },
   timeout: { type: duration(1), default: "5s", doc: "of each of the two: 504" },
-  bodies: { type: flag(), default: false, doc: "true: onResponse sees bodies too, which are held for it" },
+  bodies: { type: flag(), default: false, doc: "true: both see bodies too, which are held for them" },
   max_body_bytes: {
     type: size(1, 67_108_864),
     default: "1MiB",
-    doc: "of a body that is held: 500 for a longer one",
+    doc: "of a body that is held: 413 for a longer one of a request, 500 of a response",
   },
 } as const satisfies Rows;
 

@@ -41,8 +41,10 @@ export class PhaseWait implements BodyFlow, ReplySource {
     ex.pipeline.resume(ex);
     this.isGoingDown = false;
     // The exchange may be over, and another request's already.
-    const isSame = ex.uses === uses && ex.state !== ExchangeState.Finished;
-    if (isSame && !this.isPaused && ex.request.hasBody()) this.clientFlow.resumeBody(ex);
+    if (ex.uses !== uses || ex.state === ExchangeState.Finished) return;
+    // What holds the body is its flow again: it looks for that, to see that nothing else has taken its place.
+    if (ex.flow === this) ex.flow = this.clientFlow;
+    if (!this.isPaused && ex.request.hasBody()) this.clientFlow.resumeBody(ex);
   }
 
   pauseBody(ex: Exchange): void {

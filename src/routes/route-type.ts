@@ -5,6 +5,7 @@ import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { FilePorts } from "../features/files/file-handler.ts";
 import type { ForwardServices } from "../features/forward/forward-handler.ts";
 import type { UpstreamSite } from "../features/functions/function-upstream.ts";
+import type { HookSite } from "../features/functions/hook-call.ts";
 import type { MirrorServices } from "../features/mirror/mirror.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
@@ -68,8 +69,8 @@ export interface FunctionSite {
   /** Takes the bounds of a configuration. */
   use(config: RuntimeConfig["functions"]): void;
   handlerOf(use: FunctionUse): Handler;
-  /** The phase that asks hooks. @param routes by their numbers */
-  hookPhase(config: RuntimeConfig, routes: readonly (RouteConfig | null)[]): Phase;
+  /** The phase that asks hooks. @param routes by their numbers @param budget where bodies are held for them */
+  hookPhase(config: RuntimeConfig, routes: readonly (RouteConfig | null)[], budget: HookSite["budget"]): Phase;
 }
 
 /** What handlers are made with: the parts of a worker that routes share. */

@@ -1,3 +1,4 @@
+import { readChange } from "./hooked-request.ts";
 import {
   Batch,
   Cell,
@@ -200,9 +201,7 @@ const NO_CALL: LinkCall = {
     else if (word === Word.Taken || word === Word.Failed) records.line();
     else if (word === Word.Response) skipResponse(records);
     else if (word === Word.Changed) {
-      records.line();
-      records.line();
-      records.fields();
+      readChange(records);
     } else if (word === Word.Upgrade) {
       records.line();
       records.fields();

@@ -4,12 +4,14 @@ import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import { type Exchange, ExchangeState, Verdict } from "../../message/exchange.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { ReplySource } from "../../message/ports.ts";
+import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { CallOutcome } from "../../shared/span-ring.ts";
 import type { CallSpan } from "./call-spans.ts";
 import { type CallSite, failureLine } from "./function-call.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { PoolWaiter } from "./function-pool.ts";
 import { FunctionUpstream } from "./function-upstream.ts";
+import { HookBody } from "./hook-body.ts";
 import { HookSink } from "./hook-sink.ts";
 import { changeRequest, readChange } from "./hooked-request.ts";
 import { readReply } from "./reply-record.ts";
@@ -24,6 +26,7 @@ export interface HookSite extends CallSite {
   readonly bodies: boolean;
   /** Bytes of a body that is held for them. */
   readonly maxBodyBytes: number;
+  readonly budget: BodyBudget;
 }
 
 /** What a call is doing for its exchange. */
@@ -52,6 +55,10 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   private wait: PhaseWait | null = null;
   private sink: HookSink | null = null;
   private reply: ThreadReply | null = null;
+  /** The request's, where it is held for `onRequest`. */
+  private body: HookBody | null = null;
+  /** Whether another body is coming from `onRequest`. */
+  private takesBody = false;
   private readonly timer: TimerNode = new TimerNode(this);
   private startedMs: number;
   private upstreams: Set<FunctionUpstream> | null = null;
@@ -77,9 +84,30 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
       this.watchResponse();
       return Verdict.Next;
     }
-    this.wait = new PhaseWait(ex, () => this.cancel());
+    return site.bodies && ex.request.hasBody() ? this.gather() : this.askRequest();
+  }
+
+  /** The body is held first. */
+  private gather(): Verdict {
+    const { ex, site } = this;
+    const { maxBodyBytes } = site;
+    if (ex.request.contentLength > maxBodyBytes) {
+      ex.sink.abort(ex, Fault.BodyTooLarge);
+      return Verdict.Done;
+    }
+    ex.maxBodyBytes = ex.maxBodyBytes === 0 ? maxBodyBytes : Math.min(ex.maxBodyBytes, maxBodyBytes);
+    this.body = new HookBody(ex, site.budget, maxBodyBytes, () => {
+      this.startedMs = site.services.turn.nowMs;
+      this.askRequest();
+    });
+    this.body.gather();
+    return Verdict.Wait;
+  }
+
+  private askRequest(): Verdict {
+    this.wait = new PhaseWait(this.ex, () => this.cancel());
     this.begin("onRequest");
-    site.pool.take(this);
+    this.site.pool.take(this);
     return Verdict.Wait;
   }
 
@@ -93,8 +121,13 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     const isAsked = this.stage === Stage.Request && exports?.onRequest !== false;
     if (isAsked || this.stage === Stage.Response) this.span?.onThread();
     else this.span = null;
-    const kind = isAsked ? CallKind.OnRequest : CallKind.Context;
-    writeCall(link.record(Word.Request, this.id), kind, this.ex, false);
+    const asked = this.site.bodies ? CallKind.OnWholeRequest : CallKind.OnRequest;
+    const body = isAsked ? this.body : null;
+    writeCall(link.record(Word.Request, this.id), isAsked ? asked : CallKind.Context, this.ex, body !== null);
+    if (body !== null) {
+      link.body(this.id, body.whole, 0, body.whole.length);
+      link.record(Word.End, this.id);
+    }
     if (this.stage === Stage.Response) this.sink!.ask(link, this.id);
     // It is only known now that there is nothing to ask.
     else if (!isAsked) this.goOn();
@@ -117,7 +150,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     else if (word === Word.Changed) this.onChanged(records);
     else if (word === Word.Response) this.onResponse(records);
     else if (word === Word.Body) this.onPiece(records.bytes());
-    else if (word === Word.End) this.reply?.end();
+    else if (word === Word.End) this.onEnd();
     else if (word === Word.Fault) this.fail(Fault.FunctionFailed, "error");
     else if (word === Word.Failed) this.fail(faultOf(records.number()), "error");
     else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, readLine(records));
@@ -126,7 +159,15 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   }
 
   onPiece(bytes: Uint8Array): void {
-    this.reply?.piece(bytes);
+    if (!this.takesBody) this.reply?.piece(bytes);
+    else if (this.putBody(bytes)) this.link!.record(Word.Taken, this.id).line(bytes.length);
+  }
+
+  private onEnd(): void {
+    if (!this.takesBody) return this.reply?.end();
+    this.takesBody = false;
+    this.isAnswered = true;
+    this.goOn();
   }
 
   onUpstream(id: number, records: Records): void {
@@ -148,12 +189,33 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
 
   private onChanged(records: Records): void {
     const change = readChange(records);
-    this.isAnswered = true;
+    const { mode, body } = change;
+    this.isAnswered = mode !== "2";
     if (this.stage !== Stage.Request) return;
     const fault = changeRequest(this.ex, change);
-    if (fault === "") return this.goOn();
-    this.note(`the request of onRequest cannot be sent on: ${fault}`);
-    this.fail(Fault.FunctionFailed, "error");
+    if (fault !== "") return this.onBroken(`the request of onRequest cannot be sent on: ${fault}`);
+    if (mode === "k") return this.goOn();
+    this.newBody();
+    this.takesBody = mode === "2";
+    if (!this.takesBody && (body === null || this.putBody(body))) this.goOn();
+  }
+
+  /** The body that was held is not sent on. */
+  private newBody(): void {
+    const { ex, site } = this;
+    this.body ??= new HookBody(ex, site.budget, site.maxBodyBytes, () => {});
+    this.body.empty();
+  }
+
+  /** Adds to the body that goes on. @returns false where there is no room: it has failed */
+  private putBody(bytes: Uint8Array): boolean {
+    const fault = this.body!.push(bytes, 0, bytes.length);
+    if (fault === Fault.None) return true;
+    this.takesBody = false;
+    const isTooLong = fault === Fault.BodyTooLarge;
+    if (isTooLong) this.note("the body of the request of onRequest is longer than max_body_bytes of hooks");
+    this.fail(isTooLong ? Fault.FunctionFailed : fault, "error");
+    return false;
   }
 
   /** A response in place of the request's way, or of its response; of the latter without a body, the head alone is another. */
@@ -175,6 +237,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
 
   private replace(begin: () => void): void {
     this.sink?.drop();
+    this.body?.release();
     if (this.sink !== null) this.ex.source = this;
     this.stage = Stage.Replying;
     this.reply = new ThreadReply(this.ex, this.link!, this.id, this);
@@ -184,16 +247,21 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   // ── the exchange ──────────────────────────────────────────────────────────────────────────────────────────────
 
   private goOn(): void {
-    const { wait } = this;
+    const { wait, body, ex } = this;
     this.count("ok");
     this.site.services.wheel.disarm(this.timer);
     wait!.end();
+    // Where the request came without one, no one has it wait.
+    const isNew = body !== null && !ex.request.hasBody();
+    body?.frame();
+    if (isNew && body !== null) ex.flow = body;
     if (this.site.pool.exports?.onResponse === false) this.leave(null);
     else {
       this.closeLink();
       this.watchResponse();
     }
     wait!.goOn();
+    if (isNew) body?.deliver();
   }
 
   private watchResponse(): void {
@@ -283,6 +351,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     if (stage === Stage.Over || stage === Stage.Between) return;
     this.leave(stage === Stage.Replying ? null : outcome);
     if (ex.uses !== this.uses || ex.state === ExchangeState.Finished) return;
+    this.body?.release();
     if (stage === Stage.Request) wait!.end();
     if (sink !== null && stage === Stage.Response) sink.drop();
     if (isOpen(ex)) ex.sink.abort(ex, fault);

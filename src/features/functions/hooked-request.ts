@@ -12,11 +12,15 @@ export interface ChangedRequest {
   readonly method: string;
   readonly url: string;
   readonly fields: readonly (readonly [string, string])[];
+  /** "k" the body stays as it is, "0" there is none, "1" a whole one, "2" it follows. */
+  readonly mode: string;
+  readonly body: Buffer | null;
 }
 
 /** Reads the fields of the record of a changed request. */
 export function readChange(records: Records): ChangedRequest {
-  return { method: records.line(), url: records.line(), fields: records.fields() };
+  const head = { method: records.line(), url: records.line(), fields: records.fields(), mode: records.line() };
+  return { ...head, body: head.mode === "1" ? records.bytes() : null };
 }
 
 /** What stays the gateway's: how the request is framed, who it comes from, whom it is for. */

@@ -43,6 +43,8 @@ export const enum Word {
 export const enum CallKind {
   Fetch = "f",
   OnRequest = "q",
+  /** The same with its body: what the hook gives has one, too. */
+  OnWholeRequest = "b",
   /** Only that a context is there for `onResponse`. */
   Context = "c",
 }

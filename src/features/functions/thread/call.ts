@@ -62,7 +62,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
     if (head.fault !== 0) return this.refuse(head.fault);
     this.request = this.makeRequest(whole);
     if (head.kind === "f") this.ask("fetch", this.request);
-    else if (head.kind === "q") this.ask("onRequest", this.request);
+    else if (head.kind === "q" || head.kind === "b") this.ask("onRequest", this.request);
     // What has been answered at once is over: nothing more can be said of it.
     if (this.isOver) return;
     this.isKept = true;
@@ -122,7 +122,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
     if (name === "fetch") return this.respond(given, name);
     const isSubject = given === undefined || given === subject;
     if (name === "onRequest" && isSubject) this.passRequest(subject as Request);
-    else if (name === "onRequest" && given instanceof Request) this.writeRequest(given);
+    else if (name === "onRequest" && given instanceof Request) this.changeRequest(given);
     else if (name === "onResponse" && isSubject) this.passResponse(subject as Response);
     else this.respond(given, name);
   }
@@ -182,15 +182,45 @@ export class Call implements Receiver, ContextPorts, RequestSource {
     if (this.isAsCame(request)) {
       this.link.record(Word.Pass, this.id);
       this.done();
-    } else this.writeRequest(request);
+    } else {
+      this.writeRequest(request, "k", null);
+      this.done();
+    }
   }
 
-  private writeRequest(request: Request): void {
+  /** Another request: where bodies are seen, its own goes with it. */
+  private changeRequest(request: Request): void {
+    if (this.head.kind !== "b") {
+      this.writeRequest(request, "k", null);
+      return this.done();
+    }
+    const own = nativeOf(request);
+    if (own.bodyUsed) return this.fail(new TypeError("onRequest gave a Request whose body has been used"), "onRequest");
+    let isHeadOut = false;
+    this.outgoing = new OutgoingBody(this.link, this.id, {
+      writeHead: (mode, whole) => {
+        isHeadOut = true;
+        this.writeRequest(request, mode, whole);
+      },
+      onSent: () => this.done(),
+      onReadError: (error) => {
+        if (!isHeadOut) return this.fail(error, "onRequest");
+        this.report(error, "onRequest", "the body of its request");
+        this.link.record(Word.Fault, this.id);
+        this.done();
+      },
+    });
+    this.outgoing.start(own.body as ReadableStream<unknown> | null);
+  }
+
+  /** @param mode "k" where the client's body goes on; see OutgoingOwner for the others */
+  private writeRequest(request: Request, mode: "k" | "0" | "1" | "2", whole: Uint8Array | null): void {
     const out = this.link.record(Word.Changed, this.id);
     out.line(request.method);
     out.line(request.url);
     writeFields(out, fieldsOf(nativeOf(request.headers)));
-    this.done();
+    out.line(mode);
+    if (mode === "1") out.rawBytes(whole!, 0, whole!.length);
   }
 
   /** The head of a response, for `onResponse`. */
