@@ -29,7 +29,7 @@ const USUAL = {
 /** Fields that `access_log.fields` and templates may name beside those. */
 const FURTHER = {
   query: "The query as it was received, without `?`; null without one. It may hold what does not belong into a log.",
-  referer: "The Referer of the request.",
+  referer: "The Referer of the request, without query and fragment.",
   tls_version: "Such as `TLSv1.3`; null in clear text.",
   asn: "The number of the network that the client is in, by `server.geo`; null where it is not known.",
 } as const;

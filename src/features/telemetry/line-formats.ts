@@ -68,7 +68,8 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     cache: (ex) => ports.cacheOf(ex),
     waf_score: (ex) => ex.wafScore,
     user_agent: ({ request }) => cut(request.headers.valueOf(HeaderId.UserAgent), FIELD_CHARS.user_agent),
-    referer: ({ request }) => cut(request.headers.valueOf(HeaderId.Referer), FIELD_CHARS.path),
+    // The address of the page before may hold what the query of this one may hold.
+    referer: ({ request }) => cut(request.headers.valueOf(HeaderId.Referer).replace(/[?#].*$/s, ""), FIELD_CHARS.path),
     tls_version: (ex) => ex.client.tlsVersion,
     trace_id: (ex) => (ex.trace === null ? null : hexOf(ex.trace.traceId)),
     user: (ex) => cut(ex.identity?.user ?? "", FIELD_CHARS.user),

@@ -32,7 +32,7 @@ const REQUEST = {
   headers: [
     ["Host", "www.example.com"],
     ["User-Agent", "curl/8"],
-    ["Referer", "https://other.test/p"],
+    ["Referer", "https://other.test/p?code=x#y"],
   ] as [string, string][],
   client: "192.0.2.9",
   route: fakeRoute("/a"),
