@@ -19,7 +19,8 @@ const PER_SECOND = 20_000;
 const CONNECTIONS = 64;
 const WARM_UP_SECONDS = 2;
 /** Until all of the path is compiled, where the load leaves the compiler little. */
-const LONG_WARM_UP_SECONDS = 5;
+const LONG_WARM_UP_SECONDS = 3;
+const MAX_LOAD_SECONDS = 2;
 /** Few connections, so that the responses of many streams leave in one write. */
 const H2_CONNECTIONS = 4;
 const H2_STREAMS = 64;
@@ -117,7 +118,7 @@ async function saturate(
   const threads = threadsNamed(gateway.pid, "Worker");
   const micros = () => threads.map((thread) => threadCpuMicros(gateway.pid, thread));
   const [before, cpuBefore] = [micros(), cpuSeconds([gateway.pid])];
-  const load = await runLoad({ ...plan, seconds: options.seconds });
+  const load = await runLoad({ ...plan, seconds: Math.min(options.seconds, MAX_LOAD_SECONDS) });
   const cpuMicros = ((cpuSeconds([gateway.pid]) - cpuBefore) * 1e6) / load.requests;
   const used = micros().map((now, i) => (now - before[i]!) / load.requests);
   const [first = 0, second = 0] = used.sort((a, b) => b - a);

@@ -119,9 +119,9 @@ export class ThreadLink {
       this.readAll(new Records(text));
     } finally {
       this.isReading = false;
+      if (this.late.length > 0) this.schedule();
+      else this.post();
     }
-    if (this.late.length > 0) this.schedule();
-    else this.post();
   }
 
   private readAll(records: Records): void {
