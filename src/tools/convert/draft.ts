@@ -3,8 +3,8 @@ import { stringify } from "yaml";
 import { arrange } from "./arrange.ts";
 import type { Note } from "./ledger.ts";
 import { networkOf } from "./networks.ts";
-import type { Keys, Plan, Rule } from "./plan.ts";
-import { shown } from "./statement.ts";
+import type { Keys, Plan, PlannedStream, Rule } from "./plan.ts";
+import { type Statement, shown } from "./statement.ts";
 
 /** A route of the new file, with what is said above it. */
 export interface PlannedRoute {
@@ -19,9 +19,12 @@ export interface PlannedRoute {
 export class Draft {
   readonly config: { server: Keys; proxy: Keys };
   readonly routes: PlannedRoute[];
+  /** They come after the routes. */
+  readonly streams: PlannedStream[];
   /** Parts of config.yaml that could not stay, as YAML, with the reason. */
   readonly removed: { readonly yaml: string; readonly fault: string }[] = [];
   private readonly changed: Map<PlannedRoute, readonly PlannedRoute[]> = new Map();
+  private streamRound: readonly PlannedRoute[] | null = null;
   private readonly removedKeys: Set<string> = new Set();
   private readonly plan: Plan;
 
@@ -39,6 +42,7 @@ export class Draft {
       standIn: null,
       fault: "",
     }));
+    this.streams = plan.streams.map(({ origin, keys }) => ({ origin, keys: plainValues(keys, folder) as Keys }));
     const reached = new Set(this.routes.map(({ rule }) => rule.origin));
     for (const { origin } of served)
       if (!reached.has(origin))
@@ -49,7 +53,9 @@ export class Draft {
   /** Takes out what `edge check` has against a route: a key that can go, or the whole route, which is closed then. */
   takeFromRoute(written: readonly PlannedRoute[], path: string, reason: string): void {
     const parts = /^routes\[(\d+)\]\.?(.*)$/.exec(path);
-    const route = written[Number(parts?.[1] ?? -1)];
+    const place = Number(parts?.[1] ?? -1);
+    const route = written[place];
+    if (route === undefined && this.takeStream(written, place - written.length, reason)) return;
     if (route === undefined) throw new Error(`${path}: ${reason}`);
     // Further faults of a route that has been changed in this round come again where they are still there.
     if (this.changed.get(route) === written) return;
@@ -75,6 +81,17 @@ export class Draft {
       );
     }
     route.standIn = isSecond || PLACE_KEYS.includes(key) ? null : standInOf(route.keys);
+  }
+
+  /** Takes a stream out: nothing can be in its place. @returns whether it was there */
+  private takeStream(written: readonly PlannedRoute[], place: number, reason: string): boolean {
+    // One in a round: those after it have other places then, and their faults come again.
+    if (this.streamRound === written) return true;
+    this.streamRound = written;
+    const [stream] = place < 0 ? [] : this.streams.splice(place, 1);
+    if (stream === undefined) return false;
+    this.plan.ledger.note(stream.origin, `the stream is left out: ${shown(reason)}`, "write it: docs/streams.md");
+    return true;
   }
 
   /** Takes a section or a key of one out of config.yaml. */
@@ -121,10 +138,11 @@ export class Draft {
   /** routes.yaml, with the table of all notes at its end. */
   routesText(): string {
     const parts: string[] = [`# Made by edge convert from ${this.plan.product}; edge help routes shows every key.`];
-    if (this.routes.length === 0) parts.push("routes: []");
+    if (this.routes.length + this.streams.length === 0) parts.push("routes: []");
     else parts.push("routes:");
     const isSaid = new Set<Note>();
     for (const route of this.routes) parts.push("", this.routeText(route, isSaid));
+    for (const stream of this.streams) parts.push("", this.streamText(stream, isSaid));
     parts.push("", this.table());
     return `${parts.join("\n")}\n...\n`;
   }
@@ -149,6 +167,20 @@ export class Draft {
     return lines.map((line) => `  ${line}`.trimEnd()).join("\n");
   }
 
+  private streamText({ origin, keys }: PlannedStream, isSaid: Set<Note>): string {
+    const lines = [`# ${origin.text}, line ${origin.line}`];
+    for (const note of this.streamNotes(origin).filter((one) => !isSaid.has(one))) {
+      isSaid.add(note);
+      lines.push(`# ! ${place(note)}: ${note.directive}: ${note.why}. ${capital(note.cure)}.`);
+    }
+    lines.push(...yamlOf([keys]).split("\n"));
+    return lines.map((line) => `  ${line}`.trimEnd()).join("\n");
+  }
+
+  private streamNotes(origin: Statement): Note[] {
+    return [origin, ...(origin.block ?? [])].flatMap((one) => this.plan.ledger.notesOf(one));
+  }
+
   private notesAt(rule: Rule): Note[] {
     const { ledger } = this.plan;
     const within = (rule.origin.block ?? []).flatMap((child) => ledger.notesOf(child));
@@ -157,7 +189,10 @@ export class Draft {
 
   /** Notes that no route shows. */
   private generalNotes(): string[] {
-    const atRoutes = new Set(this.routes.flatMap(({ rule }) => this.notesAt(rule)));
+    const atRoutes = new Set([
+      ...this.routes.flatMap(({ rule }) => this.notesAt(rule)),
+      ...this.streams.flatMap(({ origin }) => this.streamNotes(origin)),
+    ]);
     return this.plan.ledger
       .notes()
       .filter((note) => !atRoutes.has(note))

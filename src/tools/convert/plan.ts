@@ -35,12 +35,22 @@ export interface Rule {
   readonly scopes: Statement[];
 }
 
+/** A stream of the new file. */
+export interface PlannedStream {
+  /** The directive that it comes of. */
+  readonly origin: Statement;
+  /** `type` first. */
+  readonly keys: Keys;
+}
+
 /** What a converter has made of the files. */
 export class Plan {
   readonly ledger: Ledger = new Ledger();
   /** Sections of config.yaml. */
   readonly config: { server: Keys; proxy: Keys } = { server: {}, proxy: {} };
   readonly rules: Rule[] = [];
+  /** What becomes streams, which have no order. docs/streams.md */
+  readonly streams: PlannedStream[] = [];
   /** The name of the product, for the first line of the files. */
   readonly product: string;
 

@@ -8,6 +8,7 @@ import { convertSite } from "./nginx-locations.ts";
 import type { NginxFile } from "./nginx-parser.ts";
 import { Scope } from "./nginx-scope.ts";
 import { convertServerWide } from "./nginx-server-wide.ts";
+import { convertStreams } from "./nginx-streams.ts";
 
 /** Makes rules and settings of a configuration of nginx. docs/migrate.md#nginx */
 export function convertNginx({ statements, missing }: NginxFile): Plan {
@@ -44,6 +45,7 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
   }
   plan.rules.push(...sites.sort((a, b) => siteRank(b.names) - siteRank(a.names)).flatMap(({ rules }) => rules));
   convertServerWide(plan, main, http);
+  convertStreams(plan, main);
   for (const { statement } of ledger.account()) {
     if (ledger.isJudged(statement)) continue;
     if (WHOLE.has(statement.name) || (statement.name === "map" && statement.args[0] === "$http_upgrade"))
