@@ -7,6 +7,7 @@ import type { Statement } from "../statement.ts";
 import { adviceOf, isStandard } from "./haproxy-advice.ts";
 import { backendKeys, Section } from "./haproxy-backends.ts";
 import { Acls, type Asked, PASSWORDS } from "./haproxy-conditions.ts";
+import { convertTcp } from "./haproxy-streams.ts";
 import { formatOf, haproxyTime } from "./haproxy-values.ts";
 
 /** What a section is converted with. */
@@ -31,7 +32,7 @@ export function convertHaproxy(sections: readonly Statement[]): Plan {
   const backends = new Map(
     proxies.filter(({ statement }) => statement.name !== "frontend").map((one) => [one.name, one]),
   );
-  const entries = proxies.filter((one) => one.statement.name !== "backend" && isHttp(one, plan));
+  const entries = proxies.filter((one) => one.statement.name !== "backend" && isHttp(one, plan, backends));
   const work: Work = { plan, backends, isRedirected: false };
   listeners(plan, entries);
   for (const entry of entries) plan.rules.push(...entryRules(entry, work));
@@ -44,8 +45,14 @@ export function convertHaproxy(sections: readonly Statement[]): Plan {
   return plan;
 }
 
-function isHttp(entry: Section, { ledger }: Plan): boolean {
+/** Those of `mode tcp` become streams. */
+function isHttp(entry: Section, plan: Plan, backends: ReadonlyMap<string, Section>): boolean {
+  const { ledger } = plan;
   const mode = entry.find("mode");
+  if (mode?.args[0] === "tcp" && entry.statement.all("bind").length > 0) {
+    convertTcp(plan, entry, backends);
+    return false;
+  }
   if (
     mode?.args[0] === "tcp" ||
     (mode === null &&

@@ -32,7 +32,7 @@ function convertServer(plan: Plan, stream: Scope, server: Scope): void {
   if (rules === null) {
     ledger.noteWhole(
       origin,
-      "allow and deny in this order have no counterpart: without them everybody could come in",
+      "allow and deny in this order have no counterpart: without them every client could come in",
       "write the stream with ip_rules: docs/streams.md#limits",
     );
     return;
