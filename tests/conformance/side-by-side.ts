@@ -289,4 +289,121 @@ http://:PORT {
       "one.test/old/q",
     ],
   },
+  {
+    name: "who is kept out",
+    product: "nginx",
+    text: NGINX(`server { listen 127.0.0.1:PORT default_server; server_name site.test;
+      location /key/ { if ($arg_key != "1") { return 403; } proxy_pass http://127.0.0.1:ORIGIN; }
+      location /nokey/ { if ($arg_key != "") { return 410; } proxy_pass http://127.0.0.1:ORIGIN; }
+      location /read/ { limit_except GET { deny all; } proxy_pass http://127.0.0.1:ORIGIN; }
+      location /verbs/ { if ($request_method !~ ^(GET|HEAD)$) { return 405; } proxy_pass http://127.0.0.1:ORIGIN; }
+      location /own/ { internal; root SITE; }
+      location /here/ { if ($remote_addr != 127.0.0.1) { return 403; } proxy_pass http://127.0.0.1:ORIGIN; }
+      location /there/ { if ($remote_addr != 192.0.2.1) { return 403; } proxy_pass http://127.0.0.1:ORIGIN; }
+      location /names/ { if ($host !~ ^(site|other)\\.test$) { return 404; } proxy_pass http://127.0.0.1:ORIGIN; }
+      location /first/ { deny 192.0.2.1; allow 127.0.0.1; proxy_pass http://127.0.0.1:ORIGIN; }
+      location / { proxy_pass http://127.0.0.1:ORIGIN; } }`),
+    requests: [
+      "/key/x",
+      "/key/x?key=1",
+      "/key/x?key=2",
+      "/nokey/x",
+      "/nokey/x?key=1",
+      "/read/x",
+      "HEAD /read/x",
+      "OPTIONS /read/x",
+      "/verbs/x",
+      "OPTIONS /verbs/x",
+      "/own/x",
+      "/here/x",
+      "/there/x",
+      "/names/x",
+      "/first/x",
+      "/else",
+      "OPTIONS /else",
+    ],
+  },
+  {
+    name: "who is kept out",
+    ignored: ["cache-control"],
+    product: "haproxy",
+    text: HAPROXY(`frontend web
+    bind 127.0.0.1:PORT
+    acl inside src 127.0.0.0/8
+    acl outside src 192.0.2.0/24
+    acl outside src 198.51.100.0/24
+    http-request allow if { path /free }
+    http-request deny unless { hdr(host) site.test one.test } or { path / }
+    http-request deny deny_status 404 if { path_beg /secret/ } !outside
+    http-request deny if { path_beg /key/ } !{ url_param(key) -m str 1 }
+    http-request deny deny_status 405 if { path_beg /read/ } !METH_GET
+    http-request deny if { path_beg /both/ } !inside or { path /neither } inside
+    use_backend one if !{ hdr(host) site.test }
+    default_backend app
+backend one
+    http-request deny if { path /one-only } !{ src 192.0.2.0/24 }
+    http-request set-header X-Team one
+    server s 127.0.0.1:ORIGIN
+backend app
+    http-request deny unless { src 127.0.0.0/8 }
+    server s 127.0.0.1:ORIGIN
+`),
+    requests: [
+      "/",
+      "other.test/",
+      "other.test/x",
+      "other.test/free",
+      "one.test/x",
+      "one.test/one-only",
+      "/one-only",
+      "/secret/x",
+      "/key/x",
+      "/key/x?key=1",
+      "/read/x",
+      "OPTIONS /read/x",
+      "/both/x",
+      "/neither",
+    ],
+  },
+  {
+    name: "who is kept out",
+    product: "caddy",
+    text: CADDY(`http://:PORT {
+	@far {
+		path /far/* /away/*
+		not remote_ip 192.0.2.0/24
+	}
+	respond @far 403
+	@nokey {
+		path /key/*
+		not query key=1
+	}
+	respond @nokey 401
+	@other not host site.test
+	handle @other {
+		respond "other"
+	}
+	@write {
+		path /read/*
+		not method GET HEAD
+	}
+	handle @write {
+		respond 405
+	}
+	reverse_proxy 127.0.0.1:ORIGIN
+}
+`),
+    requests: [
+      "/",
+      "other.test/",
+      "other.test/x",
+      "/read/x",
+      "HEAD /read/x",
+      "OPTIONS /read/x",
+      "/far/x",
+      "/away/x",
+      "/key/x",
+      "/key/x?key=1",
+    ],
+  },
 ];

@@ -78,8 +78,8 @@ export function excepting({ conditions, apply, ...rest }: Modifier): Modifier[] 
 }
 
 /**
- * Refuses what fits one of the conditions, but for what fits one of its `notAny`: `deny if admin !internal`. Where the exceptions have
- * addresses, the routes get `ip_rules`, else a response.
+ * Refuses what fits one of the conditions, but for what fits one of its `notAny`: `deny if admin !internal`. Where the exceptions are
+ * addresses and the status is 403, the routes get `ip_rules`, else a response.
  * @param spared rules that are asked before the refusal
  */
 export function refusal(
@@ -88,12 +88,14 @@ export function refusal(
   { status = 403, spared }: { readonly status?: number; readonly spared?: ReadonlySet<Rule> } = {},
 ): Modifier[] {
   return conditions.flatMap((condition): Modifier[] => {
-    const networks = condition.notAny.filter(isOfAddresses).flatMap(({ match }) => match.client_ip as string[]);
+    // Those of address rules are 403.
+    const isByRules = (one: Condition): boolean => status === 403 && isOfAddresses(one);
+    const networks = condition.notAny.filter(isByRules).flatMap(({ match }) => match.client_ip as string[]);
     const apply = (rule: Rule): void => {
       if (networks.length > 0) allowOnly(rule, networks);
       else rule.keys = { type: "respond", status };
     };
-    const notAny = condition.notAny.filter((one) => !isOfAddresses(one));
+    const notAny = condition.notAny.filter((one) => !isByRules(one));
     const base = { statement, isRefusal: true, ...(spared === undefined ? {} : { spared }) };
     return excepting({ ...base, conditions: [{ ...condition, notAny }], apply });
   });

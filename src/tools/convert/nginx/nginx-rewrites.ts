@@ -123,7 +123,8 @@ function conditionalGuards(scope: Scope): Modifier[] {
     const [inner, ...more] = one.block ?? [];
     const [code = ""] = inner?.args ?? [];
     if (name === "" || inner?.name !== "return" || !/^4\d\d$/.test(code)) return [];
-    // Whatever is not nothing is refused: that is a condition as all others are.
+    // Whatever is not nothing is refused: a condition that `conditional` reads.
+    if (value === "" && conditionOf(words) !== null) return [];
     const fits = value === "" ? null : conditionOf(`$${name} ${sign} "${value}"`);
     if (fits === null || fits === "cleartext" || more.length > 0) {
       scope.ledger.note(
