@@ -7,6 +7,7 @@ import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";
+import { H3Client } from "../harness/h3-client.ts";
 import { NGINX, NginxServer } from "../harness/nginx-server.ts";
 import { request } from "../harness/raw-client.ts";
 import { shownCertificate } from "../harness/shown-certificate.ts";
@@ -51,7 +52,9 @@ const passthrough = (hosts: string | string[], target: string | number, more = {
   ...more,
 });
 const gateway = await startGateway({
-  config: { server: { workers: 2, tls: { port, cert_file: "own.pem", key_file: "own.key" } } },
+  config: {
+    server: { workers: 2, tls: { port, cert_file: "own.pem", key_file: "own.key" }, http3: { enabled: true } },
+  },
   routes: [
     upstream("/node", origin),
     passthrough("db.apps.test", echo.port),
@@ -241,6 +244,20 @@ describe("HTTP requests for a name that is passed through", () => {
       serverName: "www.apps.test",
     });
     expect(others.status).toBe(200);
+  });
+
+  test("over HTTP/3 are not served, on a connection for that name or for another", async () => {
+    const other = await H3Client.connect(port, "www.apps.test");
+    expect((await other.ask("GET", "/node/canary")).status).toBe(200);
+    expect((await other.ask("GET", "/node/canary", { ":authority": "db.apps.test" })).status).toBe(421);
+    other.close();
+    const outcome = await H3Client.connect(port, "db.apps.test")
+      .then((client) => client.ask("GET", "/node/canary"))
+      .then(
+        ({ status }) => status,
+        () => "refused",
+      );
+    expect(outcome).toBe("refused");
   });
 
   test("in clear text are as before", async () => {
