@@ -254,7 +254,8 @@ describe("HTTP requests for a name that is passed through", () => {
     const outcome = await H3Client.connect(port, "db.apps.test")
       .then((client) => client.ask("GET", "/node/canary"))
       .then(
-        ({ status }) => status,
+        // Streams of a connection that is closed end without a head.
+        ({ status }) => (status > 0 ? status : "refused"),
         () => "refused",
       );
     expect(outcome).toBe("refused");
