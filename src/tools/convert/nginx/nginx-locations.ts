@@ -52,6 +52,7 @@ function siteRules(site: Site): void {
   for (const one of [...exact, ...firm, ...regexes, ...loose]) site.rules.push(...convertLocation(site, one));
   site.rules.unshift(...redirects);
   if (!prefixes.some(({ path }) => path === "/")) site.rules.push(...withoutLocation(site));
+  closeScripts(site, regexes);
   if (site.scripts !== null) finishScripts(site, barred);
 }
 
@@ -255,7 +256,7 @@ function regexLocation({ rules }: Site, statement: Statement, scope: Scope, rege
     scope.ledger.noteWhole(
       statement,
       `${BY_PATHS}, which lets them in`,
-      /^\/?\\\./.test(regex.replace(/^\^?\/?/, "/"))
+      HIDDEN.test(regex)
         ? "nothing, for folders: files whose names begin with a dot are never served. For origins, deny such paths there"
         : /\\\.php/.test(regex)
           ? "write the folder that is meant into no_scripts: docs/php.md"
@@ -263,6 +264,30 @@ function regexLocation({ rules }: Site, statement: Statement, scope: Scope, rege
     );
   } else scope.ledger.noteWhole(statement, BY_PATHS, "put what it says at a route with a prefix of its own");
   return [];
+}
+
+/** An expression that begins with a name with a dot in front, such as `/\.ht` or `(^|/)\.`. */
+const HIDDEN = /^\^?(?:\/|\((?:\?:)?\^\|\/\))\\\./;
+
+/**
+ * Files that a location by an expression would have run are not sent as they are: with `location ~ \.php$`, routes with folders are closed.
+ */
+function closeScripts({ scope, rules }: Site, regexes: readonly Located[]): void {
+  for (const { statement, path } of regexes) {
+    const runs = (statement.block ?? []).some(({ name }) => OTHER_CONTENT.test(name));
+    if (!runs || regexPlaces(path) !== null) continue;
+    const folders = rules.filter(({ keys }) => hasType(keys, "static"));
+    if (folders.length === 0) continue;
+    for (const rule of folders) {
+      closed(rule);
+      rule.scopes.push(statement);
+    }
+    scope.ledger.note(
+      statement,
+      "what it runs would be sent as files: the routes with folders are closed",
+      "put the application behind an HTTP server of its own, and its other files into a folder without code",
+    );
+  }
 }
 
 /** Whether a location keeps clients out. */

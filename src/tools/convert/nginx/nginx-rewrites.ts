@@ -122,7 +122,16 @@ function conditionalGuards(scope: Scope): Modifier[] {
     const [, name = "", sign = "", value = ""] = /^\$(\w+)\s*!(=|~\*|~)\s*"?([^"]*)"?$/.exec(words) ?? [];
     const [inner, ...more] = one.block ?? [];
     const [code = ""] = inner?.args ?? [];
-    if (name === "" || inner?.name !== "return" || !/^4\d\d$/.test(code)) return [];
+    if (inner?.name !== "return" || !/^4\d\d$/.test(code)) return [];
+    if (name === "") {
+      if (!scope.ledger.isJudged(one))
+        scope.ledger.noteWhole(
+          one,
+          "its condition has no counterpart in a route: what it refuses gets in",
+          "write a route with match",
+        );
+      return [];
+    }
     // Whatever is not nothing is refused: a condition that `conditional` reads.
     if (value === "" && conditionOf(words) !== null) return [];
     const fits = value === "" ? null : conditionOf(`$${name} ${sign} "${value}"`);

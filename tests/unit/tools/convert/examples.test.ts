@@ -279,6 +279,16 @@ server { listen 8081; location / { allow 10.0.0.0/8; deny all; } }`;
       expect(routes).toContain(words);
   });
 
+  test("what nginx runs is not sent as a file", () => {
+    const text = `server { listen 80; root ${import.meta.dir}; location / { } location ~ [.]x$ { uwsgi_pass 127.0.0.1:9; } }`;
+    expect(routesOf("nginx", "nginx.conf", text).map(({ type }) => type)).toEqual(["respond"]);
+    const { routes } = convert("nginx", "nginx.conf", text.replace("uwsgi_pass 127.0.0.1:9", "deny all"));
+    expect(routes).toContain("deny these paths at the origin");
+    expect(
+      convert("nginx", "nginx.conf", "server { location / { if ($bad) { return 403; } return 200; } }").routes,
+    ).toContain("what it refuses gets in");
+  });
+
   test("the strictest of several servers asks for certificates", () => {
     const server = (name: string, verify: string): string =>
       `server { listen 443 ssl; server_name ${name}; ssl_certificate c; ssl_certificate_key k; ssl_client_certificate ca; ssl_verify_client ${verify}; return 200; }`;
