@@ -224,6 +224,8 @@ export class FunctionThreads {
   private onLoaded(thread: Thread, exports: ModuleExports, generation: number): void {
     const { owner } = thread;
     if (thread.state !== "loading") return;
+    // It began to load before a reload, whose code serves already.
+    if ([...owner.generations.values()].some((other) => other > generation)) return this.discard(thread);
     thread.state = "serving";
     thread.exports = exports;
     owner.hasFailed = false;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, type Gateway, startGateway } from "../harness/gateway.ts";
 import { type Field, H2Client } from "../harness/h2-client.ts";
+import { longTest } from "../harness/long-lane.ts";
 import { type Reply, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -45,12 +46,13 @@ beforeEach(() => {
 
 const ask = (path: string, of: Gateway = gateway): Promise<Reply> => of.once(request(`GET ${path}`));
 
-/** Makes another version of a module the current one. */
-async function reloadWith(module: "a" | "b", name: string): Promise<void> {
-  writeFileSync(join(gateway.folder, `${module}.ts`), version(name));
+/** Makes another text of a module the current one, which gives its name. */
+async function reloadTo(module: "a" | "b", text: string, name: string): Promise<void> {
+  writeFileSync(join(gateway.folder, `${module}.ts`), text);
   gateway.signal("SIGHUP");
   await eventually(async () => expect((await ask(`/${module}/version`)).text).toBe(name));
 }
+const reloadWith = (module: "a" | "b", name: string): Promise<void> => reloadTo(module, version(name), name);
 
 describe("across a reload", () => {
   test("work of waitUntil, and what that begins, goes on to its end on the old code", async () => {
@@ -96,6 +98,24 @@ describe("across a reload", () => {
   });
 });
 
+longTest("old code that has taken long to load again does not serve beside the new", async () => {
+  const source = (name: string, pause: number): string =>
+    `await Bun.sleep(${pause});
+export default { async fetch({ url }) {
+  if (url.endsWith("exit")) process.exit(1);
+  await Bun.sleep(50);
+  return new Response("${name}");
+} };\n`;
+  await reloadTo("b", source("slow to load", 1500), "slow to load");
+  expect((await ask("/b/exit")).status).toBe(502);
+  // The thread that takes its place has begun to load.
+  await Bun.sleep(200);
+  await reloadTo("b", source("two", 0), "two");
+  await Bun.sleep(1800);
+  const replies = await Promise.all(Array.from({ length: 6 }, () => ask("/b/version")));
+  expect(replies.map(({ text }) => text)).toEqual(Array.from({ length: 6 }, () => "two"));
+});
+
 describe("a data worker that dies", () => {
   const crash = async (): Promise<void> => {
     await ask("/__test/crash").catch(() => {});
@@ -112,6 +132,7 @@ describe("a data worker that dies", () => {
   });
 
   test("what its thread had begun before says nothing about calls of the next one", async () => {
+    await reloadWith("b", "looping");
     for (let i = 0; i < 50; i++) expect((await ask("/b/version")).status).toBe(200);
     await crash();
     const looping = ask("/b/loop");
