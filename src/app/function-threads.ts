@@ -10,6 +10,7 @@ import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts"
 import type { Metric } from "../features/telemetry/metric.ts";
 import { FunctionMetrics, type ThreadFacts } from "./function-metrics.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
+import { type PageFaults, pageFaults } from "./thread-faults.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 
 /** How often threads are looked at. */
@@ -21,7 +22,11 @@ const LONGEST_RESTART_MS = 1000;
 const SETTLED_MS = 10_000;
 /** A thread that is still for so long may be one that takes memory without end. */
 const STILL_MS = 200;
-/** Beyond this part of `functions.memory` a thread is ended at once; below, it may end its requests. */
+/** A thread that takes memory touches this part of the pages that the process does: threads of the collector touch some for it. */
+const OWN_SHARE = 0.25;
+/** Beyond this part of `functions.memory` a thread gets no new requests, which wait for its successor. */
+const WAIT_MEMORY = 1.1;
+/** Beyond this one it is ended at once; below, it may end its requests. */
 const HARD_MEMORY = 1.5;
 
 /** What the threads of functions ask, for the data workers of a pool. */
@@ -65,6 +70,8 @@ interface Thread {
   beat: number;
   beatMs: number;
   beatRss: number;
+  /** Pages that had been touched when it was first seen to stand still; null while it turns. */
+  stillFaults: PageFaults | null;
   /** Data workers that may still have requests there, once it is retired; null before. */
   readonly busy: Set<number>;
   state: "loading" | "serving" | "retired" | "ended";
@@ -189,6 +196,7 @@ export class FunctionThreads {
       beat: 0,
       beatMs: nowMs,
       beatRss: this.ports.rss(),
+      stillFaults: null,
       busy: new Set(),
       state: "loading",
       retiredMs: 0,
@@ -321,6 +329,7 @@ export class FunctionThreads {
     const nowMs = performance.now();
     const rss = this.ports.rss();
     const { memory } = this.config!;
+    const glutton = this.glutton(nowMs);
     for (const thread of this.threads.values()) {
       const beat = Atomics.load(thread.cells, Cell.Beat);
       const heap = Atomics.load(thread.cells, Cell.HeapKib) * 1024;
@@ -328,16 +337,40 @@ export class FunctionThreads {
         thread.beat = beat;
         thread.beatMs = nowMs;
         thread.beatRss = rss;
+        thread.stillFaults = null;
       }
       const stillMs = nowMs - thread.beatMs;
       const grown = rss - thread.beatRss;
       const limitMs =
         thread.state === "loading" ? FUNCTION_LOAD_MS : Math.max(thread.owner.use.timeoutMs, STILL_MS * 5);
-      if (heap > memory * HARD_MEMORY || (stillMs > STILL_MS && grown > memory)) this.end(thread, "memory");
+      if (heap > memory * HARD_MEMORY || (grown > memory && thread === glutton)) this.end(thread, "memory");
       else if (stillMs > limitMs) this.end(thread, "stuck");
       else if (heap > memory && thread.state === "serving" && !thread.isWorn) this.renew(thread);
+      else if (heap > memory * WAIT_MEMORY && thread.state === "serving") this.retire(thread);
       else if (thread.state === "retired" && nowMs - thread.retiredMs > FUNCTION_RETIRE_MS) this.end(thread, "exit");
     }
+  }
+
+  /** Of the threads that stand still the one that has touched most memory meanwhile, where it is a good part of all; null for none. */
+  private glutton(nowMs: number): Thread | null {
+    let most = 0;
+    let found: Thread | null = null;
+    for (const thread of this.threads.values()) {
+      const stillMs = nowMs - thread.beatMs;
+      if (stillMs < STILL_MS / 2 || Atomics.load(thread.cells, Cell.Beat) !== thread.beat) continue;
+      const faults = pageFaults(Atomics.load(thread.cells, Cell.ThreadId));
+      thread.stillFaults ??= faults;
+      if (faults === null || thread.stillFaults === null) {
+        if (stillMs > STILL_MS) return thread;
+        continue;
+      }
+      const touched = faults.ofThread - thread.stillFaults.ofThread;
+      const share = touched / (faults.ofAll - thread.stillFaults.ofAll);
+      if (!(share > OWN_SHARE) || touched < most) continue;
+      most = touched;
+      found = thread;
+    }
+    return found !== null && nowMs - found.beatMs > STILL_MS ? found : null;
   }
 
   /** It has too much memory: it is retired when another has loaded the module, so that no request waits for that. */

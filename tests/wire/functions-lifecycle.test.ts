@@ -147,7 +147,7 @@ describe("a data worker that dies", () => {
 test("a leak over many requests: the thread is replaced, and no request fails", async () => {
   await reloadWith("a", "leaking");
   const counts: number[] = [];
-  for (let i = 0; i < 1500 && !counts.some((count, at) => count < (counts[at - 1] ?? 0)); i++) {
+  for (let i = 0; i < 3000 && !counts.some((count, at) => count < (counts[at - 1] ?? 0)); i++) {
     const replies = await Promise.all([1, 2, 3].map(() => ask("/a/keep")));
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
     counts.push(Math.max(...replies.map(({ text }) => Number(text))));
@@ -157,6 +157,19 @@ test("a leak over many requests: the thread is replaced, and no request fails", 
     "function_thread_ended",
     ({ module, reason }) => String(module).endsWith("a.ts") && reason === "memory",
   );
+});
+
+test("a leak in one module does not end the thread of another that works for long", async () => {
+  const source = 'export default { fetch() { for (const end = Date.now() + 700; Date.now() < end; ); return new Response("worked"); } };\n';
+  const leak = 'const all = [];\nexport default { fetch({ url }) { if (url.endsWith("version")) return new Response("leaks"); for (;;) all.push(new Uint8Array(1e6).fill(1)); } };\n';
+  writeFileSync(join(gateway.folder, "b.ts"), leak);
+  await reloadTo("a", `${source}// again`, "worked");
+  await eventually(async () => expect((await ask("/b/version")).text).toBe("leaks"));
+  const worked = ask("/a/version");
+  expect([502, 504]).toContain((await ask("/b/leak")).status);
+  expect((await worked).text).toBe("worked");
+  await reloadWith("b", "healed");
+  await reloadWith("a", "rested");
 });
 
 test.each([["RID"], [[2, "a text"]], [null]])(

@@ -310,6 +310,8 @@ export const enum Cell {
   /** The call that is running now, and of which worker: 0 for none. */
   Current,
   CurrentWorker,
+  /** The kernel's number of the thread; 0 where that is not known. */
+  ThreadId,
   /** From here on, a cell for each data worker: the last of its calls that has been begun. */
   Begun,
 }

@@ -18,7 +18,7 @@ const ANSWERS: Record<string, (request: Request, ctx: Context) => unknown> = {
     return new Response("slow");
   },
   keep: () => {
-    kept.push(Array.from({ length: 3000 }, (_, i) => ({ i, text: `kept ${i}` })));
+    kept.push(Array.from({ length: 1000 }, (_, i) => ({ i, text: `kept ${i}` })));
     return new Response(String(++asked));
   },
   // Work that begins more work: each part tells the address in the query that it has been done.

@@ -1,5 +1,6 @@
 import { heapSize } from "bun:jsc";
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
+import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type ExportedFunction, exportedFunction } from "../module-exports.ts";
 import { moduleFaults } from "../module-fault.ts";
@@ -52,6 +53,7 @@ export class FunctionThread implements CallHost {
   private async load({ module, cells, mayChangeProcess }: Extract<ToFunction, { kind: "load" }>): Promise<void> {
     this.module = module;
     this.cells = new Int32Array(cells);
+    Atomics.store(this.cells, Cell.ThreadId, ownThreadId());
     setInterval(() => {
       Atomics.add(this.cells, Cell.Beat, 1);
       this.tellDropped();
@@ -174,6 +176,15 @@ export class FunctionThread implements CallHost {
     this.logBudget.spend(error.length + stack.length);
     const named = ids.length === 1 ? { ...fields, request_id: ids[0]! } : { ...fields, request_ids: ids };
     this.post({ kind: "log", line: { event: "function_failed", level: "error", fields: named } });
+  }
+}
+
+/** The kernel's number of this thread; 0 where it does not tell (other than Linux). */
+function ownThreadId(): number {
+  try {
+    return Number(basename(readlinkSync("/proc/thread-self"))) || 0;
+  } catch {
+    return 0;
   }
 }
 
