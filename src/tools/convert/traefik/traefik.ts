@@ -5,6 +5,7 @@ import type { Statement } from "../statement.ts";
 import { HARMLESS, MIDDLEWARES } from "./traefik-middlewares.ts";
 import { parseRule } from "./traefik-rules.ts";
 import { child, type Services, serviceKeys } from "./traefik-services.ts";
+import { convertTcp } from "./traefik-streams.ts";
 
 /** What routers are converted with. */
 interface Work {
@@ -51,6 +52,7 @@ export function convertTraefik(statements: readonly Statement[]): Plan {
       ledger,
     ),
   );
+  convertTcp(plan, statements.find(({ name }) => name === "tcp") ?? null);
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
     section(plan.config.proxy, "transport").response_header_timeout = "10m";
