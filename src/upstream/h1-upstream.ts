@@ -364,7 +364,11 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   onWritable(ex: Exchange): void {
     if (this.ex !== ex) return;
     if (this.link.release()) this.link.arm(this.caller!.times.idleMs);
+    const { sink } = ex;
+    const { bytes } = this.input;
     this.pump();
+    // A sink that copies has kept nothing of what waited.
+    if (sink.copiesBytes === true) this.input.giveBack(bytes, ex.reply.headers);
   }
 
   onCancelled(ex: Exchange): void {

@@ -30,6 +30,8 @@ export class ThreadReply {
   /** Bytes that are still to come; infinite where that is not known. */
   private left = Number.POSITIVE_INFINITY;
   private readonly held: Uint8Array[] = [];
+  /** What the client's sink may still keep a part of. */
+  private lent: Uint8Array | null = null;
   private hasEnded = false;
   private taken = 0;
   private isOver = false;
@@ -78,6 +80,8 @@ export class ThreadReply {
   onWritable(): void {
     if (this.isOver) return;
     this.isFull = false;
+    if (this.lent !== null && this.ex.sink.returnsBytes === true) discard(this.lent);
+    this.lent = null;
     this.owner.onProgress();
     this.credit(0);
     while (!this.isFull && this.held.length > 0 && !this.isOver) this.give(this.held.shift()!);
@@ -100,6 +104,7 @@ export class ThreadReply {
       this.credit(length);
     } else {
       this.isFull = true;
+      this.lent = bytes;
       this.taken += bytes.length;
     }
   }
