@@ -160,8 +160,10 @@ test("a leak over many requests: the thread is replaced, and no request fails", 
 });
 
 test("a leak in one module does not end the thread of another that works for long", async () => {
-  const source = 'export default { fetch() { for (const end = Date.now() + 700; Date.now() < end; ); return new Response("worked"); } };\n';
-  const leak = 'const all = [];\nexport default { fetch({ url }) { if (url.endsWith("version")) return new Response("leaks"); for (;;) all.push(new Uint8Array(1e6).fill(1)); } };\n';
+  const source =
+    'export default { fetch() { for (const end = Date.now() + 700; Date.now() < end; ); return new Response("worked"); } };\n';
+  const leak =
+    'const all = [];\nexport default { fetch({ url }) { if (url.endsWith("version")) return new Response("leaks"); for (;;) all.push(new Uint8Array(1e6).fill(1)); } };\n';
   writeFileSync(join(gateway.folder, "b.ts"), leak);
   await reloadTo("a", `${source}// again`, "worked");
   await eventually(async () => expect((await ask("/b/version")).text).toBe("leaks"));
