@@ -33,6 +33,7 @@ interface NodeOptions {
   readonly cacheDir?: string;
   readonly acme?: object;
   readonly port?: number;
+  readonly workers?: number;
 }
 
 function acmeOf(cacheDir: string, more: object = {}): object {
@@ -40,9 +41,10 @@ function acmeOf(cacheDir: string, more: object = {}): object {
   return { enabled: true, directory_url: directory.url, domains: NAMES, cache_dir: cacheDir, ...shared, ...more };
 }
 
-async function start({ cacheDir = join(root, `cache${++round}`), acme = {}, port }: NodeOptions = {}): Promise<Node> {
+async function start(options: NodeOptions = {}): Promise<Node> {
+  const { cacheDir = join(root, `cache${++round}`), acme = {}, port, workers = 1 } = options;
   const tlsPort = freePort();
-  const server = { workers: 2, tls: { port: tlsPort }, acme: acmeOf(cacheDir, acme) };
+  const server = { workers, tls: { port: tlsPort }, acme: acmeOf(cacheDir, acme) };
   const gateway = await startGateway({
     config: { server, cluster: { store: redis.url } },
     ...(port === undefined ? {} : { port }),
@@ -92,7 +94,7 @@ describe.skipIf(REDIS === null)("certificates of a fleet in Redis", () => {
   });
 
   test("one orders, any answers, all serve; the store holds no key in the clear", async () => {
-    const { relay, all } = await fleet(3);
+    const { relay, all } = await fleet(3, { workers: 2 });
     await allServe(all);
     expect([directory.accounts.length, directory.orders.length]).toEqual([1, 1]);
     // Two names, two connections in turn: another gateway than the one that orders was among those asked.
