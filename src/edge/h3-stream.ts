@@ -7,7 +7,15 @@ import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "..
 import type { BodyFlow } from "../message/ports.ts";
 import { Framing } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
-import { endWithTrailers, type QuicStream, resetStream, sentBytes, writable, writeNow } from "../net/quic.ts";
+import {
+  endWithTrailers,
+  type QuicStream,
+  receivedBytes,
+  resetStream,
+  sentBytes,
+  writable,
+  writeNow,
+} from "../net/quic.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { trailerRecord } from "../proto/h3/reply-record.ts";
@@ -45,8 +53,9 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
   private isOver = false;
   private readonly backlog: H3Backlog = new H3Backlog();
   private readonly stall: ReplyStall = new ReplyStall(this, this.timer);
-  /** Bytes that had gone out when it was asked last. */
+  /** Bytes that had gone out, and had come in on the connection, when it was asked last. */
   private sent = 0;
+  private received = 0;
   /** Whether the response was over with its head. */
   private isHeadAll = false;
   /** The response is complete but for what waits. */
@@ -260,9 +269,13 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
 
   /**
    * Bytes that went out since it was asked last. The runtime takes a piece when the one before has left, and says no more of it than
-   * that: to a slow client, a piece takes longer than `write_timeout`.
+   * that: to a slow client, a piece takes longer than `write_timeout`. While nothing comes from the client, what goes out are probes
+   * for one that has vanished (RFC 9002 §6.2.4).
    */
   private newlySent(): number {
+    const received = receivedBytes(this.stream);
+    if (received === this.received) return 0;
+    this.received = received;
     const before = this.sent;
     this.sent = sentBytes(this.stream);
     return this.sent - before;

@@ -147,6 +147,11 @@ export function sentBytes(stream: QuicStream): number {
   return Number(stream.stats.bytesSent);
 }
 
+/** Bytes that have come from the client over the whole connection, acknowledgements among them. */
+export function receivedBytes({ session }: QuicStream): number {
+  return session === null ? 0 : Number(session.stats.bytesReceived);
+}
+
 /** Resolves when the stream takes bytes again, with false when it never will. */
 export function writable(stream: QuicStream): Promise<boolean> {
   const writer = stream.writer as unknown as { [DRAINABLE](): Promise<boolean> | null };
@@ -162,12 +167,14 @@ export async function endWithTrailers(stream: QuicStream, trailers: object, pati
   const writer = stream.writer as unknown as { readonly desiredSize: number | null; endSync(): number };
   let until = performance.now() + patienceMs;
   let sent = sentBytes(stream);
+  let received = receivedBytes(stream);
   try {
     while (writer.desiredSize !== null && writer.desiredSize < stream.highWaterMark) {
       if (performance.now() >= until) {
-        const before = sent;
+        const before = { sent, received };
         sent = sentBytes(stream);
-        if (sent - before < MIN_PROGRESS_BYTES) break;
+        received = receivedBytes(stream);
+        if (sent - before.sent < MIN_PROGRESS_BYTES || received === before.received) break;
         until += patienceMs;
       }
       await Bun.sleep(TRAILER_POLL_MS);
