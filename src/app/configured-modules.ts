@@ -1,8 +1,9 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { inboundFunction } from "./function-modules.ts";
 import type { UsedModule } from "./module-check.ts";
 
 /** The modules that a configuration names, with what they are for, in its order. */
-export function configuredModules({ routes, functions }: RuntimeConfig): readonly UsedModule[] {
+export function configuredModules({ routes, sidecar, functions }: RuntimeConfig): readonly UsedModule[] {
   const ofRoutes = routes.flatMap((route): UsedModule[] => {
     const hooks = "hooks" in route ? route.hooks : null;
     return [
@@ -10,6 +11,8 @@ export function configuredModules({ routes, functions }: RuntimeConfig): readonl
       ...(hooks === null ? [] : [{ module: hooks.module, use: "hooks" } as const]),
     ];
   });
+  const inbound = inboundFunction(sidecar);
+  if (inbound !== null) ofRoutes.push({ module: inbound.module, use: "function" });
   return [...ofRoutes, ...functions.cron.map(({ module }): UsedModule => ({ module, use: "scheduled" }))];
 }
 

@@ -10,10 +10,10 @@ export interface ModuleUse {
 }
 
 /**
- * The modules of a configuration that have threads, by their absolute paths: those of routes and of their hooks. A schedule has a thread for
+ * The modules of a configuration that have threads, by their absolute paths: those of routes and of their hooks, and that of a sidecar. A schedule has a thread for
  * each run.
  */
-export function moduleUses({ routes }: Pick<RuntimeConfig, "routes">): Map<string, ModuleUse> {
+export function moduleUses({ routes, sidecar }: Pick<RuntimeConfig, "routes" | "sidecar">): Map<string, ModuleUse> {
   const uses = new Map<string, ModuleUse>();
   const add = (module: string, timeoutMs: number, needs: ModuleUse["needs"]): void => {
     const before = uses.get(module);
@@ -27,8 +27,17 @@ export function moduleUses({ routes }: Pick<RuntimeConfig, "routes">): Map<strin
     const hooks = "hooks" in route ? route.hooks : null;
     if (hooks !== null) add(hooks.module, hooks.timeoutMs, ["onRequest", "onResponse"]);
   }
+  const inbound = inboundFunction(sidecar);
+  if (inbound !== null) add(inbound.module, inbound.timeoutMs, ["fetch"]);
   return uses;
 }
+
+/** The function of a sidecar to which something comes in; null without one. */
+export function inboundFunction({ enabled, mode, function: own }: RuntimeConfig["sidecar"]): FunctionOfSidecar | null {
+  return enabled && mode !== "egress" ? own : null;
+}
+
+type FunctionOfSidecar = NonNullable<RuntimeConfig["sidecar"]["function"]>;
 
 /**
  * Short names of modules, by their absolute paths: the name of the file, with as many of the folders before it as tell it from all others.

@@ -23,6 +23,7 @@ import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { PeerTap } from "../features/telemetry/peer-tap.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
 import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, type Route, type RouteInit, RouteKind } from "../message/route.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
@@ -36,6 +37,7 @@ import { forwardHandler, targetsOf } from "../routes/upstream/forward-route.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { PeerRole } from "../shared/counter-table.ts";
 import type { UpstreamTls } from "../upstream/origin-socket.ts";
+import { inboundFunction } from "./function-modules.ts";
 import { OwnListeners } from "./listeners.ts";
 import type { OriginPools } from "./origin-pools.ts";
 import type { RuntimeInputs } from "./worker-runtime.ts";
@@ -80,9 +82,11 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
     return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), services);
   };
   const apps = appRoutes(config);
-  const [inbound = null, grpc = null] = apps.map((app) =>
-    soleRoute(config, INGRESS_LABEL, handlerOf(app, []), streams(config, app)),
-  );
+  const [inbound = null, grpc = null] = apps.map((app, i) => {
+    const application = handlerOf(app, []);
+    const handler = i === 0 ? inboundHandler(config, inputs, application) : application;
+    return soleRoute(config, INGRESS_LABEL, handler, streams(config, app));
+  });
   const splits = sidecarRoutes(config).slice(apps.length);
   const authorities = new AuthorityChoice(
     new EgressOrigins(own, pools, inputs.sidecar, serverIds),
@@ -113,6 +117,16 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
     ingress: pipelineOf(ingress, maxBodyBytes, parts, [clients]),
     egress: pipelineOf(egress, maxBodyBytes, parts, [servers]),
   };
+}
+
+/** What responds to what comes in: the application, or a function before it. docs/sidecar.md#a-function-before-the-application */
+function inboundHandler(config: RuntimeConfig, inputs: RuntimeInputs, application: Handler): Handler {
+  const own = inboundFunction(config.sidecar);
+  if (own === null || inputs.functions === null) return application;
+  const functions = inputs.functions();
+  functions.use(config.functions);
+  const pipeline = new Pipeline([], [], [new ForwardEnd()], null, inputs.requestIds);
+  return functions.handlerOf({ ...own, upstream: { handler: application, pipeline, idle: IDLE_PORTS } });
 }
 
 function accessOf({ allowedIds, authorization }: SidecarConfig): IngressAccess {

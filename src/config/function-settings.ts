@@ -94,3 +94,17 @@ export const hooks = orWritten(block(hookRows, { shorthand: "module" }), fileNam
 
 /** Resolved hooks. */
 export type HooksConfig = ConfigOf<typeof hooks>;
+
+const ingressRows = {
+  module: {
+    type: moduleFile(),
+    required: "a module with fetch, such as ./functions/app.ts",
+    example: "./functions/app.ts",
+  },
+  timeout: { type: duration(1), default: "10s", doc: "until its response begins: 504 beyond" },
+} as const satisfies Rows;
+
+/** `sidecar.function`: a module that responds to what comes in. docs/sidecar.md#a-function-before-the-application */
+export const ingressFunction = orWritten(block(ingressRows, { shorthand: "module" }), fileName().form, (value) =>
+  typeof value === "string" ? { module: value } : value,
+);

@@ -1,6 +1,7 @@
 import { retries, splitBreaker, timeoutsWith } from "./attempt-settings.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
+import { ingressFunction } from "./function-settings.ts";
 import { hostPattern, listenHost } from "./host-kinds.ts";
 import { pathPattern, pathPrefix, routeMethod } from "./http-syntax.ts";
 import { match } from "./match-settings.ts";
@@ -120,6 +121,11 @@ const sidecarRows = {
     default: "http1",
     doc: "h2c: HTTP/2 in clear text; auto: gRPC by h2c, all else by HTTP/1.1",
   },
+  function: {
+    type: ingressFunction,
+    absent: null,
+    doc: "a module of your own that responds to what comes in; its ctx.upstream() asks the application",
+  },
   max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT },
   strict_mtls: { type: flag(), default: false, guard: true, doc: "true: inbound clients must present a certificate" },
   // Resolved, these two are `certificate`, whose files are "" where there is none.
@@ -205,6 +211,8 @@ function checkSidecar(values: Values<typeof sidecarRows>, spot: Spot): void {
       log.warn(path, "the section is present, but enabled is not true: it has no effect");
     return;
   }
+  if (values.function !== null && values.mode === "egress")
+    log.warn([...path, "function"], "nothing comes in with mode: egress: it has no effect");
   checkBothOrNeither(values.cert_file, values.key_file, spot);
   const ofFiles = values.workload_api === "" ? undefined : FILE_KEYS.find((key) => values[key] !== "");
   if (ofFiles !== undefined)

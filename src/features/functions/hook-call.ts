@@ -84,7 +84,9 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
       this.watchResponse();
       return Verdict.Next;
     }
-    return site.bodies && ex.request.hasBody() ? this.gather() : this.askRequest();
+    // What the handler does not take is not inspected by the firewall either.
+    const isHeld = site.bodies && ex.request.hasBody() && ex.route!.kind.takesBody;
+    return isHeld ? this.gather() : this.askRequest();
   }
 
   /** The body is held first. */
