@@ -366,8 +366,13 @@ export class InputBuffer {
    * chunks walks through tens of megabytes that no cache of the processor holds, which costs as much again as sending them.
    * @param chunk what was appended last, as a socket gave it
    * @param head what is read where it is, in this chunk or in another; it moves out of a large one, if it can
+   * @param received bytes that the socket gave, where the chunk is a part of them
    */
-  giveBack(chunk: Uint8Array, head: { readonly bytes: Uint8Array; moveOut?(): void }): void {
+  giveBack(
+    chunk: Uint8Array,
+    head: { readonly bytes: Uint8Array; moveOut?(): void },
+    received: number = chunk.length,
+  ): void {
     // Small ones are not worth the call; their `buffer` is not even asked for, which would move them out of the heap.
     if (chunk.length < RETURNED_CHUNK_BYTES) return;
     if (this.isLent || this.bytes === chunk) return;
@@ -376,7 +381,7 @@ export class InputBuffer {
       head.moveOut();
     }
     const { buffer } = chunk;
-    if (buffer instanceof ArrayBuffer && buffer.byteLength === chunk.length) buffer.transfer(0);
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === received) buffer.transfer(0);
   }
 
   /** Drops everything. */

@@ -34,10 +34,9 @@ let scratch: Buffer = Buffer.allocUnsafeSlow(16_384);
 class FastCgiConnection extends PooledConnection {
   private readonly reader: RecordReader = new RecordReader();
   private readonly keeps: boolean;
-  /** Where the output lies in the chunk that is read: from and to of each piece. */
-  private readonly pieces: number[] = [];
-  /** Pieces of the chunk that have not been handed on. */
-  private left = 0;
+  /** Where the output lies in the chunk that is read; both 0 where it has none. */
+  private outputFrom = 0;
+  private outputTo = 0;
   /** Whether the application has ended the request, and whether the connection has ended. */
   private isOver = false;
   private isLost = false;
@@ -86,28 +85,37 @@ class FastCgiConnection extends PooledConnection {
       this.fail(Fault.UpstreamMalformed);
       return;
     }
-    const { pieces } = this;
-    this.left = pieces.length / 2;
-    for (let i = 0; i < pieces.length && this.ex === ex; i += 2) {
-      this.left--;
-      super.onData(chunk.subarray(pieces[i]!, pieces[i + 1]!));
+    if (this.outputTo > this.outputFrom) {
+      const output = chunk.subarray(this.outputFrom, this.outputTo);
+      super.onData(output);
+      this.input.giveBack(output, ex.reply.headers, chunk.length);
     }
-    pieces.length = 0;
     if (this.isOver && this.ex === ex) this.endRun();
   }
 
-  /** Notes what is output in a chunk. @returns whether its records are those of a response */
+  /**
+   * Puts what is output in a chunk into one piece, over the headers of records in between: that costs less than what each piece
+   * costs on its way to the client.
+   * @returns whether its records are those of a response
+   */
   private readRecords(chunk: Uint8Array, ex: Exchange): boolean {
-    const { reader, pieces } = this;
-    pieces.length = 0;
+    const { reader } = this;
+    this.outputFrom = 0;
+    this.outputTo = 0;
     for (let at = 0; at < chunk.length; at = reader.consumed) {
       const event = reader.next(chunk, at, chunk.length);
-      if (event === RecordEvent.Output) pieces.push(reader.from, reader.to);
+      if (event === RecordEvent.Output) this.takeOutput(chunk, reader.from, reader.to);
       else if (event === RecordEvent.ErrorText) this.noteErrors(ex, chunk, reader.from, reader.to);
       else if (event === RecordEvent.End) this.isOver = true;
       else if (event === RecordEvent.Failed) return false;
     }
     return true;
+  }
+
+  private takeOutput(chunk: Uint8Array, from: number, to: number): void {
+    if (this.outputTo === 0) this.outputFrom = from;
+    else chunk.copyWithin(this.outputTo, from, to);
+    this.outputTo = this.outputTo === 0 ? to : this.outputTo + to - from;
   }
 
   /** The application has ended the request, and all that it has put out has been handed on, or is held for the client. */
@@ -121,7 +129,7 @@ class FastCgiConnection extends PooledConnection {
 
   protected override isReusable(): boolean {
     if (this.isOver) this.tellErrors();
-    return this.keeps && this.isOver && !this.isLost && this.left === 0;
+    return this.keeps && this.isOver && !this.isLost;
   }
 
   override onEnd(): void {

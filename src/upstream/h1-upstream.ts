@@ -41,7 +41,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   protected readonly link: UpstreamLink;
   private readonly parser: ResponseParser;
   private readonly replyBody: ReplyBody;
-  private readonly input: InputBuffer = new InputBuffer();
+  protected readonly input: InputBuffer = new InputBuffer();
   private stage: Stage = Stage.Connecting;
   private serverId = "";
   protected ex: Exchange | null = null;

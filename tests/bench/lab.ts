@@ -12,6 +12,8 @@ export interface Lab {
   readonly dir: string;
   readonly site: string;
   readonly originPort: number;
+  /** Of the FastCGI application, where there is one; else 0. */
+  readonly scriptPort: number;
   readonly workers: number;
   close(): Promise<void>;
 }
@@ -30,13 +32,18 @@ export async function openLab(workers: number, origin: Origin): Promise<Lab> {
   const command = origin === "nginx" ? originCommand(dir, site, originPort) : echoCommand(originPort);
   const server = new ServerProcess(command, dir, join(dir, "origin.log"));
   if (!(await server.isReady(originPort, "/x"))) throw new Error(`the origin did not start: ${server.lastWords()}`);
+  const scriptPort = origin === "nginx" ? freePorts(1)[0]! : 0;
+  const responder = [process.execPath, join(import.meta.dir, "fastcgi-responder.ts"), String(scriptPort)];
+  const scripts = scriptPort === 0 ? null : new ServerProcess(responder, dir, join(dir, "scripts.log"));
   return {
     dir,
     site,
     originPort,
+    scriptPort,
     workers,
     close: async () => {
       await server.stop();
+      await scripts?.stop();
       rmSync(dir, { recursive: true, force: true });
     },
   };
@@ -60,6 +67,7 @@ function makeSite(dir: string): string {
   const site = join(dir, "site");
   mkdirSync(site);
   writeFileSync(join(site, "small.txt"), "x".repeat(1024));
+  writeFileSync(join(site, "index.php"), "<?php");
   writeFileSync(join(site, "big.bin"), "x".repeat(100 * 1024));
   writeFileSync(join(site, "body64k.txt"), "y".repeat(64 * 1024));
   writeFileSync(join(site, "rows.json"), sampleJson(64 * 1024));

@@ -6,13 +6,14 @@
 //   /basic/…      as /p/ for users with a password (only in the setting `auth`, like the next two)
 //   /jwt/…        the same with a token (edge alone)
 //   /oidc/…       as /p/ for users who have signed in, /bots/… for browsers with a pass (edge alone)
+//   /f/…          a front controller run by FastCGI, /fk/… the same over kept connections (only in the setting `fastcgi`)
 //   /forward/…    as /p/ where the origin's /auth lets in, whose Remote-User goes upstream
 import { join } from "node:path";
 import { BOT_SECRET, OIDC, SESSION_PREFIX } from "./auth-figures.ts";
 import type { Lab } from "./lab.ts";
 
 /** What a scenario needs switched on beside the plain proxy. */
-export type Setting = "plain" | "tls" | "http3" | "cache" | "cache-disk" | "compression" | "auth";
+export type Setting = "plain" | "tls" | "http3" | "cache" | "cache-disk" | "compression" | "auth" | "fastcgi";
 
 /** The ports of one server. */
 export interface Ports {
@@ -61,6 +62,7 @@ http {
   sendfile on; tcp_nopush on; open_file_cache max=1000;
   ${cache}
   ${setting === "compression" ? `gzip on; gzip_comp_level ${LEVEL}; gzip_types application/json; gzip_proxied any;` : ""}
+  upstream scripts { server 127.0.0.1:${lab.scriptPort}; keepalive 256; keepalive_requests 1000000000; }
   upstream origin { server 127.0.0.1:${lab.originPort}; keepalive 256; keepalive_requests 1000000000; }
   server {
     listen 127.0.0.1:${ports.http} reuseport;
@@ -70,6 +72,7 @@ http {
     location /p/ { ${nginxPass()} }
     ${cached}
     ${setting === "auth" ? nginxAuth(lab) : ""}
+    ${setting === "fastcgi" ? nginxScripts(lab) : ""}
   }
 }
 `;
@@ -113,7 +116,7 @@ export function caddyConfig(lab: Lab, ports: Ports, setting: Setting): string {
   }
   handle_path /p/* {
     ${caddyPass(lab)}
-  }${setting === "auth" ? caddyAuth(lab) : ""}`;
+  }${setting === "auth" ? caddyAuth(lab) : ""}${setting === "fastcgi" ? caddyScripts(lab) : ""}`;
   // Of zstd it has one level in most versions, which is about the third.
   const encode = setting === "compression" ? `\n  encode {\n    zstd\n    gzip ${LEVEL}\n  }` : "";
   const tls = `https://localhost:${ports.tls} {\n  tls ${lab.dir}/cert.pem ${lab.dir}/key.pem${routes}\n}\n`;
@@ -150,6 +153,14 @@ function caddyAuth(lab: Lab): string {
       }
     }
     ${caddyPass(lab)}
+  }`;
+}
+
+function caddyScripts(lab: Lab): string {
+  return `
+  handle_path /f/* {
+    root * ${lab.site}
+    php_fastcgi 127.0.0.1:${lab.scriptPort}
   }`;
 }
 
@@ -191,7 +202,14 @@ export function edgeRoutes(lab: Lab, setting: Setting): string {
   const cached = hasCache(setting) ? `- {type: upstream, prefix: /c, ${target}}\n` : "";
   return `- {type: static, prefix: /static, dir: ${lab.site}}
 - {type: upstream, prefix: /p, ${target}${hasCache(setting) ? ", cache: false" : ""}}
-${cached}${setting === "auth" ? edgeAuth(lab, target) : ""}`;
+${cached}${setting === "auth" ? edgeAuth(lab, target) : ""}${setting === "fastcgi" ? edgeScripts(lab) : ""}`;
+}
+
+function edgeScripts(lab: Lab): string {
+  const target = `target: "fastcgi://127.0.0.1:${lab.scriptPort}"`;
+  return `- {type: upstream, prefix: /f, ${target}, fastcgi: {root: ${lab.site}}}
+- {type: upstream, prefix: /fk, ${target}, fastcgi: {root: ${lab.site}, keep_connections: 256}}
+`;
 }
 
 function edgeAuth(lab: Lab, target: string): string {
@@ -239,3 +257,36 @@ function nginxPass(path = "/"): string {
       proxy_set_header Host $host; proxy_set_header X-Forwarded-For $remote_addr;
       proxy_set_header X-Forwarded-Proto $scheme;`;
 }
+
+/** As Debian's fastcgi.conf and the manuals of WordPress say. */
+function nginxScripts(lab: Lab): string {
+  const params = Object.entries(SCRIPT_PARAMS).map(([name, value]) => `fastcgi_param ${name} ${value};`);
+  const script = `${params.join(" ")} fastcgi_param SCRIPT_FILENAME ${lab.site}/index.php;`;
+  return `location /f/ { root ${lab.site}; try_files $uri $uri/ /f.php$is_args$args; }
+    location /fk/ { root ${lab.site}; try_files $uri $uri/ /fk.php$is_args$args; }
+    location = /f.php { internal; ${script} fastcgi_pass 127.0.0.1:${lab.scriptPort}; }
+    location = /fk.php { internal; ${script} fastcgi_pass scripts; fastcgi_keep_conn on; }`;
+}
+
+const SCRIPT_PARAMS = {
+  QUERY_STRING: "$query_string",
+  REQUEST_METHOD: "$request_method",
+  CONTENT_TYPE: "$content_type",
+  CONTENT_LENGTH: "$content_length",
+  SCRIPT_NAME: "$fastcgi_script_name",
+  REQUEST_URI: "$request_uri",
+  DOCUMENT_URI: "$document_uri",
+  DOCUMENT_ROOT: "$document_root",
+  SERVER_PROTOCOL: "$server_protocol",
+  REQUEST_SCHEME: "$scheme",
+  HTTPS: "$https if_not_empty",
+  GATEWAY_INTERFACE: "CGI/1.1",
+  SERVER_SOFTWARE: "nginx",
+  REMOTE_ADDR: "$remote_addr",
+  REMOTE_PORT: "$remote_port",
+  REMOTE_USER: "$remote_user",
+  SERVER_ADDR: "$server_addr",
+  SERVER_PORT: "$server_port",
+  SERVER_NAME: "$server_name",
+  REDIRECT_STATUS: "200",
+} as const;

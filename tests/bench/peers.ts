@@ -39,7 +39,7 @@ const TURN_SECONDS = 1;
 /** Share of the machine's CPU time that its host may give to others in a turn. */
 const MOST_STOLEN = 0.03;
 const MOST_TRIES = 4;
-const SETTINGS: readonly Setting[] = ["plain", "tls", "cache", "cache-disk", "compression", "auth"];
+const SETTINGS: readonly Setting[] = ["plain", "tls", "cache", "cache-disk", "compression", "auth", "fastcgi"];
 const GATEWAY = "edge";
 /** The gateway as it was, from --before. */
 const BEFORE = "before";

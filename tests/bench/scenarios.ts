@@ -74,5 +74,10 @@ export const SCENARIOS: readonly Scenario[] = [
   // Neither peer has the like: auth-none is what they are to be held against.
   { name: "auth-oidc", path: "/oidc/x", tool: "wrk", setting: "auth", fields: SESSION_FIELDS, peers: [] },
   { name: "bots-pass", path: "/bots/x", tool: "wrk", setting: "auth", fields: PASS_FIELDS, peers: [] },
+  // A front controller of 1 KiB, one of 64 KiB, and the first over kept connections, which php-fpm and nginx can.
+  { name: "fastcgi-1k", path: "/f/page", tool: "wrk", setting: "fastcgi", peers: FILE_SERVERS },
+  { name: "fastcgi-64k", path: "/f/64k", tool: "wrk", setting: "fastcgi", peers: FILE_SERVERS },
+  { name: "fastcgi-kept-1k", path: "/fk/page", tool: "wrk", setting: "fastcgi", peers: ["nginx"] },
+  { name: "fastcgi-kept-64k", path: "/fk/64k", tool: "wrk", setting: "fastcgi", peers: ["nginx"] },
   { name: "auth-forward", path: "/forward/x", tool: "wrk", setting: "auth", peers: FILE_SERVERS },
 ];
