@@ -323,27 +323,27 @@ export class InputBuffer {
   }
 
   /**
-   * Adds a chunk after what is there.
+   * Adds a chunk, or the part `[from, to)` of it, after what is there.
    * @returns whether offsets into `bytes` that were taken earlier are void (the content moved)
    */
-  append(chunk: Uint8Array): boolean {
+  append(chunk: Uint8Array, from = 0, to: number = chunk.length): boolean {
     this.isLent = false;
     if (this.from === this.to) {
       this.bytes = chunk;
-      this.from = 0;
-      this.to = chunk.length;
+      this.from = from;
+      this.to = to;
       this.owned = null;
       return true;
     }
-    if (this.owned !== null && this.to + chunk.length <= this.owned.length) {
-      this.to = copyBytes(this.owned, this.to, chunk, 0, chunk.length);
+    if (this.owned !== null && this.to + to - from <= this.owned.length) {
+      this.to = copyBytes(this.owned, this.to, chunk, from, to);
       return false;
     }
     const moved = this.owned === null || this.from > 0;
-    const capacity = Math.max(MIN_CAPACITY, (this.length + chunk.length) * 2);
+    const capacity = Math.max(MIN_CAPACITY, (this.length + to - from) * 2);
     const bigger = Buffer.allocUnsafeSlow(capacity);
     const end = copyBytes(bigger, 0, this.bytes, this.from, this.to);
-    this.to = copyBytes(bigger, end, chunk, 0, chunk.length);
+    this.to = copyBytes(bigger, end, chunk, from, to);
     this.from = 0;
     this.bytes = bigger;
     this.owned = bigger;
@@ -366,13 +366,8 @@ export class InputBuffer {
    * chunks walks through tens of megabytes that no cache of the processor holds, which costs as much again as sending them.
    * @param chunk what was appended last, as a socket gave it
    * @param head what is read where it is, in this chunk or in another; it moves out of a large one, if it can
-   * @param received bytes that the socket gave, where the chunk is a part of them
    */
-  giveBack(
-    chunk: Uint8Array,
-    head: { readonly bytes: Uint8Array; moveOut?(): void },
-    received: number = chunk.length,
-  ): void {
+  giveBack(chunk: Uint8Array, head: { readonly bytes: Uint8Array; moveOut?(): void }): void {
     // Small ones are not worth the call; their `buffer` is not even asked for, which would move them out of the heap.
     if (chunk.length < RETURNED_CHUNK_BYTES) return;
     if (this.isLent || this.bytes === chunk) return;
@@ -381,7 +376,7 @@ export class InputBuffer {
       head.moveOut();
     }
     const { buffer } = chunk;
-    if (buffer instanceof ArrayBuffer && buffer.byteLength === received) buffer.transfer(0);
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === chunk.length) buffer.transfer(0);
   }
 
   /** Drops everything. */

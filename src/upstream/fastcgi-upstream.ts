@@ -85,11 +85,7 @@ class FastCgiConnection extends PooledConnection {
       this.fail(Fault.UpstreamMalformed);
       return;
     }
-    if (this.outputTo > this.outputFrom) {
-      const output = chunk.subarray(this.outputFrom, this.outputTo);
-      super.onData(output);
-      this.input.giveBack(output, ex.reply.headers, chunk.length);
-    }
+    if (this.outputTo > this.outputFrom) this.receive(chunk, this.outputFrom, this.outputTo);
     if (this.isOver && this.ex === ex) this.endRun();
   }
 

@@ -41,7 +41,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   protected readonly link: UpstreamLink;
   private readonly parser: ResponseParser;
   private readonly replyBody: ReplyBody;
-  protected readonly input: InputBuffer = new InputBuffer();
+  private readonly input: InputBuffer = new InputBuffer();
   private stage: Stage = Stage.Connecting;
   private serverId = "";
   protected ex: Exchange | null = null;
@@ -130,13 +130,18 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
       this.tunnel.onData(chunk, 0, chunk.length);
       return;
     }
+    this.receive(chunk, 0, chunk.length);
+  }
+
+  /** Takes bytes of a response: the part `[from, to)` of what has come. */
+  protected receive(chunk: Uint8Array, from: number, to: number): void {
     if (this.stage !== Stage.AwaitingHead && this.stage !== Stage.ReadingBody) {
       // Unsolicited bytes: the connection cannot be trusted with another request.
       this.shut(true);
       return;
     }
     const ex = this.ex!;
-    if (this.input.append(chunk) && this.stage === Stage.AwaitingHead) this.beginHead(ex);
+    if (this.input.append(chunk, from, to) && this.stage === Stage.AwaitingHead) this.beginHead(ex);
     this.answered = true;
     this.pump();
     this.input.giveBack(chunk, ex.reply.headers);
