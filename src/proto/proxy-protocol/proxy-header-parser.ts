@@ -1,5 +1,6 @@
 import { Byte, latin1 } from "../../core/bytes.ts";
 import { formatAddress, parseAddress } from "../../core/ip-address.ts";
+import { COMMAND_AT, FAMILY_AT, FIXED_BYTES, LENGTH_AT, LOCAL, PROXY, SIGNATURE } from "./version-2.ts";
 
 /** What the bytes so far come to. */
 export const enum ProxyHeader {
@@ -132,14 +133,6 @@ const LINE_START: Uint8Array = latin1("PROXY ");
 const MAX_LINE_BYTES = 107;
 const LINE = /^TCP([46]) ([0-9A-Fa-f:.]+) ([0-9A-Fa-f:.]+) (\d{1,5}) (\d{1,5})$/;
 
-const SIGNATURE: Uint8Array = latin1("\r\n\r\n\0\r\nQUIT\n");
-const COMMAND_AT = 12;
-const FAMILY_AT = 13;
-const LENGTH_AT = 14;
-const FIXED_BYTES = 16;
-/** Version and command in one byte. */
-const LOCAL = 0x20;
-const PROXY = 0x21;
 const MAX_FAMILY = 3;
 const MAX_TRANSPORT = 2;
 const TCP_OVER_V4 = 0x11;

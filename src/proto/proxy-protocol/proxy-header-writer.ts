@@ -1,4 +1,5 @@
 import { isMappedV4, parseAddress } from "../../core/ip-address.ts";
+import { COMMAND_AT, FAMILY_AT, FIXED_BYTES, LENGTH_AT, LOCAL, PROXY, SIGNATURE } from "./version-2.ts";
 
 /** One end of a connection; an address of "" is not known. */
 export interface ProxyEnd {
@@ -66,11 +67,3 @@ function colons(octets: Uint8Array): string {
 
 const from = new Uint8Array(16);
 const to = new Uint8Array(16);
-const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
-const COMMAND_AT = 12;
-const FAMILY_AT = 13;
-const LENGTH_AT = 14;
-const FIXED_BYTES = 16;
-/** Version 2 with each command. */
-const LOCAL = 0x20;
-const PROXY = 0x21;

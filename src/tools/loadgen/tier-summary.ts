@@ -20,10 +20,10 @@ export function tierSummary(report: SaturationReport): string {
   const { p50, p90, p99 } = benign.latencies_ms;
   const lines = [
     `${report.overall_verdict}  ${report.duration_tier}, ${report.duration_seconds} s, ${report.target_url}`,
-    `  benign   ${benign.success_requests} of ${benign.total_requests} good (${successPercent(report).toFixed(2)} %), ` +
+    `  benign   ${benign.success_requests} of ${benign.total_requests} good${percent(benign.total_requests, successPercent(report))}, ` +
       `${benign.actual_rps}/s, p50 ${p50} ms, p90 ${p90} ms, p99 ${p99} ms`,
-    `  attacks  ${attack.active_defense_requests} of ${attack.total_requests} refused ` +
-      `(${report.active_defense_rate_pct.toFixed(2)} %), ${attack.route_miss_requests} route misses, ` +
+    `  attacks  ${attack.active_defense_requests} of ${attack.total_requests} refused` +
+      `${percent(attack.total_requests, report.active_defense_rate_pct)}, ${attack.route_miss_requests} route misses, ` +
       `${attack.bypassed_requests} bypassed, ${attack.unhandled_requests} unhandled`,
   ];
   if (gc.enabled) {
@@ -35,6 +35,11 @@ export function tierSummary(report: SaturationReport): string {
   for (const why of report.verdict_reasons) lines.push(`  because  ${why}`);
   for (const note of notes(report)) lines.push(`  note     ${note}`);
   return `${lines.join("\n")}\n`;
+}
+
+/** A share in parentheses; nothing where there was nothing to take a share of. */
+function percent(total: number, share: number): string {
+  return total === 0 ? "" : ` (${share.toFixed(2)} %)`;
 }
 
 /** What a reader should know before believing the figures. */
