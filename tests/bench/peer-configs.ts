@@ -9,6 +9,7 @@
 //   /f/…          a front controller run by FastCGI, /fk/… the same over kept connections (only in the setting `fastcgi`)
 //   /forward/…    as /p/ where the origin's /auth lets in, whose Remote-User goes upstream
 import { join } from "node:path";
+import { fastcgiParams } from "../harness/nginx-scripts.ts";
 import { BOT_SECRET, OIDC, SESSION_PREFIX } from "./auth-figures.ts";
 import type { Lab } from "./lab.ts";
 
@@ -260,33 +261,9 @@ function nginxPass(path = "/"): string {
 
 /** As Debian's fastcgi.conf and the manuals of WordPress say. */
 function nginxScripts(lab: Lab): string {
-  const params = Object.entries(SCRIPT_PARAMS).map(([name, value]) => `fastcgi_param ${name} ${value};`);
-  const script = `${params.join(" ")} fastcgi_param SCRIPT_FILENAME ${lab.site}/index.php;`;
+  const script = fastcgiParams({ SCRIPT_FILENAME: `${lab.site}/index.php`, REMOTE_USER: "$remote_user" });
   return `location /f/ { root ${lab.site}; try_files $uri $uri/ /f.php$is_args$args; }
     location /fk/ { root ${lab.site}; try_files $uri $uri/ /fk.php$is_args$args; }
     location = /f.php { internal; ${script} fastcgi_pass 127.0.0.1:${lab.scriptPort}; }
     location = /fk.php { internal; ${script} fastcgi_pass scripts; fastcgi_keep_conn on; }`;
 }
-
-const SCRIPT_PARAMS = {
-  QUERY_STRING: "$query_string",
-  REQUEST_METHOD: "$request_method",
-  CONTENT_TYPE: "$content_type",
-  CONTENT_LENGTH: "$content_length",
-  SCRIPT_NAME: "$fastcgi_script_name",
-  REQUEST_URI: "$request_uri",
-  DOCUMENT_URI: "$document_uri",
-  DOCUMENT_ROOT: "$document_root",
-  SERVER_PROTOCOL: "$server_protocol",
-  REQUEST_SCHEME: "$scheme",
-  HTTPS: "$https if_not_empty",
-  GATEWAY_INTERFACE: "CGI/1.1",
-  SERVER_SOFTWARE: "nginx",
-  REMOTE_ADDR: "$remote_addr",
-  REMOTE_PORT: "$remote_port",
-  REMOTE_USER: "$remote_user",
-  SERVER_ADDR: "$server_addr",
-  SERVER_PORT: "$server_port",
-  SERVER_NAME: "$server_name",
-  REDIRECT_STATUS: "200",
-} as const;

@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePorts, ServerProcess } from "../bench/server-process.ts";
 import { eventually } from "../harness/eventually.ts";
+import { fastcgiParams } from "../harness/nginx-scripts.ts";
 
 const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
@@ -104,29 +105,11 @@ function nginxConfig(folder: string, root: string, socket: string, port: number)
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (kind) => `${kind}_temp_path ${folder}/${kind};`,
   );
-  const params = {
+  const params = fastcgiParams({
     SCRIPT_FILENAME: "$document_root$fastcgi_script_name",
-    QUERY_STRING: "$query_string",
-    REQUEST_METHOD: "$request_method",
-    CONTENT_TYPE: "$content_type",
-    CONTENT_LENGTH: "$content_length",
-    SCRIPT_NAME: "$fastcgi_script_name",
-    REQUEST_URI: "$request_uri",
-    DOCUMENT_URI: "$document_uri",
-    DOCUMENT_ROOT: "$document_root",
-    SERVER_PROTOCOL: "$server_protocol",
-    REQUEST_SCHEME: "$scheme",
-    GATEWAY_INTERFACE: "CGI/1.1",
-    SERVER_SOFTWARE: "nginx",
-    REMOTE_ADDR: "$remote_addr",
-    REMOTE_PORT: "$remote_port",
-    SERVER_ADDR: "$server_addr",
-    SERVER_PORT: "$server_port",
-    SERVER_NAME: "$server_name",
-    REDIRECT_STATUS: "200",
     PATH_INFO: "$path_info",
     APP_ENV: "test",
-  };
+  });
   return `daemon off; pid ${folder}/nginx.pid; error_log stderr crit; worker_processes 1; events { worker_connections 256; }
 http {
   access_log off; ${temporary.join(" ")} client_max_body_size 64m; types { text/css css; text/html html; image/gif gif; }
@@ -137,9 +120,7 @@ http {
       fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
       set $path_info $fastcgi_path_info;
       try_files $fastcgi_script_name =404;
-      ${Object.entries(params)
-        .map(([name, value]) => `fastcgi_param ${name} ${value};`)
-        .join("\n      ")}
+      ${params}
       fastcgi_pass unix:${socket};
     }
   }
