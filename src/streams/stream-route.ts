@@ -1,4 +1,5 @@
-import type { OpenStreams, StreamCounters, StreamEnd } from "../shared/stream-counters.ts";
+import type { OpenStreams, StreamCounters } from "../shared/stream-counters.ts";
+import type { StreamRecord } from "../shared/stream-record.ts";
 import type { OriginSettings } from "../upstream/origin-socket.ts";
 
 /** What balancing keeps of a connection that looks for a target; see StreamAttempt. */
@@ -21,23 +22,6 @@ export interface ForwardTarget {
     onNotConnected(attempt: Attempt, isOurs: boolean): void;
     disconnected(): void;
   };
-}
-
-/** What a line of the log says of a forwarded connection. */
-export interface StreamRecord {
-  readonly route: string;
-  readonly protocol: "tcp" | "udp" | "tls";
-  readonly clientIp: string;
-  /** The name that the client asked for in its handshake; "" where none is known. */
-  readonly host: string;
-  /** "" where no connection to one came about. */
-  readonly target: string;
-  readonly bytesIn: number;
-  readonly bytesOut: number;
-  readonly durationMs: number;
-  /** From the client's connection until the target's was there; -1 where it never was. */
-  readonly connectMs: number;
-  readonly end: StreamEnd;
 }
 
 /** One stream of a configuration, in one worker: what its connections ask. Those that are there keep the one they began with. */

@@ -130,7 +130,25 @@ export class AllInTurn<T extends WeighedNode = BalancedTarget> {
 
 function policyFor(settings: LoadBalancingConfig, targets: readonly BalancedTarget[], random: RandomNumber): Policy {
   if (targets.length === 0) return NEVER_PICKS;
-  switch (settings.policy) {
+  return policyAmong<Exchange, BalancedTarget>(
+    settings.policy,
+    targets,
+    random,
+    () => new Rendezvous(targets, hashKeyFor(settings), new SmoothRoundRobin(targets)),
+  );
+}
+
+/**
+ * The policy of a name, among some targets.
+ * @param byKey makes those that go by a key of what looks for a target
+ */
+export function policyAmong<E, T extends WeighedNode>(
+  name: LoadBalancingConfig["policy"],
+  targets: readonly T[],
+  random: RandomNumber,
+  byKey: () => Policy<E, T>,
+): Policy<E, T> {
+  switch (name) {
     case "round_robin":
       return new SmoothRoundRobin(targets);
     case "random":
@@ -140,7 +158,7 @@ function policyFor(settings: LoadBalancingConfig, targets: readonly BalancedTarg
     case "p2c":
       return new TwoChoices(targets, random);
     default:
-      return new Rendezvous(targets, hashKeyFor(settings), new SmoothRoundRobin(targets));
+      return byKey();
   }
 }
 

@@ -1,10 +1,16 @@
 import type { StreamPolicy } from "../../config/stream-config.ts";
-import { AllInTurn, type Attempt, type Policy, type RandomNumber, type UpstreamNode, WeighedNode } from "./balancer.ts";
+import {
+  AllInTurn,
+  type Attempt,
+  type Policy,
+  policyAmong,
+  type RandomNumber,
+  type UpstreamNode,
+  WeighedNode,
+} from "./balancer.ts";
 import { ClientHashKey } from "./hash-key.ts";
-import { LeastConnections } from "./least-connections.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
-import { TwoChoices, WeightedRandom } from "./weighted-random.ts";
 
 /** A connection that looks for a target. */
 export interface StreamAttempt extends Attempt {
@@ -49,7 +55,7 @@ export class StreamChoice<D> {
     const groups = [false, true].map((backup) => targets.filter((_, i) => inits[i]!.backup === backup));
     this.size = targets.length;
     this.all = new AllInTurn(targets);
-    this.policies = groups.filter((group) => group.length > 0).map((group) => policyAmong(policy, group, random));
+    this.policies = groups.filter((group) => group.length > 0).map((group) => policyFor(policy, group, random));
   }
 
   /** Puts a connection on its way, to another target than those that have been tried. @returns null where there is none */
@@ -76,25 +82,15 @@ export class StreamChoice<D> {
   }
 }
 
-function policyAmong<D>(
+function policyFor<D>(
   policy: StreamPolicy,
   targets: readonly StreamTarget<D>[],
   random: RandomNumber,
 ): Policy<StreamAttempt, StreamTarget<D>> {
-  switch (policy) {
-    case "round_robin":
-      return new SmoothRoundRobin(targets);
-    case "random":
-      return new WeightedRandom(targets, random);
-    case "least_conn":
-      return new LeastConnections(targets);
-    case "p2c":
-      return new TwoChoices(targets, random);
-    case "ip_hash":
-      return new Rendezvous<StreamAttempt, StreamTarget<D>>(
-        targets,
-        new ClientHashKey(),
-        new SmoothRoundRobin(targets),
-      );
-  }
+  return policyAmong<StreamAttempt, StreamTarget<D>>(
+    policy,
+    targets,
+    random,
+    () => new Rendezvous(targets, new ClientHashKey(), new SmoothRoundRobin(targets)),
+  );
 }

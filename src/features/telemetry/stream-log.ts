@@ -1,22 +1,7 @@
+import type { StreamRecord } from "../../shared/stream-record.ts";
 import { FIELD_CHARS } from "./line-formats.ts";
 import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";
 import type { LogThreshold } from "./log-level.ts";
-
-/** What a line says of a forwarded connection. docs/streams.md#log */
-export interface StreamLine {
-  readonly route: string;
-  readonly protocol: string;
-  readonly clientIp: string;
-  /** "" where it is not known, as in the next. */
-  readonly host: string;
-  readonly target: string;
-  readonly bytesIn: number;
-  readonly bytesOut: number;
-  readonly durationMs: number;
-  /** -1 where no connection to a target came about. */
-  readonly connectMs: number;
-  readonly end: string;
-}
 
 /** What it asks its surroundings for; see AccessLogPorts. */
 export interface StreamLogPorts {
@@ -40,7 +25,7 @@ export class StreamLog {
     this.ports = ports;
   }
 
-  write(line: StreamLine): void {
+  write(line: StreamRecord): void {
     const { threshold, isApart, random, clock } = this.ports;
     if (!isApart && threshold.isQuiet) return;
     if (this.sample < 1 && !threshold.isVerbose && random() >= this.sample) return;
