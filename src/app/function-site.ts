@@ -44,6 +44,7 @@ export class WorkerFunctionSite implements FunctionSite {
       inTurn: (work) => services.inTurn(work),
       onException: (error) => services.upstream.onException(error),
       onBroken: (thread) => post({ kind: "functions", said: { what: "broken", thread } }),
+      onOverdue: (thread, call) => post({ kind: "functions", said: { what: "overdue", thread, call } }),
     };
     this.functions = new WorkerFunctions(worker, workers, ports, (thread) =>
       post({ kind: "functions", said: { what: "idle", thread } }),

@@ -2,6 +2,7 @@ import type { FunctionsConfig } from "../config/function-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { FUNCTION_LOAD_MS, FUNCTION_RETIRE_MS } from "../core/limits.ts";
 import type { LiveModule } from "../features/dashboard/live-state.ts";
+import type { OverdueCall } from "../features/functions/function-link.ts";
 import { isFromFunction } from "../features/functions/said.ts";
 import { Cell, createCells, type ModuleExports, type ToFunction } from "../features/functions/wire.ts";
 import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
@@ -72,6 +73,8 @@ interface Thread {
   beatRss: number;
   /** Pages that had been touched when it was first seen to stand still; null while it turns. */
   stillFaults: PageFaults | null;
+  /** What it was last said not to come back from in time. */
+  overdue: (OverdueCall & { readonly worker: number }) | null;
   /** Data workers that may still have requests there, once it is retired; null before. */
   readonly busy: Set<number>;
   state: "loading" | "serving" | "retired" | "ended";
@@ -121,6 +124,7 @@ export class FunctionThreads {
   onWorker(worker: number, word: FunctionWord): void {
     if (word.what === "counts") this.counts.add(worker, word.counts);
     else if (word.what === "idle") this.idle(word.thread, worker);
+    else if (word.what === "overdue") this.overdue(word.thread, worker, word.call);
     else this.broken(word.thread);
   }
 
@@ -163,6 +167,11 @@ export class FunctionThreads {
     if (thread.busy.size === 0) this.send(thread, { kind: "finish" });
   }
 
+  private overdue(id: number, worker: number, call: OverdueCall): void {
+    const thread = this.threads.get(id);
+    if (thread !== undefined) thread.overdue = { worker, ...call };
+  }
+
   /** What a thread says cannot be read. */
   private broken(id: number): void {
     const thread = this.threads.get(id);
@@ -197,6 +206,7 @@ export class FunctionThreads {
       beatMs: nowMs,
       beatRss: this.ports.rss(),
       stillFaults: null,
+      overdue: null,
       busy: new Set(),
       state: "loading",
       retiredMs: 0,
@@ -341,10 +351,8 @@ export class FunctionThreads {
       }
       const stillMs = nowMs - thread.beatMs;
       const grown = rss - thread.beatRss;
-      const limitMs =
-        thread.state === "loading" ? FUNCTION_LOAD_MS : Math.max(thread.owner.use.timeoutMs, STILL_MS * 5);
       if (heap > memory * HARD_MEMORY || (grown > memory && thread === glutton)) this.end(thread, "memory");
-      else if (stillMs > limitMs) this.end(thread, "stuck");
+      else if (stillMs > longestStillMs(thread)) this.end(thread, "stuck");
       else if (heap > memory && thread.state === "serving" && !thread.isWorn) this.renew(thread);
       else if (heap > memory * WAIT_MEMORY && thread.state === "serving") this.retire(thread);
       else if (thread.state === "retired" && nowMs - thread.retiredMs > FUNCTION_RETIRE_MS) this.end(thread, "exit");
@@ -358,10 +366,13 @@ export class FunctionThreads {
     for (const thread of this.threads.values()) {
       const stillMs = nowMs - thread.beatMs;
       if (stillMs < STILL_MS / 2 || Atomics.load(thread.cells, Cell.Beat) !== thread.beat) continue;
-      const faults = pageFaults(Atomics.load(thread.cells, Cell.ThreadId));
+      const tid = Atomics.load(thread.cells, Cell.ThreadId);
+      // It has not begun: nothing of its module has run, and many that begin at once wait long for a processor.
+      if (tid === 0) continue;
+      const faults = pageFaults(tid);
       thread.stillFaults ??= faults;
       if (faults === null || thread.stillFaults === null) {
-        if (stillMs > STILL_MS) return thread;
+        if (stillMs > STILL_MS && thread.state !== "loading") return thread;
         continue;
       }
       const touched = faults.ofThread - thread.stillFaults.ofThread;
@@ -389,6 +400,16 @@ export class FunctionThreads {
   private send(thread: Thread, message: ToFunction): void {
     thread.worker.postMessage(message);
   }
+}
+
+/** How long a thread may stand still: as long as the call that it runs may take, where that is known to be over, else as long as any of its module. */
+function longestStillMs({ state, owner, overdue, cells }: Thread): number {
+  if (state === "loading") return FUNCTION_LOAD_MS;
+  const runsOverdue =
+    overdue !== null &&
+    Atomics.load(cells, Cell.Current) === overdue.id &&
+    Atomics.load(cells, Cell.CurrentWorker) === overdue.worker;
+  return Math.max(runsOverdue ? overdue.timeoutMs : owner.use.timeoutMs, STILL_MS * 5);
 }
 
 /** The threads of one module. */

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { UNKNOWN_THREAD } from "../features/functions/wire.ts";
 
 /** Fields of `/proc/PID/task/TID/stat` after the name, which may hold blanks and parentheses. proc_pid_stat(5) */
 const MINOR_FAULTS = 7;
@@ -10,11 +11,11 @@ export interface PageFaults {
 }
 
 /**
- * @param tid as the kernel numbers threads; 0 where that is not known
+ * @param tid as the kernel numbers threads
  * @returns null where the system does not tell
  */
 export function pageFaults(tid: number): PageFaults | null {
-  if (tid === 0) return null;
+  if (tid === UNKNOWN_THREAD) return null;
   try {
     return { ofThread: faultsIn(`/proc/self/task/${tid}/stat`), ofAll: faultsIn("/proc/self/stat") };
   } catch {

@@ -18,12 +18,15 @@ const gateway = await startGateway({
   },
   routes: [
     ...NAMES.map((name) => ({ type: "function", prefix: `/${name}`, module: `./${name}.ts`, timeout: "1s" })),
+    { type: "function", prefix: "/patient", module: "./shared.ts", timeout: "120s" },
+    { type: "function", prefix: "/hasty", module: "./shared.ts", timeout: "1s" },
     { type: "function", prefix: "/versions", module: "./versions.ts" },
     { type: "function", prefix: "/slow", module: "./slow.ts" },
     { type: "respond", prefix: "/other", body: "untouched" },
   ],
   files: {
     ...Object.fromEntries(NAMES.map((name) => [`${name}.ts`, source("answers.ts")])),
+    "shared.ts": source("answers.ts"),
     "greeting.ts": source("greeting.ts"),
     "versions.ts": version("one"),
     "slow.ts": "export default { async fetch() { await Bun.sleep(300); return new Response('old'); } };\n",
@@ -76,6 +79,15 @@ describe("a module that misbehaves", () => {
     expect(await beside(exits)).toEqual([]);
     await exits;
     expect((await ask("/exit/hello")).text).toBe("hello");
+  });
+
+  test("in an endless loop loses its thread after the time of the route that it was asked at, whatever another route gives it", async () => {
+    expect((await ask("/hasty/loop")).status).toBe(504);
+    await gateway.log(
+      "function_thread_ended",
+      ({ module, reason }) => String(module).endsWith("shared.ts") && reason === "stuck",
+    );
+    await eventually(async () => expect((await ask("/patient/hello")).text).toBe("hello"));
   });
 
   test("that takes memory without end loses its thread", async () => {

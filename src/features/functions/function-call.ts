@@ -252,7 +252,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     // The time that a client takes to read is bounded by the client's own sink.
     if (this.reply?.isFull === true) return this.onProgress();
     this.note(this.isReplying ? "its response has made no progress" : "no response in time");
-    if (!this.isReplying) this.link?.record(Word.Cancel, this.id);
+    if (!this.isReplying) this.link?.overdue(this.id, this.site.timeoutMs);
     this.end(Fault.FunctionTimeout, "timeout");
   }
 

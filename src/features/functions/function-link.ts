@@ -29,6 +29,13 @@ export interface ThreadDeath {
   readonly isCulprit: boolean;
 }
 
+/** A call that a thread runs, though its time is over. */
+export interface OverdueCall {
+  readonly id: number;
+  /** What it may take, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
 /** What links ask of their worker. */
 export interface LinkPorts {
   /** Runs what a message of the thread causes, as a turn of the event loop. */
@@ -36,6 +43,8 @@ export interface LinkPorts {
   onException(error: unknown): void;
   /** What a thread says cannot be read: it is to be replaced. */
   onBroken(thread: number): void;
+  /** It does not come back from a call whose time is over. */
+  onOverdue(thread: number, call: OverdueCall): void;
 }
 
 const LAST_ID = 0x7ffffffe;
@@ -110,6 +119,14 @@ export class FunctionLink {
     if (!this.calls.delete(id)) return;
     this.load--;
     if (this.isRetired && this.load === 0) this.onIdle(this);
+  }
+
+  /** A call has had its time: the thread is told, and where it does not come back from that very call, so is the control thread. */
+  overdue(id: number, timeoutMs: number): void {
+    this.record(Word.Cancel, id);
+    const { cells, worker } = this;
+    if (Atomics.load(cells, Cell.Current) !== id || Atomics.load(cells, Cell.CurrentWorker) !== worker) return;
+    this.ports.onOverdue(this.thread, { id, timeoutMs });
   }
 
   /** Begins a record, which leaves when all that can be read now has been. */

@@ -344,7 +344,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     if (this.stage === Stage.Over) return;
     if (this.reply?.isFull === true) return this.onProgress();
     this.note("it took too long");
-    this.link?.record(Word.Cancel, this.id);
+    this.link?.overdue(this.id, this.site.timeoutMs);
     this.fail(Fault.FunctionTimeout, "timeout");
   }
 

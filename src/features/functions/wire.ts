@@ -310,11 +310,14 @@ export const enum Cell {
   /** The call that is running now, and of which worker: 0 for none. */
   Current,
   CurrentWorker,
-  /** The kernel's number of the thread; 0 where that is not known. */
+  /** The kernel's number of the thread: 0 before it has begun, UNKNOWN_THREAD where the system does not tell. */
   ThreadId,
   /** From here on, a cell for each data worker: the last of its calls that has been begun. */
   Begun,
 }
+
+/** In Cell.ThreadId, on other systems than Linux. */
+export const UNKNOWN_THREAD = -1;
 
 /** @param workers how many data workers there are */
 export function createCells(workers: number): SharedArrayBuffer {

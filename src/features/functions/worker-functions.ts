@@ -1,6 +1,6 @@
 import type { FunctionsConfig } from "../../config/function-settings.ts";
 import type { CallCounts } from "./call-counts.ts";
-import { FunctionLink, type LinkPorts } from "./function-link.ts";
+import { FunctionLink, type LinkPorts, type OverdueCall } from "./function-link.ts";
 import { FunctionPool, type PoolBounds } from "./function-pool.ts";
 import type { ModuleExports } from "./wire.ts";
 
@@ -30,6 +30,8 @@ export type FunctionNews =
 export type FunctionWord =
   /** A retired thread has nothing of this worker in hand; or what it says cannot be read. */
   | { readonly what: "idle" | "broken"; readonly thread: number }
+  /** It does not come back from a call whose time is over. */
+  | { readonly what: "overdue"; readonly thread: number; readonly call: OverdueCall }
   /** What has been counted of calls of functions and hooks. */
   | { readonly what: "counts"; readonly counts: readonly CallCounts[] };
 

@@ -4,7 +4,14 @@ import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type ExportedFunction, exportedFunction } from "../module-exports.ts";
 import { moduleFaults } from "../module-fault.ts";
-import { Cell, type FromFunction, type FunctionLine, type ModuleExports, type ToFunction } from "../wire.ts";
+import {
+  Cell,
+  type FromFunction,
+  type FunctionLine,
+  type ModuleExports,
+  type ToFunction,
+  UNKNOWN_THREAD,
+} from "../wire.ts";
 import { Call, type CallHost, type Exported } from "./call.ts";
 import { CallHead } from "./call-head.ts";
 import { contain, withRefusal } from "./contain.ts";
@@ -179,12 +186,12 @@ export class FunctionThread implements CallHost {
   }
 }
 
-/** The kernel's number of this thread; 0 where it does not tell (other than Linux). */
+/** The kernel's number of this thread; UNKNOWN_THREAD where it does not tell (other than Linux). */
 function ownThreadId(): number {
   try {
-    return Number(basename(readlinkSync("/proc/thread-self"))) || 0;
+    return Number(basename(readlinkSync("/proc/thread-self"))) || UNKNOWN_THREAD;
   } catch {
-    return 0;
+    return UNKNOWN_THREAD;
   }
 }
 

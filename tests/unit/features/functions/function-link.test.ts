@@ -1,21 +1,28 @@
 // What a data worker makes of what threads of functions say, and of their deaths.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { FunctionLink, type LinkCall, type ThreadDeath } from "../../../../src/features/functions/function-link.ts";
+import {
+  FunctionLink,
+  type LinkCall,
+  type OverdueCall,
+  type ThreadDeath,
+} from "../../../../src/features/functions/function-link.ts";
 import { readReply } from "../../../../src/features/functions/reply-record.ts";
 import { Batch, Cell, createCells, Records, Word } from "../../../../src/features/functions/wire.ts";
 
 /** A link whose thread is a function that is called with what it sends. */
 function linkOf(cells: SharedArrayBuffer = createCells(1)) {
   const broken: number[] = [];
+  const overdue: OverdueCall[] = [];
   const port = { onmessage: null as ((event: { data: unknown }) => void) | null, postMessage() {}, close() {} };
   const ports = {
     inTurn: (work: () => void) => work(),
     onException() {},
     onBroken: (thread: number) => broken.push(thread),
+    onOverdue: (_: number, call: OverdueCall) => overdue.push(call),
   };
   const link = new FunctionLink(7, port as unknown as MessagePort, cells, 0, ports, () => {});
-  return { link, broken, say: (data: unknown) => port.onmessage!({ data }) };
+  return { link, broken, overdue, say: (data: unknown) => port.onmessage!({ data }) };
 }
 
 function callOf(deaths: ThreadDeath[] = []): LinkCall & { readonly got: Word[] } {
@@ -33,6 +40,21 @@ function callOf(deaths: ThreadDeath[] = []): LinkCall & { readonly got: Word[] }
     onDeath: (death) => void deaths.push(death),
   };
 }
+
+test("a call whose time is over is told of where the thread runs that very call", () => {
+  const buffer = createCells(2);
+  const cells = new Int32Array(buffer);
+  const { link, overdue } = linkOf(buffer);
+  const [waits, runs] = [link.open(callOf()), link.open(callOf())];
+  Atomics.store(cells, Cell.Current, runs);
+  link.overdue(waits, 1000);
+  Atomics.store(cells, Cell.CurrentWorker, 1);
+  link.overdue(runs, 1000);
+  expect(overdue).toEqual([]);
+  Atomics.store(cells, Cell.CurrentWorker, 0);
+  link.overdue(runs, 1000);
+  expect(overdue).toEqual([{ id: runs, timeoutMs: 1000 }]);
+});
 
 describe("what a thread says", () => {
   test.each<[string, unknown]>([
