@@ -181,8 +181,9 @@ export class CounterTotals {
     return this.at(CACHE_AT + result);
   }
 
+  /** That of clients' requests. */
   requestLatency(): LatencyTotals {
-    return latencyOf(this.routeTraffic.sum());
+    return latencyOf(this.routeTraffic.ofClients());
   }
 
   /** The latency of every upstream that has been asked. */

@@ -1,4 +1,5 @@
 import { LATENCY_BOUNDS_MS } from "./counter-rows.ts";
+import { isInternalPath } from "./internal-path.ts";
 import type { LabelRegistry } from "./label-registry.ts";
 
 /*
@@ -93,10 +94,10 @@ export class TrafficReader {
     }
   }
 
-  /** All labels together. @param leftOut a label that is not added; "" for none */
-  sum(leftOut = ""): Float64Array {
+  /** The requests of clients: all labels together, but for those of the gateway's endpoints for operators. */
+  ofClients(): Float64Array {
     const sum = new Float64Array(BLOCK_PLACES);
-    for (const [id, label] of this.labels().entries()) if (label !== leftOut) this.add(id, sum);
+    for (const [id, label] of this.labels().entries()) if (!isInternalPath(label)) this.add(id, sum);
     return sum;
   }
 }

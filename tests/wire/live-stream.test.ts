@@ -19,6 +19,30 @@ afterAll(() => stopAll(gateway, origin));
 
 const ask = (path: string, lines: readonly string[] = []) => gateway.once(request(`GET ${path}`, lines));
 
+test("what operators ask the gateway itself is no latency of its clients", async () => {
+  const own = await startGateway({ routes: [{ type: "respond", path: "/hello", body: "hi" }] });
+  const counted = () => own.metric("gateway_request_duration_seconds_count");
+  try {
+    const before = await counted();
+    const streams = [await LiveStream.open(`http://127.0.0.1:${own.port}`)];
+    for (const path of ["/internal/", "/internal/api/upstreams/health", "/internal/api/status", "/metrics"])
+      expect((await own.once(request(`GET ${path}`))).status).toBe(200);
+    streams[0]!.close();
+    await eventually(async () =>
+      expect(await own.metric("gateway_requests_total", { path: "/internal/api/stream" })).toBe(1),
+    );
+    expect(await counted()).toBe(before);
+    streams.push(await LiveStream.open(`http://127.0.0.1:${own.port}`));
+    await streams[1]!.until<LiveState>(({ history, latency }) => history === undefined && latency === null);
+    await own.once(request("GET /hello"));
+    await streams[1]!.until<LiveState>(({ latency }) => latency !== null);
+    expect(await counted()).toBe(before + 1);
+    streams[1]!.close();
+  } finally {
+    await own.stop();
+  }
+});
+
 describe("an event a second", () => {
   test("says what the counters of /metrics say, and who asked for what", async () => {
     const stream = await LiveStream.open(url);

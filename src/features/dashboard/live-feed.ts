@@ -215,7 +215,7 @@ export class LiveFeed {
 
   private addPoint(nowMs: number): void {
     const { totals } = this.from;
-    const now = totals.routeTraffic.sum(STREAM_PATH);
+    const now = totals.routeTraffic.ofClients();
     const latency = percentilesOf(now.map((count, i) => count - this.before[i]!).subarray(STEPS_AT), STEP_BOUNDS_MS);
     this.before = now;
     const { bytesIn, bytesOut } = totals.bodyBytes();

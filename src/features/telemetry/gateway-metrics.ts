@@ -110,7 +110,7 @@ function seriesMetrics(totals: CounterTotals): readonly Metric[] {
     },
     {
       name: REQUEST_SECONDS,
-      help: "Time from the first byte of a request to the end of its response, malformed heads left out.",
+      help: "Time from the first byte of a request to the end of its response; without malformed heads, and without `/metrics` and `/internal/`.",
       type: "histogram",
       read: () => histogram(REQUEST_SECONDS, {}, totals.requestLatency()),
     },

@@ -1,3 +1,4 @@
+import { isInternalPath } from "../../../shared/internal-path.ts";
 import type { LiveState } from "../live-state.ts";
 import { count, duration, number, percent, plain, span } from "./format.ts";
 import { type BusyLabel, errorShare, type Model, requestsOf, total } from "./model.ts";
@@ -49,7 +50,7 @@ export function isUnderAttack(model: Model): boolean {
 
 /** The label whose hundredth slowest request took longest. */
 export function slowest(labels: readonly BusyLabel[]): BusyLabel | null {
-  const asked = labels.filter(({ latency, label }) => latency !== null && !label.startsWith("/internal/"));
+  const asked = labels.filter(({ latency, label }) => latency !== null && !isInternalPath(label));
   return asked.sort((a, b) => b.latency![2] - a.latency![2])[0] ?? null;
 }
 

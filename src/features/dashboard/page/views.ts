@@ -1,3 +1,4 @@
+import { isInternalPath } from "../../../shared/internal-path.ts";
 import type { LiveAttacker, LiveChange, LiveHit, LiveState, LiveTarget, LiveWorker } from "../live-state.ts";
 import { askDrain, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
@@ -111,7 +112,7 @@ export class Views {
     const wanted = this.filter.value.trim().toLowerCase();
     const shown = all.filter(({ label }) =>
       // What is asked of the gateway itself, this page included, is shown to those who look for it.
-      wanted === "" ? !label.startsWith("/internal/") : label.toLowerCase().includes(wanted),
+      wanted === "" ? !isInternalPath(label) : label.toLowerCase().includes(wanted),
     );
     mostRequests = Math.max(1e-9, ...all.map(({ rate }) => rate));
     this.routes.show(shown);
