@@ -39,7 +39,8 @@ export const explainCommand = {
   notes: [
     "Examples:",
     "  edge explain 'GET https://shop.example.com/a/b'",
-    "  edge explain 'POST /api/users' -H 'Host: api.example.com' -H 'Content-Length: 5000000'",
+    "  edge explain 'POST /api/users' -H 'Host: api.example.com' \\",
+    "    -H 'Content-Length: 5000000'",
     "  edge explain --client-ip 198.51.100.7 /admin",
     "",
     "A path alone is requested from localhost, in clear text where server.port is on; a URL alone is a GET.",

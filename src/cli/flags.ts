@@ -1,6 +1,7 @@
 import { parseDuration } from "../config/duration.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
+import { HELP_COLUMNS, paragraph, wrapped, wrappedTable } from "./help/wrapped.ts";
 
 export type FlagType = "string" | "int" | "float" | "bool" | "duration";
 
@@ -44,7 +45,7 @@ export interface CommandSpec<F extends readonly FlagSpec[]> {
   readonly flags: F;
   /** The operands beside the flags; none when left out. */
   readonly operands?: OperandSpec;
-  /** Lines below the flags: examples, exit codes. */
+  /** Paragraphs below the flags: examples, exit codes. Lines that begin with two spaces are typed as they are. */
   readonly notes?: readonly string[];
 }
 
@@ -213,18 +214,18 @@ function unknownFlag(typed: string, name: string, flags: readonly FlagSpec[]): s
   return `unknown flag ${typed}${meant === "" ? "" : ` (did you mean ${dashed(meant)}?)`}`;
 }
 
+const USAGE = "Usage: ";
+
 /** `-x`, `--name`, `--name=value`; a lone `-` and negative numbers are operands or values. */
 const FLAG = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s;
 
-/** The help of a command: what it does, how it is called, each flag with its default. */
+/** The help of a command: what it does, how it is called, each flag with its default. Lines fit {@link HELP_COLUMNS}. */
 function helpText(command: CommandSpec<readonly FlagSpec[]>): string {
-  const rows = flagRows(command);
-  const width = Math.max(...rows.map(([name]) => name.length));
-  const lines = [command.summary, "", `Usage: ${usageOf(command)}`, "", "Flags:"];
-  for (const [name, help] of rows) lines.push(`  ${name.padEnd(width)}  ${help}`);
-  if (command.notes !== undefined) lines.push("", ...command.notes);
-  lines.push("", `More: docs/${command.page}`);
-  return `${lines.join("\n")}\n`;
+  const usage = wrapped(usageOf(command), HELP_COLUMNS - USAGE.length).join(`\n${" ".repeat(USAGE.length)}`);
+  const notes = (command.notes ?? []).map((line) => (line.startsWith(" ") ? line : paragraph(line)));
+  const parts = [paragraph(command.summary), USAGE + usage, `Flags:\n${wrappedTable(flagRows(command)).trimEnd()}`];
+  if (notes.length > 0) parts.push(notes.join("\n"));
+  return `${[...parts, `More: docs/${command.page}`].join("\n\n")}\n`;
 }
 
 /** How a command is called, in one line. */

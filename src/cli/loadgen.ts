@@ -100,8 +100,7 @@ export const loadgenCommand = {
     "With --sweep each rate is offered for the duration of one tier: half as much again until one is not kept.",
     "With several durations each gets its own report (report_60s.json); the files as named hold all of them.",
     "",
-    "PASS: at least 99.9 % of the benign requests answered 2xx, their p99 under 10 ms, every attack refused with 400, 403,",
-    "413, 431 or 501 or a closed connection; in the soak tier, a heap that grows by at most 1.0 MB a minute.",
+    "PASS: at least 99.9 % of the benign requests answered 2xx, their p99 under 10 ms, every attack refused with 400, 403, 413, 431 or 501 or a closed connection; in the soak tier, a heap that grows by at most 1.0 MB a minute.",
     "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage or target unreachable, 130 interrupted (the reports hold what was measured).",
   ],
 } as const;

@@ -55,7 +55,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "new",
     {
       run: writeNew,
-      summary: "new function NAME writes a module with comments and its test",
+      summary: "write a function with comments, and its test",
       specs: async () => [(await import("./new-function.ts")).newFunctionCommand],
     },
   ],
@@ -71,7 +71,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "dev",
     {
       run: develop,
-      summary: "run the gateway here, and reload it at each save of files and modules",
+      summary: "run the gateway here, and reload it at each save",
       specs: async () => [(await import("./dev.ts")).devCommand],
     },
   ],
@@ -87,7 +87,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "convert",
     {
       run: convert,
-      summary: "make config.yaml and routes.yaml of a configuration of nginx, Caddy, HAProxy or Traefik",
+      summary: "convert a configuration of nginx, Caddy, HAProxy or Traefik",
       specs: async () => [(await import("./convert.ts")).convertCommand],
     },
   ],
@@ -103,7 +103,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "explain",
     {
       run: explain,
-      summary: "explain 'METHOD URL' shows what the gateway would do with a request, and why",
+      summary: "show what the gateway would do with a request, and why",
       specs: async () => [(await import("./explain.ts")).explainCommand],
     },
   ],
@@ -111,7 +111,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "waf",
     {
       run: explainWaf,
-      summary: "waf test 'METHOD TARGET' shows how the firewall judges a request",
+      summary: "show how the firewall judges a request; write exclusions",
       specs: async () => {
         const { wafLearnCommand, wafImportCommand } = await import("./waf-exclusions.ts");
         return [(await import("./waf.ts")).wafTestCommand, wafLearnCommand, wafImportCommand];
@@ -122,7 +122,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "multihop",
     {
       run: attackGateway,
-      summary: "attack a gateway with framing vectors and check what reaches its origins",
+      summary: "attack a gateway with framing vectors, and judge it",
       specs: async () => [(await import("./multihop.ts")).multihopCommand],
     },
   ],
@@ -154,7 +154,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "reload",
     {
       run: reloadGateway,
-      summary: "make the running gateway read both files again, and say what has come of it",
+      summary: "make the running gateway read both files again",
       specs: async () => [(await import("./reload.ts")).reloadCommand],
     },
   ],
@@ -186,7 +186,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "replay",
     {
       run: replayLog,
-      summary: "send the requests of an access log again and show whose responses differ",
+      summary: "send a log's requests again, and show what differs",
       specs: async () => [(await import("./replay.ts")).replayCommand],
     },
   ],
@@ -218,7 +218,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "loadgen",
     {
       run: loadTest,
-      summary: "load a gateway with benign and hostile requests and judge the result",
+      summary: "load a gateway with requests and attacks, and judge it",
       specs: async () => [(await import("./loadgen.ts")).loadgenCommand],
     },
   ],
@@ -226,7 +226,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "completion",
     {
       run: printCompletion,
-      summary: "print a script by which bash, zsh or fish completes commands and flags",
+      summary: "print the completion script for bash, zsh or fish",
       specs: async () => [(await import("./completion.ts")).completionCommand],
     },
   ],

@@ -84,8 +84,7 @@ export const multihopCommand = {
     "  edge multihop --standalone",
     "  edge multihop --edge-addr 127.0.0.1:8080 --only VECTOR-04,VECTOR-06",
     "",
-    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage, no gateway there or a file that cannot be written,",
-    "130 interrupted (the report holds what was run).",
+    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage, no gateway there or a file that cannot be written, 130 interrupted (the report holds what was run).",
   ],
 } as const;
 

@@ -19,8 +19,7 @@ export const topCommand = {
     "Watches the running gateway, a screen a second: routes, upstreams, clients, functions. In a pipe it prints one table.",
   flags: GATEWAY_FLAGS,
   notes: [
-    "Keys: q quits; 1 to 4 or Tab choose routes, upstreams, clients or functions; r, e, l, b, n sort by requests, errors, latency, bytes, name;",
-    "arrows and Page keys scroll; p pauses.",
+    "Keys: q quits; 1 to 4 or Tab choose routes, upstreams, clients or functions; r, e, l, b, n sort by requests, errors, latency, bytes, name; arrows and Page keys scroll; p pauses.",
     "Without --socket and --url the gateway is found by the configuration that edge serve would take here.",
     "Exit codes: 0 left by the user, or the table is printed; 1 no gateway answers; 2 wrong usage.",
   ],

@@ -29,8 +29,9 @@ export const wafTestCommand = {
   notes: [
     "Examples:",
     "  edge waf test 'GET /static/%2e%2e/secret'",
-    "  edge waf test 'GET /items?id=1%27%20or%201=1' --header 'User-Agent: curl/8.4.0'",
-    "  edge waf test 'POST /api' --body '{\"a\":\"<script>x()\"}' --content-type application/json",
+    "  edge waf test 'GET /items?id=1%27%20or%201=1' -H 'User-Agent: curl/8.4.0'",
+    "  edge waf test 'POST /api' --body '{\"a\":\"<script>x()\"}' \\",
+    "    --content-type application/json",
     "",
     "edge waf learn access|incidents LOG... writes exclusions from a day of detection;",
     "edge waf import FILE writes them from lists for the Core Rule Set. Each has --help.",

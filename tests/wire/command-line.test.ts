@@ -7,7 +7,7 @@ import { EDGE_BINARY, runEdge } from "../harness/gateway.ts";
 import { runProcess } from "../harness/run-process.ts";
 
 /** What a mistake of ours would print. */
-const TRACE = /\n\s+at |\bTypeError\b|\bENOTDIR\b|bunfs/;
+const TRACE = /\n\s+at .*:\d+:\d+|\bTypeError\b|\bENOTDIR\b|bunfs/;
 
 async function run(args: readonly string[], folder: string) {
   const done = await runEdge(args, {}, folder);

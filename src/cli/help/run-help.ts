@@ -4,6 +4,7 @@ import { type CommandIo, ExitCode } from "../command-io.ts";
 import { startCommand } from "../flags.ts";
 import type { ListedSpec } from "../listed-command.ts";
 import type { HelpTopic } from "./help-topics.ts";
+import { paragraph, wrappedTable } from "./wrapped.ts";
 
 /** The commands, as help needs them. */
 export interface HelpCommands {
@@ -88,32 +89,34 @@ async function explain(name: string, io: CommandIo, commands: HelpCommands): Pro
 }
 
 function topicText({ name, kind, text, pages }: HelpTopic): string {
-  return `${name}: ${kind}\n\n${text.replaceAll("`", "")}\n\nMore: ${pages.join(", ")}\n`;
+  const plain = text.replaceAll("`", "").split("\n").map(paragraph).join("\n");
+  return `${paragraph(`${name}: ${kind}`)}\n\n${plain}\n\n${paragraph(`More: ${pages.join(", ")}`)}\n`;
 }
 
 function pageList(groups: readonly { title: string; pages: readonly (readonly [string, string])[] }[]): string {
-  const width = Math.max(...groups.flatMap(({ pages }) => pages.map(([name]) => name.length)));
-  const text = groups.map(
-    ({ title, pages }) =>
-      `${title}\n${pages.map(([name, about]) => `  ${name.padEnd(width)}  ${about.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")}\n`).join("")}`,
-  );
-  return `The documentation. "edge help tls" prints a page, "edge help docs/tls.md#redirect" a section.\n\n${text.join("\n")}`;
+  const text = groups.map(({ title, pages }) => {
+    const rows = pages.map(([name, about]) => [name, about.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")] as const);
+    return `${title}\n${wrappedTable(rows)}`;
+  });
+  const head = 'The documentation. "edge help tls" prints a page, "edge help docs/tls.md#redirect" a section.';
+  return `${paragraph(head)}\n\n${text.join("\n")}`;
 }
 
 /** What help knows beside the commands. */
 const REFERENCES: ReadonlyMap<string, () => Promise<string>> = new Map([
   ["config", async () => (await import("../settings-reference.ts")).CONFIG_REFERENCE],
   ["routes", async () => (await import("../settings-reference.ts")).ROUTES_REFERENCE],
-  ["log", async () => (await import("../../app/log-reference.ts")).logReference()],
+  ["log", async () => (await import("../../app/log-reference.ts")).logReference(wrappedTable)],
 ]);
 
 function overview({ list }: HelpCommands): string {
-  const width = Math.max(...list.map(([one]) => one.length));
-  const lines = list.map(([one, summary]) => `  ${one.padEnd(width)}  ${summary}`);
+  const more = [
+    "edge help config and edge help routes show every key of the two files, edge help log the lines of the log.",
+    "edge help NAME explains an error, an event, a metric, a key or a rule by its name.",
+    "edge help pages lists the documentation, which is in this binary: edge help quickstart is where to begin.",
+  ];
   return (
-    `edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${lines.join("\n")}\n\n` +
-    "edge help config and edge help routes show every key of the two files, edge help log the lines of the log.\n" +
-    "edge help NAME explains an error, an event, a metric, a key or a rule by its name; edge help pages lists the\n" +
-    "documentation, which is in this binary: edge help quickstart.\n"
+    `edge ${VERSION}, an HTTP edge gateway.\n\nUsage: edge COMMAND [flags]\n\n${wrappedTable(list)}\n` +
+    `${more.map(paragraph).join("\n")}\n`
   );
 }

@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ERROR_GUIDE } from "../../../src/app/error-guide.ts";
+
+import { startCommand } from "../../../src/cli/flags.ts";
 import { anchorOf } from "../../../src/cli/help/anchor.ts";
 import { DocPages } from "../../../src/cli/help/doc-pages.ts";
 import { HelpTopics, innerNames, keyText, refusalText } from "../../../src/cli/help/help-topics.ts";
@@ -74,6 +76,38 @@ describe("anchors", () => {
     expect(dead(places)).toEqual([]);
     for (const place of places)
       expect([place, existsSync(join(DOCS, "..", place.replace(/#.*/, "")))]).toEqual([place, true]);
+  });
+});
+
+describe("every text that help prints fits 80 columns:", () => {
+  const wide = (text: string) => text.split("\n").filter((line) => line.length > 80);
+
+  test("of commands, with examples that may be pasted", async () => {
+    const specs = (await listing()).flatMap(({ specs }) => specs);
+    expect(specs.length).toBeGreaterThan(25);
+    for (const spec of specs) {
+      let text = "";
+      const out = (more: string): void => {
+        text += more;
+      };
+      startCommand(spec, ["--help"], { out, err: out });
+      expect([spec.name, text]).toEqual([spec.name, expect.stringContaining("Usage: ")]);
+      expect([spec.name, wide(text)]).toEqual([spec.name, []]);
+    }
+  });
+
+  test("the lists of commands, pages and lines of the log", async () => {
+    for (const args of [[], ["pages"], ["log"]]) expect(wide((await help(...args)).out)).toEqual([]);
+  });
+
+  test("of names", async () => {
+    // Each kind is printed alike; a place that is longer has a line of its own.
+    const kinds = new Map(topics.all().map((topic) => [topic.kind.replace(/ [(].*/, ""), topic.name]));
+    expect(kinds.size).toBeGreaterThan(5);
+    for (const name of [...kinds.values(), "routes.hooks.max_body_bytes"]) {
+      const lines = wide((await help(name)).out).filter((line) => /\S /.test(line));
+      expect([name, lines]).toEqual([name, []]);
+    }
   });
 });
 

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { logReference } from "../../../../src/app/log-reference.ts";
+import { wrappedTable } from "../../../../src/cli/help/wrapped.ts";
 import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../../../../src/core/access-fields.ts";
 import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
 import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
@@ -26,6 +27,6 @@ test("every field of an access line is explained, in its order", () => {
 });
 
 test("the help is a table of both", () => {
-  expect(logReference()).toContain("\n  client_ip    The client's address, ");
-  expect(logReference()).toMatch(/\n {2}upstream_failed +No connection to an upstream/);
+  expect(logReference(wrappedTable)).toContain("\n  client_ip    The client's address, ");
+  expect(logReference(wrappedTable)).toMatch(/\n {2}upstream_failed +No connection to an upstream/);
 });
