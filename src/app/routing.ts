@@ -51,7 +51,7 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
 }
 
 /**
- * What each route asks of requests by its `match` and the `regex` of a redirect, null without either. Routes of one path and host divide the clients among them:
+ * What each route asks of requests by its `match` and its `regex`, null without either. Routes of one path and host divide the clients among them:
  * the share of each begins where that of the one before it ends. docs/routing.md#shares-of-clients
  */
 function routeMatchers(routes: readonly RouteConfig[]): (RouteMatcher | null)[] {

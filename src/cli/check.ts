@@ -16,6 +16,8 @@ import { startCommand } from "./flags.ts";
 /** What `edge check` looks at beside its arguments. */
 export interface CheckSurroundings {
   readonly cwd: string;
+  /** What is looked at where `cwd` has no configuration; the system's where it is left out. */
+  readonly systemConfig?: string;
   readonly env: Environment;
   /** Rule names for `server.waf.disabled_rules`; an empty list leaves that check out. */
   readonly knownWafRules: readonly string[];

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { judgeRoutes } from "../app/judge-routes.ts";
@@ -8,6 +8,7 @@ import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { PRODUCTS, type Product, planOf, recognise } from "../tools/convert/convert.ts";
 import { Draft } from "../tools/convert/draft.ts";
 import type { Plan } from "../tools/convert/plan.ts";
+import { readSource } from "../tools/convert/source-text.ts";
 import { ConvertFault } from "../tools/convert/statement.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -37,8 +38,7 @@ export const convertCommand = {
     },
   ],
   notes: [
-    "Includes are read; paths that are not absolute count from the folder of FILE. The result passes edge check: a route that needs a file",
-    "which is not on this machine is written as a comment, and answers 503 until then.",
+    "Includes are read; paths that are not absolute count from the folder of FILE. The result passes edge check: a route that needs a file which is not on this machine is written as a comment, and answers 503 until then.",
     "",
     "Examples:",
     "  edge convert /etc/nginx/nginx.conf --out /etc/edge",
@@ -55,10 +55,9 @@ export function runConvert(args: readonly string[], io: CommandIo): number {
   const file = call.operands[0]!;
   const { out, from } = call.values;
   try {
-    const text = readFileSync(file === "-" ? 0 : file, "utf8");
+    const text = readSource(file);
     const product = from === "auto" ? recognise(file, text) : (from as Product);
     if (text.trim() === "") return fail(io, `${file} is empty: there is nothing to convert`);
-    if (text.includes("\0")) return fail(io, `${file} is no text`);
     if (product === null) return fail(io, `${file} is not recognised: name its program with --from`, ExitCode.Usage);
     const plan = planOf(product, file, text);
     if (plan.ledger.account().length === 0) return fail(io, `${file} holds no directives: there is nothing to convert`);
@@ -127,13 +126,15 @@ function checked(plan: Plan, file: string): { config: string; routes: string; co
       if (round === MAX_ROUNDS)
         throw new ConvertFault({ file, line: 0 }, `the result is not in order: ${faults[0]!.message}`);
       const concerned = draft.written();
-      for (const { file: at, path, message } of faults) {
+      // A route without its expression is like another one: that is no fault of the other.
+      const first = faults.filter(({ path }) => /\.(regex|match)\b/.test(path));
+      for (const { file: at, path, message } of first.length > 0 ? first : faults) {
         const reason = message.replaceAll(`${folder}/`, "");
         if (basename(at) === "routes.yaml") draft.takeFromRoute(concerned, path, reason);
         else draft.takeFromConfig(path, reason);
       }
     }
-    return { config: draft.configText(), routes: draft.routesText(), count: draft.written().length };
+    return { config: draft.configText(), routes: draft.routesText(), count: draft.written().routes.length };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -148,9 +149,10 @@ function faultsOf(configPath: string, routesPath: string): readonly ConfigFault[
     knownWafRules: [],
     routeFormat: ROUTE_FORMAT,
     judge: judgeRoutes,
+    maxFaults: Number.POSITIVE_INFINITY,
   });
   return result.ok ? [] : result.faults;
 }
 
-/** Each round takes at least one thing out; a file shows a hundred faults at once. */
-const MAX_ROUNDS = 2000;
+/** Each round takes at least one thing out of everything that is faulty. */
+const MAX_ROUNDS = 100;

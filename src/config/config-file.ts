@@ -14,9 +14,9 @@ export interface FoundFile {
 export const SYSTEM_CONFIG = "/etc/edge/config.yaml";
 
 /** The configuration file: the named one, else `./config.yaml`, else the system's, else null. */
-export function findConfig(named: string | null, cwd: string): FoundFile | null {
+export function findConfig(named: string | null, cwd: string, system: string): FoundFile | null {
   if (named !== null) return { name: named, path: resolve(cwd, named) };
-  const candidates = ["config.yaml", SYSTEM_CONFIG].map((name) => ({ name, path: resolve(cwd, name) }));
+  const candidates = ["config.yaml", system].map((name) => ({ name, path: resolve(cwd, name) }));
   return candidates.find((file) => isThere(file.path)) ?? null;
 }
 

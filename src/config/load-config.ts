@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { checkAutoDomains } from "./acme-orders.ts";
 import { type ConfigFault, type KeyPath, sortFaults } from "./config-fault.ts";
-import { endsDocument, type FoundFile, findConfig, findRoutes, readConfigText } from "./config-file.ts";
+import { endsDocument, type FoundFile, findConfig, findRoutes, readConfigText, SYSTEM_CONFIG } from "./config-file.ts";
 import { configFile as configBlock } from "./config-settings.ts";
 import { ConfiguredFiles } from "./configured-file.ts";
 import { deepFreeze } from "./deep-freeze.ts";
@@ -28,6 +28,8 @@ export interface ConfigRequest {
   /** `--routes`, or null for `routes.yaml` beside the configuration. */
   readonly routesPath: string | null;
   readonly cwd: string;
+  /** What is looked at where `cwd` has no configuration; SYSTEM_CONFIG where it is left out. */
+  readonly systemConfig?: string;
   /** For `${NAME}`; `process.env` fits. */
   readonly env: Environment;
   /** Rule names for `disabled_rules` and `exclusions`; an empty list leaves that check out. */
@@ -40,6 +42,8 @@ export interface ConfigRequest {
   readonly given?: GivenFiles;
   /** Absolute paths of files that have ended with `...` before: without it, they are cut off. */
   readonly endedFiles?: ReadonlySet<string>;
+  /** So many faults are given, 100 where it is left out; a last one says how many follow. */
+  readonly maxFaults?: number;
 }
 
 /** Configuration and routes from elsewhere; `path` says from which folder paths in them count. */
@@ -113,7 +117,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
       warn: (route, key, message) => routesLog!.warn([...base, places[route]!, key], message),
     });
   }
-  const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], MAX_FAULTS);
+  const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], request.maxFaults ?? MAX_FAULTS);
   const warnings = sortFaults([...configLog.warnings, ...(routesLog?.warnings ?? [])], MAX_FAULTS);
   if (faults.length > 0) return { ok: false, faults, warnings };
   return {
@@ -131,8 +135,8 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   };
 }
 
-function foundFiles({ configPath, routesPath, cwd }: ConfigRequest) {
-  const config = findConfig(configPath, cwd);
+function foundFiles({ configPath, routesPath, cwd, systemConfig = SYSTEM_CONFIG }: ConfigRequest) {
+  const config = findConfig(configPath, cwd, systemConfig);
   return { config, routes: findRoutes(routesPath, config, cwd) };
 }
 

@@ -24,14 +24,14 @@ export const TOP = "";
  *   read, they read alike; tests/property holds them to it.
  */
 export function readPlainYaml(text: string): PlainYaml | null {
-  // Tabs, CR, other letters and `${` are not plain.
-  if (!/^[\n\x20-\x23\x25-\x7e]*$/.test(text)) return null;
+  // A document's end marker ends the file: what comes after it would be another one.
+  const end = /\n\.\.\.[ \n]*$/.exec(text)?.index ?? text.length;
   const reader = new PlainReader();
   let line = 1;
-  for (let from = 0; from < text.length; line++) {
+  for (let from = 0; from < end; line++) {
     const newline = text.indexOf("\n", from);
-    const to = newline < 0 ? text.length : newline;
-    if (to - from > MAX_LINE || !reader.take(text.slice(from, to), line)) return null;
+    const to = newline < 0 ? end : newline;
+    if (!reader.take(text.slice(from, to), line)) return null;
     from = to + 1;
   }
   return reader.result();
@@ -60,9 +60,11 @@ class PlainReader {
 
   /** @returns false where the line is not plain */
   take(line: string, lineNumber: number): boolean {
-    const parts = LINE.exec(line);
-    if (parts === null) return /^ *(?:#.*)?$/.test(line);
-    const [, spaces, dash, key, rest] = parts as unknown as [string, string, string | undefined, string, string];
+    if (COMMENT.test(line)) return true;
+    const parts = line.length > MAX_LINE || line.includes("${") ? null : LINE.exec(line);
+    if (parts === null) return false;
+    const [, spaces = "", dash, quoted, word, rest = ""] = parts;
+    const key = quoted ?? word;
     const dashAt = spaces.length;
     const at = dashAt + (dash?.length ?? 0);
     if (++this.values > MAX_VALUES || this.stack.length > MAX_DEPTH) return false;
@@ -170,9 +172,11 @@ function scalar(text: string): unknown {
   return KEYWORD.test(text) ? undefined : text;
 }
 
-/** Indentation, at most one dash, and a key with or without a value, or a value alone. */
+/** Nothing but spaces, and a comment with any letters. */
+const COMMENT = /^ *(?:#[^\0-\x1f\x7f\x85\u2028\u2029\ufeff]*)?$/;
+/** Indentation, at most one dash, and a key (in quotes or a word) with or without a value, or a value alone. */
 const LINE =
-  /^( *)(- +)?(?:([A-Za-z_][\w-]*):(?: +(?="|'|[A-Za-z0-9/])|$)|(?=[A-Za-z0-9/"']))("[^"\\]*"|'[^']*'|[A-Za-z0-9/](?:[\w./:+@=~,;* -]*[\w./+@=~,;*-])?|) *$/;
+  /^( *)(- +)?(?:(?:"([A-Za-z0-9][\w -]*)"|([A-Za-z_][\w-]*)):(?: +(?="|'|[A-Za-z0-9/])|$)|(?=[A-Za-z0-9/"']))("[ !#-[\]-~]*"|'[ -&(-~]*'|[A-Za-z0-9/](?:[\w./:+@=~,;*()[\]|$^?!\\ -]*[\w./+@=~,;*()[\]|$^?!\\-])?|) *$/;
 /** Octal, hexadecimal and floating-point numbers, and integers that lead with 0 or are too long. */
 const NUMBER_LIKE = /^(?:0[xo].*|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)$/;
 /** Other spellings of the values that are no text. */

@@ -16,18 +16,19 @@ export function noteNeighbours(
   log: FaultLog,
   waf: Pick<WafConfig, "enabled" | "mode">,
 ): void {
-  const prefixes = new Map<string, RouteConfig[]>();
+  const prefixes = new Map<string, RoutesByHost>();
   for (const route of routes) {
     if (route === null || route.path !== "") continue;
-    const same = prefixes.get(route.prefix);
-    if (same === undefined) prefixes.set(route.prefix, [route]);
-    else same.push(route);
+    const same = prefixes.get(route.prefix) ?? new RoutesByHost();
+    same.add(route);
+    prefixes.set(route.prefix, same);
   }
+  const all = [...GUARDS, firewallGuard(waf)];
   routes.forEach((route, i) => {
     if (route === null || pathOf(route) === "") return;
-    const ways = waysRound(route, prefixes);
-    for (const { key, guards, holds } of [...GUARDS, firewallGuard(waf)]) {
-      if (!guards(route)) continue;
+    const guards = all.filter((one) => one.guards(route));
+    const ways = guards.length === 0 ? [] : waysRound(route, prefixes);
+    for (const { key, holds } of guards) {
       const open = ways.filter(({ neighbour }) => !holds(route, neighbour));
       if (open.length > 0) log.warn([...base, i, key], warningOf(pathOf(route), open));
     }
@@ -109,7 +110,7 @@ interface Way {
   readonly spellings: readonly string[];
 }
 
-function waysRound(route: RouteConfig, prefixes: ReadonlyMap<string, readonly RouteConfig[]>): Way[] {
+function waysRound(route: RouteConfig, prefixes: ReadonlyMap<string, RoutesByHost>): Way[] {
   const path = pathOf(route);
   const others = [`${path};x`, ...(/[a-z]/i.test(path) ? ["letter case"] : [])];
   const above = nearest(route, parentOf(path), prefixes);
@@ -124,14 +125,10 @@ function waysRound(route: RouteConfig, prefixes: ReadonlyMap<string, readonly Ro
 }
 
 /** The route with the longest prefix of `path` that some host has in common with `route`. */
-function nearest(
-  route: RouteConfig,
-  path: string,
-  prefixes: ReadonlyMap<string, readonly RouteConfig[]>,
-): RouteConfig | null {
+function nearest(route: RouteConfig, path: string, prefixes: ReadonlyMap<string, RoutesByHost>): RouteConfig | null {
   for (let prefix = path; prefix !== ""; prefix = parentOf(prefix)) {
-    const found = prefixes.get(prefix)?.find((other) => other !== route && shareHosts(route.hosts, other.hosts));
-    if (found !== undefined) return found;
+    const found = prefixes.get(prefix)?.firstBeside(route) ?? null;
+    if (found !== null) return found;
   }
   return null;
 }
@@ -142,14 +139,53 @@ function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
-function shareHosts(some: readonly string[], others: readonly string[]): boolean {
-  if (some.length === 0 || others.length === 0) return true;
-  return some.some((one) => others.some((other) => one === other || isBelow(one, other) || isBelow(other, one)));
+/** Routes of one prefix, found by hosts without a look at each: there may be one for each of thousands of hosts. */
+export class RoutesByHost {
+  /** The first two of each key, in the order of the file: one may be the route that asks. */
+  private readonly places = new Map<string, { readonly route: RouteConfig; readonly order: number }[]>();
+  private count = 0;
+
+  add(route: RouteConfig): void {
+    const order = this.count++;
+    const keys = route.hosts.length === 0 ? [EVERY_HOST] : route.hosts.flatMap((host) => [host, ...below(host)]);
+    for (const key of [ANY_ROUTE, ...keys]) {
+      const list = this.places.get(key);
+      if (list === undefined) this.places.set(key, [{ route, order }]);
+      else if (list.length === 1 && list[0]!.route !== route) list.push({ route, order });
+    }
+  }
+
+  /** The first other route that some host has in common with `route`; null where there is none. */
+  firstBeside(route: RouteConfig): RouteConfig | null {
+    const { hosts } = route;
+    const keys = hosts.length === 0 ? [ANY_ROUTE] : [EVERY_HOST, ...hosts.flatMap(holding)];
+    let first: { readonly route: RouteConfig; readonly order: number } | null = null;
+    for (const key of keys)
+      for (const one of this.places.get(key) ?? [])
+        if (one.route !== route && (first === null || one.order < first.order)) first = one;
+    return first?.route ?? null;
+  }
 }
 
-function isBelow(host: string, pattern: string): boolean {
-  return pattern.startsWith("*.") && host.replace(/^\*/, "").endsWith(pattern.slice(1));
+/** The keys under which routes with a host in common with this one are: itself, all below it, and the patterns above it. */
+function holding(host: string): string[] {
+  return [host, ...(host.startsWith("*.") ? [`below ${host}`] : []), ...patternsAbove(host)];
 }
+
+/** The keys of a host for the patterns that it is below. */
+function below(host: string): string[] {
+  return patternsAbove(host).map((pattern) => `below ${pattern}`);
+}
+
+/** `*.b.test` and `*.test` of `a.b.test` and of `*.a.b.test`. */
+function patternsAbove(host: string): string[] {
+  const labels = host.replace(/^\*\./, "").split(".");
+  return labels.slice(1).map((_, i) => `*.${labels.slice(i + 1).join(".")}`);
+}
+
+/** Keys that are no hosts: of routes without one, and of all. */
+const EVERY_HOST = "";
+const ANY_ROUTE = "any route";
 
 function warningOf(path: string, ways: readonly Way[]): string {
   const parts = ways.map(({ neighbour, spellings }) => `${spellings.join(", ")}: the route ${pathOf(neighbour)}`);

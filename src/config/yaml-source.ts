@@ -10,7 +10,7 @@ import {
   Scalar,
 } from "yaml";
 import { type ConfigFault, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
-import { type PlainYaml, readPlainYaml, TOP } from "./plain-yaml.ts";
+import { type Place, type PlainYaml, readPlainYaml, TOP } from "./plain-yaml.ts";
 import type { ConfigPosition } from "./runtime-config.ts";
 import { type Environment, expandVariables, hideValues } from "./variable-expansion.ts";
 import { explainSyntaxError } from "./yaml-syntax.ts";
@@ -52,6 +52,9 @@ class PlainSource implements YamlSource {
   readonly readable = true;
   readonly faults: readonly ConfigFault[] = [];
   private whole: YamlSource | null = null;
+  private lines: string[] | null = null;
+  /** The entry that was asked for last, read by the library: faults come entry by entry. */
+  private entry: { readonly place: Place; readonly source: YamlSource } | null = null;
 
   constructor(
     readonly file: string,
@@ -66,16 +69,40 @@ class PlainSource implements YamlSource {
   }
 
   position(path: KeyPath, onKey: boolean): ConfigPosition {
-    const index = path.at(-1);
-    const name = path.length === 1 ? TOP : path[0];
-    if (path.length <= 2 && typeof index === "number" && typeof name === "string") {
-      const place = this.plain.entries.get(name)?.[index];
-      if (place !== undefined) return { file: this.file, ...place };
+    const depth = typeof path[0] === "number" ? 1 : 2;
+    const index = path[depth - 1];
+    const name = depth === 1 ? TOP : path[0];
+    const place =
+      typeof index === "number" && typeof name === "string" ? this.plain.entries.get(name)?.[index] : undefined;
+    if (place === undefined) {
+      // No variables are in it, or it would not be plain.
+      this.whole ??= readWhole(this.file, this.text, {});
+      return this.whole.position(path, onKey);
     }
-    // No variables are in it, or it would not be plain.
-    this.whole ??= readWhole(this.file, this.text, {});
-    return this.whole.position(path, onKey);
+    if (path.length === depth) return { file: this.file, ...place };
+    const { line, col } = this.entryAt(place).position([0, ...path.slice(depth)], onKey);
+    return { file: this.file, line: line + place.line - 1, col };
   }
+
+  /** One entry as a list of its own: the lines from its dash to the next that is no deeper. */
+  private entryAt(place: Place): YamlSource {
+    if (this.entry?.place === place) return this.entry.source;
+    this.lines ??= this.text.split("\n");
+    const first = place.line - 1;
+    const indent = indentOf(this.lines[first]!);
+    let end = first + 1;
+    for (; end < this.lines.length; end++) {
+      const line = this.lines[end]!;
+      if (indentOf(line) <= indent && !/^ *(#|$)/.test(line)) break;
+    }
+    const source = readWhole(this.file, this.lines.slice(first, end).join("\n"), {});
+    this.entry = { place, source };
+    return source;
+  }
+}
+
+function indentOf(line: string): number {
+  return /^ */.exec(line)![0].length;
 }
 
 class YamlReader implements YamlSource {

@@ -1,4 +1,5 @@
 import { headerValue } from "../config/http-syntax.ts";
+import { expression } from "../config/match-settings.ts";
 import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { fileName, integer } from "../config/scalars.ts";
@@ -35,6 +36,12 @@ const keys = block(
       default: "",
       example: "application/json",
       doc: "of the file's name by default; of a body text/plain; charset=utf-8",
+    },
+    regex: {
+      type: expression(),
+      absent: "",
+      example: "\\.(bak|sql)$",
+      doc: "only paths that fit; all others go on to the next route",
     },
   },
   {
@@ -94,9 +101,10 @@ export const RESPOND_ROUTE: RouteType<RespondRouteConfig> = {
 };
 
 /** It does not disclose where the file is. */
-function explain({ status, contentType, body, content }: RespondRouteConfig): object {
+function explain({ status, contentType, body, content, regex }: RespondRouteConfig): object {
   const bodyBytes = content === "" ? Buffer.byteLength(body) : content.length;
-  return { targets: [], status, content_type: contentType, body_bytes: bodyBytes };
+  const asked = regex === "" ? {} : { regex };
+  return { targets: [], ...asked, status, content_type: contentType, body_bytes: bodyBytes };
 }
 
 function build(route: RespondRouteConfig, { files }: RouteSite): Handler {

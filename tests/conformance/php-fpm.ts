@@ -42,15 +42,8 @@ export class PhpSite {
     chmodSync(folder, 0o755);
     const root = join(folder, "site");
     makeSite(root);
-    const socket = join(folder, "php.sock");
-    const file = join(folder, "fpm.conf");
-    writeFileSync(file, fpmConfig(folder, socket));
-    const isRoot = process.getuid?.() === 0;
-    const command = [fpm, "-n", "--nodaemonize", "--fpm-config", file, ...(isRoot ? ["-R"] : [])];
-    const servers = [new ServerProcess(command, folder, join(folder, "fpm.out"))];
-    await eventually(() => {
-      if (!existsSync(socket)) throw new Error(`php-fpm did not start: ${servers[0]!.lastWords()}`);
-    });
+    const { socket, server } = await startPhpFpm(fpm, folder);
+    const servers = [server];
     const nginx = Bun.which("nginx", { PATH });
     const [port = 0] = freePorts(1);
     if (nginx === null) return new PhpSite(folder, root, socket, servers, 0);
@@ -66,6 +59,20 @@ export class PhpSite {
     await Promise.all(this.servers.map((server) => server.stop()));
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+/** php-fpm at a socket in a folder, which has its configuration and logs as well. */
+export async function startPhpFpm(fpm: string, folder: string): Promise<{ socket: string; server: ServerProcess }> {
+  const socket = join(folder, "php.sock");
+  const file = join(folder, "fpm.conf");
+  writeFileSync(file, fpmConfig(folder, socket));
+  const isRoot = process.getuid?.() === 0;
+  const command = [fpm, "-n", "--nodaemonize", "--fpm-config", file, ...(isRoot ? ["-R"] : [])];
+  const server = new ServerProcess(command, folder, join(folder, "fpm.out"));
+  await eventually(() => {
+    if (!existsSync(socket)) throw new Error(`php-fpm did not start: ${server.lastWords()}`);
+  });
+  return { socket, server };
 }
 
 function makeSite(root: string): void {

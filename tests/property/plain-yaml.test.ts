@@ -49,8 +49,30 @@ const word = fc.constantFrom(
   "a\t",
   "a ",
   "a:b: c",
+  "/^a\\.(b|c)[d]?$/i",
+  "/a $b",
+  "${A}",
+  "a[",
+  "a ]|?",
+  "'a\\b'",
+  '"a é"',
+  "a\\",
 );
-const key = fc.constantFrom("a", "b", "type", "x-y", "_z", "__proto__", "a b", '"q"', "5", "<<", "true");
+const key = fc.constantFrom(
+  "a",
+  "b",
+  "type",
+  "x-y",
+  "_z",
+  "__proto__",
+  "a b",
+  '"q"',
+  "5",
+  "<<",
+  "true",
+  '"404"',
+  '"x y"',
+);
 const spaces = fc.constantFrom(0, 0, 2, 2, 4, 4, 6, 1, 3).map((count) => " ".repeat(count));
 const line = fc.oneof(
   {
@@ -61,7 +83,21 @@ const line = fc.oneof(
   },
   { weight: 3, arbitrary: fc.tuple(spaces, fc.constantFrom("", "- "), key).map(([s, d, k]) => `${s}${d}${k}:`) },
   { weight: 2, arbitrary: fc.tuple(spaces, word).map(([s, w]) => `${s}- ${w}`) },
-  { weight: 1, arbitrary: fc.constantFrom("", "# note", "  # note: a", "---", "...", "-", "- - a", "text", "  text") },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      "",
+      "# note",
+      "  # é $x ${A} note: a\t",
+      "  # é: 'a",
+      "---",
+      "...",
+      "-",
+      "- - a",
+      "text",
+      "  text",
+    ),
+  },
 );
 
 test("whatever the plain reader takes, it takes as the library does: lines at random", () => {
@@ -131,10 +167,25 @@ test("a large file reads the same either way, with every fault in its place", ()
     lines.push("- type: upstream", `  prefix: /s${i}`, "  targets:", `  - url: http://a${i}:80`);
   const text = lines.join("\n");
   expect(text.length).toBeGreaterThan(65_536);
+  expect(readPlainYaml(`# é ${"${A}"}\n${text}\n\n# end\n...\n`)?.value).toEqual(readPlainYaml(text)!.value);
   const large = readYaml("a.yaml", text, {});
   const marked = readYaml("a.yaml", `${text} # not plain`, {});
   expect(large.value).toEqual(marked.value);
-  for (const path of [["routes", 7], ["routes", 7, "prefix"], ["routes", 2999, "targets", 0, "url"], ["routes"], []]) {
+  const paths = [
+    ["routes", 7, "none"],
+    ["routes", 7, "targets"],
+    ["routes", 2998, "targets", 0],
+    ["routes", 3000],
+    ["x"],
+  ];
+  for (const path of [
+    ...paths,
+    ["routes", 7],
+    ["routes", 7, "prefix"],
+    ["routes", 2999, "targets", 0, "url"],
+    ["routes"],
+    [],
+  ]) {
     for (const onKey of [false, true]) expect(large.position(path, onKey)).toEqual(marked.position(path, onKey));
   }
 });

@@ -32,6 +32,9 @@ const gateway = await startGateway({
     respond("/teapot", { status: 418, body: "short and stout", methods: ["GET"] }),
     respond("/none", { status: 204 }),
     respond("/empty", {}),
+    respond("/files", { status: 404, body: "withheld", regex: "(?i)\\.(bak|sql)$" }),
+    respond("/files", { body: "sent" }),
+    respond("/files/own", { body: "sent by a longer prefix" }),
     respond("/gone", {
       status: 410,
       headers: { response: { set: { "Cache-Control": "no-store", "X-Why": "moved" } } },
@@ -50,6 +53,18 @@ async function ask(start: string, lines: readonly string[] = []) {
   const reply = await gateway.once(request(start, lines), start.split(" ")[0]);
   return { ...reply, type: reply.fields.get("content-type") };
 }
+
+test.each([
+  ["/files/a.txt", 200, "sent"],
+  ["/files/a.bak", 404, "withheld"],
+  ["/files/a.bak?x", 404, "withheld"],
+  ["/files/x/..//b.SQL", 404, "withheld"],
+  ["/files/b%2Esql", 404, "withheld"],
+  ["/files/b.sql%0a", 200, "sent"],
+  ["/files/own/a.bak", 200, "sent by a longer prefix"],
+])("%s is taken by the route whose expression it fits: %i", async (path, status, body) => {
+  expect(await ask(`GET ${path}`)).toMatchObject({ status, text: body });
+});
 
 describe("a response", () => {
   test.each([

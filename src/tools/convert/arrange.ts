@@ -20,50 +20,62 @@ export function arrange(
   rules: readonly Rule[],
   onTooMany: () => void = () => {},
 ): { readonly rule: Rule; readonly keys: Keys }[] {
-  const cells: Cells = { all: new Map(), byHost: new Map([[ANY, []]]), paths: new Map() };
+  const cells: Cells = { all: new Map(), own: new Map(), paths: new Map() };
   rules.forEach((rule, index) => {
-    cells.paths.set(keyOf(rule.path), rule.path);
+    const path = keyOf(rule.path);
     for (const host of rule.hosts.length === 0 ? [ANY] : new Set(rule.hosts)) {
       const one = { rule, index, host, path: rule.path };
-      append(cells.byHost, host, one);
-      append(cells.all, `${host} ${keyOf(rule.path)}`, one);
+      append(cells.all, `${host} ${path}`, one);
+      append(cells.own, `${host} ${path}`, one);
+      const paths = cells.paths.get(host);
+      if (paths === undefined) cells.paths.set(host, new Map([[path, rule.path]]));
+      else paths.set(path, rule.path);
     }
   });
-  const hosts = [...cells.byHost.keys()].sort((a, b) => hostRank(a) - hostRank(b));
-  const paths = [...cells.paths.values()].sort((a, b) => pathRank(a) - pathRank(b));
-  if (hosts.length * paths.length > MAX_CELLS) onTooMany();
-  else for (const path of paths) for (const host of hosts) fill({ host, path }, cells);
+  const hosts = [...cells.paths.keys()].sort((a, b) => hostRank(a) - hostRank(b));
+  const places = hosts.map((host) => ({ host, paths: pathsAt(host, cells.paths) }));
+  if (places.reduce((sum, { paths }) => sum + paths.length, 0) > MAX_CELLS) onTooMany();
+  else for (const { host, paths } of places) for (const path of paths) fill({ host, path }, cells);
   return merged([...cells.all.values()].flatMap(untilCertain));
 }
 
 /** What rules there are, by where they count. */
 interface Cells {
-  /** By host and path. */
-  readonly all: Map<string, Placed[]>;
-  readonly byHost: Map<string, Placed[]>;
-  readonly paths: Map<string, PathRule>;
+  /** By host and path, those that `fill` has put there in the place of the host's and path's own. */
+  readonly all: Map<string, readonly Placed[]>;
+  /** By host and path, in the order of the rules. */
+  readonly own: Map<string, readonly Placed[]>;
+  /** Paths by host, and by their keys. */
+  readonly paths: Map<string, Map<string, PathRule>>;
 }
 
-function append(map: Map<string, Placed[]>, key: string, one: Placed): void {
+/** Paths at which the rules of a host, or of one that holds it, begin; from wide to narrow. */
+function pathsAt(host: string, paths: Cells["paths"]): PathRule[] {
+  const found = new Map(widerHosts(host).flatMap((wide) => [...(paths.get(wide) ?? [])]));
+  return [...found.values()].sort((a, b) => pathRank(a) - pathRank(b));
+}
+
+function append(map: Map<string, readonly Placed[]>, key: string, one: Placed): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [one]);
-  else list.push(one);
+  else (list as Placed[]).push(one);
 }
 
 /** Gives a cell the rules that count in it, where those of wider cells and its own would not do so in the right order. */
-function fill(at: { readonly host: string; readonly path: PathRule }, { all, byHost, paths }: Cells): void {
-  const hosts = widerHosts(at.host).filter((host) => byHost.has(host));
-  const fitting = hosts.flatMap((host) => byHost.get(host)!.filter(({ path }) => holdsPath(path, at.path)));
+function fill(at: { readonly host: string; readonly path: PathRule }, { all, own, paths }: Cells): void {
+  const hosts = widerHosts(at.host).filter((host) => paths.has(host));
+  const places = widerPaths(at.path);
+  const isFit = ({ rule }: Placed): boolean => !missesPath(rule, at.path);
+  const fitting = places.flatMap((path) => hosts.flatMap((host) => own.get(`${host} ${path}`) ?? [])).filter(isFit);
   // A rule with several hosts that fit counts once.
   const unique = [...new Map(fitting.map((one) => [one.index, { ...one, ...at }])).values()];
   const wanted = untilCertain(unique.sort((a, b) => a.index - b.index));
   const found: Placed[] = [];
-  search: for (const path of widerPaths(at.path)) {
-    if (!paths.has(path)) continue;
+  search: for (const path of places) {
     for (const host of hosts) {
       const cell = all.get(`${host} ${path}`);
       if (cell === undefined) continue;
-      found.push(...cell);
+      found.push(...cell.filter(isFit));
       // A path whose routes lack the method is 405: the request goes to no wider path.
       if (cell.some(({ rule }) => isCertain(rule) || rule.methods.length > 0)) break search;
     }
@@ -71,6 +83,16 @@ function fill(at: { readonly host: string; readonly path: PathRule }, { all, byH
   const chosen = untilCertain(found);
   const isSame = chosen.length === wanted.length && chosen.every(({ index }, i) => index === wanted[i]!.index);
   if (!isSame) all.set(`${at.host} ${keyOf(at.path)}`, wanted);
+}
+
+/** Whether the `regex` of a rule does not fit the one path of a cell. */
+function missesPath({ keys: { regex } }: Rule, { kind, value }: PathRule): boolean {
+  if (kind !== "exact" || typeof regex !== "string") return false;
+  try {
+    return !new RegExp(regex.replace(/^\(\?i\)/, ""), regex.startsWith("(?i)") ? "i" : "").test(value);
+  } catch {
+    return false;
+  }
 }
 
 /** A host, and all patterns that hold it, from narrow to wide. */
@@ -206,5 +228,5 @@ const ANY = "";
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 /** Rules of one place of which each is compared with those before it. */
 const MAX_COMPARED = 300;
-/** Hosts times paths of which the order is worked out. */
-const MAX_CELLS = 400_000;
+/** Paths of all hosts together of which the order is worked out. */
+const MAX_CELLS = 1_000_000;

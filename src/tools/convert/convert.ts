@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, globSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, resolve } from "node:path";
 import { convertCaddyfile } from "./caddy/caddy.ts";
 import { parseCaddyfile } from "./caddy/caddy-parser.ts";
@@ -7,6 +7,7 @@ import { parseHaproxy } from "./haproxy/haproxy-parser.ts";
 import { convertNginx } from "./nginx/nginx.ts";
 import { parseNginx } from "./nginx/nginx-parser.ts";
 import type { Plan } from "./plan.ts";
+import { MAX_SOURCE_BYTES, readSource } from "./source-text.ts";
 import { ConvertFault } from "./statement.ts";
 import { convertTraefik } from "./traefik/traefik.ts";
 import { readTraefik } from "./traefik/traefik-file.ts";
@@ -47,6 +48,8 @@ export function recognise(file: string, text: string): Product | null {
 /** Reads what a file includes. */
 class IncludedFiles {
   private readonly folder: string;
+  /** Folders of files by the names that they are shown with. */
+  private readonly folders: Map<string, string> = new Map();
   private bytes = 0;
 
   constructor(file: string) {
@@ -58,7 +61,7 @@ class IncludedFiles {
    * @param from the file whose folder a relative name counts from, instead of that of the first file
    */
   of(pattern: string, from: string | null = null): { file: string; text: string }[] | null {
-    const base = from === null || from === "-" ? this.folder : dirname(resolve(from));
+    const base = this.folders.get(from ?? "") ?? this.folder;
     const path = isAbsolute(pattern) ? pattern : resolve(base, pattern);
     const isPattern = /[*?[]/.test(pattern);
     const found = isPattern ? globSync(path).sort() : existsSync(path) ? [path] : null;
@@ -69,18 +72,16 @@ class IncludedFiles {
 
   /** Relative to the first file's folder, where it is below. */
   private shown(path: string): string {
-    const real = realpathSync(dirname(path));
-    return real.startsWith(this.folder) ? path.slice(this.folder.length + 1) || path : path;
+    const name = path.startsWith(`${this.folder}/`) ? path.slice(this.folder.length + 1) : path;
+    this.folders.set(name, dirname(path));
+    return name;
   }
 
   private read(path: string): string {
-    const text = readFileSync(path, "utf8");
-    if (text.includes("\0")) throw new ConvertFault({ file: path, line: 0 }, "it is no text");
+    const text = readSource(path);
     this.bytes += text.length;
-    if (this.bytes > MAX_INCLUDED_BYTES)
+    if (this.bytes > MAX_SOURCE_BYTES)
       throw new ConvertFault({ file: path, line: 0 }, "the included files are too large together");
     return text;
   }
 }
-
-const MAX_INCLUDED_BYTES = 64 * 1_048_576;

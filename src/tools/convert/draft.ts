@@ -15,16 +15,25 @@ export interface PlannedRoute {
   fault: string;
 }
 
+/** The entries of routes.yaml as they are written, in their order. */
+export interface Written {
+  readonly routes: readonly PlannedRoute[];
+  /** They come after the routes. */
+  readonly streams: readonly PlannedStream[];
+}
+
 /** Both files before they are written: what `edge check` has against them can still be taken out. */
 export class Draft {
   readonly config: { server: Keys; proxy: Keys };
   readonly routes: PlannedRoute[];
   /** They come after the routes. */
-  readonly streams: PlannedStream[];
+  streams: PlannedStream[];
   /** Parts of config.yaml that could not stay, as YAML, with the reason. */
   readonly removed: { readonly yaml: string; readonly fault: string }[] = [];
-  private readonly changed: Map<PlannedRoute, readonly PlannedRoute[]> = new Map();
-  private streamRound: readonly PlannedRoute[] | null = null;
+  /** What has been changed in a round. */
+  private readonly changed: Map<PlannedRoute, Written> = new Map();
+  /** Routes as text, until they change. */
+  private readonly texts: Map<PlannedRoute, string> = new Map();
   private readonly removedKeys: Set<string> = new Set();
   private readonly plan: Plan;
 
@@ -51,15 +60,15 @@ export class Draft {
   }
 
   /** Takes out what `edge check` has against a route: a key that can go, or the whole route, which is closed then. */
-  takeFromRoute(written: readonly PlannedRoute[], path: string, reason: string): void {
+  takeFromRoute(written: Written, path: string, reason: string): void {
     const parts = /^routes\[(\d+)\]\.?(.*)$/.exec(path);
     const place = Number(parts?.[1] ?? -1);
-    const route = written[place];
-    if (route === undefined && this.takeStream(written, place - written.length, reason)) return;
-    if (route === undefined) throw new Error(`${path}: ${reason}`);
+    const route = written.routes[place];
+    if (route === undefined) return this.takeStream(written.streams[place - written.routes.length], path, reason);
     // Further faults of a route that has been changed in this round come again where they are still there.
     if (this.changed.get(route) === written) return;
     this.changed.set(route, written);
+    this.texts.delete(route);
     const [key = "", ...rest] = (parts![2] ?? "").split(/\.|\[/);
     if (route.fault === "" && DROPPABLE.has(key) && key in route.keys) {
       if (key === "headers" && rest.length >= 3) dropField(route.keys, rest);
@@ -76,22 +85,18 @@ export class Draft {
       route.fault = shown(reason);
       this.plan.ledger.note(
         route.rule.origin,
-        `the route is a comment: ${route.fault}`,
+        `the route is a comment${key === "regex" && Number(route.keys.status) >= 400 ? ", what it refuses gets in" : ""}: ${route.fault}`,
         "remove the # signs when it is in order, and the route in its place",
       );
     }
     route.standIn = isSecond || PLACE_KEYS.includes(key) ? null : standInOf(route.keys);
   }
 
-  /** Takes a stream out: nothing can be in its place. @returns whether it was there */
-  private takeStream(written: readonly PlannedRoute[], place: number, reason: string): boolean {
-    // One in a round: those after it have other places then, and their faults come again.
-    if (this.streamRound === written) return true;
-    this.streamRound = written;
-    const [stream] = place < 0 ? [] : this.streams.splice(place, 1);
-    if (stream === undefined) return false;
+  /** Takes a stream out: nothing can be in its place. */
+  private takeStream(stream: PlannedStream | undefined, path: string, reason: string): void {
+    if (stream === undefined) throw new Error(`${path}: ${reason}`);
+    this.streams = this.streams.filter((one) => one !== stream);
     this.plan.ledger.note(stream.origin, `the stream is left out: ${shown(reason)}`, "write it: docs/streams.md");
-    return true;
   }
 
   /** Takes a section or a key of one out of config.yaml. */
@@ -147,9 +152,12 @@ export class Draft {
     return `${parts.join("\n")}\n...\n`;
   }
 
-  /** The line of each route in `routesText` is not needed: a route by its place among those that are written. */
-  written(): PlannedRoute[] {
-    return this.routes.filter((route) => route.fault === "" || route.standIn !== null);
+  /** Where faults of the file that is written now belong: by the places of its entries. */
+  written(): Written {
+    return {
+      routes: this.routes.filter((route) => route.fault === "" || route.standIn !== null),
+      streams: this.streams,
+    };
   }
 
   private routeText(route: PlannedRoute, isSaid: Set<Note>): string {
@@ -159,12 +167,23 @@ export class Draft {
       isSaid.add(note);
       lines.push(`# ! ${place(note)}: ${note.directive}: ${note.why}. ${capital(note.cure)}.`);
     }
-    if (route.fault !== "") {
-      lines.push(...commented(`${route.fault}. The route without the # signs:\n${yamlOf([route.keys])}`).split("\n"));
-    }
-    const keys = route.fault === "" ? route.keys : route.standIn;
-    if (keys !== null) lines.push(...yamlOf([keys]).split("\n"));
-    return lines.map((line) => `  ${line}`.trimEnd()).join("\n");
+    return [...lines.map((line) => `  ${line}`.trimEnd()), this.entryText(route)]
+      .filter((one) => one !== "")
+      .join("\n");
+  }
+
+  /** The YAML of a route, made once. */
+  private entryText(route: PlannedRoute): string {
+    const known = this.texts.get(route);
+    if (known !== undefined) return known;
+    const { fault, keys, standIn } = route;
+    const parts: string[] = [];
+    if (fault !== "") parts.push(commented(`${fault}. The route without the # signs:\n${yamlOf([keys])}`));
+    const written = fault === "" ? keys : standIn;
+    if (written !== null) parts.push(yamlOf([written]));
+    const text = indented(parts.join("\n"));
+    this.texts.set(route, text);
+    return text;
   }
 
   private streamText({ origin, keys }: PlannedStream, isSaid: Set<Note>): string {
@@ -173,8 +192,7 @@ export class Draft {
       isSaid.add(note);
       lines.push(`# ! ${place(note)}: ${note.directive}: ${note.why}. ${capital(note.cure)}.`);
     }
-    lines.push(...yamlOf([keys]).split("\n"));
-    return lines.map((line) => `  ${line}`.trimEnd()).join("\n");
+    return `${indented(lines.join("\n"))}\n${indented(yamlOf([keys]))}`;
   }
 
   private streamNotes(origin: Statement): Note[] {
@@ -232,7 +250,7 @@ function dropField(keys: Keys, [direction, operation, ...name]: readonly string[
   else delete fields[known];
 }
 
-const PLACE_KEYS: readonly string[] = ["prefix", "path", "host", "methods", "match"];
+const PLACE_KEYS: readonly string[] = ["prefix", "path", "host", "methods", "match", "regex"];
 /** Keys without which a route does the same for fewer comforts; no rule about who may come in is one of them. */
 const DROPPABLE: ReadonlySet<string> = new Set([
   "cache_control",
@@ -293,7 +311,14 @@ const HOISTED: readonly (readonly [string, readonly string[]])[] = [
 
 /** YAML of a value; `${` is written so that it names no variable. */
 export function yamlOf(value: unknown): string {
-  return stringify(escaped(value), { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd();
+  const plain = escaped(value);
+  // The runtime's writer takes a twentieth of the time, but writes texts of several lines on one.
+  if (!JSON.stringify(plain).includes("\\n")) return Bun.YAML.stringify(plain, null, 2).trimEnd();
+  return stringify(plain, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd();
+}
+
+function indented(text: string): string {
+  return text.replace(/^(?=.)/gm, "  ");
 }
 
 function escaped(value: unknown): unknown {

@@ -105,8 +105,9 @@ export class Ledger {
   /** All notes, in the order of the files. */
   notes(): Note[] {
     const all = [...[...this.entries.values()].flatMap(({ notes }) => notes), ...this.others];
-    const files = [...new Set(all.map(({ place }) => place.file))];
-    return all.sort((a, b) => files.indexOf(a.place.file) - files.indexOf(b.place.file) || a.place.line - b.place.line);
+    const ranks = new Map([...new Set(all.map(({ place }) => place.file))].map((file, rank) => [file, rank]));
+    const rankOf = ({ place }: Note): number => ranks.get(place.file)!;
+    return all.sort((a, b) => rankOf(a) - rankOf(b) || a.place.line - b.place.line);
   }
 
   /** The notes of a directive. */

@@ -53,5 +53,5 @@ export class ConvertFault extends Error {
 
 const MAX_SHOWN = 120;
 /** Directives of all files together, and how deep blocks and includes may be. */
-export const MAX_STATEMENTS = 200_000;
+export const MAX_STATEMENTS = 1_000_000;
 export const MAX_DEPTH = 64;

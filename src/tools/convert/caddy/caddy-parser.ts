@@ -29,6 +29,7 @@ interface Reading {
   readonly read: ImportReader;
   readonly others: { statement: Statement; fault: string }[];
   count: number;
+  imports: number;
 }
 
 /**
@@ -37,7 +38,7 @@ interface Reading {
  * @throws ConvertFault where Caddy would refuse it as well
  */
 export function parseCaddyfile(file: string, text: string, read: ImportReader): Caddyfile {
-  const reading: Reading = { snippets: new Map(), read, others: [], count: 0 };
+  const reading: Reading = { snippets: new Map(), read, others: [], count: 0, imports: 0 };
   const tokens = tokensOf(file, text);
   const sites: Statement[] = [];
   let options: Statement | null = null;
@@ -127,6 +128,7 @@ function fill(cursor: Cursor, into: Statement, reading: Reading, depth: number):
 /** What an import is replaced by. */
 function importOf(cursor: Cursor, reading: Reading, into: Statement | null): Token[] {
   const words = cursor.line();
+  if (++reading.imports > MAX_IMPORTS) throw new ConvertFault(words[0]!, "too many imports");
   const hasBlock = isSign(cursor.peek(), "{") && !cursor.peek()!.isFirst;
   const block = hasBlock ? cursor.block() : [];
   const [, name, ...args] = words;
@@ -301,3 +303,6 @@ function withEnvironment(text: string): string {
     (_whole, name: string, fallback?: string) => process.env[name] ?? fallback ?? "",
   );
 }
+
+/** Some for each of 20,000 sites: snippets that import each other twice multiply. */
+const MAX_IMPORTS = 100_000;

@@ -202,14 +202,15 @@ function certificates(plan: Plan, list: readonly Listening[]): void {
   const pairs: { readonly cert_file: string; readonly key_file: string }[] = [];
   const { ledger } = plan;
   const tls = section(plan.config.server, "tls");
+  const known = new Set<string>();
   for (const { scope, isDefault, listens } of list) {
     if (!listens.some(({ isTls }) => isTls)) continue;
     const cert = scope.value("ssl_certificate");
     const key = scope.value("ssl_certificate_key");
     if (cert === null || key === null || /\$|^data:|^engine:/.test(cert + key)) continue;
-    const known = pairs.some((one) => one.cert_file === cert);
     const pair = { cert_file: cert, key_file: key };
-    if (!known) pairs[isDefault ? "unshift" : "push"](pair);
+    if (!known.has(cert)) pairs[isDefault ? "unshift" : "push"](pair);
+    known.add(cert);
     tlsDetails(scope, tls);
   }
   noteOpenServers(list, tls);

@@ -1,5 +1,6 @@
 import { escapedRegex } from "../arrange.ts";
-import { applied } from "../modifiers.ts";
+import { beginningOf, EVERYTHING } from "../condition.ts";
+import { applied, partOf } from "../modifiers.ts";
 import { closed, hasType, type Keys, type PathRule, prefixOf, ROOT, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { applyOptions, isEitherEnough } from "./nginx-options.ts";
@@ -17,7 +18,9 @@ export interface Site {
   /** Rules of the site, in the order in which nginx asks them. */
   readonly rules: Rule[];
   /** The location by whose expression scripts are run; null where there is none. */
-  scripts?: ScriptLocation | null;
+  scripts?: (ScriptLocation & { readonly path: string }) | null;
+  /** Whether the paths that no location has to itself are files. */
+  filesAtRoot?: boolean;
 }
 
 /** Makes the rules of a server, but for their hosts. docs/migrate.md#nginx */
@@ -45,15 +48,47 @@ function siteRules(site: Site): void {
   const prefixes = found
     .filter(({ kind }) => kind === "" || kind === "^~")
     .sort((a, b) => b.path.length - a.path.length);
-  const firm = prefixes.filter(
-    (one) => one.kind === "^~" || prefixes.some((wide) => wide.kind === "^~" && one.path.startsWith(wide.path)),
-  );
-  const loose = prefixes.filter((one) => !firm.includes(one));
-  for (const one of [...exact, ...firm, ...regexes, ...loose]) site.rules.push(...convertLocation(site, one));
+  const kept = prefixes.filter(({ kind }) => kind === "^~");
+  const isFirm = (one: Located): boolean => kept.some(({ path }) => one.path.startsWith(path));
+  const wide = prefixes.find(({ path }) => path === "/");
+  site.filesAtRoot = wide === undefined ? scope.one("root") !== null : isOfFiles(wide.scope);
+  const byExpression = [...namedScripts(site, regexes), ...regexes.flatMap((one) => convertLocation(site, one))];
+  // Of the prefixes below one with ^~, those without it have expressions before them, too.
+  const before = ({ kind, path }: Located): Rule[] =>
+    kind === "^~" ? [] : byExpression.flatMap((rule) => partOf(rule, { ...EVERYTHING, path: prefixOf(path) }) ?? []);
+  for (const one of exact) site.rules.push(...convertLocation(site, one));
+  for (const one of prefixes.filter(isFirm)) site.rules.push(...before(one), ...convertLocation(site, one));
+  site.rules.push(...byExpression);
+  for (const one of prefixes) if (!isFirm(one)) site.rules.push(...convertLocation(site, one));
   site.rules.unshift(...redirects);
   if (!prefixes.some(({ path }) => path === "/")) site.rules.push(...withoutLocation(site));
   closeScripts(site, regexes);
   if (site.scripts !== null) finishScripts(site, barred);
+}
+
+/**
+ * Where the location for scripts names them (`^/index\.php(/|$)`), no others run: uploads are among them. An internal one is 404 to clients,
+ * and is run for other paths alone.
+ */
+function namedScripts(site: Site, regexes: readonly Located[]): Rule[] {
+  const found = site.scripts;
+  const places = found == null ? null : regexPlaces(found.path);
+  if (found == null || places === null) return [];
+  const own = places.map(({ value }) => {
+    const rule = ruleOf(found.statement, titleOf(found.statement), { type: "respond", status: 404 });
+    rule.path = prefixOf(value);
+    if (isInternal(found.statement)) found.scope.ledger.carry(...found.scope.here("internal"));
+    else content(site, found.scope, rule);
+    return rule;
+  });
+  if (regexes.some(({ path, statement }) => path === "\\.php$" && denies(statement))) return own;
+  const others = ruleOf(found.statement, `${titleOf(found.statement)}: no other script`, {
+    type: "respond",
+    status: 404,
+    regex: SCRIPT_PATHS,
+  });
+  others.isPartial = true;
+  return [...own, others];
 }
 
 /** Whether some location of a site sends files: then its scripts are run beside them. */
@@ -138,7 +173,11 @@ function withoutLocation(site: Site): Rule[] {
 }
 
 function convertLocation(site: Site, { statement, scope, kind, path }: Located): Rule[] {
-  const places = kind.startsWith("~") ? regexPlaces(path) : [kind === "=" ? exactPlace(path) : prefixOf(path)];
+  // What keeps clients from a script keeps them from the same one with more of a path behind it.
+  const isScript = kind === "=" && path.endsWith(".php") && site.scripts != null && denies(statement);
+  const place = kind === "=" && !isScript ? exactPlace(path) : prefixOf(path);
+  const isAnyCase = kind === "~*" && /[a-z]/i.test(path) && denies(statement) && isExpression(path);
+  const places = isAnyCase ? null : kind.startsWith("~") ? regexPlaces(path) : [place];
   if (isInternal(statement)) return internalLocation(statement, places, scope);
   if (places === null) return regexLocation(site, statement, scope, path);
   scope.ledger.carry(statement);
@@ -156,6 +195,19 @@ function convertLocation(site: Site, { statement, scope, kind, path }: Located):
     const rule = ruleOf(statement, titleOf(statement), {});
     rule.path = place;
     content(site, scope, rule);
+    if (isFolderAlone(rule)) {
+      // No route has the files of one path without those below it.
+      const isBeside = place.value === "/" && site.filesAtRoot === true && !denies(statement);
+      scope.ledger.note(
+        statement,
+        isBeside
+          ? "the route of all other paths answers it"
+          : "a folder has no route without what is below it: it is closed",
+        isBeside ? "nothing, where both say the same" : "write a redirect to the folder with a slash at its end",
+      );
+      if (isBeside) continue;
+      closed(rule);
+    }
     if (rewrites.rewrite !== null && hasType(rule.keys, "upstream")) {
       rule.keys.rewrite = rewrites.rewrite;
       delete rule.keys.strip_prefix;
@@ -172,6 +224,11 @@ function convertLocation(site: Site, { statement, scope, kind, path }: Located):
       rules.unshift(slashRedirect(statement, place));
   }
   return applied(rules, guardsOf(scope));
+}
+
+/** Whether a route for one path would have all files below it as well: it is a folder, as far as its name tells. */
+function isFolderAlone({ path: { kind, value }, keys }: Rule): boolean {
+  return kind === "exact" && hasType(keys, "static") && !/\/[^/]*\.\w+$/.test(value);
 }
 
 /** What clients cannot ask for is 404 to them. */
@@ -233,11 +290,11 @@ function alternatives(text: string): string[] | null {
 const MAX_ALTERNATIVES = 64;
 
 /** A location by an expression that says more than paths. A redirect can have it; all else is noted. */
-function regexLocation({ rules }: Site, statement: Statement, scope: Scope, regex: string): Rule[] {
+function regexLocation({ scripts }: Site, statement: Statement, scope: Scope, regex: string): Rule[] {
   const [found] = scope.here("return");
   const isRedirect = found !== undefined && /^30[12378]$/.test(found.args[0] ?? "");
   const flags = statement.args[0] === "~*" ? "(?i)" : "";
-  if (isRedirect) {
+  if (isRedirect && isExpression(regex)) {
     const to = templateOf(found.args[1] ?? "", true);
     if (to !== null) {
       const rule = ruleOf(statement, titleOf(statement), {
@@ -251,7 +308,15 @@ function regexLocation({ rules }: Site, statement: Statement, scope: Scope, rege
       return [rule];
     }
   }
-  void rules;
+  if (isExpression(regex) && (found !== undefined || denies(statement))) {
+    const refused = refusedPaths(scope, statement, found ?? null);
+    // A script runs with more of a path behind it as well.
+    const paths = scripts == null ? regex : regex.replace(/\\\.php\$$/, SCRIPT_PATHS);
+    if (statement.args[0] !== "~*") refused.path = beginningOf(regex, ROOT);
+    Object.assign(refused.keys, { regex: flags + paths });
+    refused.isPartial = true;
+    return [refused];
+  }
   if (denies(statement)) {
     scope.ledger.noteWhole(
       statement,
@@ -266,6 +331,37 @@ function regexLocation({ rules }: Site, statement: Statement, scope: Scope, rege
   return [];
 }
 
+/** A location that keeps clients out, or has a response of its own, as a response to its paths. */
+function refusedPaths(scope: Scope, statement: Statement, returned: Statement | null): Rule {
+  const { ledger } = scope;
+  const rule = ruleOf(statement, titleOf(statement), { type: "respond", status: 403 });
+  ledger.carry(statement);
+  if (
+    scope.here("deny").some(({ args }) => args[0] === "all") &&
+    scope.here("allow").length === 0 &&
+    !isEitherEnough(scope)
+  )
+    ledger.carry(...scope.here("deny"));
+  else if (returned === null)
+    ledger.note(
+      statement,
+      "a route for an expression has no rules about who comes in: it is closed",
+      "write routes with prefix for the paths that are meant",
+    );
+  if (returned === null) return rule;
+  answer(scope, returned, rule);
+  if (!hasType(rule.keys, "respond")) closed(rule);
+  return rule;
+}
+
+/** Whether routes can have it: none that looks around itself or back, or keeps what it has. docs/routing.md#expressions */
+function isExpression(regex: string): boolean {
+  return !/\(\?(?:[=!>]|<[=!])|\\[1-9]|[*+?}]\+/.test(regex);
+}
+
+/** Paths that run a script: docs/php.md#which-script-runs */
+const SCRIPT_PATHS = "\\.php(?:/|$)";
+
 /** An expression that begins with a name with a dot in front, such as `/\.ht` or `(^|/)\.`. */
 const HIDDEN = /^\^?(?:\/|\((?:\?:)?\^\|\/\))\\\./;
 
@@ -274,7 +370,7 @@ const HIDDEN = /^\^?(?:\/|\((?:\?:)?\^\|\/\))\\\./;
  */
 function closeScripts({ scope, rules }: Site, regexes: readonly Located[]): void {
   for (const { statement, path } of regexes) {
-    const runs = (statement.block ?? []).some(({ name }) => OTHER_CONTENT.test(name));
+    const runs = (statement.block ?? []).some(({ name }) => name === "fastcgi_pass" || OTHER_CONTENT.test(name));
     if (!runs || regexPlaces(path) !== null) continue;
     const folders = rules.filter(({ keys }) => hasType(keys, "static"));
     if (folders.length === 0) continue;
@@ -454,7 +550,7 @@ function files(site: Site, scope: Scope, rule: Rule): void {
   if (index?.args.includes("index.html") === true) scope.ledger.standard(index);
   tryFiles(scope, rule, alias === undefined ? (root ?? "html") : null, site);
   const folder = alias === undefined ? (root ?? "html") : (alias.args[0] ?? "");
-  if (kind === "prefix")
+  if (kind === "prefix" || value === "/")
     beside(site, scope, rule, { root: folder.replace(/(.)\/$/, "$1"), isAlias: alias !== undefined });
 }
 
@@ -468,8 +564,16 @@ function beside(
   // What is closed, or goes to a named location, has no files.
   if (scripts == null || !hasType(rule.keys, "static") || scope.statement?.args[0] === "^~") return;
   const [tries] = scope.inherited("try_files");
-  const front = /^\/([\w-]+\.php)(\$is_args\$args|\?.*)?$/.exec(tries?.args.at(-1) ?? "");
-  if (front !== null && tries !== undefined) scope.ledger.carry(tries);
+  const front = /^\/([\w-]+\.php)(\$is_args\$args|\$request_uri|\?.*)?$/.exec(tries?.args.at(-1) ?? "");
+  if (front !== null && tries !== undefined) {
+    scope.ledger.carry(tries);
+    if (!tries.args.includes("$uri/"))
+      scope.ledger.note(
+        tries,
+        "folders have their index, after a redirect to the slash",
+        "nothing, where the root has no folders with one",
+      );
+  }
   for (const one of scope.inherited("index")) if (one.args.includes("index.php")) scope.ledger.standard(one);
   runScripts(http, scripts.scope, rule, { root, isAlias, frontController: front !== null, index: front?.[1] ?? "" });
 }

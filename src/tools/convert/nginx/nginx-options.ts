@@ -299,8 +299,8 @@ function addressRules(scope: Scope, rule: Rule): void {
 function unknownGuards(scope: Scope, rule: Rule): void {
   const seen = new Set<string>();
   for (let at: Scope | null = scope; at !== null; at = at.outer) {
-    for (const one of at.children) {
-      if (!UNKNOWN_GUARD.test(one.name) || seen.has(one.name)) continue;
+    for (const one of at.fitting(UNKNOWN_GUARD)) {
+      if (seen.has(one.name)) continue;
       seen.add(one.name);
       if (one.args[0] === "off") continue;
       scope.ledger.note(

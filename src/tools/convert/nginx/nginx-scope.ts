@@ -8,6 +8,9 @@ export class Scope {
   private readonly own: readonly Statement[];
   readonly ledger: Ledger;
   private names: ReadonlyMap<string, readonly Statement[]> | null = null;
+  private readonly together: Map<string, readonly Statement[]> = new Map();
+  private readonly named: Map<string, Statement | undefined> = new Map();
+  private readonly matching: Map<RegExp, readonly Statement[]> = new Map();
 
   constructor(statements: readonly Statement[], statement: Statement | null, outer: Scope | null, ledger: Ledger) {
     this.own = statements;
@@ -25,13 +28,32 @@ export class Scope {
   here(...names: readonly string[]): readonly Statement[] {
     const lists = names.map((name) => this.byName().get(name) ?? []).filter((list) => list.length > 0);
     if (lists.length < 2) return lists[0] ?? [];
-    return this.own.filter((one) => names.includes(one.name));
+    const key = names.join(" ");
+    const known = this.together.get(key) ?? this.own.filter((one) => names.includes(one.name));
+    this.together.set(key, known);
+    return known;
   }
 
   /** Looked up rather than searched for: a file may have thousands of servers, and each asks the blocks around it. */
   private byName(): ReadonlyMap<string, readonly Statement[]> {
     this.names ??= Map.groupBy(this.own, ({ name }) => name);
     return this.names;
+  }
+
+  /** The block of this name in here with this first word, such as `upstream app`. */
+  block(name: string, word: string): Statement | undefined {
+    const key = `${name} ${word}`;
+    if (this.named.size === 0) for (const one of this.own) remember(this.named, `${one.name} ${one.args[0]}`, one);
+    return this.named.get(key);
+  }
+
+  /** Directives of the block itself whose names fit an expression that is a constant. */
+  fitting(names: RegExp): readonly Statement[] {
+    const known = this.matching.get(names);
+    if (known !== undefined) return known;
+    const found = this.own.filter(({ name }) => names.test(name));
+    this.matching.set(names, found);
+    return found;
   }
 
   /** The directives that count here: those of the innermost block that has any. */
@@ -60,4 +82,9 @@ export class Scope {
   get children(): readonly Statement[] {
     return this.own;
   }
+}
+
+/** The first one of a key stays. */
+function remember(map: Map<string, Statement | undefined>, key: string, one: Statement): void {
+  if (!map.has(key)) map.set(key, one);
 }

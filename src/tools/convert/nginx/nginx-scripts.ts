@@ -29,7 +29,7 @@ export function isForScripts({ scope }: ScriptLocation, regex: string): boolean 
 }
 
 const SCRIPTS =
-  /^(\^?\/?(index|\((\?:)?[\w|]+\)|app|web)|\[\^\/\]|\^?\(?\.[+*]\??)?\\\.php(\)\(\/?\.[+*]\)|\(\/\.[+*]\)|\((\?:)?(\/\|\$|\$\|\/)\)|\(\/\|\$\))?\$?$/;
+  /^(\^?\/?(index|\((\?:)?[\w|]+\)|app|web)|\[\^\/\]|\^?\(?\.[+*]\??)?\\\.php(\)\(\/?\.[+*]\)|\(\/\.[+*]\)|\((\?:)?(\/\|\$|\$\|\/)\)|\(\/\.\*\)\?)?\$?(\|\^\/[\w./\\-]+)?$/;
 
 /** The paths below which a location lets no script run: `location ~* ^/uploads/.*\.php$ { deny all; }`; "" for none. */
 export function barredFolder(regex: string): string {
@@ -97,7 +97,7 @@ function envOf(scope: Scope): Keys {
 /** How many connections each worker keeps. */
 function keptConnections(http: Scope, scope: Scope, pass: Statement): number {
   if (!scope.isOn("fastcgi_keep_conn")) return 0;
-  const group = http.here("upstream").find(({ args }) => args[0] === pass.args[0]);
+  const group = http.block("upstream", pass.args[0] ?? "");
   const keepalive = group?.all("keepalive")[0];
   const count = Number(keepalive?.args[0] ?? 0);
   if (keepalive !== undefined) scope.ledger.carry(keepalive);

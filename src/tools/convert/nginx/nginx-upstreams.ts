@@ -19,7 +19,7 @@ export function targetsOf(http: Scope, scope: Scope, pass: Statement): Targets |
   const [, scheme, authority = "", path = null] = parts;
   const kind = { http: "http", https: "https", grpc: "h2c", grpcs: "h2", fastcgi: "fastcgi" }[scheme!]!;
   if (authority.startsWith("unix:")) return { keys: { target: socketOf(authority, kind) }, path: path ?? null };
-  const group = http.here("upstream").find(({ args }) => args[0] === authority);
+  const group = http.block("upstream", authority);
   return {
     keys: group === undefined ? { target: `${kind}://${authority}` } : groupOf(http, group, kind),
     path: path ?? null,

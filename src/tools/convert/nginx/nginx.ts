@@ -31,11 +31,11 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
   // Routes do not go by the port: where a name is served in clear text too, that of TLS counts.
   const sites: Site[] = [];
   const hasTls = ({ listens }: Listening): boolean => listens.some(({ isTls }) => isTls);
+  const served = listeners.filter((one) => !redirected.has(one));
   for (const listening of [...listeners.filter(hasTls), ...listeners.filter((one) => !hasTls(one))]) {
     ledger.carry(listening.scope.statement);
     if (redirected.has(listening)) continue;
-    const others = listeners.filter((one) => one !== listening && !redirected.has(one));
-    sites.push(...convertServer(plan, listening, http, others));
+    sites.push(...convertServer(plan, listening, http, served));
   }
   // A file of locations alone, as those that servers include.
   if (listeners.length === 0 && main.here("location").length > 0) {
@@ -62,13 +62,10 @@ interface Site {
   readonly rules: readonly Rule[];
 }
 
-function convertServer(
-  plan: Plan,
-  { scope, hosts, isDefault, listens }: Listening,
-  http: Scope,
-  others: readonly Listening[],
-): Site[] {
-  const isSingle = others.length === 0;
+/** @param served all servers whose requests are not sent to TLS, this one among them */
+function convertServer(plan: Plan, listening: Listening, http: Scope, served: readonly Listening[]): Site[] {
+  const { scope, hosts, isDefault, listens } = listening;
+  const isSingle = served.length === 1;
   const rules: Rule[] = [];
   convertSite({ scope, http, rules });
   localOnly(plan, listens, rules);
@@ -80,7 +77,7 @@ function convertServer(
   if (isSingle) groups.splice(0, groups.length, []);
   else if (isDefault) {
     // Its names need routes of their own where another server would take them.
-    const names = others.flatMap((one) => one.hosts);
+    const names = served.filter((one) => one !== listening).flatMap((one) => one.hosts);
     const kept = groups.map((group) => group.filter((host) => names.some((wide) => holdsHost(wide, host))));
     groups.splice(0, groups.length, ...kept.filter((group) => group.length > 0), []);
   }

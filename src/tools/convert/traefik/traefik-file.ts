@@ -1,5 +1,15 @@
-import { isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseAllDocuments } from "yaml";
-import { ConvertFault, MAX_DEPTH, MAX_STATEMENTS, Statement } from "../statement.ts";
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  type YAMLMap,
+} from "yaml";
+import { ConvertFault, MAX_DEPTH, MAX_STATEMENTS, type Place, Statement } from "../statement.ts";
 
 /**
  * Reads a file of Traefik's file provider, YAML or TOML: a key is a directive, its section a block, its values the words. Each entry of
@@ -16,55 +26,104 @@ function fromYaml(file: string, text: string): Statement[] {
   const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: false });
   if (!Array.isArray(documents)) return [];
   const made: Statement[] = [];
-  const reading = { file, count: 0, line: (node: Node): number => lines.linePos(node.range?.[0] ?? 0).line };
   for (const document of documents) {
     const [fault] = document.errors;
     if (fault !== undefined)
-      throw new ConvertFault(
-        { file, line: fault.linePos?.[0].line ?? 0 },
-        fault.message.split("\n")[0]!.replace(/ at line.*$/, ""),
-      );
-    if (isMap(document.contents))
-      made.push(...pairsOf(document.contents.items as Pair<Node, Node | null>[], null, reading, 0));
+      throw new ConvertFault({ file, line: fault.linePos?.[0].line ?? 0 }, reasonOf(fault).replace(/ at line.*$/, ""));
+    const reader = new YamlReader(file, lines);
+    if (isMap(document.contents)) made.push(...reader.pairs(pairsOf(document.contents), null, 0));
   }
   return made;
 }
 
-interface Reading {
-  readonly file: string;
-  count: number;
-  line(node: Node): number;
+/** The first line of an error's message. */
+function reasonOf(error: Error): string {
+  // What the parsers say of a text with thousands of brackets in each other.
+  if (error.message.startsWith("Maximum call stack size exceeded")) return "nested too deep";
+  return error.message.split("\n")[0]!;
 }
 
-function pairsOf(
-  pairs: readonly Pair<Node, Node | null>[],
-  parent: Statement | null,
-  reading: Reading,
-  depth: number,
-): Statement[] {
-  return pairs.map(({ key, value }) => {
-    const place = { file: reading.file, line: reading.line(key) };
-    if (depth > MAX_DEPTH || ++reading.count > MAX_STATEMENTS)
-      throw new ConvertFault(place, "too many keys, or too deep");
-    const name = isScalar(key) ? String(key.value) : String(key);
-    if (isMap(value)) {
-      const statement = new Statement(place, [name], parent, true);
-      statement.block!.push(...pairsOf(value.items as Pair<Node, Node | null>[], statement, reading, depth + 1));
-      return statement;
-    }
-    if (isSeq(value) && value.items.some((one) => isMap(one))) {
-      const statement = new Statement(place, [name], parent, true);
-      for (const item of value.items as Node[]) {
-        const entry = new Statement({ file: reading.file, line: reading.line(item) }, ["-"], statement, true);
-        if (isMap(item))
-          entry.block!.push(...pairsOf(item.items as Pair<Node, Node | null>[], entry, reading, depth + 2));
-        statement.block!.push(entry);
+type YamlPair = Pair<Node, Node | null>;
+
+function pairsOf(map: YAMLMap): readonly YamlPair[] {
+  return map.items as unknown as readonly YamlPair[];
+}
+
+/** Makes directives of a document: aliases are what their anchors name, `<<` is what it merges. */
+class YamlReader {
+  private readonly file: string;
+  private readonly lines: LineCounter;
+  private readonly anchors: Map<string, Node> = new Map();
+  private count = 0;
+
+  constructor(file: string, lines: LineCounter) {
+    this.file = file;
+    this.lines = lines;
+  }
+
+  pairs(pairs: readonly YamlPair[], parent: Statement | null, depth: number): Statement[] {
+    const [first] = pairs;
+    if (depth > MAX_DEPTH && first !== undefined) throw new ConvertFault(this.place(first.key), "nested too deep");
+    return this.merged(pairs).map(({ key, value }) => {
+      const place = this.place(key);
+      const name = isScalar(key) ? String(key.value) : String(key);
+      const meant = this.meant(value, key);
+      if (isMap(meant)) {
+        const statement = new Statement(place, [name], parent, true);
+        statement.block!.push(...this.pairs(pairsOf(meant), statement, depth + 1));
+        return statement;
       }
-      return statement;
+      const items = isSeq(meant) ? meant.items.map((one) => this.meant(one as Node, key)) : [];
+      if (items.some((one) => isMap(one))) {
+        const statement = new Statement(place, [name], parent, true);
+        for (const item of items) {
+          const entry = new Statement(item === null ? place : this.place(item), ["-"], statement, true);
+          if (isMap(item)) entry.block!.push(...this.pairs(pairsOf(item), entry, depth + 2));
+          statement.block!.push(entry);
+        }
+        return statement;
+      }
+      const words = isSeq(meant) ? items : meant === null ? [] : [meant];
+      return new Statement(place, [name, ...words.map(wordOf)], parent, false);
+    });
+  }
+
+  /** What a map says itself, then what it merges: the earlier one counts. */
+  private merged(pairs: readonly YamlPair[]): readonly YamlPair[] {
+    const isMerge = ({ key }: YamlPair): boolean => isScalar(key) && key.value === "<<" && key.type === "PLAIN";
+    if (!pairs.some(isMerge)) return pairs;
+    const all = new Map<string, YamlPair>();
+    const add = (list: readonly YamlPair[]): void => {
+      for (const pair of list) if (!all.has(wordOf(pair.key))) all.set(wordOf(pair.key), pair);
+    };
+    add(pairs.filter((pair) => !isMerge(pair)));
+    for (const { key, value } of pairs.filter(isMerge)) {
+      const meant = this.meant(value, key);
+      const parts = isSeq(meant) ? meant.items.map((one) => this.meant(one as Node, key)) : [meant];
+      for (const part of parts) {
+        if (!isMap(part)) throw new ConvertFault(this.place(key), "<< merges sections alone");
+        add(this.merged(pairsOf(part)));
+      }
     }
-    const words = isSeq(value) ? value.items.map((one) => wordOf(one)) : value === null ? [] : [wordOf(value)];
-    return new Statement(place, [name, ...words], parent, false);
-  });
+    return [...all.values()];
+  }
+
+  /** The value itself, or that of its anchor. @param key the key that it is at */
+  private meant(value: Node | null, key: Node): Node | null {
+    if (++this.count > MAX_STATEMENTS) throw new ConvertFault(this.place(key), "too many values");
+    if (!isAlias(value)) {
+      if (value !== null && "anchor" in value && value.anchor !== undefined) this.anchors.set(value.anchor, value);
+      return value;
+    }
+    const found = this.anchors.get(value.source);
+    if (found === undefined)
+      throw new ConvertFault(this.place(value), `no anchor ${value.source} is before this alias`);
+    return found;
+  }
+
+  private place(node: Node): Place {
+    return { file: this.file, line: this.lines.linePos(node.range?.[0] ?? 0).line };
+  }
 }
 
 function wordOf(node: unknown): string {
@@ -76,7 +135,8 @@ function fromToml(file: string, text: string): Statement[] {
   try {
     value = Bun.TOML.parse(text);
   } catch (error) {
-    throw new ConvertFault({ file, line: 0 }, error instanceof Error ? error.message.split("\n")[0]! : "no TOML");
+    // The parser of the runtime does not say where.
+    throw new ConvertFault({ file, line: 0 }, error instanceof Error ? reasonOf(error) : "no TOML");
   }
   const finder = new TomlLines(text);
   return tableOf(value as Record<string, unknown>, null, [], { file, finder });
@@ -88,7 +148,8 @@ function tableOf(
   path: readonly string[],
   at: { readonly file: string; readonly finder: TomlLines },
 ): Statement[] {
-  if (path.length > MAX_DEPTH) throw new ConvertFault({ file: at.file, line: 0 }, "too deep");
+  if (path.length > MAX_DEPTH)
+    throw new ConvertFault({ file: at.file, line: at.finder.lineOf(path) }, "nested too deep");
   return Object.entries(table).map(([name, value]) => {
     const own = [...path, name];
     const place = { file: at.file, line: at.finder.lineOf(own) };
@@ -112,31 +173,33 @@ function tableOf(
   });
 }
 
-/** Finds the line of a key: the header of its table, then the key below it. The parser of the runtime tells no lines. */
+/** Finds the line of a key, or of what it is in. The parser of the runtime tells no lines. */
 class TomlLines {
-  private readonly lines: readonly string[];
+  /** By the whole name of a table or key. */
+  private readonly lines: Map<string, number> = new Map();
 
   constructor(text: string) {
-    this.lines = text.split("\n");
+    let table = "";
+    for (const [i, line] of text.split("\n").entries()) {
+      const header = /^\s*\[+([^\]]+)\]/.exec(line)?.[1];
+      if (header !== undefined) table = plainName(header);
+      const key = header === undefined ? /^\s*([^=#]+)=/.exec(line)?.[1] : undefined;
+      const name = key === undefined ? table : [table, plainName(key)].filter((part) => part !== "").join(".");
+      // What a name is within begins there, too, where no line says it itself.
+      for (let end = name.length; end > 0 && !this.lines.has(name.slice(0, end)); end = name.lastIndexOf(".", end - 1))
+        this.lines.set(name.slice(0, end), i + 1);
+    }
   }
 
   lineOf(path: readonly string[]): number {
-    const clean = (text: string): string => text.replace(/["'\s]/g, "");
-    const header = (keys: readonly string[]): number =>
-      this.lines.findIndex(
-        (line) => /^\s*\[/.test(line) && clean(line).replace(/^\[+|\]+(#.*)?$/g, "") === keys.join("."),
-      );
     for (let length = path.length; length > 0; length--) {
-      const at = header(path.slice(0, length));
-      if (at < 0) continue;
-      const rest = path.slice(length);
-      if (rest.length === 0) return at + 1;
-      const below = this.lines.findIndex((line, i) => i > at && clean(line.split("=")[0]!) === rest.join("."));
-      return (below < 0 ? at : below) + 1;
+      const line = this.lines.get(plainName(path.slice(0, length).join(".")));
+      if (line !== undefined) return line;
     }
-    const found = this.lines.findIndex((line) =>
-      clean(line.replace(/^\s*\[+/, "").split(/[=\]]/)[0]!).startsWith(path.join(".")),
-    );
-    return found < 0 ? 1 : found + 1;
+    return 1;
   }
+}
+
+function plainName(text: string): string {
+  return text.replace(/["'\s]/g, "");
 }

@@ -279,11 +279,28 @@ server { listen 8081; location / { allow 10.0.0.0/8; deny all; } }`;
       expect(routes).toContain(words);
   });
 
+  test("prefixes below one with ^~ have expressions before them, and that one has none", () => {
+    const text =
+      "server { location ^~ /a/ { proxy_pass http://a; } location /a/b/ { proxy_pass http://b; } location ~ secret { deny all; } }";
+    const routes = routesOf("nginx", "nginx.conf", text);
+    expect(routes.filter(({ regex }) => regex === "secret").map(({ prefix }) => prefix)).toEqual(["/a/b", "/"]);
+  });
+
+  test("a refusal by an expression that no route can have is a comment, which says so", () => {
+    const text = "server { location / { proxy_pass http://a; } location ~ ^/[[:nothing:]]/x { deny all; } }";
+    const { routes } = convert("nginx", "nginx.conf", text);
+    expect(routes).toContain("the route is a comment, what it refuses gets in: ");
+    expect(parse(routes).routes).toMatchObject([{ type: "upstream" }]);
+  });
+
   test("what nginx runs is not sent as a file", () => {
     const text = `server { listen 80; root ${import.meta.dir}; location / { } location ~ [.]x$ { uwsgi_pass 127.0.0.1:9; } }`;
     expect(routesOf("nginx", "nginx.conf", text).map(({ type }) => type)).toEqual(["respond"]);
-    const { routes } = convert("nginx", "nginx.conf", text.replace("uwsgi_pass 127.0.0.1:9", "deny all"));
-    expect(routes).toContain("deny these paths at the origin");
+    const refused = routesOf("nginx", "nginx.conf", text.replace("uwsgi_pass 127.0.0.1:9", "deny all"));
+    expect(refused).toMatchObject([{ type: "respond", regex: "[.]x$", status: 403 }, { type: "static" }]);
+    // What looks around itself is no expression of a route.
+    const around = text.replace("[.]x$", "[.](?!x)").replace("uwsgi_pass 127.0.0.1:9", "deny all");
+    expect(convert("nginx", "nginx.conf", around).routes).toContain("deny these paths at the origin");
     expect(
       convert("nginx", "nginx.conf", "server { location / { if ($bad) { return 403; } return 200; } }").routes,
     ).toContain("what it refuses gets in");

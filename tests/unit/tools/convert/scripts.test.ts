@@ -8,16 +8,20 @@ import { convert } from "../../../harness/conversions.ts";
 
 type Route = Readonly<Record<string, unknown>>;
 
-/** The routes of a text, whose folder is there, by host and place. @param text with `ROOT` for the folder */
+/** The routes of a text by host and place. */
 function routesOf(product: "nginx" | "caddy", text: string): Map<string, Route> {
+  return new Map(routesIn(product, text).map((one) => [`${one.host ?? ""} ${one.prefix ?? one.path}`, one]));
+}
+
+/** The routes of a text, whose folder is there, in their order. @param text with `ROOT` for the folder */
+function routesIn(product: "nginx" | "caddy", text: string): Route[] {
   const root = mkdtempSync(join(tmpdir(), "edge-convert-php-"));
   for (const folder of ["public", "storage"]) mkdirSync(join(root, folder));
   try {
     const name = product === "nginx" ? "nginx.conf" : "Caddyfile";
     const { routes, code, err } = convert(product, name, text.replaceAll("ROOT", root));
     expect({ code, err: code === 0 ? "" : err }).toEqual({ code: 0, err: "" });
-    const found = (parse(routes.replaceAll(root, "ROOT")) as { routes: Route[] }).routes;
-    return new Map(found.map((one) => [`${one.host ?? ""} ${one.prefix ?? one.path}`, one]));
+    return (parse(routes.replaceAll(root, "ROOT")) as { routes: Route[] }).routes;
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
@@ -81,6 +85,59 @@ describe("nginx", () => {
       server("location / { fastcgi_pass php:9000; fastcgi_param SCRIPT_FILENAME /app/public/front.php; }"),
     );
     expect(routes.get(" /")!.fastcgi).toEqual({ root: "/app/public", index: "front.php", check_files: false });
+  });
+
+  test("scripts that are named are the only ones; an internal one is run for other paths alone", () => {
+    const named = "location ~ ^/index\\.php(/|$) { fastcgi_pass php:9000;";
+    const front = "location / { try_files $uri /index.php$is_args$args; }";
+    const routes = routesIn("nginx", server(`${front} ${named} }`));
+    expect(routes).toMatchObject([
+      { type: "upstream", prefix: "/index.php", strip_prefix: false },
+      { type: "respond", prefix: "/", status: 404, regex: "\\.php(?:/|$)" },
+      { type: "upstream", prefix: "/", fastcgi: { root: "ROOT/public" } },
+    ]);
+    const internal = routesIn("nginx", server(`${front} ${named} internal; } location ~ \\.php$ { return 404; }`));
+    expect(internal).toMatchObject([
+      { type: "respond", prefix: "/index.php", status: 404 },
+      { type: "respond", prefix: "/", status: 404, regex: "\\.php(?:/|$)" },
+      { type: "upstream", prefix: "/" },
+    ]);
+  });
+
+  test("a refused script is refused with more of a path behind it, too", () => {
+    const front = `location / { try_files $uri /index.php; } ${PHP}`;
+    const routes = routesIn(
+      "nginx",
+      server(`${front} location = /xmlrpc.php { deny all; } location ~* /(?:uploads|files)/.*\\.php$ { deny all; }`),
+    );
+    expect(routes).toMatchObject([
+      { type: "respond", prefix: "/xmlrpc.php", status: 403 },
+      { type: "respond", prefix: "/", status: 403, regex: "(?i)/(?:uploads|files)/.*\\.php(?:/|$)" },
+      { type: "upstream", prefix: "/" },
+    ]);
+  });
+
+  test("scripts of a location whose expression is not known are not sent as files", () => {
+    const run = "location ~ ^/x[0-9]+\\.php$ { fastcgi_pass php:9000; }";
+    expect(routesIn("nginx", server(`location / { } ${run}`))).toMatchObject([{ type: "respond", status: 503 }]);
+  });
+
+  test("the page of one folder is no route for all that is below it", () => {
+    const front = `location / { try_files $uri $uri/ /index.php$request_uri; }`;
+    const routes = routesIn("nginx", server(`location = / { expires 1d; } ${front} ${PHP}`));
+    expect(routes).toMatchObject([
+      { type: "upstream", path: "/" },
+      { type: "upstream", prefix: "/" },
+    ]);
+    const plain = (inside: string): Route[] => routesIn("nginx", server(inside));
+    expect(plain("location = / { expires 1d; } location / { }")).toMatchObject([{ type: "static", prefix: "/" }]);
+    expect(plain("location = /a { expires 1d; } location /a/ { auth_basic x; proxy_pass http://b; }")[0]).toMatchObject(
+      {
+        type: "respond",
+        path: "/a",
+        status: 503,
+      },
+    );
   });
 
   test("what cannot be said closes the route", () => {
