@@ -3,15 +3,22 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
-import { type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
+import { freePort, type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "edge-loadgen-"));
 const origin = EchoOrigin.start();
+const tlsPort = freePort();
 let gateway: Gateway;
 
 beforeAll(async () => {
-  gateway = await startGateway({ routes: [upstream("/", origin)] });
+  const { cert, key } = await makeCertificate();
+  gateway = await startGateway({
+    routes: [upstream("/", origin)],
+    config: { server: { tls: { port: tlsPort, cert_file: "cert.pem", key_file: "key.pem" } } },
+    files: { "cert.pem": cert, "key.pem": key },
+  });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -60,6 +67,8 @@ test("requests of a file are sent in turn, with their fields and bodies", async 
 test("HTTP/2 carries the benign stream", async () => {
   const { stdout } = await load("--http", "2", "--json", "-");
   expect(JSON.parse(stdout)).toMatchObject({ protocol: "HTTP/2", benign_stream: { success_requests: 50 } });
+  const byAddress = await load("--url", `https://127.0.0.1:${tlsPort}/health`, "--http", "2", "--json", "-");
+  expect(JSON.parse(byAddress.stdout)).toMatchObject({ protocol: "HTTP/2", benign_stream: { success_requests: 50 } });
   expect((await load("--http", "3")).stderr).toContain("HTTP/3 needs a URL of https");
 });
 

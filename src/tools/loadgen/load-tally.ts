@@ -117,6 +117,11 @@ export function codesOf(outcomes: ReadonlyMap<number, number>): Record<string, n
   return codes;
 }
 
+/** Outcomes by name, each as it was. */
+export function endingsOf(outcomes: ReadonlyMap<number, number>): Record<string, number> {
+  return Object.fromEntries([...outcomes].map(([outcome, count]) => [outcomeName(outcome), count]));
+}
+
 function sumOf(vectors: readonly VectorTally[], matches: (outcome: number) => boolean): number {
   let sum = 0;
   for (const { outcomes } of vectors) {

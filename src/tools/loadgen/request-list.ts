@@ -1,4 +1,5 @@
 import { MAX_LOAD_REQUESTS } from "../../core/limits.ts";
+import { readRecorded } from "../replay/recorded-request.ts";
 
 /** A benign request that is sent again and again. */
 export interface PlannedRequest {
@@ -17,7 +18,8 @@ export function isLoadMethod(method: string): boolean {
 
 /**
  * Reads a file of requests, one a line: `GET /a?b=c`, `/a`, `POST /b {"x":1}`, or an object of JSON with `method`, `path`, `headers`
- * and `body`. Empty lines and those that begin with `#` are passed over. docs/tools.md#requests-from-a-file
+ * and `body`; or an access log, of which the requests that change nothing are sent. Empty lines and those that begin with `#` are passed
+ * over. docs/tools.md#requests-from-a-file
  * @returns the requests in their order, or a text that says which line is wrong
  */
 export function readRequests(text: string): readonly PlannedRequest[] | string {
@@ -25,15 +27,32 @@ export function readRequests(text: string): readonly PlannedRequest[] | string {
   for (const [i, line] of text.split(/\r?\n/).entries()) {
     const written = line.trim();
     if (written === "" || written.startsWith("#")) continue;
-    const request = written.startsWith("{") ? fromJson(written) : fromWords(written);
+    const request = readRequest(written);
+    if (request === null) continue;
     if (typeof request === "string") return `line ${i + 1}: ${request}`;
     if (requests.push(request) > MAX_LOAD_REQUESTS) return `more than ${MAX_LOAD_REQUESTS} requests`;
   }
   return requests.length === 0 ? "there is no request in it" : requests;
 }
 
+/** @returns null for a line of a log that is not to be sent, a text for a line that is wrong */
+function readRequest(line: string): PlannedRequest | string | null {
+  const isJson = line.startsWith("{");
+  const request = isJson ? fromJson(line) : fromWords(line);
+  if (typeof request !== "string" || (isJson && !LOGGED.test(line))) return request;
+  const recorded = readRecorded(line);
+  if (recorded === "unreadable") return request;
+  if (typeof recorded === "string") return null;
+  return checked({ method: recorded.method, path: recorded.uri, fields: [], body: "" });
+}
+
+/** What JSON lines of access logs have, and requests that are written for the generator have not. */
+const LOGGED = /"(?:event|status|logger|DownstreamStatus)" ?:/;
+
 function fromWords(line: string): PlannedRequest | string {
-  const [, method = "GET", path, body = ""] = /^(?:([^\s/]\S*)\s+)?(\S+)(?:\s+(.*))?$/.exec(line) ?? [];
+  const [, method = "GET", path, rest = ""] = /^(?:([^\s/]\S*)\s+)?(\S+)(?:\s+(.*))?$/.exec(line) ?? [];
+  // The version is the generator's: a line that was copied from a request has one.
+  const body = /^HTTP\/\d(?:\.\d)?$/.test(rest) ? "" : rest;
   return checked({ method, path: path ?? "", fields: [], body });
 }
 

@@ -3,7 +3,7 @@ import { AttackTier } from "./attack-tier.ts";
 import type { GcTelemetry } from "./gc-telemetry.ts";
 import type { LatencyRecord } from "./latency-record.ts";
 import type { LoadResult } from "./load-run.ts";
-import { codesOf, type VectorTally } from "./load-tally.ts";
+import { codesOf, endingsOf, type VectorTally } from "./load-tally.ts";
 import type { TimelinePoint } from "./timeline.ts";
 import { isBusy, judge, percentOf } from "./verdict.ts";
 
@@ -122,7 +122,7 @@ export function saturationReport(result: LoadResult, gc: GcTelemetry): Saturatio
       actual_rps: perSecond(tally.benignTotal - tally.benignUnsent),
       latencies_ms: latencies(tally.latency),
       service_time_ms: latencies(tally.service),
-      failures: codesOf(tally.benignFailures),
+      failures: endingsOf(tally.benignFailures),
     },
     adversarial_stream: {
       stream_type: "adversarial",

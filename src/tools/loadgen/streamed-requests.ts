@@ -1,4 +1,5 @@
 import { type ClientHttp2Session, connect } from "node:http2";
+import { isIP } from "node:net";
 import { LOAD_REQUEST_LIMIT_MS, MAX_LOAD_STREAMS } from "../../core/limits.ts";
 import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
@@ -139,7 +140,9 @@ class Http2 implements Exchanger {
     if (found !== null && found !== undefined && !found.closed && !found.destroyed) return found;
     const { isTls, address, hostname, port } = this.target;
     const host = address.includes(":") ? `[${address}]` : address;
-    const options = isTls ? { rejectUnauthorized: false, servername: hostname } : {};
+    // An address is no server name: RFC 6066 §3.
+    const servername = isIP(hostname) === 0 ? hostname : "";
+    const options = isTls ? { rejectUnauthorized: false, servername } : {};
     const made = connect(`${isTls ? "https" : "http"}://${host}:${port}`, options);
     made.on("error", () => {});
     this.sessions[place] = made;

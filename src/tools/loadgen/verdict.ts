@@ -1,4 +1,4 @@
-import { AttackTier } from "./attack-tier.ts";
+import { AttackTier, outcomeName } from "./attack-tier.ts";
 import type { GcTelemetry } from "./gc-telemetry.ts";
 import type { LoadResult } from "./load-run.ts";
 
@@ -32,7 +32,7 @@ function starvationReasons({ tally, machineBusyPercent }: LoadResult): string[] 
   const reasons: string[] = [];
   if (total === 0) reasons.push("no benign request was sent, so nothing shows that clients are served");
   if (good * 1000 < total * BENIGN_SUCCESS_PER_MILLE) {
-    reasons.push(`benign success is ${percentText(good, total)}, below 99.9 %`);
+    reasons.push(`benign success is ${percentText(good, total)}, below 99.9 %: ${failuresText(tally)}`);
   }
   const p99Ms = tally.latency.percentileMs(99);
   if (p99Ms >= BENIGN_P99_BELOW_MS) {
@@ -41,6 +41,17 @@ function starvationReasons({ tally, machineBusyPercent }: LoadResult): string[] 
     );
   }
   return reasons;
+}
+
+/** How the others ended, most first: `31 answered 404, 5 timeout`. */
+function failuresText({ benignFailures }: LoadResult["tally"]): string {
+  const named = [...benignFailures].sort(([, a], [, b]) => b - a);
+  return named
+    .map(
+      ([outcome, count]) =>
+        `${count} ${outcome >= 100 ? `answered ${outcome}` : outcomeName(outcome).replace("_", " ")}`,
+    )
+    .join(", ");
 }
 
 /** Whose time it was: this machine's, that of too few connections, or the gateway's. */
@@ -53,8 +64,12 @@ function slownessText(tally: LoadResult["tally"], p99Ms: number, machineBusyPerc
     return `; the processors of this machine are ${machineBusyPercent} % busy, and the gateway need not be slow`;
   }
   const serviceMs = tally.service.percentileMs(99);
-  if (serviceMs * 2 >= p99Ms)
-    return `; responses took ${serviceMs.toFixed(2)} ms (p99) from the write: the gateway is slow`;
+  if (serviceMs * 2 >= p99Ms) {
+    const took = `; responses took ${serviceMs.toFixed(2)} ms (p99) from the write: the gateway is slow`;
+    return machineBusyPercent < CROWDED_PERCENT
+      ? took
+      : `${took}, or waits for a processor: those of this machine are ${machineBusyPercent} % busy`;
+  }
   return `; responses took ${serviceMs.toFixed(2)} ms (p99), the rest is waiting for one of the connections`;
 }
 
@@ -66,6 +81,8 @@ export function isBusy({ ownDelay, latency }: LoadResult["tally"]): boolean {
 
 const BUSY_MS = 2;
 const SATURATED_PERCENT = 95;
+/** From here on what else runs on the machine is worth a look: moments of a full machine are within such a mean. */
+const CROWDED_PERCENT = 70;
 
 function attackReasons({ tally: { tiers } }: LoadResult): string[] {
   const counts = [

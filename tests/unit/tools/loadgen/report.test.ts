@@ -86,6 +86,11 @@ describe("the verdict", () => {
     ["two of a thousand benign requests fail", { benign: { 200: 998, 503: 2 } }, "benign success is 99.80 %"],
     ["one of 999 fails", { benign: { 200: 998, 503: 1 } }, "benign success is 99.89 %"],
     ["benign requests go unanswered", { benign: { 200: 900, [LoadEnding.Timeout]: 100 } }, "benign success is 90.00 %"],
+    [
+      "benign requests end in several ways",
+      { benign: { 200: 900, 404: 20, [LoadEnding.Reset]: 70, [LoadEnding.NotSent]: 10 } },
+      "benign success is 90.00 %, below 99.9 %: 70 reset, 20 answered 404, 10 not sent",
+    ],
     ["benign answers are redirects", { benign: { 302: 1000 } }, "benign success is 0.00 %"],
     ["no benign request was sent", { benign: {} }, "no benign request was sent"],
     ["p99 is 10 ms", { latencyMs: 10.01 }, "benign p99 is 10.0"],
@@ -125,6 +130,11 @@ describe("the report", () => {
       status_codes: { 400: 74, 404: 3, 200: 2, 502: 1 },
     });
     expect(JSON.stringify(report)).not.toContain("null");
+  });
+
+  test("names the ends of benign connections, which are no refusals", () => {
+    const { benign_stream } = reportOf({ benign: { 200: 90, 400: 1, [LoadEnding.Reset]: 4, [LoadEnding.Closed]: 5 } });
+    expect(benign_stream.failures).toEqual({ 400: 1, reset: 4, closed: 5 });
   });
 
   test("counts what never went out as failed, and not in the rate", () => {

@@ -25,6 +25,29 @@ describe("a file of requests", () => {
     ]);
   });
 
+  test("may have the version of a request line behind its path, which is no body", () => {
+    expect(readRequests("GET /a HTTP/1.1\nPOST /b HTTP/2\nPOST /c HTTP of old")).toEqual([
+      { method: "GET", path: "/a", fields: [], body: "" },
+      { method: "POST", path: "/b", fields: [], body: "" },
+      { method: "POST", path: "/c", fields: [], body: "HTTP of old" },
+    ]);
+  });
+
+  test("may be an access log, whose requests that change nothing are sent", () => {
+    const text = [
+      '{"time":"2026-11-24T00:00:00.000Z","event":"listening","port":8080}',
+      '{"time":"2026-11-24T00:00:00.000Z","event":"access","method":"GET","host":"a.example","path":"/a","query":"b=c","status":200}',
+      '{"time":"2026-11-24T00:00:00.000Z","event":"access","method":"POST","host":"a.example","path":"/d","status":200}',
+      '192.0.2.1 - - [24/Nov/2026:00:00:00 +0000] "GET /e HTTP/1.1" 200 12 "-" "curl"',
+      '192.0.2.1 - - [24/Nov/2026:00:00:00 +0000] "DELETE /f HTTP/1.1" 200 12',
+    ].join("\n");
+    expect(readRequests(text)).toEqual([
+      { method: "GET", path: "/a?b=c", fields: [], body: "" },
+      { method: "GET", path: "/e", fields: [], body: "" },
+    ]);
+    expect(readRequests('{"method": "DELETE", "path": "/x", "heads": {}}')).toContain('"heads" is none of');
+  });
+
   test.each([
     ["# nothing", "there is no request in it"],
     ["GET a", 'line 1: expected a path such as /a?b=c, found "a"'],
