@@ -11,6 +11,8 @@ export interface Packaged {
   readonly licence: string;
   /** The text that its licence wants to go with it. */
   readonly text: string;
+  /** Where it comes from: npm by default. */
+  readonly from?: "debian";
 }
 
 interface Manifest {
@@ -77,6 +79,7 @@ export function licenceTexts(all: readonly Packaged[]): string {
 export function spdxList({ version, epoch }: Release, all: readonly Packaged[]): string {
   const idOf = ({ name, version: own }: Packaged) =>
     `SPDXRef-Package-${`${name}-${own}`.replace(/[^A-Za-z0-9.-]/g, "-")}`;
+  const edge: Packaged = { name: "edge", version, licence: "Apache-2.0", text: "" };
   const element = (one: Packaged, id: string, place: string) => ({
     SPDXID: id,
     name: one.name,
@@ -86,12 +89,11 @@ export function spdxList({ version, epoch }: Release, all: readonly Packaged[]):
     licenseConcluded: one.licence,
     licenseDeclared: one.licence,
     copyrightText: "NOASSERTION",
-    ...(place === "NOASSERTION" ? {} : { externalRefs: [purl(one)] }),
+    ...(one === edge ? {} : { externalRefs: [purl(one)] }),
   });
-  const edge = { name: "edge", version, licence: "Apache-2.0", text: "" };
   const packages = [
     element(edge, "SPDXRef-Package-edge", "NOASSERTION"),
-    ...all.map((one) => element(one, idOf(one), `https://www.npmjs.com/package/${one.name}/v/${one.version}`)),
+    ...all.map((one) => element(one, idOf(one), placeOf(one))),
   ];
   const related = all.map((one) => ({
     spdxElementId: "SPDXRef-Package-edge",
@@ -115,12 +117,17 @@ export function spdxList({ version, epoch }: Release, all: readonly Packaged[]):
   return `${JSON.stringify(list, null, 2)}\n`;
 }
 
-/** https://github.com/package-url/purl-spec/blob/main/types-doc/npm-definition.md */
-function purl({ name, version }: Packaged): object {
+function placeOf({ name, version, from }: Packaged): string {
+  return from === "debian" ? "NOASSERTION" : `https://www.npmjs.com/package/${name}/v/${version}`;
+}
+
+/** https://github.com/package-url/purl-spec/blob/main/PURL-TYPES.rst */
+function purl({ name, version, from }: Packaged): object {
   const path = name.startsWith("@") ? `%40${name.slice(1)}` : name;
+  const kind = from === "debian" ? "deb/debian" : "npm";
   return {
     referenceCategory: "PACKAGE-MANAGER",
     referenceType: "purl",
-    referenceLocator: `pkg:npm/${path}@${version}`,
+    referenceLocator: `pkg:${kind}/${path}@${encodeURIComponent(version)}`,
   };
 }

@@ -72,7 +72,7 @@ function make(release: Release, targets: readonly Target[]): number {
   }
   const image = imaged.length === 0 ? null : attempt("image", () => makeImage(release, imaged, shared));
   if (image !== null) files.push(image.file);
-  const libc = image === null ? [] : [{ name: "libc6", version: image.libc, licence: "LGPL-2.1-or-later", text: "" }];
+  const libc = image === null ? [] : [debianLibc(image.libc)];
   const list = `edge-${release.version}.spdx.json`;
   writeFileSync(join(release.out, list), spdxList(release, [...modules, ...libc]));
   const summed = [...files, list].sort().map((name) => {
@@ -83,6 +83,11 @@ function make(release: Release, targets: readonly Target[]): number {
   writeFileSync(join(release.out, "SHA256SUMS"), summed.join(""));
   for (const one of missed) process.stderr.write(`not made: ${one}\n`);
   return missed.length === 0 ? 0 : 3;
+}
+
+/** The C library of the image. */
+function debianLibc(version: string): Packaged {
+  return { name: "libc6", version, licence: "LGPL-2.1-or-later", text: "", from: "debian" };
 }
 
 /** What is the same for all systems: configuration, completions, manual pages, licences. @returns its folder */

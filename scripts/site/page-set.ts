@@ -138,9 +138,10 @@ function groupsOf({ html }: Page): readonly Group[] {
     }));
 }
 
-/** The text of a piece of a page. */
+/** The text of a piece of a page; cells, items and paragraphs are words apart. */
 export function plain(html: string): string {
   return html
+    .replace(/<\/(?:t[dhr]|li|p|pre)>/g, " ")
     .replace(/<[^>]+>/g, "")
     .replace(/&lt;/g, "<")
     .replace(/&gt;/g, ">")

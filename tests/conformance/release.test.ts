@@ -72,6 +72,10 @@ describe.skipIf(!IS_LONG)("a release", () => {
     const list = JSON.parse(readFileSync(fileIn(first, ".spdx.json"), "utf8"));
     const names = list.packages.map(({ name }: { name: string }) => name);
     expect(names).toEqual(expect.arrayContaining(["edge", "bun", "yaml", "acme-client", "prom-client", "libc6"]));
+    const places = list.packages.flatMap((one: { externalRefs?: { referenceLocator: string }[] }) =>
+      (one.externalRefs ?? []).map(({ referenceLocator }) => referenceLocator.replace(/@[^@]*$/, "")),
+    );
+    expect(places).toEqual(expect.arrayContaining(["pkg:npm/yaml", "pkg:deb/debian/libc6"]));
     const unsaid = list.packages.filter((one: { licenseDeclared: string }) => one.licenseDeclared === "NOASSERTION");
     expect(unsaid).toEqual([]);
   });
@@ -87,6 +91,16 @@ describe.skipIf(!IS_LONG)("a release", () => {
     130_000,
   );
 });
+
+/** Notes what it is told, and answers what scripts of packages ask. */
+const SYSTEMCTL = `#!/bin/sh
+echo "$*" >>/tmp/asked
+case "$*" in
+  *is-active*) [ -e /tmp/active ] ;;
+  *is-enabled*) if [ -L WANTED ]; then echo enabled; else echo disabled; fi ;;
+  *preset*) exec /usr/bin/systemctl "$@" ;;
+esac
+`;
 
 describe.skipIf(!has("dpkg", "Debian"))("the package of Debian", () => {
   const root = OwnRoot.make();
@@ -118,6 +132,53 @@ describe.skipIf(!has("dpkg", "Debian"))("the package of Debian", () => {
       mkdirSync(join(own.path, "var/lib/edge/acme"), { recursive: true });
       expect(await own.run("dpkg", "-P", "edge")).toMatchObject({ code: 0 });
       expect([own.has("/etc/edge/config.yaml"), own.has("/var/lib/edge")]).toEqual([false, false]);
+    },
+    120_000,
+  );
+
+  test.skipIf(root === null || Bun.which("deb-systemd-helper") === null)(
+    "is enabled and started, again after it was removed, and never against its administrator",
+    async () => {
+      const own = root!;
+      cpSync(fileIn(first, "_amd64.deb"), join(own.path, "tmp/edge.deb"));
+      const wanted = "/etc/systemd/system/multi-user.target.wants/edge.service";
+      // What would be asked of systemd, which does not run in that root.
+      mkdirSync(join(own.path, "run/systemd/system"), { recursive: true });
+      rmSync(join(own.path, "usr/sbin/policy-rc.d"), { force: true });
+      writeFileSync(join(own.path, "usr/local/bin/systemctl"), SYSTEMCTL.replace("WANTED", wanted), { mode: 0o755 });
+      const asked = async (...command: string[]) => {
+        writeFileSync(join(own.path, "tmp/asked"), "");
+        const env = "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+        expect(await own.run("env", env, ...command)).toMatchObject({ code: 0 });
+        return (
+          readFileSync(join(own.path, "tmp/asked"), "utf8").match(/(?<![-\w])(?:start|stop|kill|disable)(?= )/g) ?? []
+        );
+      };
+      const install = () => asked("dpkg", "-i", "/tmp/edge.deb");
+      expect([await install(), own.has(wanted)]).toEqual([["start"], true]);
+      writeFileSync(join(own.path, "tmp/active"), "");
+      expect(await install()).toEqual(["kill"]);
+      rmSync(join(own.path, "tmp/active"));
+      expect(await install()).toEqual([]);
+      expect(await asked("dpkg", "-r", "edge")).toEqual(["stop"]);
+      expect([await install(), own.has(wanted)]).toEqual([["start"], true]);
+      rmSync(join(own.path, wanted));
+      expect([await install(), own.has(wanted)]).toEqual([[], false]);
+      await asked("dpkg", "-r", "edge");
+      expect([await install(), own.has(wanted)]).toEqual([[], false]);
+      expect((await own.run("dpkg", "-V", "edge")).stdout).toBe("");
+      await asked("dpkg", "-P", "edge");
+    },
+    120_000,
+  );
+
+  test.skipIf(!has("lintian", "Debian: lintian"))(
+    "has no errors and warnings of lintian",
+    async () => {
+      const { stdout } = await runProcess(["lintian", "--allow-root", fileIn(first, "_amd64.deb")], {
+        timeout: 100_000,
+      });
+      expect(stdout.split("\n").filter((line) => /^[EW]: /.test(line))).toEqual([]);
     },
     120_000,
   );

@@ -9,19 +9,27 @@ elif ! getent passwd edge >/dev/null; then
     useradd --system --home-dir /var/lib/edge --shell /usr/sbin/nologin edge
 fi
 
-is_upgrade=false
-case ${1:-} in
-    configure) [ -z "${2:-}" ] || is_upgrade=true ;;
-    [2-9]) is_upgrade=true ;;
-esac
+is_debian=false
+case ${1:-} in configure | abort-*) is_debian=true ;; esac
+is_first=false
+if [ -e /run/edge.install ]; then is_first=true; fi
+rm -f /run/edge.install
+
+# As packages of Debian do: enabled, unless the administrator has disabled it, which its helper remembers. Those of RPM wait for the
+# administrator.
+if [ "$is_debian" = true ] && command -v deb-systemd-helper >/dev/null 2>&1; then
+    if deb-systemd-helper --quiet was-enabled edge.service; then
+        deb-systemd-helper enable edge.service >/dev/null || true
+    else
+        deb-systemd-helper update-state edge.service >/dev/null || true
+    fi
+fi
 
 [ -d /run/systemd/system ] || exit 0
 systemctl daemon-reload
-if [ "$is_upgrade" = true ]; then
-    if systemctl is-active --quiet edge.service; then
-        systemctl kill --kill-whom=main -s USR2 edge.service || true
-    fi
-elif [ "${1:-}" = configure ]; then
-    # As packages of Debian do; those of RPM wait for the administrator.
-    systemctl enable --now edge.service || true
+if systemctl is-active --quiet edge.service; then
+    systemctl kill --kill-whom=main -s USR2 edge.service || true
+elif [ "$is_debian" = true ] && [ "$is_first" = true ]; then
+    # Not where policy-rc.d forbids it, or the service is disabled.
+    deb-systemd-invoke start edge.service || true
 fi

@@ -3,4 +3,7 @@
 set -e
 
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
-if [ "${1:-}" = purge ]; then rm -rf /var/lib/edge /var/log/edge; fi
+if [ "${1:-}" = purge ]; then
+    rm -rf /var/lib/edge /var/log/edge
+    if command -v deb-systemd-helper >/dev/null 2>&1; then deb-systemd-helper purge edge.service >/dev/null || true; fi
+fi

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Before the package goes, and not when another version of it comes.
+# Before the package goes ("remove" of Debian, 0 of RPM), and not when another version of it comes.
 set -e
 
-case ${1:-} in
-    upgrade | [1-9]) exit 0 ;;
-esac
 [ -d /run/systemd/system ] || exit 0
-systemctl disable --now edge.service || true
+case ${1:-} in
+    remove) deb-systemd-invoke stop edge.service || true ;;
+    0) systemctl disable --now edge.service || true ;;
+esac
