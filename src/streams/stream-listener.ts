@@ -25,8 +25,12 @@ export function listenStream(
   where: ListenAt,
   stream: () => ListeningStream | null,
 ): Listener {
-  const begin = (socket: ClientSocket, peer: ClientPeer, received: Uint8Array): void => {
-    const current = stream();
+  const begin = (
+    current: ListeningStream | null,
+    socket: ClientSocket,
+    peer: ClientPeer,
+    received: Uint8Array,
+  ): void => {
     const isTaken = current !== null && (ctx.gate.isUnlimited || ctx.gate.takesAddress(socket, peer.address));
     if (!isTaken) return cut(ctx, connections, socket);
     const connection = current.forward(ctx, socket, peer);
@@ -34,15 +38,16 @@ export function listenStream(
     connection.start(received);
   };
   const handler: ProxyHeaderHandler = {
-    proxied: (socket, peer, rest) => begin(socket as ClientSocket, peer, rest),
+    proxied: (socket, peer, rest) => begin(stream(), socket as ClientSocket, peer, rest),
   };
   const opener: Opener = {
     opened(socket): void {
       ctx.observer.onOpen();
       const peer = new ClientPeer(socket, false, 0);
-      const isProxy = stream()?.acceptsProxy === true && ctx.settings.proxies?.has(peer.address) === true;
+      const current = stream();
+      const isProxy = current?.acceptsProxy === true && ctx.settings.proxies?.has(peer.address) === true;
       if (isProxy) connections.replace(socket, new ProxiedConnection(socket, ctx, handler));
-      else begin(socket, peer, NOTHING);
+      else begin(current, socket, peer, NOTHING);
     },
   };
   return listen(where, ctx.gate, {

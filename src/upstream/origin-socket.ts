@@ -111,14 +111,7 @@ export function dialOptions(
 }
 
 function connectTo(address: string, settings: OriginSettings, connection: UpstreamSocketOwner): void {
-  const options = {
-    ...dialOptions(settings, address),
-    allowHalfOpen: true,
-    data: connection,
-    socket: settings.tls === null ? PLAIN : SECURE,
-    ...(settings.tls === null ? {} : { tls: tlsOptions(settings.tls, settings.isHttp2 === true) }),
-  };
-  Bun.connect(options as never).catch((error: unknown) => {
+  Bun.connect(socketOptions(address, settings, connection) as never).catch((error: unknown) => {
     const { context } = connection.pool;
     context.turn.begin();
     // The runtime says ECONNREFUSED where no descriptor is left, too.
@@ -127,6 +120,18 @@ function connectTo(address: string, settings: OriginSettings, connection: Upstre
     connection.onConnectFailed(connectFault(code));
     context.writers.flushAll();
   });
+}
+
+/** What the runtime is to connect, and whom it tells of it. */
+function socketOptions(address: string, settings: OriginSettings, data: UpstreamSocketOwner): object {
+  const { tls, port, socketPath } = settings;
+  if (tls === null && !isSocket(socketPath)) {
+    // Most connections; written out, since spreading costs 0.3 µs.
+    return { hostname: address, port, allowHalfOpen: true, data, socket: PLAIN };
+  }
+  const common = { ...dialOptions(settings, address), allowHalfOpen: true, data };
+  if (tls === null) return { ...common, socket: PLAIN };
+  return { ...common, socket: SECURE, tls: tlsOptions(tls, settings.isHttp2 === true) };
 }
 
 /** What the failure of a connection is: the origin's, or the want of something on this side. */

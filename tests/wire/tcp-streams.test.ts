@@ -52,6 +52,7 @@ const names = [
   "late",
   "resetting",
   "speaking",
+  "brief",
   "dead",
   "failing",
   "limited",
@@ -72,6 +73,14 @@ const counting = await startServer((socket) => {
 const waiting = await startServer((socket) => void late.push(socket));
 const resetting = await startServer((socket) => socket.once("data", () => socket.resetAndDestroy()));
 const speaking = await startServer((socket) => void socket.end("220 hello\r\n"));
+/** What clients have sent to it after its own end. */
+const afterEnd: number[] = [];
+const brief = await startServer((socket) => {
+  let length = 0;
+  socket.on("data", (part: Buffer) => (length += part.length));
+  socket.on("end", () => void afterEnd.push(length));
+  socket.end("that is all");
+});
 const seen: string[] = [];
 const told = await startServer((socket) => {
   socket.on("data", (part: Buffer) => void seen.push(part.toString("latin1")));
@@ -90,6 +99,7 @@ const streams = [
   stream("late", waiting.port),
   stream("resetting", resetting.port),
   stream("speaking", speaking.port),
+  stream("brief", brief.port),
   stream("dead", dead),
   {
     type: "tcp",
@@ -108,7 +118,7 @@ const gateway = await startGateway({
 });
 afterAll(async () => {
   await stopAll(gateway);
-  for (const server of [echo, counting, waiting, resetting, speaking, told]) server.stop();
+  for (const server of [echo, counting, waiting, resetting, speaking, brief, told]) server.stop();
 });
 
 const lineOf = (name: keyof typeof at) =>
@@ -158,6 +168,18 @@ describe("bytes", () => {
       end: "closed",
       protocol: "tcp",
     });
+  });
+
+  test("a server may end first, and takes what its client goes on to send", async () => {
+    const socket = await open(at.brief);
+    expect(String(await whole(socket))).toBe("that is all");
+    for (let i = 0; i < 30; i++) {
+      socket.write(Buffer.alloc(100_000));
+      await Bun.sleep(1);
+    }
+    socket.end();
+    await eventually(() => expect(afterEnd).toEqual([3_000_000]));
+    expect(await lineOf("brief")).toMatchObject({ bytes_in: 3_000_000, bytes_out: 11, end: "closed" });
   });
 
   test("a client that does not read stops its server, whose memory the gateway does not become", async () => {

@@ -11,7 +11,7 @@ import { LenientResponseParser } from "../h1/lenient-response-parser.ts";
 export class CgiResponseParser extends LenientResponseParser {
   /** @param maxFields fields of one head; more are malformed */
   constructor(maxFields: number) {
-    super(maxFields, () => {});
+    super(maxFields, IGNORED);
   }
 
   protected override parseStatusLine(_bytes: Uint8Array, _to: number): number {
@@ -62,6 +62,8 @@ function statusIn(bytes: Uint8Array, from: number, to: number): number {
   return status >= 100 && status <= 599 ? status : 0;
 }
 
+/** What is taken leniently of a script is not reported: that is for origins of HTTP/1.1. */
+const IGNORED = (): void => {};
 const STATUS: Uint8Array = latin1("status");
 
 /** What is about a connection, and about how a message is framed on it. RFC 9110 §7.6.1 */

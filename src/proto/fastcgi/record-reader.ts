@@ -27,7 +27,8 @@ export class RecordReader {
   consumed = 0;
   /** How the application has ended the request, after End. */
   protocolStatus: ProtocolStatus = ProtocolStatus.RequestComplete;
-  private readonly header: Uint8Array = new Uint8Array(HEADER_BYTES);
+  /** The beginning of a header that has come in pieces, which is seldom. */
+  private header: Uint8Array | null = null;
   private headerBytes = 0;
   private type: RecordType = RecordType.Stdout;
   private contentLeft = 0;
@@ -61,10 +62,16 @@ export class RecordReader {
       }
       // Padding of the last record may come after it; anything else is not asked for.
       if (this.isOver) return this.fail(at);
+      if (this.headerBytes === 0 && to - at >= HEADER_BYTES) {
+        at += HEADER_BYTES;
+        if (!this.takeHeader(bytes, at - HEADER_BYTES)) return this.fail(at);
+        continue;
+      }
+      this.header ??= new Uint8Array(HEADER_BYTES);
       this.header[this.headerBytes++] = bytes[at++]!;
       if (this.headerBytes < HEADER_BYTES) continue;
       this.headerBytes = 0;
-      if (!this.takeHeader()) return this.fail(at);
+      if (!this.takeHeader(this.header, 0)) return this.fail(at);
     }
     this.consumed = to;
     return RecordEvent.NeedMore;
@@ -89,12 +96,11 @@ export class RecordReader {
     return RecordEvent.End;
   }
 
-  /** @returns whether the record belongs to the response */
-  private takeHeader(): boolean {
-    const { header } = this;
-    const type: number = header[1]!;
-    const length = header[4]! * 256 + header[5]!;
-    const isOurs = header[0] === 1 && header[2] === 0 && header[3] === 1;
+  /** Reads the header at `at`, which is there whole. @returns whether the record belongs to the response */
+  private takeHeader(bytes: Uint8Array, at: number): boolean {
+    const type: number = bytes[at + 1]!;
+    const length = bytes[at + 4]! * 256 + bytes[at + 5]!;
+    const isOurs = bytes[at] === 1 && bytes[at + 2] === 0 && bytes[at + 3] === 1;
     const isKnown = type === RecordType.Stdout || type === RecordType.Stderr || type === RecordType.EndRequest;
     if (!isOurs || !isKnown) return false;
     if (type === RecordType.EndRequest && length !== END_BYTES) return false;
@@ -104,7 +110,7 @@ export class RecordReader {
     }
     this.type = type;
     this.contentLeft = length;
-    this.paddingLeft = header[6]!;
+    this.paddingLeft = bytes[at + 6]!;
     return true;
   }
 
