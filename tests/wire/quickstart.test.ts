@@ -67,5 +67,5 @@ function ownPorts(): string {
 }
 
 function isUnpacking(step: PageStep): boolean {
-  return step.kind === "command" && step.line.startsWith("tar ");
+  return step.kind === "command" && /^(tar|sha256sum) /.test(step.line);
 }
