@@ -5,7 +5,7 @@ import { runCheck } from "../../../src/cli/check.ts";
 import { runInit } from "../../../src/cli/init.ts";
 import { STARTER_CONFIG } from "../../../src/cli/starter-files.ts";
 import { countries } from "../../harness/mmdb.ts";
-import { inFolder, lines } from "./config-case.ts";
+import { inFolder, lines, SYSTEM_CONFIG } from "./config-case.ts";
 
 const TOP = join(import.meta.dir, "../../..");
 
@@ -24,7 +24,7 @@ function collect() {
 
 function check(cwd: string, ...args: string[]) {
   const { said, io } = collect();
-  const code = runCheck(args, io, { cwd, env: {}, knownWafRules: [] });
+  const code = runCheck(args, io, { cwd, systemConfig: SYSTEM_CONFIG, env: {}, knownWafRules: [] });
   return { code, ...said };
 }
 

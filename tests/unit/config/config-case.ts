@@ -62,9 +62,13 @@ export function putDatabases(dir: string): void {
   writeFileSync(join(dir, "old.mmdb"), countries({ "192.0.2.0/24": "DE" }, { builtSeconds: 1_600_000_000 }));
 }
 
+/** Stands for the system's configuration: the machine that runs the tests may have one. Counted from the working folder. */
+export const SYSTEM_CONFIG = "etc/edge/config.yaml";
+
 /** Loads what stands in a folder, as a start in that folder would. */
 export function load(dir: string, env: Readonly<Record<string, string>>): ConfigResult {
   return loadConfig({
+    systemConfig: SYSTEM_CONFIG,
     configPath: null,
     routesPath: null,
     cwd: dir,

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
-import { inFolder, lines, load, loadCase, readCases } from "./config-case.ts";
+import { inFolder, lines, load, loadCase, readCases, SYSTEM_CONFIG } from "./config-case.ts";
 
 const FAULT_FILES = ["yaml-faults.yaml", "server-faults.yaml", "mesh-faults.yaml", "route-faults.yaml"];
 
@@ -31,7 +31,14 @@ describe("good.yaml", () => {
 });
 
 describe("files", () => {
-  const request = { configPath: null, routesPath: null, env: {}, knownWafRules: [], routeFormat: ROUTE_FORMAT };
+  const request = {
+    configPath: null,
+    routesPath: null,
+    systemConfig: SYSTEM_CONFIG,
+    env: {},
+    knownWafRules: [],
+    routeFormat: ROUTE_FORMAT,
+  };
 
   test("none there: the embedded defaults listen on loopback with the firewall on", () => {
     inFolder((dir) => {
@@ -66,6 +73,20 @@ describe("files", () => {
       const result = load(dir, {});
       expect(result).toMatchObject({ ok: true, usingDefaults: true, sources: { routes: join(dir, "routes.yaml") } });
       expect(result.ok ? result.config.routes.length : 0).toBe(1);
+    });
+  });
+
+  test("the system's configuration, and the routes beside it, are taken where the folder has none", () => {
+    inFolder((dir) => {
+      mkdirSync(join(dir, "etc/edge"), { recursive: true });
+      writeFileSync(join(dir, SYSTEM_CONFIG), "server: {port: 81}\n");
+      writeFileSync(join(dir, "etc/edge/routes.yaml"), "- {type: respond, prefix: /, body: hello}\n");
+      writeFileSync(join(dir, "routes.yaml"), "[]\n");
+      const taken = load(dir, {});
+      expect(taken.ok ? [taken.config.server.port, taken.config.routes.length] : []).toEqual([81, 1]);
+      writeFileSync(join(dir, "config.yaml"), "server: {port: 82}\n");
+      const own = load(dir, {});
+      expect(own.ok ? [own.config.server.port, own.config.routes.length] : []).toEqual([82, 0]);
     });
   });
 
