@@ -1,5 +1,7 @@
+import { FUNCTION_SLICE_US } from "../core/limits.ts";
 import { FunctionThread } from "../features/functions/thread/function-thread.ts";
 import type { FromFunction, ToFunction } from "../features/functions/wire.ts";
+import { askForTimeSlice } from "../net/thread-turns.ts";
 
 /** The slice of a thread's global scope that is used here. */
 interface Scope {
@@ -9,6 +11,7 @@ interface Scope {
 
 /** Runs the thread of a module. */
 export function runFunctionThread(): void {
+  askForTimeSlice(FUNCTION_SLICE_US);
   const scope = globalThis as unknown as Scope;
   const post = scope.postMessage.bind(scope);
   const thread = new FunctionThread((message) => post(message));

@@ -4,11 +4,12 @@ import { FUNCTION_LOAD_MS, FUNCTION_RETIRE_MS } from "../core/limits.ts";
 import type { LiveModule } from "../features/dashboard/live-state.ts";
 import type { OverdueCall } from "../features/functions/function-link.ts";
 import { isFromFunction } from "../features/functions/said.ts";
-import { Cell, createCells, type ModuleExports, type ToFunction } from "../features/functions/wire.ts";
+import { Cell, createCells, type ModuleExports, type ToFunction, UNKNOWN_THREAD } from "../features/functions/wire.ts";
 import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
+import { stepBack, stepCollectorsBack } from "../net/thread-turns.ts";
 import { FunctionMetrics, type ThreadFacts } from "./function-metrics.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
 import { type PageFaults, pageFaults } from "./thread-faults.ts";
@@ -16,6 +17,8 @@ import type { WorkerPool } from "./worker-pool.ts";
 
 /** How often threads are looked at. */
 const WATCH_MS = 50;
+/** How often threads of the runtime are looked for that have begun to collect garbage: these end when they have had nothing to do for long. */
+const COLLECTORS_MS = 1000;
 /** The first pause before a module's thread is started again; doubled with each death in a row, up to the longest. */
 const FIRST_RESTART_MS = 10;
 const LONGEST_RESTART_MS = 1000;
@@ -25,6 +28,11 @@ const SETTLED_MS = 10_000;
 const STILL_MS = 200;
 /** A thread that takes memory touches this part of the pages that the process does: threads of the collector touch some for it. */
 const OWN_SHARE = 0.25;
+/** A thread that is still for so long, or has this part of `functions.memory`, comes after the others. */
+const BEHIND_MS = 100;
+const BEHIND_MEMORY = 0.25;
+/** By how much nicer than data workers it is then, and the collectors are always: workers get nine tenths of a processor that both want. */
+const STEP_BACK = 10;
 /** Beyond this part of `functions.memory` a thread gets no new requests, which wait for its successor. */
 const WAIT_MEMORY = 1.1;
 /** Beyond this one it is ended at once; below, it may end its requests. */
@@ -42,6 +50,8 @@ export function threadPorts(
     tell: (worker, news, transfer) => pool.send(worker, { kind: "functions", news }, transfer),
     event,
     rss: () => process.memoryUsage.rss(),
+    stepCollectorsBack: () => stepCollectorsBack(STEP_BACK),
+    stepBack: (tid) => stepBack(tid, STEP_BACK),
   };
 }
 
@@ -58,6 +68,9 @@ export interface FunctionThreadPorts {
   readonly takes: (level: LogLevel) => boolean;
   /** Bytes of memory that the process has. */
   readonly rss: () => number;
+  /** Lets the threads of the runtime that collect garbage come after those of traffic; and a thread, for good. */
+  readonly stepCollectorsBack: () => void;
+  readonly stepBack: (tid: number) => void;
 }
 
 interface Thread {
@@ -78,6 +91,8 @@ interface Thread {
   /** Data workers that may still have requests there, once it is retired; null before. */
   readonly busy: Set<number>;
   state: "loading" | "serving" | "retired" | "ended";
+  /** Whether the system gives it the processor after all others. */
+  isBehind: boolean;
   retiredMs: number;
   /** Whether it has too much memory, and is retired when another has loaded the module. */
   isWorn: boolean;
@@ -93,6 +108,7 @@ export class FunctionThreads {
   private readonly connected: Set<number> = new Set();
   private config: FunctionsConfig | null = null;
   private watching: Timer | null = null;
+  private loweredMs = Number.NEGATIVE_INFINITY;
   private lastId = 0;
   private readonly counts: FunctionMetrics = new FunctionMetrics(() => performance.now());
 
@@ -209,6 +225,7 @@ export class FunctionThreads {
       overdue: null,
       busy: new Set(),
       state: "loading",
+      isBehind: false,
       retiredMs: 0,
       isWorn: false,
       reason: "exit",
@@ -337,6 +354,10 @@ export class FunctionThreads {
 
   private watch(): void {
     const nowMs = performance.now();
+    if (nowMs - this.loweredMs > COLLECTORS_MS) {
+      this.loweredMs = nowMs;
+      this.ports.stepCollectorsBack();
+    }
     const rss = this.ports.rss();
     const { memory } = this.config!;
     const glutton = this.glutton(nowMs);
@@ -351,12 +372,21 @@ export class FunctionThreads {
       }
       const stillMs = nowMs - thread.beatMs;
       const grown = rss - thread.beatRss;
+      if (!thread.isBehind && (stillMs > BEHIND_MS || heap > memory * BEHIND_MEMORY)) this.putBehind(thread);
       if (heap > memory * HARD_MEMORY || (grown > memory && thread === glutton)) this.end(thread, "memory");
       else if (stillMs > longestStillMs(thread)) this.end(thread, "stuck");
       else if (heap > memory && thread.state === "serving" && !thread.isWorn) this.renew(thread);
       else if (heap > memory * WAIT_MEMORY && thread.state === "serving") this.retire(thread);
       else if (thread.state === "retired" && nowMs - thread.retiredMs > FUNCTION_RETIRE_MS) this.end(thread, "exit");
     }
+  }
+
+  /** Lets a thread that takes more than calls as a rule do come after all others from now on. */
+  private putBehind(thread: Thread): void {
+    const tid = Atomics.load(thread.cells, Cell.ThreadId);
+    if (tid === 0) return;
+    thread.isBehind = true;
+    if (tid !== UNKNOWN_THREAD) this.ports.stepBack(tid);
   }
 
   /** Of the threads that stand still the one that has touched most memory meanwhile, where it is a good part of all; null for none. */

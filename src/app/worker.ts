@@ -3,7 +3,7 @@ import { hasCertificate } from "../config/mesh-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf, stackOf } from "../core/error-text.ts";
 import { faultRow } from "../core/fault.ts";
-import { DEFAULT_SPOOLED_BYTES, TICK_MS } from "../core/limits.ts";
+import { DEFAULT_SPOOLED_BYTES, TICK_MS, WORKER_SLICE_US } from "../core/limits.ts";
 import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
 import { ConnectionSet, type ConnectionSettings, EdgeContext } from "../edge/client-socket.ts";
 import { type ListenAt, type Listener, listenPlain, listenUnix } from "../edge/listener.ts";
@@ -32,6 +32,7 @@ import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import { NO_CERTIFICATES } from "../message/server-certificate.ts";
 import { duplicate } from "../net/system-socket.ts";
+import { askForTimeSlice } from "../net/thread-turns.ts";
 import { BodyBudget, type BodyLimits } from "../shared/body-budget.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
 import { ChallengeReader } from "../shared/challenge-table.ts";
@@ -545,6 +546,7 @@ export class Worker {
   private functionSite(): WorkerFunctionSite {
     if (this.functions === null) {
       const { WorkerFunctionSite } = require("./function-site.ts") as typeof import("./function-site.ts");
+      askForTimeSlice(WORKER_SLICE_US);
       const { services, requestIds, events, threshold, post } = this;
       const { index: worker, workers } = this.start;
       const spans = () => this.spans;

@@ -614,6 +614,12 @@ export const CRAWLER_FAILURE_MEMORY_MS = 5000;
 /** Names of one address that are looked at. */
 export const MAX_REVERSE_NAMES = 4;
 
+/**
+ * Longest turns of a data worker and of a function's thread, in microseconds, where another thread waits for the processor: a worker's are
+ * the shortest that the kernel gives, so that it runs as soon as it wakes, whatever functions and the collector do with their memory.
+ */
+export const WORKER_SLICE_US = 100;
+export const FUNCTION_SLICE_US = 500;
 /** Milliseconds that a module may take to load. */
 export const FUNCTION_LOAD_MS = 30_000;
 /** Milliseconds that requests of an earlier version of a module may take after a reload. */
