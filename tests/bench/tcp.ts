@@ -120,7 +120,7 @@ function startOrigin(): { port: number; stop(): void } {
 }
 
 async function startAll(options: Options, lab: Lab, origin: number): Promise<Setup[]> {
-  const [http, own, haproxy, nginx, closing] = freePorts(5) as [number, number, number, number, number];
+  const [http, own, haproxy, nginx, closing, bare] = freePorts(6) as [number, number, number, number, number, number];
   const config = put(
     lab,
     "tcp.yaml",
@@ -131,7 +131,11 @@ async function startAll(options: Options, lab: Lab, origin: number): Promise<Set
     "tcp-routes.yaml",
     `- { type: tcp, listen: "127.0.0.1:${own}", target: "127.0.0.1:${origin}" }\n`,
   );
-  const setups = [await start(lab, OWN, own, [options.edge, "serve", "--config", config, "--routes", routes])];
+  const runtime = [process.execPath, join(import.meta.dir, "bare-proxy.ts"), String(bare), String(origin)];
+  const setups = [
+    await start(lab, OWN, own, [options.edge, "serve", "--config", config, "--routes", routes]),
+    await start(lab, "the runtime alone", bare, runtime),
+  ];
   if (Bun.which("haproxy") !== null) {
     const file = put(lab, "tcp-haproxy.cfg", haproxyConfig(haproxy, origin));
     setups.push(await start(lab, "HAProxy", haproxy, ["haproxy", "-db", "-f", file]));
@@ -207,7 +211,7 @@ function markdownOf(samples: ReadonlyMap<string, readonly Sample[]>): string {
   const head = ["TCP forwarded", "CPU ms a GiB", "edge/this one", "CPU µs a connection", "edge/this one"];
   const note =
     `A GiB over ${STREAMS} connections at a time; ${CONNECTIONS} connections of one question and ${ANSWER_BYTES} bytes, ${PARALLEL} at a time, each ended ` +
-    "by the client. One worker or thread each, usual settings, no log, medians of turns. Below 1.00 the gateway is cheaper. The end of one " +
+    "by the client. One worker or thread each, usual settings, no log, medians of turns. Below 1.00 the gateway is cheaper. The runtime alone is tests/bench/bare-proxy.ts, which does nothing but forward. The end of one " +
     "direction leaves the other open (proxy_half_close on) but in the last row, where nginx closes both at once: less work, and what the server " +
     "still had to say is lost.";
   return `${table(head, rows)}\n\n${note}`;
