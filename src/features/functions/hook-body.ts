@@ -1,8 +1,9 @@
 import { copyBytes } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { PacedBody } from "../../message/given-body.ts";
 import { NO_TAKER } from "../../message/idle-ports.ts";
-import type { BodyFlow, BodySink, Held } from "../../message/ports.ts";
+import type { BodySink, Held } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../shared/body-hold.ts";
@@ -18,7 +19,7 @@ const NO_BYTES: Buffer = Buffer.alloc(0);
  *
  *   Gathering ──end──▶ Held (onWhole) ──onward──▶ handed on
  */
-export class HookBody implements BodySink, BodyFlow, Held, HoldOwner {
+export class HookBody extends PacedBody implements BodySink, Held, HoldOwner {
   /** Pieces are copied. */
   readonly keepsNothing = true;
   private ex: Exchange | null;
@@ -31,14 +32,13 @@ export class HookBody implements BodySink, BodyFlow, Held, HoldOwner {
   private bytes: Buffer = NO_BYTES;
   private length = 0;
   private at = 0;
-  private isPaused = false;
-  private isDelivering = false;
 
   /**
    * @param maxBytes of the body: one that is longer is refused with 413
    * @param onWhole is called when all of it has come
    */
   constructor(ex: Exchange, budget: BodyBudget, maxBytes: number, onWhole: () => void) {
+    super();
     this.ex = ex;
     this.budget = budget;
     this.maxBytes = maxBytes;
@@ -124,21 +124,19 @@ export class HookBody implements BodySink, BodyFlow, Held, HoldOwner {
     if (this.length === 0) this.release();
   }
 
-  pauseBody(): void {
-    this.isPaused = true;
+  protected override isLeft(): boolean {
+    return this.ex !== null;
   }
 
-  resumeBody(): void {
-    this.isPaused = false;
-    this.deliver();
-  }
-
-  /** Hands on what may be handed on now. */
-  deliver(): void {
-    if (this.isDelivering) return;
-    this.isDelivering = true;
-    while (!this.isPaused && this.ex !== null && this.ex.body !== NO_TAKER) this.handOn(this.ex);
-    this.isDelivering = false;
+  protected override handOn(ex: Exchange): void {
+    const { at, length } = this;
+    if (at < length) {
+      this.at = Math.min(length, at + MAX_PIECE_BYTES);
+      ex.body.onBody(ex, this.bytes, at, this.at);
+      return;
+    }
+    this.release();
+    ex.body.onBodyEnd(ex);
   }
 
   /** The exchange is over, or the body has been handed on. */
@@ -148,17 +146,6 @@ export class HookBody implements BodySink, BodyFlow, Held, HoldOwner {
     this.bytes = NO_BYTES;
     this.hold?.release();
     this.before?.release();
-  }
-
-  private handOn(ex: Exchange): void {
-    const { at, length } = this;
-    if (at < length) {
-      this.at = Math.min(length, at + MAX_PIECE_BYTES);
-      ex.body.onBody(ex, this.bytes, at, this.at);
-      return;
-    }
-    this.release();
-    ex.body.onBodyEnd(ex);
   }
 
   private grow(room: number): Fault {

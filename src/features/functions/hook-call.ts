@@ -263,7 +263,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
       this.watchResponse();
     }
     wait!.goOn();
-    if (isNew) body?.deliver();
+    if (isNew) body?.deliver(ex);
   }
 
   private watchResponse(): void {

@@ -2,7 +2,8 @@ import { Fault } from "../../core/fault.ts";
 import { MAX_COMPARED_BYTES, MAX_MIRRORED_BODY_BYTES, MAX_MIRRORED_REQUESTS } from "../../core/limits.ts";
 import type { TimerNode, TimerWheel } from "../../core/timer-wheel.ts";
 import type { Exchange, Handler, IdleExchangePorts, Pipeline, Verdict } from "../../message/exchange.ts";
-import type { BodyFlow, NowMs } from "../../message/ports.ts";
+import { GivenBody } from "../../message/given-body.ts";
+import type { NowMs } from "../../message/ports.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
 import type { MirrorCount } from "../../shared/counter-rows.ts";
@@ -125,12 +126,13 @@ export class Mirror {
   /** Sends a copy, whose place is left when it is over. @param body whole; null where there is none */
   send(copy: Exchange, body: Buffer | null, comparison: Comparison | null): void {
     const { idle, onException } = this.services;
-    const flow = body === null ? null : new CopiedBody(copy, body);
     const sink = new MirrorSink(comparison, (fault) => this.onOver(fault));
-    copy.open(sink, flow ?? idle.flow, copy.client, this.pipeline);
+    copy.open(sink, idle.flow, copy.client, this.pipeline);
+    const given = body === null ? null : new GivenBody(body);
+    given?.replace(copy);
     try {
       this.handler.handle(copy);
-      flow?.deliver();
+      if (copy.request.hasBody()) given?.deliver(copy);
     } catch (error) {
       copy.sink.abort(copy, Fault.InternalError);
       onException(error);
@@ -206,55 +208,4 @@ class MirrorSink extends UnattendedSink {
     super.end(ex);
     if (isComplete) this.comparison!.complete(this.digest!, true);
   }
-}
-
-/** The body of a copy: it is there, and goes on as its taker takes it. */
-class CopiedBody implements BodyFlow {
-  private readonly ex: Exchange;
-  private readonly bytes: Buffer;
-  private step = Step.Bytes;
-  private isPaused = false;
-  private isDelivering = false;
-
-  constructor(ex: Exchange, bytes: Buffer) {
-    this.ex = ex;
-    this.bytes = bytes;
-    ex.request.framing = Framing.Length;
-    ex.request.contentLength = bytes.length;
-    ex.bodyBytes = bytes.length;
-    ex.wholeBodyBytes = bytes.length;
-    if (bytes.length === 0) this.step = Step.Done;
-  }
-
-  pauseBody(): void {
-    this.isPaused = true;
-  }
-
-  resumeBody(): void {
-    this.isPaused = false;
-    this.deliver();
-  }
-
-  /** Hands on what may be handed on. */
-  deliver(): void {
-    if (this.isDelivering) return;
-    this.isDelivering = true;
-    while (!this.isPaused && this.step !== Step.Done) {
-      if (this.step === Step.Bytes) {
-        this.step = Step.End;
-        this.ex.body.onBody(this.ex, this.bytes, 0, this.bytes.length);
-      } else {
-        this.step = Step.Done;
-        this.ex.body.onBodyEnd(this.ex);
-      }
-    }
-    this.isDelivering = false;
-  }
-}
-
-/** What is to be handed on next. */
-const enum Step {
-  Bytes = 0,
-  End,
-  Done,
 }
