@@ -28,6 +28,8 @@ const SETTLED_MS = 10_000;
 const STILL_MS = 200;
 /** A thread that takes memory touches this part of the pages that the process does: threads of the collector touch some for it. */
 const OWN_SHARE = 0.25;
+/** One that starts touches 1,200 pages before any of its module runs, and of many that start at once it may be the only one that does. */
+const START_PAGES = 4096;
 /** A thread that is still for so long, or has this part of `functions.memory`, comes after the others. */
 const BEHIND_MS = 100;
 const BEHIND_MEMORY = 0.25;
@@ -406,6 +408,7 @@ export class FunctionThreads {
         continue;
       }
       const touched = faults.ofThread - thread.stillFaults.ofThread;
+      if (thread.state === "loading" && touched < START_PAGES) continue;
       const share = touched / (faults.ofAll - thread.stillFaults.ofAll);
       if (!(share > OWN_SHARE) || touched < most) continue;
       most = touched;
