@@ -12,7 +12,7 @@ import type { Metric } from "../features/telemetry/metric.ts";
 import { stepBack, stepCollectorsBack } from "../net/thread-turns.ts";
 import { FunctionMetrics, type ThreadFacts } from "./function-metrics.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
-import { type PageFaults, pageFaults } from "./thread-faults.ts";
+import { type Taken, takenBy } from "./thread-usage.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 
 /** How often threads are looked at. */
@@ -30,8 +30,11 @@ const STILL_MS = 200;
 const OWN_SHARE = 0.25;
 /** One that starts touches 1,200 pages before any of its module runs, and of many that start at once it may be the only one that does. */
 const START_PAGES = 4096;
-/** A thread that is still for so long, or has this part of `functions.memory`, comes after the others. */
-const BEHIND_MS = 100;
+/**
+ * A thread that takes so much of a processor while it is seen to stand still, in milliseconds, or has this part of `functions.memory`, comes
+ * after the others. One that stands still since it gets no processor is not to blame.
+ */
+const BEHIND_CPU_MS = 30;
 const BEHIND_MEMORY = 0.25;
 /** By how much nicer than data workers it is then, and the collectors are always: workers get nine tenths of a processor that both want. */
 const STEP_BACK = 10;
@@ -86,8 +89,9 @@ interface Thread {
   beat: number;
   beatMs: number;
   beatRss: number;
-  /** Pages that had been touched when it was first seen to stand still; null while it turns. */
-  stillFaults: PageFaults | null;
+  /** What it had taken when it was first seen to stand still, and has taken now; null while it turns. */
+  stillTaken: Taken | null;
+  taken: Taken | null;
   /** What it was last said not to come back from in time. */
   overdue: (OverdueCall & { readonly worker: number }) | null;
   /** Data workers that may still have requests there, once it is retired; null before. */
@@ -223,7 +227,8 @@ export class FunctionThreads {
       beat: 0,
       beatMs: nowMs,
       beatRss: this.ports.rss(),
-      stillFaults: null,
+      stillTaken: null,
+      taken: null,
       overdue: null,
       busy: new Set(),
       state: "loading",
@@ -264,6 +269,8 @@ export class FunctionThreads {
     // It began to load before a reload, whose code serves already.
     if ([...owner.generations.values()].some((other) => other > generation)) return this.discard(thread);
     thread.state = "serving";
+    thread.stillTaken = null;
+    thread.taken = null;
     thread.exports = exports;
     owner.hasFailed = false;
     const missing = owner.use.needs.filter((name) => !exports[name]);
@@ -370,11 +377,12 @@ export class FunctionThreads {
         thread.beat = beat;
         thread.beatMs = nowMs;
         thread.beatRss = rss;
-        thread.stillFaults = null;
+        thread.stillTaken = null;
+        thread.taken = null;
       }
       const stillMs = nowMs - thread.beatMs;
       const grown = rss - thread.beatRss;
-      if (!thread.isBehind && (stillMs > BEHIND_MS || heap > memory * BEHIND_MEMORY)) this.putBehind(thread);
+      if (!thread.isBehind && (runsOn(thread) || heap > memory * BEHIND_MEMORY)) this.putBehind(thread);
       if (heap > memory * HARD_MEMORY || (grown > memory && thread === glutton)) this.end(thread, "memory");
       else if (stillMs > longestStillMs(thread)) this.end(thread, "stuck");
       else if (heap > memory && thread.state === "serving" && !thread.isWorn) this.renew(thread);
@@ -397,19 +405,20 @@ export class FunctionThreads {
     let found: Thread | null = null;
     for (const thread of this.threads.values()) {
       const stillMs = nowMs - thread.beatMs;
-      if (stillMs < STILL_MS / 2 || Atomics.load(thread.cells, Cell.Beat) !== thread.beat) continue;
+      if (stillMs < WATCH_MS * 0.9 || Atomics.load(thread.cells, Cell.Beat) !== thread.beat) continue;
       const tid = Atomics.load(thread.cells, Cell.ThreadId);
       // It has not begun: nothing of its module has run, and many that begin at once wait long for a processor.
       if (tid === 0) continue;
-      const faults = pageFaults(tid);
-      thread.stillFaults ??= faults;
-      if (faults === null || thread.stillFaults === null) {
+      const now = takenBy(tid);
+      thread.stillTaken ??= now;
+      thread.taken = now;
+      if (now === null || thread.stillTaken === null) {
         if (stillMs > STILL_MS && thread.state !== "loading") return thread;
         continue;
       }
-      const touched = faults.ofThread - thread.stillFaults.ofThread;
+      const touched = now.pages - thread.stillTaken.pages;
       if (thread.state === "loading" && touched < START_PAGES) continue;
-      const share = touched / (faults.ofAll - thread.stillFaults.ofAll);
+      const share = touched / (now.pagesOfAll - thread.stillTaken.pagesOfAll);
       if (!(share > OWN_SHARE) || touched < most) continue;
       most = touched;
       found = thread;
@@ -433,6 +442,12 @@ export class FunctionThreads {
   private send(thread: Thread, message: ToFunction): void {
     thread.worker.postMessage(message);
   }
+}
+
+/** Whether it works on without a turn. What it takes to load its module, it takes once. */
+function runsOn({ state, taken, stillTaken }: Thread): boolean {
+  if (state === "loading" || taken === null || stillTaken === null) return false;
+  return taken.cpuMs - stillTaken.cpuMs >= BEHIND_CPU_MS;
 }
 
 /** How long a thread may stand still: as long as the call that it runs may take, where that is known to be over, else as long as any of its module. */
