@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type FinishedRun, runProcess } from "./run-process.ts";
@@ -29,8 +29,9 @@ export class OwnRoot {
     return runProcess(["chroot", this.path, ...command], { timeout: 60_000 });
   }
 
+  /** A link counts wherever it leads: from here it would be followed in this machine's root. */
   has(path: string): boolean {
-    return existsSync(join(this.path, path));
+    return lstatSync(join(this.path, path), { throwIfNoEntry: false }) !== undefined;
   }
 
   remove(): void {
