@@ -90,8 +90,7 @@ interface Thread {
   beatMs: number;
   beatRss: number;
   /** What it had taken when it was first seen to stand still, and has taken now; null while it turns. */
-  stillTaken: Taken | null;
-  taken: Taken | null;
+  still: { readonly first: Taken; readonly now: Taken } | null;
   /** What it was last said not to come back from in time. */
   overdue: (OverdueCall & { readonly worker: number }) | null;
   /** Data workers that may still have requests there, once it is retired; null before. */
@@ -227,8 +226,7 @@ export class FunctionThreads {
       beat: 0,
       beatMs: nowMs,
       beatRss: this.ports.rss(),
-      stillTaken: null,
-      taken: null,
+      still: null,
       overdue: null,
       busy: new Set(),
       state: "loading",
@@ -269,8 +267,7 @@ export class FunctionThreads {
     // It began to load before a reload, whose code serves already.
     if ([...owner.generations.values()].some((other) => other > generation)) return this.discard(thread);
     thread.state = "serving";
-    thread.stillTaken = null;
-    thread.taken = null;
+    thread.still = null;
     thread.exports = exports;
     owner.hasFailed = false;
     const missing = owner.use.needs.filter((name) => !exports[name]);
@@ -377,8 +374,7 @@ export class FunctionThreads {
         thread.beat = beat;
         thread.beatMs = nowMs;
         thread.beatRss = rss;
-        thread.stillTaken = null;
-        thread.taken = null;
+        thread.still = null;
       }
       const stillMs = nowMs - thread.beatMs;
       const grown = rss - thread.beatRss;
@@ -410,15 +406,15 @@ export class FunctionThreads {
       // It has not begun: nothing of its module has run, and many that begin at once wait long for a processor.
       if (tid === 0) continue;
       const now = takenBy(tid);
-      thread.stillTaken ??= now;
-      thread.taken = now;
-      if (now === null || thread.stillTaken === null) {
+      if (now === null) {
         if (stillMs > STILL_MS && thread.state !== "loading") return thread;
         continue;
       }
-      const touched = now.pages - thread.stillTaken.pages;
+      const first = thread.still?.first ?? now;
+      thread.still = { first, now };
+      const touched = now.pages - first.pages;
       if (thread.state === "loading" && touched < START_PAGES) continue;
-      const share = touched / (now.pagesOfAll - thread.stillTaken.pagesOfAll);
+      const share = touched / (now.pagesOfAll - first.pagesOfAll);
       if (!(share > OWN_SHARE) || touched < most) continue;
       most = touched;
       found = thread;
@@ -445,9 +441,8 @@ export class FunctionThreads {
 }
 
 /** Whether it works on without a turn. What it takes to load its module, it takes once. */
-function runsOn({ state, taken, stillTaken }: Thread): boolean {
-  if (state === "loading" || taken === null || stillTaken === null) return false;
-  return taken.cpuMs - stillTaken.cpuMs >= BEHIND_CPU_MS;
+function runsOn({ state, still }: Thread): boolean {
+  return state !== "loading" && still !== null && still.now.cpuMs - still.first.cpuMs >= BEHIND_CPU_MS;
 }
 
 /** How long a thread may stand still: as long as the call that it runs may take, where that is known to be over, else as long as any of its module. */
