@@ -185,7 +185,7 @@ export class Control implements PoolListener {
     const open = { labels, cells: this.connections.streams };
     this.totals = new CounterTotals(this.pool.buffers, routes, upstreams, open);
     this.cache = this.makeCache();
-    this.nodes = new NodeRegistry(this.config, (event, fields) => this.event(event, fields));
+    this.nodes = new NodeRegistry(this.config, this.pool, (event, fields) => this.event(event, fields));
     this.certificates = new TlsCertificates(
       (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
       (event, fields) => this.event(event, fields),
@@ -445,13 +445,10 @@ export class Control implements PoolListener {
       cookieKey: this.cookieKey,
       clock: readClock(),
       nodes: this.nodes.buffer,
+      names: this.nodes.names.known(),
       sockets: this.restarted.has(index)
         ? this.standIns.socketsFor(index, listenersOf(this.config))
-        : socketsOf(
-            index,
-            this.pool.size,
-            this.inherited.sockets.filter((one) => !isUnixListener(one)),
-          ),
+        : socketsOf(index, this.pool.size, this.inherited.sockets),
       waitsForQuic: this.restarted.has(index) || this.inherited.sockets.length > 0,
       certificates: this.certificates.sets,
       cache: this.cache.buffers,
@@ -521,7 +518,8 @@ export class Control implements PoolListener {
         this.functions.onWorker(index, message.said);
         break;
       case "breaker":
-        this.nodes.onBreaker(message.key, message.change);
+      case "named":
+        this.nodes.onWorker(message);
         break;
     }
   }

@@ -2,7 +2,13 @@ import { UPGRADE_DEADLINE_MS } from "../core/limits.ts";
 import type { EventValue } from "../features/telemetry/events.ts";
 import { duplicate } from "../net/system-socket.ts";
 import { startFault } from "./binary-path.ts";
-import { isStreamListener, LISTENER_NAMES, type ListenerName, type ListeningSocket } from "./listeners.ts";
+import {
+  isStreamListener,
+  isUnixListener,
+  LISTENER_NAMES,
+  type ListenerName,
+  type ListeningSocket,
+} from "./listeners.ts";
 
 /** Set for a process that takes over from a running one: the process id of the old one. */
 export const UPGRADE_VARIABLE = "EDGE_UPGRADE_FROM";
@@ -46,8 +52,9 @@ export function socketsOf(
   workers: number,
   sockets: readonly ListeningSocket[],
 ): readonly ListeningSocket[] {
-  return [...new Set(sockets.map(({ name }) => name))].flatMap((name) => {
-    const all = sockets.filter((socket) => socket.name === name);
+  const tcp = sockets.filter((socket) => !isUnixListener(socket));
+  return [...new Set(tcp.map(({ name }) => name))].flatMap((name) => {
+    const all = tcp.filter((socket) => socket.name === name);
     const share = all.filter((_, i) => i % workers === worker);
     if (share.length > 0 || all.length === 0) return share;
     const fd = duplicate(all[worker % all.length]!.fd);

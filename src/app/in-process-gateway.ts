@@ -40,7 +40,7 @@ export class InProcessGateway {
 
   private constructor(config: RuntimeConfig) {
     this.port = claimPort(config.server.host, config.server.port);
-    this.nodes = new NodeRegistry(config, () => {});
+    this.nodes = new NodeRegistry(config, { broadcast: () => {} }, () => {});
     this.worker = new Worker(this.startMessage(config), (message) => this.onMessage(message));
   }
 
@@ -74,6 +74,7 @@ export class InProcessGateway {
       challenges: createChallengeTable(),
       clock: readClock(),
       nodes: this.nodes.buffer,
+      names: [],
       cookieKey: "",
       cache: new CacheOwner(config.server.cache, 1).buffers,
       keywords: null,
@@ -89,7 +90,7 @@ export class InProcessGateway {
   }
 
   private onMessage(message: FromWorker): void {
-    if (message.kind === "breaker") this.nodes.onBreaker(message.key, message.change);
+    if (message.kind === "breaker") this.nodes.onWorker(message);
   }
 }
 

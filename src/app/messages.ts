@@ -9,6 +9,7 @@ import type { LogLevel } from "../features/telemetry/log-level.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
+import type { KnownName } from "../net/name-resolver.ts";
 import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
 import type { CacheBuffers } from "../shared/cache-memory.ts";
 import type { ConnectionBuffers } from "../shared/connection-counts.ts";
@@ -39,6 +40,8 @@ export type ToWorker =
       readonly clock: ClockReading;
       /** The states of the configuration's upstream nodes; see NodeTable. */
       readonly nodes: SharedArrayBuffer;
+      /** What is known of the names of origins. */
+      readonly names: readonly KnownName[];
       /** What sticky cookies are made with where their route has no secret: the same in all workers. */
       readonly cookieKey: string;
       /** The memory of the response cache; null where it is off. */
@@ -73,6 +76,8 @@ export type ToWorker =
   | { readonly kind: "abort"; readonly id: number }
   | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
   | { readonly kind: "geo"; readonly geo: GeoBuffers }
+  /** Another thread has found addresses. */
+  | { readonly kind: "names"; readonly known: KnownName }
   | { readonly kind: "fleet"; readonly state: FleetState }
   /** What the store says of buckets; null where it is away. */
   | { readonly kind: "taken"; readonly id: number; readonly replies: FleetReplies }
@@ -152,6 +157,8 @@ export type FromWorker =
   | { readonly kind: "take"; readonly id: number; readonly calls: readonly FleetCall[] }
   | { readonly kind: "purged"; readonly order: PurgeOrder }
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
+  /** Addresses that the other threads may not know. */
+  | { readonly kind: "named"; readonly known: KnownName }
   /** A client asks for a name that has no certificate; `settled` answers. */
   | { readonly kind: "wanted"; readonly name: string }
   | { readonly kind: "functions"; readonly said: FunctionWord }

@@ -1,9 +1,8 @@
 import { speaksHttp2, usesTls } from "../config/origin.ts";
 import type { NodeOwner, TargetConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
-import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
+import { type KnownName, type NameResolver, type NameSettings, threadResolver } from "../net/name-resolver.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
 import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../shared/node-table.ts";
@@ -11,7 +10,9 @@ import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from 
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { BreakerWatch, type BreakerWatchPorts } from "./breaker-watch.ts";
+import type { FromWorker } from "./messages.ts";
 import { type NodeInit, NodeList, nodeKey, nodeKeys } from "./node-list.ts";
+import type { WorkerPool } from "./worker-pool.ts";
 
 /** The state of a node, as the internal API says it. docs/upstreams.md#circuit-breaker */
 export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
@@ -31,7 +32,7 @@ export interface PreparedTable {
   readonly list: NodeList;
   /** For the workers. */
   readonly buffer: SharedArrayBuffer;
-  readonly nameservers: readonly string[];
+  readonly asked: NameSettings;
 }
 
 /** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
@@ -44,16 +45,24 @@ export class NodeRegistry {
   private readonly watch: BreakerWatch;
   private readonly slowStart: SlowStart;
   private readonly prober: Prober;
+  /** Tells all workers of the addresses of a name. */
+  private readonly publish: (known: KnownName) => void;
   private readonly event: (event: EventName, fields: EventFields) => void;
   /** Keys of the origins that an operator has drained. A reload keeps them. */
   private readonly drained: Set<string> = new Set();
   /** Nodes whose last change came of a probe that got no response at all. */
   private readonly unreachable: Set<string> = new Set();
 
-  constructor(config: RuntimeConfig, event: (event: EventName, fields: EventFields) => void) {
+  constructor(
+    config: RuntimeConfig,
+    workers: Pick<WorkerPool, "broadcast">,
+    event: (event: EventName, fields: EventFields) => void,
+  ) {
     this.event = event;
-    this.names = threadResolver((upstream, reason) => event("upstream_failed", { upstream, reason }));
-    this.names.useServers(config.proxy.transport.nameservers);
+    this.publish = (known) => workers.broadcast({ kind: "names", known });
+    const onFailure = (upstream: string, reason: string) => event("upstream_failed", { upstream, reason });
+    this.names = threadResolver(onFailure, this.publish);
+    this.names.use(config.proxy.transport);
     this.list = new NodeList(config);
     this.shared = createNodeTable(this.list.size);
     this.table = new NodeTable(this.shared);
@@ -87,12 +96,12 @@ export class NodeRegistry {
   /** A table for the nodes of a configuration, to be taken up by `use`. */
   prepare(config: RuntimeConfig): PreparedTable {
     const list = new NodeList(config);
-    return { list, buffer: createNodeTable(list.size), nameservers: config.proxy.transport.nameservers };
+    return { list, buffer: createNodeTable(list.size), asked: config.proxy.transport };
   }
 
   /** Takes up a new configuration: nodes that it has too keep their state. */
-  use({ list, buffer: shared, nameservers }: PreparedTable): void {
-    this.names.useServers(nameservers);
+  use({ list, buffer: shared, asked }: PreparedTable): void {
+    this.names.use(asked);
     const table = new NodeTable(shared);
     list.nodes.forEach(({ key }, slot) => {
       const before = this.list.slotOf(key);
@@ -110,9 +119,14 @@ export class NodeRegistry {
   }
 
   /** A worker has moved a breaker. */
-  onBreaker(key: string, change: BreakerChange): void {
-    if (change === "closed") this.slowStart.begin(key);
-    this.watch.onChange(key, change);
+  onWorker(message: Extract<FromWorker, { kind: "breaker" | "named" }>): void {
+    if (message.kind === "named") {
+      this.names.learn(message.known);
+      this.publish(message.known);
+      return;
+    }
+    if (message.change === "closed") this.slowStart.begin(message.key);
+    this.watch.onChange(message.key, message.change);
   }
 
   /** The trials that a dead worker held are open to others, and what it did not tell any more is found. */

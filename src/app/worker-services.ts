@@ -2,7 +2,7 @@ import { Clock } from "../core/clock.ts";
 import { STANDSTILL_MS } from "../core/limits.ts";
 import { TimerWheel, Turn } from "../core/timer-wheel.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
-import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
+import { type KnownName, type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../net/socket-buffers.ts";
 import type { UpstreamContext } from "../upstream/origin-socket.ts";
 
@@ -22,15 +22,17 @@ export class WorkerServices {
    * @param onConnectFailed is notified of every connection to an origin that could not be made
    * @param onLeniency is notified of every response that was taken although it departs from HTTP/1.1
    * @param onScriptErrors is notified of what scripts write of errors
+   * @param onKnown is notified of addresses that the other threads may not know
    */
   constructor(
     onException: (error: unknown) => void,
     onConnectFailed: UpstreamContext["onConnectFailed"],
     onLeniency: UpstreamContext["onLeniency"],
     onScriptErrors: NonNullable<UpstreamContext["onScriptErrors"]> = () => {},
+    onKnown: (known: KnownName) => void = () => {},
   ) {
     this.wheel = new TimerWheel(this.turn.nowMs, onException);
-    this.names = threadResolver((name, failure) => onConnectFailed(name, failure));
+    this.names = threadResolver((name, failure) => onConnectFailed(name, failure), onKnown);
     const { turn, writers, wheel } = this;
     this.upstream = {
       writers,

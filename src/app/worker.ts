@@ -158,6 +158,7 @@ export class Worker {
       (upstream, reason) => this.events.eventOf(`${upstream} ${reason}`, "upstream_failed", { upstream, reason }),
       (upstream, what) => this.reports.onLeniency(upstream, what),
       (upstream, requestId, script, text) => this.reports.onScriptErrors(upstream, requestId, script, text),
+      (known) => post({ kind: "named", known }),
     );
     // Soon: the time since the message was sent may count.
     this.sharedClock = new SharedClock(this.services.turn, start.clock);
@@ -186,7 +187,7 @@ export class Worker {
     this.places.use(start.geo);
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
-    this.services.names.useServers(config.proxy.transport.nameservers);
+    this.services.names.use(config.proxy.transport, start.names);
     this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config, 0));
     const counts = new ConnectionCounts(start.connections, start.index);
     this.reports = this.makeReports(counts);
@@ -282,6 +283,7 @@ export class Worker {
       this.certificates = { ...this.certificates, ...message.certificates };
       this.useCertificates(this.runtime.config);
     } else if (message.kind === "geo") this.places.use(message.geo);
+    else if (message.kind === "names") this.services.names.learn(message.known);
     else if (message.kind === "prepare") {
       this.post({ kind: "prepared", id: message.id, error: this.prepare(message) });
     } else if (message.kind === "commit") this.commit(message);
@@ -381,7 +383,7 @@ export class Worker {
     this.limitUnsent(config);
     this.limitBodies(config);
     this.gates.use(config);
-    this.services.names.useServers(config.proxy.transport.nameservers);
+    this.services.names.use(config.proxy.transport);
     this.useCertificates(config);
     if (this.edge.draining) places?.abort();
     else if (places !== null) this.post({ kind: "listening", sockets: places.commit() });

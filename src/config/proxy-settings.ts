@@ -64,6 +64,11 @@ const transportRows = {
     example: ["10.0.0.2", "10.0.0.3:5353"],
     doc: "DNS servers for upstream names, instead of those in /etc/resolv.conf",
   },
+  dns_hold: {
+    type: duration(0),
+    default: "30s",
+    doc: "how long the last addresses of an upstream name stay in use after the DNS servers say that it has none",
+  },
 } as const satisfies Rows;
 
 /** docs/upstreams.md#profiles */

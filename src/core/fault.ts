@@ -98,6 +98,7 @@ export const enum Fault {
   UpstreamUnavailable,
   UpstreamMalformed,
   UpstreamTimeout,
+  NameUnresolved,
   NoHealthyTarget,
   ResponseWithheld,
   // Functions: modules of the user's own.
@@ -366,6 +367,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   [Fault.UpstreamUnavailable]: row("upstream_unavailable", 502, "upstream unavailable", false, FaultKind.Other),
   [Fault.UpstreamMalformed]: row("upstream_malformed", 502, "upstream unavailable", false, FaultKind.Other),
   [Fault.UpstreamTimeout]: row("upstream_timeout", 504, "upstream timed out", false, FaultKind.Other),
+  [Fault.NameUnresolved]: row("name_unresolved", 502, "upstream unavailable", false, FaultKind.Other),
   [Fault.NoHealthyTarget]: row("no_healthy_target", 503, "no healthy upstream", false, FaultKind.Other),
   [Fault.ResponseWithheld]: row(
     "response_withheld",
@@ -389,6 +391,24 @@ export const FAULTS: readonly FaultRow[] = Object.values(ROWS);
 /** The row of a fault. */
 export function faultRow(fault: Fault): FaultRow {
   return FAULTS[fault]!;
+}
+
+/**
+ * Whether the failure of an attempt says something of the origin. It does not if the gateway had no room or made the mistake,
+ * if its name servers did not answer, or if the client was late. docs/operations.md#failing-targets
+ */
+export function blamesOrigin(fault: Fault): boolean {
+  switch (fault) {
+    case Fault.OriginQueueFull:
+    case Fault.InternalError:
+    case Fault.OutOfDescriptors:
+    case Fault.OutOfSockets:
+    case Fault.BodyTimeout:
+    case Fault.NameUnresolved:
+      return false;
+    default:
+      return true;
+  }
 }
 
 function row(label: string, status: number, message: string, close: boolean, kind: FaultKind): FaultRow {

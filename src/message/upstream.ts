@@ -51,4 +51,6 @@ export interface Upstream {
   send(ex: Exchange, caller: UpstreamCaller): void;
   /** Starts the exchange on a new connection, for a retry after a kept one failed. */
   sendFresh(ex: Exchange, caller: UpstreamCaller): void;
+  /** Whether the name of the origin has been asked for, and nothing is known of it: what takes long now is not the origin. */
+  readonly awaitsName?: boolean;
 }

@@ -111,7 +111,8 @@ async function ask<T>(question: () => Promise<readonly T[]>): Promise<Asked<T>> 
 /** RFC 8305 §4: the families in turn, so that one that does not work costs one attempt. */
 function alternate(v4: Asked<AddressRecord>, v6: Asked<AddressRecord>): string[] {
   const addresses: string[] = [];
-  for (let i = 0; i < Math.max(v4.records.length, v6.records.length); i++) {
+  const longest = Math.min(MAX_ADDRESSES, Math.max(v4.records.length, v6.records.length));
+  for (let i = 0; i < longest; i++) {
     const pair = [v4.records[i], v6.records[i]];
     for (const record of pair) if (record !== undefined) addresses.push(record.address);
   }
@@ -119,7 +120,7 @@ function alternate(v4: Asked<AddressRecord>, v6: Asked<AddressRecord>): string[]
 }
 
 function ttlOf(records: readonly AddressRecord[]): number {
-  const seconds = Math.min(...records.map(({ ttl }) => ttl));
+  const seconds = records.reduce((least, { ttl }) => Math.min(least, ttl), Number.POSITIVE_INFINITY);
   return Math.min(Math.max(seconds * 1000, MIN_TTL_MS), MAX_TTL_MS);
 }
 
@@ -216,8 +217,8 @@ const FILE_TTL_MS = 1000;
 /** A response is used for a second even where it says 0, so that a burst of connections asks once. */
 const MIN_TTL_MS = 1000;
 const MAX_TTL_MS = 300_000;
-/** Addresses of one name that are tried. */
-const MAX_ADDRESSES = 16;
+/** Addresses of one name that are kept. */
+const MAX_ADDRESSES = 1024;
 /** As the C library. */
 const MAX_SERVERS = 3;
 const MAX_SEARCH = 6;

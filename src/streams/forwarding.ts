@@ -1,4 +1,4 @@
-import { Fault } from "../core/fault.ts";
+import { blamesOrigin, type Fault } from "../core/fault.ts";
 import { RETURNED_CHUNK_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientConnection } from "../edge/proxied-connection.ts";
@@ -183,6 +183,12 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
 
   targetClosed(reason: unknown): void {
     this.closed(this.target!, this.client, reason, "target_reset");
+  }
+
+  /** The time for connecting is the target's alone; the wait for name servers is bounded by itself. */
+  onNaming(isWaiting: boolean): void {
+    if (isWaiting) this.ctx.upstream.wheel.disarm(this.timer);
+    else this.arm(this.route.connectMs);
   }
 
   onTimer(): void {
@@ -401,13 +407,17 @@ class Dialling implements UpstreamSocketOwner {
     this.owner = null;
   }
 
+  onNaming(isWaiting: boolean): void {
+    this.owner?.onNaming(isWaiting);
+  }
+
   onOpen(socket: ByteSocket): void {
     if (this.owner === null) socket.terminate();
     else this.owner.onConnected(socket);
   }
 
   onConnectFailed(fault: Fault): void {
-    this.owner?.onNotConnected(fault === Fault.OutOfDescriptors || fault === Fault.OutOfSockets);
+    this.owner?.onNotConnected(!blamesOrigin(fault));
   }
 
   onData(chunk: Uint8Array): void {

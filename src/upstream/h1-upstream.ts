@@ -16,7 +16,14 @@ import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { isPassedOn, ResponseParser } from "../proto/h1/response-parser.ts";
 import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
-import { connectSocket, type OriginSettings, serverIdOf, type UpstreamContext, UpstreamLink } from "./origin-socket.ts";
+import {
+  awaitsName,
+  connectSocket,
+  type OriginSettings,
+  serverIdOf,
+  type UpstreamContext,
+  UpstreamLink,
+} from "./origin-socket.ts";
 import { OriginTunnel } from "./origin-tunnel.ts";
 import { endRequestBody, isTooMuch, isWholeBody, writeRequestBody } from "./request-writer.ts";
 
@@ -123,6 +130,11 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   /** No connection: refused, no such name, no trust. */
   onConnectFailed(fault: Fault): void {
     if (this.stage === Stage.Connecting) this.fail(fault);
+  }
+
+  /** The time for connecting is the origin's alone. */
+  onNaming(isWaiting: boolean): void {
+    if (this.stage === Stage.Connecting) this.link.arm(isWaiting ? 0 : this.caller!.times.connectMs);
   }
 
   onData(chunk: Uint8Array): void {
@@ -585,8 +597,7 @@ export class PooledConnection extends H1UpstreamConnection {
 /**
  * The connections of one worker to one origin. The one used last is used first, so that spare ones grow old.
  *
- * A name is resolved whenever a connection is made (what the system says is remembered for half a minute at most), and a
- * connection stays with the address that it was made to. So that traffic follows a name that moves although nothing
+ * A name is looked up whenever a connection is made (`NameResolver`), and a connection stays with the address that it was made to. So that traffic follows a name that moves although nothing
  * fails, a connection serves for MAX_UPSTREAM_CONNECTION_MS at most; it ends between two exchanges.
  */
 export class OriginPool implements Upstream {
@@ -618,6 +629,11 @@ export class OriginPool implements Upstream {
   /** Starts the exchange on a new connection, for a retry after a kept one failed. */
   sendFresh(ex: Exchange, caller: UpstreamCaller): void {
     this.make().start(ex, caller);
+  }
+
+  /** Whether nothing is known of the origin's name yet. */
+  get awaitsName(): boolean {
+    return awaitsName(this.settings, this.context);
   }
 
   protected make(): PooledConnection {

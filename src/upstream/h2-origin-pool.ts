@@ -15,7 +15,7 @@ import { Allowance } from "../proto/h2/allowance.ts";
 import { FrameBlock } from "../proto/h2/send-flow.ts";
 import { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream } from "./h2-upstream-stream.ts";
-import type { OriginSettings, UpstreamContext } from "./origin-socket.ts";
+import { awaitsName, type OriginSettings, type UpstreamContext } from "./origin-socket.ts";
 
 /** Free stream objects that a pool keeps. */
 const MAX_FREE_STREAMS = 256;
@@ -117,6 +117,16 @@ export class H2OriginPool implements Upstream, TimerOwner {
     this.expected = Math.min(H2_ORIGIN_STREAMS, streams);
     for (const stream of this.waiting) if (stream.awaitsConnection) stream.wait(false);
     this.serve();
+  }
+
+  /** The origin's name has addresses now: what has waited for it begins to wait for a connection. */
+  onNamed(): void {
+    for (const stream of this.waiting) if (stream.awaitsConnection) stream.wait(true);
+  }
+
+  /** Whether nothing is known of the origin's name yet. */
+  get awaitsName(): boolean {
+    return awaitsName(this.settings, this.context);
   }
 
   /** No connection could be made: where there is no other, what waits will not get one. */

@@ -47,6 +47,8 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
   serverId = "";
   private hasSettings = false;
   private readonly link: UpstreamLink;
+  /** For how long making it may take. */
+  private connectMs = 0;
   private readonly openedMs: number;
   private stage: Stage = Stage.Connecting;
   /** Whether it takes no further streams. */
@@ -103,6 +105,7 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
 
   /** Makes the connection. @param connectMs for how long that may take */
   connect(connectMs: number): void {
+    this.connectMs = connectMs;
     this.link.arm(connectMs);
     connectSocket(this.pool.settings, this);
   }
@@ -190,6 +193,13 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
     this.link.arm(H2_SETTINGS_WAIT_MS);
     this.pool.serve();
     if (this.isRetired || this.pool.isClosed) this.settle();
+  }
+
+  /** The time for connecting is the origin's alone. */
+  onNaming(isWaiting: boolean): void {
+    if (this.stage !== Stage.Connecting) return;
+    this.link.arm(isWaiting ? 0 : this.connectMs);
+    if (!isWaiting) this.pool.onNamed();
   }
 
   onConnectFailed(fault: Fault): void {

@@ -335,7 +335,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   }
 
   onTimer(): void {
-    if (this.connection === null) return this.fail(Fault.UpstreamTimeout, false);
+    if (this.connection === null) {
+      return this.fail(this.pool.awaitsName ? Fault.NameUnresolved : Fault.UpstreamTimeout, false);
+    }
     if (this.asks && this.stage === Stage.AwaitingHead) return this.consent();
     this.leaveSilent();
     this.letGo(ErrorCode.Cancel);

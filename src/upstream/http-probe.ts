@@ -4,7 +4,7 @@ import { isSocketShortage } from "../core/shortage.ts";
 import { HeaderBlock } from "../message/header-block.ts";
 import { Method } from "../message/request-head.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
-import type { NameResolver } from "../net/name-resolver.ts";
+import { isNoName, type NameResolver } from "../net/name-resolver.ts";
 import type { HandshakeError } from "../net/tls-upgrade.ts";
 import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
@@ -103,12 +103,14 @@ class HttpProbe {
     const { hostname } = this.origin;
     this.timer = setTimeout(() => {
       if (this.isNamed && this.address !== "" && this.socket === null) this.names.failed(hostname, this.address);
-      this.end(0, `no response within ${timeoutMs} ms`);
+      // The name servers are slow, which says nothing of the origin.
+      if (this.isNamed && this.address === "") this.end(0, connectFailure({ code: "ETIMEOUT" }), true);
+      else this.end(0, `no response within ${timeoutMs} ms`);
     }, timeoutMs);
     if (!this.isNamed) this.connect(hostname, []);
     else {
       this.names.resolve(hostname, ([address, ...others], failure) => {
-        if (address === undefined) this.end(0, connectFailure({ code: failure }));
+        if (address === undefined) this.end(0, connectFailure({ code: failure }), !isNoName(failure));
         else this.connect(address, others);
       });
     }

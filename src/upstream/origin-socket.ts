@@ -8,7 +8,7 @@ import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/
 import type { IdleExchangePorts } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
-import type { NameListener, NameResolver } from "../net/name-resolver.ts";
+import { isNoName, type NameListener, type NameResolver } from "../net/name-resolver.ts";
 import { SocketWriter, type UnsentOwner, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { HandshakeError, PeerCertificate } from "../net/tls-upgrade.ts";
@@ -75,6 +75,11 @@ export interface UpstreamSocketOwner {
   /** The connection can be written to. */
   onOpen(socket: ByteSocket): void;
   onConnectFailed(fault: Fault): void;
+  /**
+   * The connection waits for name servers, or has done so. The wait is bounded here, and none of the origin's: the time for
+   * connecting begins with its end.
+   */
+  onNaming(isWaiting: boolean): void;
   onData(chunk: Uint8Array): void;
   onEnd(): void;
   onDrain(): void;
@@ -90,11 +95,16 @@ type UpstreamSocket = ByteSocket & {
   getPeerX509Certificate?(): PeerCertificate | undefined;
 };
 
-/** Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`. */
+/** Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`; `onNaming` before, if name servers are waited for. */
 export function connectSocket(settings: OriginSettings, connection: UpstreamSocketOwner): void {
   const { hostname, socketPath } = settings;
   if (ipVersion(hostname) !== 0 || isSocket(socketPath)) connectTo(hostname, settings, connection);
   else new NamedDial(settings, connection).start();
+}
+
+/** Whether connections to an origin wait for name servers, since nothing is known of its name. */
+export function awaitsName({ hostname, socketPath }: OriginSettings, { names }: UpstreamContext): boolean {
+  return ipVersion(hostname) === 0 && !isSocket(socketPath) && names.isAwaited(hostname);
 }
 
 /** Whether a connection is made to a UNIX socket. */
@@ -149,10 +159,14 @@ class NamedDial {
   private readonly settings: OriginSettings;
   private readonly owner: UpstreamSocketOwner;
   private readonly timer: TimerNode = new TimerNode(this);
-  private readonly startedMs: number;
+  private startedMs = 0;
   private readonly tried: Set<string> = new Set();
   private readonly pending: Set<DialledAddress> = new Set();
   private left: readonly string[] = [];
+  /** Which of `left` is next. */
+  private at = 0;
+  /** How long an address may take before the next one is tried beside it. */
+  private paceMs = NEXT_ADDRESS_MS;
   private isRefreshed = false;
   private isWaiting = false;
   private isOver = false;
@@ -161,7 +175,6 @@ class NamedDial {
   constructor(settings: OriginSettings, owner: UpstreamSocketOwner) {
     this.settings = settings;
     this.owner = owner;
-    this.startedMs = owner.pool.context.turn.nowMs;
   }
 
   start(): void {
@@ -169,8 +182,9 @@ class NamedDial {
     this.whenNamed((listener) => names.resolve(this.settings.hostname, listener));
   }
 
-  /** The address that is being tried is slow: the next one need not wait for it. */
+  /** What is being tried is slow: the next one need not wait for it. */
   onTimer(): void {
+    for (const { address } of this.pending) this.owner.pool.context.names.failed(this.settings.hostname, address);
     this.next();
   }
 
@@ -181,8 +195,7 @@ class NamedDial {
     this.isOver = true;
     const { context } = this.owner.pool;
     context.wheel.remove(this.timer);
-    // Those that were begun before and are not there yet are slow.
-    for (const { address } of this.pending) context.names.failed(this.settings.hostname, address);
+    context.names.worked(this.settings.hostname, from.address);
     (socket as UpstreamSocket).data = this.owner;
     this.owner.onOpen(socket);
     return true;
@@ -205,32 +218,44 @@ class NamedDial {
     this.isWaiting = true;
     let isAtOnce = true;
     ask((addresses, failure) => {
-      if (!isAtOnce) context.turn.begin();
+      if (isAtOnce) return this.onNames(addresses, failure);
+      context.turn.begin();
+      this.owner.onNaming(false);
       this.onNames(addresses, failure);
-      if (!isAtOnce) context.writers.flushAll();
+      context.writers.flushAll();
     });
     isAtOnce = false;
+    if (this.isWaiting) this.owner.onNaming(true);
   }
 
   private onNames(addresses: readonly string[], failure: string): void {
     this.isWaiting = false;
-    if (addresses.length === 0) this.owner.pool.context.onConnectFailed(this.settings.originKey, failure);
-    this.left = addresses.filter((address) => !this.tried.has(address));
-    // Asking again right after no response would give none.
-    if (addresses.length === 0) this.isRefreshed = true;
+    const { context } = this.owner.pool;
+    this.startedMs = context.turn.nowMs;
+    this.left = this.tried.size === 0 ? addresses : addresses.filter((address) => !this.tried.has(address));
+    this.at = 0;
+    this.paceMs = Math.max(LEAST_PACE_MS, Math.min(NEXT_ADDRESS_MS, USUAL_DIAL_MS / addresses.length));
+    if (addresses.length === 0) {
+      context.onConnectFailed(this.settings.originKey, failure);
+      if (this.tried.size === 0 && !isNoName(failure)) this.fault = Fault.NameUnresolved;
+      // Asking again right after no response would give none.
+      this.isRefreshed = true;
+    }
     this.next();
   }
 
   private next(): void {
     if (this.isOver || this.isWaiting) return;
     const { context } = this.owner.pool;
-    const [address, ...left] = this.left;
+    const address = this.left[this.at];
     if (address !== undefined && context.turn.nowMs - this.startedMs < MAX_DIAL_MS) {
-      this.left = left;
+      // The rest comes when one of them has failed, or with the next connection, which begins with others.
+      if (this.pending.size >= MAX_PENDING_ADDRESSES) return;
+      this.at++;
       this.tried.add(address);
       const dialled = new DialledAddress(this, this.owner.pool, address);
       this.pending.add(dialled);
-      context.wheel.arm(this.timer, context.turn.nowMs + NEXT_ADDRESS_MS);
+      context.wheel.arm(this.timer, context.turn.nowMs + this.paceMs);
       connectTo(address, this.settings, dialled);
     } else if (!this.isRefreshed) {
       this.isRefreshed = true;
@@ -264,6 +289,7 @@ class DialledAddress implements UpstreamSocketOwner {
   }
 
   // Before it is used, a connection says nothing; what has been given up is closed already.
+  onNaming(): void {}
   onData(): void {}
   onEnd(): void {}
   onDrain(): void {}
@@ -273,8 +299,13 @@ class DialledAddress implements UpstreamSocketOwner {
   }
 }
 
-/** RFC 8305 §5 recommends 250 ms. */
+/** RFC 8305 §5 recommends 250 ms, and allows 10 at least. */
 const NEXT_ADDRESS_MS = 250;
+const LEAST_PACE_MS = 20;
+/** A name with many addresses has them tried within this time, as far as LEAST_PACE_MS lets. */
+const USUAL_DIAL_MS = 2000;
+/** Addresses that are tried at the same time: what has been begun cannot be called off before the system gives up. */
+const MAX_PENDING_ADDRESSES = 32;
 /** After this long no further address is begun with; connect timeouts are shorter as a rule. */
 const MAX_DIAL_MS = 10_000;
 

@@ -27,11 +27,15 @@ export class NameServer {
   isBroken = false;
   /** Does not answer at all. */
   isSilent = false;
+  /** Answers so many milliseconds late. */
+  delayMs = 0;
 
   private constructor(private readonly socket: Socket) {
     socket.on("message", (query, from) => {
       const reply = this.answer(query);
-      if (!this.isSilent) socket.send(reply, from.port, from.address);
+      if (this.isSilent) return;
+      if (this.delayMs === 0) socket.send(reply, from.port, from.address);
+      else setTimeout(() => socket.send(reply, from.port, from.address, () => {}), this.delayMs);
     });
   }
 
@@ -79,7 +83,7 @@ export class NameServer {
 }
 
 function headOf(query: Buffer, code: number, answers: number): Buffer {
-  return Buffer.from([query[0]!, query[1]!, 0x81, 0x80 | code, 0, 1, 0, answers, 0, 0, 0, 0]);
+  return Buffer.from([query[0]!, query[1]!, 0x81, 0x80 | code, 0, 1, answers >> 8, answers & 255, 0, 0, 0, 0]);
 }
 
 function pointer(name: string): Buffer {

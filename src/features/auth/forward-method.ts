@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { latin1 } from "../../core/bytes.ts";
-import { Fault, faultRow } from "../../core/fault.ts";
+import { blamesOrigin, type Fault, faultRow } from "../../core/fault.ts";
 import {
   AUTH_SERVICE_FAILURES,
   AUTH_SERVICE_REST_MS,
@@ -152,7 +152,7 @@ export class ForwardMethod implements AuthMethod {
     const word = typeof reason === "string" ? reason : faultRow(reason).label;
     this.listener.onServiceFailed(this.settings.upstream.label, word);
     // What the gateway itself is short of says nothing of the service.
-    if (typeof reason === "string" || !OWN_SHORTAGES.includes(reason)) this.outage.noteFailure();
+    if (typeof reason === "string" || blamesOrigin(reason)) this.outage.noteFailure();
     return NO_ROOM;
   }
 
@@ -246,5 +246,4 @@ function valuesOf(fields: ServiceReply["fields"], name: string): string[] {
 }
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
-const OWN_SHORTAGES: readonly Fault[] = [Fault.OutOfDescriptors, Fault.OutOfSockets, Fault.OriginQueueFull];
 const NOT_IN_FIELD = /[^\t\x20-\x7e\x80-\xff]/;

@@ -1,5 +1,5 @@
 import { EMPTY_BYTES, equalsLower } from "../../core/bytes.ts";
-import type { Fault } from "../../core/fault.ts";
+import { Fault } from "../../core/fault.ts";
 import { MAX_AUTH_REPLY_BYTES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts } from "../../message/exchange.ts";
@@ -153,7 +153,7 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
   }
 
   onTimer(): void {
-    this.fail("timeout");
+    this.fail(this.settings.upstream.awaitsName === true ? Fault.NameUnresolved : "timeout");
     this.stop();
   }
 

@@ -1,5 +1,5 @@
 import type { LoadBalancingConfig } from "../../config/route-config.ts";
-import { Fault, faultRow } from "../../core/fault.ts";
+import { blamesOrigin, Fault, faultRow } from "../../core/fault.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
@@ -438,7 +438,7 @@ export class UpstreamNode {
     ex.attemptedMs = -1;
     // A kept connection that the origin has closed meanwhile says nothing of the origin.
     const isStale = failure.reused && !failure.answered && failure.fault === Fault.UpstreamUnavailable;
-    const hasFailed = !isStale && !isOurs(failure.fault);
+    const hasFailed = !isStale && blamesOrigin(failure.fault);
     if (hasFailed) this.judge(ex, true, isBlamed);
     else this.returnTrial(ex);
     ex.isForced = false;
@@ -532,19 +532,5 @@ export class UpstreamNode {
 
   private elapsed(ex: Attempt): number {
     return this.surroundings.turn.nowMs - ex.attemptedMs;
-  }
-}
-
-/** What says nothing of the origin: it was the gateway that had no room or made the mistake, or the client that was late. */
-function isOurs(fault: Fault): boolean {
-  switch (fault) {
-    case Fault.OriginQueueFull:
-    case Fault.InternalError:
-    case Fault.OutOfDescriptors:
-    case Fault.OutOfSockets:
-    case Fault.BodyTimeout:
-      return true;
-    default:
-      return false;
   }
 }

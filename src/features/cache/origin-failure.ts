@@ -11,6 +11,7 @@ export function isOriginFault(fault: Fault): boolean {
     fault === Fault.UpstreamUnavailable ||
     fault === Fault.UpstreamMalformed ||
     fault === Fault.UpstreamTimeout ||
+    fault === Fault.NameUnresolved ||
     fault === Fault.NoHealthyTarget ||
     fault === Fault.OriginQueueFull
   );

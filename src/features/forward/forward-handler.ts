@@ -282,13 +282,26 @@ class Deadline implements TimerOwner, Held {
     this.release();
     if (ex.state === ExchangeState.Finished) return;
     // No response within the limit is the target's failure; a response that takes too long is not, nor is a client whose body does.
-    if (ex.target !== null && ex.attemptedMs >= 0) ex.target.onFailure(ex, ex.bodyDone ? TOO_LATE : SENT_LATE);
+    if (ex.target !== null && ex.attemptedMs >= 0) ex.target.onFailure(ex, latenessOf(ex, ex.target));
     ex.body.onBodyFault(ex, Fault.UpstreamTimeout);
     ex.source.onCancelled(ex);
     ex.sink.abort(ex, Fault.UpstreamTimeout);
   }
 }
 
+/** Who is late: the name servers, the client, or the target. */
+function latenessOf(ex: Exchange, { upstream }: Target): UpstreamFailure {
+  if (upstream.awaitsName === true) return NAMED_LATE;
+  return ex.bodyDone ? TOO_LATE : SENT_LATE;
+}
+
+const NAMED_LATE = {
+  fault: Fault.NameUnresolved,
+  sent: false,
+  bodyTaken: false,
+  answered: false,
+  reused: false,
+} as const;
 /** While the body comes, an origin that does not take it is timed by response_header. */
 const SENT_LATE = { fault: Fault.BodyTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;
 const TOO_LATE = { fault: Fault.UpstreamTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;

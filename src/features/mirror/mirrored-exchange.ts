@@ -226,6 +226,10 @@ export class MirroredUpstream implements Upstream {
     this.inner = inner;
   }
 
+  get awaitsName(): boolean {
+    return this.inner.awaitsName === true;
+  }
+
   send(ex: Exchange, caller: UpstreamCaller): void {
     const mirrored = mirroredOf(ex);
     if (mirrored === null) this.inner.send(ex, caller);

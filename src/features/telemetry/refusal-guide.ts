@@ -370,6 +370,11 @@ export const REFUSAL_GUIDE: Readonly<Record<string, RefusalGuide>> = {
     "See `upstream_failed` in the log for the reason.",
     "upstreams.md#failures",
   ),
+  name_unresolved: guide(
+    "The name servers did not say which address the origin's name has, and no earlier address is known.",
+    "Look the name up on this host (`getent hosts NAME`). Name servers of your own: `proxy.transport.nameservers`.",
+    "operations.md#names",
+  ),
   upstream_malformed: guide(
     "The origin's response breaks the rules of HTTP.",
     "See `upstream_failed` in the log for the rule. For an old origin: `strict_origins: false`.",

@@ -9,6 +9,7 @@ function resolver() {
   const answers: ((records: NameRecords) => void)[] = [];
   const reversed: ((record: ReverseRecord) => void)[] = [];
   const failures: string[] = [];
+  const published: string[] = [];
   const timers = new Set<{ atMs: number; act: () => void }>();
   const names = new NameResolver({
     query: (name) => {
@@ -23,6 +24,7 @@ function resolver() {
       return () => timers.delete(timer);
     },
     onFailure: (name, failure) => failures.push(`${name} ${failure}`),
+    onKnown: ({ name, addresses }) => published.push(`${name} ${addresses}`),
   });
   const heard: string[] = [];
   const listener = (addresses: readonly string[], failure: string) => heard.push(addresses.join() || failure);
@@ -31,6 +33,7 @@ function resolver() {
     reversed,
     asked,
     failures,
+    published,
     heard,
     resolve: (name = "app") => names.resolve(name, listener),
     refresh: (name = "app") => names.refresh(name, listener),
@@ -45,7 +48,7 @@ function resolver() {
   };
 }
 
-test("many wait for one question, and its answer is used until it is too old", async () => {
+test("many wait for one question, and its answer serves at once from then on", async () => {
   const t = resolver();
   for (let n = 0; n < 3; n++) t.resolve();
   expect([t.asked.length, t.heard.length]).toEqual([1, 0]);
@@ -55,7 +58,86 @@ test("many wait for one question, and its answer is used until it is too old", a
   expect([t.asked.length, t.heard]).toEqual([1, ["a", "a", "a", "a"]]);
   t.pass(1);
   t.resolve();
-  expect([t.asked.length, t.heard.length]).toEqual([2, 4]);
+  // It is too old: the next question runs beside.
+  expect([t.asked.length, t.heard.length]).toEqual([2, 5]);
+  await t.answer(["b"]);
+  t.resolve();
+  expect([t.asked.length, t.heard.at(-1)]).toEqual([2, "b"]);
+});
+
+test("a name in use is asked for as soon as its answer is too old, one that nobody uses is not", async () => {
+  const t = resolver();
+  t.resolve();
+  await t.answer(["a"], 60_000);
+  t.pass(60_000);
+  expect(t.asked.length).toBe(2);
+  await t.answer(["b"], 600_000);
+  t.pass(600_000);
+  expect(t.asked.length).toBe(2);
+});
+
+test("after a long rest a connection waits for a moment, and goes on with what is known", async () => {
+  const t = resolver();
+  t.resolve();
+  await t.answer(["a"], 1000);
+  t.pass(1000);
+  await t.answer(["a"], 600_000);
+  t.pass(660_000);
+  t.resolve();
+  expect(t.heard).toEqual(["a"]);
+  t.pass(100);
+  expect(t.heard).toEqual(["a", "a"]);
+});
+
+test("addresses are held for a while after the servers say that there are none", async () => {
+  const t = resolver();
+  t.names.use({ nameservers: [], dnsHoldMs: 10_000 });
+  t.resolve();
+  await t.answer(["a"], 1000);
+  t.pass(1000);
+  for (let second = 0; second < 10; second++) {
+    await t.answer([], 0);
+    t.resolve();
+    t.pass(1000);
+    t.resolve();
+  }
+  expect([new Set(t.heard), t.failures]).toEqual([new Set(["a"]), ["app ENOTFOUND"]]);
+  await t.answer([], 0);
+  t.resolve();
+  expect(t.heard.at(-1)).toBe("ENOTFOUND");
+});
+
+test("a name that was asked for in vain makes connections wait for a moment only", async () => {
+  const t = resolver();
+  t.resolve();
+  await t.answer([], 0, "ETIMEOUT");
+  t.resolve();
+  expect([t.asked.length, t.heard]).toEqual([1, ["ETIMEOUT", "ETIMEOUT"]]);
+  t.pass(1000);
+  t.resolve();
+  t.pass(99);
+  expect([t.asked.length, t.heard.length]).toEqual([2, 2]);
+  t.pass(1);
+  expect(t.heard.length).toBe(3);
+  await t.answer(["a"]);
+  t.resolve();
+  expect(t.heard.at(-1)).toBe("a");
+});
+
+test("threads tell each other, and what one has learnt serves those that wait", async () => {
+  const t = resolver();
+  t.resolve("App");
+  t.names.learn({ name: "app", addresses: ["z"], ttlMs: 5000 });
+  expect([t.heard, t.published]).toEqual([["z"], []]);
+  await t.answer(["z"], 6000);
+  expect(t.published).toEqual([]);
+  expect(t.names.known()).toEqual([{ name: "app", addresses: ["z"], ttlMs: 6000 }]);
+  t.pass(6000);
+  await t.answer(["y"], 1000);
+  expect(t.published).toEqual(["app y"]);
+  t.names.learn({ name: "app", addresses: ["old"], ttlMs: 500 });
+  t.resolve();
+  expect(t.heard.at(-1)).toBe("y");
 });
 
 test("after a failed connection it asks at once, and 100 ms after the last question at the earliest", async () => {

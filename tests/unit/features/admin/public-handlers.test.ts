@@ -41,7 +41,12 @@ describe("/api/status", () => {
     expect(seen(first)).toEqual({
       status: 200,
       fields: JSON_FIELDS,
-      body: { server: "edge", version: expect.stringMatching(/^\d+\.\d+\.\d+/), uptime: "1h2m3s", engine: `bun/${Bun.version}` },
+      body: {
+        server: "edge",
+        version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+        uptime: "1h2m3s",
+        engine: `bun/${Bun.version}`,
+      },
     });
     expect(second).toBe(first!);
     expect(seen(third).body.uptime).toBe("1h2m4s");
