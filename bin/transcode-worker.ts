@@ -1,3 +1,5 @@
 import { runCodecThread } from "../src/app/codec-thread.ts";
+import { verifyTls } from "../src/app/verified-tls.ts";
 
+verifyTls();
 runCodecThread();

@@ -11,6 +11,7 @@ import {
 } from "../core/limits.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
 import type { CertificateStorage } from "../features/acme/certificate-storage.ts";
+import { outboundRequest } from "../net/outbound-request.ts";
 import type { RenewalMaker } from "./acme-renewal.ts";
 
 /** Why a name gets no certificate. */
@@ -128,9 +129,15 @@ export class OnDemandNames {
     const url = new URL(this.config.ask);
     url.searchParams.set("domain", name);
     try {
-      const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(ON_DEMAND_ASK_MS) });
-      await response.body?.cancel();
-      return response.status === 200 ? true : response.status >= 500 ? "broken" : "not_approved";
+      const { status } = await outboundRequest({
+        url: url.href,
+        headers: {},
+        ca: "",
+        timeoutMs: ON_DEMAND_ASK_MS,
+        maxBytes: 0,
+        wants: "none",
+      });
+      return status === 200 ? true : CLEAR_NO.has(status) ? "not_approved" : "broken";
     } catch {
       return "no_answer";
     }
@@ -165,6 +172,8 @@ export class OnDemandNames {
   }
 }
 
+/** What says of a name that it may have no certificate; all else, such as a redirect or a rate limit, says nothing of it. */
+const CLEAR_NO: ReadonlySet<number> = new Set([403, 404, 410]);
 /** Timers take no longer ones: after this time the names are looked at again. */
 const LONGEST_WAIT_MS = 86_400_000;
 

@@ -7,7 +7,7 @@ import { type FetchedKeySet, keySourceId } from "../features/auth/jwt/key-ring.t
 import { type FetchedText, KeySetOwner } from "../features/auth/jwt/key-set-owner.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
-import { boundedFetch } from "../net/bounded-fetch.ts";
+import { outboundRequest } from "../net/outbound-request.ts";
 
 /** What the fetched keys of issuers need of the control thread. */
 export interface KeySurroundings {
@@ -141,7 +141,7 @@ function keySources({ server, internalApi, routes }: RuntimeConfig): readonly Ke
  * @throws why it cannot be had
  */
 async function fetchKeySet({ url, caFile }: KeySource): Promise<FetchedText> {
-  const { status, headers, body } = await boundedFetch({
+  const { status, headers, body } = await outboundRequest({
     url,
     headers: { Accept: "application/jwk-set+json, application/json" },
     ca: caFile === "" ? "" : readFileSync(caFile, "utf8"),

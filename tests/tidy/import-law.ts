@@ -81,6 +81,12 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
     typeOnly: true,
     why: "what the stream says",
   },
+  {
+    from: /^src\/features\//,
+    to: /^src\/net\/outbound-request\.ts$/,
+    typeOnly: false,
+    why: "the one way to ask another service",
+  },
   { from: /^src\/tools\/multihop\//, to: /^src\/app\//, typeOnly: false, why: "multihop --standalone runs a gateway" },
   {
     from: /^src\/cli\//,

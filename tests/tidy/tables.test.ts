@@ -15,6 +15,15 @@ function typeQuestions(code: string): string[] {
   return code.match(new RegExp(`(type [!=]== "(${words})"|[!=]== RouteKind\\.\\w+|case "(${words})":)`, "g")) ?? [];
 }
 
+/** What runs elsewhere (a browser, a user's module, a test of one), is a tool, is asked itself, or is that one way. */
+const ASKS_BY_ITSELF =
+  /^src\/(net\/outbound-request\.ts|features\/dashboard\/page\/|features\/functions\/|tools\/|demo\/|cli\/gateway-address\.ts)/;
+
+/** The code without its comments and texts. */
+function codeOf(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\/|\/\/.*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g, "");
+}
+
 describe("tables", () => {
   test("every Fault has its row, in the same order and labelled by its name", () => {
     const members = SOURCE_MODULES.find((module) => module.path === FAULT_FILE)?.enums.get("Fault") ?? [];
@@ -38,6 +47,21 @@ describe("tables", () => {
       typeQuestions(module.text).map((found) => `${module.path}: ${found}`),
     );
     expect(asking).toEqual([]);
+  });
+
+  test("the gateway asks other services by outboundRequest alone, which verifies certificates and bounds what comes", () => {
+    const calls = /(?:\b(?:await|return|void)|=>?|[(,?:&|])\s*fetch\(|\bimport\("node:https"\)/g;
+    expect("await fetch(url)".match(calls)).toHaveLength(1);
+    const elsewhere = SOURCE_MODULES.filter(
+      ({ path }) => path.startsWith("src/") && !ASKS_BY_ITSELF.test(path),
+    ).flatMap((module) => [...codeOf(module.text).matchAll(calls)].map(([found]) => `${module.path}: ${found}`));
+    expect(elsewhere).toEqual([]);
+  });
+
+  test("every thread verifies certificates before it loads anything that asks", () => {
+    const entries = SOURCE_MODULES.filter(({ path }) => /^bin\/(?!main\.ts$)/.test(path));
+    expect(entries.length).toBeGreaterThan(5);
+    expect(entries.filter(({ text }) => !text.includes("\nverifyTls();")).map(({ path }) => path)).toEqual([]);
   });
 
   test("every exported function of src says what it is for", () => {

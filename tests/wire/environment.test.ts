@@ -1,11 +1,14 @@
 // docs/security.md#environment
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { createServer } from "node:tls";
 import { runtimeVariables } from "../../src/app/start-notes.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
-import { freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";
+import { eventually } from "../harness/eventually.ts";
+import { freePort, type Gateway, type GatewayOptions, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -85,5 +88,116 @@ describe("NODE_TLS_REJECT_UNAUTHORIZED=0", async () => {
     expect([line.kind, asked]).toEqual(["DEPTH_ZERO_SELF_SIGNED_CERT", 0]);
     await gateway.stop();
     await directory.stop(true);
+  });
+});
+
+describe("NODE_TLS_REJECT_UNAUTHORIZED=0 and the services that the gateway asks", async () => {
+  const certificate = await makeCertificate();
+  const env = {
+    NODE_TLS_REJECT_UNAUTHORIZED: "0",
+    AWS_ACCESS_KEY_ID: "a",
+    AWS_SECRET_ACCESS_KEY: "b",
+    AWS_REGION: "x",
+  };
+
+  /** A server with a certificate of nobody, for any protocol, that counts who has finished a handshake with it. */
+  async function withStranger(use: (port: number, counts: { trusted: number; tried: number }) => Promise<void>) {
+    const counts = { trusted: 0, tried: 0 };
+    const server = createServer(
+      { cert: certificate.cert, key: certificate.key, ALPNProtocols: ["http/1.1"] },
+      (socket) => {
+        // In TLS 1.3 a client that refuses the certificate has been let in here already: what it sends decides.
+        socket.on("data", () => counts.trusted++);
+        socket.on("error", () => {});
+      },
+    );
+    server.on("connection", () => counts.tried++);
+    server.on("tlsClientError", () => {});
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      await use((server.address() as AddressInfo).port, counts);
+    } finally {
+      server.close();
+    }
+  }
+
+  const origin = EchoOrigin.start();
+  afterAll(() => origin.stop());
+  const asking: readonly {
+    readonly what: string;
+    readonly options: (port: number) => GatewayOptions;
+    readonly ask?: (gateway: Gateway) => Promise<unknown>;
+  }[] = [
+    {
+      what: "an OpenID Connect provider",
+      options: (port) => ({
+        routes: [
+          upstream("/", origin, {
+            auth: {
+              oidc: {
+                issuer: `https://127.0.0.1:${port}/`,
+                client_id: "edge",
+                client_secret: "x",
+                cookie_secret: "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+              },
+            },
+          }),
+        ],
+      }),
+      ask: (gateway) => gateway.once(request("GET /", ["Accept: text/html", "Sec-Fetch-Mode: navigate"])),
+    },
+    {
+      what: "a set of keys",
+      options: (port) => ({
+        routes: [
+          upstream("/", origin, { auth: { jwt: { jwks_url: `https://127.0.0.1:${port}/keys`, audience: "a" } } }),
+        ],
+      }),
+    },
+    {
+      what: "an authentication service",
+      options: (port) => ({
+        routes: [upstream("/", origin, { auth: { forward: { url: `https://127.0.0.1:${port}/auth` } } })],
+      }),
+      ask: (gateway) => gateway.once(request("GET /")),
+    },
+    {
+      what: "a store of the fleet",
+      options: (port) => ({ config: { cluster: { store: `rediss://127.0.0.1:${port}` } } }),
+    },
+    {
+      what: "a collector of telemetry",
+      options: (port) => ({
+        config: { telemetry: { otlp: { endpoint: `https://127.0.0.1:${port}` } } },
+        routes: [upstream("/", origin)],
+      }),
+      ask: (gateway) => gateway.once(request("GET /")),
+    },
+    {
+      what: "a service that is asked by a function",
+      options: (port) => ({
+        routes: [{ type: "function", prefix: "/", module: "./ask.ts" }],
+        files: {
+          "ask.ts": `export default { fetch: () => fetch("https://127.0.0.1:${port}/", { signal: AbortSignal.timeout(2000) }) };`,
+        },
+      }),
+      ask: (gateway) => gateway.once(request("GET /")),
+    },
+  ];
+
+  test.each(asking)("$what is verified all the same", async ({ options, ask }) => {
+    await withStranger(async (port, counts) => {
+      const gateway = await startGateway({ env, ...options(port) });
+      try {
+        await eventually(async () => {
+          await ask?.(gateway);
+          expect(counts.tried).toBeGreaterThan(0);
+        });
+        await Bun.sleep(200);
+        expect(counts.trusted).toBe(0);
+      } finally {
+        await gateway.stop();
+      }
+    });
   });
 });

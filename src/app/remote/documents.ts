@@ -6,7 +6,7 @@ import { withinMs } from "../../core/time-limit.ts";
 import type { FleetStore } from "../../features/fleet/fleet-store.ts";
 import type { RemoteDocument, RemoteText } from "../../features/remote/remote-pair.ts";
 import type { SourceAddress } from "../../features/remote/source-address.ts";
-import { boundedFetch } from "../../net/bounded-fetch.ts";
+import { outboundRequest } from "../../net/outbound-request.ts";
 
 /** What reading from afar goes by, beside the address. */
 export interface SourceAccess {
@@ -62,7 +62,7 @@ class HttpDocument implements RemoteDocument {
     const { token, caFile } = this.access;
     const condition: Record<string, string> =
       tag === "" ? {} : { [tag.startsWith("@") ? "If-Modified-Since" : "If-None-Match"]: tag.replace(/^@/, "") };
-    return boundedFetch({
+    return outboundRequest({
       url: url.href,
       headers: {
         Accept: "application/yaml, text/yaml, text/plain, */*",

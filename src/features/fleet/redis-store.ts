@@ -58,7 +58,8 @@ async function connect(url: URL, { caFile }: StoreAddress, onLost: (reason: stri
     autoReconnect: false,
     enableOfflineQueue: false,
     connectionTimeout: CONNECT_MS,
-    ...(caFile === "" ? {} : { tls: { ca: readFileSync(caFile, "utf8") } }),
+    // Said here, since the runtime would let NODE_TLS_REJECT_UNAUTHORIZED decide. docs/security.md#environment
+    ...(url.protocol === "rediss:" ? { tls: { rejectUnauthorized: true, ...authoritiesIn(caFile) } } : {}),
   });
   let isOpen = false;
   client.onclose = (error) => {
@@ -68,6 +69,10 @@ async function connect(url: URL, { caFile }: StoreAddress, onLost: (reason: stri
   await limited(client.connect());
   isOpen = true;
   return client;
+}
+
+function authoritiesIn(caFile: string): { ca?: string } {
+  return caFile === "" ? {} : { ca: readFileSync(caFile, "utf8") };
 }
 
 /** What is closed here is not lost. */

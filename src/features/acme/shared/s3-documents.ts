@@ -1,5 +1,6 @@
 import { messageOf } from "../../../core/error-text.ts";
 import { withinMs } from "../../../core/time-limit.ts";
+import { outboundRequest } from "../../../net/outbound-request.ts";
 import {
   DocumentConflict,
   type DocumentStore,
@@ -113,16 +114,21 @@ export class S3Documents implements DocumentStore {
   ): Promise<S3Response> {
     try {
       const url = this.client.presign(this.prefix + name, { method, expiresIn: SIGNED_S });
-      const response = await fetch(url, {
+      const response = await outboundRequest({
+        url,
         method,
         headers,
-        redirect: "manual",
-        // Said here, since the runtime would let NODE_TLS_REJECT_UNAUTHORIZED decide. docs/security.md#environment
-        tls: { rejectUnauthorized: true },
-        signal: AbortSignal.timeout(REQUEST_MS),
+        ca: "",
+        timeoutMs: REQUEST_MS,
+        maxBytes: MAX_DOCUMENT_BYTES,
+        wants: "all",
         ...(body === undefined ? {} : { body }),
       });
-      return { status: response.status, headers: response.headers, text: await textOf(response) };
+      return {
+        status: response.status,
+        headers: response.headers,
+        text: Buffer.from(response.body).toString("utf8"),
+      };
     } catch (error) {
       throw new StoreAway(`s3: ${reasonOf(error)}`);
     }
@@ -133,17 +139,6 @@ interface S3Response {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-}
-
-async function textOf(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > MAX_DOCUMENT_BYTES) throw new Error("the response is too large");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** What the store has against a request; of its document the code alone, since its text may repeat what was sent. */

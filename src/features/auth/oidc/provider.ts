@@ -11,6 +11,7 @@ import {
   PROVIDER_SETTINGS_MS,
   PROVIDER_TIMEOUT_MS,
 } from "../../../core/limits.ts";
+import { outboundRequest } from "../../../net/outbound-request.ts";
 import type { LoginAttempt } from "./login-attempt.ts";
 
 type Library = typeof import("openid-client");
@@ -229,20 +230,22 @@ export class Provider {
   private async fetch(address: string, options: CustomFetchOptions): Promise<Response> {
     this.checkAddress(new URL(address));
     const { authorities } = this.settings;
-    const response = await fetch(address, {
+    const { status, headers, body } = await outboundRequest({
+      url: address,
       method: options.method,
       headers: options.headers,
-      body: options.body as never,
-      signal: options.signal ?? null,
-      redirect: "manual",
-      ...(authorities === "" ? {} : { tls: { ca: authorities } }),
+      ...(options.body === undefined || options.body === null ? {} : { body: String(options.body) }),
+      ca: authorities,
+      timeoutMs: PROVIDER_TIMEOUT_MS,
+      maxBytes: MAX_PROVIDER_BYTES,
+      wants: "all",
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    }).catch((error: unknown) => {
+      if (error instanceof RangeError) throw new ProviderError("untrusted", "the provider's response is too long");
+      throw error;
     });
-    const { status, headers } = response;
-    if (status >= 500 || status === 429) {
-      await response.body?.cancel();
-      throw new ProviderError("away", `the provider answered ${status}`);
-    }
-    return new Response(status === 204 ? null : await boundedBody(response), { status, headers });
+    if (status >= 500 || status === 429) throw new ProviderError("away", `the provider answered ${status}`);
+    return new Response(status === 204 ? null : body, { status, headers });
   }
 
   /** In clear text only to a provider that is on this machine itself. */
@@ -283,17 +286,6 @@ function clientAuth(library: Library, secret: string): ClientAuth {
     const takesBasic = methods.includes("client_secret_basic") || !methods.includes("client_secret_post");
     (takesBasic ? basic : post)(server, ...call);
   };
-}
-
-async function boundedBody(response: Response): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of response.body ?? []) {
-    length += part.length;
-    if (length > MAX_PROVIDER_BYTES) throw new ProviderError("untrusted", "the provider's response is too long");
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }
 
 async function guarded<T>(call: () => Promise<T>): Promise<T> {

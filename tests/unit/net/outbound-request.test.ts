@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { boundedFetch } from "../../../src/net/bounded-fetch.ts";
+import { outboundRequest } from "../../../src/net/outbound-request.ts";
 
 /** Sends what it is given, then does no more. */
 function serve(text: string, then: "close" | "wait"): { readonly url: string; stop(): void } {
@@ -24,7 +24,7 @@ afterAll(() => {
 function get(text: string, then: "close" | "wait" = "close", timeoutMs = 20_000) {
   const server = serve(text, then);
   servers.push(server);
-  return boundedFetch({ url: server.url, headers: {}, ca: "", timeoutMs, maxBytes: 10, isDirect: true });
+  return outboundRequest({ url: server.url, headers: {}, ca: "", timeoutMs, maxBytes: 10, isDirect: true });
 }
 
 describe("a fetched document", () => {

@@ -1,0 +1,93 @@
+import { plainLine } from "../core/printable.ts";
+
+/** One request of the gateway's own, with its bounds. */
+export interface OutboundRequest {
+  readonly url: string;
+  /** GET without it. */
+  readonly method?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Whom to trust over TLS, in PEM; "" for the system's roots. */
+  readonly ca: string;
+  /** For the whole response. */
+  readonly timeoutMs: number;
+  /** Of the response's body. */
+  readonly maxBytes: number;
+  /** Whose body is wanted: with `ok` that of status 200 alone, with `none` of no response. Else it is empty, and is not read. */
+  readonly wants?: "ok" | "none" | "all";
+  /** Whether a proxy that the environment names is passed over. */
+  readonly isDirect?: boolean;
+  /** Ends the request early. */
+  readonly signal?: AbortSignal;
+}
+
+/** The response. */
+export interface OutboundReply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * Asks another service: for keys, settings, approvals, documents. It follows no redirect, refuses compressed bodies, since a few bytes that
+ * become gigabytes would be inflated before their number is looked at, and verifies certificates whatever the environment says. Nothing else
+ * in the gateway calls `fetch`. docs/security.md#environment
+ * @throws why there is no response, fit for one log line
+ */
+export async function outboundRequest(request: OutboundRequest): Promise<OutboundReply> {
+  const { timeoutMs, wants = "ok" } = request;
+  const late = AbortSignal.timeout(timeoutMs);
+  const reason = (error: unknown): Error =>
+    new Error(late.aborted ? `no whole response within ${timeoutMs / 1000} s` : plainReason(error));
+  let response: Response;
+  try {
+    response = await begin(request, late);
+  } catch (error) {
+    throw reason(error);
+  }
+  const { body, status, headers } = response;
+  if (wants === "none" || (wants === "ok" && status !== 200)) {
+    await body?.cancel();
+    return { status, headers, body: new Uint8Array(0) };
+  }
+  if ((headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity") {
+    await body?.cancel();
+    throw new Error("the response is compressed, which was not asked for");
+  }
+  try {
+    return { status, headers, body: await wholeBody(body, request.maxBytes) };
+  } catch (error) {
+    throw error instanceof RangeError ? error : reason(error);
+  }
+}
+
+function begin({ url, method = "GET", headers, body, ca, isDirect, signal }: OutboundRequest, late: AbortSignal) {
+  return fetch(url, {
+    method,
+    redirect: "manual",
+    decompress: false,
+    headers: { ...headers, "Accept-Encoding": "identity" },
+    signal: signal === undefined ? late : AbortSignal.any([signal, late]),
+    tls: { rejectUnauthorized: true, ...(ca === "" ? {} : { ca }) },
+    ...(body === undefined ? {} : { body: body as string }),
+    ...(isDirect === true ? { proxy: false as never } : {}),
+  });
+}
+
+async function wholeBody(body: Response["body"], maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of body ?? []) {
+    size += part.length;
+    if (size > maxBytes) throw new RangeError(`the response has more than ${maxBytes} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+/** The runtime's own words for a failed request, fit for one log line. */
+function plainReason(error: unknown): string {
+  const { code = "", message = String(error) } = error as { readonly code?: string; readonly message?: string };
+  const text = message.startsWith(code) ? message : `${code} ${message}`;
+  return plainLine(text).trim();
+}
