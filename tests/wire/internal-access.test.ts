@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
+import { openApi } from "../../src/features/admin/openapi.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
 import { json, RawClient, type Reply, request } from "../harness/raw-client.ts";
@@ -139,12 +140,21 @@ describe("with a token", () => {
 
 describe("actions", () => {
   const drain = ["Content-Type: application/json", "Content-Length: 2"];
+  const { paths } = openApi() as { readonly paths: Readonly<Record<string, object>> };
+  const actions = Object.entries(paths).flatMap(([path, methods]) => ("post" in methods ? [path] : []));
   test.skipIf(OUTER === undefined)("are not for peers that are merely allowed to look", async () => {
-    const reply = await fromOutside(
-      opened.port,
-      Buffer.concat([request("POST /internal/api/reload", drain), Buffer.from("{}")]),
-    );
-    expect([reply.status, json(reply).message]).toEqual([403, expect.stringContaining("actions need")]);
+    expect(actions.length).toBeGreaterThan(5);
+    for (const path of actions) {
+      const reply = await fromOutside(opened.port, Buffer.concat([request(`POST ${path}`, drain), Buffer.from("{}")]));
+      expect([path, reply.status, json(reply).message]).toEqual([path, 403, expect.stringContaining("actions need")]);
+    }
+  });
+
+  test.skipIf(OUTER === undefined)("a name that a page of the web may have lets no allowed peer look", async () => {
+    for (const path of PATHS) {
+      const reply = await fromOutside(opened.port, request(`GET ${path}`, ["Host: rebound.attacker.dev"]));
+      expect([path, reply.status]).toEqual([path, 403]);
+    }
   });
 
   test("are not for whom a proxy on this machine speaks for", async () => {

@@ -145,10 +145,17 @@ describe("a probe of proxy-test", () => {
   });
 
   test("comes from its caller, whom a trusted proxy names", async () => {
-    const { headers } = JSON.parse(
-      (await probe("/node/echo", trusting, ["X-Forwarded-For: 203.0.113.7"])).body,
-    ) as Echo;
+    const gateway = await startGateway({
+      config: {
+        server: { trusted_proxies: ["127.0.0.1"] },
+        internal_api: { allow: ["203.0.113.7"], token: "open-sesame-17" },
+      },
+      routes: [upstream("/node", origin)],
+    });
+    const lines = ["X-Forwarded-For: 203.0.113.7", "Authorization: Bearer open-sesame-17"];
+    const { headers } = JSON.parse((await probe("/node/echo", gateway, lines)).body) as Echo;
     expect(headers).toMatchObject({ "x-forwarded-for": "203.0.113.7", "x-real-ip": "203.0.113.7" });
+    await gateway.stop();
   });
 
   test("carries no field about its client", async () => {

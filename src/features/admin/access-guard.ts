@@ -8,6 +8,7 @@ import { requestHost, takesHost } from "../../message/request-host.ts";
 import { saysForwarded } from "../../proto/h1/claimed-fields.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
 import { jsonReply } from "./built-in-reply.ts";
+import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import { isLocalName } from "./local-name.ts";
 import type { Operator } from "./operator.ts";
 
@@ -16,8 +17,8 @@ import type { Operator } from "./operator.ts";
  * judged on the TCP peer; all others get 403. The client that a PROXY header or a trusted proxy names must be allowed as well.
  * With `internal_api.auth`, those who may come must be let in by it, or show the token.
  * With `internal_api.token` set alone, those who may come must also show it (401 otherwise). Without one, a request that another
- * proxy has forwarded gets 403, and clients on this machine must also call the gateway by a name that no page of the
- * web can have, or by one of `internal_api.hosts`: a browser's page whose name resolves to 127.0.0.1 gets 403.
+ * proxy has forwarded gets 403, and clients on this machine, and those that come by their address alone, must also call the gateway by a name
+ * that no page of the web can have, or by one of `internal_api.hosts`: a page whose name resolves to the gateway's address gets 403.
  * Who may open the UNIX socket may come, and needs nothing else. docs/security.md#internal-endpoints
  */
 export class AccessGuard {
@@ -58,10 +59,17 @@ export class AccessGuard {
   }
 
   /**
-   * Whether it is known who asks, of a request that `admits` has let in: `internal_api.allow` alone, which may name a network of scrapers,
-   * lets clients look and not act.
+   * The same for what acts: the caller must be an operator, and no page of another origin. `internal_api.allow` alone, which may name a
+   * network of scrapers, lets clients look and not act. Everything that changes something, or has the gateway send something, asks this.
    */
-  knowsOperator(ex: Exchange): boolean {
+  admitsOperator(ex: Exchange): boolean {
+    if (!this.admits(ex)) return false;
+    const refusal = isForeign(ex.request) ? FOREIGN : this.knowsOperator(ex) ? null : UNKNOWN;
+    if (refusal !== null) ex.sink.fixed(ex, refusal);
+    return refusal === null;
+  }
+
+  private knowsOperator(ex: Exchange): boolean {
     const { socketAddress } = ex.client;
     if (this.operatorOf(ex).by !== "") return true;
     return isLoopback(socketAddress) && isLoopback(ex.clientIp);
@@ -94,7 +102,7 @@ export class AccessGuard {
   }
 
   private isCalledRightly(ex: Exchange): boolean {
-    if (!isLoopback(ex.clientIp)) return true;
+    if (!isLoopback(ex.clientIp) && (this.hasAuth || this.tokenDigest !== null)) return true;
     const host = requestHost(ex.request);
     if (isLocalName(host) || (this.hosts.length > 0 && takesHost(this.hosts, host))) return true;
     ex.sink.fixed(ex, MISNAMED);
@@ -119,6 +127,10 @@ function digest(token: string): Buffer {
 /** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
 const BEARER = /^bearer +(\S+)$/i;
 const MISNAMED = jsonReply(403, errorBody(403, "not under this host name: internal_api.hosts does not name it"));
+const UNKNOWN = jsonReply(
+  403,
+  errorBody(403, "actions need internal_api.token, a user of internal_api.auth, or a caller on this machine"),
+);
 const UNAUTHORIZED = jsonReply(401, errorBody(401, "a bearer token is needed"), [
   ["WWW-Authenticate", 'Bearer realm="edge"'],
 ]);

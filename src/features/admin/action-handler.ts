@@ -6,7 +6,6 @@ import type { AccessGuard } from "./access-guard.ts";
 import { jsonReply } from "./built-in-reply.ts";
 import { CallBody, jsonObject } from "./call-body.ts";
 import { type ControlPort, PendingAnswer } from "./control-handler.ts";
-import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import type { Operator } from "./operator.ts";
 
 /** What the control thread is asked to do, as JSON. */
@@ -35,10 +34,8 @@ export class ActionHandler implements Handler {
   }
 
   handle(ex: Exchange): Verdict {
-    if (!this.guard.admits(ex)) return Verdict.Done;
-    if (isForeign(ex.request)) ex.sink.fixed(ex, FOREIGN);
-    else if (!this.guard.knowsOperator(ex)) ex.sink.fixed(ex, UNKNOWN);
-    else if (!saysJson(ex)) ex.sink.fixed(ex, NO_JSON);
+    if (!this.guard.admitsOperator(ex)) return Verdict.Done;
+    if (!saysJson(ex)) ex.sink.fixed(ex, NO_JSON);
     else new CallBody(MAX_ACTION_CALL_BYTES, (asking, text) => this.act(asking, text)).begin(ex);
     return Verdict.Done;
   }
@@ -64,10 +61,6 @@ function saysJson({ request }: Exchange): boolean {
 }
 
 const JSON_MEDIA = /^application\/json *(;|$)/i;
-const UNKNOWN = jsonReply(
-  403,
-  errorBody(403, "actions need internal_api.token, a user of internal_api.auth, or a caller on this machine"),
-);
 const NO_JSON = jsonReply(415, errorBody(415, "the body must be application/json"));
 const MALFORMED = jsonReply(400, errorBody(400, "the body must be a JSON object"));
 const TOO_LARGE = jsonReply(413, errorBody(413, `request body exceeds ${MAX_ACTION_CALL_BYTES} bytes`));

@@ -16,7 +16,6 @@ import type { RequestHead } from "../../message/request-head.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { jsonReply } from "./built-in-reply.ts";
-import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import { readProbe } from "./probe-request.ts";
 import { ProbeSink } from "./probe-sink.ts";
 
@@ -43,11 +42,7 @@ export class ProxyTestHandler implements Handler {
   }
 
   handle(ex: Exchange): Verdict {
-    if (!this.guard.admits(ex)) return Verdict.Done;
-    if (isForeign(ex.request)) {
-      ex.sink.fixed(ex, FOREIGN);
-      return Verdict.Done;
-    }
+    if (!this.guard.admitsOperator(ex)) return Verdict.Done;
     const call = new ProxyTestCall(ex, this.ports);
     ex.body = call;
     ex.source = call;

@@ -6,7 +6,6 @@ import type { AccessGuard } from "./access-guard.ts";
 import { JSON_TYPE, jsonReply } from "./built-in-reply.ts";
 import { CallBody, jsonObject } from "./call-body.ts";
 import { PendingAnswer } from "./control-handler.ts";
-import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import type { Operator } from "./operator.ts";
 
 /** Takes responses out of the cache. @param done is told how many, now or later */
@@ -37,9 +36,8 @@ export class PurgeHandler implements Handler {
   }
 
   handle(ex: Exchange): Verdict {
-    if (!this.guard.admits(ex)) return Verdict.Done;
-    if (isForeign(ex.request)) ex.sink.fixed(ex, FOREIGN);
-    else if (this.purge === null) ex.sink.fixed(ex, CACHE_OFF);
+    if (!this.guard.admitsOperator(ex)) return Verdict.Done;
+    if (this.purge === null) ex.sink.fixed(ex, CACHE_OFF);
     else {
       const { purge } = this;
       new CallBody(MAX_PURGE_CALL_BYTES, (asking, text) => this.act(asking, text, purge)).begin(ex);

@@ -105,7 +105,7 @@ describe("access guard", () => {
     expect(verdict("", "::1", [], host)).toBe(expected);
   });
 
-  test("names of internal_api.hosts are its own, and with a token or from another machine any name will do", () => {
+  test("names of internal_api.hosts are its own, and with a token any name will do", () => {
     const right: Headers = [["Authorization", "Bearer s3cret-enough-for-tests"]];
     const hosts = "{hosts: [Edge.Corp.dev, '*.ops.dev']}";
     expect(verdict(hosts, "127.0.0.1", [], "edge.corp.dev:9090")).toBe("admitted");
@@ -113,7 +113,12 @@ describe("access guard", () => {
     expect(verdict(hosts, "127.0.0.1", [], "ops.dev")).toBe("misnamed");
     expect(verdict(hosts, "127.0.0.1", [], "rebound.attacker.dev")).toBe("misnamed");
     expect(verdict("{token: s3cret-enough-for-tests}", "127.0.0.1", right, "edge.corp.dev")).toBe("admitted");
-    expect(verdict("{allow: [10.0.0.0/8]}", "10.0.0.1", [], "edge.corp.dev")).toBe("admitted");
+    // Who comes by the address alone may be a browser, whose page may have any name.
+    expect(verdict("{allow: [10.0.0.0/8]}", "10.0.0.1", [], "edge.corp.dev")).toBe("misnamed");
+    expect(verdict("{allow: [10.0.0.0/8]}", "10.0.0.1", [], "10.0.0.9:8080")).toBe("admitted");
+    expect(verdict("{allow: [10.0.0.0/8], hosts: [edge.corp.dev]}", "10.0.0.1", [], "edge.corp.dev")).toBe("admitted");
+    const locked = "{allow: [10.0.0.0/8], token: s3cret-enough-for-tests}";
+    expect(verdict(locked, "10.0.0.1", right, "edge.corp.dev")).toBe("admitted");
   });
 
   test("two credentials are none", () => {
