@@ -1,12 +1,13 @@
 import { headerValue } from "../config/http-syntax.ts";
 import { expression } from "../config/match-settings.ts";
 import type { RouteBase } from "../config/route-config.ts";
+import type { RouteSpot } from "../config/route-syntax.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { fileName, integer } from "../config/scalars.ts";
 import { formatSize } from "../config/size.ts";
 import { groupFault, template } from "../config/template-kind.ts";
 import { MAX_RESPOND_BYTES } from "../core/limits.ts";
-import { type FixedAnswer, respondHandler } from "../features/answer/respond-handler.ts";
+import { type FixedAnswer, placeFault, respondHandler } from "../features/answer/respond-handler.ts";
 import { contentTypeOf } from "../features/files/content-type.ts";
 import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
@@ -34,7 +35,7 @@ const keys = block(
     content_type: {
       type: headerValue(),
       default: "",
-      example: "application/json",
+      example: "text/html; charset=utf-8",
       doc: "of the file's name by default; of a body text/plain; charset=utf-8",
     },
     regex: {
@@ -45,7 +46,7 @@ const keys = block(
     },
   },
   {
-    check({ body, file, status }, spot) {
+    check({ body, file, status, content_type: written }, spot) {
       const { log, path } = spot;
       if (body !== "" && file !== "")
         log.fault([...path, "file"], "a response has either body or file: remove one", true);
@@ -61,6 +62,9 @@ const keys = block(
           [...path, "body"],
           `expected at most ${formatSize(MAX_RESPOND_BYTES)}: type: static serves large files`,
         );
+      const type = written === "" ? typeOf(body, file) : written;
+      const misplaced = body === "" || isFaultyAt(spot, "body") ? "" : placeFault(templateOf(body), type);
+      if (misplaced !== "") log.fault([...path, "body"], misplaced);
     },
     finish({ body, file, contentType }, _values, { path, files }) {
       const key = [...path, "file"];
@@ -87,7 +91,10 @@ export const RESPOND_ROUTE: RouteType<RespondRouteConfig> = {
   foreignWords: ["return", "reply", "answer", "response", "static_response"],
   marks: ["body", "file"],
   keys,
-  check: (_route, spot) => warnOfCache(spot),
+  check(route, spot) {
+    warnOfCache(spot);
+    checkContentType(route, spot);
+  },
   help: {
     doc: "a response of the gateway's own",
     prefix: { example: "/hello", doc: 'Or "path:", exactly this path' },
@@ -99,6 +106,23 @@ export const RESPOND_ROUTE: RouteType<RespondRouteConfig> = {
   shape: ({ methods }) => ({ kind: RouteKind.Plain, methods, stripPrefix: true }),
   build,
 };
+
+/** Values are written as the type of the body asks: an edit must not change that type behind them. */
+function checkContentType({ body }: RespondRouteConfig, { entry, log, path }: RouteSpot): void {
+  const edits =
+    (entry.headers as { readonly response?: Readonly<Record<string, unknown>> } | undefined)?.response ?? {};
+  if (body === "" || templateOf(body).isLiteral) return;
+  for (const operation of ["set", "add"]) {
+    const lines = edits[operation];
+    for (const name of Object.keys(typeof lines === "object" && lines !== null ? lines : {})) {
+      if (name.toLowerCase() !== "content-type") continue;
+      log.fault(
+        [...path, "headers", "response", operation, name],
+        "values in the body are written for its type: say it at content_type",
+      );
+    }
+  }
+}
 
 /** It does not disclose where the file is. */
 function explain({ status, contentType, body, content, regex }: RespondRouteConfig): object {

@@ -6,7 +6,8 @@ import { HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
 import { judgePreconditions, Precondition, type Validators } from "../../proto/semantics/precondition.ts";
-import type { Template, TemplateMode } from "../../proto/template/template.ts";
+import { Template, type TemplateMode } from "../../proto/template/template.ts";
+import { contextsOf } from "../../proto/template/text-contexts.ts";
 
 /** What every request of a route is answered with. */
 export interface FixedAnswer {
@@ -22,13 +23,37 @@ export function respondHandler({ status, body, contentType }: FixedAnswer, clock
   const fields = contentType === "" ? [] : [["Content-Type", contentType] as const];
   if (body instanceof Uint8Array) return constantHandler(status, fields, body, clock);
   if (body.isLiteral) return constantHandler(status, fields, Buffer.from(body.literals[0]!, "utf8"), clock);
-  return new TemplateHandler(status, fields, body, modeOf(contentType));
+  return new TemplateHandler(status, fields, placedValues(body, contentType));
 }
 
-/** How values are written into a body of this type: a request must not be able to add markup or members. */
-export function modeOf(contentType: string): TemplateMode {
-  if (/^[^;]*(html|xml|svg)/i.test(contentType)) return "html";
-  return /^[^;]*(json|javascript|ecmascript)/i.test(contentType) ? "json" : "text";
+/** A body in which each value is written as its place asks. */
+interface PlacedValues {
+  readonly body: Template;
+  readonly modes: readonly TemplateMode[];
+}
+
+/** @throws why a value may not stand in such a body, which the configuration has been checked for: see `placeFault` */
+function placedValues(template: Template, contentType: string): PlacedValues {
+  const contexts = contextsOf(contentType);
+  const modes: TemplateMode[] = [];
+  const uses = template.uses.map((use, i) => {
+    contexts.take(template.literals[i]!);
+    const rule = contexts.place(use);
+    if ("fault" in rule) throw new Error(`{${use.name}} stands ${rule.fault}`);
+    modes.push(rule.mode);
+    return { ...use, isInQuery: rule.isInQuery ?? use.isInQuery };
+  });
+  return { body: new Template(template.literals, uses), modes };
+}
+
+/** Why a value may not stand in a body of this type, with its place and the cure, or "". */
+export function placeFault(template: Template, contentType: string): string {
+  try {
+    placedValues(template, contentType);
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 type Fields = readonly (readonly [string, string])[];
@@ -92,19 +117,18 @@ class TemplateHandler implements Handler {
   readonly name = "respond";
   private readonly status: number;
   private readonly fields: Fields;
-  private readonly body: Template;
-  private readonly mode: TemplateMode;
+  private readonly values: PlacedValues;
 
-  constructor(status: number, fields: Fields, body: Template, mode: TemplateMode) {
+  constructor(status: number, fields: Fields, values: PlacedValues) {
     this.status = status;
     // Values of a request must not make a page of a text.
     this.fields = [...fields, ["X-Content-Type-Options", "nosniff"]];
-    this.body = body;
-    this.mode = mode;
+    this.values = values;
   }
 
   handle(ex: Exchange): Verdict {
-    ex.sink.fixed(ex, new PrebuiltResponse(this.status, this.fields, this.body.render(ex, this.mode)));
+    const { body, modes } = this.values;
+    ex.sink.fixed(ex, new PrebuiltResponse(this.status, this.fields, body.render(ex, modes)));
     return Verdict.Done;
   }
 }

@@ -11,9 +11,10 @@ import { PLACEHOLDERS, type PlaceholderReader, type UrlForm } from "./placeholde
  * - `cookie`: the value of Cookie or Set-Cookie. What may not stand in a cookie's own value is dropped (RFC 6265 §4.1.1).
  * - `url`: a URL. What may not stand in that part of it is percent-encoded, control bytes too.
  * - `html`: a page in UTF-8. Control characters are dropped, markup is escaped.
+ * - `htmlUrl`: a URL in an attribute of a page: as `url`, then as `html`.
  * - `json`: within a string of a JSON text or a script in UTF-8. Control characters are dropped, what would end it is escaped.
  */
-export type TemplateMode = "text" | "header" | "cookie" | "url" | "html" | "json";
+export type TemplateMode = "text" | "header" | "cookie" | "url" | "html" | "htmlUrl" | "json";
 
 /** A placeholder in a template. */
 export interface PlaceholderUse {
@@ -52,13 +53,17 @@ export class Template {
     return this.uses.length === 0;
   }
 
-  /** The text with the values of an exchange in the place of the placeholders. */
-  render(ex: Exchange, mode: TemplateMode, locals: LocalValues = NO_LOCALS): string {
+  /**
+   * The text with the values of an exchange in the place of the placeholders.
+   * @param mode of all of them, or one for each
+   */
+  render(ex: Exchange, mode: TemplateMode | readonly TemplateMode[], locals: LocalValues = NO_LOCALS): string {
     let out = this.literals[0]!;
     for (let i = 0; i < this.uses.length; i++) {
       const use = this.uses[i]!;
       const value = use.read === null ? (locals[use.name] ?? "") : use.read(ex);
-      if (value !== "") out += RENDERERS[mode](value.slice(0, MAX_PLACEHOLDER_CHARS), use);
+      const own = typeof mode === "string" ? mode : mode[i]!;
+      if (value !== "") out += RENDERERS[own](value.slice(0, MAX_PLACEHOLDER_CHARS), use);
       out += this.literals[i + 1]!;
     }
     return out;
@@ -154,6 +159,7 @@ const RENDERERS: Readonly<Record<TemplateMode, (value: string, use: PlaceholderU
   cookie: (value) => value.replace(NOT_IN_COOKIE, ""),
   url: urlPart,
   html: (value, use) => readable(value, use).replace(/[&<>"']/g, (char) => ENTITIES[char]!),
+  htmlUrl: (value, use) => urlPart(value, use).replace(/[&']/g, (char) => ENTITIES[char]!),
   // Within HTML, a script ends at a tag.
   json: (value, use) =>
     readable(value, use).replace(/["'\\<>&\u2028\u2029`$]/g, (char) => {
