@@ -32,6 +32,8 @@ export class SignIn {
       },
       onFailed: ({ requestId, clientIp }, step, issuer, reason) =>
         reports.onSignInFailed(step, { request_id: requestId, client_ip: clientIp, issuer, reason }),
+      onCut: ({ requestId, clientIp }, issuer, claims) =>
+        reports.onSessionCut({ request_id: requestId, client_ip: clientIp, issuer, claims: claims.join(" ") }),
     };
   }
 

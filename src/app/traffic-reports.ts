@@ -29,6 +29,7 @@ import type { IncidentWriter } from "../shared/incident-ring.ts";
 /** Is told of sign-ins, renewals and sign-outs that have failed. */
 export interface SignInListener {
   onSignInFailed(step: OidcStep, fields: Readonly<Record<string, string>>): void;
+  onSessionCut(fields: Readonly<Record<string, string>>): void;
 }
 
 /** Where a worker reports to. */
@@ -273,6 +274,10 @@ export class TrafficReports
   onSignInFailed(step: OidcStep, fields: Readonly<Record<string, string>>): void {
     this.to.counters.add(SIGN_IN_ROWS[step]);
     this.to.log.event("sign_in_failed", { step, ...fields });
+  }
+
+  onSessionCut(fields: Readonly<Record<string, string>>): void {
+    this.to.log.event("session_cut", fields);
   }
 
   onServiceFailed(service: string, reason: string): void {

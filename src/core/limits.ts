@@ -81,10 +81,16 @@ export const MS_PER_GUESS = 2000;
 export const MAX_USERS_FILE_BYTES = 4_194_304;
 /** Characters of a secret that sessions of auth.oidc are sealed with, at least. */
 export const MIN_COOKIE_SECRET_CHARS = 32;
-/** Bytes of a session of auth.oidc before it is sealed: browsers keep a cookie of at most 4096 bytes, its name included. */
-export const MAX_SESSION_BYTES = 2880;
-/** Characters of a claim that is kept; a longer one is left out. */
+/** Characters of a session of auth.oidc in one cookie: browsers keep one of at most 4096 bytes, its name included. */
+export const MAX_SESSION_PART_CHARS = 3880;
+/**
+ * Bytes of a session before it is sealed, compressed where it is long: two cookies. Browsers send all cookies of a host in one line of the
+ * head, which has at most 8 KiB with those of the application.
+ */
+export const MAX_SESSION_BYTES = 4480;
+/** Characters of a claim that is kept, and of all entries of one that is a list; a longer one is left out. */
 export const MAX_CLAIM_CHARS = 1024;
+export const MAX_CLAIM_LIST_CHARS = 32_768;
 /** Sign-ins that a browser may have under way at a time, in as many tabs; the oldest gives way. */
 export const MAX_LOGIN_ATTEMPTS = 3;
 /** How long a sign-in may take, from the redirect to the provider to the way back. */

@@ -45,6 +45,40 @@ async function untilDue(): Promise<void> {
   await Bun.sleep(provider.expiresInS * 1000 + 50);
 }
 
+describe("a session with many groups", () => {
+  const MANY = Array.from({ length: 300 }, (_, n) => `/departments/engineering/team-${n}`);
+  const allow = { groups: ["/departments/engineering/team-299"] };
+
+  test("is judged by all of them, and goes on in more than one cookie where it has to", async () => {
+    const ids = Array.from({ length: 110 }, () => crypto.randomUUID());
+    provider.user = { ...provider.user, groups: [...MANY, ...ids] };
+    const { site, gateway } = await start({ allow });
+    const client = new CookieClient();
+    expect((await client.go(`${site}/user`)).text).toBe("alice@example.com");
+    expect((await client.get(`${site}/user`, PROGRAM)).status).toBe(200);
+    const names = client.cookies("localhost").map(([name]) => name);
+    expect(names.filter((name) => name.startsWith("edge-oidc-")).length).toBeGreaterThan(1);
+    expect(gateway.logs.json.filter(({ event }) => event === "session_cut")).toEqual([]);
+    // No part of it goes to an origin.
+    expect((await client.get(`${site}/echo`, PROGRAM)).text).not.toContain("edge-oidc-");
+    await client.go(`${site}/.edge/oidc/logout`);
+    expect(client.cookies("localhost").filter(([, value]) => value !== "")).toEqual([]);
+  });
+
+  test("that has no room for all of them lets in who may come, and the log says what was cut", async () => {
+    const ids = Array.from({ length: 400 }, () => crypto.randomUUID());
+    provider.user = { ...provider.user, groups: [...ids, ...MANY] };
+    const { site, gateway } = await start({ allow });
+    const client = new CookieClient();
+    expect((await client.go(`${site}/user`)).text).toBe("alice@example.com");
+    const line = await gateway.log("what was cut", ({ event }) => event === "session_cut");
+    expect(String(line.claims).split(" ")).toContain("groups");
+    provider.user = { ...provider.user, groups: ids };
+    const other = new CookieClient();
+    expect((await other.go(`${site}/user`)).status).toBe(403);
+  });
+});
+
 describe("a session whose access token has ended", () => {
   test("is renewed, once for all requests that come at the same time, with what the provider says now", async () => {
     provider.expiresInS = 1;

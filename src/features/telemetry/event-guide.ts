@@ -50,6 +50,8 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   bot_solved: "Nothing.",
   sign_in_failed:
     "See `step` and `reason`: the provider's address, the client's secret, the return address, the clock.",
+  session_cut:
+    "Nothing, if only `allow` needs them: it was judged by all claims. If `headers` or `{auth.claim.NAME}` need them, have the provider send fewer groups.",
   jwks_fetched: "Nothing. `passed_over` names keys of the issuer that are of no use.",
   jwks_failed: "See the issuer's URL. The keys from before hold until they are replaced there.",
   cert_obtained: "Nothing.",

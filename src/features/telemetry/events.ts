@@ -169,6 +169,12 @@ export const EVENTS = {
       "OpenID Connect: `step` is login (the provider could not be asked), callback (the way back failed), renewal or logout; `reason` says why.",
     perSecond: 20,
   },
+  session_cut: {
+    level: "warn",
+    meaning:
+      "OpenID Connect: a user has signed in, and the cookies of the session have no room for all claims. `claims` names those that are not whole.",
+    perSecond: 5,
+  },
   jwks_fetched: {
     meaning:
       "The keys of a token issuer are there, or are others than before; `passed_over` says which are of no use, and why.",

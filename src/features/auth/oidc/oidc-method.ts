@@ -36,6 +36,8 @@ export interface OidcPorts {
   mayRenew(sessionId: string): boolean;
   /** A sign-in or a renewal has failed. @param reason without secrets, for the log */
   onFailed(visit: Visit, step: OidcStep, issuer: string, reason: string): void;
+  /** A session had no room for all of these claims. */
+  onCut(visit: Visit, issuer: string, claims: readonly string[]): void;
 }
 
 /**
@@ -77,7 +79,7 @@ export class OidcMethod implements AuthMethod {
     this.sessions = isUsable ? new OpenSessions(config, sealer, ports.now) : null;
     this.tag = sealer.tag;
     this.cookies = new SessionCookies(sealer.tag);
-    const wantedClaims = this.sessions?.wanted ?? [];
+    const wantedClaims = this.sessions?.wanted.names ?? [];
     this.provider = ports.providerOf({ issuer, clientId, clientSecret, scopes, authorities, wantedClaims });
     this.issuer = issuer;
     this.sessionTtlMs = config.sessionTtlMs;
@@ -142,8 +144,9 @@ export class OidcMethod implements AuthMethod {
     this.use(attempt.id);
     try {
       const callback = new URL(visit.origin + CALLBACK_PATH + queryOf(visit));
-      const { value } = this.sessions.begin(await this.counted(this.provider.signIn(attempt, callback)), visit.host);
-      return redirectTo(attempt.returnTo, [...fields, ["Set-Cookie", this.sessionCookie(visit.isSecure, value)]]);
+      const session = this.sessions.begin(await this.counted(this.provider.signIn(attempt, callback)), visit.host);
+      if (session.cut.length > 0) this.ports.onCut(visit, this.issuer, session.cut);
+      return redirectTo(attempt.returnTo, [...fields, ...this.sessionFields(visit.isSecure, session)]);
     } catch (error) {
       return this.failed(visit, "callback", error, fields, attempt.returnTo);
     }
@@ -151,9 +154,8 @@ export class OidcMethod implements AuthMethod {
 
   /** Ends a session as far as this worker is asked, and at the provider. @returns where the browser signs out there; "" for nowhere */
   async end(visit: Visit, cookies: readonly Cookie[]): Promise<string> {
-    const name = this.cookies.nameOf(visit.isSecure);
-    const own = cookies.filter((cookie) => cookie.name === name);
-    const found = own.map(({ value }) => this.sessions?.open(value, visit.host) ?? null).find((one) => one !== null);
+    const own = this.cookies.sessionsIn(cookies, visit.isSecure);
+    const found = own.map((value) => this.sessions?.open(value, visit.host) ?? null).find((one) => one !== null);
     if (found === undefined) return "";
     this.sessions!.end(found);
     if (this.waiting >= MAX_PROVIDER_WAITS) return "";
@@ -170,9 +172,8 @@ export class OidcMethod implements AuthMethod {
     const { sessions } = this;
     if (sessions === null) return null;
     const isSecure = requestScheme(ex) === "https";
-    const name = this.cookies.nameOf(isSecure);
-    for (const cookie of this.cookies.find(ex.request.headers, isSecure)) {
-      const found = cookie.name === name ? sessions.open(cookie.value, requestHost(ex.request)) : null;
+    for (const value of this.cookies.sessionsIn(this.cookies.find(ex.request.headers, isSecure), isSecure)) {
+      const found = sessions.open(value, requestHost(ex.request));
       if (found !== null) return found;
     }
     return null;
@@ -182,13 +183,12 @@ export class OidcMethod implements AuthMethod {
   private letIn(ex: Exchange, { identity }: OpenSession, anew: OpenSession | null): Judgement {
     if (identity === null) return refusedWith(this.noEntry(new Visit(ex, this.ports.pages), anew));
     if (anew === null) return letIn(identity);
-    const cookie = this.sessionCookie(requestScheme(ex) === "https", anew.value);
-    return letIn({ ...identity, responseFields: [["Set-Cookie", cookie]] });
+    return letIn({ ...identity, responseFields: this.sessionFields(requestScheme(ex) === "https", anew) });
   }
 
   private noEntry(visit: Visit, anew: OpenSession | null): PrebuiltResponse {
     const link = { href: this.logoutPath, text: "Sign out, to sign in with another account" };
-    const fields = anew === null ? [] : [["Set-Cookie", this.sessionCookie(visit.isSecure, anew.value)] as const];
+    const fields = anew === null ? [] : this.sessionFields(visit.isSecure, anew);
     return visit.notice({ ...NO_ENTRY, link }, fields);
   }
 
@@ -207,11 +207,11 @@ export class OidcMethod implements AuthMethod {
     const path = returnPath(visit.target);
     const isOwn = [CALLBACK_PATH, this.logoutPath].some((own) => path === own || path.startsWith(`${own}?`));
     const attempt = beginAttempt(this.tag, isOwn ? "/" : path, this.ports.now());
-    const sealed = this.sealer!.seal("attempt", host, JSON.stringify(attempt));
+    const sealed = this.sealer!.seal("attempt", host, Buffer.from(JSON.stringify(attempt)));
     try {
       const url = await this.counted(this.provider.loginUrl(attempt, origin + CALLBACK_PATH));
       const cookie = setCookie(this.cookies.nameOf(isSecure, attempt.id), sealed, ATTEMPT_S);
-      const gone = this.outdated(cookies, isSecure).map((name) => ["Set-Cookie", setCookie(name, "", 0)] as const);
+      const gone = this.outdated(cookies).map((name) => ["Set-Cookie", setCookie(name, "", 0)] as const);
       return redirectTo(url, [["Set-Cookie", cookie], ...gone]);
     } catch (error) {
       return this.failed(visit, "login", error, [], "");
@@ -219,21 +219,20 @@ export class OidcMethod implements AuthMethod {
   }
 
   /** Names of the cookies that a new sign-in takes away: of a session that is none any more, and of the oldest attempts. */
-  private outdated(cookies: readonly Cookie[], isSecure: boolean): readonly string[] {
-    const session = this.cookies.nameOf(isSecure);
-    const names = [...new Set(cookies.map(({ name }) => name))];
-    const attempts = names.filter((name) => name !== session).sort();
+  private outdated(cookies: readonly Cookie[]): readonly string[] {
+    const isSession = (cookie: Cookie) => this.cookies.isSession(cookie);
+    const attempts = [...new Set(cookies.filter((one) => !isSession(one)).map(({ name }) => name))].sort();
     return [
-      ...names.filter((name) => name === session),
+      ...new Set(cookies.filter(isSession).map(({ name }) => name)),
       ...attempts.slice(0, Math.max(0, attempts.length - MAX_LOGIN_ATTEMPTS + 1)),
     ];
   }
 
   /** The attempt in a cookie, where it is the state's, of this host, not over and not used. */
   private attemptIn(sealed: string, state: string, { host }: Visit): LoginAttempt | null {
-    const text = this.sealer === null || sealed === "" ? null : this.sealer.open("attempt", host, sealed);
-    if (text === null) return null;
-    const attempt = JSON.parse(text) as LoginAttempt;
+    const bytes = this.sealer === null || sealed === "" ? null : this.sealer.open("attempt", host, sealed);
+    if (bytes === null) return null;
+    const attempt = JSON.parse(bytes.toString("utf8")) as LoginAttempt;
     const [wanted, found] = [Buffer.from(attempt.state), Buffer.from(state)];
     const isSame = wanted.length === found.length && timingSafeEqual(wanted, found);
     return isSame && attempt.endsMs > this.ports.now() && !this.used.has(attempt.id) ? attempt : null;
@@ -273,8 +272,7 @@ export class OidcMethod implements AuthMethod {
     const { identity } = became;
     if (identity === null) return refusedWith(this.noEntry(visit, anew));
     if (anew === null) return letIn(identity);
-    const cookie = this.sessionCookie(visit.isSecure, anew.value);
-    return letIn({ ...identity, responseFields: [["Set-Cookie", cookie]] });
+    return letIn({ ...identity, responseFields: this.sessionFields(visit.isSecure, anew) });
   }
 
   /** The session anew; as it is where the provider is away; null where it is over. Never fails. */
@@ -316,8 +314,9 @@ export class OidcMethod implements AuthMethod {
     return visit.notice(notice, problem === "away" ? [...fields, RETRY_AFTER] : fields);
   }
 
-  private sessionCookie(isSecure: boolean, value: string): string {
-    return setCookie(this.cookies.nameOf(isSecure), value, Math.ceil(this.sessionTtlMs / 1000));
+  private sessionFields(isSecure: boolean, { value }: OpenSession): readonly (readonly [string, string])[] {
+    const maxAgeS = Math.ceil(this.sessionTtlMs / 1000);
+    return this.cookies.setSession(value, isSecure, maxAgeS).map((cookie) => ["Set-Cookie", cookie] as const);
   }
 }
 

@@ -5,7 +5,15 @@ import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/exchange.
 import { claimText, fieldBytes } from "../claims.ts";
 import type { ProviderWord } from "./provider.ts";
 import type { Sealer } from "./sealer.ts";
-import { isAllowed, keptClaims, packSession, type Session, unpackSession, userOf } from "./session.ts";
+import {
+  isAllowed,
+  keptClaims,
+  packSession,
+  type Session,
+  unpackSession,
+  userOf,
+  type WantedClaims,
+} from "./session.ts";
 
 /** A session whose cookie has been opened. */
 export interface OpenSession {
@@ -15,6 +23,8 @@ export interface OpenSession {
   readonly value: string;
   /** Null for a user who may not come in. */
   readonly identity: AuthIdentity | null;
+  /** Names of the claims that had no room, of a session that has just been made. */
+  readonly cut: readonly string[];
   /** When the user must sign in again, in milliseconds since the epoch. */
   readonly endsMs: number;
   /** What has come of it: the session under its new cookie, or "over"; null while it is in force. */
@@ -29,8 +39,8 @@ export type SessionSettings = Pick<OidcConfig, "allow" | "fields" | "sessionTtlM
  * costs a look-up. docs/authentication.md#sessions
  */
 export class OpenSessions {
-  /** Claims that the configuration names, and those that name a user. */
-  readonly wanted: readonly string[];
+  /** What the configuration names of the claims, and those that name a user. */
+  readonly wanted: WantedClaims;
   private readonly settings: SessionSettings;
   private readonly sealer: Sealer;
   private readonly now: () => number;
@@ -41,7 +51,9 @@ export class OpenSessions {
   constructor(settings: SessionSettings, sealer: Sealer, now: () => number) {
     const { allow, fields } = settings;
     const needed = [...fields.map(({ claim }) => claim), ...allow.claims.map(({ name }) => name)];
-    this.wanted = [...new Set([...needed, ...(allow.groups.length > 0 ? ["groups"] : []), "email"])];
+    const entries = new Map(allow.claims.map(({ name, values }) => [name, values]));
+    if (allow.groups.length > 0) entries.set("groups", [...(entries.get("groups") ?? []), ...allow.groups]);
+    this.wanted = { names: [...new Set([...needed, ...entries.keys(), "email"])], entries };
     this.settings = settings;
     this.sealer = sealer;
     this.now = now;
@@ -51,9 +63,9 @@ export class OpenSessions {
   open(value: string, host: string): OpenSession | null {
     let found = this.known.get(keyOf(value));
     if (found?.value !== value) {
-      const text = this.sealer.open("session", host, value);
-      if (text === null) return null;
-      found = this.remember(unpackSession(text), host, value);
+      const bytes = this.sealer.open("session", host, value);
+      if (bytes === null) return null;
+      found = this.remember(unpackSession(bytes), host, value);
     }
     return found.host === host && found.endsMs > this.now() ? found : null;
   }
@@ -90,17 +102,18 @@ export class OpenSessions {
   }
 
   private seal(session: Session, host: string): OpenSession {
-    const text = packSession(session, this.wanted);
-    return this.remember(unpackSession(text), host, this.sealer.seal("session", host, text));
+    const { bytes, cut } = packSession(session, this.wanted);
+    return this.remember(unpackSession(bytes), host, this.sealer.seal("session", host, bytes), cut);
   }
 
-  private remember(session: Session, host: string, value: string): OpenSession {
+  private remember(session: Session, host: string, value: string, cut: readonly string[] = []): OpenSession {
     const opened: OpenSession = {
       session,
       host,
       value,
       identity: isAllowed(this.settings.allow, session.claims) ? this.identityOf(session) : null,
       endsMs: session.sinceS * 1000 + this.settings.sessionTtlMs,
+      cut,
       next: null,
     };
     if (this.known.size >= MAX_REMEMBERED_SESSIONS) this.known.delete(this.known.keys().next().value!);

@@ -12,7 +12,7 @@ export interface SealScope {
 }
 
 /**
- * Seals small texts that a client keeps and cannot read or change: AES-256-GCM under keys that follow from the secrets (HKDF, RFC
+ * Seals what a client keeps and cannot read or change: AES-256-GCM under keys that follow from the secrets (HKDF, RFC
  * 5869), one for each kind. Scope, kind and host are authenticated with the text. docs/authentication.md#sessions
  */
 export class Sealer {
@@ -28,34 +28,34 @@ export class Sealer {
     this.keys = { session: keysOf(secrets, "session"), attempt: keysOf(secrets, "attempt") };
   }
 
-  /** @param host that the text is for @returns letters, digits, `-` and `_` */
-  seal(kind: SealedKind, host: string, text: string): string {
+  /** @param host that it is for @returns letters, digits, `-` and `_` */
+  seal(kind: SealedKind, host: string, bytes: Buffer): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.keys[kind][0]!, nonce);
     cipher.setAAD(this.boundTo(kind, host));
-    const sealed = [nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()];
+    const sealed = [nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()];
     return Buffer.concat(sealed).toString("base64url");
   }
 
-  /** @returns the text; null for whatever was not sealed so, for this kind and host */
-  open(kind: SealedKind, host: string, sealed: string): string | null {
+  /** @returns what was sealed; null for whatever was not sealed so, for this kind and host */
+  open(kind: SealedKind, host: string, sealed: string): Buffer | null {
     const bytes = Buffer.from(sealed, "base64url");
     // Of all spellings of these bytes, the one that `seal` writes.
     if (bytes.length < NONCE_BYTES + AUTH_TAG_BYTES || bytes.toString("base64url") !== sealed) return null;
     for (const key of this.keys[kind]) {
-      const text = this.openWith(key, this.boundTo(kind, host), bytes);
-      if (text !== null) return text;
+      const opened = this.openWith(key, this.boundTo(kind, host), bytes);
+      if (opened !== null) return opened;
     }
     return null;
   }
 
-  private openWith(key: Buffer, boundTo: Buffer, bytes: Buffer): string | null {
+  private openWith(key: Buffer, boundTo: Buffer, bytes: Buffer): Buffer | null {
     const tagFrom = bytes.length - AUTH_TAG_BYTES;
     const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: AUTH_TAG_BYTES });
     decipher.setAAD(boundTo);
     decipher.setAuthTag(bytes.subarray(tagFrom));
     try {
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, tagFrom)), decipher.final()]).toString("utf8");
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, tagFrom)), decipher.final()]);
     } catch {
       return null;
     }

@@ -1,4 +1,5 @@
 import { Byte, isOws } from "../../../core/bytes.ts";
+import { MAX_SESSION_PART_CHARS } from "../../../core/limits.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HeaderId } from "../../../message/header-block.ts";
 import type { RequestHead } from "../../../message/request-head.ts";
@@ -15,8 +16,9 @@ const FAMILY = "edge-oidc-";
 const HOST_PREFIX = "__Host-";
 
 /**
- * The cookies of one scope: one with the session, and one for each sign-in that is under way. Over TLS their names begin with
- * `__Host-`, and others are not looked at. docs/authentication.md#sessions
+ * The cookies of one scope: one or two with the session, and one for each sign-in that is under way. Over TLS their names begin with
+ * `__Host-`, and others are not looked at. The value of a session that has more than one cookie begins with their number and a dot.
+ * docs/authentication.md#sessions
  */
 export class SessionCookies {
   private readonly clear: string;
@@ -28,10 +30,39 @@ export class SessionCookies {
     this.secure = `${HOST_PREFIX}${FAMILY}${tag}`;
   }
 
-  /** The name of the session's cookie; an attempt's has its id after it. */
+  /** The name of the session's first cookie; an attempt's has its id after it. */
   nameOf(isSecure: boolean, attempt = ""): string {
     const name = isSecure ? this.secure : this.clear;
     return attempt === "" ? name : `${name}-${attempt}`;
+  }
+
+  /** Whether a cookie of the scope is one with a session, or a part of one. */
+  isSession({ name }: Cookie): boolean {
+    return name === this.clear || name === this.secure || /\.\d$/.test(name);
+  }
+
+  /** What the cookies of a request have for sessions, each whole: more than one if another page has set one beside ours. */
+  sessionsIn(cookies: readonly Cookie[], isSecure: boolean): readonly string[] {
+    const first = this.nameOf(isSecure);
+    return cookies
+      .filter(({ name }) => name === first)
+      .map(({ value }) => {
+        const parts = /^([2-9])\.(.*)$/.exec(value);
+        if (parts === null) return value;
+        const more = Array.from({ length: Number(parts[1]) - 1 }, (_, i) => `${first}.${i + 1}`);
+        return [parts[2]!, ...more.map((name) => cookies.find((one) => one.name === name)?.value ?? "")].join("");
+      });
+  }
+
+  /** Values of Set-Cookie for a session. */
+  setSession(value: string, isSecure: boolean, maxAgeS: number): readonly string[] {
+    const name = this.nameOf(isSecure);
+    const count = Math.ceil(value.length / MAX_SESSION_PART_CHARS);
+    if (count === 1) return [setCookie(name, value, maxAgeS)];
+    return Array.from({ length: count }, (_, i) => {
+      const part = value.slice(i * MAX_SESSION_PART_CHARS, (i + 1) * MAX_SESSION_PART_CHARS);
+      return i === 0 ? setCookie(name, `${count}.${part}`, maxAgeS) : setCookie(`${name}.${i}`, part, maxAgeS);
+    });
   }
 
   /** The scope's cookies among those of a request. RFC 6265 §4.2.1; HTTP/2 may bring a Cookie field for each. */
@@ -44,7 +75,7 @@ export class SessionCookies {
         const end = text.indexOf(";", at);
         const pair = text.slice(at, end < 0 ? text.length : end).trimEnd();
         const equals = pair.indexOf("=");
-        const isWhole = equals === base.length || pair.charAt(base.length) === "-";
+        const isWhole = equals === base.length || AFTER_BASE.includes(pair.charAt(base.length));
         if (equals > 0 && isWhole && beginsPair(text, at))
           found.push({ name: pair.slice(0, equals), value: pair.slice(equals + 1) });
       }
@@ -123,5 +154,7 @@ function isSeparator(byte: number): boolean {
   return byte === Byte.Semicolon || isOws(byte);
 }
 
+/** Before the id of an attempt, and before the number of a part. */
+const AFTER_BASE = "-.";
 const FAMILY_BYTES: Buffer = Buffer.from(FAMILY);
 const PREFIX_BYTES: Buffer = Buffer.from(HOST_PREFIX);

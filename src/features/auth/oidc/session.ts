@@ -1,5 +1,6 @@
+import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
-import { MAX_CLAIM_CHARS, MAX_SESSION_BYTES } from "../../../core/limits.ts";
+import { MAX_CLAIM_CHARS, MAX_CLAIM_LIST_CHARS, MAX_SESSION_BYTES } from "../../../core/limits.ts";
 import { claimText } from "../claims.ts";
 
 /** What is kept of a claim: the plain kinds, and lists of texts. */
@@ -24,23 +25,55 @@ export interface Session {
   readonly claims: Claims;
 }
 
+/** A session that has room in its cookies. */
+export interface PackedSession {
+  readonly bytes: Buffer;
+  /** Names of the claims that are not whole in it. */
+  readonly cut: readonly string[];
+}
+
 /**
- * A session as text that has room in a cookie. Where there is too much, the ID token goes first, then claims that the configuration
- * does not name, then the refresh token, then whatever is last.
- * @param wanted names of the claims that it does name
+ * Packs a session so that it has room in its cookies. Where there is too much, the ID token goes first, then claims that the configuration
+ * does not name, then entries of lists that it does not name, then the refresh token, then whatever is last.
+ * @param wanted what the configuration names
  */
-export function packSession(session: Session, wanted: readonly string[]): string {
-  const isNeeded = (name: string) => wanted.includes(name) || NEEDED.has(name);
-  const claims = Object.entries(session.claims);
-  const plain = { ...session, idToken: "" };
-  const needed = { ...plain, claims: Object.fromEntries(claims.filter(([name]) => isNeeded(name))) };
-  const unbounded = { ...needed, refreshToken: "", renewAtS: 0, goodUntilS: 0 };
-  const poorer = [session, plain, ...fewerClaims(plain, Object.keys(needed.claims).length), needed, unbounded];
-  for (const one of [...poorer, ...fewerClaims(unbounded, 0)]) {
-    const text = textOf(one);
-    if (Buffer.byteLength(text) <= MAX_SESSION_BYTES) return text;
+export function packSession(session: Session, wanted: WantedClaims): PackedSession {
+  const poorer = variantsOf(session, wanted);
+  // Each has no more in it than the one before: the first that fits is found by halves, since compressing each would take long.
+  let [from, to] = [0, poorer.length - 1];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (packed(poorer[middle]!).length <= MAX_SESSION_BYTES) to = middle;
+    else from = middle + 1;
   }
-  return textOf({ ...unbounded, claims: {} });
+  const kept = poorer[from]!;
+  const cut = Object.entries(session.claims).filter(([name, value]) => kept.claims[name] !== value);
+  return { bytes: packed(kept), cut: cut.map(([name]) => name) };
+}
+
+function variantsOf(session: Session, { names, entries }: WantedClaims): Session[] {
+  const claims = Object.entries(session.claims);
+  const needed = claims.filter(([name]) => names.includes(name) || NEEDED.has(name));
+  const plain = { ...session, idToken: "" };
+  const bare = { ...plain, claims: Object.fromEntries(needed) };
+  const reduced = needed.map(([name, value]) => [name, namedEntries(value, entries.get(name))] as const);
+  const short = { ...plain, claims: Object.fromEntries(reduced) };
+  const unbounded = { ...short, refreshToken: "", renewAtS: 0, goodUntilS: 0 };
+  return [
+    session,
+    plain,
+    ...fewerClaims(plain, needed.length),
+    bare,
+    short,
+    unbounded,
+    ...fewerClaims(unbounded, 0),
+    { ...unbounded, claims: {} },
+  ];
+}
+
+/** Of a list, the entries by which a user may come in, if there are such. */
+function namedEntries(value: ClaimValue, named: readonly string[] | undefined): ClaimValue {
+  return typeof value === "object" && named !== undefined ? value.filter((one) => named.includes(one)) : value;
 }
 
 /** The same session with ever fewer claims. */
@@ -50,13 +83,17 @@ function fewerClaims(session: Session, least: number): Session[] {
   return counts.map((count) => ({ ...session, claims: Object.fromEntries(claims.slice(0, count)) }));
 }
 
-function textOf({ id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims }: Session): string {
-  return JSON.stringify([id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims]);
+/** As JSON, which begins with a bracket, or compressed behind a byte of its own. */
+function packed({ id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims }: Session): Buffer {
+  const text = Buffer.from(JSON.stringify([id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims]));
+  return text.length <= MAX_PLAIN_BYTES ? text : Buffer.concat([Buffer.of(COMPRESSED), deflateRawSync(text)]);
 }
 
-/** The session that `packSession` has written. @param text authentic, so that its form is known */
-export function unpackSession(text: string): Session {
-  const [id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims] = JSON.parse(text) as [
+/** The session that `packSession` has packed. @param bytes authentic, so that their form is known */
+export function unpackSession(bytes: Buffer): Session {
+  const isCompressed = bytes[0] === COMPRESSED;
+  const plain = isCompressed ? inflateRawSync(bytes.subarray(1), { maxOutputLength: MAX_UNPACKED_BYTES }) : bytes;
+  const [id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims] = JSON.parse(plain.toString("utf8")) as [
     string,
     number,
     number,
@@ -68,29 +105,37 @@ export function unpackSession(text: string): Session {
   return { id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims };
 }
 
+/** What the configuration names of the claims. */
+export interface WantedClaims {
+  readonly names: readonly string[];
+  /** Of those that are lists, the entries by which users may come in. */
+  readonly entries: ReadonlyMap<string, readonly string[]>;
+}
+
 /**
  * What is kept of the claims that a provider gives: plain values and lists of texts, of nested claims under their path with dots
  * (`realm_access.roles`). An `email` that the provider says is not verified is left out.
- * @param wanted names that come first, where room is short
+ * @param wanted what comes first, if room is short
  */
-export function keptClaims(given: Readonly<Record<string, unknown>>, wanted: readonly string[]): Claims {
+export function keptClaims(given: Readonly<Record<string, unknown>>, wanted: WantedClaims): Claims {
   const flat = new Map<string, ClaimValue>();
-  flatten(given, "", flat);
+  flatten(given, "", flat, wanted);
   if (given.email_verified === false || given.email_verified === "false") flat.delete("email");
-  const names = [...wanted, ...USUAL, ...[...flat.keys()].filter((name) => !PROTOCOL.has(name))];
+  const names = [...wanted.names, ...USUAL, ...[...flat.keys()].filter((name) => !PROTOCOL.has(name))];
   const kept = [...new Set(names)].filter((name) => flat.has(name));
   return Object.fromEntries(kept.map((name) => [name, flat.get(name)!]));
 }
 
-function flatten(given: object, prefix: string, into: Map<string, ClaimValue>): void {
+function flatten(given: object, prefix: string, into: Map<string, ClaimValue>, wanted: WantedClaims): void {
   for (const [name, value] of Object.entries(given)) {
     const path = prefix + name;
-    const plain = claimValue(value);
-    if (name === "__proto__" || into.size >= MAX_CLAIMS) continue;
+    const plain = claimValue(value, wanted.entries.get(path));
+    const hasRoom = into.size < MAX_CLAIMS || plain === null || wanted.names.includes(path);
+    if (name === "__proto__" || !hasRoom) continue;
     // A claim that is named with dots itself comes first.
     if (plain !== null && (prefix === "" || !into.has(path))) into.set(path, plain);
     else if (plain === null && isSection(value) && prefix.split(".").length < MAX_DEPTH)
-      flatten(value, `${path}.`, into);
+      flatten(value, `${path}.`, into, wanted);
   }
 }
 
@@ -120,18 +165,25 @@ function textsOf(value: ClaimValue | undefined): readonly string[] {
   return typeof value === "object" ? value : [String(value)];
 }
 
-function claimValue(value: unknown): ClaimValue | null {
+/** @param named entries that a list is reduced to if it is too long */
+function claimValue(value: unknown, named: readonly string[] | undefined): ClaimValue | null {
   if (typeof value === "string") return value.length <= MAX_CLAIM_CHARS ? value : null;
   if (typeof value === "boolean" || Number.isFinite(value)) return value as number | boolean;
   if (!Array.isArray(value)) return null;
   const texts = value.filter((one): one is string => typeof one === "string");
-  return texts.join("").length <= MAX_CLAIM_CHARS ? texts : null;
+  if (texts.join("").length <= MAX_CLAIM_LIST_CHARS) return texts;
+  return named === undefined ? null : texts.filter((one) => named.includes(one));
 }
 
 function isSection(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+const COMPRESSED = 1;
+/** What is shorter has room in one cookie, and is not compressed. */
+const MAX_PLAIN_BYTES = 2880;
+/** A list claim may have so much; that it is what was packed is authenticated. */
+const MAX_UNPACKED_BYTES = 4 * 1024 * 1024;
 const MAX_CLAIMS = 256;
 const MAX_DEPTH = 4;
 /** What comes after the claims that are asked for by name. */

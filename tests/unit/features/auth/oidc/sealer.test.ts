@@ -12,15 +12,15 @@ describe("a sealed text", () => {
   test("opens as what it was sealed as, in letters that a cookie takes", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string(), (text, host) => {
-        const sealed = sealer.seal("session", host, text);
+        const sealed = sealer.seal("session", host, Buffer.from(text));
         expect(sealed).toMatch(/^[A-Za-z0-9_-]+$/);
-        expect(sealer.open("session", host, sealed)).toBe(Buffer.from(text).toString());
+        expect(sealer.open("session", host, sealed)).toEqual(Buffer.from(text));
       }),
     );
   });
 
   test("is another one each time", () => {
-    const all = Array.from({ length: 100 }, () => sealer.seal("session", "h", "text"));
+    const all = Array.from({ length: 100 }, () => sealer.seal("session", "h", Buffer.from("text")));
     expect(new Set(all).size).toBe(100);
   });
 
@@ -32,24 +32,26 @@ describe("a sealed text", () => {
     ["parts that join alike", new Sealer([OLD], { ...SCOPE, clientId: 'edge","server', routes: "" })],
   ];
   test.each(STRANGERS)("opens for none with %s", (_, stranger) => {
-    expect(stranger.open("session", "h", sealer.seal("session", "h", "text"))).toBeNull();
+    expect(stranger.open("session", "h", sealer.seal("session", "h", Buffer.from("text")))).toBeNull();
   });
 
   test("opens for its host and kind alone", () => {
-    const sealed = sealer.seal("session", "h", "text");
+    const sealed = sealer.seal("session", "h", Buffer.from("text"));
     expect(sealer.open("session", "i", sealed)).toBeNull();
     expect(sealer.open("attempt", "h", sealed)).toBeNull();
   });
 
   test("opens while its secret is among those that there are", () => {
     const both = new Sealer([NEW, OLD], SCOPE);
-    expect(both.open("session", "h", sealer.seal("session", "h", "text"))).toBe("text");
-    expect(new Sealer([NEW], SCOPE).open("session", "h", both.seal("session", "h", "text"))).toBe("text");
-    expect(sealer.open("session", "h", both.seal("session", "h", "text"))).toBeNull();
+    expect(both.open("session", "h", sealer.seal("session", "h", Buffer.from("text")))?.toString()).toBe("text");
+    expect(
+      new Sealer([NEW], SCOPE).open("session", "h", both.seal("session", "h", Buffer.from("text")))?.toString(),
+    ).toBe("text");
+    expect(sealer.open("session", "h", both.seal("session", "h", Buffer.from("text")))).toBeNull();
   });
 
   test("with a bit turned, a byte more or less, or in another spelling is none", () => {
-    const sealed = sealer.seal("session", "h", "a text of some length");
+    const sealed = sealer.seal("session", "h", Buffer.from("a text of some length"));
     const bytes = Buffer.from(sealed, "base64url");
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const turned = Buffer.from(bytes);
