@@ -7,6 +7,7 @@ import { CertificateRenewal, type RenewalListener, type RenewalParts } from "../
 import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import { makeDnsRecords } from "../features/acme/dns-records.ts";
 import { DnsResponder } from "../features/acme/dns-responder.ts";
+import { readCertificates } from "../proto/pem/pem-text.ts";
 
 export { newPrivateKey } from "../features/acme/own-certificate.ts";
 
@@ -73,6 +74,6 @@ export function authorityAt(
   directoryUrl: string,
   { email, eabKid, eabHmacKey, caFile }: Pick<AcmeConfig, "email" | "eabKid" | "eabHmacKey" | "caFile">,
 ): AcmeClientAuthority {
-  const ca = caFile === "" ? "" : readFileSync(caFile, "utf8");
+  const ca = caFile === "" ? "" : readCertificates(readFileSync(caFile)).pem;
   return new AcmeClientAuthority({ directoryUrl, email, eabKid, eabHmacKey, ca });
 }

@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { CertificateFiles, RuntimeConfig } from "../config/runtime-config.ts";
 import { alternativeNames } from "../core/alternative-names.ts";
@@ -8,6 +8,7 @@ import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { labelled, type Metric } from "../features/telemetry/metric.ts";
 import type { CertificateSet, CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
 import { createTlsContext } from "../net/tls-context.ts";
+import { keyFault, readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
 import { FileWatch } from "./file-watch.ts";
 import type { ListenerCertificates } from "./messages.ts";
 
@@ -260,8 +261,7 @@ export class CertificateList implements CertificateSink {
   private readAuthorities(file: string): string {
     if (file === "") return "";
     try {
-      const now = readFileSync(file, "utf8");
-      new X509Certificate(now);
+      const now = readCertificates(readFileSync(file)).pem;
       this.failures.delete(file);
       if (now === this.clientAuthorities) return now;
       if (this.clientAuthorities !== "") this.listener.onReloaded(file);
@@ -291,7 +291,7 @@ const NO_FILES: TlsFiles = { certificates: [], clientCaFile: "" };
  * @throws Error that says what is wrong with them
  */
 export function readServerCertificate({ certFile, keyFile }: CertificateFiles): ServerCertificate {
-  const certificate = serverCertificate(certFile, readFileSync(certFile, "utf8"), readFileSync(keyFile, "utf8"));
+  const certificate = serverCertificate(certFile, readFileSync(certFile), readFileSync(keyFile));
   const leaf = new X509Certificate(certificate.chain);
   const signatures = signaturesOf(leaf.publicKey);
   if (signatures.length === 0) return certificate;
@@ -304,14 +304,19 @@ export function readServerCertificate({ certFile, keyFile }: CertificateFiles): 
  * @param id see ServerCertificate
  * @throws Error where they are no certificate and key, or do not belong together
  */
-export function serverCertificate(id: string, chain: string, key: string): ServerCertificate {
-  const leaf = new X509Certificate(chain);
-  if (!leaf.checkPrivateKey(createPrivateKey(key))) {
-    throw new Error("the private key does not belong to the certificate");
-  }
+export function serverCertificate(id: string, chain: string | Uint8Array, key: string | Uint8Array): ServerCertificate {
+  const { leaf, pem } = readCertificates(bytesOf(chain));
+  const fault = keyFault(leaf);
+  if (fault !== "") throw new Error(fault);
+  const own = readPrivateKey(bytesOf(key));
+  if (!leaf.checkPrivateKey(own.key)) throw new Error("the private key does not belong to the certificate");
   // What the TLS library does not take must be known before a client is there.
-  createTlsContext({ chain, key, minVersion: "1.2", clientAuthorities: null });
-  return { id, names: namesOf(leaf), chain, key };
+  createTlsContext({ chain: pem, key: own.pem, minVersion: "1.2", clientAuthorities: null });
+  return { id, names: namesOf(leaf), chain: pem, key: own.pem };
+}
+
+function bytesOf(text: string | Uint8Array): Uint8Array {
+  return typeof text === "string" ? Buffer.from(text) : text;
 }
 
 /** RFC 8446 §4.2.3: with TLS 1.3 a scheme of ECDSA means one curve alone. */

@@ -8,6 +8,7 @@ import { type FetchedText, KeySetOwner } from "../features/auth/jwt/key-set-owne
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import { outboundRequest } from "../net/outbound-request.ts";
+import { readCertificates } from "../proto/pem/pem-text.ts";
 
 /** What the fetched keys of issuers need of the control thread. */
 export interface KeySurroundings {
@@ -144,7 +145,7 @@ async function fetchKeySet({ url, caFile }: KeySource): Promise<FetchedText> {
   const { status, headers, body } = await outboundRequest({
     url,
     headers: { Accept: "application/jwk-set+json, application/json" },
-    ca: caFile === "" ? "" : readFileSync(caFile, "utf8"),
+    ca: caFile === "" ? "" : readCertificates(readFileSync(caFile)).pem,
     timeoutMs: JWKS_TIMEOUT_MS,
     maxBytes: MAX_JWKS_BYTES,
   });

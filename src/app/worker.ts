@@ -681,5 +681,8 @@ export function sidecarPolicyOf(config: RuntimeConfig): TlsPolicy {
 /** How the listener of `server.tls` makes its handshakes. docs/tls.md#versions-and-suites */
 export function tlsPolicyOf({ server }: RuntimeConfig): TlsPolicy {
   const { minVersion, clientAuth } = server.tls;
-  return { minVersion, clientAuth, protocols: server.http2.enabled ? ["h2", "http/1.1"] : ["http/1.1"] };
+  return { minVersion, clientAuth, protocols: server.http2.enabled ? ["h2", ...HTTP1] : HTTP1 };
 }
+
+/** RFC 7301 §6: old clients offer HTTP/1.0 alone, and are served by the same engine. */
+const HTTP1: readonly string[] = ["http/1.1", "http/1.0"];

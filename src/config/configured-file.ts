@@ -1,7 +1,8 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { MAX_PAGE_BYTES } from "../core/limits.ts";
+import { keyFault, type PemCertificates, readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { formatSize } from "./size.ts";
@@ -95,7 +96,7 @@ export class ConfiguredFiles {
   /** A PEM bundle with at least one certificate; "" stays "". */
   bundle(key: KeyPath, path: string): string {
     const full = this.file(key, path);
-    if (full !== "" && !this.log.isFaulty(key)) this.certificate(key, full);
+    if (full !== "" && !this.log.isFaulty(key)) this.certificates(key, full);
     return full;
   }
 
@@ -109,26 +110,23 @@ export class ConfiguredFiles {
       this.log.fault(certKey, "this is the private key, and key_file the certificate: swap the two");
       return { certFile, keyFile };
     }
-    const certificate = this.certificate(certKey, certFile);
+    const certificate = this.certificates(certKey, certFile)?.leaf ?? null;
     if (certificate === null) return { certFile, keyFile };
-    this.checkExpiry(certKey, certificate);
-    try {
-      const key = createPrivateKey(readFileSync(keyFile));
-      if (!certificate.checkPrivateKey(key))
-        this.log.fault(keyKey, "this private key does not belong to the certificate beside it");
-    } catch {
-      this.log.fault(keyKey, "expected an unencrypted private key in PEM form (-----BEGIN PRIVATE KEY-----)");
-    }
+    const fault = keyFault(certificate);
+    if (fault !== "") this.log.fault(certKey, fault);
+    else this.checkExpiry(certKey, certificate);
+    const key = attempt(() => readPrivateKey(readFileSync(keyFile)));
+    if (key instanceof Error) this.log.fault(keyKey, key.message);
+    else if (fault === "" && !certificate.checkPrivateKey(key.key))
+      this.log.fault(keyKey, "this private key does not belong to the certificate beside it");
     return { certFile, keyFile };
   }
 
-  private certificate(key: KeyPath, file: string): X509Certificate | null {
-    try {
-      return new X509Certificate(readFileSync(file));
-    } catch {
-      this.log.fault(key, "expected a certificate in PEM form (-----BEGIN CERTIFICATE-----)");
-      return null;
-    }
+  private certificates(key: KeyPath, file: string): PemCertificates | null {
+    const found = attempt(() => readCertificates(readFileSync(file)));
+    if (!(found instanceof Error)) return found;
+    this.log.fault(key, found.message);
+    return null;
   }
 
   private checkExpiry(key: KeyPath, certificate: X509Certificate): void {
@@ -137,6 +135,15 @@ export class ConfiguredFiles {
     if (end <= now) this.log.warn(key, `this certificate expired on ${certificate.validTo}`);
     else if (Date.parse(certificate.validFrom) > now)
       this.log.warn(key, `this certificate is valid only from ${certificate.validFrom}`);
+  }
+}
+
+/** What is read, or why it cannot be. */
+function attempt<T>(read: () => T): T | Error {
+  try {
+    return read();
+  } catch (error) {
+    return error as Error;
   }
 }
 

@@ -35,7 +35,8 @@ export interface ClientSignatures {
 /**
  * The certificates of one TLS listener in one worker, and which of them a client gets. An exact name beats a wildcard, a
  * wildcard beats the default, which is the first. Where there are several for one name, those of ECDSA come before those of
- * RSA, and the first that the client can check is shown.
+ * RSA, and the first that the client can check is shown. A client that gets the default and cannot check it gets the first of all others
+ * that it can.
  *
  * Contexts are made when they are first wanted, and those of certificates that stay are kept when the set changes, so that
  * sessions are resumed across reloads. Bun has no way to share session keys: a session that one worker began is unknown to
@@ -48,6 +49,7 @@ export class CertificateStore {
   private wildcard: CertificatesByName = new Map();
   private challenges: CertificatesByName = new Map();
   private fallback: readonly ServerCertificate[] = [];
+  private all: readonly ServerCertificate[] = [];
   private contexts: Map<ServerCertificate, TlsContext> = new Map();
   private options: HandshakeOptions;
 
@@ -76,6 +78,7 @@ export class CertificateStore {
     this.exact = namesOf(set.certificates, (name) => (name.startsWith("*.") ? null : name));
     this.wildcard = namesOf(set.certificates, (name) => (name.startsWith("*.") ? name.slice(1) : null));
     this.challenges = namesOf(set.challenges, (name) => name);
+    this.all = set.certificates;
     this.fallback = alternatives(set.certificates.filter((one) => isTwin(one, set.certificates[0]!)));
   }
 
@@ -101,7 +104,9 @@ export class CertificateStore {
         options: CHALLENGE,
       };
     }
-    const certificate = firstUsable(this.certificatesFor(serverName), offer);
+    const found = this.certificatesFor(serverName);
+    const other = found === this.fallback ? this.otherDefault(offer) : undefined;
+    const certificate = other ?? firstUsable(found, offer);
     return certificate === undefined ? null : { context: this.contextOf(certificate), options: this.options };
   }
 
@@ -116,6 +121,13 @@ export class CertificateStore {
     if (exact !== undefined) return exact;
     const dot = serverName.indexOf(".");
     return (dot > 0 ? this.wildcard.get(serverName.slice(dot)) : undefined) ?? this.fallback;
+  }
+
+  /** For a client that can check no key of the default, the first that it can. */
+  private otherDefault(offer: ClientSignatures): ServerCertificate | undefined {
+    const isChecked = (one: ServerCertificate) => one.signatures === undefined || canUse(one, offer);
+    if (offer.signatures.length === 0 || this.fallback.some(isChecked)) return undefined;
+    return this.all.find((one) => one.signatures !== undefined && canUse(one, offer));
   }
 
   private contextOf(certificate: ServerCertificate): TlsContext {

@@ -25,7 +25,7 @@ export class ConnectionStarter implements UpgradeHandler {
     const { ctx } = this;
     const { http2 } = ctx.settings;
     let connection: ClientSocket["data"];
-    if (http2 === null || protocol === "http/1.1") connection = new H1Connection(socket, ctx, peer);
+    if (http2 === null || protocol.startsWith("http/1.")) connection = new H1Connection(socket, ctx, peer);
     else if (protocol === "h2") connection = new H2Connection(socket, ctx, peer, http2);
     else connection = new H1OrH2Connection(socket, ctx, peer, this);
     this.connections.replace(socket, connection);

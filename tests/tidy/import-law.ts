@@ -28,34 +28,10 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why: string }[] = [
   { from: /^src\/features\//, to: /^src\/config\//, typeOnly: true, why: "a feature is built from its settings" },
   {
-    from: /^src\/config\//,
-    to: /^src\/proto\/grpc\//,
-    typeOnly: false,
-    why: "a descriptor set is checked where it is named",
-  },
-  {
-    from: /^src\/config\//,
-    to: /^src\/proto\/mmdb\//,
-    typeOnly: false,
-    why: "a database of addresses is checked where it is named",
-  },
-  {
-    from: /^src\/config\//,
-    to: /^src\/proto\/jwt\//,
-    typeOnly: false,
-    why: "keys are read where they are named",
-  },
-  {
     from: /^src\/(config|routes)\//,
-    to: /^src\/proto\/template\//,
+    to: /^src\/proto\/(grpc|mmdb|jwt|template|seclang|pem)\//,
     typeOnly: false,
-    why: "placeholders are checked where they are written",
-  },
-  {
-    from: /^src\/config\//,
-    to: /^src\/proto\/seclang\//,
-    typeOnly: false,
-    why: "rules are checked where their files are named",
+    why: "what a configuration names is read and checked where it is named",
   },
   {
     from: /^src\/(config|routes)\//,

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
 import { renameSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeCertificate, type TestCertificate } from "../harness/certificate.ts";
@@ -55,6 +56,23 @@ async function reloads(gateway: Gateway, result: string): Promise<number> {
 }
 
 describe("certificate files", () => {
+  test.each([
+    ["cut off in its second block", (pem: string) => `${pem}\n${two.cert.slice(0, 200)}`],
+    [
+      "damaged in its second block",
+      (pem: string) => `${pem}\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
+    ],
+    ["in DER", (pem: string) => new X509Certificate(pem).raw],
+  ])("a file %s is a fault at a reload, and the old one stays", async (_, spoiled) => {
+    const { gateway, port } = await start();
+    writeFileSync(join(gateway.folder, "tls", "cert.pem"), spoiled(one.cert));
+    await gateway.log("the watch", (line) => line.event === "certificate_reload" && line.ok === false);
+    gateway.signal("SIGHUP");
+    const line = await gateway.log("the reload", ({ event, ok }) => event === "config_reload" && ok === false);
+    expect(JSON.stringify(line)).toContain("cert_file");
+    expect(await shown(port)).toEqual(["one.test"]);
+  });
+
   test("that are replaced are shown to new clients in every worker, and old connections live on", async () => {
     const { gateway, port } = await start();
     const old = await TlsClient.open(port);

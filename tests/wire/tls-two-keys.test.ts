@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { freePort, startGateway } from "../harness/gateway.ts";
+import { freePort, runEdge, startGateway } from "../harness/gateway.ts";
 import { OPENSSL, openssl, Scratch } from "../harness/openssl.ts";
 
 if (OPENSSL === null) console.log("skipped: the choice between two kinds of keys needs openssl");
@@ -70,6 +70,37 @@ describe.skipIf(OPENSSL === null)("a name with two certificates", async () => {
     expect(await shown(ecFirst.port, "-noservername", "-sigalgs", "rsa_pss_rsae_sha256")).toMatch(/rsa/);
   });
 
+  test("a client that cannot check the default gets another that it can", async () => {
+    const other = await selfSigned(scratch, "other", ["-newkey", "rsa:2048"], "other.test");
+    const { gateway, port } = await start(ec, other);
+    const rsaAlone = ["-sigalgs", "rsa_pss_rsae_sha256:RSA+SHA256"];
+    expect(await shown(port, "-noservername", ...rsaAlone)).toMatch(/rsa/);
+    expect(await shown(port, "-servername", "unknown.test", "-tls1_2", ...rsaAlone)).toMatch(/rsa/);
+    expect(await shown(port, "-noservername")).toMatch(/ecdsa/);
+    // A name that has a certificate has that one.
+    expect(await shown(port, ...rsaAlone)).toBe("none");
+    await gateway.stop();
+  });
+
+  test("a client that offers HTTP/1.0 by ALPN is served", async () => {
+    const run = await openssl(onlyRsa.port, [...NAMED, "-alpn", "http/1.0"], "GET /health HTTP/1.0\r\n\r\n");
+    expect(run.text).toContain("ALPN protocol: http/1.0");
+    expect(run.text).toContain("HTTP/1.1 200 OK");
+  });
+
+  test("a certificate that TLS here does not take is a fault of the configuration", async () => {
+    const pss = await selfSigned(scratch, "pss", ["-newkey", "rsa-pss", "-pkeyopt", "rsa_keygen_bits:2048"]);
+    const short = await selfSigned(scratch, "short", ["-newkey", "rsa:512"]);
+    for (const [[cert_file, key_file], fault] of [
+      [pss, "such as RSA-PSS: issue it with an RSA or ECDSA key"],
+      [short, "its RSA key has 512 bits"],
+    ] as const) {
+      const config = scratch.write("config.yaml", JSON.stringify({ server: { tls: { cert_file, key_file } } }));
+      const { code, stderr } = await runEdge(["check", "--config", config], {});
+      expect([code, stderr]).toEqual([1, expect.stringContaining(fault)]);
+    }
+  });
+
   test("with one alone, and with three", async () => {
     expect(await shown(onlyRsa.port)).toMatch(/rsa/);
     expect(await shown(onlyRsa.port, "-sigalgs", "ecdsa_secp256r1_sha256")).toBe("none");
@@ -82,10 +113,15 @@ describe.skipIf(OPENSSL === null)("a name with two certificates", async () => {
 
 const NAMED: readonly string[] = ["-servername", "two.test"];
 
-/** Makes a certificate for two.test. @returns the paths of certificate and key */
-async function selfSigned(scratch: Scratch, name: string, key: readonly string[]): Promise<readonly [string, string]> {
+/** Makes a certificate for a host. @returns the paths of certificate and key */
+async function selfSigned(
+  scratch: Scratch,
+  name: string,
+  key: readonly string[],
+  host = "two.test",
+): Promise<readonly [string, string]> {
   const [cert, own] = [scratch.path(`${name}.pem`), scratch.path(`${name}.key`)];
-  const extra = ["-subj", "/CN=two.test", "-addext", "subjectAltName=DNS:two.test", "-days", "2"];
+  const extra = ["-subj", `/CN=${host}`, "-addext", `subjectAltName=DNS:${host}`, "-days", "2"];
   const child = Bun.spawn([OPENSSL!, "req", "-x509", "-nodes", ...key, "-keyout", own, "-out", cert, ...extra], {
     stdin: "ignore",
     stdout: "ignore",

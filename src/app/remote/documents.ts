@@ -7,6 +7,7 @@ import type { FleetStore } from "../../features/fleet/fleet-store.ts";
 import type { RemoteDocument, RemoteText } from "../../features/remote/remote-pair.ts";
 import type { SourceAddress } from "../../features/remote/source-address.ts";
 import { outboundRequest } from "../../net/outbound-request.ts";
+import { readCertificates } from "../../proto/pem/pem-text.ts";
 
 /** What reading from afar goes by, beside the address. */
 export interface SourceAccess {
@@ -69,7 +70,7 @@ class HttpDocument implements RemoteDocument {
         ...(token === "" ? {} : { Authorization: `Bearer ${token}` }),
         ...condition,
       },
-      ca: caFile === "" ? "" : readFileSync(caFile, "utf8"),
+      ca: caFile === "" ? "" : readCertificates(readFileSync(caFile)).pem,
       timeoutMs: REMOTE_CONFIG_TIMEOUT_MS,
       maxBytes: MAX_REMOTE_CONFIG_BYTES,
       // What is on this machine is not asked of a proxy.

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { CALLBACK_PATH } from "../../core/callback-path.ts";
 import { MAX_CLAIM_CHARS, MIN_COOKIE_SECRET_CHARS } from "../../core/limits.ts";
 import { MASK } from "../../core/secret-name.ts";
+import { readCertificates } from "../../proto/pem/pem-text.ts";
 import { exactPath, isToken } from "../http-syntax.ts";
 import { list, pairs, type Spot, written } from "../piece.ts";
 import { block, type ConfigOf, type Rows, type Values } from "../row.ts";
@@ -100,7 +101,7 @@ export const oidc = block(rows, {
       fields: headers.map(([name, claim]) => ({ name, claim })),
       caFile,
       /** PEM; "" for the system's roots. */
-      authorities: isReadable ? readFileSync(caFile, "utf8") : "",
+      authorities: isReadable ? readCertificates(readFileSync(caFile)).pem : "",
     };
   },
   list: ({ fields, caFile }, lines) => ({

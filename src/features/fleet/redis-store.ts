@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { ClusterConfig } from "../../config/cluster-settings.ts";
 import { messageOf } from "../../core/error-text.ts";
 import { withinMs } from "../../core/time-limit.ts";
+import { readCertificates } from "../../proto/pem/pem-text.ts";
 import type { FleetStore } from "./fleet-store.ts";
 import { slotOf } from "./key-slot.ts";
 
@@ -72,7 +73,7 @@ async function connect(url: URL, { caFile }: StoreAddress, onLost: (reason: stri
 }
 
 function authoritiesIn(caFile: string): { ca?: string } {
-  return caFile === "" ? {} : { ca: readFileSync(caFile, "utf8") };
+  return caFile === "" ? {} : { ca: readCertificates(readFileSync(caFile)).pem };
 }
 
 /** What is closed here is not lost. */

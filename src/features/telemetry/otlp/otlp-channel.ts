@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { IExporterMetricsHelper, ISerializer } from "@opentelemetry/otlp-transformer";
 import type { TelemetryConfig } from "../../../config/telemetry-settings.ts";
 import { messageOf } from "../../../core/error-text.ts";
+import { readCertificates } from "../../../proto/pem/pem-text.ts";
 
 /** What is sent to a collector. */
 export type Signal = "traces" | "metrics" | "logs";
@@ -52,7 +53,7 @@ export async function openChannel<T>(
     compression: isTraces ? "none" : otlp.compression,
     agentFactory: httpAgentFactoryFromOptions({
       keepAlive: true,
-      ...(otlp.caFile === "" ? {} : { ca: readFileSync(otlp.caFile) }),
+      ...(otlp.caFile === "" ? {} : { ca: readCertificates(readFileSync(otlp.caFile)).pem }),
     }),
     userAgent: "edge",
   };
