@@ -1,82 +1,111 @@
 // Words that people bring along from nginx, HAProxy, Caddy, Traefik and Envoy, and their equivalents here. A cure for
 // what edge does not have says so, rather than leave it to be searched for.
 
-const PASSWORDS = "edge does not check passwords: leave that to the upstream, or require client certificates";
+/** What stands at an unknown key in the place of a guess. */
+export interface ForeignKeys {
+  readonly names: readonly string[];
+  /** The keys here that do it, as paths below the same section; a test looks that they are there. None if there is none. */
+  readonly keys: readonly string[];
+  readonly advice: string;
+}
 
-function means(key: string): string {
-  return `unknown key: here it is called ${key}`;
+/** The advice by name, as a block takes it. */
+export function adviceOf(all: readonly ForeignKeys[]): readonly (readonly [string, string])[] {
+  return all.flatMap(({ names, advice }) => names.map((name) => [name, advice] as const));
+}
+
+/** @param how to write it, if the names of the keys do not say so */
+function means(names: string, keys: readonly string[], how: string = keys.join(" or ")): ForeignKeys {
+  return { names: names.split(" "), keys, advice: `unknown key: here it is called ${how}` };
+}
+
+function says(names: string, advice: string, keys: readonly string[] = []): ForeignKeys {
+  return { names: names.split(" "), keys, advice: `unknown key: ${advice}` };
 }
 
 /** Keys at a route. */
-export const FOREIGN_ROUTE_KEYS: readonly (readonly [string, string])[] = [
-  ["tests", 'belong beside the routes: put "routes:" above the list, and "tests:" below it, in the first column'],
-  ...["proxy_pass", "reverse_proxy", "backend", "upstream", "url", "service"].map(
-    (name) => [name, means("target, or targets for several")] as const,
+export const FOREIGN_ROUTE_KEYS: readonly ForeignKeys[] = [
+  {
+    names: ["tests"],
+    keys: [],
+    advice: 'belong beside the routes: put "routes:" above the list, and "tests:" below it, in the first column',
+  },
+  means(
+    "proxy_pass reverse_proxy backend upstream url service",
+    ["target", "targets"],
+    "target, or targets for several",
   ),
-  ...["backends", "upstreams", "servers"].map((name) => [name, means("targets")] as const),
-  ...["root", "alias", "directory", "folder"].map((name) => [name, means("dir")] as const),
-  ...["location", "path_prefix", "match"].map((name) => [name, means("prefix, or path for exactly one path")] as const),
-  ["server_name", means("host")],
-  ["try_files", "unknown key: write spa: true to serve index.html for paths without a file"],
-  ["index", "unknown key: index.html is used automatically"],
-  ...["proxy_set_header", "header_up", "add_header", "header_down", "header"].map(
-    (name) => [name, means("headers: request or response, each with set, add and remove")] as const,
+  means("backends upstreams servers", ["targets"]),
+  means("root alias directory folder", ["dir"]),
+  means("location path_prefix", ["prefix", "path"], "prefix, or path for exactly one path"),
+  means("server_name", ["host"]),
+  says("try_files", "write spa: true to serve index.html for paths without a file", ["spa"]),
+  says("index", "index.html is used automatically"),
+  means(
+    "proxy_set_header header_up add_header header_down header",
+    ["headers", "headers.request.set", "headers.response.add", "headers.response.remove"],
+    "headers: request or response, each with set, add and remove",
   ),
-  ...["websocket", "websockets", "upgrade"].map(
-    (name) => [name, "unknown key, and none is needed: WebSockets work without one"] as const,
+  {
+    names: ["websocket", "websockets", "upgrade"],
+    keys: [],
+    advice: "unknown key, and none is needed: WebSockets work without one",
+  },
+  means("gzip compress encode brotli", ["compression"]),
+  means("basic_auth auth_basic basicauth", ["auth.basic"], "auth, with basic: {users_file}"),
+  means("forward_auth auth_request", ["auth.forward"], "auth, with forward: {url}"),
+  means("uri regex", ["rewrite.path", "rewrite.regex", "rewrite.to"], "rewrite, with path, or with regex and to"),
+  says("redirect redir return", "a redirect is a route of its own, with type: redirect and to", ["to"]),
+  means("limit_req", ["rate_limit"]),
+  means("error_page errorfile handle_errors error_pages", ["errors"]),
+  means("client_max_body_size max_size request_body", ["max_body_bytes"]),
+  means("proxy_cache proxy_cache_valid", ["cache.default_ttl"], "cache, with default_ttl"),
+  means("expires max_age", ["cache_control"], "cache_control, such as max-age=3600"),
+  means(
+    "proxy_read_timeout proxy_connect_timeout proxy_send_timeout",
+    ["timeouts.connect", "timeouts.response_header", "timeouts.idle", "timeouts.total"],
+    "timeouts, with connect, response_header, idle and total",
   ),
-  ...["gzip", "compress", "encode", "brotli"].map((name) => [name, means("compression")] as const),
-  ...["auth", "basic_auth", "auth_basic"].map((name) => [name, `unknown key: ${PASSWORDS}`] as const),
-  ...["uri", "regex"].map((name) => [name, means("rewrite, with path, or with regex and to")] as const),
-  ...["redirect", "redir", "return"].map(
-    (name) => [name, "unknown key: a redirect is a route of its own, with type: redirect and to"] as const,
+  means("proxy_next_upstream", ["retries.attempts"], "retries, with attempts"),
+  means("ip_hash", ["load_balancing.policy"], "load_balancing, with policy: ip_hash"),
+  means("unix socket", ["target"], "target, such as target: unix:/run/app.sock"),
+  means("allow deny remote_ip", ["ip_rules.allow", "ip_rules.deny"], "ip_rules, with allow and deny"),
+  says("cors security_headers", "it is one of server, in config.yaml, for all routes"),
+  says(
+    "buffering proxy_buffering proxy_request_buffering flush_interval",
+    "responses go on as they come; for requests in chunks see inbound_chunked_mode",
+    ["inbound_chunked_mode"],
   ),
-  ["limit_req", means("rate_limit")],
-  ...["error_page", "errorfile", "handle_errors", "error_pages"].map((name) => [name, means("errors")] as const),
-  ...["client_max_body_size", "max_size", "request_body"].map((name) => [name, means("max_body_bytes")] as const),
-  ...["proxy_cache", "proxy_cache_valid"].map((name) => [name, means("cache, with default_ttl")] as const),
-  ...["expires", "max_age"].map((name) => [name, means("cache_control, such as max-age=3600")] as const),
-  ...["proxy_read_timeout", "proxy_connect_timeout", "proxy_send_timeout"].map(
-    (name) => [name, means("timeouts, with connect, response_header, idle and total")] as const,
-  ),
-  ["proxy_next_upstream", means("retries, with attempts")],
-  ["ip_hash", means("load_balancing, with policy: ip_hash")],
-  ...["unix", "socket"].map((name) => [name, means("target, such as target: unix:/run/app.sock")] as const),
-  ...["allow", "deny", "remote_ip"].map((name) => [name, means("ip_rules, with allow and deny")] as const),
-  ...["cors", "security_headers"].map(
-    (name) => [name, `unknown key: it is one of server, in config.yaml, for all routes`] as const,
-  ),
-  ...["buffering", "proxy_buffering", "proxy_request_buffering", "flush_interval"].map(
-    (name) =>
-      [name, "unknown key: responses go on as they come; for requests in chunks see inbound_chunked_mode"] as const,
-  ),
-  ...["autoindex", "browse", "listing"].map((name) => [name, "unknown key: there are no listings of folders"] as const),
+  says("autoindex browse listing", "there are no listings of folders"),
 ];
 
 /** Keys of `server:`. */
-export const FOREIGN_SERVER_KEYS: readonly (readonly [string, string])[] = [
-  ["listen", "unknown key: write host and port, two keys"],
-  ...["bind", "address", "hostname"].map((name) => [name, means("host")] as const),
-  ["server_name", "unknown key: names belong to a route, as its host"],
-  ...["ssl", "https", "ssl_certificate", "ssl_certificate_key"].map(
-    (name) => [name, means("tls, with cert_file and key_file")] as const,
+export const FOREIGN_SERVER_KEYS: readonly ForeignKeys[] = [
+  says("listen", "write host and port, two keys", ["host", "port"]),
+  means("bind address hostname", ["host"]),
+  says("server_name", "names belong to a route, as its host"),
+  means(
+    "ssl https ssl_certificate ssl_certificate_key",
+    ["tls.cert_file", "tls.key_file"],
+    "tls, with cert_file and key_file",
   ),
-  ["client_max_body_size", means("max_body_bytes")],
-  ["keepalive_timeout", means("idle_timeout")],
-  ...["worker_processes", "nbthread"].map((name) => [name, means("workers")] as const),
-  ["set_real_ip_from", means("trusted_proxies")],
-  ["limit_req", means("rate_limit")],
-  ...["error_page", "errorfile", "handle_errors", "error_pages"].map((name) => [name, means("errors")] as const),
-  ...["log", "logging", "log_level", "error_log"].map(
-    (name) => [name, "unknown key: the log goes to stdout; access_log can be switched off or sampled"] as const,
-  ),
-  ...["gzip", "compress", "encode", "brotli"].map((name) => [name, means("compression")] as const),
+  means("client_max_body_size", ["max_body_bytes"]),
+  means("keepalive_timeout", ["idle_timeout"]),
+  means("worker_processes nbthread", ["workers"]),
+  means("set_real_ip_from", ["trusted_proxies"]),
+  means("limit_req", ["rate_limit"]),
+  means("error_page errorfile handle_errors error_pages", ["errors"]),
+  says("log logging log_level error_log", "the log goes to stdout; access_log can be switched off or sampled", [
+    "access_log",
+  ]),
+  means("gzip compress encode brotli", ["compression"]),
+  means("basic_auth auth_basic basicauth", ["auth.basic"], "auth, with basic: {users_file}"),
 ];
 
 /** Keys of `server.cache`. */
-export const FOREIGN_CACHE_KEYS: readonly (readonly [string, string])[] = [
-  "stale_while_revalidate",
-  "stale_if_error",
-].map(
-  (name) => [name, "unknown key: the upstream says so in Cache-Control, such as stale-while-revalidate=30"] as const,
-);
+export const FOREIGN_CACHE_KEYS: readonly ForeignKeys[] = [
+  says(
+    "stale_while_revalidate stale_if_error",
+    "the upstream says so in Cache-Control, such as stale-while-revalidate=30",
+  ),
+];

@@ -1,6 +1,6 @@
 import { quote } from "./config-fault.ts";
 import { formatDuration } from "./duration.ts";
-import { FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
+import { adviceOf, FOREIGN_CACHE_KEYS } from "./foreign-names.ts";
 import { TEXT } from "./form.ts";
 import { autonomousSystem, country } from "./geo-settings.ts";
 import { headerName, headerValue, method, pathPrefix, routeMethod } from "./http-syntax.ts";
@@ -340,7 +340,7 @@ export const cache = block(
     status_key: { type: flag(), default: false, doc: "Cache-Status says the key of each response: for development" },
   },
   {
-    misplaced: new Map(FOREIGN_CACHE_KEYS),
+    misplaced: new Map(adviceOf(FOREIGN_CACHE_KEYS)),
     notes: ["Stale responses: as the upstream's Cache-Control says, stale-while-revalidate=30 and stale-if-error=60."],
     check(values, { log, path }) {
       const { disk } = values;

@@ -1,4 +1,4 @@
-import { FOREIGN_ROUTE_KEYS } from "./foreign-names.ts";
+import { adviceOf, FOREIGN_ROUTE_KEYS } from "./foreign-names.ts";
 import { hostPattern } from "./host-kinds.ts";
 import { exactPath, pathPrefix } from "./http-syntax.ts";
 import { list, oneOf, type Piece } from "./piece.ts";
@@ -53,7 +53,7 @@ export class RouteSchemas {
       .filter((key) => !(key in rows))
       .map((key) => [key, `is for ${this.ownersOf(key)}; ${sentence}`] as const);
     return block(rows, {
-      misplaced: new Map([...FOREIGN_ROUTE_KEYS, ...cures]),
+      misplaced: new Map([...adviceOf(FOREIGN_ROUTE_KEYS), ...cures]),
       manual: "edge help routes",
     }) as unknown as Piece<EntryValues>;
   }

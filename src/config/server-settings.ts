@@ -6,7 +6,7 @@ import { compression } from "./compression-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
 import { LOOPBACK } from "./empty-placeholders.ts";
 import type { FaultLog } from "./fault-log.ts";
-import { FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
+import { adviceOf, FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
 import { orWord } from "./form.ts";
 import { checkPlaceRules, geo } from "./geo-settings.ts";
 import { listenHost } from "./host-kinds.ts";
@@ -215,7 +215,7 @@ export const SECTIONS = [
 /** docs/configuration.md#sections */
 export const server = block(serverRows, {
   misplaced: new Map([
-    ...FOREIGN_SERVER_KEYS,
+    ...adviceOf(FOREIGN_SERVER_KEYS),
     ...SECTIONS.map((name) => [name, "belongs at the top of the file, beside server"] as const),
   ]),
   check: checkServer,

@@ -79,6 +79,17 @@ describe.skipIf(MINISIGN === null)("with --signature-key", async () => {
     expect([await reload(), await served()]).toEqual(["", "one"]);
   });
 
+  test("a first start does not serve while the source holds back the routes", async () => {
+    await publish(routesFor("one"), key);
+    origin.texts.delete("/routes.yaml");
+    origin.texts.delete("/routes.yaml.minisig");
+    const fresh = mkdtempSync(join(tmpdir(), "edge-unsigned-"));
+    const run = await runEdge(["serve", ...args], { env: { STATE_DIRECTORY: fresh } });
+    rmSync(fresh, { recursive: true, force: true });
+    expect([run.code, run.stderr]).toEqual([1, expect.stringMatching(/routes\.yaml: there is no such document/)]);
+    await publish(routesFor("one"), key);
+  });
+
   test("what was kept by another key serves no start", async () => {
     origin.stop();
     const other = join(folder, "other.pub");

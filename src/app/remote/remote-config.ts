@@ -291,10 +291,9 @@ export class RemoteConfig {
   private verified(remote: RemoteConfiguration, faults: string[], before: Held | null): Held | null {
     const { keys } = this.options;
     const { labels } = this.pair;
-    if (
-      remote.texts.routes === null &&
-      (this.options.routes !== "" || (before?.remote.texts.routes ?? null) !== null)
-    ) {
+    // Whoever holds back a document that is to be signed must not take the routes, and what they ask for, away.
+    const needsRoutes = keys !== null || this.options.routes !== "" || (before?.remote.texts.routes ?? null) !== null;
+    if (remote.texts.routes === null && needsRoutes) {
       faults.push(`${labels.routes}: there is no such document; where no routes are meant, let it hold []`);
       return null;
     }
