@@ -16,7 +16,7 @@ import type {
   RequestNamer,
 } from "./ports.ts";
 
-import { PrebuiltResponse } from "./prebuilt-response.ts";
+import type { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
 import type { RequestTrace } from "./request-trace.ts";
 import type { Route } from "./route.ts";
@@ -436,8 +436,8 @@ function isOfFunction(fault: Fault): boolean {
 }
 
 /** The same response with the id of its request. */
-function named({ status, fields, body, isRefusal }: PrebuiltResponse, id: string): PrebuiltResponse {
-  return new PrebuiltResponse(status, [...fields, ["X-Request-Id", id]], body, isRefusal);
+function named(reply: PrebuiltResponse, id: string): PrebuiltResponse {
+  return reply.with([...reply.fields, ["X-Request-Id", id]]);
 }
 
 /** An empty pipeline, where there are no requests. */

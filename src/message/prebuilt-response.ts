@@ -49,6 +49,11 @@ export class PrebuiltResponse {
     this.image = Buffer.concat([Buffer.from(`${head}\r\n`, "latin1"), this.body]);
   }
 
+  /** The same response with other fields or another form of its body: a refusal stays one. */
+  with(fields: readonly (readonly [string, string])[], body: Uint8Array = this.body): PrebuiltResponse {
+    return new PrebuiltResponse(this.status, fields, body, this.isRefusal);
+  }
+
   /** `fields` as a block, for protocols that do not take the image. Made when it is first asked for. */
   get block(): HeaderBlock {
     this.ownBlock ??= blockOf(this.fields);

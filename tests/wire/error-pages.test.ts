@@ -57,6 +57,54 @@ describe("errors of the gateway", () => {
     expect((await ask(path, [])).fields.get("content-type")).toBe("application/json");
   });
 
+  test("keep their pages with compression, whatever a response is made of and however small", async () => {
+    const packing = await startGateway({
+      config: {
+        server: {
+          compression: { min_bytes: 0 },
+          cache: { enabled: true, cookies: "share" },
+          errors: { "4xx": "./class.html", "5xx": "./class.html" },
+        },
+      },
+      routes: [
+        {
+          type: "static",
+          prefix: "/files",
+          dir: "site",
+          headers: { response: { set: { "X-A": "{host}", "X-B": "b" } } },
+        },
+        { type: "static", prefix: "/bare", dir: "site" },
+        upstream("/away", { url: "http://127.0.0.1:1" }),
+        upstream("/closed", origin, { auth: { basic: { users_file: "users" } } }),
+        upstream("/rated", origin, { rate_limit: { requests: 1, window: "1h" } }),
+      ],
+      files: {
+        "class.html": "<p>class {status}</p>",
+        "site/a.txt": "a",
+        users: `a:${Bun.password.hashSync("x", { algorithm: "bcrypt", cost: 4 })}\n`,
+      },
+    });
+    const lines = [BROWSER, "Accept-Encoding: gzip, br, zstd"];
+    await packing.once(request("GET /rated/x", lines));
+    for (const [path, status] of [
+      ["/nowhere", 404],
+      ["/files/x", 404],
+      ["/bare/x", 404],
+      ["/away/x", 502],
+      ["/closed/x", 401],
+      ["/rated/x", 429],
+    ] as const) {
+      const reply = await packing.once(request(`GET ${path}`, lines));
+      expect([path, reply.status, reply.text, reply.fields.get("content-encoding")]).toEqual([
+        path,
+        status,
+        `<p>class ${status}</p>`,
+        null,
+      ]);
+    }
+    await packing.stop();
+  });
+
   test("braces of a page stay, and only three placeholders are filled in", async () => {
     expect((await ask("/nowhere")).text).toContain("<style>body{color:red}p{margin:0}{x}{path}{404}</style>");
   });

@@ -1,5 +1,4 @@
 import type { Exchange } from "../../message/exchange.ts";
-import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { AuthMethod } from "./auth-phase.ts";
 import type { Judgement, Refusal } from "./judgement.ts";
 
@@ -82,9 +81,9 @@ function refusalOf({ methods, refusals }: Question): Refusal {
 
 /** What a method answers itself leaves the other methods a chance. */
 function withChallenges(judgement: Refusal, challenges: readonly string[]): Refusal {
-  const { status, fields, body } = judgement.reply!;
+  const reply = judgement.reply!;
   const more = challenges.filter((one) => one !== "").map((one) => ["WWW-Authenticate", one] as const);
-  return { ...judgement, reply: new PrebuiltResponse(status, [...fields, ...more], body) };
+  return { ...judgement, reply: reply.with([...reply.fields, ...more]) };
 }
 
 /** One a line. */

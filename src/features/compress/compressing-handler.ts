@@ -1,7 +1,7 @@
 import type { TimerWheel } from "../../core/timer-wheel.ts";
 import type { Exchange, Handler, IdleExchangePorts, Verdict } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
-import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { CODING_COUNT, Coding } from "../../proto/semantics/accept-encoding.ts";
 import type { Codecs } from "./codecs.ts";
 import { wholeBytes } from "./codecs.ts";
@@ -82,13 +82,13 @@ export class FixedForms {
 
   private make(reply: PrebuiltResponse, coding: Coding): FixedForm {
     const { policy } = this;
-    const { status, fields, body } = reply;
+    const { fields, body } = reply;
     const judged = judgeFixed(reply, policy);
     if (judged === Compressible.No) return { response: reply, isCompressed: false };
     const isPlain =
       coding === Coding.Identity || judged === Compressible.Varies || body.length > wholeBytes(coding, policy);
-    if (isPlain) return { response: new PrebuiltResponse(status, varying(fields), body), isCompressed: false };
+    if (isPlain) return { response: reply.with(varying(fields)), isCompressed: false };
     const packed = this.codecs.whole(coding, policy.levels[coding]!, body);
-    return { response: new PrebuiltResponse(status, compressedFields(fields, coding), packed), isCompressed: true };
+    return { response: reply.with(compressedFields(fields, coding), packed), isCompressed: true };
   }
 }

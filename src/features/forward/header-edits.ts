@@ -2,7 +2,7 @@ import { Byte, copyBytes, equalsLower, latin1 } from "../../core/bytes.ts";
 import { MAX_HEADER_LINE_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
-import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ReplyHead } from "../../message/request-head.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import type { Template } from "../../proto/template/template.ts";
@@ -182,7 +182,7 @@ export class ResponseEdits implements ReplyEdits {
       const added = this.added.map(({ name, value }) => [name, value] as const);
       let fields: readonly (readonly [string, string])[] = [...kept, ...added];
       for (const step of this.steps) fields = step.fixed(fields);
-      edited = new PrebuiltResponse(reply.status, fields, reply.body, reply.isRefusal);
+      edited = reply.with(fields);
       this.edited.set(reply, edited);
     }
     return edited;
@@ -218,9 +218,7 @@ export class LateFields implements ReplyEdits {
 
   ofFixedFor(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse {
     const added = this.fields.of(ex).map(({ name, value }) => [name, value] as const);
-    return added.length === 0
-      ? reply
-      : new PrebuiltResponse(reply.status, [...reply.fields, ...added], reply.body, reply.isRefusal);
+    return added.length === 0 ? reply : reply.with([...reply.fields, ...added]);
   }
 }
 

@@ -57,6 +57,8 @@ const POLICY = ["Content-Security-Policy", BUILT_IN_POLICY] as const;
 const REPLACED: ReadonlySet<string> = new Set([
   ...PAGE_FIELDS.map(([name]) => name.toLowerCase()),
   "x-request-id",
+  // Of the body that the page is in the place of.
+  "content-encoding",
   "etag",
   "last-modified",
 ]);
