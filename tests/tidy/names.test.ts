@@ -7,7 +7,20 @@ const EMPTY_WORDS = ["util", "utils", "helper", "helpers", "common", "manager", 
 const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*$/;
 const OUR_FOLDERS = /^(bin|scripts|src|tests)\//;
 const TOP_LEVEL = [
-  ...[".bun", ".ci", ".git", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "README.md", "bin"],
+  ...[
+    ".bun",
+    ".ci",
+    ".git",
+    ".github",
+    ".gitignore",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "bin",
+  ],
   ...[
     "biome.json",
     "bun.lock",

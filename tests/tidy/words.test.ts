@@ -9,7 +9,7 @@ interface BannedWord {
 }
 
 // What users and engineers read. Test names and the change log keep the words of their time.
-const PROSE = /^(src|docs|scripts|bin)\/|^(README|ARCHITECTURE)\.md$|^(config|routes)\.yaml$/;
+const PROSE = /^(src|docs|scripts|bin)\/|^(README|ARCHITECTURE|CONTRIBUTING|SECURITY)\.md$|^(config|routes)\.yaml$/;
 
 // The patterns are put together from parts, so that this file keeps its own rule. `$bunfs` is Bun's name for the files
 // inside a compiled binary.

@@ -291,7 +291,7 @@ export class RemoteConfig {
   private verified(remote: RemoteConfiguration, faults: string[], before: Held | null): Held | null {
     const { keys } = this.options;
     const { labels } = this.pair;
-    // Whoever holds back a document that is to be signed must not take the routes, and what they ask for, away.
+    // A server that holds back a signed document must not take the routes, and what they ask for, away.
     const needsRoutes = keys !== null || this.options.routes !== "" || (before?.remote.texts.routes ?? null) !== null;
     if (remote.texts.routes === null && needsRoutes) {
       faults.push(`${labels.routes}: there is no such document; where no routes are meant, let it hold []`);
