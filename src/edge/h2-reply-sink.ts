@@ -128,7 +128,7 @@ export class H2ReplySink implements ReplySink {
       this.abort(ex, Fault.UpstreamMalformed);
       return new LostTunnel(origin);
     }
-    for (let i = headers.count - 1; i >= 0; i--) if (isKeyField(headers, i)) headers.removeAt(i);
+    headers.removeWhere(isKeyField);
     ex.pipeline.onUpgrade(ex);
     // RFC 8441 §4: what 101 is to HTTP/1.1.
     ex.reply.status = 200;

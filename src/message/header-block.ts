@@ -31,6 +31,8 @@ export class HeaderIdSet {
 /**
  * Header fields as offsets into bytes owned elsewhere (a parsed head), or into own bytes (a head being made).
  * `spans` holds four numbers a field: name from, name to, value from, value to. Values carry no outer whitespace.
+ * What takes fields out moves the others: an index holds until then, and what changes a field finds it by itself, so that none is
+ * written by an index from before. `tests/tidy/header-indexes.test.ts` looks that none is kept.
  */
 export class HeaderBlock {
   bytes: Uint8Array = EMPTY_BYTES;
@@ -133,8 +135,33 @@ export class HeaderBlock {
     this.push(headerIdOf(own, from, middle), from, middle, middle, this.end);
   }
 
-  /** Gives field `index` another value, which holds no CR, LF or NUL and only characters below 0x100. */
-  setValue(index: number, value: string): void {
+  /**
+   * Gives the first field with this id another value, and takes the others with it out; where there is none, nothing is done.
+   * @param value holds no CR, LF or NUL and only characters below 0x100
+   */
+  setValueOf(id: HeaderId, value: string): void {
+    const first = this.find(id);
+    if (first < 0) return;
+    this.setValue(first, value);
+    if (this.find(id, first + 1) >= 0) this.removeWhere((_, index) => index > first && this.ids[index] === id);
+  }
+
+  /**
+   * Gives the fields with this id other values.
+   * @param next the new value for a value, the same for no change; null takes the field out
+   */
+  rewriteAll(id: HeaderId, next: (value: string) => string | null): void {
+    if (this.find(id) < 0) return;
+    this.removeWhere((_, index) => {
+      if (this.ids[index] !== id) return false;
+      const value = this.valueText(index);
+      const changed = next(value);
+      if (changed !== null && changed !== value) this.setValue(index, changed);
+      return changed === null;
+    });
+  }
+
+  private setValue(index: number, value: string): void {
     if (this.end < 0) this.takeOwnership();
     const need = this.end + value.length;
     if (need > this.own!.length) this.grow(need);
@@ -146,19 +173,20 @@ export class HeaderBlock {
     this.lineBytes += value.length;
   }
 
-  /** Takes the field out; those after it move up. */
-  removeAt(index: number): void {
-    this.spans.copyWithin(index * 4, index * 4 + 4, this.count * 4);
-    this.ids.copyWithin(index, index + 1, this.count);
-    this.count--;
-  }
-
   /** Takes all fields with this id out, in one pass. */
   removeAll(id: HeaderId): void {
+    if (this.find(id) >= 0) this.removeWhere((_, index) => this.ids[index] === id);
+  }
+
+  /**
+   * Takes fields out, in one pass and in their order; those after them move up.
+   * @param isGone is asked once for each field, whose index holds during that call
+   */
+  removeWhere(isGone: (headers: HeaderBlock, index: number) => boolean): void {
     const { ids, spans } = this;
     let kept = 0;
     for (let i = 0; i < this.count; i++) {
-      if (ids[i] === id) continue;
+      if (isGone(this, i)) continue;
       if (kept < i) {
         ids[kept] = ids[i]!;
         spans.copyWithin(kept * 4, i * 4, i * 4 + 4);

@@ -1,7 +1,7 @@
 import { EMPTY_BYTES, equalsBytes, latin1, sliceText } from "../core/bytes.ts";
 import { MAX_REQUEST_ID_BYTES } from "../core/limits.ts";
 import type { ExtraFields } from "./extra-fields.ts";
-import { HeaderBlock } from "./header-block.ts";
+import { HeaderBlock, HeaderId } from "./header-block.ts";
 
 /** How a message's body is delimited. RFC 9112 §6. */
 export const enum Framing {
@@ -77,8 +77,6 @@ export class RequestHead {
   upgrade = false;
   /** Whether it asks for HTTP/2, and is answered as if it did not. RFC 9110 §7.8. */
   ignoresUpgrade = false;
-  /** Index of the Host field, or -1. */
-  hostIndex = -1;
   /** Trailer fields of a chunked body that went on in chunks; null where there are none. */
   trailers: HeaderBlock | null = null;
   private ownTrailers: HeaderBlock | null = null;
@@ -117,14 +115,12 @@ export class RequestHead {
   /** The authority that the request is for: that of the target, else Host, else "". */
   authority(): string {
     if (this.authorityTo > this.authorityFrom) return this.text(this.authorityFrom, this.authorityTo);
-    return this.hostIndex < 0 ? "" : this.headers.valueText(this.hostIndex);
+    return this.headers.valueOf(HeaderId.Host);
   }
 
-  /** Takes a field out; those after it move up, and `hostIndex` with them. */
-  removeField(index: number): void {
-    this.headers.removeAt(index);
-    if (index < this.hostIndex) this.hostIndex--;
-    else if (index === this.hostIndex) this.hostIndex = -1;
+  /** Index of the Host field, or -1. It is looked for each time, since it moves when fields before it go. */
+  get hostIndex(): number {
+    return this.headers.find(HeaderId.Host);
   }
 
   /** Whether the request has a body; a chunked one of length 0 counts. */
@@ -155,7 +151,6 @@ export class RequestHead {
     this.expectContinue = false;
     this.upgrade = false;
     this.ignoresUpgrade = false;
-    this.hostIndex = -1;
     this.trailers = null;
   }
 
@@ -190,7 +185,6 @@ export class RequestHead {
     this.expectContinue = other.expectContinue;
     this.upgrade = other.upgrade;
     this.ignoresUpgrade = other.ignoresUpgrade;
-    this.hostIndex = other.hostIndex;
     this.trailers = null;
   }
 

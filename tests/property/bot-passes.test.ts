@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { BotTokens } from "../../src/features/bots/bot-tokens.ts";
-import type { Exchange } from "../../src/message/exchange.ts";
 import { sign, solve } from "../harness/bot-solver.ts";
 import { fakeExchange } from "../unit/features/telemetry/exchange-fake.ts";
 
@@ -21,7 +20,6 @@ function standing(cookie: string): string {
     ["Cookie", cookie],
   ] as const;
   const { ex } = fakeExchange({ headers });
-  (ex as Exchange).request.hostIndex = 0;
   return tokens.judge(ex, TERMS, NOW_S * 1000).is;
 }
 

@@ -6,7 +6,9 @@ import { headOf } from "../unit/features/forward/forward-exchange.ts";
 type Pair = readonly [name: string, value: string];
 type Step =
   | { readonly kind: "add" | "addBytes"; readonly pair: Pair }
-  | { readonly kind: "removeAt"; readonly share: number }
+  | { readonly kind: "removeWhere"; readonly gone: readonly boolean[] }
+  | { readonly kind: "removeAll"; readonly name: string }
+  | { readonly kind: "setValueOf" | "rewriteAll"; readonly pair: Pair }
   | { readonly kind: "reset" | "resetOwn" };
 
 const name = fc.constantFrom(
@@ -28,10 +30,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      kind: fc.constant("removeAt" as const),
-      share: fc.double({ min: 0, max: 0.999, noNaN: true }),
+      kind: fc.constant("removeWhere" as const),
+      gone: fc.array(fc.boolean(), { maxLength: 8 }),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("removeAll" as const), name }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("setValueOf" as const, "rewriteAll" as const), pair }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("reset" as const, "resetOwn" as const) }) },
 );
 
@@ -61,11 +65,33 @@ function take(block: HeaderBlock, model: Pair[], next: Step, source: HeaderBlock
       model.push(next.pair);
       break;
     }
-    case "removeAt": {
-      if (model.length === 0) return;
-      const index = Math.floor(next.share * model.length);
-      block.removeAt(index);
-      model.splice(index, 1);
+    case "removeWhere": {
+      const kept = model.filter((_, i) => next.gone[i] !== true);
+      block.removeWhere((_, i) => next.gone[i] === true);
+      model.splice(0, model.length, ...kept);
+      break;
+    }
+    case "removeAll": {
+      const id = headerIdFromName(next.name);
+      block.removeAll(id);
+      model.splice(0, model.length, ...model.filter(([other]) => headerIdFromName(other) !== id));
+      break;
+    }
+    case "setValueOf": {
+      const id = headerIdFromName(next.pair[0]);
+      const first = model.findIndex(([other]) => headerIdFromName(other) === id);
+      block.setValueOf(id, next.pair[1]);
+      const kept = model.filter(([other], i) => headerIdFromName(other) !== id || i === first);
+      model.splice(0, model.length, ...kept.map((one, i): Pair => (i === first ? [one[0], next.pair[1]] : one)));
+      break;
+    }
+    case "rewriteAll": {
+      // Empty values go, all others get the new one.
+      const id = headerIdFromName(next.pair[0]);
+      block.rewriteAll(id, (old) => (old === "" ? null : next.pair[1]));
+      const kept = model.filter(([other, old]) => headerIdFromName(other) !== id || old !== "");
+      const changed = kept.map((one): Pair => (headerIdFromName(one[0]) === id ? [one[0], next.pair[1]] : one));
+      model.splice(0, model.length, ...changed);
       break;
     }
     case "reset":

@@ -194,15 +194,11 @@ function passFields(pass: string, ttlMs: number, isSecure: boolean): ExtraFields
 
 /** No origin sees the gateway's cookies, which would let a client in elsewhere. */
 function dropOwnCookies(request: RequestHead): void {
-  const { headers } = request;
-  for (let i = headers.count - 1; i >= 0; i--) {
-    if (headers.ids[i] !== HeaderId.Cookie) continue;
-    const text = headers.valueText(i);
-    if (!OWN_COOKIES.test(text)) continue;
+  request.headers.rewriteAll(HeaderId.Cookie, (text) => {
+    if (!OWN_COOKIES.test(text)) return text;
     const kept = text.split(";").filter((pair) => !OWN_COOKIE.test(pair));
-    if (kept.length === 0) request.removeField(i);
-    else headers.setValue(i, kept.join(";").trim());
-  }
+    return kept.length === 0 ? null : kept.join(";").trim();
+  });
 }
 
 const OWN_COOKIES = new RegExp(`${PASS_COOKIE}|${SOLUTION_COOKIE}`);

@@ -2,7 +2,6 @@ import { Fault } from "../../core/fault.ts";
 import { MAX_BACKGROUND_FETCHES, MAX_STALE_DRAIN_BYTES } from "../../core/limits.ts";
 import type { Exchange, Pipeline } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import type { RequestHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
 import { FillResult } from "../../shared/cache-memory.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
@@ -35,7 +34,7 @@ export class BackgroundFetches {
     this.active++;
     if (entry >= 0) store.pin(entry);
     const own = unattendedCopy(ex, idle);
-    for (const id of NOT_FOR_ALL) removeAll(own.request, id);
+    for (const id of NOT_FOR_ALL) own.request.headers.removeAll(id);
     const isConditional = entry >= 0 && this.fetches.addConditions(own.request, entry);
     const inner = new ShortDrainSink(() => {
       this.active--;
@@ -64,11 +63,6 @@ class ShortDrainSink extends UnattendedSink {
     this.abort(ex, Fault.Cancelled);
     return false;
   }
-}
-
-function removeAll(request: RequestHead, id: HeaderId): void {
-  const { headers } = request;
-  for (let i = headers.find(id); i >= 0; i = headers.find(id, i)) request.removeField(i);
 }
 
 /** What only the client that happened to come wanted. */

@@ -38,9 +38,7 @@ export class CacheTap implements ReplyTap {
     // A hit has its fields already.
     if (result === CacheResult.None || result >= CacheResult.Stale) return;
     const { headers, status } = ex.reply;
-    for (const id of OWN_FIELDS) {
-      for (let i = headers.find(id); i >= 0; i = headers.find(id, i)) headers.removeAt(i);
-    }
+    for (const id of OWN_FIELDS) headers.removeAll(id);
     ex.reply.addExtra(this.fieldsFor(ex));
     if (result === CacheResult.OtherMethod && status >= 200 && status < 400 && isUnsafe(ex)) this.invalidate(ex);
   }

@@ -93,14 +93,10 @@ function addPart(key: CacheKey, name: Uint8Array, bytes: Uint8Array, spans: Arra
 
 function normaliseEncodings(request: RequestHead): void {
   const { headers } = request;
-  const first = headers.find(HeaderId.AcceptEncoding);
-  if (first < 0) return;
+  if (headers.find(HeaderId.AcceptEncoding) < 0) return;
   const weights = codingWeights(headers);
   const wanted = CODINGS.filter((coding) => weights[coding]! > 0).map((coding) => CODING_NAMES[coding]!);
-  for (let i = headers.count - 1; i > first; i--) {
-    if (headers.ids[i] === HeaderId.AcceptEncoding) request.removeField(i);
-  }
-  headers.setValue(first, wanted.length === 0 ? "identity" : wanted.join(", "));
+  headers.setValueOf(HeaderId.AcceptEncoding, wanted.length === 0 ? "identity" : wanted.join(", "));
 }
 
 function nameOf(pair: string): string {

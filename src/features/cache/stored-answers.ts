@@ -159,10 +159,7 @@ function makeNotModified({ reply }: Exchange): void {
   reply.framing = Framing.None;
   reply.withoutBody = true;
   reply.lengthWithoutBody = false;
-  for (const id of [HeaderId.ContentLength, HeaderId.ContentType, HeaderId.ContentEncoding]) {
-    const index = reply.headers.find(id);
-    if (index >= 0) reply.headers.removeAt(index);
-  }
+  for (const id of [HeaderId.ContentLength, HeaderId.ContentType, HeaderId.ContentEncoding]) reply.headers.removeAll(id);
 }
 
 const STALE: HitFields = new HitFields("edge; hit; detail=stale");

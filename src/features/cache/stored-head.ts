@@ -168,16 +168,21 @@ export class HitFields {
  * describe the stored bytes.
  */
 export function mergeHead(stored: HeaderBlock, fresh: HeaderBlock): void {
-  for (let i = 0; i < fresh.count; i++) {
-    if (KEPT[fresh.ids[i]!] === 1 || isOldDescription(fresh, i)) continue;
-    for (let j = stored.count - 1; j >= 0; j--) if (hasSameName(stored, j, fresh, i)) stored.removeAt(j);
-  }
+  stored.removeWhere((_, j) => isReplaced(stored, j, fresh));
   for (let i = 0; i < fresh.count; i++) {
     if (KEPT[fresh.ids[i]!] === 1 || isOldDescription(fresh, i)) continue;
     const s = i * 4;
     const { bytes, spans } = fresh;
     stored.addBytes(bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
   }
+}
+
+function isReplaced(stored: HeaderBlock, j: number, fresh: HeaderBlock): boolean {
+  for (let i = 0; i < fresh.count; i++) {
+    if (KEPT[fresh.ids[i]!] === 1 || isOldDescription(fresh, i)) continue;
+    if (hasSameName(stored, j, fresh, i)) return true;
+  }
+  return false;
 }
 
 function hasSameName(one: HeaderBlock, i: number, other: HeaderBlock, j: number): boolean {

@@ -84,9 +84,7 @@ export function describeNotModified({ reply, request }: Exchange): void {
 
 /** Takes out what was said of the plain content: its ranges, and its digests (RFC 9530 §3, §4). */
 export function dropPlainFields(headers: HeaderBlock): void {
-  for (let i = headers.count - 1; i >= 0; i--) {
-    if (headers.ids[i] === HeaderId.Other && PLAIN_FIELDS.has(headers.nameText(i).toLowerCase())) headers.removeAt(i);
-  }
+  headers.removeWhere((_, i) => headers.ids[i] === HeaderId.Other && PLAIN_FIELDS.has(headers.nameText(i).toLowerCase()));
 }
 
 /** Adds Vary: Accept-Encoding, where the response does not say it. */
@@ -123,8 +121,7 @@ function lengthOf(reply: ReplyHead, method: Method): number {
 
 /** RFC 9110 §8.8.1: the compressed form is not the plain one byte for byte. */
 function weaken(headers: HeaderBlock): void {
-  const index = headers.find(HeaderId.ETag);
-  if (index >= 0) headers.setValue(index, weakTag(headers.valueText(index)));
+  if (headers.find(HeaderId.ETag) >= 0) headers.setValueOf(HeaderId.ETag, weakTag(headers.valueOf(HeaderId.ETag)));
 }
 
 function weakTag(etag: string): string {

@@ -52,10 +52,7 @@ function negotiate(request: RequestHead, offer: Offer): void {
     : isOne
       ? decidedFor(request, text, offer)
       : accepted(request, offer.codings);
-  for (let i = headers.count - 1; !isOne && i > first; i--) {
-    if (headers.ids[i] === HeaderId.AcceptEncoding) request.removeField(i);
-  }
-  if (text !== value) headers.setValue(first, value);
+  if (!isOne || text !== value) headers.setValueOf(HeaderId.AcceptEncoding, value);
 }
 
 function decidedFor(request: RequestHead, text: string, { codings, decided }: Offer): string {

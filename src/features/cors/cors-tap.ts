@@ -1,5 +1,5 @@
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
-import { HEADER_ID_COUNT, HeaderId } from "../../message/header-block.ts";
+import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { CorsPolicy } from "./cors-policy.ts";
 
 /**
@@ -18,8 +18,7 @@ export class CorsTap implements ReplyTap {
   }
 
   onHead(ex: Exchange): void {
-    const { headers } = ex.reply;
-    for (let i = headers.count - 1; i >= 0; i--) if (REPLACED[headers.ids[i]!] === 1) headers.removeAt(i);
+    ex.reply.headers.removeWhere(isReplaced);
     this.onFixed(ex);
   }
 
@@ -29,6 +28,10 @@ export class CorsTap implements ReplyTap {
   }
 
   onEnd(_ex: Exchange): void {}
+}
+
+function isReplaced({ ids }: HeaderBlock, index: number): boolean {
+  return REPLACED[ids[index]!] === 1;
 }
 
 const REPLACED: Uint8Array = new Uint8Array(HEADER_ID_COUNT);

@@ -264,11 +264,11 @@ function linesOf(fields: readonly LiteralField[]): Buffer {
 }
 
 function removeAll(headers: HeaderBlock, id: HeaderId, name: Uint8Array): void {
-  for (let i = headers.find(id); i >= 0; i = headers.find(id, i)) {
-    const from = headers.spans[i * 4]!;
-    if (id !== HeaderId.Other || equalsLower(headers.bytes, from, headers.spans[i * 4 + 1]!, name)) headers.removeAt(i);
-    else i++;
-  }
+  if (headers.find(id) < 0) return;
+  headers.removeWhere((_, i) => {
+    if (headers.ids[i] !== id) return false;
+    return id !== HeaderId.Other || equalsLower(headers.bytes, headers.spans[i * 4]!, headers.spans[i * 4 + 1]!, name);
+  });
 }
 
 /** Where the line that begins at `from` ends, its line feed included. */

@@ -287,11 +287,7 @@ function requestOf({ method, url, fields, ...sent }: UpstreamRecord, asking: Exc
   request.upgrade = false;
   request.expectContinue = false;
   request.headers.resetOwn();
-  request.hostIndex = -1;
-  if (authority !== "") {
-    request.headers.add("Host", authority);
-    request.hostIndex = 0;
-  }
+  if (authority !== "") request.headers.add("Host", authority);
   for (const [name, value] of fields) if (!isReplaced(name)) request.headers.add(name, value);
   frame(ex, sent);
   ex.prefixLength = -1;

@@ -69,7 +69,6 @@ function retarget(ex: Exchange, method: string, path: string, query: string, isM
   if (method.length + 1 + newPath.length + newQuery.length > MAX_REQUEST_LINE_BYTES) return "its URL is too long";
   if (request.authorityTo > request.authorityFrom && request.hostIndex < 0) {
     request.headers.add("Host", request.text(request.authorityFrom, request.authorityTo));
-    request.hostIndex = request.headers.count - 1;
   }
   request.retarget(method, newPath, newQuery);
   if (!isMoved) return "";
@@ -89,8 +88,7 @@ export function withoutPrefix(path: string, ex: Exchange): string {
 }
 
 function replaceFields(ex: Exchange, fields: ChangedRequest["fields"]): void {
-  const { request } = ex;
-  const { headers } = request;
-  for (let i = headers.count - 1; i >= 0; i--) if (!KEPT.has(headers.ids[i]!)) request.removeField(i);
+  const { headers } = ex.request;
+  headers.removeWhere((_, i) => !KEPT.has(headers.ids[i]!));
   for (const [name, value] of fields) if (!KEPT.has(headerIdFromName(name))) headers.add(name, value);
 }

@@ -48,9 +48,7 @@ class InterceptingSink extends ReplacingSink {
 
 /** Takes out what is said of the content that is replaced. RFC 9110 §8 */
 function dropRepresentation(headers: HeaderBlock): void {
-  for (let i = headers.count - 1; i >= 0; i--) {
-    if (REPRESENTATION.has(headers.nameText(i).toLowerCase())) headers.removeAt(i);
-  }
+  headers.removeWhere((_, i) => REPRESENTATION.has(headers.nameText(i).toLowerCase()));
 }
 
 const REPRESENTATION: ReadonlySet<string> = new Set([

@@ -35,8 +35,8 @@ export class GrpcWebHandler implements Handler, WholeBodyTaker {
     // What the client takes is what it sends, unless it says otherwise.
     const accept = headers.valueOf(HeaderId.Accept).toLowerCase();
     const wantsText = accept.includes(WEB) ? accept.includes(WEB_TEXT) : isText;
-    headers.setValue(at, `application/grpc${type[2]}`);
-    for (let i = headers.count - 1; i >= 0; i--) if (headers.ids[i] === HeaderId.Te) request.removeField(i);
+    headers.setValueOf(HeaderId.ContentType, `application/grpc${type[2]}`);
+    headers.removeAll(HeaderId.Te);
     headers.add("TE", "trailers");
     ex.sink = new GrpcWebSink(ex.sink, wantsText);
     if (!isText || !request.hasBody()) return this.inner.handle(ex);
@@ -80,7 +80,7 @@ class GrpcWebSink extends PassingSink {
     if (this.isGrpc) {
       // A client need not look for them in two places, and a page sees no field that CORS does not name.
       this.headStatus = takeStatus(reply.headers);
-      reply.headers.setValue(at, `${this.isText ? WEB_TEXT : WEB}${type?.[1] ?? "+proto"}`);
+      reply.headers.setValueOf(HeaderId.ContentType, `${this.isText ? WEB_TEXT : WEB}${type?.[1] ?? "+proto"}`);
       reply.headers.removeAll(HeaderId.ContentLength);
       reply.framing = Framing.Chunked;
       reply.contentLength = 0;
@@ -140,12 +140,12 @@ type Field = readonly [name: string, value: string];
 /** Takes the status out of a head. */
 function takeStatus(headers: HeaderBlock): Field[] {
   const found: Field[] = [];
-  for (let i = headers.count - 1; i >= 0; i--) {
+  headers.removeWhere((_, i) => {
     const name = headers.nameText(i).toLowerCase();
-    if (!STATUS_FIELDS.includes(name)) continue;
-    found.unshift([name, headers.valueText(i)]);
-    headers.removeAt(i);
-  }
+    const isStatus = STATUS_FIELDS.includes(name);
+    if (isStatus) found.push([name, headers.valueText(i)]);
+    return isStatus;
+  });
   return found;
 }
 

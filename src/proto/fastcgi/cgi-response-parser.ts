@@ -37,17 +37,16 @@ export class CgiResponseParser extends LenientResponseParser {
 /** The status of a script's response, whose field is taken out; 0 where there is none that could be one. */
 function takeStatus(headers: HeaderBlock): number {
   const { bytes, spans } = headers;
-  let status = 0;
-  for (let i = headers.count - 1; i >= 0; i--) {
+  const found: number[] = [];
+  headers.removeWhere((_, i) => {
     const at = i * 4;
-    if (!equalsLower(bytes, spans[at]!, spans[at + 1]!, STATUS)) continue;
-    // Two would be two responses.
-    if (status !== 0) return 0;
-    status = statusIn(bytes, spans[at + 2]!, spans[at + 3]!);
-    if (status === 0) return 0;
-    headers.removeAt(i);
-  }
-  if (status !== 0) return status;
+    const isStatus = equalsLower(bytes, spans[at]!, spans[at + 1]!, STATUS);
+    if (isStatus) found.push(statusIn(bytes, spans[at + 2]!, spans[at + 3]!));
+    return isStatus;
+  });
+  // Two would be two responses.
+  if (found.length > 1) return 0;
+  if (found.length === 1) return found[0]!;
   return headers.find(HeaderId.Location) >= 0 ? 302 : 200;
 }
 

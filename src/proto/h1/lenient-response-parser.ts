@@ -113,8 +113,8 @@ function mergeLengths(headers: HeaderBlock): boolean {
   for (let i = first; i >= 0; i = headers.find(HeaderId.ContentLength, i + 1)) {
     if (!isListOf(bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!, text)) return false;
   }
-  for (let i = headers.count - 1; i > first; i--) if (headers.ids[i] === HeaderId.ContentLength) headers.removeAt(i);
   spans[first * 4 + 3] = to;
+  headers.removeWhere((_, i) => i > first && headers.ids[i] === HeaderId.ContentLength);
   return true;
 }
 

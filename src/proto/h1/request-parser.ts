@@ -263,7 +263,6 @@ export function describeRefused(head: RequestHead): void {
   if (head.method === Method.Other && head.methodTo > head.methodFrom) {
     head.method = methodOf(bytes, head.methodFrom, head.methodTo);
   }
-  if (head.hostIndex < 0) head.hostIndex = head.headers.find(HeaderId.Host);
   if (head.pathTo > head.pathFrom || targetTo === targetFrom || bytes[targetFrom] !== Byte.Slash) return;
   let at = targetFrom;
   while (at < targetTo && bytes[at] !== Byte.Question && bytes[at] !== Byte.Hash) at++;

@@ -19,14 +19,15 @@ export function judgeRequest(head: RequestHead): Fault {
   head.keepAlive = head.minor === 1;
   let lengthIndex = -1;
   let codingIndex = -1;
+  let hasHost = false;
   let hasUpgrade = false;
   let codingFault = Fault.None;
   let expectFault = Fault.None;
   for (let i = 0; i < headers.count; i++) {
     switch (headers.ids[i]) {
       case HeaderId.Host:
-        if (head.hostIndex >= 0) return Fault.DuplicateHost;
-        head.hostIndex = i;
+        if (hasHost) return Fault.DuplicateHost;
+        hasHost = true;
         break;
       case HeaderId.ContentLength:
         if (lengthIndex >= 0) return Fault.DuplicateContentLength;
@@ -139,16 +140,18 @@ function judgeExpectation(head: RequestHead, index: number): Fault {
  */
 function judgeHost(head: RequestHead): Fault {
   const hasAuthority = head.authorityTo > head.authorityFrom;
-  const { bytes, spans } = head.headers;
-  if (head.hostIndex >= 0) {
-    const from = spans[head.hostIndex * 4 + 2]!;
-    const to = spans[head.hostIndex * 4 + 3]!;
+  const { headers } = head;
+  const { bytes, spans } = headers;
+  const host = headers.find(HeaderId.Host);
+  if (host >= 0) {
+    const from = spans[host * 4 + 2]!;
+    const to = spans[host * 4 + 3]!;
     const authority = judgeAuthority(bytes, from, to);
     if (authority === Authority.Bad) return Fault.BadHost;
     if (hasAuthority && !sameAuthority(bytes, from, to, head.bytes, head.authorityFrom, head.authorityTo)) {
       return Fault.AuthorityMismatch;
     }
-    if (authority === Authority.Unusual) spans[head.hostIndex * 4 + 3] = canonicaliseAuthority(bytes, from, to);
+    if (authority === Authority.Unusual) spans[host * 4 + 3] = canonicaliseAuthority(bytes, from, to);
   } else if (head.minor === 1) return Fault.MissingHost;
   if (hasAuthority) head.authorityTo = canonicaliseAuthority(head.bytes, head.authorityFrom, head.authorityTo);
   return Fault.None;

@@ -17,7 +17,7 @@ export function becomeUpgrade(
   key: string,
 ): void {
   const { headers } = head;
-  for (let i = headers.count - 1; i >= 0; i--) if (isKeyField(headers, i)) head.removeField(i);
+  headers.removeWhere(isKeyField);
   addLine(lines, headers, HeaderId.Upgrade, UPGRADE, lines.bytes.subarray(protocolFrom, protocolTo));
   if (key !== "") addLine(lines, headers, HeaderId.Other, KEY, latin1(key));
   const out = lines.reserve(GET.length);

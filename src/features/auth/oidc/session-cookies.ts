@@ -103,12 +103,8 @@ export function setCookie(name: string, value: string, maxAgeS: number): string 
  */
 export function takeCookiesOff(head: RequestHead): void {
   const { headers } = head;
-  let i = headers.find(HeaderId.Cookie);
-  while (i >= 0) {
-    if (isEmptied(headers, i)) head.removeField(i);
-    else i++;
-    i = headers.find(HeaderId.Cookie, i);
-  }
+  if (headers.find(HeaderId.Cookie) < 0) return;
+  headers.removeWhere((_, i) => headers.ids[i] === HeaderId.Cookie && isEmptied(headers, i));
 }
 
 /** Takes the cookies off one field. @returns whether nothing is left of it */

@@ -49,7 +49,7 @@ class RuleSink extends ReplacingSink {
     const { reply } = ex;
     const { headers } = reply;
     const refusal = refusalOf(ex, fault);
-    for (let i = headers.count - 1; i >= 0; i--) headers.removeAt(i);
+    headers.removeWhere(() => true);
     for (const [name, value] of refusal.fields) headers.add(name, value);
     reply.status = refusal.status;
     this.replaceBody(ex, refusal.body);

@@ -8,7 +8,7 @@ import {
   Pipeline,
   Verdict,
 } from "../../../../src/message/exchange.ts";
-import { HeaderId, headerIdFromName } from "../../../../src/message/header-block.ts";
+import { headerIdFromName } from "../../../../src/message/header-block.ts";
 import type { ReplySink } from "../../../../src/message/ports.ts";
 import type { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { METHOD_COUNT, methodFromName } from "../../../../src/message/request-head.ts";
@@ -130,7 +130,6 @@ function fillHead(ex: Exchange, method: string, target: string, headers: readonl
   let at = request.targetTo + " HTTP/1.1\r\n".length;
   for (const [name, value] of headers) {
     const id = headerIdFromName(name);
-    if (id === HeaderId.Host) request.hostIndex = request.headers.count;
     const valueAt = at + name.length + 2;
     request.headers.push(id, at, at + name.length, valueAt, valueAt + value.length);
     at = valueAt + value.length + 2;

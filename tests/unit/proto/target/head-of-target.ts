@@ -24,7 +24,6 @@ export function headOfTarget(target: string, method = "GET", host = ""): Request
   head.targetFlags = flagsOf(target);
   if (host !== "") {
     const valueFrom = line.length + "HTTP/1.1\r\nHost: ".length;
-    head.hostIndex = 0;
     head.headers.push(HeaderId.Host, valueFrom - 6, valueFrom - 2, valueFrom, valueFrom + host.length);
   }
   return head;
