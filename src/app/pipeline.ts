@@ -1,8 +1,7 @@
 import { asksClients } from "../config/bot-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Fault } from "../core/fault.ts";
-import { SegmentKind } from "../core/path-pattern.ts";
-import { Http01Phase } from "../features/acme/http01-phase.ts";
+import { Http01Phase, type LeavesChallenge } from "../features/acme/http01-phase.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
 import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
@@ -12,20 +11,16 @@ import { PassedNamesPhase } from "../features/route/passed-names-phase.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import {
-  type BodyRules,
-  exactRoutePath,
   PathEscapesPhase,
   PrefixGuardPhase,
-  prefixRoutePath,
   RouteExactPhase,
   RouteLookup,
   RoutePrefixPhase,
 } from "../features/route/routing-phases.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
+import type { BodyRules } from "../message/body-rules.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
-import type { RouteInit } from "../message/route.ts";
-import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import { lateFields } from "../routes/header-operations.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { ClientPolicy } from "./client-policy.ts";
@@ -69,10 +64,11 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
   const exact = new RouteExactPhase({ router, bodies: bodyRules(config), guard, isPreflight });
   const nothing = config.transcoder.isPending ? Fault.SchemaPending : Fault.NotFound;
   const prefix = new RoutePrefixPhase(router, bodyRules(config), nothing);
-  const waf = buildWafPolicy(config, { router, finder: new RouteLookup(router, exact, prefix), inputs, budget });
+  const finder = new RouteLookup(router, exact, prefix);
+  const waf = buildWafPolicy(config, { router, finder, inputs, budget });
   const phases: (Phase | null)[] = [
     inputs.counters,
-    answersChallenges(config, router) ? new Http01Phase(inputs.challenges, router.routes.length) : null,
+    new Http01Phase(inputs.challenges, router.routes.length, bodyRules(config), challengeTakers(router, finder)),
     client.clientAddress,
     tracer === null ? null : tracer.phase,
     passedNamesPhase(config),
@@ -156,20 +152,10 @@ function bodyRules({ server }: RuntimeConfig): BodyRules {
   return { maxBodyBytes: server.maxBodyBytes, rejectsChunked: server.inboundChunkedMode === "reject" };
 }
 
-/**
- * Whether the gateway answers challenges itself. Where it obtains no certificates, it leaves the path to a route that takes
- * it: an origin may obtain its own. docs/acme.md#http-01
- */
-function answersChallenges({ server }: RuntimeConfig, { routes }: Router): boolean {
-  return server.acme.enabled || !routes.some(({ init }) => mayHoldChallenges(init));
-}
-
-function mayHoldChallenges({ path, exact, pattern }: RouteInit): boolean {
-  const first = pattern?.segments[0];
-  if (first !== undefined) return first.kind !== SegmentKind.Literal || first.text === CHALLENGE_PREFIX.split("/")[1];
-  if (exact) return exactRoutePath(path).startsWith(CHALLENGE_PREFIX);
-  const prefix = `${prefixRoutePath(path)}/`;
-  return CHALLENGE_PREFIX.startsWith(prefix) || prefix.startsWith(CHALLENGE_PREFIX);
+/** Null where no route has challenges for itself. docs/acme.md#http-01 */
+function challengeTakers({ routes }: Router, finder: RouteLookup): LeavesChallenge | null {
+  if (!routes.some(({ init }) => init.takesChallenges === true)) return null;
+  return (ex) => finder.routeOf(ex)?.init.takesChallenges === true;
 }
 
 /** The way down and up of the listener of `internal_api.listen`, where only the built-in endpoints are. */

@@ -239,6 +239,7 @@ function configuredRoute(route: RouteConfig, { server }: RuntimeConfig, handler:
     ...(route.maxBodyBytes === server.maxBodyBytes ? {} : { bodyLimitKey: "max_body_bytes" }),
     handler,
     dropsTrailers: server.requestTrailers === "drop",
+    takesChallenges: route.acmeChallenge === "upstream",
     ...routeTypeOf(route).shape(route),
   };
 }

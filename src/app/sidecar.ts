@@ -25,7 +25,7 @@ import type { Tracer } from "../features/telemetry/tracer.ts";
 import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import { ChunkedMode, type Route, type RouteInit, RouteKind } from "../message/route.ts";
+import { type Route, type RouteInit, RouteKind } from "../message/route.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import type { Upstream } from "../message/upstream.ts";
 import { lateTls } from "../net/late-modules.ts";
@@ -40,6 +40,7 @@ import type { UpstreamTls } from "../upstream/origin-socket.ts";
 import { inboundFunction } from "./function-modules.ts";
 import { OwnListeners } from "./listeners.ts";
 import type { OriginPools } from "./origin-pools.ts";
+import { CHUNKED_MODES } from "./routing.ts";
 import type { RuntimeInputs } from "./worker-runtime.ts";
 
 /** What the pipelines of a sidecar are made of. */
@@ -195,12 +196,20 @@ function routeInit(config: RuntimeConfig, label: string, path: string, handler: 
     methods: [],
     hosts: [],
     stripPrefix: false,
-    chunkedMode: config.sidecar.buffer === false ? ChunkedMode.Passthrough : ChunkedMode.Normalize,
+    chunkedMode: CHUNKED_MODES[sidecarChunkedMode(config)],
+    buffersBodies: config.sidecar.buffer !== false,
     maxBodyBytes: config.sidecar.maxBodyBytes,
     bodyLimitKey: "sidecar.max_body_bytes",
     handler,
     dropsTrailers: config.server.requestTrailers === "drop",
   };
+}
+
+/** How chunked bodies are taken: as the edge takes them, but that `buffer` says whether they stream. docs/sidecar.md#bodies */
+function sidecarChunkedMode({ sidecar, proxy }: RuntimeConfig): UpstreamRouteConfig["inboundChunkedMode"] {
+  const mode = proxy.transport.inboundChunkedMode;
+  if (mode === "reject" || sidecar.buffer === null) return mode;
+  return sidecar.buffer ? "normalize" : "passthrough";
 }
 
 /** The servers that requests to the outbound listener name themselves: a pool an origin key, made when it is first named. */
@@ -294,8 +303,9 @@ function sidecarRoute(
     hosts,
     match: match === null ? null : { ...NO_MATCH, ...match },
     rewrite: null,
-    inboundChunkedMode: "normalize",
+    inboundChunkedMode: sidecarChunkedMode(config),
     maxBodyBytes: sidecar.maxBodyBytes,
+    acmeChallenge: "gateway",
     cache: { enabled: false, defaultTtlMs: 0, key: NO_KEY_RULES },
     compression: { ...server.compression, enabled: false, isOwn: false },
     rateLimit: { ...server.rateLimit, enabled: false },

@@ -17,6 +17,7 @@ import { RouteSchemas } from "./route-schema.ts";
 import type { RouteFormat } from "./route-syntax.ts";
 import { type RouteTest, routeTests } from "./route-tests.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
+import { noteLeftBySidecar } from "./sidecar-check.ts";
 import type { PlacedEntries } from "./stream-resolution.ts";
 import type { Environment } from "./variable-expansion.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
@@ -104,6 +105,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const list = entries.routes.filter((route) => route !== null);
   const streams = entries.streams.filter((stream) => stream !== null);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
+  noteLeftBySidecar(config.value, main, configLog);
   notePublished(list, request.routeFormat, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
   const whole = { ...main, routes: list, streams };

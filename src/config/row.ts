@@ -199,7 +199,8 @@ function inOrder(lines: object, keys: readonly string[]): object {
   return Object.fromEntries(Object.entries(lines).sort(([a], [b]) => keys.indexOf(a) - keys.indexOf(b)));
 }
 
-function camelCase(key: string): string {
+/** The name of the field that a key resolves to, but for its unit. */
+export function camelCase(key: string): string {
   return key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 

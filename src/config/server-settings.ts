@@ -197,6 +197,9 @@ const serverRows = {
 type ServerValues = Values<typeof serverRows>;
 type ServerFields = Fields<typeof serverRows>;
 
+/** A key of `server:`. */
+export type ServerKey = keyof typeof serverRows;
+
 /** The keys of `server:`. */
 export const SERVER_KEYS: readonly string[] = Object.keys(serverRows);
 

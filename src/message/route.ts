@@ -126,10 +126,14 @@ export interface RouteInit {
   readonly handler: Handler;
   /** Whether bodies that come by HTTP/2 go on as they come, whatever `chunkedMode`: the origins speak HTTP/2. */
   readonly streamsHttp2?: boolean;
+  /** Whether bodies with a length are read whole before the origin sees anything: a sidecar's. */
+  readonly buffersBodies?: boolean;
   /** Names of the fields, in lower case, that the route itself sets or removes on the way up. */
   readonly ownFields?: readonly string[];
   /** Names of the fields, in lower case, that say who asks: trailers with them are left out. */
   readonly guardedFields?: readonly Uint8Array[];
+  /** Whether HTTP-01 challenges for its paths are its own, and not the gateway's. */
+  readonly takesChallenges?: boolean;
   /** Whether the trailers of requests are dropped. */
   readonly dropsTrailers?: boolean;
 }

@@ -20,7 +20,7 @@ import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
 import { type RouteSpot, routeSpot } from "../config/route-syntax.ts";
 import { below, block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
 import type { Cidr, RateLimitConfig } from "../config/runtime-config.ts";
-import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED } from "../config/scalars.ts";
+import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED, word } from "../config/scalars.ts";
 import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
 
 /** The key `methods`, at the types of routes whose handlers take every method. */
@@ -54,6 +54,11 @@ const rows = {
   match: { type: match, absent: null, doc: "all of it must hold; a value, /an expression/, true or false" },
   inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "the transport's" },
   max_body_bytes: { type: sizeOrUnlimited(), default: 0, doc: "or unlimited; 0 takes the server's" },
+  acme_challenge: {
+    type: word("gateway", "upstream"),
+    default: "gateway",
+    doc: "upstream: HTTP-01 challenges below its path are this route's, for an ACME client behind it",
+  },
   // Absent or `true` follows the server, `false` keeps this route's responses out of the cache.
   cache: { type: cache, doc: 'or "cache: false"' },
   // Absent takes the server's.
@@ -194,6 +199,7 @@ export function explainOptions(route: RouteOptions): object {
     ...(route.maintenance === null ? {} : { maintenance: explainMaintenance(route.maintenance) }),
     inbound_chunked_mode: route.inboundChunkedMode,
     max_body_bytes: route.maxBodyBytes,
+    ...(route.acmeChallenge === "gateway" ? {} : { acme_challenge: route.acmeChallenge }),
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
     compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),

@@ -7,11 +7,16 @@ export interface Sidecar {
   readonly egress: number;
 }
 
-/** Starts one on ports of its own. @param settings laid over `sidecar:` */
-export async function startSidecar(settings: object, files: Readonly<Record<string, string>> = {}): Promise<Sidecar> {
+/** Starts one on ports of its own. @param settings laid over `sidecar:` @param config the other sections */
+export async function startSidecar(
+  settings: object,
+  files: Readonly<Record<string, string>> = {},
+  config: object = {},
+): Promise<Sidecar> {
   const ports = { ingress: freePort(), egress: freePort() };
   const gateway = await startGateway({
     config: {
+      ...config,
       sidecar: {
         enabled: true,
         ingress_host: "127.0.0.1",

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
-import { request } from "../harness/raw-client.ts";
+import { chunked, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 // docs/acme.md#http-01, where the gateway obtains no certificates itself.
@@ -11,8 +11,18 @@ const alone = await startGateway({
   config: { server: { waf: { enabled: true } } },
   routes: [upstream("/api", origin)],
 });
-const fronting = await startGateway({ routes: [upstream("/", origin)] });
-afterAll(() => stopAll(alone, fronting, origin));
+const fronting = await startGateway({
+  routes: [
+    upstream("/", origin),
+    { type: "static", prefix: "/.well-known", dir: "." },
+    upstream("/.well-known/acme-challenge", origin, { host: "client.test", acme_challenge: "upstream" }),
+  ],
+});
+const rejecting = await startGateway({
+  config: { server: { inbound_chunked_mode: "reject", max_body_bytes: 1000 } },
+  routes: [upstream("/", origin)],
+});
+afterAll(() => stopAll(alone, fronting, rejecting, origin));
 
 const PATH = "/.well-known/acme-challenge";
 
@@ -33,9 +43,40 @@ describe("without ACME", () => {
     expect(reply.fields.get("allow")).toBe(status === 405 ? "GET, HEAD" : null);
   });
 
-  test("a route that takes the path keeps it: the server behind may obtain its own certificate", async () => {
-    const seen = origin.requests.length;
-    expect((await fronting.once(request(`GET ${PATH}/token`))).status).toBe(200);
-    expect(origin.requests.length).toBe(seen + 1);
+  test.each(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"])(
+    "no route takes the path, for %s neither",
+    async (method) => {
+      const seen = origin.requests.length;
+      const isReading = method === "GET" || method === "HEAD";
+      const reply = await fronting.once(request(`${method} ${PATH}/token`));
+      expect([reply.status, reply.fields.get("allow")]).toEqual(isReading ? [404, null] : [405, "GET, HEAD"]);
+      expect((await fronting.once(request(`${method} ${PATH}/${"a".repeat(129)}`))).status).toBe(isReading ? 400 : 405);
+      expect(origin.requests.length).toBe(seen);
+    },
+  );
+
+  test("a route with acme_challenge: upstream does, in every spelling and for every method", async () => {
+    const host = ["Host: client.test"];
+    for (const [method, path] of [
+      ["GET", `${PATH}/token`],
+      ["POST", `${PATH}/token`],
+      ["GET", `${PATH}/${"a".repeat(200)}`],
+      ["GET", "/.well-known/./acme-challenge/token"],
+    ]) {
+      const seen = origin.requests.length;
+      expect((await fronting.once(request(`${method} ${path}`, host))).status).toBe(200);
+      expect(origin.requests.length).toBe(seen + 1);
+    }
+  });
+
+  test("inbound_chunked_mode and max_body_bytes hold there as on every path", async () => {
+    const body = chunked("hello");
+    for (const method of ["GET", "POST"]) {
+      const reply = await rejecting.once(request(`${method} ${PATH}/token`, ["Transfer-Encoding: chunked"], body));
+      expect([reply.status, reply.text]).toEqual([501, "Inbound chunked transfer encoding is disabled"]);
+      expect(reply.fields.get("connection")).toBe("close");
+    }
+    expect((await rejecting.once(request(`POST ${PATH}/token`, [], "a".repeat(1001)))).status).toBe(413);
+    expect((await alone.once(request(`POST ${PATH}/token`, ["Transfer-Encoding: chunked"], body))).status).toBe(405);
   });
 });

@@ -1,7 +1,8 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
-import { chunked, json, request } from "../harness/raw-client.ts";
+import { chunked, exchangeOnce, json, request } from "../harness/raw-client.ts";
+import { startSidecar } from "../harness/sidecar.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 // The mode is the route's, else that of proxy.transport, else the server's; empty counts as unset.
@@ -45,4 +46,51 @@ test("the route's setting stands before both", async () => {
     expect(json<Echo>(await gateway.once(post("/normal"))).framing).toBe("length");
     expect((await gateway.once(post("/reject"))).status).toBe(501);
   }
+});
+
+describe("the listeners of a sidecar", () => {
+  test.each([
+    ["of the server", { server: { inbound_chunked_mode: "reject" } }],
+    ["of the transport", { proxy: { transport: { inbound_chunked_mode: "reject" } } }],
+  ])("take the mode reject %s", async (_, config) => {
+    const app = EchoOrigin.start();
+    const split = { prefix: "/", backends: [{ target: app.url, weight: 1 }] };
+    const { gateway, ingress, egress } = await startSidecar(
+      { app_port: app.port, traffic_splits: [split] },
+      {},
+      config,
+    );
+    try {
+      for (const port of [ingress, egress]) {
+        const reply = await exchangeOnce(port, post(""));
+        expect([reply.status, reply.fields.get("connection")]).toEqual([501, "close"]);
+        expect(reply.text).toBe("Inbound chunked transfer encoding is disabled");
+        expect((await exchangeOnce(port, request("POST /echo", [], "hello"))).status).toBe(200);
+      }
+      expect(app.requests.length).toBe(2);
+    } finally {
+      await stopAll(gateway, app);
+    }
+  });
+
+  test.each([
+    ["passthrough", undefined, "chunked"],
+    ["normalize", undefined, "length"],
+    ["passthrough", true, "length"],
+    ["normalize", false, "chunked"],
+  ])("with %s and buffer %p hand chunked bodies on as %p", async (mode, buffer, framing) => {
+    const app = EchoOrigin.start();
+    const config = { server: { inbound_chunked_mode: mode } };
+    const { gateway, ingress } = await startSidecar(
+      { mode: "ingress", app_port: app.port, ...(buffer === undefined ? {} : { buffer }) },
+      {},
+      config,
+    );
+    try {
+      expect(json<Echo>(await exchangeOnce(ingress, post(""))).framing).toBe(framing);
+      expect(json<Echo>(await exchangeOnce(ingress, request("POST /echo", [], "hello"))).framing).toBe("length");
+    } finally {
+      await stopAll(gateway, app);
+    }
+  });
 });

@@ -198,6 +198,18 @@ describe("responses", () => {
     expect(framesOf(reply.body)).toEqual({ messages: [], trailers: "grpc-status: 7\r\ngrpc-message: no\r\n" });
   });
 
+  test.each([
+    ["before", { "grpc-status": "5", "grpc-message": "no", "content-type": "application/grpc", "x-next": "kept" }],
+    ["after", { "content-type": "application/grpc", "grpc-status": "5", "grpc-message": "no", "x-next": "kept" }],
+    ["around", { "grpc-status": "5", "content-type": "application/grpc", "x-next": "kept", "grpc-message": "no" }],
+  ])("of a head alone keep their fields with the status %s the type", async (_, fields) => {
+    act = (one) => one.head({ ":status": "200", ...fields, "x-last": "l" }, 5);
+    const reply = await call();
+    const all = ["content-type", "x-next", "x-last", "grpc-status"].map((name) => reply.fields.get(name));
+    expect(all).toEqual(["application/grpc-web+proto", "kept", "l", null]);
+    expect(framesOf(reply.body).trailers).toBe("grpc-status: 5\r\ngrpc-message: no\r\n");
+  });
+
   test("without a status get one", async () => {
     act = (one) => {
       one.head();

@@ -1,5 +1,6 @@
 import { TOKEN } from "../../core/bytes.ts";
 import { MAX_CHALLENGE_TOKEN_CHARS } from "../../core/limits.ts";
+import { type BodyRules, refuseBody } from "../../message/body-rules.ts";
 import { type Exchange, type Handler, type Phase, Verdict } from "../../message/exchange.ts";
 import { INVALID_TOKEN, PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { METHOD_COUNT, Method, type RequestHead } from "../../message/request-head.ts";
@@ -13,26 +14,40 @@ export interface ChallengeAnswers {
   answerTo(token: string): string | null;
 }
 
+/** Says of a request whether its route has challenges for itself. */
+export type LeavesChallenge = (ex: Exchange) => boolean;
+
 /**
- * Answers HTTP-01 challenges before any other phase: no rule, limit or redirect keeps a certificate authority from its
+ * Answers HTTP-01 challenges before any other phase: no rule, limit, redirect or route keeps a certificate authority from its
  * response. docs/acme.md#http-01, RFC 8555 §8.3
  */
 export class Http01Phase implements Phase, Handler {
   readonly name = "http01";
   private readonly answers: ChallengeAnswers;
+  private readonly bodies: BodyRules;
+  private readonly leaves: LeavesChallenge | null;
   /** Stands for these requests in metrics and logs. */
   private readonly route: Route;
 
-  /** @param routes number of routes in the routing table, which this one follows */
-  constructor(answers: ChallengeAnswers, routes: number) {
+  /**
+   * @param routes number of routes in the routing table, which this one follows
+   * @param leaves null where no route has challenges for itself
+   */
+  constructor(answers: ChallengeAnswers, routes: number, bodies: BodyRules, leaves: LeavesChallenge | null = null) {
     this.answers = answers;
+    this.bodies = bodies;
+    this.leaves = leaves;
     this.route = challengeRoute(this, routes);
   }
 
   run(ex: Exchange): Verdict {
     if (!isChallenge(ex.request) && !spellsChallenge(ex.request)) return Verdict.Next;
+    const reply = this.replyTo(ex.request);
+    // What the gateway itself has ordered is answered here all the same.
+    if (reply.status !== 200 && this.leaves?.(ex) === true) return Verdict.Next;
     ex.route = this.route;
-    return this.handle(ex);
+    if (refuseBody(ex, this.bodies) === Verdict.Next) ex.sink.fixed(ex, reply);
+    return Verdict.Done;
   }
 
   handle(ex: Exchange): Verdict {

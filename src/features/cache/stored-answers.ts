@@ -159,7 +159,8 @@ function makeNotModified({ reply }: Exchange): void {
   reply.framing = Framing.None;
   reply.withoutBody = true;
   reply.lengthWithoutBody = false;
-  for (const id of [HeaderId.ContentLength, HeaderId.ContentType, HeaderId.ContentEncoding]) reply.headers.removeAll(id);
+  for (const id of [HeaderId.ContentLength, HeaderId.ContentType, HeaderId.ContentEncoding])
+    reply.headers.removeAll(id);
 }
 
 const STALE: HitFields = new HitFields("edge; hit; detail=stale");

@@ -84,7 +84,9 @@ export function describeNotModified({ reply, request }: Exchange): void {
 
 /** Takes out what was said of the plain content: its ranges, and its digests (RFC 9530 §3, §4). */
 export function dropPlainFields(headers: HeaderBlock): void {
-  headers.removeWhere((_, i) => headers.ids[i] === HeaderId.Other && PLAIN_FIELDS.has(headers.nameText(i).toLowerCase()));
+  headers.removeWhere(
+    (_, i) => headers.ids[i] === HeaderId.Other && PLAIN_FIELDS.has(headers.nameText(i).toLowerCase()),
+  );
 }
 
 /** Adds Vary: Accept-Encoding, where the response does not say it. */

@@ -1,5 +1,5 @@
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
-import { Method } from "../../message/request-head.ts";
+import { Framing, Method } from "../../message/request-head.ts";
 import { ChunkedMode } from "../../message/route.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
@@ -7,7 +7,8 @@ import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 /**
  * The body of a request that may change something is read whole, up to the limit, before the upstream sees anything of the
  * request; then it goes on with its exact Content-Length. A larger declared length has been refused by the body limit
- * before. Bodies of HTTP/2 for a server of HTTP/2 stream, and are counted on their way; so do all where the route passes them through. docs/sidecar.md#bodies
+ * before. Bodies of HTTP/2 for a server of HTTP/2 stream, and are counted on their way; so do chunked ones
+ * where they are passed through, and all where the sidecar is not to buffer. docs/sidecar.md#bodies
  */
 export class BoundedBodyPhase implements Phase {
   readonly name = "boundedBody";
@@ -21,10 +22,12 @@ export class BoundedBodyPhase implements Phase {
   }
 
   run(ex: Exchange): Verdict {
-    const { method, major } = ex.request;
+    const { method, major, framing } = ex.request;
     if (method === Method.Get || method === Method.Head) return Verdict.Next;
-    const { streamsHttp2, chunkedMode } = ex.route!;
-    if ((major > 1 && streamsHttp2) || chunkedMode === ChunkedMode.Passthrough) return Verdict.Next;
+    const { streamsHttp2, chunkedMode, init } = ex.route!;
+    if (major > 1 && streamsHttp2) return Verdict.Next;
+    const isStreamed = chunkedMode === ChunkedMode.Passthrough && framing === Framing.Chunked;
+    if (isStreamed || init.buffersBodies !== true) return Verdict.Next;
     return BufferedBody.gather(ex, this.budget, this.spool);
   }
 }

@@ -1,8 +1,9 @@
 import { Byte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
+import { type BodyRules, refuseBody } from "../../message/body-rules.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Framing, Method, TargetFlag } from "../../message/request-head.ts";
+import { Method, TargetFlag } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import {
@@ -283,27 +284,9 @@ export class PrefixGuardPhase implements Phase {
   }
 }
 
-/** What the server says of bodies, for requests that no route takes. */
-export interface BodyRules {
-  /** 0 means no limit. */
-  readonly maxBodyBytes: number;
-  /** Whether chunked bodies are refused, whatever they are for. */
-  readonly rejectsChunked: boolean;
-}
-
-/**
- * Refuses a request that no route takes. A declared body over the server's limit gets 413 all the same, so that the
- * response does not depend on the path. docs/routing.md#no-route
- */
-export function refuseUnrouted(ex: Exchange, fault: Fault, { maxBodyBytes, rejectsChunked }: BodyRules): Verdict {
-  if (rejectsChunked && ex.request.framing === Framing.Chunked && ex.request.major === 1) {
-    ex.sink.abort(ex, Fault.ChunkedDisabled);
-  } else if (maxBodyBytes > 0 && ex.request.contentLength > maxBodyBytes) {
-    ex.maxBodyBytes = maxBodyBytes;
-    ex.sink.abort(ex, Fault.BodyTooLarge);
-  } else {
-    ex.sink.abort(ex, fault);
-  }
+/** Refuses a request that no route takes: for its body, where that is ruled out, else for `fault`. docs/routing.md#no-route */
+function refuseUnrouted(ex: Exchange, fault: Fault, bodies: BodyRules): Verdict {
+  if (refuseBody(ex, bodies) === Verdict.Next) ex.sink.abort(ex, fault);
   return Verdict.Done;
 }
 

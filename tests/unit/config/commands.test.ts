@@ -205,7 +205,9 @@ function listed(config: string, routes: string): string {
     writeFileSync(join(dir, "routes.yaml"), uncomment(routes.slice(routes.indexOf("\nroutes:"))));
     const { said, io } = collect();
     const code = runCheck(["--print"], io, { cwd: dir, env: { EDGE_TOKEN: "long-enough" }, knownWafRules: [] });
-    expect({ code, err: said.err }).toEqual({ code: 0, err: "" });
+    // One gateway that is both is told which settings are for its edge alone.
+    const err = said.err.replace(/^config\.yaml:\d+:3: sidecar: its listeners do not take .*\nMore: .*\n/, "");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
     listing = said.out;
   });
   return listing;

@@ -130,6 +130,7 @@ describe("the reference of routes.yaml", () => {
         "match",
         "inbound_chunked_mode",
         "max_body_bytes",
+        "acme_challenge",
         ...ofBoth.slice(0, 6),
         "waf",
         "errors",
