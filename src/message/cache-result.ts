@@ -14,6 +14,8 @@ export const enum CacheResult {
   Expired,
   /** What was stored was too old, and the origin said that it still holds. */
   Revalidated,
+  /** Nothing was stored, and the response came with one that the origin was asked for at the same time. */
+  Collapsed,
   /** Answered from the cache with what is too old: while it is fetched anew, or since the origin fails. */
   Stale,
   /** Answered from the cache. */
@@ -29,6 +31,7 @@ export const CACHE_RESULT_NAMES: readonly string[] = [
   "miss",
   "expired",
   "revalidated",
+  "collapsed",
   "stale",
   "hit",
 ];

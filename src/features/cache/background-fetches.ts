@@ -2,6 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { MAX_BACKGROUND_FETCHES, MAX_STALE_DRAIN_BYTES } from "../../core/limits.ts";
 import type { Exchange, Pipeline } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import type { ReplyHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
 import { FillResult } from "../../shared/cache-memory.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
@@ -24,8 +25,9 @@ export class BackgroundFetches {
    * Fetches what a request asked for.
    * @param fill the slot of the fetch, which has been claimed
    * @param entry what is too old, pinned by the caller; -1 where nothing is stored
+   * @param onHead is given the head of the response, before anything of it is stored
    */
-  start(ex: Exchange, policy: CachePolicy, fill: number, entry: number): void {
+  start(ex: Exchange, policy: CachePolicy, fill: number, entry: number, onHead: OnHead | null = null): void {
     const { store, idle } = this.fetches;
     if (this.active >= MAX_BACKGROUND_FETCHES) {
       this.fetches.gaveUp(fill, FillResult.NotStorable);
@@ -38,7 +40,7 @@ export class BackgroundFetches {
     const isConditional = entry >= 0 && this.fetches.addConditions(own.request, entry);
     const inner = new ShortDrainSink(() => {
       this.active--;
-    });
+    }, onHead);
     own.open(inner, idle.flow, ex.client, this.pipeline);
     const sink = new FetchSink(this.fetches, policy, inner, { fill, stale: entry, isConditional });
     own.sink = sink;
@@ -52,9 +54,23 @@ export class BackgroundFetches {
   }
 }
 
+/** Receives the head of a response. */
+export type OnHead = (reply: ReplyHead) => void;
+
 /** Takes the body of a response that is not stored, and gives a long one up: it is of no use. */
 class ShortDrainSink extends UnattendedSink {
+  private readonly onHead: OnHead | null;
   private drained = 0;
+
+  constructor(done: () => void, onHead: OnHead | null) {
+    super(done);
+    this.onHead = onHead;
+  }
+
+  override head(ex: Exchange): void {
+    this.onHead?.(ex.reply);
+    super.head(ex);
+  }
 
   override body(ex: Exchange, _bytes: Uint8Array, from: number, to: number): boolean {
     this.drained += to - from;

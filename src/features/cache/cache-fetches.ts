@@ -3,7 +3,7 @@ import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Framing, ReplyHead, type RequestHead } from "../../message/request-head.ts";
+import { Framing, Method, ReplyHead, type RequestHead } from "../../message/request-head.ts";
 import { BlockCursor } from "../../shared/cache-blocks.ts";
 import { type FillResult, Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
@@ -106,7 +106,9 @@ export class CacheFetches {
 
   /** Puts what a prebuilt response says into `ex.reply`, so that it can be judged and stored like any other. */
   describeFixed(ex: Exchange, { status, fields, body }: PrebuiltResponse): void {
-    const { reply } = ex;
+    const { reply, request } = ex;
+    reply.withoutBody = request.method === Method.Head;
+    reply.lengthWithoutBody = reply.withoutBody;
     reply.status = status;
     reply.framing = Framing.Length;
     reply.contentLength = body.length;

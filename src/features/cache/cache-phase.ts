@@ -18,7 +18,7 @@ import type { PurgeRequests } from "./purge-requests.ts";
 import { NOT_STORED } from "./replies.ts";
 import { isPartOnly, isSelective } from "./selection.ts";
 import type { UnstorableKeys } from "./unstorable-keys.ts";
-import { Waited, type Waiters } from "./waiters.ts";
+import { type CookieField, DISK_WAIT, NO_WAIT, type Wait, Waited, type Waiters } from "./waiters.ts";
 
 /** What the phase is made of. */
 export interface CachePhaseParts {
@@ -58,17 +58,17 @@ export class CachePhase implements Phase {
       return Verdict.Next;
     }
     if (policy.key !== null) policy.key.rewrite(ex.request);
-    return this.lookUp(ex, policy, true, Waited.Nothing);
+    return this.lookUp(ex, policy, true, NO_WAIT);
   }
 
   /** Goes on with an exchange that waited. */
-  onWaited(ex: Exchange, mayWait: boolean, waited: Waited, mayBeEndless: boolean): void {
+  onWaited(ex: Exchange, mayWait: boolean, waited: Wait, mayBeEndless: boolean): void {
     const policy = this.parts.policies[ex.route!.index]!;
     if (mayBeEndless) this.parts.fetches.noteUnstorable(ex);
     if (this.lookUp(ex, policy, mayWait, waited) === Verdict.Next) ex.pipeline.resume(ex);
   }
 
-  private lookUp(ex: Exchange, policy: CachePolicy, mayWait: boolean, waited: Waited): Verdict {
+  private lookUp(ex: Exchange, policy: CachePolicy, mayWait: boolean, waited: Wait): Verdict {
     const { request } = ex;
     const { headers } = request;
     // A body is no part of the key. The other two conditions are the origin's business (RFC 9111 §4.3.2).
@@ -96,11 +96,11 @@ export class CachePhase implements Phase {
       if (this.store.claimed) this.parts.fetches.gaveUp(this.store.fill, FillResult.GivenUp);
       return this.hit(ex, policy, this.store.entry, CacheResult.Stale);
     }
-    const asksDisk = found === CacheLookup.Nothing && mayWait && waited !== Waited.Disk && !policy.isConfirmed;
+    const asksDisk = found === CacheLookup.Nothing && mayWait && waited.what !== Waited.Disk && !policy.isConfirmed;
     const onDisk = asksDisk ? this.readDisk(ex, key, needed) : DiskAnswer.None;
     if (onDisk === DiskAnswer.Reading) return Verdict.Wait;
     if (onDisk === DiskAnswer.Read) {
-      const verdict = this.lookUp(ex, policy, mayWait, Waited.Disk);
+      const verdict = this.lookUp(ex, policy, mayWait, DISK_WAIT);
       this.parts.disk!.letGo();
       return verdict;
     }
@@ -169,12 +169,16 @@ export class CachePhase implements Phase {
   /** docs/cache.md#ranges: the whole response is fetched for all who ask for parts of it; this exchange waits for it like others. */
   private fetchWhole(ex: Exchange, policy: CachePolicy): Verdict {
     const { fill, fillGeneration } = this.store;
-    this.parts.background.start(ex, policy, fill, -1);
-    this.parts.waiters.add(ex, fill, fillGeneration);
+    const cookies: CookieField[] = [];
+    this.parts.background.start(ex, policy, fill, -1, ({ headers }) => {
+      for (let i = 0; i < headers.count; i++)
+        if (isCookie(headers.ids[i]!)) cookies.push([headers.nameText(i), headers.valueText(i)]);
+    });
+    this.parts.waiters.add(ex, fill, fillGeneration, { what: Waited.OwnFetch, cookies });
     return Verdict.Wait;
   }
 
-  private hit(ex: Exchange, policy: CachePolicy, entry: number, result: CacheResult, waited = Waited.Nothing): Verdict {
+  private hit(ex: Exchange, policy: CachePolicy, entry: number, result: CacheResult, waited = NO_WAIT): Verdict {
     if (policy.namesRequests) this.parts.nameRequest(ex);
     this.parts.fetches.answers.answer(ex, ex.sink, entry, result, waited);
     return Verdict.Done;
@@ -236,6 +240,10 @@ export class CachePhase implements Phase {
     this.store.unpin(this.store.entry);
     this.store.entry = -1;
   }
+}
+
+function isCookie(id: HeaderId): boolean {
+  return id === HeaderId.SetCookie || id === HeaderId.SetCookie2;
 }
 
 function bypass(ex: Exchange, note: CacheNote): Verdict {

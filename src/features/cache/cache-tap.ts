@@ -101,7 +101,16 @@ function forwardedFields(reason: string, note: string): ExtraFields {
 }
 
 /** By result. */
-const FORWARDED = ["", "bypass", "method", "request", "uri-miss", "stale", "stale; fwd-status=304"] as const;
+const FORWARDED = [
+  "",
+  "bypass",
+  "method",
+  "request",
+  "uri-miss",
+  "stale",
+  "stale; fwd-status=304",
+  "uri-miss; collapsed",
+] as const;
 const NOTES: readonly string[] = CACHE_NOTE_NAMES.map((name, note) => {
   if ((note as CacheNote) === CacheNote.Stored) return "; stored";
   return name === "" ? "" : `; detail=${name}`;

@@ -68,7 +68,7 @@ export class ConfirmingSink extends PassingSink implements Held {
     const isHit = isSame(this.fetches.storedHead(this.entry), ex.reply);
     if (isHit) {
       const ageMs = ages.nowMs - store.memory.times[this.entry * SlotTime.Count + SlotTime.StoredAt]!;
-      ex.reply.addExtra(ageFields(Math.max(0, Math.round(ageMs / 1000))));
+      ex.reply.addExtra(ageFields(Math.max(0, Math.floor(ageMs / 1000))));
       ex.cacheResult = CacheResult.Hit;
     } else {
       const fetch = new FetchSink(this.fetches, this.policy, this.inner, { fill: -1, stale: -1, isConditional: false });

@@ -102,7 +102,7 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   }
 
   override fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    if (ex.request.method === Method.Get) this.storeFixed(ex, reply);
+    this.storeFixed(ex, reply);
     this.pass(ex);
     this.inner.fixed(ex, reply);
   }
@@ -245,7 +245,8 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     this.terms = terms;
     this.grows = ex.reply.framing === Framing.Chunked;
     if (this.grows) this.fetches.store.noteGrowing(this.fill);
-    ex.cacheNote = CacheNote.Stored;
+    // Whether a body fits whose length is not announced is known at its end.
+    if (!this.grows) ex.cacheNote = CacheNote.Stored;
     this.intercept(ex);
     this.inner.head(ex);
     this.beginSending(this.fill, this.grows ? Number.POSITIVE_INFINITY : this.expectedBytes(ex), 0);
@@ -341,9 +342,10 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     const terms = admit(ex, ex.reply, this.policy, this.fetches);
     if (terms === null) return;
     heads.encode(ex.reply, clock.dateBytes);
-    if (!this.reserve(ex, reply.body.length)) return;
+    const bodyBytes = ex.request.method === Method.Head ? 0 : reply.body.length;
+    if (!this.reserve(ex, bodyBytes)) return;
     this.terms = terms;
-    store.write(this.fill, this.stored.length, reply.body, 0, reply.body.length);
+    store.write(this.fill, this.stored.length, reply.body, 0, bodyBytes);
     this.commit(ex, ex.reply.status, ex.reply.contentLength);
     this.unpin();
   }

@@ -1,7 +1,8 @@
 import type { Clock } from "../../core/clock.ts";
-import { CacheResult } from "../../message/cache-result.ts";
+import { CacheNote, CacheResult } from "../../message/cache-result.ts";
 import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import { ExchangeState } from "../../message/exchange.ts";
+import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { Held, NowMs, ReplySink } from "../../message/ports.ts";
 import { Framing, Method } from "../../message/request-head.ts";
@@ -12,7 +13,7 @@ import { rangeNotSatisfiable } from "./replies.ts";
 import { isSelective, Selected, Selection } from "./selection.ts";
 import { type BodyEnd, StoredBody } from "./stored-body.ts";
 import { HitFields, type StoredHeads } from "./stored-head.ts";
-import { Waited } from "./waiters.ts";
+import { NO_WAIT, type Wait, Waited } from "./waiters.ts";
 
 /** Responses out of entries. */
 export class StoredAnswers {
@@ -44,12 +45,14 @@ export class StoredAnswers {
   /**
    * Answers with an entry that the caller has pinned; the pin is given back when all is sent.
    * @param result Hit or Stale
-   * @param waited what the exchange has waited for
+   * @param waited what the exchange has waited for: what the origin was asked for meanwhile is no hit
    */
-  answer(ex: Exchange, sink: ReplySink, slot: number, result: CacheResult, waited: Waited = Waited.Nothing): void {
+  answer(ex: Exchange, sink: ReplySink, slot: number, result: CacheResult, waited: Wait = NO_WAIT): void {
     const { words, times } = this.store.memory;
     const { reply, request } = ex;
-    ex.cacheResult = result;
+    const isFetched = waited.what === Waited.Fetch || waited.what === Waited.OwnFetch;
+    if (isFetched) noteFetched(ex, waited);
+    else ex.cacheResult = result;
     ex.source = this.idle.source;
     const bodyBytes = words[this.store.memory.at(slot) + Slot.BodyBytes]!;
     reply.status = words[this.store.memory.at(slot) + Slot.Status]!;
@@ -59,7 +62,8 @@ export class StoredAnswers {
     reply.withoutBody = request.method === Method.Head;
     reply.lengthWithoutBody = reply.withoutBody;
     reply.trailers = null;
-    this.readHead(ex, slot, result === CacheResult.Stale ? STALE : HITS[waited]);
+    if (isFetched) this.heads.read(slot, reply.headers, PART_BOUND);
+    else this.readHead(ex, slot, result === CacheResult.Stale ? STALE : waited.what === Waited.Disk ? FROM_DISK : HIT);
     let selected = Selected.Whole;
     if (reply.status === 200 && isSelective(request)) {
       const size = request.method === Method.Get ? bodyBytes : -1;
@@ -89,7 +93,7 @@ export class StoredAnswers {
     const { nowMs } = this.ages;
     const key = this.showKey === null ? "" : this.showKey(ex);
     const at = this.heads.read(slot, headers, fields.bound + PART_BOUND + key.length);
-    secondsOf.ageS = Math.max(0, Math.round((nowMs - times[slot * SlotTime.Count + SlotTime.StoredAt]!) / 1000));
+    secondsOf.ageS = Math.max(0, Math.floor((nowMs - times[slot * SlotTime.Count + SlotTime.StoredAt]!) / 1000));
     secondsOf.leftS = Math.round((times[slot * SlotTime.Count + SlotTime.FreshUntil]! - nowMs) / 1000);
     fields.append(headers, at, secondsOf, key);
   }
@@ -147,9 +151,19 @@ class Sending implements Held, BodyEnd {
   }
 }
 
+/** The response came of asking the origin: its cookies are for the exchange for which that was done. */
+function noteFetched(ex: Exchange, { what, cookies }: Wait): void {
+  const isOwn = what === Waited.OwnFetch;
+  ex.cacheResult = isOwn ? CacheResult.Miss : CacheResult.Collapsed;
+  ex.cacheNote = isOwn ? CacheNote.Stored : CacheNote.None;
+  if (cookies.length > 0) ex.reply.addExtra(new ExtraFields(cookies));
+}
+
 function makePart({ reply }: Exchange, from: number, to: number, size: number): void {
   reply.status = 206;
   reply.contentLength = to - from;
+  // An origin may have said one of its 200, where it means nothing.
+  reply.headers.removeAll(HeaderId.ContentRange);
   reply.headers.add("Content-Range", `bytes ${from}-${to - 1}/${size}`);
 }
 
@@ -159,17 +173,18 @@ function makeNotModified({ reply }: Exchange): void {
   reply.framing = Framing.None;
   reply.withoutBody = true;
   reply.lengthWithoutBody = false;
-  for (const id of [HeaderId.ContentLength, HeaderId.ContentType, HeaderId.ContentEncoding])
-    reply.headers.removeAll(id);
+  for (const id of OF_CONTENT) reply.headers.removeAll(id);
 }
 
+const OF_CONTENT = [
+  HeaderId.ContentLength,
+  HeaderId.ContentType,
+  HeaderId.ContentEncoding,
+  HeaderId.ContentRange,
+] as const;
 const STALE: HitFields = new HitFields("edge; hit; detail=stale");
-/** By what was waited for. */
-const HITS: Readonly<Record<Waited, HitFields>> = {
-  [Waited.Nothing]: new HitFields("edge; hit"),
-  [Waited.Fetch]: new HitFields("edge; fwd=uri-miss; collapsed"),
-  [Waited.Disk]: new HitFields("edge; hit; detail=disk"),
-};
+const HIT: HitFields = new HitFields("edge; hit");
+const FROM_DISK: HitFields = new HitFields("edge; hit; detail=disk");
 /** Of one response after the other. */
 const secondsOf = { ageS: 0, leftS: 0 };
 const PART_BOUND = 128;

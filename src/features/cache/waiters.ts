@@ -10,18 +10,35 @@ export const enum Waited {
   Nothing = 0,
   /** Another's fetch. */
   Fetch,
+  /** The fetch of the whole response that its own range has begun. */
+  OwnFetch,
   /** The disk, from which it or another read the entry. */
   Disk,
 }
+
+/** An exchange that has waited. */
+export interface Wait {
+  readonly what: Waited;
+  /** The cookies of a response that was fetched for this very exchange; they are in no stored copy. */
+  readonly cookies: readonly CookieField[];
+}
+
+/** A field Set-Cookie or Set-Cookie2. */
+export type CookieField = readonly [name: string, value: string];
+
+/** An exchange that has waited for nothing. */
+export const NO_WAIT: Wait = { what: Waited.Nothing, cookies: [] };
+const FETCH_WAIT: Wait = { what: Waited.Fetch, cookies: [] };
+/** An exchange that has waited for the disk. */
+export const DISK_WAIT: Wait = { what: Waited.Disk, cookies: [] };
 
 /** Goes on with an exchange that waited for another's fetch. */
 export interface WaitOwner {
   /**
    * @param mayWait whether it may wait once more, or fetch for others
-   * @param waited what it has waited for
    * @param mayBeEndless whether it has waited in vain for a response that came without an announced length
    */
-  onWaited(ex: Exchange, mayWait: boolean, waited: Waited, mayBeEndless: boolean): void;
+  onWaited(ex: Exchange, mayWait: boolean, waited: Wait, mayBeEndless: boolean): void;
 }
 
 /** What waiting needs of its worker. */
@@ -51,14 +68,15 @@ export class Waiters {
     this.time = time;
   }
 
-  /** Lets an exchange wait for the end of a fetch. */
-  add(ex: Exchange, fill: number, generation: number): void {
-    const waited = fill === NO_FETCH ? Waited.Nothing : this.store.isReading(fill) ? Waited.Disk : Waited.Fetch;
+  /** Lets an exchange wait for the end of a fetch. @param own what it waits for where the fetch is its own */
+  add(ex: Exchange, fill: number, generation: number, own: Wait | null = null): void {
+    const others = fill === NO_FETCH ? NO_WAIT : this.store.isReading(fill) ? DISK_WAIT : FETCH_WAIT;
+    const waited = own ?? others;
     const waiter = new Waiter(ex, generation, this.time.now() + CACHE_WAIT_MS, waited);
     ex.cacheUse = waiter;
-    const others = this.waiting.get(fill);
-    if (others === undefined) this.waiting.set(fill, [waiter]);
-    else others.push(waiter);
+    const all = this.waiting.get(fill);
+    if (all === undefined) this.waiting.set(fill, [waiter]);
+    else all.push(waiter);
     this.poll ??= setInterval(() => this.look(), CACHE_POLL_MS);
   }
 
@@ -130,9 +148,9 @@ class Waiter implements Held {
   ex: Exchange | null;
   readonly generation: number;
   readonly untilMs: number;
-  readonly waited: Waited;
+  readonly waited: Wait;
 
-  constructor(ex: Exchange, generation: number, untilMs: number, waited: Waited) {
+  constructor(ex: Exchange, generation: number, untilMs: number, waited: Wait) {
     this.waited = waited;
     this.ex = ex;
     this.generation = generation;

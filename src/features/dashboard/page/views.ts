@@ -231,13 +231,16 @@ class CacheView {
 export function hitRatio(model: Model): number {
   const rate = (names: readonly string[]) =>
     model.rateOf(({ cache }) => total(names.map((name) => cache?.results[name] ?? 0)));
-  const [hits, misses] = [rate(["hit", "stale", "revalidated"]), rate(["miss", "expired", "bypass", "refresh"])];
+  const [hits, misses] = [
+    rate(["hit", "stale", "revalidated", "collapsed"]),
+    rate(["miss", "expired", "bypass", "refresh"]),
+  ];
   return hits / (hits + misses);
 }
 
 const CACHE_PARTS = [
   ["Hits", "c2", ["hit"]],
-  ["Stale or revalidated", "c3", ["stale", "revalidated"]],
+  ["Stale, revalidated or collapsed", "c3", ["stale", "revalidated", "collapsed"]],
   ["Misses", "c4", ["miss", "expired", "refresh"]],
   ["Not looked up", "c0", ["bypass", "method"]],
 ] as const;
