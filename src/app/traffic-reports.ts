@@ -367,4 +367,5 @@ const LENIENT_ROWS: readonly CounterRow[] = [
   COUNTERS.lenientFolding,
   COUNTERS.lenientLength,
   COUNTERS.lenientBody,
+  COUNTERS.lenientCoding,
 ];

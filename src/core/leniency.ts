@@ -8,7 +8,15 @@ export const enum Leniency {
   RepeatedLength,
   /** A 204 that announces a body. */
   BodyOf204,
+  /** `Transfer-Encoding: chunked` in several fields. */
+  RepeatedCoding,
 }
 
 /** The words for them in metrics and logs, in the same order. */
-export const LENIENCIES: readonly string[] = ["bare_lf", "folding", "repeated_length", "body_of_204"];
+export const LENIENCIES: readonly string[] = [
+  "bare_lf",
+  "folding",
+  "repeated_length",
+  "body_of_204",
+  "repeated_coding",
+];

@@ -234,8 +234,13 @@ export const SPOOL_BYTES = 1024 * 1024;
 export const MAX_RESPONSE_HEAD_BYTES = 65536;
 /** Milliseconds for an origin that is asked whether it wants a body; then the client sends it all the same. RFC 9110 §10.1.1. */
 export const CONSENT_MS = 1000;
-/** Interim (1xx) responses before the final one; more is a malformed response. */
-export const MAX_INTERIM_RESPONSES = 8;
+/**
+ * Interim (1xx) responses before the final one that are passed on and give the origin time; those after them do neither, so that the
+ * response must come in its time.
+ */
+export const MAX_INTERIM_RESPONSES = 100;
+/** Bytes of a reason phrase that is passed on; a longer one gives way to that of its status. */
+export const MAX_REASON_BYTES = 128;
 /** Of what a FastCGI script writes of errors for one request, so much is logged. */
 export const MAX_SCRIPT_ERROR_BYTES = 2048;
 /** Paths of a FastCGI route whose files are remembered for FILE_RECHECK_MS, per worker. */

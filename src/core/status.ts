@@ -1,12 +1,14 @@
 /**
- * Reason phrases of the status codes that the gateway writes. RFC 9110 §15. STATUS_CODES of node:http has the older
- * "Unprocessable Entity" for 422 and nothing for 499, and `core` imports no module of the runtime.
+ * Reason phrases of all registered status codes, with 418, which is reserved, and 499, which is counted alone. RFC 9110 §15 and the
+ * IANA registry; 413 has the older phrase that the bodies of refusals have. STATUS_CODES of node:http has the older
+ * "Unprocessable Entity" for 422 and nothing for 104 and 499, and `core` imports no module of the runtime.
  */
 const REASONS: Readonly<Record<number, string>> = {
   100: "Continue",
   101: "Switching Protocols",
   102: "Processing",
   103: "Early Hints",
+  104: "Upload Resumption Supported",
   200: "OK",
   201: "Created",
   202: "Accepted",
@@ -14,11 +16,15 @@ const REASONS: Readonly<Record<number, string>> = {
   204: "No Content",
   205: "Reset Content",
   206: "Partial Content",
+  207: "Multi-Status",
+  208: "Already Reported",
+  226: "IM Used",
   300: "Multiple Choices",
   301: "Moved Permanently",
   302: "Found",
   303: "See Other",
   304: "Not Modified",
+  305: "Use Proxy",
   307: "Temporary Redirect",
   308: "Permanent Redirect",
   400: "Bad Request",
@@ -28,6 +34,7 @@ const REASONS: Readonly<Record<number, string>> = {
   404: "Not Found",
   405: "Method Not Allowed",
   406: "Not Acceptable",
+  407: "Proxy Authentication Required",
   408: "Request Timeout",
   409: "Conflict",
   410: "Gone",
@@ -41,6 +48,8 @@ const REASONS: Readonly<Record<number, string>> = {
   418: "I'm a teapot",
   421: "Misdirected Request",
   422: "Unprocessable Content",
+  423: "Locked",
+  424: "Failed Dependency",
   425: "Too Early",
   426: "Upgrade Required",
   428: "Precondition Required",
@@ -54,7 +63,11 @@ const REASONS: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
   504: "Gateway Timeout",
   505: "HTTP Version Not Supported",
+  506: "Variant Also Negotiates",
+  507: "Insufficient Storage",
   508: "Loop Detected",
+  510: "Not Extended",
+  511: "Network Authentication Required",
 };
 
 /**

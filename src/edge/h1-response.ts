@@ -98,8 +98,9 @@ export class H1Response implements ReplySink {
   interim(ex: Exchange, status: number, headers: HeaderBlock): void {
     if (ex.request.minor !== 1 || ex.state !== ExchangeState.Open) return;
     const { writer } = this.life;
-    const out = writer.reserve(INTERIM_BOUND + headers.lineBytes);
-    writer.commit(encodeInterim(out, writer.offset, status, headers));
+    const reason = ex.reply.reasonFor(status);
+    const out = writer.reserve(INTERIM_BOUND + reason.length + headers.lineBytes);
+    writer.commit(encodeInterim(out, writer.offset, status, reason, headers));
   }
 
   head(ex: Exchange): void {

@@ -26,7 +26,7 @@ export class PrebuiltResponse {
 
   /**
    * @param status 200 to 599
-   * @param fields extra fields, without Content-Length, Date, Server and Connection
+   * @param fields extra fields, without Content-Length, Date and Server, and without Connection but for one that announces Upgrade
    * @param body the whole body
    */
   constructor(

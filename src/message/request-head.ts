@@ -210,6 +210,9 @@ export class RequestHead {
 /** A response's head: what a handler or an upstream says, before a protocol engine writes it. */
 export class ReplyHead {
   status = 0;
+  /** The phrase that an origin has given a status, and that status: another one has its own. See `reasonFor`. */
+  private originReason = "";
+  private reasonStatus = 0;
   readonly headers: HeaderBlock = new HeaderBlock();
   /** How the length of the body is known: Length, Chunked (unknown in advance), None (no body follows). */
   framing: Framing = Framing.None;
@@ -234,6 +237,17 @@ export class ReplyHead {
   /** Whether an upstream made the response; the gateway's own responses get `Server: edge`. */
   fromUpstream = false;
 
+  /** The phrase that an origin has given a status, one character a byte; "" where that has its own. */
+  reasonFor(status: number): string {
+    return this.originReason !== "" && this.reasonStatus === status ? this.originReason : "";
+  }
+
+  /** Takes the phrase of an origin. @param phrase "" for the status's own */
+  giveReason(status: number, phrase: string): void {
+    this.originReason = phrase;
+    this.reasonStatus = status;
+  }
+
   /** The request id, as text; "" where none has been assigned. */
   requestId(): string {
     return this.requestIdEnd === 0 ? "" : this.requestIdLine.latin1Slice(REQUEST_ID_FROM, this.requestIdEnd - 2);
@@ -254,6 +268,7 @@ export class ReplyHead {
   /** Takes over what another head says of status, fields and body; what belongs to this exchange stays. */
   takeOver(other: ReplyHead): void {
     this.status = other.status;
+    this.giveReason(other.status, other.reasonFor(other.status));
     this.headers.copyFrom(other.headers);
     this.framing = other.framing;
     this.contentLength = other.contentLength;
@@ -266,6 +281,7 @@ export class ReplyHead {
   /** Makes the head ready for the next response. */
   reset(): void {
     this.status = 0;
+    this.originReason = "";
     this.headers.reset(EMPTY_BYTES);
     this.requestIdEnd = 0;
     this.shownIdEnd = 0;

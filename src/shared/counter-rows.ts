@@ -54,6 +54,7 @@ export const COUNTERS = placed({
   lenientFolding: lenient(Leniency.Folding),
   lenientLength: lenient(Leniency.RepeatedLength),
   lenientBody: lenient(Leniency.BodyOf204),
+  lenientCoding: lenient(Leniency.RepeatedCoding),
   wafInspected: counter("gateway_waf_inspected_requests_total", "Requests inspected by the firewall."),
   wafBudgetExhausted: counter(
     "gateway_waf_budget_exhausted_total",

@@ -314,11 +314,19 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
       this.startTunnel(ex);
       return false;
     }
-    if (++this.interims > MAX_INTERIM_RESPONSES) return this.refuseAnswer();
     if (this.parser.status === 100 && this.asks) this.letBodyCome(ex);
-    if (isPassedOn(this.parser.status)) this.caller!.onInterim(ex, this.parser.status, ex.reply.headers);
+    else if (++this.interims <= MAX_INTERIM_RESPONSES) this.passInterim(ex);
     this.beginHead(ex);
     return true;
+  }
+
+  /** The origin is at work, and has its time anew. */
+  private passInterim(ex: Exchange): void {
+    if (this.requestDone || (this.holdsBody && !this.asks)) this.link.arm(this.caller!.times.responseHeaderMs);
+    const { status, reason } = this.parser;
+    if (!isPassedOn(status)) return;
+    ex.reply.giveReason(status, reason);
+    this.caller!.onInterim(ex, status, ex.reply.headers);
   }
 
   private takeHead(ex: Exchange): void {

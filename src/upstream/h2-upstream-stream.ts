@@ -246,9 +246,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.connection!.isProven = true;
     if (!isGood || (heads.status < 200 && isEnd)) return this.refuse();
     if (heads.status < 200) {
-      if (++this.interims > MAX_INTERIM_RESPONSES) this.refuse();
-      else if (heads.status === 100 && this.asks) this.consent();
-      else if (isPassedOn(heads.status)) this.caller.onInterim(ex, heads.status, ex.reply.headers);
+      if (heads.status === 100 && this.asks) this.consent();
+      else if (++this.interims <= MAX_INTERIM_RESPONSES) this.passInterim(ex, heads.status);
       return;
     }
     this.asks = false;
@@ -262,6 +261,12 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.isWhole = isEnd;
     this.stage = Stage.HoldingHead;
     streams.hold(this);
+  }
+
+  /** The origin is at work, and has its time anew. */
+  private passInterim(ex: Exchange, status: number): void {
+    if (this.out.isEnded || (this.out.waiting > 0 && !this.asks)) this.arm(this.caller.times.responseHeaderMs);
+    if (isPassedOn(status)) this.caller.onInterim(ex, status, ex.reply.headers);
   }
 
   /** All that came together with the head has been read: the response goes on to the client. */

@@ -25,6 +25,8 @@ const fields = fc.array(
   ),
   { maxLength: 10 },
 );
+/** What a status line may have after its status: the parser gives back none that is the status's own. */
+const phrases = fc.stringMatching(/^(?:|[Xx\xe9][\x20-\x7e\xa0-\xff]{0,60})$/);
 const reply = fc.record({
   status: fc.oneof(fc.constantFrom(200, 204, 206, 301, 304, 404, 500), fc.integer({ min: 200, max: 599 })),
   framing: fc.constantFrom(Framing.None, Framing.Length, Framing.Chunked),
@@ -32,6 +34,7 @@ const reply = fc.record({
   persistence: fc.constantFrom(Persistence.Silent, Persistence.KeepAlive, Persistence.Close),
   isHead: fc.boolean(),
   fromUpstream: fc.boolean(),
+  phrase: phrases,
   fields,
 });
 
@@ -42,6 +45,7 @@ function replyHead(init: Reply): ReplyHead {
   const head = new ReplyHead();
   const bodyless = init.isHead || init.status === 204 || init.status === 304;
   head.status = init.status;
+  head.giveReason(init.status, init.phrase);
   head.framing = bodyless ? Framing.None : init.framing;
   head.contentLength = head.framing === Framing.Length ? init.length : 0;
   head.withoutBody = init.isHead || init.status === 304;
@@ -79,7 +83,7 @@ test("an encoded reply head says what it was made from", () => {
       expect(end - 7).toBeLessThanOrEqual(bound);
       expect(out.subarray(end).every((byte) => byte === 0xee)).toBe(true);
       const { parser, headers } = read(out.subarray(7, end), init.isHead ? Method.Head : Method.Get);
-      expect(parser.status).toBe(init.status);
+      expect([parser.status, parser.reason]).toEqual([init.status, init.phrase]);
       expect(parser.framing).toBe(head.framing);
       expect(parser.contentLength).toBe(head.contentLength);
       // Where nothing is said of a body, a reader must not wait for the end of the connection.
@@ -97,14 +101,14 @@ test("an encoded reply head says what it was made from", () => {
 
 test("an encoded interim answer says what it was made from", () => {
   fc.assert(
-    fc.property(fc.integer({ min: 102, max: 199 }), fields, (status, sent) => {
+    fc.property(fc.integer({ min: 102, max: 199 }), phrases, fields, (status, phrase, sent) => {
       const block = new HeaderBlock();
       block.resetOwn();
       for (const [name, value] of sent) block.add(name, value);
       const out = Buffer.alloc(2048);
-      const end = encodeInterim(out, 0, status, block);
+      const end = encodeInterim(out, 0, status, phrase, block);
       const { parser, headers } = read(out.subarray(0, end), Method.Get);
-      expect(parser.status).toBe(status);
+      expect([parser.status, parser.reason]).toEqual([status, phrase]);
       const expected = pairs(block).filter((line) => !DROPPED.some((name) => line.startsWith(`${name}:`)));
       expect(pairs(headers)).toEqual(expected);
     }),

@@ -91,7 +91,6 @@ const BAD_HEADS: readonly (readonly [string, string])[] = [
   ["a folded line", `${OK}X-A: 1\r\n 2\r\nContent-Length: 0\r\n\r\n`],
   ["a head without end", `${OK}X-A: ${"a".repeat(200_000)}`],
   ["101 that nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"],
-  ["interim answers without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(100)],
 ];
 
 describe("502, and the client's connection goes on, when the origin", () => {

@@ -83,7 +83,7 @@ export const EVENTS = {
   },
   lenient_answer: {
     meaning:
-      "A response was accepted because `strict_origins` is false: `upstream`, and `reason` is bare_lf, folding, repeated_length or body_of_204. One line in 10 s for each upstream and reason.",
+      "A response was accepted because `strict_origins` is false: `upstream`, and `reason` is bare_lf, folding, repeated_length, body_of_204 or repeated_coding. One line in 10 s for each upstream and reason.",
     everyMs: CONNECT_FAILURE_LOG_MS,
   },
   script_errors: {

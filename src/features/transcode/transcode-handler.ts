@@ -97,8 +97,7 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
     const { headers } = ex.request;
     const key = fieldOf(headers, "sec-websocket-key");
     if (fieldOf(headers, "sec-websocket-version") !== "13") {
-      const head = [["Sec-WebSocket-Version", "13"]] as const;
-      return ex.sink.fixed(ex, new PrebuiltResponse(426, head, ""));
+      return ex.sink.fixed(ex, OTHER_SOCKET_VERSION);
     }
     if (!isKey(key)) return refuse(ex, 400, "Sec-WebSocket-Key: expected 16 bytes in base64");
     if (!this.services.mayOpenSocket(ex)) {
@@ -136,6 +135,16 @@ export class TranscodeHandler implements Handler, WholeBodyTaker {
 /** What a request says by its body. */
 type GivenBody = Pick<RequestInput, "body" | "large" | "hasOddNumbers">;
 
+/** RFC 6455 §4.4; RFC 9110 §15.5.22 asks for Upgrade, too. Other protocols than HTTP/1.1 leave both fields of the connection out. */
+const OTHER_SOCKET_VERSION: PrebuiltResponse = new PrebuiltResponse(
+  426,
+  [
+    ["Sec-WebSocket-Version", "13"],
+    ["Upgrade", "websocket"],
+    ["Connection", "Upgrade"],
+  ],
+  "",
+);
 const NO_BODY: GivenBody = { body: undefined, large: null, hasOddNumbers: false };
 
 function asksSocket({ request }: Exchange): boolean {

@@ -2,6 +2,7 @@ import { Byte, equalsLower, isDigit, latin1 } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { Method } from "../../message/request-head.ts";
 import { LenientResponseParser } from "../h1/lenient-response-parser.ts";
+import { phraseOf } from "../h1/response-parser.ts";
 
 /**
  * Reads the head of a script's response: fields and an empty line, the status in a field `Status`. RFC 3875 §6. It is as strict as
@@ -21,8 +22,26 @@ export class CgiResponseParser extends LenientResponseParser {
   protected override judge(headers: HeaderBlock, method: Method): boolean {
     for (const id of NOT_SCRIPTS) if (headers.find(id) >= 0) headers.removeAll(id);
     this.minor = 1;
-    this.status = takeStatus(headers);
+    this.status = this.takeStatus(headers);
     return this.status >= 200 && super.judge(headers, method);
+  }
+
+  /** The status of a script's response, whose field is taken out, with its phrase; 0 where there is none that could be one. */
+  private takeStatus(headers: HeaderBlock): number {
+    const { bytes, spans } = headers;
+    const found: number[] = [];
+    headers.removeWhere((_, i) => {
+      const at = i * 4;
+      if (!equalsLower(bytes, spans[at]!, spans[at + 1]!, STATUS)) return false;
+      const status = statusIn(bytes, spans[at + 2]!, spans[at + 3]!);
+      this.reason = phraseOf(bytes, spans[at + 2]! + PHRASE_AT, spans[at + 3]!, status);
+      found.push(status);
+      return true;
+    });
+    // Two would be two responses.
+    if (found.length > 1) return 0;
+    if (found.length === 1) return found[0]!;
+    return headers.find(HeaderId.Location) >= 0 ? 302 : 200;
   }
 
   /** A script that says 204 and a length has no body to send. */
@@ -32,22 +51,6 @@ export class CgiResponseParser extends LenientResponseParser {
     this.hasLength = false;
     return true;
   }
-}
-
-/** The status of a script's response, whose field is taken out; 0 where there is none that could be one. */
-function takeStatus(headers: HeaderBlock): number {
-  const { bytes, spans } = headers;
-  const found: number[] = [];
-  headers.removeWhere((_, i) => {
-    const at = i * 4;
-    const isStatus = equalsLower(bytes, spans[at]!, spans[at + 1]!, STATUS);
-    if (isStatus) found.push(statusIn(bytes, spans[at + 2]!, spans[at + 3]!));
-    return isStatus;
-  });
-  // Two would be two responses.
-  if (found.length > 1) return 0;
-  if (found.length === 1) return found[0]!;
-  return headers.find(HeaderId.Location) >= 0 ? 302 : 200;
 }
 
 /** Three digits, alone or with a space and a phrase after them. RFC 3875 §6.3.3 */
@@ -64,6 +67,8 @@ function statusIn(bytes: Uint8Array, from: number, to: number): number {
 /** What is taken leniently of a script is not reported: that is for origins of HTTP/1.1. */
 const IGNORED = (): void => {};
 const STATUS: Uint8Array = latin1("status");
+/** Where the phrase begins after a status and a space. */
+const PHRASE_AT = 4;
 
 /** What is about a connection, and about how a message is framed on it. RFC 9110 §7.6.1 */
 const NOT_SCRIPTS: readonly HeaderId[] = [

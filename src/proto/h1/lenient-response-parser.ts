@@ -1,4 +1,4 @@
-import { Byte, equalsBytes, isOws } from "../../core/bytes.ts";
+import { Byte, equalsBytes, isOws, latin1 } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { LENIENCIES, Leniency } from "../../core/leniency.ts";
 import { MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
@@ -63,6 +63,7 @@ export class LenientResponseParser extends ResponseParser {
 
   protected override judge(headers: HeaderBlock, method: Method): boolean {
     if (mergeLengths(headers)) this.found |= 1 << Leniency.RepeatedLength;
+    if (mergeCodings(headers)) this.found |= 1 << Leniency.RepeatedCoding;
     return super.judge(headers, method);
   }
 
@@ -95,6 +96,21 @@ export class LenientResponseParser extends ResponseParser {
     if (this.used !== 0 || isBodyless) this.keepAlive = false;
     return end;
   }
+}
+
+/**
+ * Makes one Transfer-Encoding of several fields that say `chunked` and nothing else, as a framework and the server below it do of the one
+ * coding that the body has. A list of codings stays for the strict rules to refuse.
+ * @returns whether there were several
+ */
+function mergeCodings(headers: HeaderBlock): boolean {
+  const first = headers.find(HeaderId.TransferEncoding);
+  if (first < 0 || headers.find(HeaderId.TransferEncoding, first + 1) < 0) return false;
+  for (let i = first; i >= 0; i = headers.find(HeaderId.TransferEncoding, i + 1)) {
+    if (!headers.valueEquals(i, CHUNKED)) return false;
+  }
+  headers.removeWhere((_, i) => i > first && headers.ids[i] === HeaderId.TransferEncoding);
+  return true;
 }
 
 /**
@@ -140,4 +156,5 @@ function endOfElement(bytes: Uint8Array, from: number, to: number): number {
   return end;
 }
 
+const CHUNKED: Uint8Array = latin1("chunked");
 const MALFORMED = failure(Fault.UpstreamMalformed);

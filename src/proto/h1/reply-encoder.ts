@@ -112,11 +112,11 @@ export function encodeReplyHead(
   persistence: Persistence,
   date: Uint8Array,
 ): number {
-  const line = STATUS_LINES[reply.status] ?? statusLine(reply.status);
-  let at = copyBytes(out, start, line, 0, line.length);
+  let at = writeStatusLine(out, start, reply.status, reply.reasonFor(reply.status));
   const keepsLength = reply.fromUpstream && !chunked && hasPlainLength(reply);
-  if (keepsLength) at = copyFields(out, at, reply.headers, DROP_BUT_LENGTH);
-  else at = copyFields(out, at, reply.headers, persistence === Persistence.Upgrade ? DROP_ON_UPGRADE : DROP);
+  const offersUpgrade = reply.status === 426 && reply.headers.find(HeaderId.Upgrade) >= 0;
+  const keepsUpgrade = offersUpgrade || persistence === Persistence.Upgrade;
+  at = copyFields(out, at, reply.headers, DROPS[Number(keepsLength) + 2 * Number(keepsUpgrade)]!);
   if (reply.shownIdEnd > 0) at = copyBytes(out, at, reply.requestIdLine, 0, reply.shownIdEnd);
   if (reply.headers.find(HeaderId.Date) < 0) {
     at = copyBytes(out, at, DATE, 0, DATE.length);
@@ -131,6 +131,8 @@ export function encodeReplyHead(
     at = writeDecimal(out, at, reply.contentLength);
     at = copyBytes(out, at, CRLF, 0, 2);
   }
+  // RFC 9110 §15.5.22, §7.8: a 426 says what to upgrade to, and that this is about the connection.
+  if (offersUpgrade) at = copyBytes(out, at, UPGRADE, 0, UPGRADE.length);
   return endHead(out, at, persistence);
 }
 
@@ -170,9 +172,14 @@ export function encodeChunkSize(out: Buffer, start: number, size: number): numbe
 }
 
 /** Writes a complete interim response. RFC 9110 §15.2. */
-export function encodeInterim(out: Buffer, start: number, status: number, headers: HeaderBlock): number {
-  const line = STATUS_LINES[status] ?? statusLine(status);
-  let at = copyBytes(out, start, line, 0, line.length);
+export function encodeInterim(
+  out: Buffer,
+  start: number,
+  status: number,
+  reason: string,
+  headers: HeaderBlock,
+): number {
+  let at = writeStatusLine(out, start, status, reason);
   at = copyFields(out, at, headers, DROP);
   return copyBytes(out, at, CRLF, 0, 2);
 }
@@ -218,6 +225,15 @@ function endHead(out: Buffer, start: number, persistence: Persistence): number {
   return copyBytes(out, at, CRLF, 0, 2);
 }
 
+/** @param reason in the place of that of the status; "" for that one */
+function writeStatusLine(out: Buffer, start: number, status: number, reason: string): number {
+  const line = STATUS_LINES[status] ?? statusLine(status);
+  if (reason === "") return copyBytes(out, start, line, 0, line.length);
+  let at = copyBytes(out, start, line, 0, REASON_AT);
+  at += out.latin1Write(reason, at, reason.length);
+  return copyBytes(out, at, CRLF, 0, CRLF.length);
+}
+
 function statusLine(status: number): Buffer {
   return Buffer.from(`HTTP/1.1 ${status} ${reasonOf(status)}\r\n`);
 }
@@ -240,7 +256,16 @@ const DROP: Uint8Array = dropTable([
 ]);
 const DROP_BUT_LENGTH: Uint8Array = DROP.slice();
 DROP_BUT_LENGTH[HeaderId.ContentLength] = 0;
-const DROP_ON_UPGRADE: Uint8Array = DROP.slice();
-DROP_ON_UPGRADE[HeaderId.Upgrade] = 0;
+/** What is left out, by whether the length stays, and by whether Upgrade does. */
+const DROPS: readonly Uint8Array[] = [DROP, DROP_BUT_LENGTH, keepingUpgrade(DROP), keepingUpgrade(DROP_BUT_LENGTH)];
+
+function keepingUpgrade(drop: Uint8Array): Uint8Array {
+  const kept = drop.slice();
+  kept[HeaderId.Upgrade] = 0;
+  return kept;
+}
+
+/** Where the phrase begins in a status line. */
+const REASON_AT = "HTTP/1.1 200 ".length;
 
 const ZERO = 0x30;

@@ -1,6 +1,12 @@
-import { Byte, equalsLower, isDigit, latin1, skipFieldValue, TOKEN } from "../../core/bytes.ts";
+import { Byte, equalsBytes, equalsLower, isDigit, latin1, skipFieldValue, sliceText, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import { MAX_CONNECTION_OPTIONS, MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
+import {
+  MAX_CONNECTION_OPTIONS,
+  MAX_REASON_BYTES,
+  MAX_RESPONSE_FIELDS,
+  MAX_RESPONSE_HEAD_BYTES,
+} from "../../core/limits.ts";
+import { reasonOf } from "../../core/status.ts";
 import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
 import { ListTokens } from "./list-tokens.ts";
@@ -13,6 +19,8 @@ import { isHttp11, markNamed, parseContentLength } from "./request-rules.ts";
  */
 export class ResponseParser {
   status = 0;
+  /** The phrase after the status, one character a byte, where it is another than the status has by itself; else "". */
+  reason = "";
   /** Minor version of the response: 0 or 1. */
   minor = 1;
   framing: Framing = Framing.None;
@@ -43,6 +51,7 @@ export class ResponseParser {
     this.at = from;
     this.inFields = false;
     this.status = 0;
+    this.reason = "";
     this.framing = Framing.None;
     this.contentLength = 0;
     this.hasLength = false;
@@ -75,6 +84,7 @@ export class ResponseParser {
   /** Tells a response what its head says. */
   describe(reply: ReplyHead, method: Method): void {
     reply.status = this.status;
+    reply.giveReason(this.status, this.reason);
     reply.framing = this.framing;
     reply.contentLength = this.contentLength;
     reply.fromUpstream = true;
@@ -106,11 +116,14 @@ export class ResponseParser {
     let at = from + STATUS_LINE.length;
     // RFC 9112 §4: the space after the code is required, the phrase is not. Servers that leave both out are many.
     if (at < to && bytes[at] !== Byte.Space && bytes[at] !== Byte.Cr) return MALFORMED;
+    const phraseFrom = at + 1;
     at = skipFieldValue(bytes, at, to);
     if (at === to) return NEED_MORE;
     if (bytes[at] !== Byte.Cr) return MALFORMED;
     if (at + 1 === to) return NEED_MORE;
-    return bytes[at + 1] === Byte.Lf ? at + 2 : MALFORMED;
+    if (bytes[at + 1] !== Byte.Lf) return MALFORMED;
+    this.reason = phraseOf(bytes, phraseFrom, at, this.status);
+    return at + 2;
   }
 
   private parseFields(bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
@@ -211,6 +224,13 @@ export class ResponseParser {
   }
 }
 
+/** The phrase in `bytes[from, to)`, RFC 9112 §4: "" where there is none, one that is too long, or the one that the status has. */
+export function phraseOf(bytes: Uint8Array, from: number, to: number, status: number): string {
+  if (from >= to || to - from > MAX_REASON_BYTES) return "";
+  const usual = REASON_BYTES[status];
+  return usual !== undefined && equalsBytes(bytes, from, to, usual) ? "" : sliceText(bytes, from, to);
+}
+
 /** Whether twelve bytes are `HTTP/1.1` and a code, as almost always. */
 function isUsual(bytes: Uint8Array, at: number): boolean {
   if (!isHttp11(bytes, at) || bytes[at + 8] !== Byte.Space) return false;
@@ -225,11 +245,13 @@ const CHUNKED: Uint8Array = latin1("chunked");
 const CLOSE: Uint8Array = latin1("close");
 const KEEP_ALIVE: Uint8Array = latin1("keep-alive");
 const UPGRADE: Uint8Array = latin1("upgrade");
+/** By status. */
+const REASON_BYTES: readonly Uint8Array[] = Array.from({ length: 600 }, (_, status) => latin1(reasonOf(status)));
 
 /**
- * Whether an interim response of an origin goes on to the client: 102 and 103. RFC 9110 §15.2 lets a proxy keep 100 to itself where
- * it has asked for it, and what it does not know tells a client nothing.
+ * Whether an interim response of an origin goes on to the client: all but 100, which the gateway has asked for itself or says itself,
+ * and 101, which is no interim one. RFC 9110 §15.2
  */
 export function isPassedOn(status: number): boolean {
-  return status === 102 || status === 103;
+  return status > 101;
 }

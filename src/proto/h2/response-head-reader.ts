@@ -54,6 +54,7 @@ export class ResponseHeadReader {
   describe(reply: ReplyHead, method: Method, isEnd: boolean): void {
     const { status } = this;
     reply.status = status;
+    reply.giveReason(status, "");
     reply.fromUpstream = true;
     reply.withoutBody = method === Method.Head || status === 304 || status < 200;
     reply.lengthWithoutBody = reply.withoutBody && this.contentLength >= 0;
