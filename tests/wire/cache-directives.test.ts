@@ -63,6 +63,9 @@ describe("CDN-Cache-Control", () => {
     "MAX-AGE=60",
     "max-age=60 public",
     "max-age=1234567890123456",
+    "max-age=60, x=:a=k=:",
+    'max-age=60, x=%"%ff"',
+    'max-age=60;x="a',
     "max-age",
     "",
   ])("that is malformed counts as absent: %s", async (value) => {

@@ -1,5 +1,5 @@
 import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
-import { type Member, parseDictionary } from "../../proto/semantics/structured-dictionary.ts";
+import { type BareItem, type Member, parseDictionary } from "../../proto/semantics/structured-fields.ts";
 
 /** What a response says to caches. Seconds are -1 where they are not stated. RFC 9111 §5.2.2. */
 export interface ResponseDirectives {
@@ -70,13 +70,19 @@ function targetedDirectives(headers: HeaderBlock, first: number, plain: Response
 /** NaN for what is no number of seconds. */
 function secondsIn(member: Member | undefined): number {
   if (member === undefined) return -1;
-  const isSeconds = member.kind === "integer" && !member.text.startsWith("-");
-  return isSeconds ? Math.min(Number(member.text), MAX_SECONDS) : Number.NaN;
+  const item = bareItemOf(member);
+  const isSeconds = item?.kind === "integer" && item.value >= 0;
+  return isSeconds ? Math.min(item.value, MAX_SECONDS) : Number.NaN;
 }
 
 /** What forbids counts with names of fields too, as in `no-cache="set-cookie"`. */
 function isSaid(member: Member | undefined): boolean {
-  return member !== undefined && !(member.kind === "boolean" && member.text === "?0");
+  return member !== undefined && bareItemOf(member)?.value !== false;
+}
+
+/** Null for a list. */
+function bareItemOf(member: Member): BareItem | null {
+  return "item" in member ? member.item : null;
 }
 
 /** Reads a response's Cache-Control fields. */

@@ -28,10 +28,21 @@ describe("the arrivals", () => {
     ).toBe(true);
   });
 
-  test("are as many in each second", () => {
-    const perSecond = new Array<number>(5).fill(0);
-    for (const at of arrivals(1234, 5000)) perSecond[Math.floor((at - START_MS) / 1000)]!++;
-    expect(perSecond).toEqual([1234, 1234, 1234, 1234, 1234]);
+  // Of an exponential distribution, the standard deviation is the mean. What is drawn second by second is too even at low rates.
+  test.each([0.1, 1, 2, 5, 20, 200, 2000])("vary as those of a Poisson process at %d a second", (perSecond) => {
+    for (const seed of [1, 2, 3]) {
+      const times = arrivals(perSecond, (40_000 / perSecond) * 1000, seed);
+      const gaps = times.slice(1).map((at, i) => at - times[i]!);
+      const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
+      const variance = gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / gaps.length;
+      expect(Math.abs(Math.sqrt(variance) / mean - 1)).toBeLessThan(0.03);
+      expect(mean).toBeCloseTo(1000 / perSecond, -1);
+      // In any stretch of time there are as many as their mean, with a variance as large.
+      const perTen = new Array<number>(4000).fill(0);
+      for (const at of times) perTen[Math.floor(((at - START_MS) * perSecond) / 10_000)]!++;
+      const spread = perTen.reduce((sum, count) => sum + (count - 10) ** 2, 0) / perTen.length;
+      expect(Math.abs(spread / 10 - 1)).toBeLessThan(0.1);
+    }
   });
 
   test("come at intervals of the exponential distribution", () => {
