@@ -18,6 +18,8 @@ export class PrebuiltResponse {
   readonly fieldsTo: number;
   /** Whether the gateway refuses with it what the client wanted: browsers may get a page in its place. docs/pages.md */
   readonly isRefusal: boolean;
+  /** Of a 304, the response that it stands for, so that what changes that one's fields can change its own; null for all others. */
+  whole: PrebuiltResponse | null = null;
   /** What a head tap has found among `fields`, as bits of its own, so that it looks once; -1 before that. */
   marks = -1;
   private readonly dateAt: number;
@@ -72,6 +74,27 @@ export class PrebuiltResponse {
 }
 
 const DATE_BYTES = 29;
+/**
+ * Fields that a 304 has where its 200 would have had them: what guides a cache, and nothing of the content. RFC 9110 §15.4.5; Date is
+ * written apart.
+ */
+const KEPT_IN_304: ReadonlySet<string> = new Set(["cache-control", "content-location", "etag", "expires", "vary"]);
+
+/** Whether a 304 has this field where its 200 would have had it. */
+export function isKeptIn304(name: string): boolean {
+  return KEPT_IN_304.has(name.toLowerCase());
+}
+
+/** The 304 in the place of a response. */
+export function notModified(whole: PrebuiltResponse): PrebuiltResponse {
+  const response = new PrebuiltResponse(
+    304,
+    whole.fields.filter(([name]) => isKeptIn304(name)),
+    "",
+  );
+  response.whole = whole;
+  return response;
+}
 
 /** A refusal of a feature's own: what the gateway says of errors everywhere. */
 export function jsonRefusal(

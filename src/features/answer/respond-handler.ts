@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { HeaderId, HeaderIdSet } from "../../message/header-block.ts";
-import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { notModified, PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
 import { judgePreconditions, Precondition, type Validators } from "../../proto/semantics/precondition.ts";
 import { Template, type TemplateMode } from "../../proto/template/template.ts";
@@ -63,8 +63,8 @@ function constantHandler(status: number, fields: Fields, body: Uint8Array, clock
   if (status !== 200 || body.length === 0) return new ConstantHandler(new PrebuiltResponse(status, fields, body), null);
   const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, ETAG_CHARS)}"`;
   const tagged: Fields = [...fields, ["ETag", etag]];
-  const conditions = new Conditions(etag, clock);
-  return new ConstantHandler(new PrebuiltResponse(200, tagged, body), conditions);
+  const response = new PrebuiltResponse(200, tagged, body);
+  return new ConstantHandler(response, new Conditions(response, etag, clock));
 }
 
 /** A response that is the same for all requests. */
@@ -92,10 +92,10 @@ class Conditions {
   private readonly clock: Clock;
   private readonly notModified: PrebuiltResponse;
 
-  constructor(etag: string, clock: Clock) {
+  constructor(response: PrebuiltResponse, etag: string, clock: Clock) {
     this.current = { etag, lastModifiedS: Number.NaN, lastModifiedText: "" };
     this.clock = clock;
-    this.notModified = new PrebuiltResponse(304, [["ETag", etag]], "");
+    this.notModified = notModified(response);
   }
 
   /** Null where the response is to be sent. */

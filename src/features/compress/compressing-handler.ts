@@ -1,7 +1,7 @@
 import type { TimerWheel } from "../../core/timer-wheel.ts";
 import type { Exchange, Handler, IdleExchangePorts, Verdict } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
-import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { isKeptIn304, PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { CODING_COUNT, Coding } from "../../proto/semantics/accept-encoding.ts";
 import type { Codecs } from "./codecs.ts";
 import { wholeBytes } from "./codecs.ts";
@@ -81,6 +81,7 @@ export class FixedForms {
   }
 
   private make(reply: PrebuiltResponse, coding: Coding): FixedForm {
+    if (reply.whole !== null) return { response: this.unchangedForm(reply, reply.whole, coding), isCompressed: false };
     const { policy } = this;
     const { fields, body } = reply;
     const judged = judgeFixed(reply, policy);
@@ -90,5 +91,13 @@ export class FixedForms {
     if (isPlain) return { response: reply.with(varying(fields)), isCompressed: false };
     const packed = this.codecs.whole(coding, policy.levels[coding]!, body);
     return { response: reply.with(compressedFields(fields, coding), packed), isCompressed: true };
+  }
+
+  /** A 304 says of tag and Vary what the form of its response would say. */
+  private unchangedForm(reply: PrebuiltResponse, whole: PrebuiltResponse, coding: Coding): PrebuiltResponse {
+    const form = this.of(whole, coding).response;
+    if (form === whole) return reply;
+    const own = reply.fields.filter(([name]) => !isKeptIn304(name));
+    return new PrebuiltResponse(304, [...own, ...form.fields.filter(([name]) => isKeptIn304(name))], "");
   }
 }

@@ -1,5 +1,5 @@
 import { readSync } from "node:fs";
-import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { isKeptIn304, PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { CODING_NAMES, Coding } from "../../proto/semantics/accept-encoding.ts";
 import { httpDateText } from "../../proto/semantics/http-date.ts";
 import type { Validators } from "../../proto/semantics/precondition.ts";
@@ -67,12 +67,10 @@ export class FileVariant implements Validators {
     this.lastModifiedS = this.identity.lastModifiedS(nowMs);
     this.lastModifiedText = httpDateText(this.lastModifiedS);
     this.fields = fieldsOf(resource, this, ownCoding);
-    this.notModifiedFields = this.fields.filter(([name]) => KEPT_IN_304.has(name));
+    this.notModifiedFields = this.fields.filter(([name]) => isKeptIn304(name));
     this.held = content === null ? null : new PrebuiltResponse(resource.status, this.fields, content.bytes);
   }
 }
-
-const KEPT_IN_304: ReadonlySet<string> = new Set(["ETag", "Vary", "Cache-Control"]);
 
 function fieldsOf(resource: Resource, variant: FileVariant, ownCoding: string): Field[] {
   const fields: Field[] = [

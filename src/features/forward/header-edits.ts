@@ -183,6 +183,7 @@ export class ResponseEdits implements ReplyEdits {
       let fields: readonly (readonly [string, string])[] = [...kept, ...added];
       for (const step of this.steps) fields = step.fixed(fields);
       edited = reply.with(fields);
+      if (reply.whole !== null) edited.whole = this.ofFixed(reply.whole);
       this.edited.set(reply, edited);
     }
     return edited;

@@ -143,17 +143,25 @@ function judgeHost(head: RequestHead): Fault {
   const { headers } = head;
   const { bytes, spans } = headers;
   const host = headers.find(HeaderId.Host);
+  let isOtherSpelling = false;
   if (host >= 0) {
     const from = spans[host * 4 + 2]!;
     const to = spans[host * 4 + 3]!;
     const authority = judgeAuthority(bytes, from, to);
     if (authority === Authority.Bad) return Fault.BadHost;
-    if (hasAuthority && !sameAuthority(bytes, from, to, head.bytes, head.authorityFrom, head.authorityTo)) {
-      return Fault.AuthorityMismatch;
+    if (hasAuthority) {
+      const { authorityFrom, authorityTo } = head;
+      const isSecure = LOWER[head.bytes[head.targetFrom + HTTP_LENGTH]!] === LOWER_S;
+      const ownTo = withoutDefaultPort(bytes, from, to, isSecure);
+      const targetTo = withoutDefaultPort(head.bytes, authorityFrom, authorityTo, isSecure);
+      if (!sameAuthority(bytes, from, ownTo, head.bytes, authorityFrom, targetTo)) return Fault.AuthorityMismatch;
+      isOtherSpelling = to - from !== authorityTo - authorityFrom;
     }
     if (authority === Authority.Unusual) spans[host * 4 + 3] = canonicaliseAuthority(bytes, from, to);
   } else if (head.minor === 1) return Fault.MissingHost;
   if (hasAuthority) head.authorityTo = canonicaliseAuthority(head.bytes, head.authorityFrom, head.authorityTo);
+  // RFC 9112 §3.2.2: the target's wins, and all that key, match and forward a host see one.
+  if (isOtherSpelling) headers.setValueOf(HeaderId.Host, head.authority());
   return Fault.None;
 }
 
@@ -376,6 +384,17 @@ export function sameAuthority(
   return true;
 }
 
+/**
+ * Where an authority ends without its port, where that is the one of the scheme, or empty: it then names the same as without.
+ * RFC 9110 §4.2.3
+ */
+export function withoutDefaultPort(bytes: Uint8Array, from: number, to: number, isSecure: boolean): number {
+  if (bytes[to - 1] === Byte.Colon) return to - 1;
+  const port = isSecure ? HTTPS_PORT : HTTP_PORT;
+  const end = to - port.length;
+  return end > from && equalsBytes(bytes, end, to, port) ? end : to;
+}
+
 /** An empty port is no port (RFC 3986 §3.2.3); one with more digits than any has is made to hide something. */
 function judgePort(bytes: Uint8Array, from: number, to: number): Authority {
   if (from === to) return Authority.Unusual;
@@ -393,6 +412,11 @@ function textOf(bytes: Uint8Array, from: number, to: number): string {
   return String.fromCharCode(...bytes.subarray(from, to));
 }
 
+const HTTP_PORT: Uint8Array = latin1(":80");
+const HTTPS_PORT: Uint8Array = latin1(":443");
+/** Of `http` in a target of absolute form. */
+const HTTP_LENGTH = 4;
+const LOWER_S = 0x73;
 const MAX_PORT = 65535;
 const MAX_PORT_DIGITS = 5;
 /** Bits of the bytes of a registered name; 0 is none. */

@@ -4,7 +4,7 @@ import { MAX_HEADER_LINE_BYTES, MAX_REQUEST_LINE_BYTES } from "../../core/limits
 import { HeaderId } from "../../message/header-block.ts";
 import { Framing, Method, methodOf, type RequestHead } from "../../message/request-head.ts";
 import { describeRefused } from "../h1/request-parser.ts";
-import { judgeRequest, locateTarget, sameAuthority, TARGET_CLASS } from "../h1/request-rules.ts";
+import { judgeRequest, locateTarget, sameAuthority, TARGET_CLASS, withoutDefaultPort } from "../h1/request-rules.ts";
 import { FieldEvent, type FieldSource } from "../hpack/decoder.ts";
 import { ENTRY_OVERHEAD } from "../hpack/dynamic-table.ts";
 import { FieldKind, idOf, kindOf } from "../hpack/field-kind.ts";
@@ -111,7 +111,12 @@ export class RequestHeadReader {
     if (id === HeaderId.Host && this.hasAuthority) {
       // RFC 9113 §8.3.1: both may stand there, and then they name the same. `:authority` always is the first field.
       const { spans } = headers;
-      const isSame = sameAuthority(lines.bytes, valueFrom, valueTo, lines.bytes, spans[2]!, spans[3]!);
+      const { bytes } = lines;
+      // The scheme is a pseudo-header, and so before every other field; the wrong ones are refused at the end.
+      const isSecure = this.schemeTo - this.schemeFrom === HTTPS.length;
+      const ownTo = withoutDefaultPort(bytes, valueFrom, valueTo, isSecure);
+      const to = withoutDefaultPort(bytes, spans[2]!, spans[3]!, isSecure);
+      const isSame = sameAuthority(bytes, valueFrom, ownTo, bytes, spans[2]!, to);
       return isSame ? Fault.None : Fault.AuthorityMismatch;
     }
     if (id === HeaderId.Cookie) this.hasCookie = true;
