@@ -97,11 +97,26 @@ function faultInRefusal(
   status: number,
 ): string | null {
   if (status === 400 || status === 403) return null;
-  const readings = readingsOf(request.path);
+  const deep = deepDotsReadings(request.path);
+  // Where it leads is one of its readings, and nothing has been asked for it.
+  if (deep.length > 0 && status === 404) return null;
+  const readings = [...readingsOf(request.path), ...deep];
   const fitting = routes.filter((route) => takesHost(route, host) && readings.some((each) => takesPath(route, each)));
   if (status === 404) return fitting.length === 0 ? null : `404 beside ${fitting[0]!.label}`;
   if (status !== 405) return `an answer of ${status}`;
   return fitting.some((route) => !takesMethod(route, request.method)) ? null : "405 where no route lacks the method";
+}
+
+/** The readings of a path at each depth at which it shows dot segments that decoding it once does not show. */
+function deepDotsReadings(path: string): string[] {
+  const readings: string[] = [];
+  let text = decode(path);
+  while (decode(text) !== text) {
+    text = decode(text);
+    if (/(^|[/\\])\.\.?([/\\;]|$)/.test(text))
+      readings.push(...readingsOf(text.replaceAll("%", "%25")), ...readingsOf(text));
+  }
+  return readings;
 }
 
 function portOf(host: string): string {

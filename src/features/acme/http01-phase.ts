@@ -6,7 +6,7 @@ import { INVALID_TOKEN, PrebuiltResponse } from "../../message/prebuilt-response
 import { METHOD_COUNT, Method, type RequestHead } from "../../message/request-head.ts";
 import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
 import { CHALLENGE_PREFIX, isChallenge, isPlainPath } from "../../proto/h1/request-rules.ts";
-import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";
+import { canonicaliseDeeply, slashedPath } from "../../proto/target/canonical-path.ts";
 
 /** What answers challenges. */
 export interface ChallengeAnswers {
@@ -83,7 +83,9 @@ function challengeRoute(handler: Handler, index: number): Route {
 
 /** Whether the path leads there in another spelling, which no route is to take in the place of the gateway. */
 function spellsChallenge(request: RequestHead): boolean {
-  return !isPlainPath(request) && slashedPath(canonicalise(request.path()).canonical).startsWith(CHALLENGE_PREFIX);
+  return (
+    !isPlainPath(request) && slashedPath(canonicaliseDeeply(request.path()).canonical).startsWith(CHALLENGE_PREFIX)
+  );
 }
 
 function isToken(bytes: Uint8Array, from: number, to: number): boolean {

@@ -1,6 +1,6 @@
 import { latin1, TOKEN } from "../../core/bytes.ts";
 import { Claim, claimOf } from "../../proto/h1/claimed-fields.ts";
-import { canonicalise } from "../../proto/target/canonical-path.ts";
+import { canonicaliseDeeply } from "../../proto/target/canonical-path.ts";
 import { removeDotSegments } from "../../proto/target/dot-segments.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
 
@@ -32,7 +32,7 @@ export function readProbe(text: string, host: string): ProbeRequest | ProbeRefus
   if (typeof call.path !== "string" || call.path === "") return refuse(400, "path is missing");
   const target = call.path.startsWith("/") ? call.path : `/${call.path}`;
   if (!isPlainTarget(call.path)) return refuse(400, "path must be relative, without scheme, host or user info");
-  const { canonical } = canonicalise(pathOf(target));
+  const { canonical } = canonicaliseDeeply(pathOf(target));
   if (leadsInside(target) || isInternal(canonical)) return refuse(403, "paths under /internal/ cannot be probed");
   const headers = readHeaders(call.headers ?? {});
   if (!Array.isArray(headers)) return headers;

@@ -3,7 +3,7 @@ import { ExtraFields } from "../../message/extra-fields.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
-import { canonicalise } from "../../proto/target/canonical-path.ts";
+import { canonicaliseDeeply } from "../../proto/target/canonical-path.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
 
 /** A route that asks for fields or cookies by `match`, and may be asked before another one. */
@@ -51,7 +51,7 @@ export class MatchVaryTap implements ReplyTap {
   onEnd(_ex: Exchange): void {}
 
   private fieldsFor(head: RequestHead, asked: readonly ChoosyRoute[]): ExtraFields | null {
-    const path = routedPath(head, isPlainPath(head) ? "" : canonicalise(head.path()).canonical);
+    const path = routedPath(head, isPlainPath(head) ? "" : canonicaliseDeeply(head.path()).canonical);
     const host = requestHost(head);
     const names = new Set<string>();
     for (const route of asked) {

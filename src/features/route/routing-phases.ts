@@ -8,6 +8,7 @@ import type { Route } from "../../message/route.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import {
   canonicalise,
+  canonicaliseDeeply,
   deeperReadings,
   offsetBehindSegments,
   pathFrom,
@@ -73,7 +74,7 @@ export class RouteExactPhase implements Phase {
   private findUnusual(ex: Exchange): Route | null {
     const head = ex.request;
     const raw = head.path();
-    const path = canonicalise(raw);
+    const path = canonicaliseDeeply(raw);
     // One of the two is set wherever the path is not plain; canonical paths keep their backslashes.
     if (path.sanitised !== raw || raw.includes("\\")) ex.forwardPath = path.sanitised;
     if (path.canonical !== raw) ex.canonicalPath = path.canonical;

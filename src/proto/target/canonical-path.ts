@@ -1,4 +1,5 @@
 import { Byte } from "../../core/bytes.ts";
+import { resolveDeepDots } from "./deep-dots.ts";
 import { DotReading, dotsOf, holdsDotSegment, mergeSlashes, removeDotSegments } from "./dot-segments.ts";
 import { decodeOnce, escapedByte, MAX_DECODING_ROUNDS } from "./percent-decoding.ts";
 
@@ -35,6 +36,21 @@ export function canonicalise(raw: string): CanonicalPath {
     canonical: mergeSlashes(sanitised === raw ? decoded : decodeOnce(sanitised)),
     hiddenDots: resolved !== literal,
   };
+}
+
+/**
+ * The same, with dot segments resolved that show only in further decodings (`%252e%252e`): by which a request is routed and forwarded, so
+ * that no server behind, however often it decodes, finds any. Where escapes are left after MAX_DECODING_ROUNDS they stay, and the path
+ * is refused: see `deeperReadings`.
+ */
+export function canonicaliseDeeply(raw: string): CanonicalPath {
+  const path = canonicalise(raw);
+  if (!path.canonical.includes("%") || !path.sanitised.startsWith("/") || deeperReadings(path.canonical) !== null)
+    return path;
+  const resolved = resolveDeepDots(path.sanitised);
+  if (resolved === null) return path;
+  const { sanitised, canonical } = canonicalise(resolved);
+  return deeperReadings(canonical) === null ? path : { sanitised, canonical, hiddenDots: true };
 }
 
 /**
