@@ -5,6 +5,7 @@ import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodySink, ReplySource } from "../message/ports.ts";
 import type { UpstreamCaller } from "../message/upstream.ts";
+import { markInternalFields } from "../proto/h1/internal-fields.ts";
 import { isPassedOn } from "../proto/h1/response-parser.ts";
 import { ErrorCode, Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
 import { commitHeaders } from "../proto/h2/header-frames.ts";
@@ -306,6 +307,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     if (trailers !== null) {
       ex.reply.trailers = ex.reply.trailerBlock();
       ex.reply.trailers.copyFrom(trailers);
+      markInternalFields(ex.reply.trailers);
     }
     this.isWhole = true;
     if (!inflow.isPaused && !inflow.holds) this.complete(ex);

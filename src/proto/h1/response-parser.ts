@@ -9,6 +9,7 @@ import {
 import { reasonOf } from "../../core/status.ts";
 import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
+import { markInternalField, markInternalFields } from "./internal-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
 import { isHttp11, markNamed, parseContentLength } from "./request-rules.ts";
@@ -168,6 +169,7 @@ export class ResponseParser {
         if (codingIndex >= 0 || !headers.valueEquals(i, CHUNKED)) return false;
         codingIndex = i;
       } else if (id === HeaderId.Connection) this.readConnection(headers, i);
+      else if (id === HeaderId.Other) markInternalField(headers, i);
     }
     if (this.options > MAX_CONNECTION_OPTIONS) return false;
     if (this.closes) this.keepAlive = false;
@@ -218,8 +220,9 @@ export class ResponseParser {
     }
   }
 
-  /** Marks what the head's Connection names in the trailers after the body. RFC 9110 §7.6.1. */
+  /** Marks what goes no further in the trailers after the body: what the head's Connection names too. RFC 9110 §7.6.1. */
   markTrailers(trailers: HeaderBlock): void {
+    markInternalFields(trailers);
     for (const name of this.named ?? []) markNamed(trailers, name, 0, name.length);
   }
 }

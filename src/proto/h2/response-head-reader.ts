@@ -1,6 +1,7 @@
 import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
+import { markInternalFields } from "../h1/internal-fields.ts";
 import { parseContentLength } from "../h1/request-rules.ts";
 import { FieldEvent, type HpackDecoder } from "../hpack/decoder.ts";
 import { ENTRY_OVERHEAD } from "../hpack/dynamic-table.ts";
@@ -47,6 +48,7 @@ export class ResponseHeadReader {
       if (isGood) isGood = listBytes <= MAX_RESPONSE_HEAD_BYTES && this.take(decoder, lines, reply);
     }
     reply.headers.bytes = lines.bytes;
+    markInternalFields(reply.headers);
     return isGood && this.status >= 100 && this.judgeLength(reply);
   }
 
