@@ -89,6 +89,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.hooks", "functions.md#hooks"],
   ["routes.module", "functions.md"],
   ["routes.max_body_bytes", "bodies.md#limits"],
+  ["routes.acme_challenge", "acme.md#http-01"],
   ["routes.inbound_chunked_mode", "bodies.md#chunked-bodies"],
   ["routes.cache", "cache.md"],
   ["routes.compression", "compression.md#at-a-route"],
