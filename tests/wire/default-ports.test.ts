@@ -1,4 +1,4 @@
-// docs/wire.md#targets: the port of a scheme is the same as none, in the target and in Host.
+// docs/wire.md#request-line: the port of a scheme is the same as none, in the target and in Host.
 import { afterAll, describe, expect, test } from "bun:test";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";

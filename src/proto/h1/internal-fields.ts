@@ -2,8 +2,8 @@ import { equalsLower, LOWER, latin1 } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 
 /**
- * Marks the fields by which an origin has the server before it send a file, or tells it how to send: they name paths that are nobody
- * else's business, and go no further, as hop-by-hop fields do not. X-Accel-Buffering stays: it names nothing, and a server before the
+ * Marks the fields by which an origin has the server before it send a file, or tells it how to send: they name paths that no client
+ * is to know, and go no further, as hop-by-hop fields do not. X-Accel-Buffering stays: it names nothing, and a server before the
  * gateway may need it. docs/upstreams.md#fields-for-the-server-before-it
  */
 export function markInternalFields(headers: HeaderBlock): void {

@@ -87,7 +87,7 @@ class StructuredReader {
     return this.at === this.end ? item : null;
   }
 
-  /** Whether the text ends here, or goes on with a comma and something after it. §4.2.1 */
+  /** Whether the text ends here, or goes on with a comma and something after it. RFC 9651 §4.2.1 */
   private isNext(): boolean {
     this.skipBlanks();
     if (this.at === this.end) return true;
@@ -164,7 +164,7 @@ class StructuredReader {
     }
   }
 
-  /** §4.2.4: fifteen digits at most, twelve before a point and one to three after it. */
+  /** RFC 9651 §4.2.4: fifteen digits at most, twelve before a point and one to three after it. */
   private number(): BareItem | null {
     const from = this.at;
     this.take(Byte.Dash);
@@ -221,7 +221,7 @@ class StructuredReader {
     return this.take(Byte.Zero) ? FALSE : null;
   }
 
-  /** §4.2.7. Padding may be left out, and stands nowhere but at the end. */
+  /** RFC 9651 §4.2.7. Padding may be left out, and stands nowhere but at the end. */
   private bytes(): BareItem | null {
     const from = ++this.at;
     while (isIn(IN_BASE64, this.peek())) this.at++;
@@ -233,7 +233,7 @@ class StructuredReader {
     return { kind: "bytes", value: Buffer.from(this.text.slice(from, to), "base64") };
   }
 
-  /** §4.2.10: UTF-8 with what is not printable ASCII, and percent signs, as two hexadecimal digits in lower case. */
+  /** RFC 9651 §4.2.10: UTF-8 with what is not printable ASCII, and percent signs, as two hexadecimal digits in lower case. */
   private displayString(): BareItem | null {
     this.at++;
     if (!this.take(Byte.Quote)) return null;
