@@ -281,7 +281,7 @@ export class ReplyHead {
   /** Makes the head ready for the next response. */
   reset(): void {
     this.status = 0;
-    this.originReason = "";
+    this.giveReason(0, "");
     this.headers.reset(EMPTY_BYTES);
     this.requestIdEnd = 0;
     this.shownIdEnd = 0;

@@ -131,9 +131,7 @@ export function encodeReplyHead(
     at = writeDecimal(out, at, reply.contentLength);
     at = copyBytes(out, at, CRLF, 0, 2);
   }
-  // RFC 9110 §15.5.22, §7.8: a 426 says what to upgrade to, and that this is about the connection.
-  if (offersUpgrade) at = copyBytes(out, at, UPGRADE, 0, UPGRADE.length);
-  return endHead(out, at, persistence);
+  return endHead(out, at, persistence, offersUpgrade);
 }
 
 /**
@@ -217,11 +215,12 @@ function saysLengthZero(reply: ReplyHead): boolean {
   );
 }
 
-function endHead(out: Buffer, start: number, persistence: Persistence): number {
+/** @param offersUpgrade whether a 426 says what to upgrade to, which is about the connection. RFC 9110 §15.5.22, §7.8 */
+function endHead(out: Buffer, start: number, persistence: Persistence, offersUpgrade = false): number {
   let at = start;
   if (persistence === Persistence.Close) at = copyBytes(out, at, CLOSE, 0, CLOSE.length);
   else if (persistence === Persistence.KeepAlive) at = copyBytes(out, at, KEEP_ALIVE, 0, KEEP_ALIVE.length);
-  else if (persistence === Persistence.Upgrade) at = copyBytes(out, at, UPGRADE, 0, UPGRADE.length);
+  if (offersUpgrade || persistence === Persistence.Upgrade) at = copyBytes(out, at, UPGRADE, 0, UPGRADE.length);
   return copyBytes(out, at, CRLF, 0, 2);
 }
 
