@@ -27,6 +27,9 @@ export const enum TargetFlag {
   DoubleSlash = 128,
 }
 
+/** The flags of a target that no parser has looked at: anything may be in it. */
+const ANY_TARGET = 0xff;
+
 /** Who sends a request. */
 export interface Sender {
   /** The client's address, without a port. */
@@ -194,6 +197,7 @@ export class RequestHead {
    */
   retarget(method: string, path: string, query: string): void {
     this.bytes = Buffer.from(`${method} ${path}${query}`, "latin1");
+    this.targetFlags = ANY_TARGET;
     this.method = methodFromName(method);
     this.methodFrom = 0;
     this.methodTo = method.length;

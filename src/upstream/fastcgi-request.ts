@@ -18,9 +18,13 @@ import {
   paramsFramingBound,
   writeBegin,
 } from "../proto/fastcgi/records.ts";
+import { isShownAsItCame, queryWithMark, shownPath } from "../proto/target/routed-path.ts";
 
 /** Bytes of the parameters beside those of fields, of the script and of the request line: names, lengths, addresses, numbers. */
 const OWN_BOUND = 1024;
+
+/** How often a target may be written: as it came, its query, and its path with up to three characters for each of its own. */
+const TARGET_COPIES = 5;
 
 const FIELDS: FieldParams = new FieldParams();
 
@@ -28,7 +32,7 @@ const FIELDS: FieldParams = new FieldParams();
 export function scriptRequestBound(ex: Exchange, headEnd: number): number {
   const { request, identity, script } = ex;
   const user = identity === null ? 0 : identity.user.length * 3;
-  const line = (request.targetTo - request.targetFrom) * 2 + (request.methodTo - request.methodFrom);
+  const line = (request.targetTo - request.targetFrom) * TARGET_COPIES + (request.methodTo - request.methodFrom);
   const params = script!.params.length + user + line + fieldParamsBound(headEnd) + headEnd * 2 + OWN_BOUND;
   return BEGIN_RECORD_BYTES + params + paramsFramingBound(params);
 }
@@ -63,13 +67,16 @@ export function writeScriptRequest(
   return ex.request.hasBody() ? at : copyBytes(out, at, END_OF_STDIN, 0, END_OF_STDIN.length);
 }
 
-/** Method, target and version as the client has sent them, whatever has been made of the path. */
+/**
+ * Method, target and version of the client's request, whatever a rewrite has made of the path: the target as the route was chosen by it, and as
+ * it was sent. docs/php.md#what-scripts-see
+ */
 function writeLine(request: RequestHead, out: Buffer, start: number): number {
-  const { bytes, pathFrom, pathTo, queryTo } = request;
+  const { bytes, pathTo, queryTo } = request;
   let at = writeParam(out, start, REQUEST_METHOD, bytes, request.methodFrom, request.methodTo);
-  // An absolute form may have no path: `GET http://example.com?a`.
-  if (pathTo > pathFrom) at = writeParam(out, at, REQUEST_URI, bytes, pathFrom, queryTo);
-  else at = writeTextParam(out, at, REQUEST_URI, `/${request.text(pathTo, queryTo)}`);
+  if (isShownAsItCame(request)) at = writeParam(out, at, REQUEST_URI, bytes, request.targetFrom, request.targetTo);
+  else at = writeTextParam(out, at, REQUEST_URI, shownPath(request) + queryWithMark(request));
+  at = writeParam(out, at, REQUEST_URI_RAW, bytes, request.targetFrom, request.targetTo);
   const queryFrom = bytes[pathTo] === Byte.Question ? Math.min(pathTo + 1, queryTo) : queryTo;
   at = writeParam(out, at, QUERY_STRING, bytes, queryFrom, queryTo);
   const version = request.major === 1 && request.minor === 0 ? HTTP_10 : VERSIONS[request.major - 1]!;
@@ -125,6 +132,7 @@ const CONTENT_TYPE: Uint8Array = latin1("CONTENT_TYPE");
 const QUERY_STRING: Uint8Array = latin1("QUERY_STRING");
 const REMOTE_ADDR: Uint8Array = latin1("REMOTE_ADDR");
 const REMOTE_USER: Uint8Array = latin1("REMOTE_USER");
+const REQUEST_URI_RAW: Uint8Array = latin1("REQUEST_URI_RAW");
 const REQUEST_METHOD: Uint8Array = latin1("REQUEST_METHOD");
 const REQUEST_URI: Uint8Array = latin1("REQUEST_URI");
 const SERVER_NAME: Uint8Array = latin1("SERVER_NAME");

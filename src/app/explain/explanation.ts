@@ -17,7 +17,7 @@ import { explainWaf } from "../../features/waf/waf-explanation.ts";
 import { CACHE_RESULT_NAMES, CacheNote, CacheResult } from "../../message/cache-result.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
-import { canonicaliseDeeply } from "../../proto/target/canonical-path.ts";
+import { canonicaliseDeeply, slashedPath } from "../../proto/target/canonical-path.ts";
 import { namesChanged } from "../../routes/header-operations.ts";
 import { SlotFlag } from "../../shared/cache-memory.ts";
 import { cachePolicies } from "../cache-owner.ts";
@@ -184,7 +184,7 @@ export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryReques
       method: head.methodText(),
       host: head.authority(),
       target: head.target(),
-      canonical_path: canonicaliseDeeply(head.path()).canonical,
+      canonical_path: slashedPath(canonicaliseDeeply(head.path()).canonical),
       client_ip: ex.clientIp,
       tls: request.tls,
       http: request.http ?? 1,

@@ -5,7 +5,8 @@ import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { CLAIMS, isFolded } from "../../proto/h1/claimed-fields.ts";
 import { copyFields, dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
-import { requestPath, requestScheme } from "../../proto/template/placeholders.ts";
+import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
+import { requestScheme } from "../../proto/template/placeholders.ts";
 
 /** What every server behind the gateway is told of a request, wherever it is sent. */
 export interface ForwardedLines {
@@ -53,7 +54,14 @@ export class ServiceRequest {
     const { request } = ex;
     const target = request.targetTo - request.targetFrom + ex.pipeline.nameOf(ex).length;
     const host = request.authorityTo - request.authorityFrom;
-    return OWN_BOUND + this.start.length + request.headers.lineBytes * 3 + (target + host) * 2 + MAX_CLIENT_CERT_CHARS;
+    return (
+      OWN_BOUND +
+      this.start.length +
+      request.headers.lineBytes * 3 +
+      target * ESCAPED_CHARS +
+      host * 2 +
+      MAX_CLIENT_CERT_CHARS
+    );
   }
 
   /** Writes a head that asks for an exchange. @returns the offset after it */
@@ -101,17 +109,9 @@ export class ServiceRequest {
   }
 }
 
-/**
- * What the client asked for, with dot segments resolved and without escapes that mean nothing: what the routes have found a path to be,
- * the service is to judge. RFC 3986 §6.2.2
- */
-function uriOf(ex: Exchange): string {
-  const { pathTo, queryTo } = ex.request;
-  const path = requestPath(ex).replace(ESCAPE, (found, hex: string) => {
-    const char = String.fromCharCode(Number.parseInt(hex, 16));
-    return UNRESERVED.test(char) ? char : found;
-  });
-  return path + (queryTo > pathTo ? ex.request.text(pathTo, queryTo) : "");
+/** What the client asked for, as the routes have read it: what they have found a path to be, the service is to judge. */
+function uriOf({ request }: Exchange): string {
+  return shownPath(request) + queryWithMark(request);
 }
 
 function isSame(bytes: Uint8Array, from: number, to: number, name: Uint8Array): boolean {
@@ -126,9 +126,9 @@ function crlf(out: Buffer, at: number): number {
 
 /** What was asked for is the gateway's to say. */
 const ASKED: readonly Uint8Array[] = ["x-forwarded-uri", "x-forwarded-method", "x-original-", "x-rewrite-"].map(latin1);
-const ESCAPE = /%([0-9a-f]{2})/gi;
-const UNRESERVED = /[\w.~-]/;
 const OWN_BOUND = 1024;
+/** Characters that one of a path may become: three of an escape. */
+const ESCAPED_CHARS = 3;
 const COLON: Buffer = Buffer.from(": ");
 const END: Buffer = Buffer.from("Via: 1.1 edge\r\n\r\n");
 /** Of the connection, of a body, and what would make the response something else than a verdict. */

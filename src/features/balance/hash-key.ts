@@ -2,6 +2,7 @@ import { equalsLower, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { CookieValues } from "../../proto/semantics/cookie-values.ts";
+import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";
 import { hashBytes, hashText } from "./hash.ts";
 
 /** What a hashing policy goes by. @typeParam E what has the key */
@@ -17,10 +18,17 @@ export class ClientHashKey implements HashKey<Pick<Exchange, "clientIp">> {
   }
 }
 
-/** Path and query as they came. */
+/** Path and query as they go upstream: however a path is spelled, its requests have one hash. */
 export class TargetHashKey implements HashKey {
-  hashOf({ request }: Exchange): number {
-    return hashBytes(request.bytes, request.pathFrom, request.queryTo);
+  hashOf(ex: Exchange): number {
+    const { request, prefixLength } = ex;
+    const isPlain = ex.forwardPath === "" && ex.canonicalPath === "";
+    const from = request.pathFrom + prefixLength;
+    // Of a query that is empty, the question mark alone is sent.
+    const to = request.queryTo - request.pathTo === 1 ? request.pathTo : request.queryTo;
+    if (isPlain && from < request.pathTo) return hashBytes(request.bytes, from, to);
+    const path = ex.forwardPath === "" ? request.path().slice(prefixLength) : ex.forwardPath;
+    return hashText(slashedPath(canonicalise(path || "/").canonical) + request.text(request.pathTo, to));
   }
 }
 

@@ -6,6 +6,7 @@ import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs, ReplySource } from "../../message/ports.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
+import { routedPath } from "../../proto/target/routed-path.ts";
 import { requestScheme } from "../../proto/template/placeholders.ts";
 import type { AgentReader } from "./agents.ts";
 import {
@@ -173,7 +174,7 @@ class CrawlerWait implements ReplySource {
 }
 
 function isLetIn(ex: Exchange, rules: BotRules, agent: string): boolean {
-  const path = ex.canonicalPath === "" ? ex.request.path() : ex.canonicalPath;
+  const path = routedPath(ex.request, ex.canonicalPath);
   // An origin that decodes more than once might find another path in what is still encoded.
   if (!path.includes("%") && rules.isOpen(path)) return true;
   return rules.networks.has(ex.clientIp) || rules.agents?.test(agent) === true;

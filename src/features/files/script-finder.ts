@@ -1,6 +1,7 @@
 import { closeSync } from "node:fs";
 import type { ScriptCall } from "../../message/script-call.ts";
 import { encodedParams } from "../../proto/fastcgi/params.ts";
+import { slashedPath } from "../../proto/target/canonical-path.ts";
 import { ContainedRoot, FileLookup } from "./contained-root.ts";
 import type { RelativePath } from "./relative-path.ts";
 
@@ -76,7 +77,8 @@ export class ScriptFinder {
       if (!this.isScriptName(text.slice(0, end))) continue;
       const found = this.look(text.slice(0, end));
       if (found === FileLookup.Directory) continue;
-      const rest = text.slice(end) + (relative.isDirectory ? "/" : "");
+      // As the route was chosen by it: some readers take a backslash for a slash.
+      const rest = slashedPath(text.slice(end) + (relative.isDirectory ? "/" : ""));
       return found === FileLookup.File ? this.script(text.slice(0, end), rest) : notFound(found);
     }
     // What is spelled otherwise (`x.PHP`, `x.php.`) and what is not there is for no script, nor is it ever a file.
@@ -120,7 +122,7 @@ export class ScriptFinder {
     const { dir, index } = this.mount;
     const path = text + (isDirectory && text !== "" ? "/" : "");
     const folder = Buffer.from(dir, "utf8").latin1Slice();
-    const rest = path === index || path.startsWith(`${index}/`) ? path.slice(index.length) : "";
+    const rest = path === index || path.startsWith(`${index}/`) ? slashedPath(path.slice(index.length)) : "";
     return found(this.callOf(`${folder === "/" ? "" : folder}/${index}`, folder, index, rest));
   }
 

@@ -16,7 +16,7 @@ import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.
 import type { CallSpan, UpstreamSpan } from "./call-spans.ts";
 import { writeFields } from "./field-record.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
-import { withoutPrefix } from "./hooked-request.ts";
+import { askedTarget, withoutPrefix } from "./hooked-request.ts";
 import { fieldsFault } from "./reply-record.ts";
 import { CREDIT_BYTES, discard, RecordFault, type Records, SendWindow, Word } from "./wire.ts";
 
@@ -278,21 +278,24 @@ function readUpstream(records: Records): UpstreamRecord {
 function requestOf({ method, url, fields, ...sent }: UpstreamRecord, asking: Exchange, idle: IdleExchangePorts) {
   const target = URL.parse(url);
   if (target === null || !METHOD.test(method) || fieldsFault(fields) !== "") return null;
-  const { sanitised, canonical } = canonicalise(target.pathname);
-  if (deeperReadings(canonical) === null) return null;
+  const asked = askedTarget(asking.request, target);
+  const { sanitised, canonical } = canonicalise(asked.path);
+  if (asked.isPathNew && deeperReadings(canonical) === null) return null;
   const ex = unattendedCopy(asking, idle);
   const { request } = ex;
   const authority = asking.request.authority();
-  request.retarget(method, sanitised, target.search);
+  request.retarget(method, asked.isPathNew ? sanitised : asked.path, asked.query);
   request.upgrade = false;
   request.expectContinue = false;
   request.headers.resetOwn();
   if (authority !== "") request.headers.add("Host", authority);
   for (const [name, value] of fields) if (!isReplaced(name)) request.headers.add(name, value);
   frame(ex, sent);
-  ex.prefixLength = -1;
-  ex.forwardPath = withoutPrefix(sanitised, ex);
-  ex.canonicalPath = "";
+  if (asked.isPathNew) {
+    ex.prefixLength = -1;
+    ex.forwardPath = withoutPrefix(sanitised, ex);
+    ex.canonicalPath = "";
+  }
   asking.reply.requestIdLine.copy(ex.reply.requestIdLine, 0, 0, asking.reply.requestIdEnd);
   ex.reply.requestIdEnd = asking.reply.requestIdEnd;
   return ex;

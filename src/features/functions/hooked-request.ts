@@ -1,9 +1,11 @@
 import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import type { RequestHead } from "../../message/request-head.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
+import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
 import { fieldsFault } from "./reply-record.ts";
 import type { Records } from "./wire.ts";
 
@@ -40,23 +42,35 @@ export function changeRequest(ex: Exchange, { method, url, fields }: ChangedRequ
   const hasOtherMethod = method !== request.methodText();
   if (hasOtherMethod && !/^[A-Z]{3,16}$/.test(method)) return "its method is none";
   if (hasOtherMethod && (method === "CONNECT" || method === "TRACE")) return `the method ${method} is not sent on`;
-  const before = urlPath(ex);
-  const after = target.pathname + target.search;
-  if (after !== before || hasOtherMethod) {
-    const fault = retarget(ex, method, target.pathname, target.search, after !== before);
+  const asked = askedTarget(request, target);
+  if (asked.isPathNew || asked.isQueryNew || hasOtherMethod) {
+    const fault = retarget(ex, method, asked);
     if (fault !== "") return fault;
   }
   replaceFields(ex, fields);
   return "";
 }
 
-/** The path and the query as the hook was shown them. */
-function urlPath({ request }: Exchange): string {
-  const parsed = URL.parse(`http://h${request.text(request.pathFrom, request.queryTo)}`);
-  return parsed === null ? "" : parsed.pathname + parsed.search;
+/** What a module asks for in the place of the target that it was shown. */
+export interface AskedTarget {
+  /** As it goes upstream: where the module has left it alone, as the client wrote it. */
+  readonly path: string;
+  /** With its question mark. */
+  readonly query: string;
+  readonly isPathNew: boolean;
+  readonly isQueryNew: boolean;
 }
 
-function retarget(ex: Exchange, method: string, path: string, query: string, isMoved: boolean): string {
+/** Compares a URL of a module's with what it was shown of a request, whose target is spelled otherwise, maybe. */
+export function askedTarget(request: RequestHead, { pathname, search }: URL): AskedTarget {
+  const query = queryWithMark(request);
+  const shown = URL.parse(`http://h${shownPath(request)}${query}`);
+  const isPathNew = pathname !== shown?.pathname;
+  const isQueryNew = search !== shown?.search;
+  return { path: isPathNew ? pathname : request.path(), query: isQueryNew ? search : query, isPathNew, isQueryNew };
+}
+
+function retarget(ex: Exchange, method: string, { path, query, isPathNew }: AskedTarget): string {
   const { request } = ex;
   // Below the prefix of a folder, a path is looked up.
   const mount = ex.route!.kind.isFolder ? ex.route!.path : null;
@@ -64,14 +78,13 @@ function retarget(ex: Exchange, method: string, path: string, query: string, isM
   if (deeperReadings(canonical) === null) return "its path has several readings";
   if (mount !== null && mount !== "/" && canonical !== mount && !canonical.startsWith(`${mount}/`))
     return "its path is not below the prefix of the route";
-  const newPath = isMoved ? sanitised : request.text(request.pathFrom, request.pathTo);
-  const newQuery = isMoved ? query : request.text(request.pathTo, request.queryTo);
-  if (method.length + 1 + newPath.length + newQuery.length > MAX_REQUEST_LINE_BYTES) return "its URL is too long";
+  const newPath = isPathNew ? sanitised : path;
+  if (method.length + 1 + newPath.length + query.length > MAX_REQUEST_LINE_BYTES) return "its URL is too long";
   if (request.authorityTo > request.authorityFrom && request.hostIndex < 0) {
     request.headers.add("Host", request.text(request.authorityFrom, request.authorityTo));
   }
-  request.retarget(method, newPath, newQuery);
-  if (!isMoved) return "";
+  request.retarget(method, newPath, query);
+  if (!isPathNew) return "";
   if (mount !== null) ex.canonicalPath = canonical;
   ex.prefixLength = -1;
   ex.forwardPath = withoutPrefix(sanitised, ex);

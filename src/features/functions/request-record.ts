@@ -3,6 +3,8 @@ import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { isPlainPath } from "../../proto/h1/request-rules.ts";
+import { isShownAsItCame, shownPath } from "../../proto/target/routed-path.ts";
 import { requestScheme } from "../../proto/template/placeholders.ts";
 import type { Batch, CallKind } from "./wire.ts";
 
@@ -32,20 +34,33 @@ export function writeCall(out: Batch, kind: CallKind, ex: Exchange, hasBody: boo
   out.line(ex.route!.label);
   out.byte(Byte.Equals);
   out.line(authOf(ex));
+  out.byte(Byte.Equals);
+  writeRawTarget(out, ex);
   writeFields(out, ex, request.upgrade ? DROP_ON_UPGRADE : DROP);
   out.byte(Byte.Lf);
 }
 
-/** The URL as the client asked for it, before a prefix is taken off: scheme and authority, path and query. docs/functions.md#modules */
+/**
+ * The URL before a prefix is taken off: scheme, authority, path and query. The path is that by which the route was chosen, so that what a module
+ * decides by it holds for every spelling. docs/functions.md#modules
+ */
 function writeUrl(out: Batch, ex: Exchange): void {
   const { request } = ex;
-  const { bytes, pathFrom, queryTo } = request;
+  const { bytes, pathFrom, pathTo, queryTo } = request;
   out.put(requestScheme(ex));
   out.put("://");
   out.line(request.authority() || "localhost");
-  const first = queryTo > pathFrom ? bytes[pathFrom] : Byte.Nul;
-  if (first !== Byte.Slash) out.byte(Byte.Slash);
-  if (first === Byte.Slash || first === Byte.Question) out.copy(bytes, pathFrom, queryTo);
+  if (pathTo > pathFrom && bytes[pathFrom] === Byte.Slash) {
+    if (isPlainPath(request)) out.copy(bytes, pathFrom, pathTo);
+    else out.put(shownPath(request));
+  } else out.byte(Byte.Slash);
+  out.copy(bytes, pathTo, queryTo);
+  out.byte(Byte.Lf);
+}
+
+/** The target as the client has sent it, where the URL does not say it already. */
+function writeRawTarget(out: Batch, { request }: Exchange): void {
+  if (!isShownAsItCame(request)) out.copy(request.bytes, request.targetFrom, request.targetTo);
   out.byte(Byte.Lf);
 }
 

@@ -3,6 +3,8 @@ import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method, REQUEST_ID_FROM } from "../../message/request-head.ts";
 import { RequestTrace } from "../../message/request-trace.ts";
+import { isPlainPath } from "../../proto/h1/request-rules.ts";
+import { shownPath } from "../../proto/target/routed-path.ts";
 import {
   isSampled,
   isTracestate,
@@ -172,8 +174,9 @@ function recordHead({ request, reply }: Exchange, span: SpanWriter): void {
   if (request.authorityTo > request.authorityFrom) {
     span.slice(SpanText.Host, bytes, request.authorityFrom, request.authorityTo);
   } else if (request.hostIndex >= 0) recordField(SpanText.Host, headers, request.hostIndex, span);
-  if (request.pathTo > request.pathFrom) span.slice(SpanText.Path, bytes, request.pathFrom, request.pathTo);
-  else if (request.targetTo > request.targetFrom) span.text(SpanText.Path, "/");
+  if (request.pathTo > request.pathFrom && isPlainPath(request)) {
+    span.slice(SpanText.Path, bytes, request.pathFrom, request.pathTo);
+  } else if (request.targetTo > request.targetFrom) span.text(SpanText.Path, shownPath(request));
   const userAgent = headers.find(HeaderId.UserAgent);
   if (userAgent >= 0) recordField(SpanText.UserAgent, headers, userAgent, span);
   if (reply.requestIdEnd > 0) {

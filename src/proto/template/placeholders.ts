@@ -3,9 +3,9 @@ import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { requestHost } from "../../message/request-host.ts";
 import { Claim, claimOf } from "../h1/claimed-fields.ts";
-import { isPlainPath } from "../h1/request-rules.ts";
-import { canonicalise, offsetBehindSegments, pathFrom } from "../target/canonical-path.ts";
+import { offsetBehindSegments, pathFrom } from "../target/canonical-path.ts";
 import { decodeOnce } from "../target/percent-decoding.ts";
+import { queryWithMark, sentPath } from "../target/routed-path.ts";
 
 /** Gives the value that a placeholder has for an exchange, one character a byte; "" where there is none. */
 export type PlaceholderReader = (ex: Exchange) => string;
@@ -32,9 +32,17 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   plain("port", "the port that the request is for: of its `Host`, else the scheme's own", "word", portOf),
   plain("scheme", "`https` or `http`; of a client behind a trusted proxy, what that proxy says", "word", requestScheme),
   plain("method", "the method", "word", ({ request }) => request.methodText()),
-  plain("path", "the path as the client sent it, dot segments resolved, without the query", "path", requestPath),
+  plain("path", "the path as the client sent it, dot segments resolved, without the query", "path", ({ request }) =>
+    sentPath(request),
+  ),
   plain("query", "the query, without `?`", "query", queryOf),
   plain("uri", "path and query", "uri", uriOf),
+  plain(
+    "raw_uri",
+    "the target as the client wrote it, dot segments and all: for records, never to decide by or to redirect to",
+    "word",
+    ({ request }) => request.target(),
+  ),
   plain("prefix", "the route's `prefix` or `path`, as in routes.yaml", "path", ({ route }) => route?.path ?? ""),
   plain("rest", "the path after the route's prefix; it begins with `/`", "path", restOf),
   plain("client_ip", "the client's address, as the access log has it", "host", (ex) => ex.clientIp),
@@ -99,11 +107,6 @@ export function requestScheme({ request, client, fromTrustedProxy }: Exchange): 
   return client.tls ? "https" : "http";
 }
 
-/** The request's path, escapes as they came: dot segments resolved, one slash at its beginning. docs/security.md#paths-and-hosts */
-export function requestPath({ request }: Exchange): string {
-  return isPlainPath(request) ? request.path() : canonicalise(request.path()).sanitised;
-}
-
 function plain(name: string, doc: string, form: UrlForm, read: PlaceholderReader): Placeholder {
   return { name, doc, form, reader: () => read };
 }
@@ -122,9 +125,8 @@ function queryOf({ request }: Exchange): string {
   return queryTo > pathTo ? request.text(pathTo + 1, queryTo) : "";
 }
 
-function uriOf(ex: Exchange): string {
-  const { pathTo, queryTo } = ex.request;
-  return requestPath(ex) + (queryTo > pathTo ? ex.request.text(pathTo, queryTo) : "");
+function uriOf({ request }: Exchange): string {
+  return sentPath(request) + queryWithMark(request);
 }
 
 function restOf(ex: Exchange): string {
@@ -132,7 +134,7 @@ function restOf(ex: Exchange): string {
   if (route === null) return "";
   // An exact route takes the whole path.
   if (route.init.exact) return "/";
-  const path = requestPath(ex);
+  const path = sentPath(ex.request);
   const depth = route.path === "/" ? 0 : route.path.split("/").length - 1;
   return pathFrom(path, offsetBehindSegments(path, depth));
 }

@@ -110,6 +110,10 @@ export class CallHead implements CallFacts {
     return this.line(Line.Route);
   }
 
+  get rawTarget(): string {
+    return this.line(Line.RawTarget) || this.path;
+  }
+
   get auth(): Auth | null {
     const text = this.line(Line.Auth);
     if (text !== "") this.parsedAuth ??= JSON.parse(text);
@@ -166,5 +170,6 @@ const enum Line {
   RequestId,
   Route,
   Auth,
+  RawTarget,
   FirstField,
 }

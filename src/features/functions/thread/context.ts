@@ -11,6 +11,7 @@ export interface CallFacts {
   readonly clientIp: string;
   readonly requestId: string;
   readonly auth: Auth | null;
+  readonly rawTarget: string;
 }
 
 /** What a context asks of its call. */
@@ -55,6 +56,10 @@ export class Context {
 
   get auth(): Auth | null {
     return this.#ports.facts.auth;
+  }
+
+  get rawTarget(): string {
+    return this.#ports.facts.rawTarget;
   }
 
   get log(): ContextLog {

@@ -1,6 +1,8 @@
 import { MAX_RULE_ARGUMENTS } from "../../../core/limits.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
+import { isPlainPath } from "../../../proto/h1/request-rules.ts";
+import { queryWithMark, shownPath } from "../../../proto/target/routed-path.ts";
 import { type BodyHints, EMPTY_BODY, readBody, readPairs } from "./body-facts.ts";
 import { type BodyFacts, type RuleValue, ValueList } from "./rule-values.ts";
 import { urlDecode } from "./text-decodings.ts";
@@ -92,12 +94,22 @@ function cookies({ head }: RequestFacts): RuleValue[] {
   return list.list;
 }
 
-function path({ head }: RequestFacts): string {
-  return urlDecode(head.path().replaceAll("+", "%2B"));
+/** Both forms of what a rule may look for, where they differ: as the client wrote it, and as the route was chosen by it. */
+function bothForms(read: (path: string, facts: RequestFacts) => string): Reader {
+  return (facts) => {
+    const { head } = facts;
+    const written = read(head.path(), facts);
+    const shown = isPlainPath(head) ? written : read(shownPath(head), facts);
+    return (written === shown ? [written] : [written, shown]).map((value) => ({ name: "", value }));
+  };
 }
 
-function baseName(facts: RequestFacts): string {
-  const whole = path(facts);
+function fileName(path: string): string {
+  return urlDecode(path.replaceAll("+", "%2B"));
+}
+
+function baseName(path: string): string {
+  const whole = fileName(path);
   return /[^/\\]+$/.exec(whole)?.[0] ?? whole;
 }
 
@@ -132,10 +144,10 @@ const READERS: Readonly<Record<string, Reader>> = {
   FILES_COMBINED_SIZE: single(({ bodyFacts }) =>
     String(bodyFacts.fileSizes.reduce((sum, { value }) => sum + Number(value), 0)),
   ),
-  REQUEST_URI: single(({ head }) => head.text(head.pathFrom, head.queryTo) || "/"),
+  REQUEST_URI: bothForms((path, { head }) => path + queryWithMark(head)),
   REQUEST_URI_RAW: single(({ head }) => head.target()),
-  REQUEST_FILENAME: single(path),
-  REQUEST_BASENAME: single(baseName),
+  REQUEST_FILENAME: bothForms(fileName),
+  REQUEST_BASENAME: bothForms(baseName),
   REQUEST_LINE: single((facts) => `${facts.head.methodText()} ${facts.head.target()} ${protocol(facts)}`),
   REQUEST_METHOD: single(({ head }) => head.methodText()),
   REQUEST_PROTOCOL: single(protocol),

@@ -19,7 +19,7 @@ const TARGETS = ["/", "/a/../b/%2e%2e/c?q=%zz", "/x\\y\"<>{}|^`'?'#f", "//a//b",
 const signal = new AbortController().signal;
 
 function headOf(path: string, { method = "GET", origin = "http://Shop.test:80" } = {}): CallHead {
-  const lines = ["q0", method, origin, path, "=192.0.2.1", "=id-1", "=/shop", '={"user":"ann","claims":{}}'];
+  const lines = ["q0", method, origin, path, "=192.0.2.1", "=id-1", "=/shop", '={"user":"ann","claims":{}}', "="];
   const fields = FIELDS.map(([name, value]) => `${name}:${value}`);
   const records = new Records(`${[...lines, ...fields, "", ""].join("\n")}N2\n`);
   const head = new CallHead(records);
