@@ -1,9 +1,11 @@
 import type { RouteConfig } from "../config/route-config.ts";
 import type { CacheConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import { latin1 } from "../core/bytes.ts";
 import { KeyRules } from "../features/cache/key-rules.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";
 import type { DiskPurge } from "../features/cache/purge-rule.ts";
 import type { Route } from "../message/route.ts";
+import { sentEdits } from "../routes/header-operations.ts";
 import { CacheLock } from "../shared/cache-lock.ts";
 import { type CacheBuffers, CacheMemory, type CacheSizes, createCacheBuffers, Head } from "../shared/cache-memory.ts";
 import { rebuildCache, reclaimFrom } from "../shared/cache-repair.ts";
@@ -195,6 +197,7 @@ export class WorkerCache {
 /** What each route says of its responses in the cache, by number; the gateway's own endpoints are never in it. */
 export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {
   const { cache, tls } = config.server;
+  const passedFields = config.server.passIdentityHeaders.map((name) => latin1(name.toLowerCase()));
   return settingsByIndex(config, routes).map((settings, index) => {
     const { kind } = routes[index]!;
     if (settings === null || !settings.cache.enabled || !kind.isStorable) return null;
@@ -205,13 +208,16 @@ export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): 
       bypassesCookies: cache.cookies === "bypass",
       demandsCertificates: tls.enabled && tls.clientAuth === "require",
       isConfirmed: kind.confirmsStored,
+      passedFields,
       key: keyRules(settings),
     };
   });
 }
 
-function keyRules({ cache: { key }, compression }: RouteConfig): KeyRules | null {
+function keyRules({ cache: { key }, compression, headers }: RouteConfig): KeyRules | null {
   const { drop, allow, sort } = key.query;
   const isPlain = drop.length === 0 && allow === null && !sort && key.headers.length + key.cookies.length === 0;
-  return isPlain && key.acceptEncoding === "exact" ? null : new KeyRules(key, compression.enabled);
+  return isPlain && key.acceptEncoding === "exact"
+    ? null
+    : new KeyRules(key, compression.enabled, sentEdits(headers.request) ?? undefined);
 }

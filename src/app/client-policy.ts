@@ -31,7 +31,7 @@ import type { Route } from "../message/route.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { TokenBuckets } from "../shared/token-bucket.ts";
 import { type AuthSite, authMethod } from "./auth-methods.ts";
-import { authByIndex, identityFields, isInternal, settingsByIndex } from "./routing.ts";
+import { authByIndex, fieldsGoneBy, identityFields, isInternal, settingsByIndex } from "./routing.ts";
 import type { SignIn } from "./sign-in.ts";
 import type { SignInListener } from "./traffic-reports.ts";
 
@@ -84,7 +84,6 @@ export function buildClientPolicy(
 ): ClientPolicy {
   const { trustedProxies, ipRules, cors, securityHeaders, tls } = config.server;
   const settings = settingsByIndex(config, routes);
-  const setFields = identityFields(config);
   const serverRules = addressRules(ipRules, inputs.places);
   const corsPolicy = cors.enabled ? new CorsPolicy(cors) : null;
   const limits = rateLimits(config, routes, settings, inputs);
@@ -99,7 +98,11 @@ export function buildClientPolicy(
       trustedProxies.length === 0
         ? null
         : new ClientAddressPhase(new RememberedNetworks(new NetworkSet(trustedProxies))),
-    identityFields: setFields.length === 0 ? null : new IdentityFieldsPhase(setFields),
+    identityFields: IdentityFieldsPhase.of({
+      set: identityFields(config),
+      read: fieldsGoneBy(config),
+      passed: config.server.passIdentityHeaders.map((name) => name.toLowerCase()),
+    }),
     serverAddressRules: serverRules === null ? null : new ServerAddressPhase(serverRules),
     httpsRedirect: tls.enabled && tls.redirectHttp ? new HttpsRedirectPhase(tls.redirectPort || tls.port) : null,
     preflight: corsPolicy === null ? null : new PreflightPhase(corsPolicy),

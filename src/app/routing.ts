@@ -1,6 +1,6 @@
-import { type AuthConfig, fieldsSetBy, ownPathsOf } from "../config/auth/auth-settings.ts";
+import { type AuthConfig, fieldsReadBy, fieldsSetBy, ownPathsOf } from "../config/auth/auth-settings.ts";
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
-import { NO_MATCH, pathOf, type RouteConfig, regexOf } from "../config/route-config.ts";
+import { hasTargets, NO_MATCH, pathOf, type RouteConfig, regexOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { latin1 } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
@@ -124,6 +124,20 @@ export function authByIndex(config: RuntimeConfig, routes: readonly Route[]): (A
 export function identityFields({ server, routes }: RuntimeConfig): readonly string[] {
   const names = fieldsSetBy(new Set([server.auth, ...routes.map(({ auth }) => auth)]));
   return names.filter((name) => name !== "authorization" && name !== "cookie");
+}
+
+/** Names of the fields by which requests are chosen, counted, cached or let in, in lower case. docs/security.md#one-key */
+export function fieldsGoneBy({ server, routes }: RuntimeConfig): readonly string[] {
+  const names = routes.flatMap(({ cache, match }) => [
+    ...cache.key.headers,
+    ...(match?.header ?? []).map(([name]) => name),
+  ]);
+  for (const { keyHeader } of [server.rateLimit, ...routes.map(({ rateLimit }) => rateLimit)]) names.push(keyHeader);
+  for (const route of routes) {
+    if (hasTargets(route) && route.loadBalancing.policy === "header") names.push(route.loadBalancing.keyName);
+  }
+  names.push(...fieldsReadBy(new Set([server.auth, ...routes.map(({ auth }) => auth)])));
+  return [...new Set(names.map((name) => name.toLowerCase()))].filter((name) => name !== "");
 }
 
 /** Whether the endpoint is for operators alone. */

@@ -1,3 +1,4 @@
+import { isIdentityField, OWN_FIELDS } from "../core/identity-names.ts";
 import { TEXT } from "./form.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, piece, resolved, Wrong } from "./piece.ts";
@@ -138,3 +139,13 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
+
+/** The name of an identity field: what else a client sends goes on without being named. docs/security.md#identity-headers */
+export function identityField(): Kind<string> {
+  return resolved(headerName(), (name, { log, path }) => {
+    const lower = name.toLowerCase();
+    if (OWN_FIELDS.includes(lower)) log.fault(path, "the gateway writes it itself: no client's own goes on");
+    else if (!isIdentityField(lower)) log.fault(path, "is no identity header, and goes on in any case: remove it");
+    return name;
+  });
+}

@@ -10,6 +10,7 @@ import { adviceOf, FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
 import { orWord } from "./form.ts";
 import { checkPlaceRules, geo } from "./geo-settings.ts";
 import { listenHost } from "./host-kinds.ts";
+import { identityField } from "./http-syntax.ts";
 import { LENIENT_MEANING } from "./limit-check.ts";
 import { ERROR_PAGES_EXAMPLE, errorPages, maintenance } from "./page-settings.ts";
 import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
@@ -157,6 +158,11 @@ const serverRows = {
     type: list(cidr(), "networks"),
     example: ["10.0.0.0/8"],
     doc: "load balancers whose X-Forwarded-For is trusted",
+  },
+  pass_identity_headers: {
+    type: list(identityField(), "identity headers"),
+    example: ["X-HTTP-Method-Override"],
+    doc: "identity headers that go on from every client; of all others, those of trusted proxies alone",
   },
   geo: {
     type: geo,

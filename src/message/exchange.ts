@@ -18,6 +18,7 @@ import type {
 
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
+import { requestScheme } from "./request-scheme.ts";
 import type { RequestTrace } from "./request-trace.ts";
 import type { Route } from "./route.ts";
 import type { ConnectionEnds, ScriptCall } from "./script-call.ts";
@@ -149,6 +150,11 @@ export class Exchange {
    */
   get clientIp(): string {
     return this.forwardedIp === "" ? this.client.address : this.forwardedIp;
+  }
+
+  /** The scheme that the client used, as a trusted proxy says, else as the connection is. */
+  get scheme(): "https" | "http" {
+    return requestScheme(this);
   }
 
   /** The client's country, two capital letters; "" where it is not known. docs/guards.md#countries-and-networks */

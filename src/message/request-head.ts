@@ -38,9 +38,13 @@ export interface Sender {
   readonly country: string;
   /** The canonical, decoded path that routing uses, where it differs from the raw one; "" otherwise. */
   readonly canonicalPath: string;
+  /** Whether the connection comes from a trusted proxy. */
+  readonly fromTrustedProxy: boolean;
+  /** The scheme that the client used. */
+  readonly scheme: "https" | "http";
 }
 
-const NO_SENDER: Sender = { clientIp: "", country: "", canonicalPath: "" };
+const NO_SENDER: Sender = { clientIp: "", country: "", canonicalPath: "", fromTrustedProxy: false, scheme: "http" };
 
 /**
  * A request's head as offsets into `bytes`. HTTP/1.1 parses it in place; the other engines write their heads into the

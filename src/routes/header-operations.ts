@@ -6,6 +6,7 @@ import type { HeaderValue, RouteBase } from "../config/route-config.ts";
 import { block, type Rows } from "../config/row.ts";
 import { templateFault } from "../config/template-kind.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
+import type { SentEdits } from "../features/cache/key-rules.ts";
 import { EditedHandler, RequestEditedHandler } from "../features/forward/edited-handler.ts";
 import {
   type AddedField,
@@ -121,6 +122,21 @@ export function editedHandler(handler: Handler, { headers }: Pick<RouteBase, "he
 export function requestEditedHandler(handler: Handler, { headers }: Pick<RouteBase, "headers">): Handler {
   if (operationsOf(headers.request).length === 0) return handler;
   return new RequestEditedHandler(handler, new HeldRequestEdits(planOf(headers.request)));
+}
+
+/** What a route's operations make of the fields of a name, for the key of the cache; null where they do nothing. */
+export function sentEdits(edits: Partial<AnyHeaderEdits>): SentEdits | null {
+  if (operationsOf(edits).length === 0) return null;
+  const { gone, added } = planOf(edits);
+  const taken = new Set(gone);
+  return {
+    takesOff: (name) => taken.has(name),
+    valuesOf: (ex, wanted) =>
+      added
+        .filter(({ name }) => name.toLowerCase() === wanted)
+        .map(({ value }) => (typeof value === "string" ? value : value.render(ex, "header").trim()))
+        .filter((value) => value !== ""),
+  };
 }
 
 /** Names of the fields that a client cannot give, in lower case: they are removed or set. */

@@ -1,6 +1,5 @@
 import { Byte, copyBytes, latin1 } from "../core/bytes.ts";
 import { type ClientPeer, type Exchange, unmapped } from "../message/exchange.ts";
-import { HeaderId } from "../message/header-block.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
 import {
   encodedParams,
@@ -91,7 +90,7 @@ function writeEnds(ex: Exchange, out: Buffer, start: number): number {
   let at: number;
   if (ex.forwardedIp === "") at = copyBytes(out, start, direct, 0, direct.length);
   else at = writeTextParam(out, copyBytes(out, start, server, 0, server.length), REMOTE_ADDR, ex.forwardedIp);
-  const scheme = isSecure(ex) ? HTTPS_SCHEME : HTTP_SCHEME;
+  const scheme = ex.scheme === "https" ? HTTPS_SCHEME : HTTP_SCHEME;
   return copyBytes(out, at, scheme, 0, scheme.length);
 }
 
@@ -106,13 +105,6 @@ function endsOf(client: ClientPeer): NonNullable<ClientPeer["scriptParams"]> {
   // What a PROXY header tells of has another port than the connection.
   if (client.isDirect() && remotePort > 0) remote.push(["REMOTE_PORT", `${remotePort}`]);
   return { server: encodedParams(server), direct: encodedParams([...server, ...remote]) };
-}
-
-/** Whether the client speaks TLS, to the gateway or to a trusted proxy before it. */
-function isSecure(ex: Exchange): boolean {
-  if (!ex.fromTrustedProxy) return ex.client.tls;
-  const told = ex.request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase();
-  return told === "https" || (told !== "http" && ex.client.tls);
 }
 
 /** The name of a user may have any characters, which scripts read as UTF-8. */

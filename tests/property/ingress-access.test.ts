@@ -30,7 +30,13 @@ const READERS: Readonly<Record<string, (raw: string) => string>> = {
 
 function headOf(path: string): RequestHead | null {
   const bytes = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`, "latin1");
-  const head = new RequestHead({ clientIp: "", country: "", canonicalPath: "" });
+  const head = new RequestHead({
+    clientIp: "",
+    country: "",
+    canonicalPath: "",
+    fromTrustedProxy: false,
+    scheme: "http",
+  });
   const parser = new RequestParser(65_536);
   head.reset(bytes);
   parser.begin(0);

@@ -27,6 +27,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["server.strict_origins", "upstreams.md#old-origins"],
   ["server.request_trailers", "bodies.md#trailers"],
   ["server.trusted_proxies", "security.md#client-addresses"],
+  ["server.pass_identity_headers", "security.md#identity-headers"],
   ["server.proxy_protocol", "wire.md#proxies-in-front"],
   ["server.geo", "guards.md#countries-and-networks"],
   ["server.ip_rules", "guards.md#address-rules"],

@@ -13,6 +13,8 @@ import { type OidcConfig, oidc } from "./oidc-settings.ts";
 export interface MethodTraits<C> {
   /** Names of the fields that it sets on requests, in any case: no client's own goes on, on any route. */
   fieldsSet?(config: C): readonly string[];
+  /** Names of the fields of requests that it goes by, in any case. */
+  fieldsRead?(config: C): readonly string[];
   /**
    * Paths of its own under the hosts of its routes, such as where a sign-in ends: requests for them come to its `judge` whatever route
    * has the path, and find nothing where that lets them in.
@@ -30,10 +32,12 @@ export const METHOD_ROWS = {
   basic: method(basic, "name and password, as browsers ask for", {}),
   forward: method(forward, "another server decides, as with auth_request of nginx and forwardAuth of Traefik", {
     fieldsSet: ({ responseHeaders }) => responseHeaders,
+    fieldsRead: ({ requestHeaders }) => requestHeaders ?? [],
   }),
   mtls: method(mtls, "the certificate that the client has shown to server.tls", {}),
   jwt: method(jwt, "signed tokens (JWT), as an identity provider makes them", {
     fieldsSet: ({ fields }: JwtConfig) => fields.map(({ name }) => name),
+    fieldsRead: ({ from }: JwtConfig) => from.flatMap((place) => (place.startsWith("header:") ? [place.slice(7)] : [])),
   }),
   oidc: method(oidc, "users sign in at an OpenID provider", {
     fieldsSet: ({ fields }: OidcConfig) => fields.map(({ name }) => name),
@@ -113,6 +117,12 @@ export function fieldsSetBy(configs: Iterable<Pick<AuthConfig, "methods">>): rea
   return [...new Set(names.map((name) => name.toLowerCase()))];
 }
 
+/** Names of all fields of requests that the methods of these go by, in lower case. */
+export function fieldsReadBy(configs: Iterable<Pick<AuthConfig, "methods">>): readonly string[] {
+  const names = [...configs].flatMap(({ methods }) => methods.flatMap(({ key, config }) => fieldsReadIn(key, config)));
+  return [...new Set(names.map((name) => name.toLowerCase()))];
+}
+
 /** The paths that the methods of these have of their own. */
 export function ownPathsOf({ methods }: Pick<AuthConfig, "methods">): readonly string[] {
   return [...new Set(methods.flatMap(({ key, config }) => pathsOf(key, config)))];
@@ -148,4 +158,8 @@ function methodsOf(own: Methods, any: readonly Methods[]): readonly AnyMethodCon
 function without(lines: Readonly<Record<string, unknown>>, key: string): object {
   const { [key]: _, ...others } = lines;
   return others;
+}
+
+function fieldsReadIn<K extends MethodKey>(key: K, config: MethodConfig<K>): readonly string[] {
+  return (METHOD_ROWS[key] as MethodTraits<MethodConfig<K>>).fieldsRead?.(config) ?? [];
 }

@@ -3,10 +3,10 @@ import { MAX_CLIENT_CERT_CHARS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
+import { requestScheme } from "../../message/request-scheme.ts";
 import { CLAIMS, isFolded } from "../../proto/h1/claimed-fields.ts";
 import { copyFields, dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
-import { requestScheme } from "../../proto/template/placeholders.ts";
 
 /** What every server behind the gateway is told of a request, wherever it is sent. */
 export interface ForwardedLines {

@@ -1,6 +1,5 @@
-import { equalsLower, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import { SentField } from "../../proto/h1/sent-fields.ts";
 import { CookieValues } from "../../proto/semantics/cookie-values.ts";
 import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";
 import { hashBytes, hashText } from "./hash.ts";
@@ -34,23 +33,17 @@ export class TargetHashKey implements HashKey {
 
 /** The value of the first header field with a name. */
 export class HeaderHashKey implements HashKey {
-  private readonly id: HeaderId;
-  private readonly lowerName: Uint8Array;
+  private readonly field: SentField;
 
   constructor(name: string) {
-    this.id = headerIdFromName(name);
-    this.lowerName = latin1(name.toLowerCase());
+    this.field = new SentField(name);
   }
 
-  hashOf({ request: { headers } }: Exchange): number {
-    for (let i = headers.find(this.id); i >= 0; i = headers.find(this.id, i + 1)) {
-      const at = i * 4;
-      const { bytes, spans } = headers;
-      if (this.id !== HeaderId.Other || equalsLower(bytes, spans[at]!, spans[at + 1]!, this.lowerName)) {
-        return hashBytes(bytes, spans[at + 2]!, spans[at + 3]!);
-      }
-    }
-    return -1;
+  hashOf({ request }: Exchange): number {
+    const index = this.field.find(request);
+    if (index < 0) return -1;
+    const { bytes, spans } = request.headers;
+    return hashBytes(bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
   }
 }
 

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import type { StickyCookieConfig } from "../../config/route-config.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
+import { requestScheme } from "../../message/request-scheme.ts";
 import type { AnswerMark } from "../../message/target.ts";
 import { CookieValues } from "../../proto/semantics/cookie-values.ts";
-import { requestScheme } from "../../proto/template/placeholders.ts";
 import type { BalancedTarget, Policy } from "./balancer.ts";
 
 /**

@@ -5,9 +5,9 @@ import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { NowMs, ReplySource } from "../../message/ports.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
+import { requestScheme } from "../../message/request-scheme.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
-import { requestScheme } from "../../proto/template/placeholders.ts";
 import type { AgentReader } from "./agents.ts";
 import {
   type BotTokens,

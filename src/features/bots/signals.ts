@@ -2,8 +2,8 @@ import { equalsLower, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method } from "../../message/request-head.ts";
+import { requestScheme } from "../../message/request-scheme.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
-import { requestScheme } from "../../proto/template/placeholders.ts";
 import type { AgentFacts } from "./agents.ts";
 
 /** Something that no browser does. */

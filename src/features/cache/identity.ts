@@ -13,7 +13,7 @@ import type { CachePolicy } from "./policy.ts";
 export function sharingNeeded(ex: Exchange, policy: CachePolicy): number {
   const { headers } = ex.request;
   if (ex.identity !== null) return SlotFlag.Public;
-  if (isCertified(ex, policy) || (ex.fromTrustedProxy && isSpokenFor(headers))) return SlotFlag.Public;
+  if (isCertified(ex, policy) || isSpokenFor(ex, policy)) return SlotFlag.Public;
   if (!headers.mayHave(IDENTIFYING)) return 0;
   if (headers.find(HeaderId.Authorization) >= 0) return SlotFlag.Public;
   return policy.bypassesCookies && headers.find(HeaderId.Cookie) >= 0 ? SHARED : 0;
@@ -34,14 +34,21 @@ function isCertified({ client }: Exchange, policy: CachePolicy): boolean {
   return client.identity !== null || (policy.demandsCertificates && client.tls);
 }
 
-/** Whether a trusted proxy tells of the client's certificate, of the user, or of another method than that of the key. */
-function isSpokenFor(headers: HeaderBlock): boolean {
+/**
+ * Whether a trusted proxy tells of the client's certificate, of the user, or of another method than that of the key; or any client does, where
+ * such fields of its own go on.
+ */
+function isSpokenFor({ request: { headers }, fromTrustedProxy }: Exchange, { passedFields }: CachePolicy): boolean {
+  if (!fromTrustedProxy) return passedFields.length > 0 && holdsAny(headers, passedFields);
   if (headers.find(HeaderId.XForwardedClientCert) >= 0) return true;
-  const { bytes, count, ids, spans } = headers;
+  return holdsAny(headers, SPEAKING) || holdsAny(headers, passedFields);
+}
+
+function holdsAny({ bytes, count, ids, spans }: HeaderBlock, names: readonly Uint8Array[]): boolean {
   for (let i = 0; i < count; i++) {
     if (ids[i] !== HeaderId.Other) continue;
     const [from, to] = [spans[i * 4]!, spans[i * 4 + 1]!];
-    if (SPEAKING.some((name) => isFolded(bytes, from, to, name))) return true;
+    if (names.some((name) => isFolded(bytes, from, to, name))) return true;
   }
   return false;
 }

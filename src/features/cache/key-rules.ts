@@ -1,9 +1,10 @@
 import type { CacheKeyConfig } from "../../config/cache-key-settings.ts";
-import { Byte, latin1 } from "../../core/bytes.ts";
-import { HeaderId } from "../../message/header-block.ts";
+import { Byte, latin1, sliceText } from "../../core/bytes.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
+import { SentField } from "../../proto/h1/sent-fields.ts";
 import { CODING_NAMES, Coding, codingWeights } from "../../proto/semantics/accept-encoding.ts";
-import { CookieValues } from "../../proto/semantics/cookie-values.ts";
 import type { CacheKey } from "../../shared/cache-key.ts";
 
 /**
@@ -16,16 +17,23 @@ export class KeyRules {
   private readonly config: CacheKeyConfig;
   private readonly hasQueryRules: boolean;
   private readonly normalisesEncodings: boolean;
-  private readonly cookies: readonly (readonly [name: Uint8Array, values: CookieValues])[];
+  private readonly cookies: readonly KeyedCookie[];
+  private readonly fields: readonly SentField[];
+  private readonly edits: SentEdits;
 
-  /** @param compresses whether Accept-Encoding has been written anew already */
-  constructor(config: CacheKeyConfig, compresses: boolean) {
+  /**
+   * @param compresses whether Accept-Encoding has been written anew already
+   * @param edits what the route does to the fields of requests
+   */
+  constructor(config: CacheKeyConfig, compresses: boolean, edits: SentEdits = NO_EDITS) {
     const { query, headers, cookies, acceptEncoding } = config;
     this.config = config;
     this.headers = new Set(headers.map((name) => name.toLowerCase()));
     this.hasQueryRules = query.sort || query.allow !== null || query.drop.length > 0;
     this.normalisesEncodings = acceptEncoding === "normalize" && !compresses;
-    this.cookies = cookies.map((name) => [latin1(`cookie ${name}=`), new CookieValues(name)]);
+    this.cookies = cookies.map((name) => new KeyedCookie(name));
+    this.fields = [...this.headers].map((name) => new SentField(name));
+    this.edits = edits;
   }
 
   /** Writes query and Accept-Encoding of a request anew, as key and origin are to see them. */
@@ -50,22 +58,33 @@ export class KeyRules {
     return query === "" ? target.slice(0, at) : `${target.slice(0, at)}?${query}`;
   }
 
-  /** Adds the fields and cookies to the second half of a key, by name: a reload may bring other rules. */
-  addTo(key: CacheKey, { headers }: RequestHead): void {
-    for (let i = 0; i < headers.count; i++) {
-      if (this.headers.size === 0) break;
-      const name = headers.nameText(i).toLowerCase();
-      if (this.headers.has(name)) addPart(key, latin1(`${name}=`), headers.bytes, headers.spans, i * 4 + 2);
-    }
-    for (const [name, values] of this.cookies) {
-      values.begin(headers);
-      while (values.next()) addPart(key, name, headers.bytes, [values.from, values.to], 0);
-    }
+  /**
+   * Adds the fields and cookies to the second half of a key, by name: a reload may bring other rules. They are read as they will be sent,
+   * whatever a client wrote: what the key has and the origin does not see would put one client's response into another's place.
+   */
+  addTo(key: CacheKey, ex: Exchange): void {
+    for (const text of this.partsOf(ex)) addPart(key, text);
   }
 
   /** Bytes that `addTo` adds at most. */
-  boundOf({ headers }: RequestHead): number {
-    return headers.lineBytes * 2 + (this.cookies.length + this.headers.size) * PART_BYTES;
+  boundOf(ex: Exchange): number {
+    return this.partsOf(ex).reduce((sum, text) => sum + text.length + PART_BYTES, 0);
+  }
+
+  /** One character a byte. */
+  private partsOf(ex: Exchange): string[] {
+    const { request } = ex;
+    const parts: string[] = [];
+    for (const field of this.fields) {
+      const name = sliceText(field.name, 0, field.name.length);
+      const own = this.edits.takesOff(name) ? [] : field.values(request);
+      for (const value of [...own, ...this.edits.valuesOf(ex, name)]) parts.push(`${name}=${value}`);
+    }
+    if (this.cookies.length === 0) return parts;
+    const own = this.edits.takesOff("cookie") ? [] : cookieFields(request.headers);
+    const sent = [...own, ...this.edits.valuesOf(ex, "cookie")];
+    for (const cookie of this.cookies) for (const text of sent) parts.push(...cookie.partsOf(text));
+    return parts;
   }
 
   private queryOf(query: string): string {
@@ -83,12 +102,59 @@ export class KeyRules {
   }
 }
 
+/** What a route does to the fields of the requests that it sends. */
+export interface SentEdits {
+  /** Whether the client's own fields of a name are not sent. @param name in lower case */
+  takesOff(name: string): boolean;
+  /** The values of the fields that are added under a name, for a request. */
+  valuesOf(ex: Exchange, name: string): readonly string[];
+}
+
+const NO_EDITS: SentEdits = { takesOff: () => false, valuesOf: () => [] };
+
+function cookieFields(headers: HeaderBlock): string[] {
+  const fields: string[] = [];
+  for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1))
+    fields.push(headers.valueText(i));
+  return fields;
+}
+
+/** A cookie that is in the key. */
+class KeyedCookie {
+  private readonly name: string;
+  private readonly folded: string;
+
+  constructor(name: string) {
+    this.name = name;
+    this.folded = folded(name);
+  }
+
+  /**
+   * What of a Cookie field says the cookie: each pair of the name, as it is written, since some readers leave out space that others keep. Where
+   * readers might divide the field in another way (quotes, commas) or name another pair so (`my.lang` is `my_lang` to PHP), all of the field.
+   */
+  partsOf(field: string): string[] {
+    if (!folded(field).includes(this.folded)) return [];
+    const pairs = field.split(";").map((pair) => pair.trim());
+    const own = pairs.filter((pair) => nameOf(pair).trim() === this.name);
+    const isDivided = /[",]/.test(field);
+    const isMeant = pairs.some(
+      (pair) => nameOf(pair).trim() !== this.name && folded(nameOf(pair).trim()) === this.folded,
+    );
+    return isDivided || isMeant ? [`cookies ${field}`] : own.map((pair) => `cookie ${pair}`);
+  }
+}
+
+/** As PHP reads names of cookies. */
+function folded(text: string): string {
+  return text.replace(/[. [+]/g, "_");
+}
+
 /** Two NULs begin a part, and nothing else in the second half of a key. */
-function addPart(key: CacheKey, name: Uint8Array, bytes: Uint8Array, spans: ArrayLike<number>, at: number): void {
+function addPart(key: CacheKey, text: string): void {
   key.addByte(Byte.Nul);
   key.addByte(Byte.Nul);
-  key.add(name, 0, name.length);
-  key.add(bytes, spans[at]!, spans[at + 1]!);
+  key.add(latin1(text), 0, text.length);
 }
 
 function normaliseEncodings(request: RequestHead): void {
@@ -112,5 +178,5 @@ function compared(one: string, other: string): number {
 }
 
 const CODINGS = [Coding.Brotli, Coding.Zstd, Coding.Gzip] as const;
-/** Bytes of a part beside a name and a value that the request has. */
-const PART_BYTES = 512;
+/** Bytes of a part beside its text. */
+const PART_BYTES = 2;

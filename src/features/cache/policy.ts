@@ -14,6 +14,8 @@ export interface CachePolicy {
   readonly demandsCertificates: boolean;
   /** Whether a stored response is sent only while the handler would give the same: files, which can change at any time. */
   readonly isConfirmed: boolean;
+  /** Names of identity fields that every client may send, in lower case: what answers them is for their client. */
+  readonly passedFields: readonly Uint8Array[];
   /** What it says of its keys; null for nothing. */
   readonly key: KeyRules | null;
 }

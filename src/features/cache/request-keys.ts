@@ -31,12 +31,13 @@ export class RequestKeys {
   }
 
   /** The key of a GET or HEAD; for any other method, that of its resource. */
-  of({ request, client, route }: Exchange): CacheKey {
+  of(ex: Exchange): CacheKey {
+    const { request, client, route } = ex;
     const { key } = this;
     const match = route?.init.match;
     const routed = match === undefined ? 0 : ROUTED;
     const rules = this.rules === null ? null : (this.rules[route!.index] ?? null);
-    key.begin(boundOf(request) + (rules === null ? 0 : rules.boundOf(request)));
+    key.begin(boundOf(request) + (rules === null ? 0 : rules.boundOf(ex)));
     addAuthority(key, request);
     key.addByte(Byte.Nul);
     if (rules !== null) addText(key, rules.targetOf(request.target()) || "/");
@@ -47,7 +48,7 @@ export class RequestKeys {
     // Routes with `match` share their paths with others: none is given the responses of another.
     if (match !== undefined) key.add(match.id, 0, match.id.length);
     addEncodings(key, request);
-    if (rules !== null) rules.addTo(key, request);
+    if (rules !== null) rules.addTo(key, ex);
     key.endVariant();
     return key;
   }

@@ -138,7 +138,7 @@ function writeChain(ex: Exchange, out: Buffer, start: number): number {
   at = crlf(out, at + out.latin1Write(ex.client.address, at));
   if (ex.client.identity === null) at = copyCertificates(headers, out, at);
   const { certificateLine } = ex.client;
-  const text = `X-Real-IP: ${ex.clientIp}\r\nX-Forwarded-Proto: ${protoOf(ex)}\r\n${certificateLine}X-Forwarded-Host: `;
+  const text = `X-Real-IP: ${ex.clientIp}\r\nX-Forwarded-Proto: ${ex.scheme}\r\n${certificateLine}X-Forwarded-Host: `;
   return at + out.latin1Write(text, at);
 }
 
@@ -152,12 +152,6 @@ function copyCertificates(headers: HeaderBlock, out: Buffer, start: number): num
     at = crlf(out, copyBytes(out, at, bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!));
   }
   return at;
-}
-
-function protoOf(ex: Exchange): string {
-  const told = ex.request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase();
-  if (told === "https" || told === "http") return told;
-  return ex.client.tls ? "https" : "http";
 }
 
 /** Whether TE holds `trailers`, alone or among codings, which are for this hop. RFC 9110 §10.1.4 */

@@ -1,11 +1,11 @@
 import { Byte } from "../../core/bytes.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import { requestScheme } from "../../message/request-scheme.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import { isShownAsItCame, shownPath } from "../../proto/target/routed-path.ts";
-import { requestScheme } from "../../proto/template/placeholders.ts";
 import type { Batch, CallKind } from "./wire.ts";
 
 /** Fields about a connection, and what a client says in the gateway's place, are not for functions. */

@@ -1,8 +1,6 @@
-import { equalsLower, latin1 } from "../../core/bytes.ts";
 import { parseAddress } from "../../core/ip-address.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
-import { type HeaderBlock, type HeaderId, headerIdFromName } from "../../message/header-block.ts";
-import { Claim, claimOf } from "../../proto/h1/claimed-fields.ts";
+import { SentField } from "../../proto/h1/sent-fields.ts";
 import type { BucketKey } from "../../shared/token-bucket-key.ts";
 
 /** Where hashes of keys come from: the buckets of this gateway, or those of a fleet. */
@@ -90,36 +88,24 @@ export class HeaderLimitKey implements LimitKey {
   private readonly client: ClientLimitKey;
   /** All that a client sends, whatever the field says. */
   readonly all: ClientLimitKey;
-  private readonly id: HeaderId;
-  private readonly name: Uint8Array;
-  private readonly isClaim: boolean;
+  private readonly field: SentField;
 
   /** @param name lower-case */
   constructor(buckets: KeySource, purpose: string, name: string, ipv6Prefix: number) {
     this.key = buckets.keyFor(`${purpose} header`);
     this.client = new ClientLimitKey(buckets, purpose, ipv6Prefix);
     this.all = new ClientLimitKey(buckets, `${purpose} all`, ipv6Prefix);
-    this.id = headerIdFromName(name);
-    this.name = latin1(name);
-    this.isClaim = claimOf(this.name, 0, name.length) !== Claim.None;
+    this.field = new SentField(name);
   }
 
   of(ex: Exchange): BucketKey {
     const { headers } = ex.request;
-    const index = this.isClaim && !ex.fromTrustedProxy ? -1 : this.find(headers);
+    const index = this.field.find(ex.request);
     const from = index < 0 ? 0 : headers.spans[index * 4 + 2]!;
     const to = index < 0 ? 0 : headers.spans[index * 4 + 3]!;
     if (from === to) return this.client.of(ex);
     this.key.hash(headers.bytes, from, to);
     return this.key;
-  }
-
-  private find(headers: HeaderBlock): number {
-    for (let i = headers.find(this.id); i >= 0; i = headers.find(this.id, i + 1)) {
-      const { bytes, spans } = headers;
-      if (equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, this.name)) return i;
-    }
-    return -1;
   }
 }
 

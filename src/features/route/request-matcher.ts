@@ -3,7 +3,7 @@ import { latin1 } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { RouteMatcher } from "../../message/route.ts";
-import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
+import { SentField } from "../../proto/h1/sent-fields.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
@@ -19,7 +19,7 @@ export class RequestMatcher implements RouteMatcher {
   private readonly networks: NetworkSet | null;
   private readonly countries: ReadonlySet<string> | null;
   private readonly share: ClientShare | null;
-  private readonly headers: readonly NamedTest[];
+  private readonly headers: readonly (readonly [SentField, NamedTest])[];
   private readonly cookies: readonly NamedTest[];
   private readonly queries: readonly NamedTest[];
 
@@ -35,7 +35,7 @@ export class RequestMatcher implements RouteMatcher {
     this.networks = config.clientIp.length === 0 ? null : new NetworkSet(config.clientIp);
     this.countries = config.country.length === 0 ? null : new Set(config.country);
     this.share = config.share === 1 ? null : new ClientShare(shareFrom, config.share, config.stickyBy);
-    this.headers = config.header.map(namedTest);
+    this.headers = config.header.map((test) => [new SentField(test[0]), namedTest(test)]);
     this.cookies = config.cookie.map(namedTest);
     this.queries = config.query.map(namedTest);
     this.path = regex === "" ? null : new LateExpression(regex);
@@ -45,7 +45,7 @@ export class RequestMatcher implements RouteMatcher {
     if (this.networks !== null && !this.networks.has(head.sender.clientIp)) return false;
     if (this.countries !== null && !this.countries.has(head.sender.country)) return false;
     if (this.share !== null && !this.share.takes(head)) return false;
-    for (const test of this.headers) if (!test.holds(headerValues(head.headers, test.name))) return false;
+    for (const [field, test] of this.headers) if (!test.holds(headerValues(head, field))) return false;
     for (const test of this.cookies) if (!test.holds(cookieValues(head.headers, test.name))) return false;
     for (const test of this.queries) if (!test.holds(queryValues(head, test.name))) return false;
     return this.path === null || this.path.test(routedPath(head, head.sender.canonicalPath));
@@ -71,17 +71,9 @@ function namedTest([name, wanted]: FieldTest): NamedTest {
   return { name: bytes, holds: (values) => values.some((value) => expression.test(value)) };
 }
 
-/**
- * The values of a field that goes on to an origin, under any name that an origin may read as this one (`X_Name`, `x.name`); of
- * several lines, also what they are together (RFC 9110 §5.3). What belongs to the connection is not there.
- */
-function headerValues(headers: HeaderBlock, name: Uint8Array): readonly string[] {
-  const values: string[] = [];
-  const { bytes, spans } = headers;
-  for (let i = 0; i < headers.count; i++) {
-    if (headers.ids[i] === HeaderId.NamedByConnection) continue;
-    if (isSameFolded(bytes, spans[i * 4]!, spans[i * 4 + 1]!, name)) values.push(headers.valueText(i));
-  }
+/** The values of a field that goes on to an origin; of several lines, also what they are together (RFC 9110 §5.3). */
+function headerValues(head: RequestHead, field: SentField): readonly string[] {
+  const values = field.values(head);
   return values.length > 1 ? [...values, values.join(", ")] : values;
 }
 

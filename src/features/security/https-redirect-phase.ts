@@ -1,6 +1,5 @@
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
-import { HeaderId } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
 
@@ -36,9 +35,9 @@ export class HttpsRedirectPhase implements Phase {
     return Verdict.Done;
   }
 
-  private isExempt({ route, request, canonicalPath, fromTrustedProxy }: Exchange): boolean {
+  private isExempt({ route, request, canonicalPath, scheme }: Exchange): boolean {
     if (route?.kind.isBuiltIn === true) return true;
-    if (fromTrustedProxy && request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() === "https") return true;
+    if (scheme === "https") return true;
     if (request.method === Method.Connect || request.method === Method.Trace) return true;
     // Where the path leads, not how it is written: dot segments after the challenges' prefix lead out of it.
     const path = canonicalPath === "" ? request.path() : canonicalPath;

@@ -30,11 +30,10 @@ function forwardedFields(ex: Exchange): [string, string][] {
   const told = fromTrustedProxy ? valuesOf(ex, HeaderId.XForwardedFor) : [];
   // The proxy forwards for a client: it must not be recorded as the client.
   const unnamed = ex.forwardedIp === UNKNOWN_CLIENT ? [UNKNOWN_CLIENT] : [];
-  const proto = fromTrustedProxy ? request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() : "";
   return [
     ["x-forwarded-for", [...(told.length === 0 ? unnamed : told), client.address].join(", ")],
     ["x-real-ip", ex.clientIp],
-    ["x-forwarded-proto", proto === "http" || proto === "https" ? proto : client.tls ? "https" : "http"],
+    ["x-forwarded-proto", ex.scheme],
     ["x-forwarded-host", request.authority()],
     ...clientCertificates(ex),
   ];

@@ -1,4 +1,5 @@
 import { Byte, LOWER, latin1, table } from "../../core/bytes.ts";
+import { IDENTITY_FIELDS, OWN_FIELDS } from "../../core/identity-names.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 
 // Fields in which a client claims what the gateway itself says of the message and of the connection, or what only a proxy
@@ -117,36 +118,15 @@ interface ClaimedName {
   readonly claim: Claim;
 }
 
-function named(claim: Claim, isPrefix: boolean, names: readonly string[]): ClaimedName[] {
-  return names.map((name) => ({ name: latin1(name), isPrefix, claim }));
+function claimed(name: string, claim: Claim): ClaimedName {
+  const isPrefix = name.endsWith("*");
+  return { name: latin1(isPrefix ? name.slice(0, -1) : name), isPrefix, claim };
 }
 
 /** The gateway's own come first: a prefix would take them, too. */
 const NAMES: readonly ClaimedName[] = [
-  ...named(Claim.Own, false, [
-    "content-length",
-    "content-type",
-    "content-encoding",
-    "transfer-encoding",
-    "x-forwarded-for",
-    "x-forwarded-proto",
-    "x-forwarded-host",
-    "x-forwarded-client-cert",
-    "x-real-ip",
-    "x-request-id",
-  ]),
-  ...named(Claim.Identity, false, [
-    "forwarded",
-    "forwarded-for",
-    "x-forwarded",
-    "client-ip",
-    "x-client-ip",
-    "x-cluster-client-ip",
-    "true-client-ip",
-    "fastly-client-ip",
-    "x-method-override",
-  ]),
-  ...named(Claim.Identity, true, ["x-forwarded-", "x-original-", "x-rewrite-", "x-http-method", "cf-connecting-ip"]),
+  ...OWN_FIELDS.map((name) => claimed(name, Claim.Own)),
+  ...IDENTITY_FIELDS.map((name) => claimed(name, Claim.Identity)),
 ];
 
 /** Letters in lower case, digits as they are, and one separator for everything else that may stand in a name. */

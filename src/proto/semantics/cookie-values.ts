@@ -1,8 +1,10 @@
-import { Byte, latin1 } from "../../core/bytes.ts";
+import { Byte, isOws, latin1 } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 
 /** Finds the cookies with a name, one after the other. RFC 6265 §4.2.1; HTTP/2 may bring a Cookie field for each. */
 export class CookieValues {
+  /** Where the pair of the last one begins: its name may have space around it. */
+  pairFrom = 0;
   /** Where the value of the last one is in `headers.bytes`, without space around it. */
   from = 0;
   to = 0;
@@ -38,26 +40,30 @@ export class CookieValues {
 
   private nextIn(bytes: Uint8Array, end: number): boolean {
     while (this.at < end) {
-      const from = this.at;
+      let from = this.at;
       let to = from;
       while (to < end && bytes[to] !== Byte.Semicolon) to++;
       this.at = to + 1;
-      while (this.at < end && bytes[this.at] === Byte.Space) this.at++;
-      if (!this.isNamed(bytes, from, to)) continue;
-      this.from = from + this.name.length + 1;
+      while (from < to && isOws(bytes[from]!)) from++;
+      const value = this.valueOf(bytes, from, to);
+      if (value < 0) continue;
+      this.pairFrom = from;
+      while (to > value && isOws(bytes[to - 1]!)) to--;
+      this.from = value;
+      while (this.from < to && isOws(bytes[this.from]!)) this.from++;
       this.to = to;
-      while (this.to > this.from && bytes[this.to - 1] === Byte.Space) this.to--;
       return true;
     }
     return false;
   }
 
-  /** Whether `bytes[from, to)` is a pair with the name. */
-  private isNamed(bytes: Uint8Array, from: number, to: number): boolean {
+  /** Where the value begins, if `bytes[from, to)` is a pair with the name: readers leave out space around it. -1 otherwise. */
+  private valueOf(bytes: Uint8Array, from: number, to: number): number {
     const { name } = this;
-    const at = from + name.length;
-    if (at >= to || bytes[at] !== Byte.Equals) return false;
-    for (let i = 0; i < name.length; i++) if (bytes[from + i] !== name[i]) return false;
-    return true;
+    if (from + name.length >= to) return -1;
+    for (let i = 0; i < name.length; i++) if (bytes[from + i] !== name[i]) return -1;
+    let at = from + name.length;
+    while (at < to && isOws(bytes[at]!)) at++;
+    return at < to && bytes[at] === Byte.Equals ? at + 1 : -1;
   }
 }

@@ -1,8 +1,8 @@
-import { Byte, equalsLower, latin1 } from "../../core/bytes.ts";
+import { sliceText } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import { requestHost } from "../../message/request-host.ts";
-import { Claim, claimOf } from "../h1/claimed-fields.ts";
+import { SentField } from "../h1/sent-fields.ts";
+import { CookieValues } from "../semantics/cookie-values.ts";
 import { offsetBehindSegments, pathFrom } from "../target/canonical-path.ts";
 import { decodeOnce } from "../target/percent-decoding.ts";
 import { queryWithMark, sentPath } from "../target/routed-path.ts";
@@ -30,7 +30,12 @@ export interface Placeholder {
 export const PLACEHOLDERS: readonly Placeholder[] = [
   plain("host", "the host that the request is for: lower case, without port and final dot", "host", hostOf),
   plain("port", "the port that the request is for: of its `Host`, else the scheme's own", "word", portOf),
-  plain("scheme", "`https` or `http`; of a client behind a trusted proxy, what that proxy says", "word", requestScheme),
+  plain(
+    "scheme",
+    "`https` or `http`; of a client behind a trusted proxy, what that proxy says",
+    "word",
+    ({ scheme }) => scheme,
+  ),
   plain("method", "the method", "word", ({ request }) => request.methodText()),
   plain("path", "the path as the client sent it, dot segments resolved, without the query", "path", ({ request }) =>
     sentPath(request),
@@ -59,7 +64,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     doc: "a cookie",
     form: "word",
     argument: /^[\w!#$%&'*+.^`|~-]+$/,
-    reader: (name) => (ex) => cookieOf(ex, name),
+    reader: cookieReader,
   },
   {
     name: "query.NAME",
@@ -100,13 +105,6 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   },
 ];
 
-/** The scheme that the client used, as a trusted proxy says, else as the connection is. */
-export function requestScheme({ request, client, fromTrustedProxy }: Exchange): string {
-  const told = fromTrustedProxy ? request.headers.valueOf(HeaderId.XForwardedProto).toLowerCase() : "";
-  if (told === "https" || told === "http") return told;
-  return client.tls ? "https" : "http";
-}
-
 function plain(name: string, doc: string, form: UrlForm, read: PlaceholderReader): Placeholder {
   return { name, doc, form, reader: () => read };
 }
@@ -117,7 +115,7 @@ function hostOf({ request }: Exchange): string {
 
 function portOf(ex: Exchange): string {
   const named = /:(\d{1,5})$/.exec(ex.request.authority())?.[1];
-  return named ?? (requestScheme(ex) === "https" ? "443" : "80");
+  return named ?? (ex.scheme === "https" ? "443" : "80");
 }
 
 function queryOf({ request }: Exchange): string {
@@ -156,38 +154,23 @@ function subjectOf({ client }: Exchange): string {
   return client.identity === null ? "" : Buffer.from(client.identity.subject, "utf8").latin1Slice();
 }
 
-/** What only a proxy may say is read from trusted ones alone. docs/security.md#identity-headers */
-function headerReader(name: string): PlaceholderReader {
-  const lower = latin1(name.toLowerCase());
-  const id = headerIdFromName(name);
-  const isClaim = claimOf(lower, 0, lower.length) !== Claim.None;
-  return ({ request: { headers }, fromTrustedProxy }) =>
-    isClaim && !fromTrustedProxy ? "" : joinedValues(headers, id, lower);
-}
-
 /** RFC 9110 §5.3: several fields with a name are one list. */
-function joinedValues(headers: HeaderBlock, id: HeaderId, lower: Uint8Array): string {
-  const { bytes, spans } = headers;
-  let value = "";
-  for (let i = headers.find(id); i >= 0; i = headers.find(id, i + 1)) {
-    if (id === HeaderId.Other && !equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, lower)) continue;
-    const text = headers.valueText(i);
-    value = value === "" ? text : `${value}${id === HeaderId.Cookie ? ";" : ","} ${text}`;
-  }
-  return value;
+function headerReader(name: string): PlaceholderReader {
+  const field = new SentField(name);
+  const separator = name.toLowerCase() === "cookie" ? "; " : ", ";
+  return ({ request }) =>
+    field
+      .values(request)
+      .filter((value) => value !== "")
+      .join(separator);
 }
 
-/** RFC 6265 §4.2.1; HTTP/2 may bring a Cookie field for each. */
-function cookieOf({ request: { headers } }: Exchange, name: string): string {
-  for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
-    for (const pair of headers.valueText(i).split(";")) {
-      const text = pair.trimStart();
-      if (text.startsWith(name) && text.charCodeAt(name.length) === Byte.Equals) {
-        return text.slice(name.length + 1).trimEnd();
-      }
-    }
-  }
-  return "";
+function cookieReader(name: string): PlaceholderReader {
+  const values = new CookieValues(name);
+  return ({ request: { headers } }) => {
+    values.begin(headers);
+    return values.next() ? sliceText(headers.bytes, values.from, values.to) : "";
+  };
 }
 
 function parameterOf(ex: Exchange, name: string): string {

@@ -182,6 +182,7 @@ export class GatewayLab {
       bypassesCookies: true,
       demandsCertificates: false,
       isConfirmed: false,
+      passedFields: [],
       key: null,
     };
     const { clock, turn } = this;

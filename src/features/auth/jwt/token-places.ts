@@ -1,6 +1,7 @@
 import { Byte, equalsLower, latin1 } from "../../../core/bytes.ts";
 import { HeaderId, headerIdFromName } from "../../../message/header-block.ts";
 import type { RequestHead } from "../../../message/request-head.ts";
+import { SentField } from "../../../proto/h1/sent-fields.ts";
 import { CookieValues } from "../../../proto/semantics/cookie-values.ts";
 
 /** What a place in a request holds. */
@@ -87,21 +88,20 @@ class FieldPlace implements Place {
   bytes: Uint8Array = latin1("");
   from = 0;
   to = 0;
-  private readonly id: HeaderId;
-  private readonly name: Uint8Array;
+  private readonly field: SentField;
   /** Other schemes of Authorization are other matters. */
   private readonly needsScheme: boolean;
 
   constructor(name: string) {
-    this.id = headerIdFromName(name);
-    this.name = latin1(name.toLowerCase());
-    this.needsScheme = this.id === HeaderId.Authorization;
+    this.field = new SentField(name);
+    this.needsScheme = headerIdFromName(name) === HeaderId.Authorization;
   }
 
-  find({ headers }: RequestHead): Found {
-    const first = this.next(headers, 0);
+  find(head: RequestHead): Found {
+    const { headers } = head;
+    const first = this.field.find(head);
     if (first < 0) return Found.Nothing;
-    if (this.next(headers, first + 1) >= 0) return Found.Several;
+    if (this.field.find(head, first + 1) >= 0) return Found.Several;
     const from = headers.spans[first * 4 + 2]!;
     const to = headers.spans[first * 4 + 3]!;
     const after = afterScheme(headers.bytes, from, to);
@@ -112,22 +112,13 @@ class FieldPlace implements Place {
     return Found.Token;
   }
 
-  takeOff({ headers }: RequestHead): void {
-    for (let i = this.next(headers, 0); i >= 0; i = this.next(headers, i + 1)) {
+  takeOff(head: RequestHead): void {
+    const { headers } = head;
+    for (let i = this.field.find(head); i >= 0; i = this.field.find(head, i + 1)) {
       const isToken =
         !this.needsScheme || afterScheme(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!) >= 0;
       if (isToken) headers.ids[i] = HeaderId.NamedByConnection;
     }
-  }
-
-  private next(headers: RequestHead["headers"], from: number): number {
-    if (this.id !== HeaderId.Other) return headers.find(this.id, from);
-    for (let i = from; i < headers.count; i++) {
-      const at = i * 4;
-      const isOther = headers.ids[i] === HeaderId.Other;
-      if (isOther && equalsLower(headers.bytes, headers.spans[at]!, headers.spans[at + 1]!, this.name)) return i;
-    }
-    return -1;
   }
 }
 
@@ -137,11 +128,9 @@ class CookiePlace implements Place {
   from = 0;
   to = 0;
   private readonly values: CookieValues;
-  private readonly nameLength: number;
 
   constructor(name: string) {
     this.values = new CookieValues(name);
-    this.nameLength = name.length;
   }
 
   find({ headers }: RequestHead): Found {
@@ -163,7 +152,7 @@ class CookiePlace implements Place {
     for (;;) {
       values.begin(headers);
       if (!values.next()) return;
-      removePair(headers, values.from - this.nameLength - 1, values.to);
+      removePair(headers, values.pairFrom, values.to);
     }
   }
 }

@@ -11,7 +11,7 @@ import { MASK } from "../../../core/secret-name.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
 import { requestHost } from "../../../message/request-host.ts";
-import { requestScheme } from "../../../proto/template/placeholders.ts";
+import { requestScheme } from "../../../message/request-scheme.ts";
 import type { AuthMethod } from "../auth-phase.ts";
 import { DENIED, type Judgement, letIn, NO_ROOM, refusedWith } from "../judgement.ts";
 import { beginAttempt, type LoginAttempt, readState, returnPath } from "./login-attempt.ts";

@@ -5,8 +5,8 @@ import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
 import { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
 import { Method } from "../../../message/request-head.ts";
 import { requestHost } from "../../../message/request-host.ts";
+import { requestScheme } from "../../../message/request-scheme.ts";
 import { prefersHtml } from "../../../proto/semantics/accept.ts";
-import { requestScheme } from "../../../proto/template/placeholders.ts";
 
 /** What a page tells a person, beside its status. */
 export interface Notice {

@@ -20,6 +20,7 @@ const POLICY: CachePolicy = {
   bypassesCookies: true,
   demandsCertificates: false,
   isConfirmed: false,
+  passedFields: [],
   key: null,
 };
 const OTHER_THREAD = 9;

@@ -29,6 +29,7 @@ export function headOf(text: string): RequestHead {
 export function forwardExchange(head: RequestHead, address = "192.0.2.7", tls = false): Exchange {
   const ex = new Exchange(IDLE);
   Object.assign(ex, { request: head });
+  Object.assign(head, { sender: ex });
   ex.client = new ClientPeer(address, tls, 8080);
   requestIds.assign(ex);
   return ex;

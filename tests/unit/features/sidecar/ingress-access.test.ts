@@ -12,7 +12,13 @@ const identity = (...uris: string[]) => ({ subject: "CN=x", uris, dnsNames: [], 
 /** What a client asks for, as the parser leaves it. */
 function headOf(start: string): RequestHead {
   const bytes = Buffer.from(`${start} HTTP/1.1\r\nHost: a.test\r\n\r\n`, "latin1");
-  const head = new RequestHead({ clientIp: "", country: "", canonicalPath: "" });
+  const head = new RequestHead({
+    clientIp: "",
+    country: "",
+    canonicalPath: "",
+    fromTrustedProxy: false,
+    scheme: "http",
+  });
   const parser = new RequestParser(65_536);
   head.reset(bytes);
   parser.begin(0);
