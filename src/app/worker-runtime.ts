@@ -10,6 +10,7 @@ import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
 import type { Purge, PurgeAudit } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
+import type { InvalidationNote } from "../features/cache/cache-tap.ts";
 import type { DiskReadPorts } from "../features/cache/disk-reads.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import { DashboardHandler } from "../features/dashboard/dashboard-handler.ts";
@@ -87,6 +88,8 @@ export interface RuntimeInputs {
   /** The level of the log. */
   readonly threshold: LogThreshold;
   readonly onPurged: PurgeAudit;
+  /** Is told of what requests that change a resource have taken out of the cache. */
+  readonly onInvalidated: InvalidationNote;
   readonly health: HealthHandler;
   /** The open streams of the dashboard. */
   readonly watchers: Watchers;
@@ -203,6 +206,7 @@ export type WayInputs = Pick<
   | "accessLines"
   | "control"
   | "onPurged"
+  | "onInvalidated"
   | "threshold"
   | "reports"
   | "requestIds"
@@ -297,6 +301,7 @@ function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: 
         done(status === 200 ? Number(body) : 0),
       ),
     onPurged: (from, order, purged) => inputs.onPurged({ by: "", from }, order, purged),
+    onInvalidated: config.cluster.enabled ? inputs.onInvalidated : null,
     showsKeys: config.server.cache.statusKey,
     nameRequest: (ex) => requestIds.assign(ex),
     endTaps: [new ForwardEnd()],

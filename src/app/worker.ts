@@ -42,6 +42,7 @@ import { WorkerCounters } from "../shared/counter-table.ts";
 import { IncidentWriter } from "../shared/incident-ring.ts";
 import { SpanWriter } from "../shared/span-ring.ts";
 import { WorkerCache } from "./cache-owner.ts";
+import { FleetInvalidations } from "./fleet-invalidations.ts";
 import type { WorkerFunctionSite } from "./function-site.ts";
 import {
   isStreamListener,
@@ -116,6 +117,9 @@ export class Worker {
   private readonly threshold: LogThreshold = new LogThreshold();
   private readonly refusals: Refusals;
   private readonly reports: TrafficReports;
+  private readonly invalidations: FleetInvalidations = new FleetInvalidations((order) =>
+    this.post({ kind: "purged", order }),
+  );
   private readonly countersTap: CountersTap;
   private readonly requestIds: RequestIds;
   private readonly nodes: NodeSet;
@@ -509,6 +513,7 @@ export class Worker {
         this.events.event("audit", fields);
         this.post({ kind: "audited", fields });
       },
+      onInvalidated: (authority, target) => this.invalidations.note(authority, target),
       health: this.health,
       watchers: this.watchers,
       requestIds: this.requestIds,

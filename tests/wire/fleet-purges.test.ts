@@ -46,6 +46,33 @@ describe.skipIf(REDIS === null)("purges", async () => {
     return performance.now() - startedMs;
   };
 
+  test("what POST, PUT and DELETE change is taken out at every gateway", async () => {
+    for (const gateway of gateways)
+      await eventually(async () => expect(await gateway.metric("gateway_cluster_nodes")).toBe(3));
+    for (const method of ["POST", "PUT", "DELETE", "PATCH"]) {
+      const path = `/changed-${method}`;
+      const answer = (): string => String(Math.random());
+      origin.on(path, async (call) => {
+        await call.body();
+        call.reply("200 OK", ["Cache-Control: max-age=600"], answer());
+      });
+      const before = await Promise.all(gateways.map((gateway) => bodyAt(gateway, path)));
+      for (const [i, gateway] of gateways.entries()) expect(await bodyAt(gateway, path)).toBe(before[i]!);
+      await first.once(request(`${method} /node${path}`, [], "x"));
+      for (const [i, gateway] of gateways.entries()) await isNew(gateway, path, before[i]!);
+    }
+    // What fails changes nothing.
+    origin.on("/failing", async (call) => {
+      await call.body();
+      const isGet = call.request.method === "GET";
+      call.reply(isGet ? "200 OK" : "409 Conflict", ["Cache-Control: max-age=600"], String(Math.random()));
+    });
+    const kept = await bodyAt(second, "/failing");
+    expect((await first.once(request("POST /node/failing", [], "x"))).status).toBe(409);
+    await Bun.sleep(1500);
+    expect(await bodyAt(second, "/failing")).toBe(kept);
+  });
+
   test("a gateway that stood still catches up, and the others do not wait for it", async () => {
     for (const gateway of gateways)
       await eventually(async () => expect(await gateway.metric("gateway_cluster_nodes")).toBe(3));

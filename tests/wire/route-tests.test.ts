@@ -154,3 +154,23 @@ test("neither a check nor a start takes a redirect that leads round", async () =
     expect([command, code, stderr.startsWith(fault)]).toEqual([command, 1, true]);
   }
 });
+
+test("tests compare the values that are sent, and show none that is masked", async () => {
+  const routes = (expected: string) => ({
+    "routes.yaml": `routes:
+  - type: respond
+    path: /x
+    body: hello
+    headers: {response: {set: {X-Out: "s3cret", X-Path: "{path}"}}}
+tests:
+  - {request: /x, expect: {status: 200, header: {X-Out: "${expected}", X-Path: /x}}}
+`,
+  });
+  const right = await runEdge(["check"], { files: routes("s3cret") });
+  expect([right.stderr, right.code]).toEqual([expect.not.stringContaining("tests["), 0]);
+  for (const wrong of ["***", "s3cre", "none"]) {
+    const { code, stderr } = await runEdge(["check"], { files: routes(wrong) });
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`expected header X-Out ${wrong}, came another value`)]);
+    expect(stderr).not.toContain("s3cret");
+  }
+});

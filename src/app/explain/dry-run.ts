@@ -209,6 +209,7 @@ export class DryRun {
       accessLines: log,
       control: { ask: nothing },
       onPurged: nothing,
+      onInvalidated: nothing,
       threshold: new LogThreshold(),
       reports,
       requestIds,

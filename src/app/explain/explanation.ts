@@ -165,6 +165,8 @@ export interface Outcome {
   readonly route: Route | null;
   /** Null where its bytes are no request. */
   readonly head: RequestHead | null;
+  /** The fields of the response as they are sent, secrets and all: to be compared, and never to be shown. */
+  readonly fields: readonly Field[];
 }
 
 /** The same as `explainRequest`, as far as the request itself tells. */
@@ -203,7 +205,8 @@ export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryReques
     auth: route === null ? null : authSummary(config, dry, route),
     response: responseSummary(result, settings),
   };
-  return { said, route, head: isSound ? head : null };
+  const fields = said.response.headers.length === 0 ? [] : (result.reply?.fields ?? []);
+  return { said, route, head: isSound ? head : null, fields };
 }
 
 function routeSummary(config: RuntimeConfig, dry: DryRun, route: Route): RouteSummary {

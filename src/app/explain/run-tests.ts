@@ -1,11 +1,18 @@
 import type { ConfigFault } from "../../config/config-fault.ts";
 import type { RouteTest } from "../../config/route-tests.ts";
 import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import { MASK } from "../../core/secret-name.ts";
 import { DryRun } from "./dry-run.ts";
 import { type Explanation, outcomeOf } from "./explanation.ts";
 import { requestOf } from "./typed-request.ts";
 
 type Outcome = Omit<Explanation, "lost">;
+
+/** Fields of a response by their real values, which are compared, and by what is shown of them. */
+interface Fields {
+  readonly real: readonly (readonly [string, string])[];
+  readonly shown: readonly (readonly [string, string])[];
+}
 
 /** Sends the requests of `tests` down a dry run; gives those of which something else became than they expect. docs/explain.md#tests */
 export function failedTests(config: RuntimeConfig, tests: readonly RouteTest[]): ConfigFault[] {
@@ -21,14 +28,15 @@ function reasonOf(config: RuntimeConfig, dry: DryRun, test: RouteTest): string {
   const headers = test.headers.map(([name, value]) => `${name}: ${value}`);
   const request = requestOf({ request: test.request, headers, body: test.body, clientIp: test.clientIp }, config);
   if (typeof request === "string") return request;
-  const { said } = outcomeOf(config, dry, request);
+  const { said, fields: real } = outcomeOf(config, dry, request);
+  const fields: Fields = { real, shown: said.response.headers };
   const { route, status, location, target, header } = test.expect;
   const faults = [
     route === null ? "" : differs("route", route, routeOf(said)),
     status === null ? "" : statusFault(status, said),
-    location === null ? "" : differs("location", location, fieldsOf(said, "location")[0] ?? "none"),
+    location === null ? "" : fieldFault("location", "location", location, fields),
     target === null ? "" : targetFault(target, said),
-    ...header.map(([name, value]) => fieldFault(name, value, said)),
+    ...header.map(([name, value]) => fieldFault(`header ${name}`, name, value, fields)),
   ].filter((fault) => fault !== "");
   const ended = said.phases.findLast(({ verdict, name }) => verdict === "ended" && name !== "dispatch");
   const where = ended === undefined ? "" : ` (the phase ${ended.name} ends it: ${ended.note})`;
@@ -64,16 +72,22 @@ function targetFault(target: string, { upstream }: Outcome): string {
   return `expected target ${target}, came ${urls.join(", ")} (asked for ${asked})`;
 }
 
-function fieldFault(name: string, value: string | boolean, said: Outcome): string {
-  const found = fieldsOf(said, name.toLowerCase());
-  if (typeof value === "string")
-    return found.includes(value) ? "" : differs(`header ${name}`, value, found.join(", ") || "none");
-  if (found.length > 0 === value) return "";
-  return value ? `expected a header ${name}, came none` : `expected no header ${name}, came ${found.join(", ")}`;
+/** @param what the field is called in a fault, which shows no value that is masked elsewhere */
+function fieldFault(what: string, name: string, value: string | boolean, { real, shown }: Fields): string {
+  const found = valuesOf(real, name);
+  const told = valuesOf(shown, name);
+  if (typeof value !== "string") {
+    if (found.length > 0 === value) return "";
+    return value ? `expected a ${what}, came none` : `expected no ${what}, came ${told.join(", ")}`;
+  }
+  if (found.includes(value)) return "";
+  const came = told.includes(MASK) ? "another value, which is not shown" : told.join(", ") || "none";
+  return `expected ${what} ${value}, came ${came}`;
 }
 
-function fieldsOf({ response }: Outcome, name: string): string[] {
-  return response.headers.filter(([one]) => one.toLowerCase() === name).map(([, value]) => value);
+function valuesOf(fields: Fields["real"], name: string): string[] {
+  const lower = name.toLowerCase();
+  return fields.filter(([one]) => one.toLowerCase() === lower).map(([, value]) => value);
 }
 
 function differs(what: string, expected: string, came: string): string {

@@ -4,8 +4,12 @@ import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
+import type { CacheKey } from "../../shared/cache-key.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 import type { RequestKeys } from "./request-keys.ts";
+
+/** Is told of a resource whose stored responses hold no more. */
+export type InvalidationNote = (authority: string, target: string) => void;
 
 /** Who counts what the cache did. */
 export interface CacheCounter {
@@ -24,9 +28,20 @@ export class CacheTap implements ReplyTap {
   private readonly keys: RequestKeys;
   private readonly counter: CacheCounter;
   private readonly showsKeys: boolean;
+  private readonly onInvalidated: InvalidationNote | null;
 
-  /** @param showsKeys whether Cache-Status says the key */
-  constructor(store: CacheStore, keys: RequestKeys, counter: CacheCounter, showsKeys: boolean) {
+  /**
+   * @param showsKeys whether Cache-Status says the key
+   * @param onInvalidated is told of each resource whose responses go; null where no other gateway has any
+   */
+  constructor(
+    store: CacheStore,
+    keys: RequestKeys,
+    counter: CacheCounter,
+    showsKeys: boolean,
+    onInvalidated: InvalidationNote | null,
+  ) {
+    this.onInvalidated = onInvalidated;
     this.showsKeys = showsKeys;
     this.store = store;
     this.keys = keys;
@@ -67,7 +82,7 @@ export class CacheTap implements ReplyTap {
 
   /** RFC 9111 §4.4: the resource itself, and what the response names on the same host. */
   private invalidate(ex: Exchange): void {
-    this.store.invalidate(this.keys.of(ex));
+    this.takeOut(this.keys.of(ex));
     for (const id of [HeaderId.Location, HeaderId.ContentLocation]) {
       const named = ex.reply.headers.valueOf(id);
       if (named !== "") this.invalidateNamed(ex, named);
@@ -78,7 +93,14 @@ export class CacheTap implements ReplyTap {
     const authority = ex.request.authority();
     const url = URL.parse(reference, `http://${authority}${ex.request.path()}`);
     if (url === null || url.host !== URL.parse(`${url.protocol}//${authority}`)?.host) return;
-    this.store.invalidate(this.keys.ofUri(authority.replace(/:$/, ""), url.pathname + url.search));
+    this.takeOut(this.keys.ofUri(authority.replace(/:$/, ""), url.pathname + url.search));
+  }
+
+  private takeOut(key: CacheKey): void {
+    this.store.invalidate(key);
+    if (this.onInvalidated === null) return;
+    const [authority = "", target = ""] = key.bytes.latin1Slice(0, key.uriBytes).split("\0");
+    this.onInvalidated(authority, target);
   }
 }
 

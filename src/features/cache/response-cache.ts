@@ -5,7 +5,7 @@ import type { NetworkSet } from "../../shared/cidr.ts";
 import { BackgroundFetches } from "./background-fetches.ts";
 import { CacheFetches } from "./cache-fetches.ts";
 import { CachePhase } from "./cache-phase.ts";
-import { type CacheCounter, CacheTap } from "./cache-tap.ts";
+import { type CacheCounter, CacheTap, type InvalidationNote } from "./cache-tap.ts";
 import type { CacheTimes } from "./cache-times.ts";
 import { type DiskReadPorts, DiskReads } from "./disk-reads.ts";
 import type { CachePolicy } from "./policy.ts";
@@ -33,6 +33,8 @@ export interface CacheServices {
   readonly purgeDisk: (purge: DiskPurge, done: (purged: number) => void) => void;
   /** Is told of what the method PURGE has taken out. */
   readonly onPurged: PurgeNote;
+  /** Is told of what requests that change a resource have taken out; null where no other gateway is to know. */
+  readonly onInvalidated: InvalidationNote | null;
   /** Gives an exchange its request id, where no origin will see it. */
   readonly nameRequest: (ex: Exchange) => void;
   /** Notified of the end of what is fetched in the background. */
@@ -80,7 +82,7 @@ export class ResponseCache {
     this.store = store;
     this.keys = keys;
     this.phase = phase;
-    this.tap = new CacheTap(store, keys, services.counter, services.showsKeys);
+    this.tap = new CacheTap(store, keys, services.counter, services.showsKeys, services.onInvalidated);
   }
 
   /**

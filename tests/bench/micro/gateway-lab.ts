@@ -198,6 +198,7 @@ export class GatewayLab {
       readNow: () => null,
       purgeDisk: (_, done) => done(0),
       onPurged() {},
+      onInvalidated: null,
       endTaps: [],
     });
   }

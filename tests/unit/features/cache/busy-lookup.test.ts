@@ -48,6 +48,7 @@ class Lab {
       readNow: () => null,
       purgeDisk: (_, done) => done(0),
       onPurged() {},
+      onInvalidated: null,
       endTaps: [],
     });
   }
