@@ -71,7 +71,7 @@ describe.skipIf(REDIS === null)("purges", async () => {
     expect((await first.once(request("POST /node/failing", [], "x"))).status).toBe(409);
     await Bun.sleep(1500);
     expect(await bodyAt(second, "/failing")).toBe(kept);
-  });
+  }, 60_000);
 
   test("a gateway that stood still catches up, and the others do not wait for it", async () => {
     for (const gateway of gateways)
