@@ -47,6 +47,7 @@ export const SIDECAR_USE: Readonly<Record<ServerKey, "taken" | "left" | "own">> 
   acme: "left",
   errors: "left",
   maintenance: "left",
+  pass_identity_headers: "left",
 };
 
 /** Warns of the settings of `server` that a file has and the listeners of its sidecar do not take. @param root the file as it was read */

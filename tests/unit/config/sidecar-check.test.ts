@@ -29,6 +29,7 @@ const LEFT: Readonly<Record<string, string>> = {
   acme: "{enabled: true, domains: [a.test]}",
   errors: "{404: page.html}",
   maintenance: "page.html",
+  pass_identity_headers: "[X-Scheme]",
 };
 
 describe("settings that a sidecar's listeners do not take", () => {
