@@ -1,3 +1,5 @@
+import { trimmedEnd } from "./trimming.ts";
+
 /**
  * Reads a distinguished name as RFC 4514 writes it, the last part first: `CN=client,O=Example`.
  * @returns one form of all spellings of the name, to be compared with another such; null where it is none
@@ -36,10 +38,26 @@ function split(text: string, sign: string): string[] {
 }
 
 function attribute(text: string): string | null {
-  const [, type, value] = /^\s*([A-Za-z][\w-]*|\d+(?:\.\d+)*)\s*=\s*((?:[^\\]|\\.)*?)\s*$/s.exec(text) ?? [];
-  if (type === undefined || value === undefined || value === "") return null;
+  const equals = text.indexOf("=");
+  const type = text.slice(0, Math.max(equals, 0)).trim();
+  const value = trimmedValue(text.slice(equals + 1));
+  if (!TYPE.test(type) || value === "" || endsInEscape(value)) return null;
   return `${type.toUpperCase()}=${JSON.stringify(unescaped(value))}`;
 }
+
+/** Without blanks around it: one at the end that is escaped is part of the value. */
+function trimmedValue(text: string): string {
+  const whole = text.trimStart();
+  const value = whole.trimEnd();
+  return endsInEscape(value) ? whole.slice(0, value.length + 1) : value;
+}
+
+/** Whether it ends in a backslash without the sign that it escapes. */
+function endsInEscape(value: string): boolean {
+  return (value.length - trimmedEnd(value, "\\").length) % 2 === 1;
+}
+
+const TYPE = /^(?:[A-Za-z][\w-]*|\d+(?:\.\d+)*)$/;
 
 /** RFC 4514 §2.4: a sign after a backslash, or a byte of UTF-8 as two digits. */
 function unescaped(value: string): string {

@@ -1,3 +1,4 @@
+import { trimmed } from "../../core/trimming.ts";
 import type { FieldTest, MatchConfig } from "../../config/route-config.ts";
 import { latin1 } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -56,44 +57,46 @@ export class RequestMatcher implements RouteMatcher {
 interface NamedTest {
   readonly name: Uint8Array;
   /** @param values one character a byte */
-  holds(values: readonly string[]): boolean;
+  holds(values: ReadonlySet<string>): boolean;
 }
 
 function namedTest([name, wanted]: FieldTest): NamedTest {
   const bytes = Buffer.from(name, "utf8");
-  if (typeof wanted === "boolean") return { name: bytes, holds: (values) => values.length > 0 === wanted };
+  if (typeof wanted === "boolean") return { name: bytes, holds: (values) => values.size > 0 === wanted };
   const source = expressionIn(wanted);
   if (source === null) {
     const text = Buffer.from(wanted, "utf8").latin1Slice();
-    return { name: bytes, holds: (values) => values.includes(text) };
+    return { name: bytes, holds: (values) => values.has(text) };
   }
   const expression: Expression = new LateExpression(source);
-  return { name: bytes, holds: (values) => values.some((value) => expression.test(value)) };
+  return { name: bytes, holds: (values) => [...values].some((value) => expression.test(value)) };
 }
 
 /** The values of a field that goes on to an origin; of several lines, also what they are together (RFC 9110 §5.3). */
-function headerValues(head: RequestHead, field: SentField): readonly string[] {
+function headerValues(head: RequestHead, field: SentField): ReadonlySet<string> {
   const values = field.values(head);
-  return values.length > 1 ? [...values, values.join(", ")] : values;
+  return new Set(values.length > 1 ? [...values, values.join(", ")] : values);
 }
 
 /** The values of a cookie in all Cookie fields, as RFC 6265 §4.2.1 has them: as they are, without quotes, and decoded. */
-function cookieValues(headers: HeaderBlock, name: Uint8Array): readonly string[] {
-  const values: string[] = [];
+function cookieValues(headers: HeaderBlock, name: Uint8Array): ReadonlySet<string> {
+  const values = new Set<string>();
   const wanted = Buffer.from(name).latin1Slice();
   for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
     for (const pair of headers.valueText(i).split(";")) {
       if (!pair.includes(wanted)) continue;
       const [found, value] = dividedAt(pair, "=");
-      if (trimmed(found) === wanted) addReadings(values, trimmed(value).replace(/^"(.*)"$/s, "$1"), trimmed(value));
+      if (trimmed(found, BLANKS) !== wanted) continue;
+      const text = trimmed(value, BLANKS);
+      addReadings(values, text.replace(/^"(.*)"$/s, "$1"), text);
     }
   }
   return values;
 }
 
 /** The values of a parameter of the query: percent-decoded once, `+` as a space and as itself. */
-function queryValues(head: RequestHead, name: Uint8Array): readonly string[] {
-  const values: string[] = [];
+function queryValues(head: RequestHead, name: Uint8Array): ReadonlySet<string> {
+  const values = new Set<string>();
   if (head.queryTo <= head.pathTo) return values;
   const wanted = Buffer.from(name).latin1Slice();
   for (const pair of head.text(head.pathTo + 1, head.queryTo).split("&")) {
@@ -108,10 +111,8 @@ function readsAs(found: string, wanted: string): boolean {
   return decodeOnce(found) === wanted || decodeOnce(found.replaceAll("+", " ")) === wanted;
 }
 
-function addReadings(values: string[], ...texts: readonly string[]): void {
-  for (const text of texts) {
-    for (const reading of [text, decodeOnce(text)]) if (!values.includes(reading)) values.push(reading);
-  }
+function addReadings(values: Set<string>, ...texts: readonly string[]): void {
+  for (const text of texts) values.add(text).add(decodeOnce(text));
 }
 
 function dividedAt(text: string, mark: string): [string, string] {
@@ -119,10 +120,8 @@ function dividedAt(text: string, mark: string): [string, string] {
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** Without the spaces and tabs around it, and nothing else: other whitespace is a part of a value. */
-function trimmed(text: string): string {
-  return text.replace(/^[ \t]+|[ \t]+$/g, "");
-}
+/** Other whitespace is a part of a value. */
+const BLANKS = " \t";
 
 /** A part of the clients, always the same ones. */
 class ClientShare {

@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { classOf } from "../../core/bytes.ts";
 import { MAX_JSON_DEPTH } from "../../core/limits.ts";
-import { wholeDigits } from "./number-text.ts";
+import { MAX_DIGITS, wholeDigits } from "./number-text.ts";
 
 /** A JSON object as it is put together from path, query and body: no name of it reaches Object.prototype. */
 export type JsonTree = { [name: string]: JsonValue };
@@ -49,10 +50,10 @@ export interface ReadJson {
  * @returns an Error that says what is wrong, without repeating the text
  */
 export function readJson(text: string): ReadJson | Error {
-  const fault = shapeFault(text);
-  if (fault !== "") return new Error(fault);
+  const shape = shapeOf(text);
+  if (typeof shape === "string") return new Error(shape);
   try {
-    let hasOddNumbers = ODD_TEXT.test(text) || LATE_DAY.test(text);
+    let hasOddNumbers = shape.hasOddTexts || LATE_DAY.test(text);
     if (!LONG_NUMBER.test(text)) return { value: parse(text), hasOddNumbers };
     const value = parse(text, (_key, value, { source }) => {
       if (typeof value !== "number" || source === undefined || !isLong(value, source)) return value;
@@ -84,8 +85,14 @@ function isLong(value: number, source: string): boolean {
   return !Number.isSafeInteger(value) && Math.abs(value) > Number.MAX_SAFE_INTEGER && LONG_NUMBER.test(source);
 }
 
-/** What JSON.parse would let pass, or "". Whether it is JSON at all, that decides. */
-function shapeFault(text: string): string {
+interface Shape {
+  /** Whether a text in it may be meant as a number, and is more than its digits. */
+  readonly hasOddTexts: boolean;
+}
+
+/** What is wrong with a text that JSON.parse would let pass, or its shape. Whether it is JSON at all, JSON.parse decides. */
+function shapeOf(text: string): Shape | string {
+  let hasOddTexts = false;
   /** The names of each open object; null for an array. */
   const open: (Set<string> | null)[] = [];
   let isName = false;
@@ -93,6 +100,7 @@ function shapeFault(text: string): string {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
       const end = endOfString(text, at);
+      hasOddTexts ||= isOddText(text, at + 1, end);
       const names = open.at(-1);
       if (isName && names) {
         const name = nameOf(text.slice(at, end + 1));
@@ -110,7 +118,34 @@ function shapeFault(text: string): string {
       isName = false;
     } else if (code === COMMA) isName = open.at(-1) instanceof Set;
   }
-  return "";
+  return { hasOddTexts };
+}
+
+/**
+ * Whether a text may be meant as a number and is more than digits. It is read once, from left to right: one that begins with an
+ * escape counts where all of it may belong to a number.
+ * @param text the text is `text[from, to)`, escapes in it as they are written
+ */
+function isOddText(text: string, from: number, to: number): boolean {
+  const first = behindBlanks(text, from, to);
+  const isEscaped = first < to && text.charCodeAt(first) === BACKSLASH;
+  if (!isEscaped && !NUMBER_BEGINS.test(text.slice(first, first + 3))) return false;
+  let end = first;
+  while (end < to && (NUMBER_SIGNS[text.charCodeAt(end)] || (isEscaped && isBlank(text.charCodeAt(end))))) end++;
+  if (behindBlanks(text, end, to) < to) return false;
+  if (isEscaped) return DIGIT.test(text.slice(first, end));
+  return first > from || end < to || end - first > MAX_DIGITS || !PLAIN_WHOLE.test(text.slice(first, end));
+}
+
+function behindBlanks(text: string, from: number, to: number): number {
+  let at = from;
+  while (at < to && isBlank(text.charCodeAt(at))) at++;
+  return at;
+}
+
+/** As `\s` has them. */
+function isBlank(code: number): boolean {
+  return code === 0x20 || (code >= 9 && code <= 13) || (code >= 0xa0 && BLANK.test(String.fromCharCode(code)));
 }
 
 /** Offset of the quote that ends the string that begins at `from`; the end of the text where there is none. */
@@ -138,8 +173,11 @@ const LONG_NUMBER = /\d(?:\.?\d){15}/;
 const WHOLE = /^-?\d+$/;
 /** In a date: a day that not each month, or year, has. */
 const LATE_DAY = /-(?:02-(?:29|3)|(?:0[469]|11)-31)/;
-/** A text that may be meant as a number and is more than digits, escapes in it as they are written. */
-const ODD_TEXT = /"(?!-?(?:0|[1-9]\d*)")(?:\s|\\[bfnrtu][\da-f]{0,4})*[+-]?\.?\d[\w.+\\-]*\s*"/i;
+const NUMBER_BEGINS = /^[+-]?\.?\d/;
+const NUMBER_SIGNS: Uint8Array = classOf("a-zA-Z0-9_.+-\\");
+const DIGIT = /\d/;
+const BLANK = /\s/;
+const PLAIN_WHOLE = /^-?(?:0|[1-9]\d*)$/;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;

@@ -39,7 +39,7 @@ function inField(field: DescField, value: JsonValue, registry: Registry): JsonVa
   if (field.fieldKind === "list" && Array.isArray(value)) return value.map((item) => inElement(field, item, registry));
   if (field.fieldKind !== "map" || !isJsonObject(value)) return inElement(field, value, registry);
   for (const key of Object.keys(value)) {
-    if (isNumber(field.mapKey) && !/^-?\d+$/.test(key)) throw new Error(`${JSON.stringify(key)} is no key`);
+    if (isNumber(field.mapKey) && !MAP_KEY.test(key)) throw new Error(`${JSON.stringify(key)} is no key`);
     value[key] = inElement(field, value[key]!, registry);
   }
   return value;
@@ -72,6 +72,8 @@ function isRealDay(value: JsonValue): boolean {
   );
 }
 
+/** Whole, and of at most MAX_DIGITS. */
+const MAP_KEY = /^-?\d{1,40}$/;
 const ANY_JSON: ReadonlySet<string> = new Set(
   ["Value", "Struct", "ListValue"].map((name) => `google.protobuf.${name}`),
 );

@@ -49,6 +49,6 @@ function literal(text: string): PatternSegment {
 }
 
 /** All up to the verb, and the verb: a colon outside of braces, after which no slash comes. More colons are part of the verb. */
-const TEMPLATE_PARTS = /^((?:\{[^{}]*\}|[^{}:/]+|\/)+)(?::([^{}/]+))?$/;
+const TEMPLATE_PARTS = /^((?:\{[^{}]*\}|[^{}:])+)(?::([^{}/]+))?$/;
 const ONE: PatternSegment = { kind: SegmentKind.One, text: "" };
 const REST: PatternSegment = { kind: SegmentKind.Rest, text: "" };

@@ -1,3 +1,5 @@
+import { table } from "../../core/bytes.ts";
+
 /** The flag of the frame that holds the trailers. gRPC-Web, "Protocol differences vs gRPC over HTTP2". */
 const TRAILERS_FLAG = 0x80;
 const PREFIX_BYTES = 5;
@@ -17,14 +19,33 @@ export function trailersFrame(fields: readonly (readonly [name: string, value: s
  * @returns null where it is none
  */
 export function decodeText(text: Uint8Array): Buffer | null {
-  const characters = Buffer.from(text.buffer, text.byteOffset, text.length).latin1Slice();
-  if (!TEXTS.test(characters)) return null;
-  const parts = characters.match(/[^=]+={0,2}/g) ?? [];
-  if (parts.some((part) => part.length % 4 !== 0)) return null;
-  return Buffer.concat(parts.map((part) => Buffer.from(part, "base64")));
+  if (text.length % 4 !== 0) return null;
+  const out = Buffer.allocUnsafe((text.length / 4) * 3);
+  let length = 0;
+  for (let at = 0; at < text.length; at += 4) {
+    const padding = text[at + 3] !== EQUALS ? 0 : text[at + 2] !== EQUALS ? 1 : 2;
+    let bits = 0;
+    for (let i = 0; i < 4; i++) {
+      const value = i < 4 - padding ? VALUES[text[at + i]!]! : 0;
+      if (value === NO_VALUE) return null;
+      bits = (bits << 6) | value;
+    }
+    out[length] = bits >>> 16;
+    out[length + 1] = bits >>> 8;
+    out[length + 2] = bits;
+    length += 3 - padding;
+  }
+  return out.subarray(0, length);
 }
 
-const TEXTS = /^(?:[A-Za-z0-9+/]+={0,2})*$/;
+const EQUALS = 0x3d;
+const NO_VALUE = 64;
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/** The six bits of each character; NO_VALUE for what is none of the alphabet. */
+const VALUES: Uint8Array = table((byte) => {
+  const value = ALPHABET.indexOf(String.fromCharCode(byte));
+  return value < 0 ? NO_VALUE : value;
+});
 
 /** Tells where messages end in a stream of them, without keeping any. */
 export class FrameWalk {

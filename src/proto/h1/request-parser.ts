@@ -251,8 +251,8 @@ export function findAccept(head: RequestHead, to: number): void {
   head.headers.push(HeaderId.Accept, nameFrom, nameFrom + name.length, valueFrom, valueFrom + value.length);
 }
 
-/** With its line break, so that no half of one is taken. */
-const ACCEPT_LINE = /\r\n(accept)(:[ \t]*)([\x20-\x7e]*)\r\n/i;
+/** With its line break, so that no half of one is taken; each blank before the value has one reading. */
+const ACCEPT_LINE = /\r\n(accept)(:[ \t]*)([\x21-\x7e][\x20-\x7e]*)?\r\n/i;
 
 /**
  * Finds method, path and Host of a head that is refused, as far as they have been read: a HEAD gets no body even then

@@ -1,3 +1,4 @@
+import { trimmed } from "../../core/trimming.ts";
 import { latin1 } from "../../core/bytes.ts";
 
 /** Characters of a `traceparent` of version 00. */
@@ -95,7 +96,7 @@ export function isTracestate(value: string): boolean {
   if (value.length > MAX_STATE_CHARS) return false;
   const keys = new Set<string>();
   for (const part of value.split(",")) {
-    const member = part.replace(/^[ \t]+|[ \t]+$/g, "");
+    const member = trimmed(part, " \t");
     if (member === "") continue;
     const key = MEMBER.exec(member)?.[1];
     if (key === undefined || keys.has(key)) return false;

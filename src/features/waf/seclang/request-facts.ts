@@ -110,7 +110,8 @@ function fileName(path: string): string {
 
 function baseName(path: string): string {
   const whole = fileName(path);
-  return /[^/\\]+$/.exec(whole)?.[0] ?? whole;
+  const name = whole.slice(Math.max(whole.lastIndexOf("/"), whole.lastIndexOf("\")) + 1);
+  return name === "" ? whole : name;
 }
 
 function protocol({ head }: RequestFacts): string {
