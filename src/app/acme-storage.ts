@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { ChallengeType } from "../config/acme-settings.ts";
 import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import { trimmed } from "../core/trimming.ts";
 import { AcmeFailure, type Challenge } from "../features/acme/certificate-authority.ts";
 import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import { DocumentSeal } from "../features/acme/shared/document-seal.ts";
@@ -141,7 +142,7 @@ function documentsOf({ cluster, server: { acme } }: StorageConfig): DocumentStor
     });
   }
   const { hostname: bucket, pathname } = new URL(acme.storage);
-  const prefix = pathname.replace(/^\/+|\/+$/g, "");
+  const prefix = trimmed(pathname, "/");
   return new S3Documents({
     bucket,
     prefix: prefix === "" ? "" : `${prefix}/`,

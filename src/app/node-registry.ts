@@ -1,6 +1,7 @@
 import { speaksHttp2, usesTls } from "../config/origin.ts";
 import type { NodeOwner, TargetConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { trimmedEnd } from "../core/trimming.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type KnownName, type NameResolver, type NameSettings, threadResolver } from "../net/name-resolver.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
@@ -316,7 +317,7 @@ export function probeOrigin(route: NodeOwner, target: TargetConfig, maxResponseF
 
 /** Capitals count in the path of a socket, and not in the name of a host. */
 function comparable(target: string): string {
-  const plain = target.replace(/\/+$/, "");
+  const plain = trimmedEnd(target, "/");
   return /^unix:/i.test(plain) ? plain : plain.toLowerCase();
 }
 

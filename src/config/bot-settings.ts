@@ -223,7 +223,8 @@ function readAgents(file: string, { path, log, files }: Spot): readonly string[]
   const text = files.contents(path, file, MAX_AGENTS_FILE_BYTES, "shorten it");
   const names: string[] = [];
   for (const [i, line] of text.split(/\r?\n/).entries()) {
-    const name = line.replace(/(^|\s)#.*$/, "").trim();
+    const comment = line.search(/(?:^|\s)#/);
+    const name = (comment < 0 ? line : line.slice(0, comment)).trim();
     if (name === "") continue;
     if (AGENT_PART.test(name)) names.push(name);
     else

@@ -69,7 +69,7 @@ function decoded(bytes: Uint8Array): string | null {
  * YAML 1.2.2 §9.1.2
  */
 export function endsDocument(text: string): boolean {
-  return /(^|\n)\.\.\.[ \t]*(#[^\n]*)?\s*$/.test(text.slice(-MAX_END_LINE));
+  return /(?:^|\n)\.\.\.[ \t]*(?:#[^\n]*)?$/.test(text.slice(-MAX_END_LINE).trimEnd());
 }
 
 /** What cannot be looked at is there: reading it says what is wrong. */

@@ -201,13 +201,16 @@ function boundsOf({ min, max }: { readonly min: number; readonly max: number }, 
 
 /** Texts are trimmed before they are looked at; letters of either case are written out, since a schema has no flags. */
 function patternOf({ source, flags }: RegExp): string {
-  const isWhole = source.startsWith("^") && source.endsWith("$") && !/[^\\]\|/.test(source.replace(/\(.*\)/, ""));
+  const [group, groupEnd] = [source.indexOf("("), source.lastIndexOf(")") + 1];
+  const outside = group < 0 || groupEnd < group ? source : source.slice(0, group) + source.slice(groupEnd);
+  const isWhole = source.startsWith("^") && source.endsWith("$") && !/[^\\]\|/.test(outside);
   const trimmed = isWhole ? `^\\s*(?:${source.slice(1, -1)})\\s*$` : source;
-  return flags.includes("i") ? trimmed.replace(/[a-z](?![^[]*\])/gi, bothCases) : trimmed;
+  return flags.includes("i") ? trimmed.replace(/\[[^[\]]*\]|\\?[a-z]/gi, bothCases) : trimmed;
 }
 
-function bothCases(letter: string, at: number, whole: string): string {
-  return whole[at - 1] === "\\" ? letter : `[${letter.toLowerCase()}${letter.toUpperCase()}]`;
+/** A set, and a letter that is escaped, stay as they are. */
+function bothCases(part: string): string {
+  return part.length > 1 ? part : `[${part.toLowerCase()}${part.toUpperCase()}]`;
 }
 
 /** Below that a reference is hardly shorter. */

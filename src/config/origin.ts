@@ -1,4 +1,5 @@
 import { ipVersion } from "../core/ip-address.ts";
+import { trimmedEnd } from "../core/trimming.ts";
 import { quote } from "./config-fault.ts";
 import { didYouMean } from "./nearest-name.ts";
 import type { OriginConfig, OriginScheme } from "./route-config.ts";
@@ -24,7 +25,7 @@ export function parseOrigin(
       : parseSocket(url, absolute);
   }
   // The URL may hold a password, so it is not repeated in this message, which comes before the others.
-  if (/^([a-z][a-z0-9+.-]*:)?[/\\]*[^/?#]*@/i.test(url)) {
+  if (/^(?:[a-z][a-z0-9+.-]*:)?[/\\]*([^/?#]*)/i.exec(url)![1]!.includes("@")) {
     return 'expected a URL without user name and password; remove the part before "@"';
   }
   if (/[\s\\]/.test(url) || !/^[\x21-\x7e]+$/.test(url))
@@ -53,8 +54,11 @@ export function parseOrigin(
 /** Reads `unix:/run/app.sock` or `unix:/run/app.sock:/base`: the path of a socket, and what is put before paths. */
 function parseSocket(url: string, absolute: (path: string) => string): OriginConfig | string {
   const found = `found ${quote(url)}`;
-  const [, path, base] = /^unix:(.*?)(?::(\/.*))?$/i.exec(url)!;
-  if (path === "" || path!.startsWith("//") || /[/:]$/.test(path!))
+  const rest = url.slice("unix:".length);
+  const end = rest.indexOf(":/");
+  const path = end < 0 ? rest : rest.slice(0, end);
+  const base = end < 0 ? undefined : rest.slice(end + 1);
+  if (path === "" || path.startsWith("//") || /[/:]$/.test(path))
     return `expected the path of a socket, such as unix:/run/app.sock, ${found}`;
   if (base !== undefined && (/[?#\s\\]/.test(base) || !/^[\x21-\x7e]+$/.test(base) || hasDots(base)))
     return `expected a plain path after the socket's, such as unix:/run/app.sock:/api, ${found}`;
@@ -80,7 +84,7 @@ function parseScriptSocket(url: string, rest: string, absolute: (path: string) =
 }
 
 function withoutLastSlash(path: string): string {
-  return path.replace(/\/+$/, "");
+  return trimmedEnd(path, "/");
 }
 
 function hasDots(path: string): boolean {

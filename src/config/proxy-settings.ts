@@ -23,7 +23,7 @@ import {
   word,
 } from "./scalars.ts";
 
-const NAME_SERVER = /^(\d+\.\d+\.\d+\.\d+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?|[0-9a-fA-F:.]*::?[0-9a-fA-F:.]*)$/;
+const NAME_SERVER = /^(\d+\.\d+\.\d+\.\d+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)$/;
 const MAX_STORE = 1_099_511_627_776;
 
 const transportRows = {

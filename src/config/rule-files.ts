@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { MAX_WAF_FILE_BYTES } from "../core/limits.ts";
+import { trimmedEnd } from "../core/trimming.ts";
 import type { RuleSet } from "../proto/seclang/rule-set.ts";
 import type { JudgedExpression } from "../shared/expression.ts";
 import type { Kind, Spot } from "./piece.ts";
@@ -53,14 +54,8 @@ function matching(pattern: string, from: string): readonly string[] {
   const folder = dirname(path);
   const last = path.slice(folder.length).replace(/^\//, "");
   if (!/[*?]/.test(last)) return isFile(path) ? [path] : [];
-  const expression = new RegExp(
-    `^${last
-      .replace(/[.+^${}()|[\]\\]/g, "\\$&")
-      .replaceAll("*", "[^/]*")
-      .replaceAll("?", "[^/]")}$`,
-  );
   try {
-    const found = readdirSync(folder).filter((name) => expression.test(name));
+    const found = readdirSync(folder).filter((name) => isLike(name, last));
     return found
       .sort()
       .map((name) => join(folder, name))
@@ -68,6 +63,24 @@ function matching(pattern: string, from: string): readonly string[] {
   } catch {
     return [];
   }
+}
+
+/** Whether a name fits a pattern; of the places for a `*` the last one is tried anew, which is enough. */
+function isLike(name: string, pattern: string): boolean {
+  let [at, sign, star, starAt] = [0, 0, -1, 0];
+  while (at < name.length) {
+    if (pattern[sign] === "*") {
+      star = sign++;
+      starAt = at;
+    } else if (pattern[sign] === "?" || pattern[sign] === name[at]) {
+      sign++;
+      at++;
+    } else if (star >= 0) {
+      sign = star + 1;
+      at = ++starAt;
+    } else return false;
+  }
+  return trimmedEnd(pattern.slice(sign), "*") === "";
 }
 
 function isFile(path: string): boolean {

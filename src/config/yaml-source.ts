@@ -294,7 +294,7 @@ class TooMuch extends Error {
 function deeperLineAt(text: string, valueAt: number): number {
   const above = text.slice(text.lastIndexOf("\n", valueAt) + 1, valueAt);
   const next = text.indexOf("\n", valueAt);
-  if (next < 0 || !/^[\s-]*[^\s#]+: *$/.test(above)) return -1;
+  if (next < 0 || !/^[\s-]*[^\s#-][^\s#]*: *$/.test(above)) return -1;
   const indent = /^ */.exec(text.slice(next + 1))![0].length;
   return indent > /^[ -]*/.exec(above)![0].length ? next + 1 + indent : -1;
 }

@@ -8,11 +8,23 @@ export function explainSyntaxError(code: string, message: string): string {
   if (known !== undefined) return known;
   if (/^Missing closing ["']quote/.test(message)) return "a quote is opened above and not closed";
   // What the parser quotes may be a secret; the place says where it is.
-  const own = message
-    .replace(/:?\s*"(?:[^"\\]|\\.)*"$/s, "")
-    .replace(/\s+/g, " ")
-    .trim();
+  const own = withoutQuoted(message).replace(/\s+/g, " ").trim();
   return `not valid YAML: ${own.charAt(0).toLowerCase()}${own.slice(1)}`;
+}
+
+/** Without the text in quotes that it ends with, and the colon before that. */
+function withoutQuoted(message: string): string {
+  if (!message.endsWith('"')) return message;
+  let quote = message.length - 1;
+  do quote = message.lastIndexOf('"', quote - 1);
+  while (quote > 0 && isEscaped(message, quote));
+  return message.slice(0, Math.max(quote, 0)).trimEnd().replace(/:$/, "");
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let slashes = 0;
+  while (text[at - 1 - slashes] === "\\") slashes++;
+  return slashes % 2 === 1;
 }
 
 const EXPLANATIONS = new Map([

@@ -8,7 +8,7 @@ export function isSecretName(name: string): boolean {
 
 /** A URL or path without what may be a credential in it: user info, and the values of the query. */
 export function withoutCredentials(url: string): string {
-  return url.replace(/(^|\/)[^/?#@\s]*:[^/?#]*@/, "$1***@").replace(/\?[^?].*$/s, "?***");
+  return url.replace(/(^|\/)[^/?#@\s:]*:[^/?#]*@/, "$1***@").replace(/\?[^?].*$/s, "?***");
 }
 
 /** What is shown in a secret's place. */

@@ -27,11 +27,11 @@ export function nextRun(text: string, afterMs: number): number | null {
   return schedule.nextRun(new Date(afterMs))?.getTime() ?? null;
 }
 
-const NUMBERS = String.raw`[\d*,/-]+`;
+const NUMBERS = String.raw`[\d*,/-]`;
 const DAYS = "sun|mon|tue|wed|thu|fri|sat";
 const MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
 
 /** What each field may hold: the package takes more than cron does. */
 const FIELDS: readonly RegExp[] = ["", "", "", MONTHS, DAYS].map(
-  (names) => new RegExp(names === "" ? `^${NUMBERS}$` : `^(?:${NUMBERS}|${names})+$`, "i"),
+  (names) => new RegExp(names === "" ? `^${NUMBERS}+$` : `^(?:${NUMBERS}|${names})+$`, "i"),
 );

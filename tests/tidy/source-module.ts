@@ -25,6 +25,13 @@ export interface FunctionSize {
   readonly body: { readonly from: number; readonly to: number; readonly isBlock: boolean } | null;
 }
 
+/** A regular expression that is written out, as `/a/i`, or a call that makes one. */
+export interface ExpressionText {
+  readonly text: string;
+  readonly isCall: boolean;
+  readonly line: number;
+}
+
 /** Something that a file exports. */
 export interface Export {
   readonly name: string;
@@ -42,6 +49,7 @@ export interface SourceModule {
   readonly imports: readonly Import[];
   readonly functions: readonly FunctionSize[];
   readonly exports: readonly Export[];
+  readonly expressions: readonly ExpressionText[];
   /** Members of the enums, by the enum's name, in order. */
   readonly enums: ReadonlyMap<string, readonly string[]>;
   readonly namesBun: boolean;
@@ -88,6 +96,8 @@ const FUNCTIONS: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.SetAccessor,
 ]);
 
+const TAKES_EXPRESSION: ReadonlySet<string> = new Set(["match", "matchAll", "search"]);
+
 /** The gateway with its tests, and the page that runs in a browser. */
 const PROJECTS = ["tsconfig.json", "src/features/dashboard/page/tsconfig.json"];
 
@@ -123,6 +133,7 @@ function readModule(path: string, tree: Node): SourceModule {
     lineCount: text.split("\n").length - 1,
     imports: [],
     functions: [],
+    expressions: [],
     exports: statements.flatMap((statement) => exportsOf(statement, text)),
     enums: new Map(statements.filter((s) => s.kind === SyntaxKind.EnumDeclaration).map(enumMembers)),
     namesBun: false,
@@ -137,7 +148,26 @@ function visit(node: Node, module: Gathered): void {
   if (specifier !== null) module.imports.push(readImport(node, specifier, module));
   if (FUNCTIONS.has(node.kind) && !isDescribe(node)) module.functions.push(readFunction(node, module.text));
   if (node.kind === SyntaxKind.Identifier && node.text === "Bun") module.namesBun = true;
+  const isCall = makesExpression(node);
+  if (isCall || node.kind === SyntaxKind.RegularExpressionLiteral)
+    module.expressions.push({ text: node.getText(), isCall, line: lineAt(module.text, node.getStart()) });
   node.forEachChild((child) => visit(child, module));
+}
+
+// `RegExp(…)` with or without `new`, and the methods of a text that make an expression of another text.
+function makesExpression(node: Node): boolean {
+  if (node.kind !== SyntaxKind.CallExpression && node.kind !== SyntaxKind.NewExpression) return false;
+  const called = node.expression?.getText() ?? "";
+  if (called === "RegExp" || called === "globalThis.RegExp") return true;
+  return TAKES_EXPRESSION.has(node.expression?.name?.text ?? "") && isText(node.arguments?.[0]);
+}
+
+function isText(node: Node | undefined): boolean {
+  return (
+    node?.kind === SyntaxKind.StringLiteral ||
+    node?.kind === SyntaxKind.NoSubstitutionTemplateLiteral ||
+    node?.kind === SyntaxKind.TemplateExpression
+  );
 }
 
 // import … from, export … from, import(…), and import("…") as a type.

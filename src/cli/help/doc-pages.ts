@@ -58,7 +58,7 @@ function section(text: string, anchor: string): string | null {
     const [, marks = "", heading = ""] = isCode ? [] : (/^(#{1,6}) (.*)$/.exec(line) ?? []);
     if (marks === "") continue;
     if (from >= 0 && marks.length <= level) return `${lines.slice(from, i).join("\n").trimEnd()}\n`;
-    const plain = anchorOf(heading.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1"));
+    const plain = anchorOf(heading.replace(/\[([^[\]]*)\]\([^()]*\)/g, "$1"));
     const count = seen.get(plain) ?? 0;
     seen.set(plain, count + 1);
     if (from < 0 && (count === 0 ? plain : `${plain}-${count}`) === anchor) {
@@ -70,4 +70,4 @@ function section(text: string, anchor: string): string | null {
 }
 
 const PLACE = /^(?:docs\/)?([\w-]+)(?:\.md)?(?:#([\p{L}\p{N}_-]+))?$/u;
-const PAGE_ROW = /^\| \[([\w-]+)\.md\]\([^)]*\) \| (.*) \|$/gm;
+const PAGE_ROW = /^\| \[([\w-]+)\.md\]\([^()\n]*\) \| (.*) \|$/gm;

@@ -95,7 +95,7 @@ function topicText({ name, kind, text, pages }: HelpTopic): string {
 
 function pageList(groups: readonly { title: string; pages: readonly (readonly [string, string])[] }[]): string {
   const text = groups.map(({ title, pages }) => {
-    const rows = pages.map(([name, about]) => [name, about.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")] as const);
+    const rows = pages.map(([name, about]) => [name, about.replace(/\[([^[\]]*)\]\([^()]*\)/g, "$1")] as const);
     return `${title}\n${wrappedTable(rows)}`;
   });
   const head = 'The documentation. "edge help tls" prints a page, "edge help docs/tls.md#redirect" a section.';

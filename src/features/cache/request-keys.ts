@@ -1,4 +1,5 @@
 import { Byte, latin1 } from "../../core/bytes.ts";
+import { trimmedEnd } from "../../core/trimming.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
@@ -60,7 +61,7 @@ export class RequestKeys {
     const variant = bytes.latin1Slice(uriWords * 4, uriWords * 4 + variantBytes);
     const method = (variant.charCodeAt(0) & HEAD) !== 0 ? "HEAD" : "GET";
     const parts = bytes.latin1Slice(0, uriBytes).split("\0");
-    const [encodings = "", ...others] = variant.slice(1).replace(/\0+$/, "").split("\0\0");
+    const [encodings = "", ...others] = trimmedEnd(variant.slice(1), "\0").split("\0\0");
     const values = encodings.split("\0").filter((value) => value !== "");
     const text = [method, ...parts, ...values.map((value) => `ae=${value}`), ...others].join(":");
     return `; key="${text.replace(UNQUOTABLE, percentEncoded)}"`;

@@ -1,3 +1,4 @@
+import { trimmed } from "../../core/trimming.ts";
 import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 
 /**
@@ -11,7 +12,10 @@ export function tagsOf(headers: HeaderBlock): ReadonlySet<string> {
     const separator =
       headers.ids[i] === HeaderId.CacheTag ? COMMAS : headers.ids[i] === HeaderId.SurrogateKey ? SPACES : null;
     if (separator === null) continue;
-    for (const tag of headers.valueText(i).split(separator)) if (tag !== "") tags.add(tag);
+    for (const part of headers.valueText(i).split(separator)) {
+      const tag = trimmed(part, " \t");
+      if (tag !== "") tags.add(tag);
+    }
   }
   return tags;
 }
@@ -33,5 +37,5 @@ export function signatureOf(tags: Iterable<string>): number {
 
 const TAGGING = new HeaderIdSet([HeaderId.CacheTag, HeaderId.SurrogateKey]);
 const NONE: ReadonlySet<string> = new Set();
-const COMMAS = /[ \t]*,[ \t]*/;
+const COMMAS = ",";
 const SPACES = /[ \t]+/;

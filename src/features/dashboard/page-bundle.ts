@@ -18,8 +18,12 @@ export function pageBundle(): PageBundle {
   if (!build.success) throw new Error(build.stderr.toString());
   const script = build.stdout.toString().trim();
   const style = readFileSync(`${folder}/page.css`, "utf8")
-    .replace(/\/\*[\s\S]*?\*\//g, "")
-    .replace(/\s*\n\s*/g, "");
+    .split("/*")
+    .map((part, i) => (i === 0 ? part : part.slice(part.indexOf("*/") + "*/".length)))
+    .join("")
+    .split("\n")
+    .map((line) => line.trim())
+    .join("");
   if (script.includes("</script")) throw new Error("the script ends before its end");
   const shell = readFileSync(`${folder}/page.html`, "utf8").replace(/>\s+</g, "><");
   // As functions: what is put in may hold `$`.

@@ -47,7 +47,7 @@ export function readSourceAddress(text: string): SourceAddress {
 
 /** The same address with another file in place of the last segment of its path. */
 export function besideSource(text: string, file: string): string {
-  return changedPath(text, (path) => path.replace(/[^/]*$/, file));
+  return changedPath(text, (path) => path.slice(0, path.lastIndexOf("/") + 1) + file);
 }
 
 /** The same address with something behind the last segment of its path; a query stays. */

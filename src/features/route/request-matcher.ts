@@ -1,6 +1,6 @@
-import { trimmed } from "../../core/trimming.ts";
 import type { FieldTest, MatchConfig } from "../../config/route-config.ts";
 import { latin1 } from "../../core/bytes.ts";
+import { trimmed } from "../../core/trimming.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { RouteMatcher } from "../../message/route.ts";

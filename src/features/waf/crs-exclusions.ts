@@ -1,3 +1,4 @@
+import { trimmed } from "../../core/trimming.ts";
 import { counterpartsOf } from "./rule.ts";
 import { WAF_RULES } from "./rule-table.ts";
 
@@ -23,7 +24,7 @@ export function importCrsExclusions(text: string): ImportedExclusions {
   const lines = text.replaceAll("\\\n", " ").split("\n");
   for (const [index, line] of lines.entries()) {
     const [directive = "", ...words] = line.trim().split(/\s+/);
-    const operands = words.map((word) => word.replace(/^["']+|["']+$/g, "")).filter((word) => word !== "");
+    const operands = words.map((word) => trimmed(word, "\"'")).filter((word) => word !== "");
     if (directive === "" || directive.startsWith("#")) continue;
     if (/^SecRuleRemoveById$/i.test(directive)) {
       for (const number of operands.flatMap(numbersOf)) {

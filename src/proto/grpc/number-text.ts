@@ -1,5 +1,5 @@
-import { trimmedEnd } from "../../core/trimming.ts";
 import { ScalarType } from "@bufbuild/protobuf";
+import { trimmedEnd } from "../../core/trimming.ts";
 
 /** Whether a scalar is a number. */
 export function isNumber(type: ScalarType): boolean {

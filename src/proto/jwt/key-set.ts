@@ -81,7 +81,8 @@ export function readKeySet(text: string, allowed: readonly AlgorithmName[]): Key
 /** The keys of a PEM text: public keys, or certificates. @returns why it has none, as an Error */
 export function readPublicKeys(text: string, allowed: readonly AlgorithmName[]): KeySetReading | Error {
   if (text.includes("PRIVATE KEY-----")) return new Error("it holds a private key, which has no place here");
-  const blocks = text.match(PEM_BLOCKS) ?? [];
+  const blocks = pemBlocks(text);
+  if (blocks === null) return new Error("the end of a key or certificate in it is missing");
   if (blocks.length === 0) return new Error("expected a public key or a certificate in PEM form");
   if (blocks.length > MAX_JWKS_KEYS) return new Error(`it holds more than ${MAX_JWKS_KEYS} keys`);
   const keys: VerificationKey[] = [];
@@ -91,6 +92,23 @@ export function readPublicKeys(text: string, allowed: readonly AlgorithmName[]):
     keys.push(key);
   }
   return { keys, notes: [] };
+}
+
+/** The keys and certificates of a text, each with the lines around it; null where one has no end. RFC 7468 §2 */
+function pemBlocks(text: string): string[] | null {
+  const blocks: string[] = [];
+  let label = "";
+  let from = 0;
+  for (const { index, 0: line, 1: side, 2: what = "" } of text.matchAll(PEM_LINE)) {
+    if (side === "BEGIN" && label === "") {
+      label = what;
+      from = index;
+    } else if (side === "END" && label === what) {
+      blocks.push(text.slice(from, index + line.length));
+      label = "";
+    }
+  }
+  return label === "" ? blocks : null;
 }
 
 /** The key that a shared secret is, for those of these algorithms that it is long enough for. RFC 7518 §3.2 */
@@ -185,4 +203,4 @@ const FAMILIES: Readonly<Record<string, readonly SignatureAlgorithm["family"][]>
   ed25519: ["edwards"],
 };
 const HASH_BYTES = { sha256: 32, sha384: 48, sha512: 64 } as const;
-const PEM_BLOCKS = /-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----[\s\S]*?-----END \1-----/g;
+const PEM_LINE = /-----(BEGIN|END) (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----/g;

@@ -184,8 +184,7 @@ function readAllow(actions: RuleActions, { value, text: all, at }: Action): void
 
 function readRedirect(actions: RuleActions, { value, text: all, at }: Action): void {
   checkMacros(value);
-  if (!/^(https?:\/\/[^/%\s{}]+|\/(?![/\\]))[!-~]*$/.test(value.text) && !/^(https?:\/\/[^/%\s{}]+)$/.test(value.text))
-    refuse(all, at, "expected where the redirect leads: https://host/path, or /path");
+  if (!REDIRECT.test(value.text)) refuse(all, at, "expected where the redirect leads: https://host/path, or /path");
   actions.redirect = value.text;
   actions.disruptive = "redirect";
   actions.disruptiveAt = at;
@@ -277,3 +276,6 @@ export function readRuleNames(by: RuleNames["by"], argument: PlacedText): RuleNa
 export function redirectStatus(status: number | null): number {
   return status !== null && REDIRECTS.includes(status) ? status : 302;
 }
+
+/** A host that no request chooses, or a path of this server. */
+const REDIRECT = /^(?:https?:\/\/[^/%\s{}]+(?:[/%{}][!-~]*)?|\/(?![/\\])[!-~]*)$/;

@@ -33,5 +33,5 @@ export function checkMacros(text: PlacedText): void {
   }
 }
 
-const MACRO = /%\{(\w+)(?:[.:]([^}]*))?\}/g;
+const MACRO = /%\{(\w+)(?:[.:]([^{}]*))?\}/g;
 const RULE_PARTS: ReadonlySet<string> = new Set(["id", "msg", "severity", "rev", "ver"]);

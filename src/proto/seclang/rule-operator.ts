@@ -84,7 +84,7 @@ function fileLines(name: string, argument: PlacedText, needs: OperatorNeeds): re
 function networks(argument: PlacedText, found: readonly string[], at: (one: string) => number): readonly string[] {
   const all = found.map((one) => one.trim()).filter((one) => one !== "");
   const wrong = all.find(
-    (one) => !/^(\d{1,3}(\.\d{1,3}){3}(\/\d{1,2})?|[0-9a-f:.]*:[0-9a-f:.]*(\/\d{1,3})?)$/i.test(one),
+    (one) => !/^(\d{1,3}(\.\d{1,3}){3}(\/\d{1,2})?|[0-9a-f.]*:[0-9a-f:.]*(\/\d{1,3})?)$/i.test(one),
   );
   if (wrong !== undefined)
     refuse(argument, at(wrong), `expected networks such as 10.0.0.0/8, found ${JSON.stringify(wrong)}`);

@@ -1,5 +1,5 @@
-import { trimmed } from "../../core/trimming.ts";
 import { latin1 } from "../../core/bytes.ts";
+import { trimmed } from "../../core/trimming.ts";
 
 /** Characters of a `traceparent` of version 00. */
 const LENGTH = 55;

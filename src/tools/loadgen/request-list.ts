@@ -50,10 +50,19 @@ function readRequest(line: string): PlannedRequest | string | null {
 const LOGGED = /"(?:event|status|logger|DownstreamStatus)" ?:/;
 
 function fromWords(line: string): PlannedRequest | string {
-  const [, method = "GET", path, rest = ""] = /^(?:([^\s/]\S*)\s+)?(\S+)(?:\s+(.*))?$/.exec(line) ?? [];
+  const [first, behind] = firstWord(line);
+  const isPath = first.startsWith("/") || behind === "";
+  const [path, rest] = isPath ? [first, behind] : firstWord(behind);
+  const method = isPath ? "GET" : first;
   // The version is the generator's: a line that was copied from a request has one.
   const body = /^HTTP\/\d(?:\.\d)?$/.test(rest) ? "" : rest;
-  return checked({ method, path: path ?? "", fields: [], body });
+  return checked({ method, path, fields: [], body });
+}
+
+/** A word, and what follows it behind blanks. */
+function firstWord(text: string): [string, string] {
+  const end = text.search(/\s/);
+  return end < 0 ? [text, ""] : [text.slice(0, end), text.slice(end).trimStart()];
 }
 
 function fromJson(line: string): PlannedRequest | string {

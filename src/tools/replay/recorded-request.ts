@@ -70,16 +70,18 @@ function inOriginForm(found: RecordedRequest): RecordedRequest {
 }
 
 function fromText(line: string): RecordedRequest | Skipped {
-  const [, status = "", request] = HAPROXY.exec(line) ?? [];
-  if (request === undefined) return fromCommon(line);
+  const head = HAPROXY.exec(line);
+  const [, request, end] = head === null ? [] : line.slice(head.index + head[0].length).split('"', 3);
+  if (request === undefined || end === undefined) return fromCommon(line);
+  const status = head![1]!;
   const words = REQUEST_LINE.exec(request);
   return words === null
     ? "unreadable"
     : { method: words[1]!, uri: words[2]!, host: "", status: Math.max(0, Number(status)) };
 }
 
-/** `address [time] frontend backend/server 10/0/30/69/109 200 2750 … "GET /x HTTP/1.1"` */
-const HAPROXY = /\[[^\]]*\] \S+ \S+ [\d+/-]+ (\d{3}|-1) \+?\d+ [^"]*"([^"]*)"/;
+/** `address [time] frontend backend/server 10/0/30/69/109 200 2750 … "GET /x HTTP/1.1"`: up to what stands before the request */
+const HAPROXY = /\[[^[\]]*\] \S+ \S+ [\d+/-]+ (\d{3}|-1) \+?\d+ /;
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\S+)(?: HTTP\/[\d.]+)?$/;
 
 /** `address - user [time] "GET /x HTTP/1.1" 200 12 …`; a name of a virtual host in front is Host. */
@@ -93,4 +95,4 @@ function fromCommon(line: string): RecordedRequest | Skipped {
   return { method: words[1]!, uri: words[2]!, host: host.replace(/:(80|443)$/, ""), status: Number(status) || 0 };
 }
 
-const COMMON = /^((?:\S+ )+?)\[[^\]]*\] "((?:\\.|[^"\\])*)" (\d{3}|-)(?: |$)/;
+const COMMON = /^((?:\S+ )+?)\[[^[\]]*\] "((?:\\.|[^"\\])*)" (\d{3}|-)(?: |$)/;

@@ -26,7 +26,7 @@ function shownValue(value: string): string {
 
 /** A query without the values of what is named like a secret. */
 function shownUri(uri: string): string {
-  return uri.replace(/([?&])([^=&]+)=([^&]*)/g, (whole, sign: string, name: string) =>
+  return uri.replace(/([?&])([^=&?]+)=([^&]*)/g, (whole, sign: string, name: string) =>
     SECRET.test(name) ? `${sign}${name}=***` : whole,
   );
 }

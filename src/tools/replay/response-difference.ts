@@ -110,7 +110,10 @@ function plain(name: string, value: string | undefined, { host, uri }: RecordedR
       .filter((one) => one !== "")
       .sort()
       .join();
-  const text = list.replace(/\s*([;,=])\s*/g, "$1").trim();
+  const text = list
+    .split(/([;,=])/)
+    .map((part) => part.trim())
+    .join("");
   // RFC 9239 §6: the other names are obsolete, and mean the same.
   return name === "content-type" ? text.replace(/^application\/(x-)?javascript/, "text/javascript") : text;
 }

@@ -54,6 +54,10 @@ function isOwn(frame: string): boolean {
 }
 
 function placeIn(frame: string): string {
-  const place = /\(?((?:file:\/\/)?\/[^()]*:\d+:\d+)\)?$/.exec(frame.trim())?.[1] ?? "";
-  return place.startsWith("file://") ? place.slice("file://".length) : place;
+  const text = frame.trim().replace(/\)$/, "");
+  const last = text.slice(Math.max(text.lastIndexOf("("), text.lastIndexOf(")")) + 1);
+  const url = last.indexOf("file:///");
+  const slash = last.indexOf("/");
+  if (slash < 0 || !/:\d+:\d+$/.test(last)) return "";
+  return last.slice(url >= 0 && url < slash ? url + "file://".length : slash);
 }

@@ -2,7 +2,11 @@ import { readFileSync } from "node:fs";
 import type { IExporterMetricsHelper, ISerializer } from "@opentelemetry/otlp-transformer";
 import type { TelemetryConfig } from "../../../config/telemetry-settings.ts";
 import { messageOf } from "../../../core/error-text.ts";
+<<<<<<< HEAD
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
+=======
+import { trimmedEnd } from "../../../core/trimming.ts";
+>>>>>>> d4c2f4c3 (Repository check: every regular expression is judged by recheck, and run on what is worst for it)
 
 /** What is sent to a collector. */
 export type Signal = "traces" | "metrics" | "logs";
@@ -46,7 +50,7 @@ export async function openChannel<T>(
   const headers: Record<string, string> = Object.fromEntries(otlp.headers);
   if (isTraces && otlp.compression === "gzip") headers["Content-Encoding"] = "gzip";
   const options = {
-    url: `${otlp.endpoint.replace(/\/+$/, "")}/v1/${signal}`,
+    url: `${trimmedEnd(otlp.endpoint, "/")}/v1/${signal}`,
     headers: async () => ({ ...headers, "Content-Type": "application/x-protobuf" }),
     timeoutMillis: otlp.timeoutMs,
     concurrencyLimit: MAX_CALLS,

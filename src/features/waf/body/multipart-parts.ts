@@ -226,7 +226,7 @@ function isPlain(head: string, fields: readonly string[]): boolean {
 
 /** A field that all readers read alike: no escapes, no quote that is not closed, nothing that a lenient one finds within a text. */
 function isPlainDisposition(field: string, index: number): boolean {
-  return index === 0 && PLAIN_DISPOSITION.test(field.trim());
+  return index === 0 && field.length <= MAX_DISPOSITION_CHARS && PLAIN_DISPOSITION.test(field.trim());
 }
 
 /** One name, and where there is one of a file, that is not empty, with at most one in the extended form beside it. RFC 6266 §4.3. */
@@ -307,5 +307,7 @@ const PART_STEPS = 1024;
 const MAX_FIELDS = 20;
 /** A type is there: an empty one is none for some. RFC 9110 §8.3.1. */
 const FILE_TYPE = /:[ \t]*[\w!#$&^.+-]+\/[\w!#$&^.+-]/;
+/** Longer than any name of a file needs; an expression with a choice for each character takes a microsecond for it. */
+const MAX_DISPOSITION_CHARS = 4096;
 const PLAIN_DISPOSITION =
   /^content-disposition:[ \t]*[\w-]+(?:;[ \t]*(?:[\w-]+=(?:"(?:[^"=\\]|\\[^"]|=(?!"))*"|[^\s";,=\\]+)|filename\*=[\w-]+'[\w-]*'[^\s";,=\\]+))*;?$/i;

@@ -1,0 +1,176 @@
+// What the rule about regular expressions lets pass, and examples of the expressions that are put together as the gateway runs.
+import { MAX_AGENT_NAME_CHARS } from "../../src/core/limits.ts";
+import { anyOf } from "../../src/features/bots/agents.ts";
+import { PASS_COOKIE, SOLUTION_COOKIE } from "../../src/features/bots/bot-tokens.ts";
+import { withheldFiles } from "../../src/features/files/script-finder.ts";
+import { LEAK_LEAD_CHARS, LEAK_REST_CHARS, LEAK_RULES } from "../../src/features/waf/responses/leak-rules.ts";
+
+/** Expressions that may cost more than linear time, since their input is short. */
+export interface ShortInput {
+  readonly path: string;
+  /** Most characters that they are ever tried on. */
+  readonly maxChars: number;
+  /** What bounds it, and who writes it. */
+  readonly why: string;
+  /** As they are written, without `String.raw`. */
+  readonly texts: readonly string[];
+}
+
+const { raw } = String;
+
+/** Each is run on what is worst for it, at full length, by tests/property/expression-cost.test.ts. */
+export const SHORT_INPUTS: readonly ShortInput[] = [
+  {
+    path: "src/features/waf/detectors/strict-sql.ts",
+    maxChars: 97,
+    why: "the shape of a value has one letter a token, MAX_TOKENS at most, and one in front",
+    texts: [
+      raw`/^[OW]+[(WO]*([SNVFK(]|B[SOW])/`,
+      raw`/^(W+|OO?(?=[SF(]))[(WO]*([NVFK]|S[OWCS])/`,
+      raw`/(?:[NSVFB)]|^)[OW]+[(W]*[NSVFB(]/`,
+      raw`/[NSV)]C$|[NS)]C.*[Kk]/`,
+      raw`/S[OW]+[(W]*[SNVFB]/`,
+      raw`/W[(O]*[NSV]\)*O+[(O]*[NSV]/`,
+      raw`/W\(?F\(|F\(+[KF]|KF\(|F\(+k?\(*\)[)O]/`,
+      raw`/k.*W.*k/`,
+    ],
+  },
+  {
+    path: "src/features/waf/responses/leak-rules.ts",
+    maxChars: LEAK_LEAD_CHARS + LEAK_REST_CHARS,
+    why: "a sign looks at so many characters around its words, at MAX_TRIES places of a piece",
+    texts: LEAK_RULES.flatMap(({ signs }) =>
+      signs.flatMap(({ around }) => (around === undefined ? [] : String(around))),
+    ),
+  },
+];
+
+/** Expressions that are put together: of what, and examples of them. */
+export interface MadeExpressions {
+  readonly path: string;
+  /** How often one is made in the file. */
+  readonly calls: number;
+  readonly of: string;
+  readonly examples: readonly RegExp[];
+}
+
+export const MADE: readonly MadeExpressions[] = [
+  {
+    path: "src/app/explain/redirect-loops.ts",
+    calls: 1,
+    of: "a label of this program",
+    examples: [/^https?:\/\/edge-check-sample\.invalid/],
+  },
+  { path: "src/cli/flags.ts", calls: 1, of: "names of flags", examples: [/^--?(?:config|c)(?:=(.*))?$/s] },
+  {
+    path: "src/config/bot-settings.ts",
+    calls: 1,
+    of: "a number",
+    examples: [new RegExp(`^[\\x20-\\x7e]{3,${MAX_AGENT_NAME_CHARS}}$`)],
+  },
+  {
+    path: "src/features/bots/agents.ts",
+    calls: 1,
+    of: "names of crawlers, as they are",
+    examples: [anyOf(["GPTBot", "Claude-Web", "aaaa", "aa"])!],
+  },
+  {
+    path: "src/features/bots/bot-phase.ts",
+    calls: 2,
+    of: "names of cookies",
+    examples: [
+      new RegExp(`${PASS_COOKIE}|${SOLUTION_COOKIE}`),
+      new RegExp(`^\\s*(${PASS_COOKIE}|${SOLUTION_COOKIE})\\s*=`),
+    ],
+  },
+  {
+    path: "src/features/files/script-finder.ts",
+    calls: 2,
+    of: "ends of the names of scripts, as they are",
+    examples: [withheldFiles([".php", ".phtml"]), /(?:\.php|\.phtml)[. ]*(?:\/|$)/i],
+  },
+  {
+    path: "src/features/functions/thread/function-thread.ts",
+    calls: 1,
+    of: "a name that a module exports",
+    examples: [/\bonRequest\s*[(:=]/g],
+  },
+  {
+    path: "src/features/remote/kept-pair.ts",
+    calls: 1,
+    of: "digits of a hash",
+    examples: [/^(config|routes)-0a1b2c-.*|^kept-0a1b2c\.json\..*/],
+  },
+  {
+    path: "src/features/telemetry/rotating-file.ts",
+    calls: 1,
+    of: "the name of the log, as it is",
+    examples: [/^access-\d{8}T\d{6}(-\d+)?\.log(\.zst|\.gz)?$/],
+  },
+  {
+    path: "src/features/waf/responses/leak-rules.ts",
+    calls: 6,
+    of: "the ways to write a quote and the end of a line",
+    examples: LEAK_RULES.flatMap(({ signs }) => signs.flatMap(({ around }) => around ?? [])),
+  },
+  {
+    path: "src/shared/schedule.ts",
+    calls: 1,
+    of: "names of days and months",
+    examples: [/^[\d*,/-]+$/i, /^(?:[\d*,/-]|sun|mon|tue|wed|thu|fri|sat)+$/i],
+  },
+  {
+    path: "src/tools/convert/arrange.ts",
+    calls: 1,
+    of: "an expression that the convert command has written for one path, both from the user's own file",
+    examples: [],
+  },
+];
+
+/** Still to be written anew: readers of the user's own files, in `edge convert`. */
+export const OPEN_IN_CONVERT: Readonly<Record<string, readonly string[]>> = {
+  "src/tools/convert/arrange.ts": [raw`/\/+$/`],
+  "src/tools/convert/caddy/caddy-parser.ts": [raw`/\{\$([^}:\s]+)(?::([^}]*))?\}/g`],
+  "src/tools/convert/caddy/caddy-proxy.ts": [raw`/\/+$/`, raw`/\?.*$/`],
+  "src/tools/convert/caddy/caddy-values.ts": ["/(\\d+(?:\\.\\d+)?)(ns|us|µs|ms|s|m|h|d)/g"],
+  "src/tools/convert/convert.ts": [
+    raw`/^(frontend|backend|listen|global|defaults)\b[^{};]*$/m`,
+    raw`/^\s*(http|server|events|upstream\s+\S+|location\s+[^{]+)\s*\{/m`,
+    raw`/^\s*(https?|tls|tcp):\s*$/m`,
+    raw`/^\s*\[+(http|tls|tcp)\.[^\]]+\]/m`,
+    raw`/^[^\s#;]+[^;\n]*\{\s*$/m`,
+    raw`/^\s*(reverse_proxy|file_server|respond|redir)\b[^;]*$/m`,
+  ],
+  "src/tools/convert/draft.ts": [raw`/\[?\d+\]$/`],
+  "src/tools/convert/haproxy/haproxy-backends.ts": [raw`/\(.*$/`],
+  "src/tools/convert/haproxy/haproxy-conditions.ts": [raw`/,.*$/`],
+  "src/tools/convert/haproxy/haproxy-values.ts": [raw`/%\[([^\]]+)\]|%(ci|hr|HM|HP|HU|ID|%)/g`],
+  "src/tools/convert/haproxy/haproxy.ts": [raw`/:\d+.*$/`],
+  "src/tools/convert/nginx/nginx-listeners.ts": [raw`/^https:\/\/(\$\{?\w+\}?|[\w.-]+)(.*)$/`],
+  "src/tools/convert/nginx/nginx-rewrites.ts": [
+    raw`/^\(\s*|\s*\)$/g`,
+    raw`/^\$(\w+)\s*!(=|~\*|~)\s*"?([^"]*)"?$/`,
+    raw`/^\$(\w+)\s*(!?=|~\*|~)\s*"?([^"]*)"?$/`,
+    raw`/^\^((?:[\w-]|\\\.)*)(?:\(((?:[\w|-]|\\\.)+)\)(\?)?)?((?:[\w-]|\\\.)*)\$$/`,
+  ],
+  "src/tools/convert/nginx/nginx-upstreams.ts": [raw`/^(https?|grpcs?|fastcgi):\/\/(unix:[^:]+:?|[^/]+)(\/.*)?$/`],
+  "src/tools/convert/nginx/nginx-values.ts": [raw`/(\d+)(ms|[smhdwMy])/g`],
+  "src/tools/convert/nginx/nginx.ts": [
+    raw`/(^|\/)(mime\.types|options-ssl-nginx\.conf|ssl-params\.conf|ssl-dhparams?\.pem|fastcgi_params|fastcgi\.conf|fastcgi-php\.conf|fastcgi_php\.conf|php_fastcgi\.conf|proxy_params|uwsgi_params|scgi_params|modules-enabled\/.*)$/`,
+  ],
+  "src/tools/convert/plan.ts": [raw`/\/+$/`],
+  "src/tools/convert/traefik/traefik-file.ts": [
+    raw`/^\s*\[+[\w."-]+\]+\s*$/m`,
+    raw`/ at line.*$/`,
+    raw`/^\s*\[+([^\]]+)\]/`,
+    raw`/^\s*([^=#]+)=/`,
+  ],
+  "src/tools/convert/traefik/traefik-middlewares.ts": [
+    raw`/^\^?https?\??:\/\/(?:\(\?:www\\?\.\)\??|\(www\\?\.\)\??)?((?:[\w-]+\\?\.?)+)\/\(\.[*+]\)\$?$/`,
+  ],
+  "src/tools/convert/traefik/traefik-rules.ts": [
+    raw`/\s*(&&|\|\||!|\(|\)|,|[A-Za-z]\w*|${"`"}[^${"`"}]*${"`"}|"(?:\\.|[^"\\])*"|\S)/g`,
+    raw`/^(?:\^?(?:\.\+|\.\*|\[[^\]]+\][+*]|\([^)]*\)|\{[^}]+\}))(?:\\?\.)((?:[\w-]+(?:\\?\.)?)+)\$?$/`,
+  ],
+  "src/tools/convert/traefik/traefik-services.ts": [raw`/\?.*$/`],
+};
