@@ -21,7 +21,8 @@ const GROUP = /^\(\?(?:[:=!]|<[=!]|<\w+>)/;
 export function skeletonOf(source: string): string {
   let out = "";
   for (let at = 0; at < source.length; at++) {
-    const sign = source[at]!;
+    if (/^\(\?<?!/.test(source.slice(at, at + 4))) at = endOfGroup(source, at) + 1;
+    const sign = source[at] ?? "";
     if (sign === "\\") {
       at++;
       const escaped = source[at]!;
@@ -40,6 +41,18 @@ export function skeletonOf(source: string): string {
     else if (!/[()|*+?^$]/.test(sign)) out += sign;
   }
   return out;
+}
+
+/** Where a group ends that says what is not there. */
+function endOfGroup(source: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < source.length; at++) {
+    if (source[at] === "\\") at++;
+    else if (source[at] === "[") at = firstOfSet(source, at)[1];
+    else if (source[at] === "(") depth++;
+    else if (source[at] === ")" && --depth === 0) return at;
+  }
+  return source.length;
 }
 
 /** A character of a set, and where the set ends. */

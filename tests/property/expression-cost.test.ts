@@ -66,8 +66,11 @@ test("each expression takes time in proportion to the longest text that a client
   expect([...texts].map(faultOf).filter((fault) => fault !== "")).toEqual([]);
 }, 240_000);
 
+/** A number in quotes, with escapes before it. */
+const ESCAPED = String.raw`/"(?!-?(?:0|[1-9]\d*)")(?:\s|\\[bfnrtu][\da-f]{0,4})*[+-]?\.?\d[\w.+\\-]*\s*"/i`;
+
 test("what is not linear is found", () => {
-  for (const text of ["/^(?:[A-Za-z0-9+/]+={0,2})*$/", "/0+$/", "/^[ \\t]+|[ \\t]+$/g", "/\\s*([;,=])\\s*/g"])
+  for (const text of ["/^(?:[A-Za-z0-9+/]+={0,2})*$/", "/0+$/", "/^[ \\t]+|[ \\t]+$/g", "/\\s*([;,=])\\s*/g", ESCAPED])
     expect(faultOf(text)).not.toBe("");
   expect(skeletonOf(String.raw`^a[bc]{2}\d+(?:x|\.y)$`)).toBe("ab0x.y");
 }, 60_000);

@@ -29,7 +29,7 @@ const gateway = await startGateway({
 afterAll(() => stopAll(gateway, shop));
 
 /** Longer than anything here takes, much shorter than what any of it took. */
-const PROMPT_MS = 1000;
+const PROMPT_MS = 500;
 
 /** How long another client waits for a small response once the request has gone out. */
 async function otherWaits(send: () => void): Promise<number> {
@@ -63,16 +63,16 @@ const REQUESTS: readonly (readonly [what: string, bytes: Buffer])[] = [
   ["a number of 46,000 digits", request("POST /echo", JSON_TYPE, `{"large":1${"0".repeat(45_998)}1}`)],
   ["a fraction of as many", request("POST /echo", JSON_TYPE, `{"large":1.${"0".repeat(45_998)}1}`)],
   ["its text", request("POST /echo", JSON_TYPE, `{"large":"1${"0".repeat(45_998)}1.0"}`)],
-  ["blanks in a cookie", request("GET /beta", [`Cookie: beta=${" ".repeat(30_000)}x`])],
-  ["many cookies", request("GET /beta", [`Cookie: ${many((i) => `beta=${i}`, "; ")}`])],
+  ["blanks in a cookie", request("GET /beta", Array(3).fill(`Cookie: beta=y${" ".repeat(7_900)}x`))],
+  ["many cookies", request("GET /beta", Array(3).fill(`Cookie: ${many((i) => `beta=${i}`, "; ")}`))],
   ["many parameters", request(`GET /dark?${many((i) => `theme=${i}`, "&")}`)],
-  ["blanks before Accept's end in a head that is refused", request("GET /", [`Accept:${" ".repeat(30_000)}\x01`])],
+  ["blanks before Accept's end in a head that is refused", request("GET /", [`Accept:${" ".repeat(7_900)}\x01`])],
 ];
 
 function many(one: (i: number) => string, separator: string): string {
   return Array.from({ length: 3000 }, (_, i) => one(i))
     .join(separator)
-    .slice(0, 30_000);
+    .slice(0, 7_900);
 }
 
 describe("another client is answered beside", () => {
@@ -90,17 +90,20 @@ describe("another client is answered beside", () => {
     const first = client.headers(head("GET", "/"));
     await client.reply(first);
     // 32 is `cookie`; what is known first has the index 62. RFC 7541 §6.2.1, Appendix A.
-    const value = `beta=${" ".repeat(3_900)}x`;
+    const value = `beta=y${" ".repeat(3_900)}x`;
     const known = Buffer.concat([Buffer.of(0x60), prefixed(value.length), Buffer.from(value)]);
     const request = encode(head("GET", "/beta"));
+    let last = 0;
     expect(
       await otherWaits(() => {
-        for (let i = 0; i < 30; i++) {
-          const fields = Buffer.concat([request, i === 0 ? known : Buffer.alloc(0), Buffer.alloc(7, 0xbe)]);
-          client.frame(Type.headers, END_HEADERS | END_STREAM, client.nextId(), fields);
+        for (let i = 0; i < 40; i++) {
+          const fields = Buffer.concat([request, i === 0 ? known : Buffer.alloc(0), Buffer.alloc(14, 0xbe)]);
+          last = client.nextId();
+          client.frame(Type.headers, END_HEADERS | END_STREAM, last, fields);
         }
       }),
     ).toBeLessThan(PROMPT_MS);
+    expect((await client.reply(last)).status).toBe(200);
     client.close();
   });
 });
