@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
-import { emptyTree, isJsonObject, type JsonTree } from "../../proto/grpc/json-text.ts";
+import { emptyTree, isJsonObject, type JsonTree, treeOf } from "../../proto/grpc/json-text.ts";
 import { type MethodCodec, UndecodableReply } from "./method-codec.ts";
 import { BadInput, type FieldText, type RequestInput } from "./request-input.ts";
 import { detailsOf } from "./status-details.ts";
@@ -64,8 +64,7 @@ function placeOf(tree: JsonTree, name: FieldText[0]): [holder: JsonTree, last: s
   const last = parts.pop()!;
   let holder = tree;
   for (const part of parts) {
-    const found = Object.hasOwn(holder, part) ? holder[part] : undefined;
-    const inner = isJsonObject(found) ? (Object.assign(emptyTree(), found) as JsonTree) : emptyTree();
+    const inner = treeOf(Object.hasOwn(holder, part) ? holder[part] : undefined);
     define(holder, part, inner);
     holder = inner;
   }
@@ -79,7 +78,7 @@ function fillIn(tree: JsonTree, asked: JsonTree): void {
     const found = Object.hasOwn(tree, name) ? tree[name] : undefined;
     if (found === undefined) define(tree, name, value);
     else if (isJsonObject(found) && isJsonObject(value)) {
-      const inner = Object.assign(emptyTree(), found) as JsonTree;
+      const inner = treeOf(found);
       define(tree, name, inner);
       fillIn(inner, value as JsonTree);
     }

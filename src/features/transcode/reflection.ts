@@ -48,6 +48,8 @@ export class Reflection implements GrpcListener, TimerOwner {
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly files: Map<string, FileDescriptorProto> = new Map();
   private readonly asked: Set<string> = new Set();
+  /** Files that others import, and that have not been found yet. */
+  private readonly imports: Set<string> = new Set();
   private version = 0;
   private bytes = 0;
   private call: GrpcCall | null = null;
@@ -128,10 +130,11 @@ export class Reflection implements GrpcListener, TimerOwner {
   }
 
   private take(): void {
-    for (const file of this.answer) this.files.set(file.name, file);
-    const missing = [...this.files.values()]
-      .flatMap((file) => file.dependency)
-      .find((name) => !this.files.has(name) && !this.asked.has(name));
+    for (const file of this.answer) {
+      this.files.set(file.name, file);
+      for (const name of file.dependency) this.imports.add(name);
+    }
+    const missing = this.nextImport();
     if (this.files.size > MAX_REFLECTED_FILES || this.asked.size > MAX_REFLECTED_FILES)
       this.nothing(false, `more than ${MAX_REFLECTED_FILES} files`);
     else if (missing === undefined) this.nextSymbol();
@@ -141,6 +144,15 @@ export class Reflection implements GrpcListener, TimerOwner {
       if (isWellKnown(missing)) this.take();
       else this.ask(reflectionRequest({ file: missing }));
     }
+  }
+
+  /** The first file that is imported and neither there nor asked for; each is looked at once. */
+  private nextImport(): string | undefined {
+    for (const name of this.imports) {
+      if (!this.files.has(name) && !this.asked.has(name)) return name;
+      this.imports.delete(name);
+    }
+    return undefined;
   }
 
   private nextSymbol(): void {

@@ -16,7 +16,7 @@ import { reflect } from "@bufbuild/protobuf/reflect";
 import type { TranscoderJson } from "../../config/transcoder-settings.ts";
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { jsonOfText, takesText } from "../../proto/grpc/field-text.ts";
-import { emptyTree, isJsonObject, type JsonTree } from "../../proto/grpc/json-text.ts";
+import { emptyTree, isJsonObject, type JsonTree, treeOf } from "../../proto/grpc/json-text.ts";
 import { withExactNumbers } from "../../proto/grpc/long-numbers.ts";
 import { bodyType, fieldOf, fieldPath, isHttpBody, takesStream } from "../../proto/grpc/schema.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
@@ -232,7 +232,7 @@ function innerTree(holder: JsonTree, field: DescField): JsonTree | null {
   const key = keyOf(holder, field) ?? field.jsonName;
   const found = Object.hasOwn(holder, key) ? holder[key] : undefined;
   if (found !== undefined && found !== null && !isJsonObject(found)) return null;
-  const inner = Object.assign(emptyTree(), found) as JsonTree;
+  const inner = treeOf(found);
   holder[key] = inner;
   return inner;
 }

@@ -11,6 +11,15 @@ export function emptyTree(): JsonTree {
   return Object.create(null) as JsonTree;
 }
 
+/**
+ * The object of a value that names are put into: a tree is itself, any other is copied, once; what is no object is an empty one. Thousands
+ * of names may go into one object.
+ */
+export function treeOf(value: JsonValue | undefined): JsonTree {
+  if (!isJsonObject(value)) return emptyTree();
+  return Object.getPrototypeOf(value) === null ? value : Object.assign(emptyTree(), value);
+}
+
 /** Whether a value is an object, neither list nor null. */
 export function isJsonObject(value: JsonValue | undefined): value is { [name: string]: JsonValue } {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof LongNumber);

@@ -44,13 +44,14 @@ export class SessionCookies {
   /** What the cookies of a request have for sessions, each whole: more than one if another page has set one beside ours. */
   sessionsIn(cookies: readonly Cookie[], isSecure: boolean): readonly string[] {
     const first = this.nameOf(isSecure);
+    const byName = new Map(cookies.toReversed().map(({ name, value }) => [name, value]));
     return cookies
       .filter(({ name }) => name === first)
       .map(({ value }) => {
         const parts = /^([2-9])\.(.*)$/.exec(value);
         if (parts === null) return value;
         const more = Array.from({ length: Number(parts[1]) - 1 }, (_, i) => `${first}.${i + 1}`);
-        return [parts[2]!, ...more.map((name) => cookies.find((one) => one.name === name)?.value ?? "")].join("");
+        return [parts[2]!, ...more.map((name) => byName.get(name) ?? "")].join("");
       });
   }
 
@@ -72,12 +73,13 @@ export class SessionCookies {
     for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
       const text = headers.valueText(i);
       for (let at = text.indexOf(base); at >= 0; at = text.indexOf(base, at + base.length)) {
+        // First, since one pair may have the name thousands of times.
+        if (!beginsPair(text, at)) continue;
         const end = text.indexOf(";", at);
         const pair = text.slice(at, end < 0 ? text.length : end).trimEnd();
         const equals = pair.indexOf("=");
         const isWhole = equals === base.length || AFTER_BASE.includes(pair.charAt(base.length));
-        if (equals > 0 && isWhole && beginsPair(text, at))
-          found.push({ name: pair.slice(0, equals), value: pair.slice(equals + 1) });
+        if (equals > 0 && isWhole) found.push({ name: pair.slice(0, equals), value: pair.slice(equals + 1) });
       }
     }
     return found;
