@@ -186,7 +186,7 @@ const NO_DIRECTIVES: ResponseDirectives = {
 };
 /** A token, perhaps with a token or a quoted string after it: commas within quotes end nothing. */
 const DIRECTIVE = /([^\s,;="]+)(?:[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|[^,]*))?/g;
-const QUOTED = /"(?:[^"\\]|\\.)*(?:"|\\?$)/gs;
+const QUOTED = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)/gs;
 const PUBLIC = /(?:^|,)[ \t]*public[ \t]*(?=,)/i;
 const SHARED_MAX_AGE = /(?:^|,)[ \t]*s-maxage[ \t]*(?==)/i;
 const DIGITS = /^\d+$/;

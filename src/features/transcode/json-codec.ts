@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { MAX_JSON_DEPTH } from "../../core/limits.ts";
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { emptyTree, isJsonObject, type JsonTree, treeOf } from "../../proto/grpc/json-text.ts";
 import { type MethodCodec, UndecodableReply } from "./method-codec.ts";
@@ -61,6 +62,7 @@ function setText(tree: JsonTree, name: string, value: string): void {
 /** The object that holds the last part of a dotted name, made where it is not there. */
 function placeOf(tree: JsonTree, name: FieldText[0]): [holder: JsonTree, last: string] {
   const parts = name.split(".");
+  if (parts.length > MAX_JSON_DEPTH) throw new BadInput(`a name goes deeper than ${MAX_JSON_DEPTH} levels`);
   const last = parts.pop()!;
   let holder = tree;
   for (const part of parts) {

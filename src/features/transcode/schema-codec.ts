@@ -14,6 +14,7 @@ import {
 } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import type { TranscoderJson } from "../../config/transcoder-settings.ts";
+import { MAX_JSON_DEPTH } from "../../core/limits.ts";
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { jsonOfText, takesText } from "../../proto/grpc/field-text.ts";
 import { emptyTree, isJsonObject, type JsonTree, treeOf } from "../../proto/grpc/json-text.ts";
@@ -175,6 +176,7 @@ export class SchemaCodec implements MethodCodec {
     if (typeof fields === "string" && this.bodies.json.ignoreUnknown && this.isUnknown(fields)) return;
     if (typeof fields === "string")
       throw new BadInput(`${this.method.input.typeName} has no field ${JSON.stringify(fields)}`);
+    if (fields.length > MAX_JSON_DEPTH) throw new BadInput(`a name goes deeper than ${MAX_JSON_DEPTH} levels`);
     if (entry !== null && fields.at(-1)!.fieldKind !== "map") throw new BadInput(`${entry[1]} is not a map`);
     const last = fields.at(-1)!;
     let holder: JsonTree | null = tree;

@@ -1,0 +1,70 @@
+// Whether a reader takes time in proportion to what it reads: texts of its own words, some of them repeated and nested, at two
+// lengths.
+import fc from "fast-check";
+
+/** Something that reads what others write. */
+export interface Reader {
+  readonly name: string;
+  /** What its texts are made of; a `#` in one is another number each time. */
+  readonly words: readonly string[];
+  /** What stands around the repetitions. */
+  readonly frame?: readonly [before: string, after: string];
+  /** The longest text that it gets where it may hold a worker. */
+  readonly maxChars: number;
+  /** @param text one character a byte */
+  readonly read: (text: string) => void;
+}
+
+/** A text of a few words, one part of which is repeated, and what comes before and after the repetitions. */
+export interface Shape {
+  readonly before: string;
+  readonly unit: string;
+  readonly after: string;
+  /** Whether `after` is repeated as often: what opens is closed. */
+  readonly isNested: boolean;
+}
+
+/** Shapes of a reader's words. */
+export function shapes({ words }: Reader): fc.Arbitrary<Shape> {
+  const word = fc.constantFrom(...words);
+  const run = fc.tuple(word, fc.constantFrom(1, 1, 1, 5, 40)).map(([text, times]) => text.repeat(times));
+  const some = (maxLength: number, minLength = 0) =>
+    fc.array(run, { minLength, maxLength }).map((parts) => parts.join(""));
+  return fc.record({ before: some(2), unit: some(3, 1), after: some(2), isNested: fc.boolean() });
+}
+
+/** The text of a shape at a length. */
+export function textOf({ frame: [open, close] = ["", ""] }: Reader, shape: Shape, length: number): string {
+  const { before, unit, after, isNested } = shape;
+  const times = Math.max(1, Math.floor(length / (unit.length + (isNested ? after.length : 0))));
+  let number = 0;
+  const numbered = unit.repeat(times).replaceAll("#", () => String(number++));
+  return open + before + numbered.slice(0, length) + after.repeat(isNested ? times : 1) + close;
+}
+
+/** Below it nothing is compared. A linear reader takes a tenth of it, and one that is quadratic many times as long. */
+const FLOOR_MS = 40;
+/** What four times the text may take, times as long; sixteen times is quadratic. */
+const MOST = 7;
+
+/** What is wrong with the cost of a shape; "" for nothing. */
+export function costFault(reader: Reader, shape: Shape): string {
+  const long = textOf(reader, shape, reader.maxChars);
+  if (msOf(reader, long, 1) < FLOOR_MS) return "";
+  // A pause of the collector or of the machine passes.
+  const ms = msOf(reader, long, 3);
+  if (ms < FLOOR_MS) return "";
+  const shortMs = msOf(reader, textOf(reader, shape, reader.maxChars / 4), 3);
+  return ms > MOST * shortMs ? `${reader.name}: ${JSON.stringify(shape)} takes ${shortMs} and ${ms} ms` : "";
+}
+
+/** The least of several runs, in milliseconds. */
+function msOf(reader: Reader, text: string, runs: number): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < runs; run++) {
+    const startMs = performance.now();
+    reader.read(text);
+    least = Math.min(least, performance.now() - startMs);
+  }
+  return least;
+}
