@@ -198,7 +198,7 @@ const READERS: readonly Reader[] = [
     maxChars: BODY_CHARS,
     words: ["\n", "\r\n", "\x1e", " ", "{}", '"a"', "{", "\t"],
     read: (text) => {
-      const lines = new JsonLines(BODY_CHARS);
+      const lines = new JsonLines(2 * BODY_CHARS);
       pieces(text, (piece) => {
         lines.push(piece, 0, piece.length);
         while (lines.next() !== null && !lines.isEmpty);
