@@ -43,7 +43,7 @@ export function textOf({ frame: [open, close] = ["", ""] }: Reader, shape: Shape
 }
 
 /** Below it nothing is compared. A linear reader takes a tenth of it, and one that is quadratic many times as long. */
-const FLOOR_MS = 40;
+const FLOOR_MS = 120;
 /** What four times the text may take, times as long; sixteen times is quadratic. */
 const MOST = 7;
 

@@ -431,7 +431,7 @@ test("a list that is searched for each of its entries is found", () => {
   const reader: Reader = {
     name: "a list",
     words: ["#,"],
-    maxChars: 16_384,
+    maxChars: 40_000,
     read: (text) => {
       seen.length = 0;
       for (const one of text.split(",")) if (!seen.includes(one)) seen.push(one);

@@ -2,11 +2,8 @@ import { readFileSync } from "node:fs";
 import type { IExporterMetricsHelper, ISerializer } from "@opentelemetry/otlp-transformer";
 import type { TelemetryConfig } from "../../../config/telemetry-settings.ts";
 import { messageOf } from "../../../core/error-text.ts";
-<<<<<<< HEAD
-import { readCertificates } from "../../../proto/pem/pem-text.ts";
-=======
 import { trimmedEnd } from "../../../core/trimming.ts";
->>>>>>> d4c2f4c3 (Repository check: every regular expression is judged by recheck, and run on what is worst for it)
+import { readCertificates } from "../../../proto/pem/pem-text.ts";
 
 /** What is sent to a collector. */
 export type Signal = "traces" | "metrics" | "logs";
