@@ -27,7 +27,7 @@ import { prefersHtml } from "../../src/proto/semantics/accept.ts";
 import { codingWeights } from "../../src/proto/semantics/accept-encoding.ts";
 import { CookieValues } from "../../src/proto/semantics/cookie-values.ts";
 import { judgePreconditions } from "../../src/proto/semantics/precondition.ts";
-import { parseDictionary } from "../../src/proto/semantics/structured-dictionary.ts";
+import { parseDictionary } from "../../src/proto/semantics/structured-fields.ts";
 import { parseTemplate } from "../../src/proto/template/template.ts";
 import { isTracestate } from "../../src/proto/trace/trace-context.ts";
 import { SHOP } from "../harness/grpc-shop.ts";
@@ -48,7 +48,13 @@ function headersOf(name: string, value: string): HeaderBlock {
 }
 
 function headOf(name: string, value: string): RequestHead {
-  const head = new RequestHead({ clientIp: "192.0.2.1", country: "", canonicalPath: "/" });
+  const head = new RequestHead({
+    clientIp: "192.0.2.1",
+    country: "",
+    canonicalPath: "/",
+    fromTrustedProxy: false,
+    scheme: "http",
+  });
   head.reset(Buffer.from("/"));
   head.headers.resetOwn();
   head.headers.add(name, value);

@@ -110,7 +110,7 @@ function fileName(path: string): string {
 
 function baseName(path: string): string {
   const whole = fileName(path);
-  const name = whole.slice(Math.max(whole.lastIndexOf("/"), whole.lastIndexOf("\")) + 1);
+  const name = whole.slice(Math.max(whole.lastIndexOf("/"), whole.lastIndexOf("\\")) + 1);
   return name === "" ? whole : name;
 }
 
