@@ -1,6 +1,8 @@
 // Requests that try to make the firewall's analysers read the same bytes again and again: fragments of its own keywords and
 // marks, repeated until a value is as long as it may be, in every place where a value can stand.
 
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { keywordGroups } from "../../src/features/waf/rule-table.ts";
 import { RequestHead } from "../../src/message/request-head.ts";
 import { RequestParser } from "../../src/proto/h1/request-parser.ts";
@@ -19,6 +21,8 @@ export interface HostilePlace {
   readonly request: (value: string) => HostileRequest;
 }
 
+/** A longer text is a sentence about a rule. */
+const MAX_WORD_CHARS = 32;
 const MARKS: readonly string[] = [
   ..." '\"`;|&()<>[]{}$#%*@!/\\.,:=+-?~^_\n\t0ax".split(""),
   ...[
@@ -73,6 +77,61 @@ export const FRAGMENTS: readonly string[] = [
 
 /** The fragments that are marks alone: few enough for all pairs of them. */
 export const MARK_FRAGMENTS: readonly string[] = MARKS;
+
+/** Every word and text that the source of a detector has, whatever it makes of it. */
+export const DETECTOR_WORDS: readonly string[] = [...new Set([...FRAGMENTS, ...wordsOfSource()])];
+
+/** What may stand between two words. */
+export const SEPARATORS: readonly string[] = [
+  "",
+  "%20",
+  "/**/",
+  "||",
+  "&&",
+  "--",
+  "()",
+  "='",
+  '="',
+  "=1",
+  "('",
+  ...MARKS,
+];
+
+/** What a value may begin with, so that an analyser takes the rest for what it looks for. */
+export const PREFIXES: readonly string[] = [
+  ...["", "'", '"', "1", "x ", "<a ", "http://", "= ", "../", '{"', "$", "(", "<?php ", "a=b&", "`", "select "],
+  ...["javascript:", "' or ", "; ", "${", "/"],
+];
+
+/** The ways in which a client may write the same text, one character a byte. */
+export const ENCODINGS: readonly ((text: string) => string)[] = [
+  (text) => text,
+  (text) => text.replaceAll(" ", "+"),
+  (text) => text.toUpperCase(),
+  (text) => each(text, (hex) => `%${hex}`),
+  (text) => each(text, (hex) => `%25${hex}`),
+  (text) => each(text, (hex) => `\\u00${hex}`),
+  (text) => each(text, (hex) => `\\x${hex}`),
+  (text) => each(text, (hex) => `&#x${hex};`),
+  (text) => each(text, (hex) => `&#${Number.parseInt(hex, 16)};`),
+  (text) => [...text].map((char, at) => (at % 2 === 0 ? char : each(char, (hex) => `%${hex}`))).join(""),
+  (text) => Buffer.from(text.repeat(3), "latin1").toString("base64"),
+];
+
+function each(text: string, write: (hex: string) => string): string {
+  return Array.from(text, (char) => write((char.charCodeAt(0) & 0xff).toString(16).padStart(2, "0"))).join("");
+}
+
+/** The words of all texts between double quotes, but for what names a module or a rule. */
+function wordsOfSource(): string[] {
+  const folder = join(import.meta.dir, "../../src/features/waf/detectors");
+  const sources = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
+  const texts = sources.flatMap((source) => source.match(/"(?:[^"\\\n]|\\.)*"/g) ?? []);
+  return texts
+    .filter((text) => !text.includes(".ts") && !/^"[A-Z]+-\d+"$/.test(text))
+    .flatMap((text) => text.slice(1, -1).replace(/\\(.)/g, "$1").split(" "))
+    .filter((word) => word.length > 0 && word.length <= MAX_WORD_CHARS);
+}
 
 /** A unit, repeated and cut to so many characters. */
 export function repeated(unit: string, length: number): string {

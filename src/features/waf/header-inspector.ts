@@ -3,6 +3,7 @@ import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/heade
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import { COOKIE_BYTES, findGroups, findPackedGroups, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
 import type { SeenValues } from "./match/seen-values.ts";
+import type { StepBudget } from "./match/step-budget.ts";
 import { InputLocation } from "./match/value-reading.ts";
 import type { RuleTables } from "./rule-table.ts";
 import { inspectPairs, type ValueInspector } from "./value-inspector.ts";
@@ -25,8 +26,14 @@ const SHORT_HEAD_BYTES = 256;
  * Whether one of the headers that rules look at may hold something: User-Agent, Referer, Cookie, Content-Type and X-*. All others are
  * asked for lookups only, which loggers carry out wherever they stand.
  * @param seen values that need not be looked at again
+ * @param steps counts what is unpacked
  */
-export function mayHeadersMatch(tables: RuleTables, headers: HeaderBlock, seen: SeenValues): boolean {
+export function mayHeadersMatch(
+  tables: RuleTables,
+  headers: HeaderBlock,
+  seen: SeenValues,
+  steps: StepBudget,
+): boolean {
   const { automaton, groupsAt } = tables;
   const { bytes, spans, count } = headers;
   for (let i = 0; i < count; i++) {
@@ -37,7 +44,7 @@ export function mayHeadersMatch(tables: RuleTables, headers: HeaderBlock, seen: 
     if (seen.has(reading - 1, bytes, from, to)) continue;
     const groups = groupsAt[reading === Reading.Agent ? InputLocation.Agent : InputLocation.Extension]!;
     if ((findGroups(automaton, KINDS[reading]!, bytes, from, to) & groups) !== 0) return true;
-    if (reading !== Reading.Agent && (findPackedGroups(automaton, bytes, from, to) & groups) !== 0) return true;
+    if (reading !== Reading.Agent && (findPackedGroups(automaton, bytes, from, to, steps) & groups) !== 0) return true;
     seen.note(bytes, from, to);
   }
   return count > 0 && hasLookup(headers);

@@ -2,6 +2,7 @@ import { Byte, classOf, HEX_VALUE, indexOfByte, LOWER, table } from "../../core/
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { findPackedGroups } from "./match/escaped-scan.ts";
 import { MIN_PACKED_CHARS } from "./match/packed-text.ts";
+import type { StepBudget } from "./match/step-budget.ts";
 import { InputLocation } from "./match/value-reading.ts";
 import { WordSet } from "./match/word-set.ts";
 import type { RuleTables } from "./rule-table.ts";
@@ -11,15 +12,16 @@ import { inspectPairs, type ValueInspector } from "./value-inspector.ts";
  * Whether the path holds, plain or escaped, a mark that attacks in paths cannot do without: a blank, a quote, a bracket, a
  * separator, an operator, an escape of an escape; or a text in base64. A short path of letters, digits and `- . _ ~` costs one look
  * at the flags.
+ * @param steps counts what is unpacked
  */
-export function mayPathMatch(head: RequestHead, tables: RuleTables): boolean {
+export function mayPathMatch(head: RequestHead, tables: RuleTables, steps: StepBudget): boolean {
   const { targetFlags, bytes, pathFrom, pathTo } = head;
   if ((targetFlags & TargetFlag.DoubleSlash) !== 0) return true;
   const mayBeMarked = (targetFlags & (TargetFlag.Mark | TargetFlag.Percent)) !== 0;
   if (mayBeMarked && hasMark(bytes, pathFrom, pathTo)) return true;
   if (pathTo - pathFrom <= MIN_PACKED_CHARS) return false;
   const { automaton, groupsAt } = tables;
-  return (findPackedGroups(automaton, bytes, pathFrom + 1, pathTo) & groupsAt[InputLocation.Segment]!) !== 0;
+  return (findPackedGroups(automaton, bytes, pathFrom + 1, pathTo, steps) & groupsAt[InputLocation.Segment]!) !== 0;
 }
 
 /**

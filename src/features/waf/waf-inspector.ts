@@ -80,17 +80,17 @@ export class WafInspector {
    * @returns the anomaly score, 0 for a request that no rule matches
    */
   inspect(head: RequestHead): number {
+    this.steps.begin(0);
     const signs = pathSigns(head);
     const mayClimb = (signs & PathSign.Climb) !== 0;
-    const mayPath = mayPathMatch(head, this.tables);
+    const mayPath = mayPathMatch(head, this.tables, this.steps);
     const mayFile = (signs & PathSign.Hidden) !== 0 || mayNameFile(head, this.isSharp);
     const mayQuery = head.targetTo > head.pathTo && this.mayQueryMatch(head);
-    const mayHeaders = mayHeadersMatch(this.tables, head.headers, this.seen);
+    const mayHeaders = mayHeadersMatch(this.tables, head.headers, this.seen, this.steps);
     if (this.findings.score > 0) this.findings.begin(head);
     const { protocol } = this;
     if (!mayClimb && !mayPath && !mayFile && !mayQuery && !mayHeaders && protocol === null) return 0;
     this.findings.begin(head);
-    this.steps.begin(0);
     if (protocol !== null) protocol.inspect(head, this.findings);
     if (mayClimb) this.inspectClimbs(head);
     if (mayFile) this.inspectFileName(head);
@@ -128,9 +128,9 @@ export class WafInspector {
    */
   inspectTrailers(head: RequestHead, trailers: HeaderBlock): number {
     if (this.findings.score > 0) this.findings.begin(head);
-    if (!mayHeadersMatch(this.tables, trailers, this.seen)) return 0;
-    this.findings.begin(head);
     this.steps.begin(0);
+    if (!mayHeadersMatch(this.tables, trailers, this.seen, this.steps)) return 0;
+    this.findings.begin(head);
     inspectHeaders(this.values, trailers);
     return this.end();
   }
@@ -148,7 +148,7 @@ export class WafInspector {
     if (this.seenQueries.has(0, bytes, from, targetTo)) return false;
     const { automaton } = this.tables;
     if ((findGroups(automaton, PAIR_BYTES, bytes, from, targetTo) & this.queryGroups) !== 0) return true;
-    if ((findPackedGroups(automaton, bytes, from, targetTo) & this.queryGroups) !== 0) return true;
+    if ((findPackedGroups(automaton, bytes, from, targetTo, this.steps) & this.queryGroups) !== 0) return true;
     this.seenQueries.note(bytes, from, targetTo);
     return false;
   }

@@ -228,7 +228,8 @@ export class BodyInspector {
 
   /** Whether there is a keyword in a text in base64. */
   private hasPacked(bytes: Uint8Array, from: number, to: number): boolean {
-    return (findPackedGroups(this.automaton, bytes, from, to) & this.groups) !== 0;
+    const { steps } = this.inspector.value;
+    return (findPackedGroups(this.automaton, bytes, from, to, steps) & this.groups) !== 0;
   }
 
   private inspectRuns(bytes: Uint8Array, from: number, to: number): void {

@@ -187,10 +187,11 @@ export class SqlPhrases implements Detector {
     return at - from > MAX_YEAR_DIGITS || (at - from > 2 && this.bytes[this.skipGap(at)] === Byte.Comma);
   }
 
-  /** Passes over a name with dots in it, and white space. */
+  /** Passes over a name with dots in it, MAX_NAME_BYTES at most, and white space. */
   private skipName(from: number): number {
+    const limit = from + MAX_NAME_BYTES;
     let at = from;
-    while (isWordByte(this.bytes[at]!) || this.bytes[at] === Byte.Dot) at++;
+    while (at < limit && (isWordByte(this.bytes[at]!) || this.bytes[at] === Byte.Dot)) at++;
     return this.skipGap(at);
   }
 
@@ -333,9 +334,11 @@ const VARIABLES: WordSet = new WordSet([
   [1, "version datadir hostname basedir version_compile_os servername language secure_file_priv global session spid"],
 ]);
 /** What is looked at around a word, but for its tokens. */
-const STEPS = 64;
+const STEPS = 128;
 const MAX_WORD_BYTES = 12;
 const MAX_GAP_BYTES = 32;
+/** The longest procedures of packages have some 40. */
+const MAX_NAME_BYTES = 64;
 const MAX_SECONDS_DIGITS = 2;
 const MAX_YEAR_DIGITS = 4;
 /** What precedes a call within an expression: , | & - + * / ! ~ < > ^ */

@@ -1,6 +1,7 @@
 import { Byte, classOf, EMPTY_BYTES, HEX_VALUE, table } from "../../../core/bytes.ts";
 import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "./keyword-automaton.ts";
 import { MIN_PACKED_CHARS, NO_SEXTET, SEXTETS, unpack } from "./packed-text.ts";
+import type { StepBudget } from "./step-budget.ts";
 
 /** What a byte is that is not simply part of a value; above all classes, so that one table tells both. */
 export const enum Role {
@@ -80,10 +81,20 @@ export function findGroups(
 /**
  * The groups of all keywords in the texts that are packed in `bytes[from, to)`: in each run of base64 that begins after some other
  * character, and whose first bytes are text. Of other text, every few bytes are looked at, as such a run is long; what is no text, such
- * as a token or a hash, is given up after a few characters.
+ * as a token or a hash, is given up after a few characters. A run that is a text from many of its places is not unpacked from each:
+ * past MAX_UNPACKINGS of its length, all groups are called, and each value is unpacked once.
+ * @param steps counts what is unpacked
  */
-export function findPackedGroups(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
+export function findPackedGroups(
+  automaton: KeywordAutomaton,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  steps: StepBudget,
+): number {
   let found = 0;
+  let left = MAX_UNPACKINGS * (to - from);
+  let end = from;
   for (let at = from; at + MIN_PACKED_CHARS <= to; ) {
     let last = at + MIN_PACKED_CHARS - 1;
     // In packed ASCII, the two characters that are neither letter nor digit are the last of four.
@@ -100,7 +111,13 @@ export function findPackedGroups(automaton: KeywordAutomaton, bytes: Uint8Array,
     }
     const isEscaped = escaped >= 0;
     if (isEscaped) at = escaped;
-    if (isEscaped || mayBeginText(bytes, at)) found |= packedGroupsAt(automaton, bytes, at, to);
+    if (isEscaped || mayBeginText(bytes, at)) {
+      if (end <= at) end = packedEnd(bytes, at, to);
+      const length = unpackText(bytes, at, end);
+      found |= automaton.find(scratch, 0, length);
+      left -= length;
+      if (!steps.take(2 * length) || left < 0) return ALL_GROUPS;
+    }
     at += MIN_PACKED_CHARS;
     while (at < to && IN_RUN[bytes[at]!] === 1) at++;
   }
@@ -112,13 +129,23 @@ export function mayBeginText(bytes: Uint8Array, at: number): boolean {
   return (OF_ASCII[bytes[at]!]! & OF_ASCII[bytes[at + 4]!]! & OF_ASCII[bytes[at + 8]!]!) === 1;
 }
 
-/** The groups of all keywords in the text in base64 that begins at `from`; 0 where none does. It ends before `to`. */
+/** The groups of all keywords in `bytes[from, to)` where it begins with a text in base64; else 0. */
 export function packedGroupsAt(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
+  return automaton.find(scratch, 0, unpackText(bytes, from, to));
+}
+
+/** Undoes base64 into `scratch`. @returns the length of the text; 0 where the first bytes are none */
+function unpackText(bytes: Uint8Array, from: number, to: number): number {
   if (unpack(head, bytes, from, to) !== head.length) return 0;
+  if (scratch.length < to - from) scratch = new Uint8Array(2 * (to - from));
+  return unpack(scratch, bytes, from, to);
+}
+
+/** Offset after the run of base64 that goes on at `from`, its escapes included. */
+function packedEnd(bytes: Uint8Array, from: number, to: number): number {
   let end = from;
   while (end < to && ON_WIRE[bytes[end]!] === 1) end++;
-  if (scratch.length < end - from) scratch = new Uint8Array(2 * (end - from));
-  return automaton.find(scratch, 0, unpack(scratch, bytes, from, end));
+  return end;
 }
 
 /** Where a string of JSON begins whose letters are escaped up to `last`; -1 where none does. */
@@ -149,6 +176,9 @@ function bytesWith(roles: Readonly<Record<string, Role>>): Uint8Array {
   return table((byte) => roles[String.fromCharCode(byte)] ?? CLASS_OF[byte]!);
 }
 
+const ALL_GROUPS = -1;
+/** A text can begin at one of four places in a row only, since four characters are three bytes. */
+const MAX_UNPACKINGS = 4;
 const NO_DIGIT = 255;
 const EQUALS_CLASS: number = CLASS_OF[Byte.Equals]!;
 const PERCENT_CLASS: number = CLASS_OF[Byte.Percent]!;
