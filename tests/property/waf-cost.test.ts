@@ -225,6 +225,22 @@ function countedCost(sharpness: Sharpness, { head, body }: HostileRequest, count
   const { value } = (by as unknown as { values: { value: ValueReading } }).values;
   const count: ReadCount = { reads: 0 };
   value.bytes = countedBytes(new Uint8Array(32 * SHORT_BYTES), count);
+  try {
+    inspectCounted(by, head, body, countsSource, count);
+  } catch (error) {
+    // A detector that has read so far that it shows a part of the value to a native search.
+    if (!String(error).includes("ArrayBufferView")) throw error;
+  }
+  return { reads: count.reads, steps: by.steps.taken };
+}
+
+function inspectCounted(
+  by: WafInspector,
+  head: HostileRequest["head"],
+  body: Uint8Array,
+  countsSource: boolean,
+  count: ReadCount,
+): void {
   if (body.length > 0) {
     const isMarkup = Buffer.from(body).toString("latin1").trimStart().startsWith("<");
     by.inspectBody(head, 0, countsSource && !isMarkup ? countedBytes(body, count) : body, 0, body.length);
@@ -236,7 +252,6 @@ function countedCost(sharpness: Sharpness, { head, body }: HostileRequest, count
     head.bytes = bytes;
     head.headers.bytes = bytes;
   }
-  return { reads: count.reads, steps: by.steps.taken };
 }
 
 const RAW_FORM: number = HOSTILE_PLACES.findIndex(({ name }) => name === "raw form");
@@ -244,7 +259,8 @@ const EVERY_RULE: readonly string[] = WAF_RULES.map((rule) => rule.id);
 /** Places whose structure is read by native searches. */
 const READ_NATIVELY = /XML|multipart|gRPC|path/;
 const SHORT_BYTES = 768;
-const SLACK_READS = 20_000;
+/** One look of the analysers at the longer value that the shorter one did not call for. */
+const SLACK_READS = 80_000;
 const READS_A_BYTE = 40;
 const LONG_RUN_MS = Math.max(60_000, RUNS * 100);
 /** One analysis of 64 KiB without any find; the square of a header of 8000 bytes is many times that. */

@@ -80,7 +80,7 @@ export class WafInspector {
    * @returns the anomaly score, 0 for a request that no rule matches
    */
   inspect(head: RequestHead): number {
-    this.steps.begin(0);
+    this.steps.taken = 0;
     const signs = pathSigns(head);
     const mayClimb = (signs & PathSign.Climb) !== 0;
     const mayPath = mayPathMatch(head, this.tables, this.steps);
@@ -91,6 +91,7 @@ export class WafInspector {
     const { protocol } = this;
     if (!mayClimb && !mayPath && !mayFile && !mayQuery && !mayHeaders && protocol === null) return 0;
     this.findings.begin(head);
+    this.steps.begin(0, this.steps.taken);
     if (protocol !== null) protocol.inspect(head, this.findings);
     if (mayClimb) this.inspectClimbs(head);
     if (mayFile) this.inspectFileName(head);
@@ -128,9 +129,10 @@ export class WafInspector {
    */
   inspectTrailers(head: RequestHead, trailers: HeaderBlock): number {
     if (this.findings.score > 0) this.findings.begin(head);
-    this.steps.begin(0);
+    this.steps.taken = 0;
     if (!mayHeadersMatch(this.tables, trailers, this.seen, this.steps)) return 0;
     this.findings.begin(head);
+    this.steps.begin(0, this.steps.taken);
     inspectHeaders(this.values, trailers);
     return this.end();
   }

@@ -16,9 +16,12 @@ export class StepBudget {
     this.perByte = perByte;
   }
 
-  /** Another request comes, of which so many bytes are inspected. */
-  begin(bytes: number): void {
-    this.taken = 0;
+  /**
+   * Another request comes, of which so many bytes are inspected.
+   * @param taken steps that it has taken before this was known
+   */
+  begin(bytes: number, taken = 0): void {
+    this.taken = taken;
     this.limit = this.perByte * Math.max(bytes, WAF_LEAST_BYTES);
   }
 
