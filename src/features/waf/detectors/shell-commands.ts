@@ -1,4 +1,4 @@
-import { Byte, EMPTY_BYTES, isDigit } from "../../../core/bytes.ts";
+import { Byte, classOf, EMPTY_BYTES, isDigit } from "../../../core/bytes.ts";
 import { classEnd, endsReference, isProgramByte, isQuote, isShellSpace, PROGRAM_NAME } from "../match/scan.ts";
 import { StepBudget } from "../match/step-budget.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
@@ -16,6 +16,7 @@ import {
 } from "../rule.ts";
 import { isCommandParameter } from "./parameter-names.ts";
 import { findShellIdioms, IDIOM_RULES, idiomKeywords } from "./shell-idioms.ts";
+import { Prefix, PrefixReader, SHELL_PREFIXES, shellVariableEnd } from "./shell-prefixes.ts";
 import {
   COMMANDS,
   Command,
@@ -65,10 +66,14 @@ export const SHELL_GROUP: DetectorGroup = {
 /** What calls the detectors of all of them. Of commands the beginning tells enough. */
 function commandKeywords(): string[] {
   const separators = [";", "; ", "|", "| ", "&", "& ", "\n", "\n ", "`", "$(", "$( ", "<(", ">(", "{"];
-  const behindMark = ["  ", "(", " (", "'", "\\", "$", " $", "/", " /"];
+  const behindMark = ["  ", "(", " (", "'", "\\", "$", " $", "/", " /", "<", ">", "{", " {", "!", " !", "0>"];
   const letters = [..."abcdefghijklmnopqrstuvwxyz"];
   return [
     ...separators.flatMap((before) => each(SHELL_COMMANDS, (command) => before + command.slice(0, 3))),
+    // What stands in front of a command, or a command with a path behind something that it cannot stand in front of.
+    ...separators.flatMap((before) => each(SHELL_PREFIXES, (prefix) => `${before}${prefix} `)),
+    ...each(SHELL_COMMANDS, (command) => `${command} /`),
+    ...["$shell ", "${shell}", "(){", "() {", "^</"],
     // A command with quotes or backslashes in it, or after more blanks.
     ...[";", "|", "&", "\n"].flatMap((mark) => behindMark.map((next) => mark + next)),
     ...[";", "|", "&", "`", "\n", "; ", "| "].flatMap((mark) =>
@@ -89,8 +94,16 @@ export class ShellCommands implements Detector {
   private steps: StepBudget = new StepBudget();
   /** Whether the value may be a text that a person wrote: it comes in a body. */
   private isText = false;
-  /** Offset after the word that was read last. */
+  /** Whether no blank has been met: line breaks are then blanks. */
+  private isOneToken = true;
+  /** Where the command that was read last begins, and where it ends. */
+  private wordFrom = 0;
   private wordTo = 0;
+  private readonly prefixes: PrefixReader = new PrefixReader();
+  /** Whether a word of prose, such as then, stands in front of the command that was read last. */
+  private isBehindWord = false;
+  /** Whether a file is opened for the command that was read last. */
+  private isOpened = false;
 
   /** Looks after every separator of the value. */
   analyse(value: ValueReading, listener: DetectionListener): void {
@@ -100,9 +113,10 @@ export class ShellCommands implements Detector {
     this.steps = value.steps;
     this.isText = value.location === InputLocation.Body;
     const { bytes, length } = value;
-    if (isCommandParameter(value)) this.judgeParameter();
     // The first line of a text has more than one word.
-    let isOneToken = bytes[0] !== Byte.Hash || bytes[1] !== Byte.Bang;
+    this.isOneToken = bytes[0] !== Byte.Hash || bytes[1] !== Byte.Bang;
+    if (isCommandParameter(value)) this.judgeParameter();
+    else if (this.isOpening()) this.judgeStart();
     // Whether a backtick has been opened.
     let isOpen = false;
     for (let at = 0; at < length && !value.steps.isSpent; at++) {
@@ -111,13 +125,13 @@ export class ShellCommands implements Detector {
         case Byte.Bar:
         case Byte.Ampersand:
           // At the end of a line of a program it says no more than the line break.
-          if (isOneToken || !this.endsLine(at)) this.judgeSeparator(at);
+          if (this.isOneToken || !this.endsLine(at)) this.judgeSeparator(at);
           break;
         case Byte.Lf:
-          if (isOneToken) this.judgeSeparator(at);
+          if (this.isOneToken) this.judgeSeparator(at);
           break;
         case Byte.Space:
-          isOneToken = false;
+          this.isOneToken = false;
           break;
         case Byte.Backtick:
           isOpen = !isOpen;
@@ -148,12 +162,33 @@ export class ShellCommands implements Detector {
     if (isFound) this.report(SHELL_COMMAND, 0);
   }
 
+  /** Whether the value begins as a command does and a text does not; X=1 is in many a text. */
+  private isOpening(): boolean {
+    const { bytes } = this;
+    if (OPENING[bytes[0]!] === 1 || (bytes[0] === Byte.OpenParen && !this.isText)) return true;
+    const to = classEnd(bytes, 0, PROGRAM_NAME);
+    const behind = bytes[to];
+    return to > 0 && ((behind === Byte.Equals && !this.isText) || behind === Byte.OpenParen);
+  }
+
+  /** { cat /etc/passwd;}, </etc/passwd cat, $SHELL -c id, X=1 cat /etc/passwd: a value begins as only a command does. */
+  private judgeStart(): void {
+    const command = this.readCommand(0);
+    if (command === 0 || command === Command.Manual || this.isBehindWord) return;
+    const { bytes, wordTo } = this;
+    const isBare = this.wordFrom === 0 && bytes[0] !== Byte.Dollar;
+    const next = wordTo + 1;
+    const isPath = bytes[wordTo] === Byte.Space && bytes[next] === Byte.Slash && bytes[next + 1]! > Byte.Space;
+    const isOption = command === Command.Shell && bytes[wordTo] === Byte.Space && bytes[next] === Byte.Dash;
+    if (!isBare && (this.isOpened || isPath || isOption)) this.report(SHELL_COMMAND, 0);
+  }
+
   private judgeSeparator(at: number): void {
     const { bytes } = this;
     if (bytes[at + 1] === bytes[at] || (bytes[at] === Byte.Semicolon && endsReference(bytes, at))) return;
     const command = this.readCommand(at + 1);
     if (command === 0 || command === Command.Manual) return;
-    const isBroken = this.isInjected(at);
+    const isBroken = !this.isBehindWord && this.isInjected(at);
     const isFound = this.isArgument(this.wordTo, command, isBroken) || this.isQuery(command, isBroken);
     if (isFound) this.report(this.isManual(at) || this.isGreeting(at) ? SHELL_WORD : SHELL_COMMAND, at);
     else if (command === Command.Short && bytes[at] !== Byte.Ampersand && this.isOver(this.wordTo))
@@ -175,8 +210,10 @@ export class ShellCommands implements Detector {
     return isArrow && (at === 0 || isShellSpace(this.bytes[at - 1]!));
   }
 
-  /** Whether a command that needs no argument ends the value. */
+  /** Whether a command that needs no argument ends the value, or the body of a loop: do id; done. */
   private isQuery(command: Command, isBroken: boolean): boolean {
+    const isDone = this.isBehindWord && !this.isText && this.bytes[this.wordTo] === Byte.Semicolon;
+    if (isDone) return command === Command.Query || command === Command.Short;
     if (!this.isOver(this.wordTo)) return false;
     return command === Command.Query || (isBroken && (command === Command.Short || command === Command.Shell));
   }
@@ -216,10 +253,47 @@ export class ShellCommands implements Detector {
     if (next === Byte.Slash || next === Byte.Dash || next === Byte.Dot) this.report(SHELL_SUBSTITUTION, open);
   }
 
-  /** Reads a command's name, with its path, with quotes and backslashes in it. @returns its kind, or 0 */
+  /**
+   * Reads a command's name, with what a shell takes in front of one. The last name counts: of `sudo cat` that is cat.
+   * @returns its kind, or 0
+   */
   private readCommand(from: number): Command | 0 {
-    const { bytes } = this;
     const limit = from + MAX_LOOK;
+    this.isOpened = false;
+    this.isBehindWord = false;
+    let kind = this.readName(from, limit);
+    let to = this.wordTo;
+    let first = this.wordFrom;
+    let at = from;
+    let isWord = false;
+    let isOpened = false;
+    for (let count = 0; count < MAX_PREFIXES; count++) {
+      const prefix = this.prefixes.read(this.bytes, at, limit);
+      if (this.prefixes.hasLookedFar) this.steps.take(MAX_LOOK);
+      // In a text, what stands in the next line is told by that line.
+      const isLine = this.isOneToken || this.bytes[this.prefixes.end] !== Byte.Lf;
+      if (prefix === Prefix.None || !isLine) break;
+      if (prefix === Prefix.Value && this.bytes[from - 1] === Byte.Ampersand && this.isInUrl(from - 2)) break;
+      isWord ||= prefix === Prefix.Word;
+      // What runs programs needs no more than one.
+      isOpened ||= prefix === Prefix.Input || kind === Command.Runner;
+      at = this.prefixes.end;
+      const inner = this.readName(at, limit);
+      if (inner === 0 || (inner === Command.Manual && kind !== 0)) continue;
+      kind = inner;
+      to = this.wordTo;
+      first = this.wordFrom;
+      this.isBehindWord = isWord;
+      this.isOpened = isOpened;
+    }
+    this.wordFrom = first;
+    this.wordTo = to;
+    return kind;
+  }
+
+  /** Reads a name with its path, with quotes and backslashes in it. @returns its kind, or 0 */
+  private readName(from: number, limit: number): Command | 0 {
+    const { bytes } = this;
     let at = from;
     while (
       at < limit &&
@@ -229,6 +303,12 @@ export class ShellCommands implements Detector {
         bytes[at] === Byte.Bang)
     )
       at++;
+    this.wordFrom = at;
+    const behindShell = shellVariableEnd(bytes, at);
+    if (behindShell > 0) {
+      this.wordTo = behindShell;
+      return Command.Shell;
+    }
     let length = 0;
     const isPath = bytes[at] === Byte.Slash || bytes[at] === Byte.Dot || bytes[at] === TILDE;
     for (; at < limit && length < word.length; at++) {
@@ -249,10 +329,11 @@ export class ShellCommands implements Detector {
   /** Whether what is at `from` is an argument that prose would not have there. */
   private isArgument(from: number, command: Command, isBroken: boolean): boolean {
     const { bytes } = this;
-    if (isExpansion(bytes, from) || this.isRedirection(from)) return true;
+    if (this.isOpened || isExpansion(bytes, from) || this.isRedirection(from)) return true;
     if (!isShellSpace(bytes[from]!) || bytes[from] === Byte.Lf) return false;
     let at = from;
     while (isShellSpace(bytes[at]!)) at++;
+    if (this.isBehindWord) return this.isArgumentBehindWord(at, command);
     const first = bytes[at]!;
     const next = bytes[at + 1]!;
     if (first === Byte.Dash)
@@ -301,6 +382,22 @@ export class ShellCommands implements Detector {
   private isCommand(from: number): boolean {
     const to = classEnd(this.bytes, from, PROGRAM_NAME);
     return COMMANDS.valueOf(this.bytes, from, to) !== 0;
+  }
+
+  /** Whether a path or a URL is at `from`, options aside: loops and conditions that people show each other have names and variables there. */
+  private isArgumentBehindWord(from: number, command: Command): boolean {
+    const { bytes } = this;
+    const isAsked = command === Command.Query || command === Command.Short || command === Command.Shell;
+    if (isAsked && !this.isText && bytes[from] === Byte.Dash && bytes[from + 1]! > Byte.Space) return true;
+    const limit = from + MAX_LOOK;
+    let at = from;
+    while (bytes[at] === Byte.Dash) {
+      while (at < limit && bytes[at]! > Byte.Space) at++;
+      while (at < limit && bytes[at] === Byte.Space) at++;
+    }
+    if (bytes[at] === Byte.Slash || bytes[at] === TILDE) return bytes[at + 1]! > Byte.Space;
+    const to = classEnd(bytes, at, PROGRAM_NAME);
+    return bytes[to] === Byte.Colon && bytes[to + 1] === Byte.Slash && bytes[to + 2] === Byte.Slash;
   }
 
   private isVerb(from: number): boolean {
@@ -397,7 +494,11 @@ function programEnd(length: number): number {
   return from > 0 && EXTENSIONS.valueOf(word, from, length) !== 0 ? from : length;
 }
 
+/** What a command may begin with, and hardly a text. */
+const OPENING: Uint8Array = classOf("{!<>$");
 const MAX_LOOK = 64;
+/** `if ! sudo -u x nohup X=1 cat`: more of them are made up. */
+const MAX_PREFIXES = 6;
 const MAX_NAME = 32;
 /** A longer value that begins with a bar is a table. */
 const MAX_TABLE_BYTES = 32;
