@@ -3,7 +3,7 @@ import { RequestHead } from "../../message/request-head.ts";
 import { BUDGET_EXHAUSTED } from "./detectors/protocol-abuse.ts";
 import { type IncidentLocation, MAX_SNIPPET_CHARS, snippetOf } from "./incident.ts";
 import { InputLocation, type ValueReading } from "./match/value-reading.ts";
-import type { DetectionListener, WafRule } from "./rule.ts";
+import { type DetectionListener, isForTexts, type WafRule } from "./rule.ts";
 import type { RuleSwitches } from "./rule-switches.ts";
 import { WAF_RULES } from "./rule-table.ts";
 
@@ -71,6 +71,7 @@ export class Findings implements DetectionListener {
 
   found(rule: WafRule, at: number): void {
     this.value.steps.take(this.list.length + 1);
+    if (this.value.isQuoted && !isForTexts(rule)) return;
     if (this.has(rule) || this.switches.isOff(rule, this.head, this.value)) return;
     const { value } = this;
     const param = sliceText(value.name, 0, value.nameLength);

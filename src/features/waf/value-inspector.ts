@@ -53,8 +53,17 @@ export class ValueInspector {
     this.findings.setSource(bytes, from, to);
     const mayBePacked = value.isPackedChars();
     if (value.steps.take(2 * value.length)) this.inspectReading(allowed);
-    if (mayBePacked && value.steps.take(2 * value.length) && value.unpack()) this.inspectReading(allowed);
+    if (mayBePacked && value.steps.take(2 * value.length) && value.unpack()) this.inspectPacked(allowed);
     if (value.steps.isSpent) this.findings.foundSpent();
+  }
+
+  /** A text that was in base64. One of many lines is a file that goes through, and no value. docs/waf.md#what-is-looked-at */
+  private inspectPacked(allowed: number): void {
+    const { value } = this;
+    const { isQuoted } = value;
+    value.isQuoted ||= isFile(value);
+    this.inspectReading(allowed);
+    value.isQuoted = isQuoted;
   }
 
   private inspectReading(allowed: number): void {
@@ -84,6 +93,13 @@ export class ValueInspector {
       for (const detector of this.detectors[31 - Math.clz32(left & -left)]!) detector.analyse(value, findings);
     }
   }
+}
+
+function isFile({ bytes, length }: ValueReading): boolean {
+  if (length < MIN_FILE_BYTES) return false;
+  let lines = 0;
+  for (let at = 0; at < length && lines < MIN_FILE_LINES; at++) if (bytes[at] === Byte.Lf) lines++;
+  return lines === MIN_FILE_LINES;
 }
 
 /**
@@ -134,5 +150,8 @@ function load(inspector: ValueInspector, bytes: Uint8Array, from: number, to: nu
   inspector.value.loadEscaped(bytes, from, to, inspector.value.location !== InputLocation.Header);
 }
 
+/** What is shorter, or has fewer lines, is what attacks are sent as. */
+const MIN_FILE_BYTES = 512;
+const MIN_FILE_LINES = 4;
 /** Looks at each byte of a value by all detectors together, but for what they look at around a find. */
 const ANALYSIS_STEPS = 8;

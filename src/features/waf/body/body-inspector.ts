@@ -169,7 +169,7 @@ export class BodyInspector {
       const isGuessWrong = !isJson && isNoise(bytes, from, to);
       if (!isGuessWrong || groups !== NOT_JSON) {
         inspector.ignoresNul = isGuessWrong;
-        inspectJson(inspector, bytes, from, to, isJson);
+        inspectJson(inspector, bytes, from, to, isJson, (kinds & BodyKind.Report) !== 0);
         inspector.ignoresNul = false;
         inspector.nameNothing();
       }

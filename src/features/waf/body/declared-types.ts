@@ -9,6 +9,8 @@ export const enum BodyKind {
   Xml = 8,
   /** Messages with a length in front: gRPC, and the streams of Connect. */
   Grpc = 16,
+  /** What a browser reports of a page, in JSON. */
+  Report = 32,
 }
 
 /** What all Content-Type fields of a request say of its body. */
@@ -50,6 +52,7 @@ function typesOf(text: string): DeclaredTypes {
   if (XML_WORD.test(lower)) kinds |= BodyKind.Xml;
   const isStream = STREAM.test(lower) && (kinds & ~(BodyKind.Grpc | BodyKind.Json)) === 0;
   const isBase64 = lower.includes("grpc-web-text");
+  if (REPORT.test(lower)) kinds |= BodyKind.Report;
   const isMultipart = (kinds & BodyKind.Multipart) !== 0;
   return {
     kinds,
@@ -101,6 +104,8 @@ const WORDS: readonly (readonly [string, BodyKind])[] = [
 ];
 /** One type, and no other after it. */
 const STREAM = /^application\/(?:grpc|connect\+)[^,]*$/;
+/** The same. CSP3 §5.2, Reporting API §3.1. */
+const REPORT = /^application\/(?:csp-report|reports\+json)[^,]*$/;
 /** Not the middle of vnd.openxmlformats, which is an archive. RFC 7303. */
 const XML_WORD = /(?:^|[^a-z])xml(?:[^a-z]|$)/;
 const CHARSET = /charset[\s*\d]*=\s*["']?([^;,"\s]*)/gi;

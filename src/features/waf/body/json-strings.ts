@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, table } from "../../../core/bytes.ts";
+import { Byte, HEX_VALUE, latin1, table } from "../../../core/bytes.ts";
 import { isPlainName, mayBeginText, packedGroupsAt } from "../match/escaped-scan.ts";
 import { CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "../match/keyword-automaton.ts";
 import { MIN_PACKED_CHARS } from "../match/packed-text.ts";
@@ -44,6 +44,7 @@ export function findJsonGroups(automaton: KeywordAutomaton, bytes: Uint8Array, f
  * Inspects all names and strings of a JSON text. Where it is no JSON, lenient readers find strings in it all the same: those between
  * apostrophes, too, where a string may begin.
  * @param isDeclared whether what is no JSON is also inspected as one value
+ * @param isReport whether it is what a browser reports of a page
  */
 export function inspectJson(
   inspector: ValueInspector,
@@ -51,6 +52,7 @@ export function inspectJson(
   from: number,
   to: number,
   isDeclared: boolean,
+  isReport = false,
 ): void {
   const { value } = inspector;
   walk.begin(value);
@@ -63,7 +65,11 @@ export function inspectJson(
     if (outside === QUOTE || (byte === Byte.Apostrophe && mayBeginString(previous))) {
       const end = stringEnd(bytes, at + 1, to, byte);
       if (walk.expectsName()) inspectName(inspector, bytes, at + 1, end);
-      else inspectString(inspector, bytes, at + 1, end);
+      else {
+        value.isQuoted = isReport && walk.isReported();
+        inspectString(inspector, bytes, at + 1, end);
+        value.isQuoted = false;
+      }
       at = end;
     } else walk.pass(byte);
     if (byte > Byte.Space) previous = byte;
@@ -118,6 +124,16 @@ class JsonWalk {
 
   expectsName(): boolean {
     return this.isNameDue;
+  }
+
+  /**
+   * Whether the member is a part of a report of the browser that quotes the page: scripts, addresses, policies. One about the policy of contents
+   * is an object, of others there is a list.
+   */
+  isReported(): boolean {
+    const { name, nameLength } = this.value!;
+    if (this.isObject[0] === 1) return startsWith(name, nameLength, CSP_REPORT);
+    return startsWith(name, nameLength, REPORT_BODY) || REPORT_MEMBERS.valueOf(name, 0, nameLength) !== 0;
   }
 
   /** A byte outside of strings. */
@@ -187,6 +203,14 @@ function stringEnd(bytes: Uint8Array, from: number, to: number, quote: number): 
   return Math.min(at, to);
 }
 
+function startsWith(name: Uint8Array, length: number, start: Uint8Array): boolean {
+  return length > start.length && start.every((byte, at) => name[at] === byte);
+}
+
+/** csp-report.script-sample, body.sample */
+const CSP_REPORT: Uint8Array = latin1("csp-report.");
+const REPORT_BODY: Uint8Array = latin1("body.");
+const REPORT_MEMBERS: WordSet = new WordSet([[1, "url user_agent"]]);
 const ALL_GROUPS = -1;
 const MAX_DEPTH = 64;
 const QUOTE = 2;

@@ -1,3 +1,4 @@
+import { isDigit, isLowerLetter } from "../../../core/bytes.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, type WafRule } from "../rule.ts";
 
@@ -159,12 +160,25 @@ export const SCANNER_GROUP: DetectorGroup = {
 
 /** Finds the names that attack tools give themselves. The keyword search has found one already: this says where. */
 function findScannerName(value: ValueReading, listener: DetectionListener): void {
-  const { bytes, length } = value;
+  const { bytes, length, location } = value;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, length);
   let first = -1;
   for (const name of SCANNER_NAMES) {
     const at = text.indexOf(name, 0, "latin1");
-    if (at >= 0 && (first < 0 || at < first)) first = at;
+    const isApart = location === InputLocation.Agent || isWord(bytes, at, at + name.length);
+    if (at >= 0 && isApart && (first < 0 || at < first)) first = at;
   }
   if (first >= 0) listener.found(SCANNER_AGENT, first);
+}
+
+/** Whether a name is none of a longer word: extension headers have tokens of chance letters. */
+function isWord(bytes: Uint8Array, from: number, to: number): boolean {
+  return (
+    !(isAlphanumeric(bytes[from - 1] ?? 0) && isAlphanumeric(bytes[from]!)) &&
+    !(isAlphanumeric(bytes[to - 1]!) && isAlphanumeric(bytes[to]!))
+  );
+}
+
+function isAlphanumeric(byte: number): boolean {
+  return isDigit(byte) || isLowerLetter(byte);
 }

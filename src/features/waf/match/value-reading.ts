@@ -41,6 +41,8 @@ export class ValueReading {
   length = 0;
   /** Whether the value is itself the name of a parameter, a cookie or a JSON member. */
   isName = false;
+  /** Whether the value is a text about something, or a file: of what such texts may say, only rules count that count in texts. */
+  isQuoted = false;
   /** Name of the parameter, header or cookie in lower case, cut to MAX_NAME_BYTES; of a JSON member its whole path. */
   readonly name: Uint8Array = new Uint8Array(MAX_NAME_BYTES);
   nameLength = 0;
