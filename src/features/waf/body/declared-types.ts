@@ -104,7 +104,7 @@ const WORDS: readonly (readonly [string, BodyKind])[] = [
 ];
 /** One type, and no other after it. */
 const STREAM = /^application\/(?:grpc|connect\+)[^,]*$/;
-/** The same. CSP3 §5.2, Reporting API §3.1. */
+/** A report on the policy of contents, and any other that a browser sends. */
 const REPORT = /^application\/(?:csp-report|reports\+json)[^,]*$/;
 /** Not the middle of vnd.openxmlformats, which is an archive. RFC 7303. */
 const XML_WORD = /(?:^|[^a-z])xml(?:[^a-z]|$)/;
