@@ -34,7 +34,11 @@ const rotate = block({
 const output = orWritten(
   block(
     {
-      stdout: { type: flag(), default: false },
+      stdout: {
+        type: flag(),
+        default: false,
+        doc: "one line for each request on standard output, beside other outputs",
+      },
       file: { type: folderName(), default: "", example: "/var/log/edge/access.log", doc: "lines are appended to it" },
       rotate: {
         type: rotate,
@@ -87,7 +91,7 @@ const field: Kind<AccessField> = piece((value) => {
 /** `server.access_log`. docs/operations.md#access-log */
 export const accessLog = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: no access log" },
     sample: { type: decimal(0, 1), default: 1, doc: "share of the requests that are logged, 0 to 1" },
     format: {
       type: format,

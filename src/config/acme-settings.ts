@@ -42,11 +42,17 @@ const profile = textLike(/^[A-Za-z0-9._-]{0,64}$/, "the name of a profile, such 
 
 /** For CAs that ask for an external account. */
 const eab = block({
-  kid: { type: text("the key id that the CA gave"), default: "", example: "abc" },
+  kid: {
+    type: text("the key id that the CA gave"),
+    default: "",
+    example: "abc",
+    doc: "the key id of the account at the CA",
+  },
   hmac_key: {
     type: secret("the key that the CA gave, in base64url"),
     default: "",
     example: "${EAB_KEY:-c2VjcmV0}",
+    doc: "the key of the account at the CA, in base64url",
   },
 });
 
@@ -152,8 +158,12 @@ export type OnDemandConfig = ConfigOf<typeof onDemand>;
 const TSIG = /^(hmac-sha(256|384|512):)?[A-Za-z0-9._-]{1,255}:[A-Za-z0-9+/]{8,}={0,2}$/;
 
 const acmeRows = {
-  enabled: { type: flag(), default: false },
-  directory_url: { type: directory, default: "https://acme-v02.api.letsencrypt.org/directory" },
+  enabled: { type: flag(), default: false, doc: "certificates are obtained and renewed" },
+  directory_url: {
+    type: directory,
+    default: "https://acme-v02.api.letsencrypt.org/directory",
+    doc: "the directory of the CA, https://",
+  },
   fallback_directory_urls: {
     type: list(directory, "URLs"),
     example: ["https://ca.example/directory"],
@@ -163,6 +173,7 @@ const acmeRows = {
     type: textLike(/^([^\s@,;:?]+@[^\s@,;:?]+)?$/, "an e-mail address such as admin@example.com"),
     default: "",
     example: "admin@example.com",
+    doc: "whom the CA writes to about the account",
   },
   domains: {
     type: orWritten(

@@ -7,8 +7,18 @@ import { block, isFaultyAt, type Rows, type Values } from "./row.ts";
 import { secret, text, textLike } from "./scalars.ts";
 
 const credentials = block({
-  access_key_id: { type: secret("the id of the key"), default: "", example: "${S3_KEY_ID}" },
-  secret_access_key: { type: secret("the key"), default: "", example: "${S3_SECRET_KEY}" },
+  access_key_id: {
+    type: secret("the id of the key"),
+    default: "",
+    example: "${S3_KEY_ID}",
+    doc: "the id of the access key",
+  },
+  secret_access_key: {
+    type: secret("the key"),
+    default: "",
+    example: "${S3_SECRET_KEY}",
+    doc: "the secret access key",
+  },
   session_token: { type: secret("the token"), default: "", example: "${S3_TOKEN}", doc: "of credentials for a while" },
 });
 

@@ -30,7 +30,7 @@ export const retries = written(
 );
 
 const breakerRows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: requests go to a server that fails" },
   failure_threshold: {
     type: integer(1, 1_000_000),
     default: 5,

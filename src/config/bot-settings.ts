@@ -30,7 +30,7 @@ const allow = block({
     example: ["UptimeRobot/"],
     doc: "whose user agent holds one of these; any client can say so",
   },
-  cidr: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"] },
+  cidr: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"], doc: "clients in these networks are never asked" },
   paths: {
     type: list(pathPattern(), "paths"),
     default: ["/robots.txt", "/.well-known/*", "/favicon.ico"],
@@ -39,14 +39,19 @@ const allow = block({
 });
 
 const routeAllow = block({
-  crawlers: { type: allow.rows.crawlers.type, absent: null, example: ["googlebot"] },
-  user_agents: { type: allow.rows.user_agents.type, absent: null, example: ["UptimeRobot/"] },
-  cidr: { type: allow.rows.cidr.type, absent: null, example: ["192.0.2.0/24"] },
-  paths: { type: allow.rows.paths.type, absent: null, example: ["/robots.txt", "/feed/*"] },
+  crawlers: { type: allow.rows.crawlers.type, absent: null, example: ["googlebot"], doc: allow.rows.crawlers.doc },
+  user_agents: {
+    type: allow.rows.user_agents.type,
+    absent: null,
+    example: ["UptimeRobot/"],
+    doc: allow.rows.user_agents.doc,
+  },
+  cidr: { type: allow.rows.cidr.type, absent: null, example: ["192.0.2.0/24"], doc: allow.rows.cidr.doc },
+  paths: { type: allow.rows.paths.type, absent: null, example: ["/robots.txt", "/feed/*"], doc: allow.rows.paths.doc },
 });
 
 const robotsRows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: requests for /robots.txt go to the routes" },
   ai: { type: word("disallow", "allow"), default: "disallow", doc: "what crawlers are told that gather texts for AI" },
   agents_file: {
     type: fileName(),
@@ -90,7 +95,7 @@ const robots = block(robotsRows, {
 });
 
 const rows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: no client is judged" },
   challenge: {
     type: challenge(),
     default: "suspicious",
@@ -140,11 +145,11 @@ export const bots = block(rows, {
 export type BotsConfig = ConfigOf<typeof bots>;
 
 const routeRows = {
-  enabled: { type: flag(), default: true },
-  challenge: { type: challenge(), absent: null, example: "all" },
-  difficulty: { type: difficulty(), absent: null, example: 18 },
-  ttl: { type: ttl(), absent: null, example: "1h" },
-  allow: { type: routeAllow },
+  enabled: { type: flag(), default: true, doc: "false: no client of this route is judged" },
+  challenge: { type: challenge(), absent: null, example: "all", doc: "in place of server.bots.challenge" },
+  difficulty: { type: difficulty(), absent: null, example: 18, doc: "in place of server.bots.difficulty" },
+  ttl: { type: ttl(), absent: null, example: "1h", doc: "in place of server.bots.ttl" },
+  allow: { type: routeAllow, doc: "in place of server.bots.allow, key by key" },
 } as const satisfies Rows;
 
 /** `bots` at a route: what is not said is the server's. docs/bots.md#at-a-route */

@@ -5,9 +5,13 @@ import { flag, textLike, word } from "./scalars.ts";
 
 const query = block(
   {
-    drop: { type: list(parameter(), "parameters"), example: ["utm_*", "gclid"] },
+    drop: {
+      type: list(parameter(), "parameters"),
+      example: ["utm_*", "gclid"],
+      doc: "parameters that the key leaves out",
+    },
     allow: { type: list(parameter(), "parameters"), absent: null, example: ["page"], doc: "all others go" },
-    sort: { type: flag(), default: false, doc: "by name" },
+    sort: { type: flag(), default: false, doc: "parameters in the order of their names" },
   },
   {},
 );
@@ -17,8 +21,16 @@ export const cacheKey = block(
   {
     query: { type: query, doc: "what goes from the key, goes from the request as well" },
     accept_encoding: { type: word("exact", "normalize"), default: "exact", doc: "normalize: br, zstd and gzip alone" },
-    headers: { type: list(keyField(), "field names"), example: ["X-Country"] },
-    cookies: { type: list(cookieName(), "names"), example: ["language"] },
+    headers: {
+      type: list(keyField(), "field names"),
+      example: ["X-Country"],
+      doc: "request fields whose values are part of the key",
+    },
+    cookies: {
+      type: list(cookieName(), "names"),
+      example: ["language"],
+      doc: "cookies whose values are part of the key",
+    },
   },
   {},
 );

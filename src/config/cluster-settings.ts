@@ -5,7 +5,7 @@ import { block, type ConfigOf, orWritten, type Rows, type Values } from "./row.t
 import { duration, fileName, flag, integer, percent, secret, text, textLike } from "./scalars.ts";
 
 const canaryRows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: all nodes take a new configuration at once" },
   share: { type: percent(), default: "10%", doc: "of the gateways take a new configuration first, at least one" },
   for: { type: duration(1000), default: "5m", doc: "how long they have it before the others take it" },
   max_error_rate: {
@@ -17,7 +17,7 @@ const canaryRows = {
 } as const satisfies Rows;
 
 const rows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: the node shares nothing" },
   store: {
     type: written(list(text("the address of a store", true), "addresses", true), (all) =>
       all.map((one) => withoutCredentials(one)),

@@ -14,7 +14,7 @@ const types = () =>
   );
 
 const rows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: responses go out as they are" },
   encodings: { type: encodings(), default: ["zstd", "br", "gzip"], doc: "in the order of preference" },
   types: {
     type: types(),
@@ -31,6 +31,7 @@ const rows = {
       "application/grpc-web-text+proto",
       "image/svg+xml",
     ],
+    doc: "media types that are compressed; * stands for any part",
   },
   min_bytes: { type: size(0), default: 1024, doc: "smaller responses are sent as they are" },
   level: { type: integer(1, 9), absent: 0, example: 5, doc: "1 is fastest; by default zstd 3, br 4, gzip 5" },
@@ -43,11 +44,11 @@ export const compression = block(rows, { absent: OFF });
 export type CompressionConfig = ConfigOf<typeof compression>;
 
 const routeRows = {
-  enabled: { type: flag(), default: true },
-  encodings: { type: encodings(), absent: null, example: ["gzip"] },
-  types: { type: types(), absent: null, example: ["text/*"] },
-  min_bytes: { type: size(0), absent: null, example: 1024 },
-  level: { type: integer(1, 9), absent: null, example: 5 },
+  enabled: { type: flag(), default: true, doc: "false: responses of this route go out as they are" },
+  encodings: { type: encodings(), absent: null, example: ["gzip"], doc: "in place of server.compression.encodings" },
+  types: { type: types(), absent: null, example: ["text/*"], doc: "in place of server.compression.types" },
+  min_bytes: { type: size(0), absent: null, example: 1024, doc: "in place of server.compression.min_bytes" },
+  level: { type: integer(1, 9), absent: null, example: 5, doc: "in place of server.compression.level" },
 } as const satisfies Rows;
 
 /** `compression` at a route: docs/compression.md#at-a-route */

@@ -8,7 +8,7 @@ import { telemetry } from "./telemetry-settings.ts";
 import { transcoder } from "./transcoder-settings.ts";
 
 const sections = {
-  server: { type: server },
+  server: { type: server, doc: "the listeners and what holds for all routes" },
   proxy: { type: proxy, doc: "how the gateway connects to upstreams" },
   sidecar: { type: sidecar, guard: true, doc: "for an application in a service mesh" },
   transcoder: { type: transcoder, doc: "REST in front of gRPC" },

@@ -31,7 +31,10 @@ export function routesSchema({ types, options, streams }: RouteFormat): JsonSche
   const list = { type: "array", items: { anyOf: [...entries, ...others] } };
   const section = {
     type: "object",
-    properties: { routes: orNothing(list), tests: keySchema({ type: routeTests, doc: "run by edge check" }) },
+    properties: {
+      routes: { ...orNothing(list), description: "the routes, and streams" },
+      tests: keySchema({ type: routeTests, doc: "run by edge check" }),
+    },
     patternProperties: EXTENSIONS,
     additionalProperties: false,
   };
@@ -123,8 +126,10 @@ function sectionSchema(rows: Rows): JsonSchema {
   };
 }
 
-function keySchema({ type, doc, example, required, ...row }: Row): JsonSchema {
+function keySchema({ type, example, required, ...row }: Row): JsonSchema {
   const schema = schemaOf(type.form);
+  // Of a key that must be there, the row says what belongs there.
+  const doc = row.doc ?? required;
   return {
     ...(required === undefined ? orNothing(schema) : schema),
     ...(doc === undefined ? {} : { description: doc }),

@@ -91,18 +91,32 @@ const OF_THE_CLIENT: ReadonlySet<string> = new Set(["x-forwarded-for", "x-real-i
 /** `match`: what a route asks of a request beside path, host and method. docs/routing.md#match */
 export const match = block(
   {
-    header: { type: fieldTests(true), example: { "X-Team": "blue" } },
-    query: { type: fieldTests(false), example: { version: "/^2\\./" } },
-    cookie: { type: fieldTests(false), example: { beta: true } },
-    client_ip: { type: list(cidr(), "networks"), example: ["10.0.0.0/8"] },
+    header: { type: fieldTests(true), example: { "X-Team": "blue" }, doc: "fields of the request, and their values" },
+    query: {
+      type: fieldTests(false),
+      example: { version: "/^2\\./" },
+      doc: "parameters of the query, and their values",
+    },
+    cookie: { type: fieldTests(false), example: { beta: true }, doc: "cookies, and their values" },
+    client_ip: {
+      type: list(cidr(), "networks"),
+      example: ["10.0.0.0/8"],
+      doc: "networks of which the client must be in one",
+    },
     country: { type: list(country(), "countries"), example: ["DE", "AT"], doc: "by server.geo.country_db" },
-    share: { type: percent(), default: "100%", example: "10%" },
+    share: {
+      type: percent(),
+      default: "100%",
+      example: "10%",
+      doc: "part of the requests that are taken; the others go on to the next route",
+    },
     sticky_by: {
       type: textLike(
         /^cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+$/,
         "cookie: and the name of a cookie, such as cookie:session",
       ),
       absent: "",
+      doc: "whose value decides whether a request is in the share",
       field: "stickyBy",
       example: "cookie:session",
     },

@@ -74,7 +74,7 @@ const RETRY_AFTER = "5m";
 
 const maintenanceBlock = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: requests go to the routes" },
     page: {
       type: written(
         resolved(fileName(), (name, { files, path }) => files.page(path, name)),

@@ -31,8 +31,12 @@ const TEN_YEARS_MS = 10 * 365 * 86_400_000;
 
 /** Address rules, of the server or of a route: `deny` is looked at first. docs/guards.md#address-rules */
 export const ipRules = block({
-  allow: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"] },
-  deny: { type: list(cidr(), "networks"), example: ["192.0.2.7"] },
+  allow: {
+    type: list(cidr(), "networks"),
+    example: ["192.0.2.0/24"],
+    doc: "clients in these networks alone are let in",
+  },
+  deny: { type: list(cidr(), "networks"), example: ["192.0.2.7"], doc: "clients in these networks get 403" },
   allow_countries: {
     type: list(country(), "countries"),
     example: ["DE", "AT"],
@@ -48,9 +52,9 @@ export const RATE: RegExp = /^([1-9]\d{0,8}) ?r?\/([smh])$/;
 /** `rate_limit`, of the server or of a route: a token bucket. docs/guards.md#rate-limits */
 const rateLimitBlock = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: requests are not counted" },
     requests: { type: integer(1), absent: 0, example: 100, doc: "this many in each window" },
-    window: { type: duration(1), default: "1s" },
+    window: { type: duration(1), default: "1s", doc: "time in which so many requests are allowed" },
     burst: { type: integer(1), absent: 0, example: 200, doc: 'this many at once; the value of "requests" by default' },
     key: {
       type: textLike(
@@ -65,7 +69,7 @@ const rateLimitBlock = block(
       default: 64,
       doc: "clients of one IPv6 network of so many bits share a bucket",
     },
-    status: { type: integer(400, 599), default: 429 },
+    status: { type: integer(400, 599), default: 429, doc: "status of requests beyond the rate" },
     headers: { type: flag(), default: false, doc: "true: responses carry RateLimit and RateLimit-Policy" },
     scope: {
       type: word("node", "cluster"),
@@ -135,7 +139,7 @@ const EXTENSIONS: string[] = [
 
 const wafProtocol = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: the lists do not count" },
     methods: {
       type: list(routeMethod(), "methods"),
       default: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
@@ -154,6 +158,7 @@ const wafProtocol = block(
     restricted_extensions: {
       type: list(text("an extension"), "extensions"),
       default: EXTENSIONS,
+      doc: "extensions of paths that are refused",
     },
     headers: {
       type: list(headerName(), "names of header fields"),
@@ -167,7 +172,7 @@ const wafProtocol = block(
 /** docs/waf.md */
 export const waf = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: nothing is inspected" },
     mode: { type: word("enforce", "detection"), default: "enforce", guard: ["enforce"], doc: "detection only logs" },
     level: { type: integer(1, 2), default: 1, doc: "2: also rules that find more, and err more often" },
     profile: {
@@ -216,6 +221,7 @@ export const waf = block(
     },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
+      doc: "rules that are off in places",
       type: list(
         block({
           rule: {
@@ -224,8 +230,18 @@ export const waf = block(
             example: "SQLI-001",
             doc: "or a family, SQLI-*, or a number of the Core Rule Set: off for this path and parameter; either may be left out",
           },
-          path: { type: pathPrefix(), absent: "", example: "/search" },
-          param: { type: text("a parameter name"), absent: "", example: "q" },
+          path: {
+            type: pathPrefix(),
+            absent: "",
+            example: "/search",
+            doc: "where the rule is off: this path and all below it",
+          },
+          param: {
+            type: text("a parameter name"),
+            absent: "",
+            example: "q",
+            doc: "where the rule is off: this parameter, header or member",
+          },
         }),
         "exclusions",
       ),
@@ -241,14 +257,39 @@ const routeWafBlock = block({
     example: "detection",
     doc: "the server's by default",
   },
-  level: { type: waf.rows.level.type, absent: null, example: 2 },
-  profile: { type: waf.rows.profile.type, absent: null, example: ["php"] },
-  anomaly_threshold: { type: waf.rows.anomaly_threshold.type, absent: null, example: 10 },
-  disabled_rules: { type: waf.rows.disabled_rules.type, absent: null, example: ["XSS-001"] },
-  fields: { type: waf.rows.fields.type, absent: null, example: { "post.body": "text" } },
-  responses: { type: waf.rows.responses.type, absent: null, example: "enforce" },
-  rules: { type: waf.rows.rules.type, absent: null, example: ["./shop.conf"] },
-  exclusions: { type: waf.rows.exclusions.type, absent: null, example: [{ rule: "SQLI-001", param: "q" }] },
+  level: { type: waf.rows.level.type, absent: null, example: 2, doc: "in place of server.waf.level" },
+  profile: { type: waf.rows.profile.type, absent: null, example: ["php"], doc: "in place of server.waf.profile" },
+  anomaly_threshold: {
+    type: waf.rows.anomaly_threshold.type,
+    absent: null,
+    example: 10,
+    doc: "in place of server.waf.anomaly_threshold",
+  },
+  disabled_rules: {
+    type: waf.rows.disabled_rules.type,
+    absent: null,
+    example: ["XSS-001"],
+    doc: "beside server.waf.disabled_rules",
+  },
+  fields: {
+    type: waf.rows.fields.type,
+    absent: null,
+    example: { "post.body": "text" },
+    doc: "in place of server.waf.fields",
+  },
+  responses: {
+    type: waf.rows.responses.type,
+    absent: null,
+    example: "enforce",
+    doc: "in place of server.waf.responses",
+  },
+  rules: { type: waf.rows.rules.type, absent: null, example: ["./shop.conf"], doc: "in place of server.waf.rules" },
+  exclusions: {
+    type: waf.rows.exclusions.type,
+    absent: null,
+    example: [{ rule: "SQLI-001", param: "q" }],
+    doc: "beside server.waf.exclusions",
+  },
 });
 
 /** `waf` of a route: what is not said is the server's; a bare word is the mode. docs/waf.md#at-a-route */
@@ -302,20 +343,24 @@ const cacheDisk = block(
 /** Off unless `enabled` is true. docs/cache.md */
 export const cache = block(
   {
-    enabled: { type: flag(), default: false },
+    enabled: { type: flag(), default: false, doc: "responses are stored" },
     default_ttl: {
       type: duration(0, TEN_YEARS_MS),
       default: "60s",
       doc: "for responses that do not say how long they are fresh",
     },
-    max_entries: { type: integer(1, 100_000_000), default: 1000 },
+    max_entries: {
+      type: integer(1, 100_000_000),
+      default: 1000,
+      doc: "stored responses; beyond it the least recently used are evicted",
+    },
     max_payload_size: {
       type: size(1, 1_073_741_824),
       default: "1MiB",
       field: "maxPayloadBytes",
       doc: "larger responses are not stored",
     },
-    max_bytes: { type: size(1, 4_293_918_720), default: "256MiB" },
+    max_bytes: { type: size(1, 4_293_918_720), default: "256MiB", doc: "memory of all stored responses together" },
     eviction: {
       type: word("lru", "s3fifo"),
       default: "lru",
@@ -356,7 +401,7 @@ export const cache = block(
 );
 
 const corsRows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: no field is added and preflights go to the routes" },
   allowed_origins: {
     type: resolved(
       list(
@@ -371,14 +416,23 @@ const corsRows = {
     example: ["https://app.example.com"],
     doc: 'or ["*"]',
   },
-  allowed_methods: { type: list(method(), "methods"), default: ["GET", "HEAD", "POST"] },
+  allowed_methods: {
+    type: list(method(), "methods"),
+    default: ["GET", "HEAD", "POST"],
+    doc: "methods that pages of other origins may use",
+  },
   allowed_headers: {
     type: resolved(list(headerName(), "header names"), starOr),
     example: ["Content-Type", "Authorization"],
+    doc: "request fields that pages of other origins may set; *: any",
   },
-  exposed_headers: { type: resolved(list(headerName(), "header names"), starOr), example: ["X-Request-Id"] },
-  allow_credentials: { type: flag(), default: false },
-  max_age: { type: inSeconds(), default: "10m" },
+  exposed_headers: {
+    type: resolved(list(headerName(), "header names"), starOr),
+    example: ["X-Request-Id"],
+    doc: "response fields that pages of other origins may read; *: any",
+  },
+  allow_credentials: { type: flag(), default: false, doc: "pages of other origins may send cookies" },
+  max_age: { type: inSeconds(), default: "10m", doc: "how long a browser keeps the answer to a preflight" },
 } as const satisfies Rows;
 
 /** docs/guards.md#cors */
@@ -400,7 +454,7 @@ function checkCors(values: Values<typeof corsRows>, spot: Spot): void {
 /** What is added to responses that do not say it themselves; "" adds nothing. docs/guards.md#security-headers */
 export const securityHeaders = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: no field is added" },
     frame_options: {
       type: wordOrEmpty("DENY", "SAMEORIGIN") as Kind<string>,
       default: "SAMEORIGIN",
@@ -418,6 +472,7 @@ export const securityHeaders = block(
         "unsafe-url",
       ) as Kind<string>,
       default: "strict-origin-when-cross-origin",
+      doc: 'Referrer-Policy; "": none',
     },
     hsts: { type: hsts(), default: true, doc: "over TLS only; false, or the whole value of the header" },
   },

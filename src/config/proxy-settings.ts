@@ -38,7 +38,12 @@ const transportRows = {
     example: 100,
     doc: "idle connections kept per upstream; the profile's by default, as below",
   },
-  idle_conn_timeout: { type: duration(1), absent: null, example: "90s" },
+  idle_conn_timeout: {
+    type: duration(1),
+    absent: null,
+    example: "90s",
+    doc: "how long an unused connection to an upstream stays open",
+  },
   connect_timeout: { type: duration(1), absent: null, example: "5s", doc: "504 beyond" },
   response_header_timeout: { type: duration(1), absent: null, example: "30s", doc: "504 beyond" },
   max_response_fields: {
@@ -109,7 +114,7 @@ const PROFILES = {
 export const proxy = block(
   {
     enabled: { type: flag(), default: true, doc: "false: upstream routes answer 503" },
-    transport: { type: transport },
+    transport: { type: transport, doc: "connections to upstreams" },
   },
   {
     misplaced: new Map(
@@ -163,7 +168,11 @@ const internalApiRows = {
     doc: "a UNIX socket beside that; who may open it needs no token",
   },
   socket_mode: { type: fileMode(), default: "0600", doc: "the permissions of that socket" },
-  max_proxy_test_response_bytes: { type: sizeOrDefault(TEST_RESPONSE), default: TEST_RESPONSE },
+  max_proxy_test_response_bytes: {
+    type: sizeOrDefault(TEST_RESPONSE),
+    default: TEST_RESPONSE,
+    doc: "most bytes of a response that the probe of an upstream reads",
+  },
 } as const satisfies Rows;
 
 /** Who may use the built-in endpoints, and where. docs/endpoints.md#access */

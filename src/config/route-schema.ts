@@ -7,10 +7,14 @@ import { block, type Rows, type Values } from "./row.ts";
 import { text } from "./scalars.ts";
 
 const place = {
-  type: { type: text("a type of route"), absent: "" },
-  prefix: { type: pathPrefix(), absent: "" },
-  path: { type: exactPath(), absent: "" },
-  host: { type: list(hostPattern(), "host names", true), field: "hosts" },
+  type: { type: text("a type of route"), absent: "", doc: "what the route does; each type has keys of its own" },
+  prefix: { type: pathPrefix(), absent: "", doc: "the path and all below it" },
+  path: { type: exactPath(), absent: "", doc: "this path alone" },
+  host: {
+    type: list(hostPattern(), "host names", true),
+    field: "hosts",
+    doc: "names of hosts, *.example.com for all below one",
+  },
 } as const satisfies Rows;
 
 /** Where a route is: keys of routes of every type. docs/routing.md#which-route-wins */

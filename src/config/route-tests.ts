@@ -44,7 +44,7 @@ export const routeTest = block(
   {
     request: { type: textLike(REQUEST_PATTERN, REQUEST_WORDS), required: REQUEST_WORDS, example: "GET /api/users" },
     headers: { type: requestFields(), example: { Host: "api.example.com" }, doc: "Host is localhost without it" },
-    body: { type: text("a body"), absent: "", example: "a=1" },
+    body: { type: text("a body"), absent: "", example: "a=1", doc: "the body of the request" },
     client_ip: { type: clientAddress(), default: "127.0.0.1", example: "198.51.100.7", doc: "where it comes from" },
     expect: { type: expected, doc: "what must come of it" },
   } as const satisfies Rows,

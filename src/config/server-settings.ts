@@ -33,16 +33,16 @@ import { tls } from "./tls-settings.ts";
 
 /** docs/wire.md#http2 */
 const http2 = block({
-  enabled: { type: flag(), default: true },
-  max_concurrent_streams: { type: integer(1, 65_535), default: 128 },
-  max_header_list_bytes: { type: size(1024), default: "64KiB" },
+  enabled: { type: flag(), default: true, doc: "false: HTTP/1.1 alone" },
+  max_concurrent_streams: { type: integer(1, 65_535), default: 128, doc: "requests that a connection may have open" },
+  max_header_list_bytes: { type: size(1024), default: "64KiB", doc: "all header fields of a request together: 431" },
   unknown_pseudo_headers: { type: word("drop", "reject"), default: "drop", restart: "HTTP/3", doc: "or reject" },
   extended_connect: { type: flag(), default: false, doc: "true: WebSockets over HTTP/2" },
 });
 
 const http3 = block(
   {
-    enabled: { type: flag(), default: true, restart: "everywhere" },
+    enabled: { type: flag(), default: true, restart: "everywhere", doc: "false: no HTTP/3" },
     port: { type: port(0), absent: -1, restart: "everywhere", example: 8443, doc: "UDP; the port of tls by default" },
   },
   { absent: OFF },
@@ -50,7 +50,7 @@ const http3 = block(
 
 const proxyProtocol = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: the first bytes of a connection are those of its client" },
     trusted: { type: list(cidr(), "networks"), example: ["10.0.0.0/8"], doc: "trusted_proxies by default" },
   },
   { absent: OFF },
@@ -175,7 +175,7 @@ const serverRows = {
     guard: true,
     doc: "a task for browsers that keeps scrapers out, search engines let through. Off without this section",
   },
-  access_log: { type: accessLog },
+  access_log: { type: accessLog, doc: "one line for each request" },
   rate_limit: { type: rateLimit, guard: true, doc: "a token bucket: 429 with Retry-After. Off without this section" },
   tls: { type: tls, guard: true, doc: "off without this section" },
   http2: { type: http2, doc: "by ALPN over TLS, by prior knowledge in clear text" },
@@ -186,7 +186,7 @@ const serverRows = {
   compression: { type: compression, doc: "off without this section" },
   cors: { type: cors, doc: "off without this section" },
   security_headers: { type: securityHeaders, doc: "never replaces what the upstream sets. Off without this section" },
-  acme: { type: acme },
+  acme: { type: acme, doc: "certificates from a CA by ACME" },
   errors: {
     type: errorPages(),
     absent: null,

@@ -21,7 +21,7 @@ const backend = block(
       field: "",
       example: "http://10.0.0.5:8000",
     },
-    weight: { type: integer(0, 1_000_000_000), default: 1 },
+    weight: { type: integer(0, 1_000_000_000), default: 1, doc: "its share of the requests, beside the other weights" },
   },
   {
     finish(_, { target }, spot) {
@@ -82,8 +82,8 @@ const split = block(
       example: ["spiffe://mesh/ns/checkout/*"],
       doc: "over those of the section",
     },
-    timeouts: { type: timeoutsWith(0) },
-    retries: { type: retries, field: "retryAttempts" },
+    timeouts: { type: timeoutsWith(0), doc: "in place of the sidecar's own" },
+    retries: { type: retries, field: "retryAttempts", doc: "in place of the sidecar's own" },
     circuit_breaker: { type: splitBreaker, doc: "off without this section; takes failing backends out for a while" },
   },
   {
@@ -105,16 +105,16 @@ const split = block(
 const SECURE = /^(?:https|h2):\/\//i;
 const BODY_LIMIT = "10MiB";
 const sidecarRows = {
-  enabled: { type: flag(), default: false },
+  enabled: { type: flag(), default: false, doc: "the gateway is a sidecar of an application" },
   mode: {
     type: word("ingress", "egress", "dual"),
     default: "dual",
     doc: "ingress: what comes in; egress: what goes out",
   },
-  ingress_host: { type: listenHost("0.0.0.0"), default: "0.0.0.0" },
-  ingress_port: { type: port(0), default: 15_006 },
-  egress_host: { type: listenHost("127.0.0.1"), default: "127.0.0.1" },
-  egress_port: { type: port(0), default: 15_001 },
+  ingress_host: { type: listenHost("0.0.0.0"), default: "0.0.0.0", doc: "where requests from other services come in" },
+  ingress_port: { type: port(0), default: 15_006, doc: "where requests from other services come in" },
+  egress_host: { type: listenHost("127.0.0.1"), default: "127.0.0.1", doc: "where the application sends its requests" },
+  egress_port: { type: port(0), default: 15_001, doc: "where the application sends its requests" },
   app_port: { type: port(1), default: 8080, doc: "the application, on this machine" },
   app_protocol: {
     type: word("http1", "h2c", "auto"),
@@ -126,7 +126,7 @@ const sidecarRows = {
     absent: null,
     doc: "a module of your own that responds to what comes in; its ctx.upstream() asks the application",
   },
-  max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT },
+  max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT, doc: "413 beyond" },
   strict_mtls: { type: flag(), default: false, guard: true, doc: "true: inbound clients must present a certificate" },
   // Resolved, these two are `certificate`, whose files are "" where there is none.
   cert_file: {
@@ -136,7 +136,13 @@ const sidecarRows = {
     example: "./sidecar.pem",
     doc: "the sidecar's own, for both directions",
   },
-  key_file: { type: fileName(), default: "", field: "", example: "./sidecar-key.pem" },
+  key_file: {
+    type: fileName(),
+    default: "",
+    field: "",
+    example: "./sidecar-key.pem",
+    doc: "the PEM file of the private key",
+  },
   ca_file: { type: fileName(), default: "", example: "./mesh-ca.pem", doc: "the system's roots by default" },
   workload_api: {
     type: textLike(/^unix:\/[^\0\s]+$/, "the socket of a SPIFFE agent such as unix:///run/spire/agent.sock"),
@@ -145,7 +151,11 @@ const sidecarRows = {
     example: "unix:///run/spire/agent.sock",
     doc: "certificate, key and authorities from a SPIFFE agent, in place of the files",
   },
-  insecure_skip_verify: { type: flag(), default: false },
+  insecure_skip_verify: {
+    type: flag(),
+    default: false,
+    doc: "certificates of other services are not verified: for tests alone",
+  },
   allowed_ids: {
     type: spiffeIds(),
     guard: true,
@@ -180,7 +190,10 @@ const sidecarRows = {
     doc: "outbound: servers with one of these ids, in place of their names",
   },
   // Resolved, the longest prefix is first.
-  traffic_splits: { type: resolved(list(split, "splits"), sortSplits) },
+  traffic_splits: {
+    type: resolved(list(split, "splits"), sortSplits),
+    doc: "requests of the application that go to several backends by weight",
+  },
 } as const satisfies Rows;
 
 /** Beside an application, in a service mesh. docs/sidecar.md */

@@ -6,7 +6,7 @@ import { block, type ConfigOf, type Rows, type Values } from "./row.ts";
 import { decimal, duration, fileName, flag, text, word } from "./scalars.ts";
 
 const traceRows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: no spans are sent" },
   sample: {
     type: decimal(0, 1),
     default: 0.1,
@@ -15,14 +15,14 @@ const traceRows = {
 } as const satisfies Rows;
 
 const otlpRows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: nothing is sent" },
   endpoint: {
     type: text("the address of the collector"),
     default: "",
     example: "http://127.0.0.1:4318",
     doc: "/v1/traces, /v1/metrics and /v1/logs are added to it",
   },
-  protocol: { type: word("http/protobuf"), default: "http/protobuf" },
+  protocol: { type: word("http/protobuf"), default: "http/protobuf", doc: "how the collector is asked" },
   headers: {
     type: written(namedFields(pairs(headerValue(), "Name: value")), masked),
     example: { Authorization: "Bearer ${OTLP_TOKEN}" },
@@ -30,10 +30,10 @@ const otlpRows = {
   },
   traces: { type: block(traceRows, { isSwitch: true }), doc: "spans of requests" },
   metrics: { type: flag(), default: true, doc: "what /metrics shows, sent too" },
-  metrics_interval: { type: duration(1000), default: "60s" },
+  metrics_interval: { type: duration(1000), default: "60s", doc: "how often metrics are sent" },
   logs: { type: flag(), default: false, doc: "lines of the log, sent too" },
   timeout: { type: duration(1), default: "10s", doc: "of one call, with its repetitions" },
-  compression: { type: word("gzip", "none"), default: "gzip" },
+  compression: { type: word("gzip", "none"), default: "gzip", doc: "how what is sent is compressed" },
   ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "for https://; the system's roots by default" },
 } as const satisfies Rows;
 
@@ -46,10 +46,10 @@ const otlp = block(otlpRows, {
 });
 
 const rows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: no trace is kept or sent" },
   otlp: { type: otlp, doc: "what is sent to a collector of OpenTelemetry" },
   propagate: { type: flag(), default: true, doc: "origins get traceparent and tracestate" },
-  service_name: { type: text("a name"), default: "edge" },
+  service_name: { type: text("a name"), default: "edge", doc: "the name under which traces and metrics are sent" },
   resource: {
     type: written(pairs(text("a text"), "attribute: value"), (all) => Object.fromEntries(all as [string, string][])),
     example: { "deployment.environment.name": "production" },

@@ -9,8 +9,8 @@ const certificate = block({
 });
 
 const tlsRows = {
-  enabled: { type: flag(), default: true },
-  port: { type: port(0), default: 8443 },
+  enabled: { type: flag(), default: true, doc: "false: no TLS listener" },
+  port: { type: port(0), default: 8443, doc: "the port for TLS" },
   // Resolved, these two are the first of `certificates`.
   cert_file: {
     type: fileName(),
@@ -19,7 +19,7 @@ const tlsRows = {
     example: "./cert.pem",
     doc: "with its chain; a replaced file is reloaded automatically",
   },
-  key_file: { type: fileName(), default: "", field: "", example: "./key.pem" },
+  key_file: { type: fileName(), default: "", field: "", example: "./key.pem", doc: "the PEM file of the private key" },
   certificates: {
     type: list(certificate, "certificates"),
     doc: "further certificates, chosen by the server name that the client sends",
@@ -33,7 +33,13 @@ const tlsRows = {
     doc: "request, or require: client certificates signed by client_ca_file",
   },
   // Resolved, "" unless `client_auth` asks for it.
-  client_ca_file: { type: fileName(), default: "", restart: "HTTP/3", example: "./clients.pem" },
+  client_ca_file: {
+    type: fileName(),
+    default: "",
+    restart: "HTTP/3",
+    example: "./clients.pem",
+    doc: "the PEM file of the CAs whose clients are let in",
+  },
   redirect_http: { type: flag(), default: false, guard: true, doc: "true sends cleartext requests to https://" },
   redirect_port: { type: port(0), default: 0, doc: 'the port in that address; 0 is "port"' },
 } as const satisfies Rows;

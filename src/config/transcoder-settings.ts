@@ -25,8 +25,13 @@ const transcodedRoute = block({
     example: { id: "user_id" },
     doc: "parameter: request field",
   },
-  descriptor_set: { type: fileName(), default: "", example: "./users.binpb" },
-  timeout: { type: duration(1), absent: null, example: "5s" },
+  descriptor_set: {
+    type: fileName(),
+    default: "",
+    example: "./users.binpb",
+    doc: "the file that protoc writes with --descriptor_set_out",
+  },
+  timeout: { type: duration(1), absent: null, example: "5s", doc: "in place of transcoder.timeout" },
 });
 
 /** As `refresh` has it where the file says nothing. */
@@ -35,7 +40,7 @@ const REFRESH_MS = 60_000;
 /** Which of the methods with `google.api.http` options are served. */
 const auto = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: rules in descriptor sets make no routes" },
     services: {
       type: list(text("the name of a service"), "names of services"),
       example: ["shop.Shop"],
@@ -77,8 +82,8 @@ export type TranscoderJson = ConfigOf<typeof json>;
 
 const BODY_LIMIT = "4MiB";
 const transcoderRows = {
-  enabled: { type: flag(), default: false },
-  max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT },
+  enabled: { type: flag(), default: false, doc: "JSON is transcoded to gRPC" },
+  max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT, doc: "413 beyond" },
   descriptor_set: {
     type: fileName(),
     default: "",
@@ -97,10 +102,10 @@ const transcoderRows = {
     example: ["./shop_http.yaml"],
     doc: "gRPC API service configurations, whose http.rules take the place of options",
   },
-  json: { type: json },
-  timeout: { type: duration(1), default: "30s" },
+  json: { type: json, doc: "how JSON is read and written" },
+  timeout: { type: duration(1), default: "30s", doc: "504 for a call that takes longer" },
   tls: { type: upstreamTls, doc: 'for https upstreams; the keys of "tls" at a route' },
-  routes: { type: list(transcodedRoute, "routes"), field: "" },
+  routes: { type: list(transcodedRoute, "routes"), field: "", doc: "calls by method and path" },
 } as const satisfies Rows;
 
 export type TranscoderValues = Values<typeof transcoderRows>;

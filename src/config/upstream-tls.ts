@@ -8,10 +8,26 @@ import { checkBothOrNeither } from "./tls-settings.ts";
 const rows = {
   ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "the system's roots by default" },
   // Resolved, these two are `clientCertificate`, whose files are "" where there is none.
-  cert_file: { type: fileName(), default: "", field: "", example: "./client.pem" },
-  key_file: { type: fileName(), default: "", field: "", example: "./client-key.pem" },
+  cert_file: {
+    type: fileName(),
+    default: "",
+    field: "",
+    example: "./client.pem",
+    doc: "the PEM file of the certificate that the gateway shows",
+  },
+  key_file: {
+    type: fileName(),
+    default: "",
+    field: "",
+    example: "./client-key.pem",
+    doc: "the PEM file of its private key",
+  },
   server_name: { type: text("a host name"), default: "", example: "api.internal", doc: "the target's name by default" },
-  insecure_skip_verify: { type: flag(), default: false },
+  insecure_skip_verify: {
+    type: flag(),
+    default: false,
+    doc: "the server's certificate is not verified: for tests alone",
+  },
 } as const satisfies Rows;
 
 /** How upstreams are spoken to over TLS: `tls` of an upstream route, and of the transcoder. docs/upstreams.md#tls-to-origins */

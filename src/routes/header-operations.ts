@@ -31,6 +31,7 @@ export interface HeaderOperation<R extends readonly unknown[]> {
   readonly type: Kind<unknown, R>;
   /** For `edge help routes`. */
   readonly example: { readonly request: unknown; readonly response: unknown };
+  readonly doc: string;
   /** The same for `/internal/api/routes`. */
   explain(edits: R): unknown;
   /** Names of the fields that are taken out, in any case. */
@@ -49,18 +50,21 @@ export const HEADER_OPERATIONS = {
     explain: explainLines,
     gone: namesOf,
     added: (lines: readonly HeaderValue[]) => lines,
+    doc: "fields that get this value alone",
   },
   add: {
     type: headerLines(),
     example: { request: { "X-Tag": ["a", "b"] }, response: { Link: "</a.css>; rel=preload" } },
     explain: explainLines,
     added: (lines: readonly HeaderValue[]) => lines,
+    doc: "fields that get a value more",
   },
   remove: {
     type: headerNames(),
     example: { request: ["Cookie"], response: ["Server"] },
     explain: (names: readonly string[]) => names,
     gone: (names: readonly string[]) => names,
+    doc: "fields that are taken away",
   },
 } as const satisfies Readonly<Record<string, HeaderOperation<readonly unknown[]>>>;
 
@@ -78,7 +82,7 @@ export const NO_HEADER_EDITS = Object.fromEntries(
 
 /** The keys of one direction. */
 export function headerKeys(direction: "request" | "response"): Kind<object, AnyHeaderEdits> {
-  const rows = operations().map(([key, { type, example }]) => [key, { type, example: example[direction] }]);
+  const rows = operations().map(([key, { type, example, doc }]) => [key, { type, example: example[direction], doc }]);
   return block(Object.fromEntries(rows) as Rows) as unknown as Kind<object, AnyHeaderEdits>;
 }
 

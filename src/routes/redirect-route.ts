@@ -29,7 +29,7 @@ const keys = block({
     example: "^/old/(.*)$",
     doc: "only paths that fit; its groups are {match.1} and so on",
   },
-  status: { type: integerOf(301, 302, 303, 307, 308), default: 308 },
+  status: { type: integerOf(301, 302, 303, 307, 308), default: 308, doc: "status of the redirect" },
 });
 
 /** `type: redirect`: clients are sent somewhere else. */

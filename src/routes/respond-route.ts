@@ -19,7 +19,7 @@ import type { RouteSite, RouteType } from "./route-type.ts";
 const keys = block(
   {
     methods: routeMethods,
-    status: { type: integer(200, 599), default: 200 },
+    status: { type: integer(200, 599), default: 200, doc: "status of the response" },
     body: {
       type: template("a text", { faultOf: groupFault }),
       absent: "",

@@ -14,14 +14,24 @@ const newPath = () => urlTemplate("a path such as /new{rest}", { faultOf: pathFa
 /** `rewrite`: the path that goes upstream or is looked up. docs/routing.md#rewrite */
 export const rewrite = block(
   {
-    path: { type: newPath(), absent: "", example: "/new{rest}" },
+    path: {
+      type: newPath(),
+      absent: "",
+      example: "/new{rest}",
+      doc: "the new path; {rest} is what follows the prefix",
+    },
     regex: {
       type: expression(),
       absent: "",
       example: "^/old/(.*)$",
       doc: "in place of path: compared with the client's path, and left alone where it does not fit",
     },
-    to: { type: newPath(), absent: "", example: "/new/{match.1}" },
+    to: {
+      type: newPath(),
+      absent: "",
+      example: "/new/{match.1}",
+      doc: "the new path; {match.1} is what the first group matched",
+    },
   },
   {
     check({ path: plain, regex, to }, spot) {

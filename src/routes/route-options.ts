@@ -32,7 +32,7 @@ export const routeMethods = {
 
 const cache = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: nothing of this route is stored" },
     default_ttl: {
       type: duration(0, Number.MAX_SAFE_INTEGER),
       absent: null,
@@ -45,7 +45,10 @@ const cache = block(
 );
 
 const headers = block(
-  { request: { type: headerKeys("request") }, response: { type: headerKeys("response") } },
+  {
+    request: { type: headerKeys("request"), doc: "fields that the upstream gets" },
+    response: { type: headerKeys("response"), doc: "fields that clients get" },
+  },
   { notes: ["X-Forwarded-For, -Proto, -Host, X-Real-IP, X-Request-Id and Via are set on every request."] },
 );
 
@@ -65,7 +68,7 @@ const rows = {
   compression: { type: routeCompression, field: "", doc: 'or "compression: false"; keys left out are the server\'s' },
   // The same.
   rate_limit: { type: rateLimit, field: "", example: { requests: 10 }, doc: "the keys of the server's section" },
-  ip_rules: { type: ipRules },
+  ip_rules: { type: ipRules, doc: "who may use the route" },
   // Absent takes the server's.
   auth: {
     type: auth,

@@ -37,7 +37,7 @@ const keys = block(
       example: { path: "/new{rest}" },
       doc: "what is looked up in dir; or regex and to",
     },
-    cache_control: { type: headerValue(), default: "", example: "max-age=60" },
+    cache_control: { type: headerValue(), default: "", example: "max-age=60", doc: "Cache-Control of the files" },
     hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   },
   {

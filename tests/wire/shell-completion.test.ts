@@ -230,6 +230,7 @@ describe("edge man", () => {
   for (const [program, args] of [
     ["mandoc", ["-T", "lint", "-W", "style"]],
     ["groff", ["-man", "-ww", "-z", "-Tutf8"]],
+    ["groff", ["-man", "-ww", "-z", "-Tascii"]],
   ] as const) {
     test.skipIf(Bun.which(program) === null).each(PAGES)(`${program} has nothing to say about %s`, async (name) => {
       const path = join(tmpdir(), `edge-page-${crypto.randomUUID()}`);

@@ -50,18 +50,22 @@ export class Roff {
 
 /** A text for the formatter: no escape, no character beyond ASCII; hyphens and quotes that can be copied. */
 export function escaped(text: string): string {
-  return text
-    .replaceAll("\\", "\\e")
-    .replaceAll("-", "\\-")
-    .replaceAll("'", "\\(aq")
-    .replaceAll("`", "\\(ga")
-    .replaceAll("^", "\\(ha")
-    .replaceAll("~", "\\(ti")
-    .replaceAll('"', "\\(dq")
-    .replace(
-      /[^\x20-\x7e]/gu,
-      (character) => `\\[u${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`,
-    );
+  return (
+    text
+      .replaceAll("\\", "\\e")
+      .replaceAll("-", "\\-")
+      .replaceAll("'", "\\(aq")
+      .replaceAll("`", "\\(ga")
+      .replaceAll("^", "\\(ha")
+      .replaceAll("~", "\\(ti")
+      .replaceAll('"', "\\(dq")
+      // Not every device has the character.
+      .replaceAll("…", "...")
+      .replace(
+        /[^\x20-\x7e]/gu,
+        (character) => `\\[u${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`,
+      )
+  );
 }
 
 /** A line of text that begins with a dot would be a request. */

@@ -23,7 +23,11 @@ const targetOf = (scheme: StreamScheme) =>
         example: "10.0.0.5:5432",
         doc: "or unix:/run/app.sock",
       },
-      weight: { type: integer(0, 1_000_000_000), default: 1 },
+      weight: {
+        type: integer(0, 1_000_000_000),
+        default: 1,
+        doc: "its share of the connections, beside the other weights",
+      },
       backup: { type: flag(), default: false, doc: "true: only while all others are down" },
     },
     {
@@ -51,11 +55,19 @@ const balancing = block(
 
 const healthCheck = block(
   {
-    enabled: { type: flag(), default: true },
-    interval: { type: duration(1), default: "10s" },
-    timeout: { type: duration(1), default: "2s" },
-    healthy_threshold: { type: integer(1, 1000), default: 2 },
-    unhealthy_threshold: { type: integer(1, 1000), default: 3 },
+    enabled: { type: flag(), default: true, doc: "false: no target is tried" },
+    interval: { type: duration(1), default: "10s", doc: "time between two tries" },
+    timeout: { type: duration(1), default: "2s", doc: "a try that takes longer has failed" },
+    healthy_threshold: {
+      type: integer(1, 1000),
+      default: 2,
+      doc: "tries in a row after which a target gets connections again",
+    },
+    unhealthy_threshold: {
+      type: integer(1, 1000),
+      default: 3,
+      doc: "failed tries in a row after which a target gets none",
+    },
   },
   {
     absent: { enabled: false },
@@ -67,7 +79,7 @@ const healthCheck = block(
 
 const breaker = block(
   {
-    enabled: { type: flag(), default: true },
+    enabled: { type: flag(), default: true, doc: "false: connections go to a target that fails" },
     failure_threshold: { type: integer(1, 1_000_000), default: 5, doc: "connections in a row that did not come about" },
     open_duration: { type: duration(1), default: "30s", doc: "at most; it ends when a connection comes about" },
   },
@@ -80,12 +92,12 @@ export const CONNECTED_STATUS = 200;
 /** Keys of all streams of connections. */
 const common = {
   // Resolved, one of the targets.
-  target: { type: text("an address"), absent: "", field: "" },
+  target: { type: text("an address"), absent: "", field: "", doc: "the one target, host:port" },
   targets: { type: list(target, "targets"), field: "", doc: 'or "target: 10.0.0.5:5432" for one' },
-  load_balancing: { type: balancing, field: "" },
+  load_balancing: { type: balancing, field: "", doc: "how a target is chosen" },
   health_check: { type: healthCheck, doc: "a connection is made and closed; off without this section" },
-  circuit_breaker: { type: breaker },
-  retries: { type: retries, field: "retryAttempts" },
+  circuit_breaker: { type: breaker, doc: "targets that fail get no connections for a while" },
+  retries: { type: retries, field: "retryAttempts", doc: "further targets that are tried where one cannot be reached" },
   connect_timeout: { type: duration(1), absent: null, field: "", example: "5s", doc: "the transport's by default" },
   idle_timeout: { type: duration(1), default: "10m", doc: "without a byte in either direction" },
   send_proxy: {
@@ -94,7 +106,7 @@ const common = {
     doc: "v1, v2: a PROXY header tells targets the client's address",
   },
   max_connections: { type: integer(0, 10_000_000), default: 0, doc: "of all workers; 0 has the server's limit alone" },
-  ip_rules: { type: ipRules },
+  ip_rules: { type: ipRules, doc: "who may use the stream" },
 } as const satisfies Rows;
 
 const passthroughRows = {
@@ -208,7 +220,7 @@ const datagramRows = {
     default: "",
     doc: "v2: a PROXY header begins the first datagram of a session",
   },
-  ip_rules: { type: ipRules },
+  ip_rules: { type: ipRules, doc: "who may use the stream" },
 } as const satisfies Rows;
 
 /** The keys of `type: udp`. docs/streams.md#udp */

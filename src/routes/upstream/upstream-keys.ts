@@ -24,7 +24,7 @@ const target = block(
       example: "http://10.0.0.5:8000",
       doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC), unix:/run/app.sock, fastcgi://127.0.0.1:9000; a path is prepended",
     },
-    weight: { type: integer(0, 1_000_000_000), default: 1 },
+    weight: { type: integer(0, 1_000_000_000), default: 1, doc: "its share of the requests, beside the other weights" },
     backup: { type: flag(), default: false, doc: "true: only while all others are down" },
   },
   {
@@ -36,9 +36,13 @@ const target = block(
 
 const stickyCookie = block(
   {
-    name: { type: textLike(/^[\w!#$%&'*+.^`|~-]+$/, "the name of a cookie such as edge_node"), default: "edge_node" },
-    ttl: { type: duration(0), default: "0s" },
-    secret: { type: secret("the secret"), absent: "" },
+    name: {
+      type: textLike(/^[\w!#$%&'*+.^`|~-]+$/, "the name of a cookie such as edge_node"),
+      default: "edge_node",
+      doc: "the name of the cookie",
+    },
+    ttl: { type: duration(0), default: "0s", doc: "how long the browser keeps the cookie; 0s: until it is closed" },
+    secret: { type: secret("the secret"), absent: "", doc: "signs the cookie, so that no client chooses its target" },
   },
   {
     check({ secret: value }, { log, path }) {
@@ -85,17 +89,22 @@ const balancing = block(balancingRows, {
 });
 
 const healthCheckRows = {
-  enabled: { type: flag(), default: true },
+  enabled: { type: flag(), default: true, doc: "false: no target is asked" },
   path: {
     type: written(textLike(/^\/[\x21-\x7e]*$/, "a path such as /health"), withoutCredentials),
     absent: "",
     example: "/health",
+    doc: "the path that is asked for",
   },
-  interval: { type: duration(1), default: "10s" },
-  timeout: { type: duration(1), default: "2s" },
-  healthy_threshold: { type: integer(1, 1000), default: 2 },
-  unhealthy_threshold: { type: integer(1, 1000), default: 3 },
-  expect_status: { type: statusRange(), default: "200-399", field: "" },
+  interval: { type: duration(1), default: "10s", doc: "time between two questions" },
+  timeout: { type: duration(1), default: "2s", doc: "an answer that takes longer is a failure" },
+  healthy_threshold: {
+    type: integer(1, 1000),
+    default: 2,
+    doc: "good answers in a row after which a target gets requests again",
+  },
+  unhealthy_threshold: { type: integer(1, 1000), default: 3, doc: "failures in a row after which a target gets none" },
+  expect_status: { type: statusRange(), default: "200-399", field: "", doc: "statuses that are good answers" },
 } as const satisfies Rows;
 
 export const healthCheck = block(healthCheckRows, {
@@ -132,14 +141,14 @@ const mirror = block(mirrorRows, {
 const rows = {
   methods: routeMethods,
   // Resolved, one of the targets.
-  target: { type: text("a server address"), absent: "", field: "" },
+  target: { type: text("a server address"), absent: "", field: "", doc: "the one server, http://host:port" },
   targets: { type: list(target, "targets"), field: "", doc: 'or "target: http://10.0.0.5:8000" for one' },
-  load_balancing: { type: balancing },
+  load_balancing: { type: balancing, doc: "how a target is chosen" },
   mirror: { type: mirror, absent: null, doc: "a second server gets copies of requests; no client waits for it" },
   health_check: { type: healthCheck, doc: "off without this section" },
-  circuit_breaker: { type: circuitBreaker },
-  retries: { type: retries, field: "retryAttempts" },
-  timeouts: { type: timeouts },
+  circuit_breaker: { type: circuitBreaker, doc: "servers that fail get no requests for a while" },
+  retries: { type: retries, field: "retryAttempts", doc: "further attempts where one has failed" },
+  timeouts: { type: timeouts, doc: "time that an upstream may take" },
   strict_origins: {
     type: flag(),
     absent: null,
@@ -147,7 +156,7 @@ const rows = {
     doc: "the server's by default; false accepts bare LF, folding, repeated lengths, a 204 body",
   },
   preserve_host: { type: flag(), default: true, doc: "false sends the target's own name as Host" },
-  strip_prefix: { type: flag(), default: true },
+  strip_prefix: { type: flag(), default: true, doc: "false: the upstream gets the path with its prefix" },
   rewrite: {
     type: rewrite,
     absent: null,
