@@ -250,6 +250,8 @@ class YamlReader implements YamlSource {
 
   private convertScalar(node: Scalar.Parsed, path: KeyPath): unknown {
     const value: unknown = node.value;
+    // A number in another spelling than its own, such as 127. and 1.10, is the text that it may be meant as.
+    if (typeof value === "number" && node.source !== undefined && node.source !== String(value)) return node.source;
     if (typeof value !== "string" || !value.includes("${")) return value;
     const expansion = expandVariables(value, this.environment);
     if (!expansion.ok) {

@@ -38,6 +38,27 @@ describe("places", () => {
 });
 
 describe("values", () => {
+  test("a number is a number where it is spelled as numbers are, else the text that may be meant", () => {
+    for (const text of ["0", "80", "1.5", "-3", "100000"])
+      expect(readYaml("a.yaml", `a: ${text}`, {}).value).toEqual({ a: Number(text) });
+    for (const text of [
+      "127.",
+      "127.0",
+      "80.",
+      "1.10",
+      "1e3",
+      "0x50",
+      "0o17",
+      "+5",
+      ".5",
+      "007",
+      "-0",
+      ".inf",
+      "12345678901234567890",
+    ])
+      expect(readYaml("a.yaml", `a: [${text}]`, {}).value).toEqual({ a: [text] });
+  });
+
   test("any plain data reads back as it was written", () => {
     const key = fc.stringMatching(/^[a-z_]{1,8}$/);
     const leaf = fc.oneof(fc.integer(), fc.boolean(), fc.constant(null), fc.stringMatching(/^[ -#%-~]{0,12}$/));
