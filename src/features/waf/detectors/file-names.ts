@@ -13,6 +13,7 @@ import {
   type WafRule,
   words,
 } from "../rule.ts";
+import { ESCAPED_CLIMB, findEscapedClimbs } from "./escaped-climbs.ts";
 import { isFetchParameter, isFileParameter, isIncludeParameter } from "./parameter-names.ts";
 
 const CLIMBING_PATH: WafRule = {
@@ -55,10 +56,10 @@ const STREAM_WRAPPER: WafRule = {
 
 /** Names of local files. A User-Agent has none, and in the path as a whole they are by right. */
 export const FILE_GROUP: DetectorGroup = {
-  rules: [CLIMBING_PATH, SENSITIVE_FILE, STREAM_WRAPPER],
+  rules: [CLIMBING_PATH, SENSITIVE_FILE, STREAM_WRAPPER, ESCAPED_CLIMB],
   locations: NAMES,
   keywords: () => [],
-  detectors: () => [new FileNames()],
+  detectors: () => [new FileNames(), { analyse: findEscapedClimbs }],
 };
 
 /**

@@ -215,7 +215,24 @@ export class ShellCommands implements Detector {
     const isDone = this.isBehindWord && !this.isText && this.bytes[this.wordTo] === Byte.Semicolon;
     if (isDone) return command === Command.Query || command === Command.Short;
     if (!this.isOver(this.wordTo)) return false;
-    return command === Command.Query || (isBroken && (command === Command.Short || command === Command.Shell));
+    return (
+      command === Command.Query ||
+      this.isInBin() ||
+      (isBroken && (command === Command.Short || command === Command.Shell))
+    );
+  }
+
+  /** Whether the command has the path of a program in front: /usr/bin/id. */
+  private isInBin(): boolean {
+    const { bytes, wordTo } = this;
+    let from = wordTo;
+    while (from > this.wordFrom && bytes[from - 1] !== Byte.Slash) from--;
+    return (
+      from - this.wordFrom > 4 &&
+      bytes[from - 2] === LOWER_N &&
+      bytes[from - 3] === LOWER_I &&
+      bytes[from - 4] === LOWER_B
+    );
   }
 
   /** $(id), <(id): in a manual a command precedes it. */
@@ -344,7 +361,8 @@ export class ShellCommands implements Detector {
     if (first === Byte.Dollar) return true;
     if (first === Byte.Dot) return next === Byte.Slash || next === Byte.Dot || next <= Byte.Space;
     if (isBroken && (first === Byte.Star || isQuote(first))) return true;
-    if (isBroken && isDigit(first) && command !== Command.Short && isLastNumber(bytes, at)) return true;
+    if ((isBroken || this.isGlued(from)) && isDigit(first) && command !== Command.Short && isLastNumber(bytes, at))
+      return true;
     if (command === Command.Service) return this.isVerb(at);
     if ((command === Command.Runner || (isBroken && command === Command.Shell)) && this.isCommand(at)) return true;
     if (isBroken && command === Command.Query && !this.isText) return true;
@@ -382,6 +400,17 @@ export class ShellCommands implements Detector {
   private isCommand(from: number): boolean {
     const to = classEnd(this.bytes, from, PROGRAM_NAME);
     return COMMANDS.valueOf(this.bytes, from, to) !== 0;
+  }
+
+  /** x;sleep 5: one word, a separator and a command without a blank, and an argument that ends the value. */
+  private isGlued(from: number): boolean {
+    const { bytes } = this;
+    for (let at = Math.min(from, MAX_NAME); at > 0; at--)
+      if (at < this.wordFrom && isShellSpace(bytes[at - 1]!)) return false;
+    if (from > MAX_NAME || isShellSpace(bytes[this.wordFrom - 1]!)) return false;
+    let to = from;
+    while (isShellSpace(bytes[to]!)) to++;
+    return this.isOver(classEnd(bytes, to, PROGRAM_NAME));
   }
 
   /** Whether a path or a URL is at `from`, options aside: loops and conditions that people show each other have names and variables there. */
@@ -506,6 +535,9 @@ const MAX_CLOSERS = 4;
 const TILDE = 0x7e;
 /** The backslash of the shell of Windows. */
 const CARET = 0x5e;
+const LOWER_B = 0x62;
+const LOWER_I = 0x69;
+const LOWER_N = 0x6e;
 const LOWER_P = 0x70;
 /** ; & | # ' " ) } ` and white space: what may stand between a command and the end of the value. */
 const CLOSERS: readonly number[] = [0x3b, 0x26, 0x7c, 0x23, 0x27, 0x22, 0x29, 0x7d, 0x60, 0x20, 0x09, 0x0a, 0x0d];

@@ -58,7 +58,7 @@ const SQL_STATEMENT: WafRule = {
   description: "stacked query after a semicolon",
   keywords: [
     ...each(
-      "drop delete insert update create alter truncate exec declare set waitfor select shutdown merge replace",
+      "drop delete insert update create alter truncate exec declare set waitfor select shutdown merge replace handler",
       (word) => [`;${word}`, `; ${word}`],
     ),
     ...[";  ", ";/*", "; /*", "copy (", "copy("],

@@ -36,12 +36,20 @@ export class SqlOperands {
       if (own > kind) kind = own;
       at++;
       if (tokens.kind(at) === Sql.Open && kind !== Operand.Literal) at = this.skipBrackets(at);
+      if (this.isCast(at)) at += 2;
       while (tokens.kind(at) === Sql.Close) at++;
       if (tokens.kind(at) !== Sql.Arithmetic) break;
       at++;
     }
     this.last = kind;
     return at;
+  }
+
+  /** '{}'::jsonb */
+  private isCast(at: number): boolean {
+    const { tokens } = this;
+    const isMark = tokens.kind(at) === Sql.Other && tokens.to(at) - tokens.from(at) === 2;
+    return isMark && tokens.byteAt(tokens.from(at)) === Byte.Colon && tokens.kind(at + 1) === Sql.Name;
   }
 
   private operandAt(at: number): Operand {
@@ -151,11 +159,12 @@ export function isSelectOfTable(tokens: SqlTokens, at: number): boolean {
   return false;
 }
 
-/** Whether CASE WHEN 1=1 is at token `at`, after SELECT: a question that no program asks. */
+/** Whether CASE WHEN 1=1, or one with a query for its question, is at token `at`, after SELECT: none that a program asks. */
 export function isConstantCase(tokens: SqlTokens, at: number): boolean {
   const kase = behindOpen(tokens, at);
   if (tokens.kind(kase) !== Sql.Case || tokens.kind(kase + 1) !== Sql.When) return false;
   const left = behindOpen(tokens, kase + 2);
+  if (tokens.kind(left) === Sql.Select && left > kase + 2) return isSelectList(tokens, left + 1);
   const isCompared = tokens.kind(left + 1) === Sql.Compare && tokens.kind(left + 2) === Sql.Number;
   return isCompared && tokens.kind(left) === Sql.Number;
 }
@@ -257,6 +266,8 @@ export function isStatement(tokens: SqlTokens, at: number): boolean {
       return tokens.kind(at + 2) === Sql.Text || tokens.kind(at + 2) === Sql.OpenText;
     case Form.Block:
       return isStatement(tokens, at + 1);
+    case Form.Handler:
+      return next === Sql.Name && isOver(tokens.kind(at + 3)) && isOpen(tokens, at + 2);
     case Form.Copy:
       return next === Sql.Open && tokens.kind(at + 2) === Sql.Select;
     default:
@@ -285,6 +296,8 @@ const enum Form {
   Variable,
   Delay,
   Copy,
+  /** A table, and "open", and no more. */
+  Handler,
   /** Another statement. */
   Block,
 }
@@ -307,6 +320,10 @@ function isProcedure(tokens: SqlTokens, at: number): boolean {
   return false;
 }
 
+function isOpen(tokens: SqlTokens, at: number): boolean {
+  return HANDLED.valueOf(tokens.source, tokens.from(at), tokens.to(at)) !== 0;
+}
+
 function isOver(kind: Sql): boolean {
   return kind === Sql.End || kind === Sql.Comment || kind === Sql.Semicolon;
 }
@@ -321,11 +338,13 @@ const STATEMENTS: WordSet = new WordSet([
   [Form.Variable, "declare set"],
   [Form.Delay, "waitfor"],
   [Form.Copy, "copy"],
+  [Form.Handler, "handler"],
   [Form.Block, "begin"],
 ]);
 const OBJECTS: WordSet = new WordSet([
   [1, "table database schema view user users index procedure function trigger login role sequence temporary temp or"],
 ]);
+const HANDLED: WordSet = new WordSet([[1, "open"]]);
 const LOOP = 2;
 const SCRIPT_WORDS: WordSet = new WordSet([
   [1, "return"],

@@ -25,7 +25,7 @@ const SQL_NAMES: string = [
   "pg_read_file lo_import openrowset opendatasource query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec",
   "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx outfile",
   "dumpfile load_file xp_cmdshell xp_dirtree xp_regread xp_fileexist sp_oacreate sp_executesql sp_configure",
-  "sp_password randomblob generate_series load_extension",
+  "sp_password randomblob generate_series load_extension syscat sysibm",
 ].join(" ");
 
 const SQL_FUNCTION: WafRule = {
@@ -313,7 +313,7 @@ const PHRASE_WORDS: readonly (readonly [phrase: Phrase, words: string])[] = [
   [Phrase.Case, "case"],
   [Phrase.If, "if iif"],
   [Phrase.Catalog, "information_schema pg_catalog pg_tables pg_shadow pg_user sqlite_master sqlite_schema sysobjects"],
-  [Phrase.Catalog, "syscolumns sysdatabases all_tables user_tables all_tab_columns msysobjects"],
+  [Phrase.Catalog, "syscolumns sysdatabases all_tables user_tables all_tab_columns msysobjects syscat sysibm"],
   [Phrase.Builder, "char chr nchar concat concat_ws unhex group_concat"],
   [Phrase.Call, "pg_sleep extractvalue updatexml gtid_subset pg_read_file lo_import openrowset opendatasource"],
   [Phrase.Call, "query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec load_extension"],

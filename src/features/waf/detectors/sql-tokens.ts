@@ -77,6 +77,11 @@ export class SqlTokens {
       case Byte.Backtick:
         return this.readText(from, byte) === Sql.Text ? Sql.Name : Sql.Other;
       case Byte.At:
+        // @>: contains, to PostgreSQL.
+        if (this.source[from + 1] === Byte.Greater) {
+          this.at = from + 2;
+          return Sql.Compare;
+        }
         this.at = this.runs.nameEnd(from + (this.source[from + 1] === Byte.At ? 2 : 1));
         return Sql.Variable;
       default:

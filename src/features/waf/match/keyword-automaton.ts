@@ -167,7 +167,8 @@ export const CLASS_OF: Uint8Array = table((byte) => {
   if (isDigit(byte)) return ByteClass.Digit;
   if (isQuote(byte)) return ByteClass.Quote;
   if (char === "\n" || char === "\r") return ByteClass.NewLine;
-  if (char === " " || char === "\t" || char === "\v" || char === "\f") return ByteClass.Space;
+  // The no-break space of Latin-1 is a blank to databases.
+  if (char === " " || char === "\t" || char === "\v" || char === "\f" || byte === 0xa0) return ByteClass.Space;
   if (byte === 0) return ByteClass.Nul;
   if (byte === 0xc0 || byte === 0xc1 || byte === 0xef) return ByteClass.Fold;
   const mark = PUNCTUATION.indexOf(char);
