@@ -432,7 +432,7 @@ const corsRows = {
     doc: "response fields that pages of other origins may read; *: any",
   },
   allow_credentials: { type: flag(), default: false, doc: "pages of other origins may send cookies" },
-  max_age: { type: inSeconds(), default: "10m", doc: "how long a browser keeps the answer to a preflight" },
+  max_age: { type: inSeconds(), default: "10m", doc: "how long a browser keeps the response to a preflight" },
 } as const satisfies Rows;
 
 /** docs/guards.md#cors */

@@ -97,7 +97,7 @@ const healthCheckRows = {
     doc: "the path that is asked for",
   },
   interval: { type: duration(1), default: "10s", doc: "time between two questions" },
-  timeout: { type: duration(1), default: "2s", doc: "an answer that takes longer is a failure" },
+  timeout: { type: duration(1), default: "2s", doc: "a response that takes longer is a failure" },
   healthy_threshold: {
     type: integer(1, 1000),
     default: 2,
