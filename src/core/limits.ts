@@ -332,8 +332,8 @@ export const MAX_ACTION_CALL_BYTES = 4096;
 
 /** Bytes that a client may send ahead on one stream. nghttp2 65535; Envoy 16 MiB, older ones 256. */
 export const H2_STREAM_WINDOW_BYTES = 262_144;
-/** The same on one connection, whatever its streams: held bodies are bounded by it. Envoy 24 MiB, older ones 256. */
-export const H2_CONNECTION_WINDOW_BYTES = 1_048_576;
+/** Bytes that may be on their way on one connection; what is kept of them is bounded by the streams' windows. nginx 2 GiB; Envoy 24 MiB. */
+export const H2_CONNECTION_WINDOW_BYTES = 16_777_216;
 /** Streams given up by the client, or for its fault (MadeYouReset). nghttp2 1000, then 33/s; Envoy 500 in all. */
 export const H2_RESET_BURST = 500;
 export const H2_RESETS_PER_SECOND = 50;

@@ -101,17 +101,15 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
     this.continuePending = false;
     const outcome = incoming.receive(to - from, flowBytes, isEnd);
     if (outcome === RecvFlow.BeyondWindow) this.connection.session.fail(ErrorCode.FlowControlError);
-    else if (outcome === RecvFlow.WrongLength) {
-      this.connection.session.credit(flowBytes);
-      this.failBody(Fault.LengthMismatch);
-    } else if (this.isDiscarding || this.held !== null) this.discard(flowBytes);
+    else if (outcome === RecvFlow.WrongLength) this.failBody(Fault.LengthMismatch);
+    else if (this.isDiscarding || this.held !== null) this.discard(flowBytes);
     else if (incoming.isPaused || incoming.holds) {
       const fault = this.body.keep(this.connection.ctx.bodies, ex, bytes, from, to);
-      this.body.credit(flowBytes - (to - from));
+      incoming.credit(flowBytes - (to - from));
       if (fault !== Fault.None) this.failBody(fault);
     } else {
       if (!ex.bodyDone) this.deliver(bytes, from, to);
-      this.creditOf(uses, flowBytes);
+      if (this.uses === uses) incoming.credit(flowBytes);
     }
   }
 
@@ -176,7 +174,6 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
    * it, and the client has time to read the response before the reset. docs/bodies.md#unread-bodies
    */
   private discard(flowBytes: number): void {
-    this.connection.session.credit(flowBytes);
     this.discarded += flowBytes;
     if (this.held !== null) {
       if (this.incoming.isEnded || this.discarded > DRAIN_BYTES) this.sendHeld();
@@ -215,19 +212,13 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
     this.incoming.isPaused = false;
   }
 
-  private creditOf(uses: number, flowBytes: number): void {
-    if (this.uses === uses) this.body.credit(flowBytes);
-    else this.connection.session.credit(flowBytes);
-  }
-
   /** Sets the time that the client has for more of its body, where it is its turn. */
   private awaitBody(): void {
     if (this.stall.isWaiting || this.isDiscarding || this.held !== null) return;
     const { wheel, turn, settings } = this.connection.ctx;
     const { exchange: ex, incoming } = this;
     const isDue = !ex.bodyDone && !incoming.isPaused && !incoming.isEnded && ex.state === ExchangeState.Open;
-    if (isDue && !(this.connection.session.mayReceive && asksRate(ex))) {
-      // Other streams' takers may keep the connection's window shut.
+    if (isDue && !asksRate(ex)) {
       this.pace.stop(turn.nowMs);
       wheel.arm(this.timer, turn.nowMs + settings.readTimeoutMs);
     } else if (isDue) wheel.arm(this.timer, turn.nowMs + this.pace.wait(turn.nowMs, ex.bodyBytes, settings));
@@ -250,7 +241,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
       const piece = this.body.nextKept();
       if (piece === null) break;
       this.deliver(piece, 0, piece.length);
-      this.creditOf(uses, piece.length);
+      if (this.uses === uses) incoming.credit(piece.length);
     }
     if (this.uses !== uses || incoming.isPaused || this.isDiscarding) return;
     if (incoming.isEnded && !ex.bodyDone) this.deliver(NO_BYTES, 0, 0);
@@ -372,16 +363,14 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-/** The request body of one stream. The connection's window opens with the stream's, so that it bounds what is kept. */
+/** The request body of one stream, whose own window bounds what is kept of it. */
 export class H2RequestBody {
   readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
-  private session!: Session;
   private readonly held: HeldBody = new HeldBody(this.inflow);
 
   /** Makes ready for the body of this request. @param isEnd whether it has none, since its stream has ended */
   begin(ex: Exchange, streamId: number, session: Session, isEnd: boolean): void {
     const { request } = ex;
-    this.session = session;
     this.inflow.begin(streamId, session);
     const isDeclared = isEnd || request.headers.find(HeaderId.ContentLength) >= 0;
     this.inflow.declare(isDeclared ? request.contentLength : -1, isEnd);
@@ -394,12 +383,6 @@ export class H2RequestBody {
     return outcome === RecvFlow.WrongLength ? Fault.LengthMismatch : keepTrailers(ex, trailers, maxFields);
   }
 
-  /** Bytes have been taken: both windows open. */
-  credit(flowBytes: number): void {
-    this.session.credit(flowBytes);
-    this.inflow.credit(flowBytes);
-  }
-
   /** Keeps a piece that its taker has not asked for. @returns Fault.None, or why there is no room for it */
   keep(room: BodyRoom, ex: Exchange, bytes: Uint8Array, from: number, to: number): Fault {
     return this.held.keep(room, ex, bytes, from, to);
@@ -410,8 +393,8 @@ export class H2RequestBody {
     return this.held.next();
   }
 
-  /** Lets go of what is kept; the connection's window gets it back. */
+  /** Lets go of what is kept. */
   drop(): void {
-    this.session.credit(this.held.drop());
+    this.held.drop();
   }
 }

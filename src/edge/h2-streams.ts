@@ -58,8 +58,7 @@ export class H2Streams implements SessionOwner {
   onData(streamId: number, bytes: Uint8Array, from: number, to: number, flowBytes: number, isEnd: boolean): void {
     const stream = this.byId.get(streamId);
     if (stream === undefined) {
-      if (this.remembers(streamId)) this.connection.session.credit(flowBytes);
-      else this.fail(ErrorCode.StreamClosed);
+      if (!this.remembers(streamId)) this.fail(ErrorCode.StreamClosed);
     } else if (stream.incoming.isEnded) this.fail(ErrorCode.StreamClosed);
     else stream.onData(bytes, from, to, flowBytes, isEnd);
   }

@@ -200,9 +200,6 @@ export class H2UpstreamStreams implements SessionOwner {
   }
 
   onData(streamId: number, bytes: Uint8Array, from: number, to: number, flowBytes: number, isEnd: boolean): void {
-    const { session } = this.connection;
-    // Each stream's own window bounds what is kept of it: a client that does not read must not hold up the others.
-    session.credit(flowBytes);
     const stream = this.byId.get(streamId);
     if (stream !== undefined) stream.onData(bytes, from, to, flowBytes, isEnd);
     else if (isEnd) this.onAnswered(streamId);

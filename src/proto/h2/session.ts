@@ -56,7 +56,7 @@ export interface SessionInit {
   readonly isServer: boolean;
   /** Compressed bytes of one header block. */
   readonly maxBlockBytes: number;
-  /** The connection's window as announced with SETTINGS and WINDOW_UPDATE. */
+  /** The connection's window as announced with WINDOW_UPDATE: what may be on its way. */
   readonly windowBytes: number;
   readonly turn: { readonly nowMs: number };
 }
@@ -120,20 +120,6 @@ export class Session {
     return (
       !this.hasSettings || this.fragments.isOpen || (this.reader.isWithinFrame() && this.reader.type !== FrameType.Data)
     );
-  }
-
-  /** Whether the peer may send DATA: its silence is its own then. */
-  get mayReceive(): boolean {
-    return this.receiveWindow > 0;
-  }
-
-  /** Bytes of DATA that came have been dealt with: the connection's window opens again, in steps. */
-  credit(bytes: number): void {
-    this.uncredited += bytes;
-    if (this.isOver || this.uncredited * 2 < this.init.windowBytes) return;
-    writeWindowUpdate(this.out, 0, this.uncredited);
-    this.receiveWindow += this.uncredited;
-    this.uncredited = 0;
   }
 
   /** Frames that carry responses have been sent: the peer may react to them. */
@@ -222,7 +208,20 @@ export class Session {
     const isEmpty = isLast && !isEnd && reader.length === overhead;
     if (isEmpty && !this.emptyData.spend(this.init.turn.nowMs)) return this.fail(ErrorCode.EnhanceYourCalm);
     const dataTo = Math.max(dataFrom, to - this.paddingIn(to - from));
+    this.credit(flowBytes);
     this.owner.onData(streamId, bytes, dataFrom, dataTo, flowBytes, isEnd);
+  }
+
+  /**
+   * The connection's window opens as DATA comes, in steps, whatever becomes of it: each stream's own window bounds what is kept of
+   * that stream, so that none whose taker has stopped holds up the others. docs/security.md#shared-resources-and-their-bounds
+   */
+  private credit(flowBytes: number): void {
+    this.uncredited += flowBytes;
+    if (this.uncredited * 2 < this.init.windowBytes) return;
+    writeWindowUpdate(this.out, 0, this.uncredited);
+    this.receiveWindow += this.uncredited;
+    this.uncredited = 0;
   }
 
   /** How many of the last `length` bytes that came are padding: it is at the end of the frame, which may be cut. */

@@ -62,11 +62,10 @@ class Recorder implements SessionOwner {
     this.add(`headers ${streamId} ${hex.length > 64 ? `${hex.length / 2} bytes` : hex}${isEnd ? " end" : ""}`);
   }
 
-  onData(streamId: number, bytes: Uint8Array, from: number, to: number, flowBytes: number, isEnd: boolean): void {
+  onData(streamId: number, bytes: Uint8Array, from: number, to: number, _flowBytes: number, isEnd: boolean): void {
     if (this.dataOf !== streamId) this.flush();
     this.dataOf = streamId;
     this.data += Buffer.from(bytes.subarray(from, to)).toString("latin1");
-    this.session.credit(flowBytes);
     if (isEnd) this.flush(" end");
   }
 

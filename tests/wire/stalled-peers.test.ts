@@ -1,0 +1,147 @@
+// One stream that stops holds up no other. docs/security.md#shared-resources-and-their-bounds
+import { afterAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { makeCertificate } from "../harness/certificate.ts";
+import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
+import { freePort, startGateway, upstream } from "../harness/gateway.ts";
+import { type Field, H2Client, head, Type } from "../harness/h2-client.ts";
+import { H2Origin } from "../harness/h2-origin.ts";
+import { H3Client } from "../harness/h3-client.ts";
+import { type OriginCall, ScriptedOrigin } from "../harness/scripted-origin.ts";
+import { stopAll } from "../harness/teardown.ts";
+
+const { cert, key } = await makeCertificate();
+const quicPort = freePort();
+const origin = EchoOrigin.start();
+origin.on("/ws", acceptAndEcho);
+/** Takes requests, and neither answers nor opens a window. */
+const unread = await H2Origin.start({ opensWindows: false });
+const silent = ScriptedOrigin.start();
+silent.on("/verify", () => undefined);
+const gateway = await startGateway({
+  config: {
+    server: {
+      workers: 1,
+      http2: { extended_connect: true },
+      tls: { port: quicPort, cert_file: "a.pem", key_file: "a.key" },
+      http3: { enabled: true },
+    },
+  },
+  routes: [
+    upstream("/node", origin),
+    upstream("/unread", { url: unread.url }),
+    upstream("/guarded", origin, { auth: { forward: { url: `${silent.url}/verify`, timeout: "25s" } } }),
+    { type: "function", prefix: "/never", module: "./never.ts", timeout: "25s" },
+  ],
+  files: { "a.pem": cert, "a.key": key, "never.ts": "export default () => new Promise(() => {});" },
+});
+afterAll(async () => {
+  unread.stop();
+  await stopAll(gateway, origin, silent);
+});
+
+async function acceptAndEcho(call: OriginCall): Promise<void> {
+  const asked = call.request.fields.get("sec-websocket-key") ?? "";
+  const accept = createHash("sha1").update(`${asked}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+  const lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket"];
+  call.takeOver().send(`${lines.join("\r\n")}\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+  for (;;) {
+    const bytes = await call.connection.takeSome(1e9);
+    if (bytes === null) return call.connection.close();
+    call.connection.send(bytes);
+  }
+}
+
+/** Uploads of each kind that a client of HTTP/3 leaves. */
+const HELD = 8;
+const STREAM_WINDOW = 262_144;
+const FRAME = Buffer.alloc(16_384, "x");
+const BODY = Buffer.alloc(400_000, "0123456789");
+
+/** Bytes that the gateway lets the client send beyond those that it began with. */
+function opened(client: H2Client, streamId: number): number {
+  let sum = 0;
+  for (const { type, streamId: id, payload } of client.frames) {
+    if (type === Type.windowUpdate && id === streamId) sum += payload.readUInt32BE(0);
+  }
+  return sum;
+}
+
+/** A client of HTTP/2 that keeps to the windows, its connection's as well. */
+class Uploader {
+  private sent = 0;
+  private constructor(readonly client: H2Client) {}
+
+  static async connect(): Promise<Uploader> {
+    return new Uploader(await H2Client.connect(gateway.port));
+  }
+
+  /** Begins an upload and sends as much as its stream's window takes. */
+  async hold(path: string): Promise<number> {
+    const id = this.client.headers(head("POST", path), false);
+    for (let at = 0; at < STREAM_WINDOW; at += FRAME.length) await this.send(id, FRAME, false);
+    return id;
+  }
+
+  /** Sends a body whole. */
+  async upload(path: string, body: Buffer): Promise<Echo> {
+    const id = this.client.headers(head("POST", path, [["content-length", `${body.length}`]]), false);
+    for (let at = 0; at < body.length; at += FRAME.length) {
+      const end = Math.min(body.length, at + FRAME.length);
+      await this.client.until("the stream's window", () => STREAM_WINDOW + opened(this.client, id) >= end || undefined);
+      await this.send(id, body.subarray(at, end), end === body.length);
+    }
+    return JSON.parse((await this.client.reply(id)).text) as Echo;
+  }
+
+  async send(id: number, bytes: Buffer, isEnd: boolean): Promise<void> {
+    const most = this.sent + bytes.length;
+    await this.client.until("the connection's window", () => 65_535 + opened(this.client, 0) >= most || undefined);
+    this.sent = most;
+    this.client.data(id, bytes, isEnd);
+  }
+}
+
+const WEBSOCKET: readonly Field[] = [
+  [":method", "CONNECT"],
+  [":protocol", "websocket"],
+  [":scheme", "http"],
+  [":path", "/node/ws"],
+  [":authority", "gw.test"],
+  ["sec-websocket-version", "13"],
+];
+
+describe("uploads of one client that nobody reads", () => {
+  test.each([
+    ["an origin of HTTP/2 that does not read", "/unread"],
+    ["a function that does not read", "/never"],
+    ["an authentication service that does not answer", "/guarded"],
+  ])("behind %s, leave its other bodies and WebSockets over HTTP/2 alone", async (_, path) => {
+    const uploader = await Uploader.connect();
+    for (let i = 0; i < 40; i++) await uploader.hold(path);
+    const { length } = await uploader.upload("/node/echo", BODY);
+    expect(length).toBe(BODY.length);
+    const socket = uploader.client.headers(WEBSOCKET, false);
+    await eventually(() => expect(uploader.client.seen(socket).status).toBe(200));
+    for (let i = 0; i < 20; i++) await uploader.send(socket, FRAME, false);
+    await uploader.client.until("the echo", () => uploader.client.seen(socket).body.length === 20 * FRAME.length);
+    uploader.client.close();
+  });
+
+  test("leave its other bodies over HTTP/3 alone", async () => {
+    const client = await H3Client.connect(quicPort);
+    const before = unread.streams.length;
+    async function* held(): AsyncIterable<Uint8Array> {
+      for (let at = 0; at < STREAM_WINDOW; at += FRAME.length) yield FRAME;
+      await Bun.sleep(20_000);
+    }
+    for (const path of ["/unread", "/never", "/guarded"]) {
+      for (let i = 0; i < HELD; i++) void client.ask("POST", path, {}, { pieces: held() }).catch(() => {});
+    }
+    await eventually(() => expect(unread.streams.length).toBe(before + HELD));
+    const reply = await client.ask("POST", "/node/echo", {}, { pieces: [BODY] });
+    expect((JSON.parse(reply.body.toString()) as Echo).length).toBe(BODY.length);
+    client.close();
+  });
+});
