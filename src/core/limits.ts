@@ -54,7 +54,7 @@ export const MAX_PLACEHOLDER_CHARS = 8192;
 export const MAX_RESPOND_BYTES = 262_144;
 /** Passwords that a worker checks at the same time: each takes the memory that its hash asks for, 64 MiB with argon2id's default. */
 export const MAX_PASSWORD_CHECKS = 2;
-/** Passwords that wait for that in a worker; requests beyond get 503. */
+/** Passwords that wait for that in a worker, in turns by network and client; beyond, the client with most waiting gets 503. */
 export const MAX_WAITING_PASSWORDS = 64;
 /** How long a password that was found good is not checked again. */
 export const CREDENTIAL_MEMORY_MS = 300_000;

@@ -3,6 +3,7 @@ import { MAX_JOINED_REQUESTS } from "../../core/limits.ts";
 import { type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { AuthMethod } from "./auth-phase.ts";
+import { networkOf, placeOf } from "./client-place.ts";
 import type { Guesses } from "./guesses.ts";
 import { DENIED, type Judgement, letIn, NO_ROOM } from "./judgement.ts";
 import type { Passwords } from "./passwords.ts";
@@ -27,8 +28,8 @@ export interface PasswordChecks {
 }
 
 /**
- * `basic`: names and passwords. RFC 7617, docs/authentication.md#passwords. A name that no user has costs what a wrong password costs,
- * so that names cannot be found out by the time that a refusal takes.
+ * `basic`: names and passwords. RFC 7617, docs/authentication.md#passwords. Each refusal takes one check of each kind of hash that
+ * there is, whoever's name it was, so that names cannot be found out by the time that it takes.
  */
 export class BasicMethod implements AuthMethod {
   readonly name = "basic";
@@ -37,7 +38,8 @@ export class BasicMethod implements AuthMethod {
   private readonly passwords: Passwords;
   private readonly guesses: Guesses;
   private readonly hidesCredentials: boolean;
-  private readonly decoy: string;
+  /** A hash of each kind, by its kind. */
+  private readonly decoys: ReadonlyMap<string, string>;
   /** Who waits for the check of a name and password. */
   private readonly waiting: Map<string, Later[]> = new Map();
 
@@ -53,7 +55,7 @@ export class BasicMethod implements AuthMethod {
     this.hashes = users;
     this.passwords = passwords;
     this.hidesCredentials = !passes;
-    this.decoy = users.values().next().value ?? DECOY;
+    this.decoys = new Map([...(users.size === 0 ? [DECOY] : users.values())].map((hash) => [kindOf(hash), hash]));
   }
 
   judge(ex: Exchange, later: Later): Judgement | null {
@@ -89,15 +91,27 @@ export class BasicMethod implements AuthMethod {
     const undo = this.guesses.undoer(ex, name);
     const all = [later];
     this.waiting.set(key, all);
-    let isFull = false;
-    this.passwords.verify(password, hash ?? this.decoy, (isGood) => {
+    let isLater = false;
+    let hasRoom = true;
+    const taker = { network: networkOf(ex), client: placeOf(ex) };
+    this.passwords.verify({ password, hashes: this.checksOf(hash) }, taker, (isGood) => {
       this.waiting.delete(key);
-      isFull = isGood === null;
+      hasRoom = isGood !== null;
       const isUser = isGood === true && hash !== undefined;
-      if (isFull || isUser) undo();
-      if (!isFull) for (const one of all) one(isUser ? this.letIn(name) : DENIED);
+      if (!hasRoom || isUser) undo();
+      const judgement = isUser ? this.letIn(name) : hasRoom ? DENIED : NO_ROOM;
+      if (isLater) for (const one of all) one(judgement);
     });
-    return isFull ? NO_ROOM : null;
+    isLater = true;
+    return hasRoom ? null : NO_ROOM;
+  }
+
+  /** What a password is checked with: the user's hash, where there is one, and one of each other kind. */
+  private checksOf(hash: string | undefined): readonly [string, ...string[]] {
+    const [decoy, ...others] = this.decoys.values();
+    if (hash === undefined) return [decoy!, ...others];
+    const own = kindOf(hash);
+    return [hash, ...[...this.decoys].filter(([kind]) => kind !== own).map(([, one]) => one)];
   }
 
   private letIn(user: string): Judgement {
@@ -134,6 +148,15 @@ function onlyAuthorization(headers: HeaderBlock): number {
   return at >= 0 && headers.find(HeaderId.Authorization, at + 1) < 0 ? at : -1;
 }
 
+/** What the time of a check depends on: algorithm and cost, without salt and sum. bcrypt's letters are of different programs alone. */
+function kindOf(hash: string): string {
+  return hash.startsWith("$2")
+    ? hash.slice(3, BCRYPT_COST_END)
+    : hash.slice(0, hash.lastIndexOf("$", hash.lastIndexOf("$") - 1));
+}
+
+/** `$2y$10$` */
+const BCRYPT_COST_END = 6;
 const SCHEME: Uint8Array = latin1("basic ");
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

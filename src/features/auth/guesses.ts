@@ -1,9 +1,9 @@
-import { parseAddress } from "../../core/ip-address.ts";
 import { GUESSES_OF_ADDRESS, GUESSES_OF_USER, MS_PER_GUESS, MS_PER_GUESS_OF_USER } from "../../core/limits.ts";
-import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
 import type { BucketKey } from "../../shared/token-bucket-key.ts";
+import { placeOf } from "./client-place.ts";
 
 /**
  * How often an address may be wrong with the password of a user, and with those of all users together: a bucket for each, in all workers,
@@ -46,20 +46,11 @@ export class Guesses {
   }
 }
 
-/** The address, of IPv6 its /64, with a sign after it that no address has. */
-function placeOf(ex: Exchange): string {
-  const address = ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp;
-  if (!address.includes(":") || !parseAddress(address, octets)) return `${address} `;
-  return `${Buffer.from(octets.subarray(0, NETWORK_OCTETS)).toString("hex")} `;
-}
-
 function hashed(key: BucketKey, text: string): BucketKey {
   const bytes = Buffer.from(text, "utf8");
   key.hash(bytes, 0, bytes.length);
   return key;
 }
 
-const NETWORK_OCTETS = 8;
-const octets = new Uint8Array(16);
 const OF_USER = new BucketRate(1, MS_PER_GUESS_OF_USER, GUESSES_OF_USER);
 const OF_ADDRESS = new BucketRate(1, MS_PER_GUESS, GUESSES_OF_ADDRESS);

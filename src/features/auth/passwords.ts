@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
+import { FairTurns, type TurnTaker } from "../../core/fair-turns.ts";
 import {
   CREDENTIAL_MEMORY_MS,
   MAX_PASSWORD_CHECKS,
@@ -13,9 +14,14 @@ export type HashCheck = (password: string, hash: string) => Promise<boolean>;
 /** Is told how a check came out. @param isGood null where there was no room for it */
 export type PasswordListener = (isGood: boolean | null) => void;
 
-interface WaitingCheck {
+/** A password and what it is checked with. */
+export interface PasswordCheck {
   readonly password: string;
-  readonly hash: string;
+  /** Its hash first. The others are checked where it does not fit, for the time that this takes: whether one fits says nothing. */
+  readonly hashes: readonly [string, ...string[]];
+}
+
+interface WaitingCheck extends PasswordCheck {
   readonly listener: PasswordListener;
 }
 
@@ -28,8 +34,8 @@ export interface ShownBefore {
 }
 
 /**
- * Checks passwords, a few at the same time, since one takes much memory and time by design; others wait in a bounded queue. Good
- * ones are remembered for CREDENTIAL_MEMORY_MS under a keyed hash. docs/authentication.md#passwords
+ * Checks passwords, a few at the same time, since one takes much memory and time by design; others wait in a bounded queue, in which
+ * networks and their clients take turns. Good ones are remembered for CREDENTIAL_MEMORY_MS under a keyed hash. docs/authentication.md#passwords
  */
 export class Passwords {
   private readonly check: HashCheck;
@@ -40,7 +46,7 @@ export class Passwords {
   private readonly fields: Map<string, ShownBefore> = new Map();
   /** Has taken up the key, which is half of what hashing a field costs. */
   private readonly hasher = new Bun.CryptoHasher("sha256", randomBytes(32));
-  private readonly waiting: WaitingCheck[] = [];
+  private readonly waiting: FairTurns<WaitingCheck> = new FairTurns(MAX_WAITING_PASSWORDS);
   private running = 0;
 
   constructor(check: HashCheck, clock: NowMs) {
@@ -79,26 +85,33 @@ export class Passwords {
     this.fields.set(this.fieldKeyOf(field), whose);
   }
 
-  /** Checks a password; the listener is called once: at once where there is no room, else later. */
-  verify(password: string, hash: string, listener: PasswordListener): void {
-    if (this.running < MAX_PASSWORD_CHECKS) void this.run({ password, hash, listener });
-    else if (this.waiting.length < MAX_WAITING_PASSWORDS) this.waiting.push({ password, hash, listener });
-    else listener(null);
+  /** Checks a password; the listener is called once: with null where there is no room, perhaps at once. @param taker who shows it */
+  verify(check: PasswordCheck, taker: TurnTaker, listener: PasswordListener): void {
+    const one = { ...check, listener };
+    if (this.running < MAX_PASSWORD_CHECKS) return void this.run(one);
+    const lost = this.waiting.add(taker, one);
+    if (lost === one) listener(null);
+    else if (lost !== null) queueMicrotask(() => lost.listener(null));
   }
 
-  private async run({ password, hash, listener }: WaitingCheck): Promise<void> {
+  private async run({ password, hashes: [own, ...others], listener }: WaitingCheck): Promise<void> {
     this.running++;
-    let isGood = false;
+    const isGood = await this.fits(password, own);
+    if (isGood) this.remember(password, own);
+    else for (const hash of others) await this.fits(password, hash);
+    this.running--;
+    const next = this.waiting.next();
+    if (next !== null) void this.run(next);
+    listener(isGood);
+  }
+
+  private async fits(password: string, hash: string): Promise<boolean> {
     try {
-      isGood = await this.check(password, hash);
+      return await this.check(password, hash);
     } catch {
       // A hash that looked well and cannot be verified is no one's.
+      return false;
     }
-    this.running--;
-    if (isGood) this.remember(password, hash);
-    const next = this.waiting.shift();
-    if (next !== undefined) void this.run(next);
-    listener(isGood);
   }
 
   private remember(password: string, hash: string): void {

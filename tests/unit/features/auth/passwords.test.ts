@@ -7,12 +7,15 @@ import {
 } from "../../../../src/core/limits.ts";
 import { Passwords } from "../../../../src/features/auth/passwords.ts";
 
+const ANYONE = { network: "192.0.2.", client: "192.0.2.1" };
+
 function lab() {
   const checks: { readonly password: string; readonly end: (isGood: boolean) => void }[] = [];
   const clock = { nowMs: 1000 };
   const passwords = new Passwords((password) => new Promise((end) => checks.push({ password, end })), clock);
   const outcomes: (boolean | null)[] = [];
-  const verify = (password: string) => passwords.verify(password, "hash", (isGood) => outcomes.push(isGood));
+  const verify = (password: string) =>
+    passwords.verify({ password, hashes: ["hash"] }, ANYONE, (isGood) => outcomes.push(isGood));
   return { checks, clock, passwords, outcomes, verify };
 }
 
@@ -48,7 +51,7 @@ test("a good password is remembered with its hash for a while, a wrong one never
 test("what is remembered is bounded: the oldest goes", async () => {
   const passwords = new Passwords(() => Promise.resolve(true), { nowMs: 0 });
   for (let i = 0; i <= MAX_REMEMBERED_CREDENTIALS; i++) {
-    passwords.verify(`${i}`, "hash", () => {});
+    passwords.verify({ password: `${i}`, hashes: ["hash"] }, ANYONE, () => {});
     await settled();
   }
   expect(passwords.knows("0", "hash")).toBe(false);
@@ -59,7 +62,8 @@ test("what is remembered is bounded: the oldest goes", async () => {
 test("a check that fails counts as a wrong password, and the next one goes on", async () => {
   const outcomes: (boolean | null)[] = [];
   const passwords = new Passwords(() => Promise.reject(new Error("unknown algorithm")), { nowMs: 0 });
-  for (let i = 0; i < MAX_PASSWORD_CHECKS + 1; i++) passwords.verify("x", "hash", (isGood) => outcomes.push(isGood));
+  for (let i = 0; i < MAX_PASSWORD_CHECKS + 1; i++)
+    passwords.verify({ password: "x", hashes: ["hash"] }, ANYONE, (isGood) => outcomes.push(isGood));
   await Bun.sleep(1);
   expect(outcomes).toEqual(new Array(MAX_PASSWORD_CHECKS + 1).fill(false));
 });
@@ -81,4 +85,14 @@ test("whose a field is, is remembered for as long as its password, in a bounded 
     passwords.noteShown(field(`${i}`), { name: "alice", hash: "hash", untilMs: untilMs + 1 });
   expect(passwords.shown(field("0"))).toBeNull();
   expect(passwords.shown(field("1"))).not.toBeNull();
+});
+
+test("a password that does not fit is checked with the other kinds of hash, for the time that this takes", async () => {
+  const asked: string[] = [];
+  const passwords = new Passwords((_, hash) => Promise.resolve(asked.push(hash) === 3), { nowMs: 0 });
+  const outcome = await new Promise((listener) =>
+    passwords.verify({ password: "x", hashes: ["own", "a", "b", "c"] }, ANYONE, listener),
+  );
+  expect([outcome, asked]).toEqual([false, ["own", "a", "b", "c"]]);
+  expect(passwords.knows("x", "b")).toBe(false);
 });
