@@ -360,6 +360,12 @@ export const H2_BLOCK_BYTES = 65_536;
 export const H2_ORIGIN_STREAMS = 100;
 /** Connections of one worker to one origin of HTTP/2 that take streams; what they have no room for waits. */
 export const MAX_H2_ORIGIN_CONNECTIONS = 128;
+/** Of these, those that are made so that request bodies do not share a window; beyond, they share those that have most of it. */
+export const H2_ORIGIN_SPREAD = 16;
+/** Milliseconds for which bodies share connections after a further one could not be made. */
+export const H2_ORIGIN_SHARE_MS = 10_000;
+/** Bytes of a connection's window that a body must find, beside what others may take of it; a body of so much that goes on is a long one. */
+export const H2_SEND_RESERVE_BYTES = 16_384;
 /** Exchanges of one worker that wait for a stream to one origin; further ones get 503. */
 export const MAX_H2_ORIGIN_WAITING = 4096;
 /** Milliseconds that a connection to an origin waits for its SETTINGS before it does without their limit of streams. */

@@ -4,7 +4,10 @@ import {
   H2_ORIGIN_CHURN_BURST,
   H2_ORIGIN_CHURN_PER_SECOND,
   H2_ORIGIN_REST_MS,
+  H2_ORIGIN_SHARE_MS,
+  H2_ORIGIN_SPREAD,
   H2_ORIGIN_STREAMS,
+  H2_SEND_RESERVE_BYTES,
   MAX_H2_ORIGIN_CONNECTIONS,
   MAX_H2_ORIGIN_WAITING,
 } from "../core/limits.ts";
@@ -16,13 +19,14 @@ import { FrameBlock } from "../proto/h2/send-flow.ts";
 import { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream } from "./h2-upstream-stream.ts";
 import { awaitsName, type OriginSettings, type UpstreamContext } from "./origin-socket.ts";
+import { expectedBodyBytes } from "./send-room.ts";
 
 /** Free stream objects that a pool keeps. */
 const MAX_FREE_STREAMS = 256;
 
 /**
  * The connections of one worker to one origin that speaks HTTP/2: exchanges share them, another is made when all have as
- * many streams as they may, and what finds no room waits in order. Connections that the origin turns away, or on which
+ * many streams as they may, or a request's body might find no window beside those of others, and what finds no room waits in order. Connections that the origin turns away, or on which
  * streams end badly, are left for new ones, at a bounded rate. docs/security.md#connections-to-origins
  */
 export class H2OriginPool implements Upstream, TimerOwner {
@@ -45,6 +49,8 @@ export class H2OriginPool implements Upstream, TimerOwner {
   private expected = H2_ORIGIN_STREAMS;
   /** Until then no connection is made, since the last ones were turned away. */
   private restUntilMs = -H2_ORIGIN_REST_MS;
+  /** Until then bodies share connections, since no further one could be made. */
+  private sharesUntilMs = 0;
   private learnt = H2_ORIGIN_STREAMS;
   private learntUntilMs = 0;
   /** Whether connections close as soon as they have no streams. */
@@ -131,7 +137,10 @@ export class H2OriginPool implements Upstream, TimerOwner {
 
   /** No connection could be made: where there is no other, what waits will not get one. */
   onConnectFailed(fault: Fault): void {
-    if (this.open.length > 0) return this.serve();
+    if (this.open.length > 0) {
+      this.sharesUntilMs = this.context.turn.nowMs + H2_ORIGIN_SHARE_MS;
+      return this.serve();
+    }
     const lost = [...this.waiting];
     for (const stream of lost) if (this.waiting.delete(stream)) stream.fail(fault, false);
   }
@@ -151,10 +160,11 @@ export class H2OriginPool implements Upstream, TimerOwner {
     if (this.waiting.size === 0) return;
     let misses = 0;
     for (const stream of this.waiting) {
-      const connection = this.connectionFor(stream.leastSerial);
+      const connection = this.connectionFor(stream.leastSerial, stream.expectedBytes);
       if (connection === null) {
         // One that needs a new connection does not hold up the others; many of them are looked at next time.
-        if (stream.leastSerial === 0 || ++misses > MAX_MISSES) break;
+        const isAny = stream.leastSerial === 0 && stream.expectedBytes < 0;
+        if (isAny || ++misses > MAX_MISSES) break;
         continue;
       }
       this.waiting.delete(stream);
@@ -169,7 +179,8 @@ export class H2OriginPool implements Upstream, TimerOwner {
   }
 
   private begin(ex: Exchange, caller: UpstreamCaller, leastSerial: number): void {
-    const connection = this.connectionFor(leastSerial);
+    const expectedBytes = ex.request.hasBody() ? expectedBodyBytes(ex) : -1;
+    const connection = this.connectionFor(leastSerial, expectedBytes);
     if (connection === null && this.waiting.size >= MAX_H2_ORIGIN_WAITING) return caller.onFailure(ex, NO_ROOM);
     const stream = this.free.pop() ?? new H2UpstreamStream(this.context);
     stream.begin(this, ex, caller, leastSerial);
@@ -179,15 +190,30 @@ export class H2OriginPool implements Upstream, TimerOwner {
     this.grow();
   }
 
-  /** A connection with room. @param leastSerial of the first that will do; where no more can be made, each will */
-  private connectionFor(leastSerial: number): H2UpstreamConnection | null {
+  /**
+   * A connection with room, and with a window for a body; null where one is to be waited for.
+   * @param leastSerial of the first that will do; where no more can be made, each will
+   * @param bodyBytes what the request's body may have; -1 where there is none
+   */
+  private connectionFor(leastSerial: number, bodyBytes: number): H2UpstreamConnection | null {
     const { open } = this;
     const isFull = open.length >= this.maxConnections;
+    let widest: H2UpstreamConnection | null = null;
     for (let i = 0; i < open.length; i++) {
       const connection = open[i]!;
-      if ((connection.serial >= leastSerial || isFull) && connection.hasRoom()) return connection;
+      if ((connection.serial < leastSerial && !isFull) || !connection.hasRoom()) continue;
+      if (bodyBytes < 0 || connection.fitsBody(bodyBytes)) return connection;
+      if (widest === null || connection.session.sendWindow > widest.session.sendWindow) widest = connection;
     }
-    return null;
+    return widest === null || this.mayMakeFor(widest) ? null : widest;
+  }
+
+  /** Whether a body waits for a further connection rather than share the one that has most of its window left. */
+  private mayMakeFor({ session }: H2UpstreamConnection): boolean {
+    const { nowMs } = this.context.turn;
+    if (nowMs < Math.max(this.restUntilMs, this.sharesUntilMs)) return false;
+    const most = session.sendWindow < H2_SEND_RESERVE_BYTES ? this.maxConnections : H2_ORIGIN_SPREAD;
+    return this.open.length < Math.min(most, this.maxConnections);
   }
 
   /** Makes connections for what waits, as far as they are not on their way already. */
@@ -199,13 +225,15 @@ export class H2OriginPool implements Upstream, TimerOwner {
     let coming = 0;
     for (const connection of open) if (connection.isComing) coming++;
     const each = expected === 0 ? waiting.size : expected;
-    if (coming * each >= waiting.size) return;
+    const apart = Math.min(bodiesOf(waiting), H2_ORIGIN_SPREAD - (open.length - coming));
+    const wanted = Math.max(Math.ceil(waiting.size / each), apart);
+    if (coming >= wanted) return;
     const restedMs = context.turn.nowMs - this.restUntilMs;
     if (restedMs < 0) return context.wheel.arm(this.timer, this.restUntilMs);
     // After a rest it is tried with one.
     const most = restedMs < H2_ORIGIN_REST_MS ? 1 : MAX_COMING;
     const connectMs = firstOf(waiting).connectMs;
-    for (; coming * each < waiting.size && coming < most; coming++) {
+    for (; coming < wanted && coming < most; coming++) {
       if (open.length >= this.maxConnections) this.leaveOne();
       if (open.length >= this.maxConnections) return;
       const connection = new H2UpstreamConnection(this, this.nextSerial++);
@@ -225,6 +253,16 @@ export class H2OriginPool implements Upstream, TimerOwner {
 function firstOf(waiting: ReadonlySet<H2UpstreamStream>): H2UpstreamStream {
   for (const stream of waiting) return stream;
   throw new Error("nothing waits");
+}
+
+/** Those that may not find a window beside each other, as many as connections are made at a time. */
+function bodiesOf(waiting: ReadonlySet<H2UpstreamStream>): number {
+  let [looks, bodies] = [0, 0];
+  for (const { expectedBytes } of waiting) {
+    if (expectedBytes > H2_SEND_RESERVE_BYTES) bodies++;
+    if (++looks > MAX_MISSES || bodies === MAX_COMING) break;
+  }
+  return bodies;
 }
 
 /** Waiting exchanges that are passed over at a time. */

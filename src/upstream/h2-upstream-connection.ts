@@ -20,6 +20,7 @@ import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
 import { H2UpstreamStreams } from "./h2-upstream-streams.ts";
 import { connectSocket, serverIdOf, UpstreamLink, type UpstreamSocketOwner } from "./origin-socket.ts";
+import { SendRoom } from "./send-room.ts";
 
 /**
  *   Connecting ──open──▶ Open ──GOAWAY, too old──▶ Retired ──last stream over──▶ Closed
@@ -35,6 +36,7 @@ const enum Stage {
 export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, OutWay {
   readonly pool: H2OriginPool;
   readonly streams: H2UpstreamStreams;
+  readonly sendRoom: SendRoom = new SendRoom();
   session!: Session;
   writer!: SocketWriter;
   /** When the origin was last heard of, in milliseconds of the turn. */
@@ -101,6 +103,14 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
     if (this.nowMs - this.openedMs < MAX_UPSTREAM_CONNECTION_MS) return true;
     this.retire();
     return false;
+  }
+
+  /** Whether a body of so many bytes finds a window here that no other body may take from it. */
+  fitsBody(bytes: number): boolean {
+    const { peer, sendWindow } = this.session;
+    // What an origin has left of a window that nobody uses is as much as it ever opens.
+    if (this.streams.size === 0 && sendWindow > 0) return true;
+    return this.sendRoom.fits(Math.min(bytes, peer.initialWindowBytes), sendWindow);
   }
 
   /** Makes the connection. @param connectMs for how long that may take */

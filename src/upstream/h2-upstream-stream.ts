@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { CONSENT_MS, H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
+import { CONSENT_MS, H2_SEND_RESERVE_BYTES, H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -18,6 +18,7 @@ import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import type { UpstreamContext } from "./origin-socket.ts";
 import { isTooMuch, isWholeBody } from "./request-writer.ts";
+import { expectedBodyBytes } from "./send-room.ts";
 
 /**
  *   Waiting ──a connection with room──▶ AwaitingHead ──final head──▶ HoldingHead ──what came with it is read──▶ ReadingBody ──end──▶ Over
@@ -57,6 +58,10 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   /** Bytes of the request's body that were handed to this attempt, and whether anything of it was, its end included. */
   private bodyBytes = 0;
   private bodyTaken = false;
+  /** Bytes that the request's body may have, as far as is known; -1 where there is none. */
+  expectedBytes = -1;
+  /** What has been pledged for it on the connection; -1 where nothing is, before it and after it. */
+  private pledged = -1;
   /** The request's body is complete, but for what waits. */
   private endsBody = false;
   /** Whether the origin has been asked whether it wants the body, and has said nothing yet. */
@@ -94,6 +99,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     ex.body = this;
     ex.source = this;
     this.holdsBody = ex.request.hasBody();
+    this.expectedBytes = this.holdsBody ? expectedBodyBytes(ex) : -1;
+    this.pledged = -1;
     if (this.holdsBody) ex.flow.pauseBody(ex);
   }
 
@@ -139,7 +146,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     const hasBody = ex.request.hasBody();
     commitHeaders(writer, out, end, id, hasBody ? Flag.None : Flag.EndStream);
     session.noteSent(1);
-    if (!hasBody) this.out.isEnded = true;
+    if (hasBody) this.pledge(connection, this.expectedBytes);
+    else this.out.isEnded = true;
     // The time for the response runs while the body is held; while it comes, the client's own times do.
     if (hasBody && connection.isSettled) this.letBodyCome(ex);
     else this.arm(this.dueMs === 0 ? caller.times.responseHeaderMs : Math.max(1, this.dueMs - this.startedMs));
@@ -171,6 +179,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.bodyTaken = true;
     this.bodyBytes += to - from;
     if (this.connection === null || isTooMuch(ex, this.bodyBytes)) return this.breakOff();
+    if (this.pledged === 0 && this.bodyBytes > H2_SEND_RESERVE_BYTES) this.pledge(this.connection, this.bodyBytes);
     this.out.send(bytes, from, to, false, this.connection);
     if (this.out.waiting === 0) return;
     this.holdsBody = true;
@@ -213,7 +222,26 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     }
   }
 
+  /** What the body may take of the connection's window is kept from others; of one whose length is not known, all that it may. */
+  private pledge({ session, sendRoom }: H2UpstreamConnection, bytes: number): void {
+    const window = session.peer.initialWindowBytes;
+    if (this.pledged < 0) {
+      this.pledged = Math.min(bytes, window);
+      sendRoom.begin(this.pledged);
+    } else {
+      sendRoom.raise(window - this.pledged);
+      this.pledged = window;
+    }
+  }
+
+  /** All of the body has been sent, or nothing more of it will be. */
+  private endPledge(): void {
+    if (this.pledged >= 0) this.connection!.sendRoom.end(this.pledged);
+    this.pledged = -1;
+  }
+
   private endBody(ex: Exchange, connection: H2UpstreamConnection): void {
+    this.endPledge();
     const { trailers } = ex.request;
     if (trailers === null) this.out.end(connection);
     else {
@@ -414,6 +442,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.holdsBody = false;
     this.out.clear();
     this.inflow.drop();
+    this.endPledge();
     this.context.wheel.remove(this.timer);
     ex.body = this.context.idlePorts.body;
     ex.source = this.context.idlePorts.source;

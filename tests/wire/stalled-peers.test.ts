@@ -5,9 +5,10 @@ import { makeCertificate } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
-import { type Field, H2Client, head, Type } from "../harness/h2-client.ts";
-import { H2Origin } from "../harness/h2-origin.ts";
+import { type Field, H2Client, head, Type, uint32 } from "../harness/h2-client.ts";
+import { H2Origin, type H2OriginStream } from "../harness/h2-origin.ts";
 import { H3Client } from "../harness/h3-client.ts";
+import { chunked, type RawClient, request } from "../harness/raw-client.ts";
 import { type OriginCall, ScriptedOrigin } from "../harness/scripted-origin.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -31,6 +32,7 @@ const gateway = await startGateway({
   routes: [
     upstream("/node", origin),
     upstream("/unread", { url: unread.url }),
+    upstream("/through", { url: unread.url }, { inbound_chunked_mode: "passthrough" }),
     upstream("/guarded", origin, { auth: { forward: { url: `${silent.url}/verify`, timeout: "25s" } } }),
     { type: "function", prefix: "/never", module: "./never.ts", timeout: "25s" },
   ],
@@ -145,3 +147,84 @@ describe("uploads of one client that nobody reads", () => {
     client.close();
   });
 });
+
+describe("an origin of HTTP/2 that leaves uploads unread", () => {
+  /** Opens the windows of all but the uploads to `/stuck`. */
+  const picky = { opensWindows: false, onData: openUnlessStuck, onEnd: (stream: H2OriginStream) => answer(stream) };
+  const uploads = (path: string, count: number, lines: readonly string[] = []) =>
+    Array.from({ length: count }, () => gateway.once(request(`POST ${path}`, lines, BODY)));
+
+  function openUnlessStuck(stream: H2OriginStream, bytes: Buffer): void {
+    if (stream.path === "/stuck" || bytes.length === 0) return;
+    stream.connection.frame(Type.windowUpdate, 0, 0, uint32(bytes.length));
+    stream.connection.frame(Type.windowUpdate, 0, stream.id, uint32(bytes.length));
+  }
+  const answer = (stream: H2OriginStream): void => stream.answer(`${stream.length}`);
+
+  async function hold(count: number, lines: readonly string[]): Promise<RawClient[]> {
+    const begun = unread.streams.length;
+    const clients = await Promise.all(Array.from({ length: count }, () => gateway.connect()));
+    const body = lines[0]!.startsWith("Content") ? BODY : chunk(BODY);
+    for (const client of clients) client.send(Buffer.concat([head1("/through/stuck", lines), body]));
+    await eventually(() => expect(unread.streams.length).toBe(begun + count));
+    return clients;
+  }
+
+  test.each([
+    ["declared", 1],
+    ["declared", 6],
+    ["declared", 40],
+    ["open-ended", 6],
+  ])("gets other bodies over connections of their own: %s, %i of them", async (kind, count) => {
+    await unread.play(picky);
+    const lines = kind === "declared" ? [`Content-Length: ${2 * BODY.length}`] : ["Transfer-Encoding: chunked"];
+    const clients = await hold(count, lines);
+    for (const reply of await Promise.all(uploads("/through/fine", 10))) expect(reply.text).toBe(`${BODY.length}`);
+    const small = await Promise.all(
+      Array.from({ length: 20 }, () => gateway.once(request("POST /through/fine", [], "hello"))),
+    );
+    expect(small.map(({ text }) => text)).toEqual(new Array(20).fill("5"));
+    for (const client of clients) client.reset();
+  });
+
+  test("leaves the bodies alone that are on their way when it stops", async () => {
+    await unread.play(picky);
+    const clients = await Promise.all(Array.from({ length: 10 }, () => gateway.connect()));
+    const declared = head1("/through/fine", [`Content-Length: ${BODY.length}`]);
+    for (const client of clients) client.send(Buffer.concat([declared, BODY.subarray(0, 1000)]));
+    await eventually(() => expect(unread.streams.length).toBe(clients.length));
+    const stuck = await hold(6, [`Content-Length: ${2 * BODY.length}`]);
+    for (const client of clients) client.send(BODY.subarray(1000));
+    for (const client of clients) expect((await client.reply("POST")).text).toBe(`${BODY.length}`);
+    for (const client of [...clients, ...stuck]) client.reset();
+  });
+
+  test("shares its connections among small bodies and calls of gRPC", async () => {
+    await unread.play({ ...picky, onEnd: (stream) => void setTimeout(() => answer(stream), 100) });
+    const body = Buffer.alloc(500, "x");
+    const replies = [
+      ...Array.from({ length: 30 }, () => gateway.once(request("POST /through/fine", [], body))),
+      ...Array.from({ length: 30 }, async () => {
+        const lines = ["Transfer-Encoding: chunked", "Content-Type: application/grpc"];
+        return await gateway.once(Buffer.concat([request("POST /through/fine", lines), chunked(body)]));
+      }),
+    ];
+    for (const { text } of await Promise.all(replies)) expect(text).toBe("500");
+    expect(unread.connections.length).toBeLessThan(3);
+  });
+
+  test("gets no more connections than bodies need windows, and those that it takes", async () => {
+    await unread.play(picky);
+    for (const reply of await Promise.all(uploads("/through/fine", 60))) expect(reply.text).toBe(`${BODY.length}`);
+    expect(unread.connections.length).toBeLessThan(61);
+  });
+});
+
+/** A chunk without the end of its body. */
+function chunk(bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+}
+
+function head1(target: string, lines: readonly string[]): Buffer {
+  return Buffer.from([`POST ${target} HTTP/1.1`, "Host: gw.test", ...lines, "", ""].join("\r\n"));
+}
