@@ -5,7 +5,7 @@ export interface TurnTaker {
 }
 
 /**
- * What waits for something scarce, so that nobody waits for all that another has asked for: networks take turns, and within each its
+ * What waits for something scarce, so that no client waits for all that another has asked for: networks take turns, and within each its
  * clients. When it is full, the client that has most waiting in the network that has most makes room.
  */
 export class FairTurns<T> {

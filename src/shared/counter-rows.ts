@@ -50,6 +50,10 @@ export const COUNTERS = placed({
     "gateway_idle_connections_closed_total",
     "Idle client connections closed to make room for new ones.",
   ),
+  cutResponses: counter(
+    "gateway_cut_responses_total",
+    "Responses cut after their head because the origin's was malformed, broke off or stalled.",
+  ),
   lenientBareLf: lenient(Leniency.BareLf),
   lenientFolding: lenient(Leniency.Folding),
   lenientLength: lenient(Leniency.RepeatedLength),

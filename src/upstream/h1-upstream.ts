@@ -501,10 +501,10 @@ export class ReplyBody {
     this.ended = false;
     if (framing !== Framing.Chunked) return true;
     this.decoder ??= new ChunkedDecoder(isFramingTrailer, true, this.onBareLf);
-    this.decoder.begin(0);
+    this.decoder.begin(MAX_CHUNKED_BYTES);
     if (ahead === null) return true;
     const isGood = readAhead(this.decoder, ahead);
-    this.decoder.begin(0);
+    this.decoder.begin(MAX_CHUNKED_BYTES);
     return isGood;
   }
 
@@ -560,6 +560,9 @@ export class ReplyBody {
     return this.to - this.from;
   }
 }
+
+/** What no response can have: a chunk that is said to be so long is malformed (`ffffffffffffffff`), and could only be cut. */
+const MAX_CHUNKED_BYTES = Number.MAX_SAFE_INTEGER;
 
 /** @returns whether what has come of a chunked body is well formed so far */
 function readAhead(decoder: ChunkedDecoder, { bytes, from, to }: InputBuffer): boolean {

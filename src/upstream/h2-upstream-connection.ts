@@ -108,7 +108,7 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
   /** Whether a body of so many bytes finds a window here that no other body may take from it. */
   fitsBody(bytes: number): boolean {
     const { peer, sendWindow } = this.session;
-    // What an origin has left of a window that nobody uses is as much as it ever opens.
+    // What an origin has left of a window that no stream uses is as much as it ever opens.
     if (this.streams.size === 0 && sendWindow > 0) return true;
     return this.sendRoom.fits(Math.min(bytes, peer.initialWindowBytes), sendWindow);
   }

@@ -348,6 +348,25 @@ describe("where only the suspicious are asked", () => {
     expect(typeof line.request_id).toBe("string");
   });
 
+  test.each(["x", "websocket", "h2c", "websocket, x"])("an upgrade takes no suspicion away: %s", async (protocol) => {
+    for (const [reason, lines, method = "GET"] of SUSPICIOUS) {
+      const seen = gateway.logs.json.length;
+      const upgrade = [
+        "Connection: Upgrade",
+        `Upgrade: ${protocol}`,
+        "Sec-WebSocket-Key: x",
+        "Origin: https://gw.test",
+      ];
+      expect((await ask(`${method} /careful/x`, [...upgrade, ...lines])).status).toBe(403);
+      const line = await gateway.log(
+        reason,
+        (one) => one.event === "bot_challenge" && gateway.logs.json.indexOf(one) >= seen,
+      );
+      expect(line.reason).toBe(reason);
+      await Bun.sleep(60);
+    }
+  });
+
   test("HTTP/1.0 is, where a browser says so and no trusted proxy speaks it", async () => {
     expect(await statusOf("/careful/x HTTP/1.0", ...BROWSER)).toBe(200);
     expect(await gateway.once(request("GET /careful/x HTTP/1.0", ["User-Agent: ApacheBench/2.3"]))).toMatchObject({

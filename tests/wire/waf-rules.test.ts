@@ -82,6 +82,12 @@ describe("a rule", () => {
     expect((await get("/echo?q=go")).status).toBe(200);
   });
 
+  test("on responses looks at those to a request for an upgrade as well", async () => {
+    const upgrade = ["Connection: Upgrade", "Upgrade: x"];
+    expect((await get("/out/teapot", upgrade)).status).toBe(404);
+    expect((await get("/out/secret", upgrade)).status).toBe(502);
+  });
+
   test("has its own status, and may redirect", async () => {
     expect((await get("/echo?n=11")).status).toBe(429);
     expect((await get("/echo?n=10")).status).toBe(200);

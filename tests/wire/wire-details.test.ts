@@ -48,6 +48,40 @@ describe("chunk-size lines", () => {
     expect((await gateway.once(request(`GET /node${path}`))).status).toBe(502);
   });
 
+  const HUGE = ["ffffffffffffffff", "8000000000000000", "20000000000000", "fffffffffffffffff"];
+
+  test.each(HUGE)("of an origin that no body has are refused over each protocol: %s", async (size) => {
+    const path = `/huge-${size}`;
+    origin.on(path, (call) => call.send(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${size}\r\nhello`));
+    expect((await gateway.once(request(`GET /node${path}`))).status).toBe(502);
+    const h2 = await H2Client.connect(gateway.port);
+    expect((await h2.request(head("GET", `/node${path}`))).status).toBe(502);
+    h2.close();
+    const h3 = await H3Client.connect(tlsPort);
+    expect((await h3.ask("GET", `/node${path}`)).status).toBe(502);
+    h3.close();
+  });
+
+  test.each(HUGE)("of an origin that no body has cut a response that has begun, and are counted: %s", async (size) => {
+    const path = `/late-${size}`;
+    origin.on(path, async (call) => {
+      call.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+      await Bun.sleep(50);
+      call.send(`${size}\r\nworld`);
+    });
+    const cut = () => gateway.metric("gateway_cut_responses_total");
+    const before = await cut();
+    await expect(gateway.once(request(`GET /node${path}`))).rejects.toThrow();
+    const h2 = await H2Client.connect(gateway.port);
+    const reply = await h2.request(head("GET", `/node${path}`));
+    expect([reply.text, reply.isEnded, reply.reset >= 0]).toEqual(["hello", false, true]);
+    h2.close();
+    const h3 = await H3Client.connect(tlsPort);
+    await expect(h3.ask("GET", `/node${path}`)).rejects.toThrow();
+    h3.close();
+    expect(await cut()).toBe(before + 3);
+  });
+
   test.each(["5 ", "5\t", "5 ;x"])("of a request may not: %j", async (size) => {
     const text = request("POST /node/echo", ["Transfer-Encoding: chunked"], `${size}\r\nhello\r\n0\r\n\r\n`);
     expect((await gateway.once(text)).status).toBe(400);

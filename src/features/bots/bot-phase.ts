@@ -19,7 +19,7 @@ import {
 } from "./bot-tokens.ts";
 import { challengeResponse } from "./challenge-page.ts";
 import type { CrawlerCheck } from "./crawler-check.ts";
-import { FALSE_CRAWLER, signalOf } from "./signals.ts";
+import { FALSE_CRAWLER, opensSocket, signalOf } from "./signals.ts";
 
 /** Who must solve a task at a route. */
 export interface BotRules extends PassTerms {
@@ -126,7 +126,7 @@ export class BotPhase implements Phase {
   private challenge(ex: Exchange, rules: BotRules, reason: string, solution: SolutionFault): Verdict {
     const { listener, tokens, clock } = this.parts;
     const { request } = ex;
-    const isPage = !request.upgrade && prefersHtml(request.headers);
+    const isPage = !opensSocket(request) && prefersHtml(request.headers);
     listener.onBotChallenged(ex, { reason, solution, isPage });
     ex.detail = reason;
     if (!isPage) {

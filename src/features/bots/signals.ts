@@ -1,9 +1,10 @@
 import { equalsLower, latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import { Method } from "../../message/request-head.ts";
+import { Method, type RequestHead } from "../../message/request-head.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
+import { isKey } from "../../proto/websocket/handshake.ts";
 import type { AgentFacts } from "./agents.ts";
 
 /** Something that no browser does. */
@@ -48,9 +49,16 @@ export function signalOf(ex: Exchange, facts: AgentFacts): string {
   return "";
 }
 
+/** Whether it is the handshake of a WebSocket with all that a browser sends; another upgrade is none of a browser's. RFC 6455 §4.1 */
+export function opensSocket({ upgrade, method, headers }: RequestHead): boolean {
+  if (!upgrade || method !== Method.Get || headers.find(HeaderId.Origin) < 0) return false;
+  if (headers.valueOf(HeaderId.Upgrade).toLowerCase() !== "websocket") return false;
+  return isKey(textOf(headers, SEC_WEBSOCKET_KEY)) && textOf(headers, SEC_WEBSOCKET_VERSION) === "13";
+}
+
 /** Whether a browser gets a page, or a part of one: its reports, beacons and WebSockets lack some of the fields. */
 function isFetch({ request }: Exchange, { claimsBrowser }: AgentFacts): boolean {
-  return claimsBrowser && !request.upgrade && (request.method === Method.Get || request.method === Method.Head);
+  return claimsBrowser && !opensSocket(request) && (request.method === Method.Get || request.method === Method.Head);
 }
 
 /** Proxies speak HTTP/1.0 for clients that do not: nginx by default. */
@@ -63,12 +71,24 @@ function isRepeated(headers: HeaderBlock, id: HeaderId): boolean {
   return first >= 0 && headers.find(id, first + 1) >= 0;
 }
 
-function hasField({ bytes, spans, ids, count }: HeaderBlock, lowerName: Uint8Array): boolean {
+function hasField(headers: HeaderBlock, lowerName: Uint8Array): boolean {
+  return indexOf(headers, lowerName) >= 0;
+}
+
+/** The value of the first field of the name; "" where there is none. */
+function textOf(headers: HeaderBlock, lowerName: Uint8Array): string {
+  const at = indexOf(headers, lowerName);
+  return at < 0 ? "" : headers.valueText(at);
+}
+
+function indexOf({ bytes, spans, ids, count }: HeaderBlock, lowerName: Uint8Array): number {
   for (let i = 0; i < count; i++) {
-    if (ids[i] === HeaderId.Other && equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, lowerName)) return true;
+    if (ids[i] === HeaderId.Other && equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, lowerName)) return i;
   }
-  return false;
+  return -1;
 }
 
 const ACCEPT_LANGUAGE: Uint8Array = latin1("accept-language");
 const SEC_FETCH_MODE: Uint8Array = latin1("sec-fetch-mode");
+const SEC_WEBSOCKET_KEY: Uint8Array = latin1("sec-websocket-key");
+const SEC_WEBSOCKET_VERSION: Uint8Array = latin1("sec-websocket-version");

@@ -76,6 +76,7 @@ export class CountersTap implements Phase, ReplyTap {
     if (this.observer !== null) this.observer.ended(ex, status);
     if (ex.fault === Fault.None) return;
     const { kind } = faultRow(ex.fault);
+    if (ORIGIN_FAULTS.includes(ex.fault) && status !== faultRow(ex.fault).status) counters.add(COUNTERS.cutResponses);
     if (kind === FaultKind.Framing) this.refusals.framing(ex.fault, ex.client.address, ex);
     else if (kind === FaultKind.Limit) this.refusals.limit(ex);
   }
@@ -91,6 +92,9 @@ export class CountersTap implements Phase, ReplyTap {
     return slot;
   }
 }
+
+/** What ends a response whose head has gone out already only by cutting it. */
+const ORIGIN_FAULTS: readonly Fault[] = [Fault.UpstreamMalformed, Fault.UpstreamUnavailable, Fault.UpstreamTimeout];
 
 /** Is shown every request when it has ended. */
 export interface RequestObserver {

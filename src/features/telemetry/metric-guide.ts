@@ -140,6 +140,13 @@ export const METRIC_GUIDE = {
     advice:
       "`plain_http_on_tls`: a client speaks http on the TLS port. `client_certificate_refused`: a client's certificate has expired or is of another authority. `handshake_timeout` in masses is a flood.",
   },
+  gateway_cut_responses_total: {
+    group: "Upstreams",
+    title: "Responses cut",
+    labels: [],
+    advice:
+      "Clients got the beginning of a response, and then a cut. See the lines of the access log whose `fault` begins with `upstream_`, and what those origins send.",
+  },
   gateway_upstream_requests_total: {
     group: "Upstreams",
     title: "Upstream requests",

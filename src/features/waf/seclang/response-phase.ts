@@ -16,7 +16,7 @@ export class RuleResponsePhase implements Phase {
 
   run(ex: Exchange): Verdict {
     const rules = this.rulesOf(ex);
-    if (rules?.looksAtResponses && !ex.request.upgrade) ex.sink = new RuleSink(ex.sink, rules);
+    if (rules?.looksAtResponses) ex.sink = new RuleSink(ex.sink, rules);
     return Verdict.Next;
   }
 }
