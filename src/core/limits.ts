@@ -368,6 +368,9 @@ export const H2_ORIGIN_SHARE_MS = 10_000;
 export const H2_SEND_RESERVE_BYTES = 16_384;
 /** Exchanges of one worker that wait for a stream to one origin; further ones get 503. */
 export const MAX_H2_ORIGIN_WAITING = 4096;
+/** Bytes of a body's beginning that are kept until its origin of HTTP/2 takes the request up, and all those of one worker and origin. */
+export const MAX_H2_START_BYTES = 65_536;
+export const MAX_H2_STARTS_BYTES = 8_388_608;
 /** Milliseconds that a connection to an origin waits for its SETTINGS before it does without their limit of streams. */
 export const H2_SETTINGS_WAIT_MS = 1000;
 /** Milliseconds for which a connection counts as new, so that further exchanges that need a new one go over it too. */

@@ -28,6 +28,11 @@ export interface UpstreamCaller {
   readonly times: UpstreamTimes;
   /** What a stream counts as that the origin resets; Fault.UpstreamUnavailable where the caller does not say. */
   readonly resetFault?: Fault;
+  /**
+   * Whether it sends an exchange once more from `ex.replay`, which the upstream sets where the origin has not looked at the request and
+   * what is gone of its body is still there.
+   */
+  readonly repeatsBodies?: boolean;
   /** Bytes that `encodeRequest` may write at most. */
   requestBound(ex: Exchange): number;
   /** Writes the request's head. @returns the offset after it */

@@ -20,6 +20,7 @@ import { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream } from "./h2-upstream-stream.ts";
 import { awaitsName, type OriginSettings, type UpstreamContext } from "./origin-socket.ts";
 import { expectedBodyBytes } from "./send-room.ts";
+import { StartRoom } from "./sent-start.ts";
 
 /** Free stream objects that a pool keeps. */
 const MAX_FREE_STREAMS = 256;
@@ -35,6 +36,7 @@ export class H2OriginPool implements Upstream, TimerOwner {
   readonly label: string;
   readonly authority: string;
   readonly block: FrameBlock = new FrameBlock();
+  private readonly startRoom: StartRoom = new StartRoom();
   /** Those that take further streams, now or when they are there; the newest is the last. */
   private readonly open: H2UpstreamConnection[] = [];
   /** Exchanges without a connection, in the order in which they came. */
@@ -182,7 +184,7 @@ export class H2OriginPool implements Upstream, TimerOwner {
     const expectedBytes = ex.request.hasBody() ? expectedBodyBytes(ex) : -1;
     const connection = this.connectionFor(leastSerial, expectedBytes);
     if (connection === null && this.waiting.size >= MAX_H2_ORIGIN_WAITING) return caller.onFailure(ex, NO_ROOM);
-    const stream = this.free.pop() ?? new H2UpstreamStream(this.context);
+    const stream = this.free.pop() ?? new H2UpstreamStream(this.context, this.startRoom);
     stream.begin(this, ex, caller, leastSerial);
     if (connection !== null) return connection.start(stream);
     this.waiting.add(stream);

@@ -19,6 +19,7 @@ import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import type { UpstreamContext } from "./origin-socket.ts";
 import { isTooMuch, isWholeBody } from "./request-writer.ts";
 import { expectedBodyBytes } from "./send-room.ts";
+import { SentStart, StartedBody, type StartRoom } from "./sent-start.ts";
 
 /**
  *   Waiting ──a connection with room──▶ AwaitingHead ──final head──▶ HoldingHead ──what came with it is read──▶ ReadingBody ──end──▶ Over
@@ -43,6 +44,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   private readonly context: UpstreamContext;
   private readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
   private readonly timer: TimerNode = new TimerNode(this);
+  private readonly start: SentStart;
+  /** Whether bytes are being sent, so that it is not known how many have been. */
+  private isSending = false;
   private pool!: H2OriginPool;
   /** Null while it waits for one. */
   private connection: H2UpstreamConnection | null = null;
@@ -74,8 +78,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   private interims = 0;
   private startedMs = 0;
 
-  constructor(context: UpstreamContext) {
+  constructor(context: UpstreamContext, starts: StartRoom) {
     this.context = context;
+    this.start = new SentStart(starts);
   }
 
   /** Takes an exchange, whose body waits for the connection. @param leastSerial number of the first connection that will do */
@@ -101,6 +106,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.holdsBody = ex.request.hasBody();
     this.expectedBytes = this.holdsBody ? expectedBodyBytes(ex) : -1;
     this.pledged = -1;
+    this.isSending = false;
+    this.start.begin(!this.holdsBody || ex.replay !== null || caller.repeatsBodies !== true);
     if (this.holdsBody) ex.flow.pauseBody(ex);
   }
 
@@ -180,13 +187,37 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.bodyBytes += to - from;
     if (this.connection === null || isTooMuch(ex, this.bodyBytes)) return this.breakOff();
     if (this.pledged === 0 && this.bodyBytes > H2_SEND_RESERVE_BYTES) this.pledge(this.connection, this.bodyBytes);
-    this.out.send(bytes, from, to, false, this.connection);
+    this.send(bytes, from, to, this.connection);
     if (this.out.waiting === 0) return;
     this.holdsBody = true;
     // Once the response has begun, its own times run.
     if (this.stage === Stage.AwaitingHead) this.arm(this.caller.times.responseHeaderMs);
     ex.flow.pauseBody(ex);
     this.enqueue();
+  }
+
+  private send(bytes: Uint8Array, from: number, to: number, connection: H2UpstreamConnection): void {
+    const { out, start } = this;
+    const goesFirst = out.waiting === 0;
+    this.isSending = true;
+    out.send(bytes, from, to, false, connection);
+    this.isSending = false;
+    if (goesFirst) start.note(bytes, from, to - out.waiting);
+  }
+
+  /** Sends what waits, as far as it may go. */
+  private sendWaiting(connection: H2UpstreamConnection): void {
+    const { out, start } = this;
+    const waiting = start.isWhole ? out.waitingBytes : null;
+    this.isSending = true;
+    out.flush(connection);
+    this.isSending = false;
+    if (waiting !== null) start.note(waiting, 0, waiting.length - out.waiting);
+  }
+
+  /** The origin has shown that it has taken the request up: it will not leave it out. */
+  noteTaken(): void {
+    if (this.start.isWhole) this.start.drop();
   }
 
   onBodyEnd(ex: Exchange): void {
@@ -213,7 +244,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   onWindow(): void {
     const { ex, connection } = this;
     if (this.out.waiting === 0 || ex === null || connection === null) return;
-    this.out.flush(connection);
+    this.sendWaiting(connection);
     if (this.out.waiting > 0) this.enqueue();
     else if (this.endsBody) this.endBody(ex, connection);
     else if (this.holdsBody) {
@@ -272,6 +303,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     const { streams } = this.connection!;
     const { heads } = streams;
     this.answered = true;
+    this.noteTaken();
     this.connection!.isProven = true;
     if (!isGood || (heads.status < 200 && isEnd)) return this.refuse();
     if (heads.status < 200) {
@@ -393,13 +425,21 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     const { ex, caller, answered, reused, stage, bodyTaken } = this;
     if (ex === null) return;
     if (this.isWhole && fault !== Fault.InternalError) return this.announce();
+    const isSent = answered || (sent && stage !== Stage.Waiting);
+    if (!isSent && bodyTaken) this.giveBack(ex);
     this.release(ex);
     if (ex.state === ExchangeState.Finished) return;
     if (stage === Stage.ReadingBody) ex.sink.abort(ex, fault);
     else {
-      const isSent = answered || (sent && stage !== Stage.Waiting);
       caller.onFailure(ex, { fault, sent: isSent, bodyTaken, answered, reused });
     }
+  }
+
+  /** The origin has not looked at the request: what is gone of its body can be sent once more, where it is still there. */
+  private giveBack(ex: Exchange): void {
+    const { start, out } = this;
+    if (!start.isWhole || this.isSending || ex.state === ExchangeState.Finished) return;
+    new StartedBody(ex, start.join(out.waitingBytes), this.endsBody);
   }
 
   private hand(ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
@@ -443,6 +483,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.out.clear();
     this.inflow.drop();
     this.endPledge();
+    this.start.drop();
     this.context.wheel.remove(this.timer);
     ex.body = this.context.idlePorts.body;
     ex.source = this.context.idlePorts.source;

@@ -226,6 +226,7 @@ export class H2UpstreamStreams implements SessionOwner {
   onStreamWindow(streamId: number, increment: number): void {
     const stream = this.byId.get(streamId);
     if (stream === undefined) return;
+    stream.noteTaken();
     if (stream.out.open(increment)) stream.onWindow();
     else this.connection.session.fail(ErrorCode.FlowControlError);
   }

@@ -48,6 +48,7 @@ export interface ForwardServices {
 export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   readonly name = "forward";
   readonly times: UpstreamTimes;
+  readonly repeatsBodies: boolean;
   private readonly settings: ForwardSettings;
   private readonly choice: TargetChoice;
   private readonly answers: AnswerMark | null;
@@ -66,6 +67,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     this.bodies = services.bodies;
     this.deadlines = new Deadlines(settings.totalMs, services.wheel, services.turn);
     this.times = settings.times;
+    this.repeatsBodies = settings.retryAttempts > 0;
   }
 
   handle(ex: Exchange): Verdict {

@@ -67,6 +67,11 @@ export class SendFlow {
     return this.to - this.from;
   }
 
+  /** They themselves. */
+  get waitingBytes(): Uint8Array {
+    return this.bytes.subarray(this.from, this.to);
+  }
+
   /** The memory that they keep; what is in shared memory is there anyway. */
   get keptBytes(): number {
     const { buffer } = this.bytes;
