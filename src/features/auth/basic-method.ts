@@ -3,7 +3,7 @@ import { MAX_JOINED_REQUESTS } from "../../core/limits.ts";
 import { type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { AuthMethod } from "./auth-phase.ts";
-import { networkOf, placeOf } from "./client-place.ts";
+import { takerOf } from "./client-place.ts";
 import type { Guesses } from "./guesses.ts";
 import { DENIED, type Judgement, letIn, NO_ROOM } from "./judgement.ts";
 import type { Passwords } from "./passwords.ts";
@@ -93,8 +93,7 @@ export class BasicMethod implements AuthMethod {
     this.waiting.set(key, all);
     let isLater = false;
     let hasRoom = true;
-    const taker = { network: networkOf(ex), client: placeOf(ex) };
-    this.passwords.verify({ password, hashes: this.checksOf(hash) }, taker, (isGood) => {
+    this.passwords.verify({ password, hashes: this.checksOf(hash) }, takerOf(ex), (isGood) => {
       this.waiting.delete(key);
       hasRoom = isGood !== null;
       const isUser = isGood === true && hash !== undefined;

@@ -1,3 +1,4 @@
+import type { TurnTaker } from "../../core/fair-turns.ts";
 import { parseAddress } from "../../core/ip-address.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 
@@ -8,9 +9,14 @@ export function placeOf(ex: Exchange): string {
 }
 
 /** The network around it, which one client may have as a whole: the /24, of IPv6 the /48. */
-export function networkOf(ex: Exchange): string {
+function networkOf(ex: Exchange): string {
   const address = addressOf(ex);
   return address.includes(":") ? prefixOf(address, SITE_OCTETS) : address.slice(0, address.lastIndexOf(".") + 1);
+}
+
+/** Whose turn it is. */
+export function takerOf(ex: Exchange): TurnTaker {
+  return { network: networkOf(ex), client: placeOf(ex) };
 }
 
 function addressOf(ex: Exchange): string {

@@ -13,6 +13,8 @@ import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { methodFromName } from "../../message/request-head.ts";
 import type { AuthMethod } from "./auth-phase.ts";
+import { placeOf } from "./client-place.ts";
+import { ClientShares } from "./client-shares.ts";
 import { type Judgement, letIn, NO_ROOM, refusedWith } from "./judgement.ts";
 import { type CallSettings, ServiceCall, type ServiceReply } from "./service-call.ts";
 import { type ForwardedLines, ServiceRequest } from "./service-request.ts";
@@ -45,6 +47,7 @@ export type ForwardSite = Pick<CallSettings, "idle" | "wheel" | "turn" | "upstre
 
 interface PendingCall {
   readonly call: ServiceCall;
+  readonly client: string;
 }
 
 interface Remembered {
@@ -68,6 +71,7 @@ export class ForwardMethod implements AuthMethod {
   private readonly turn: NowMs;
   /** Those that are awaited, each with a mark of its own: exchanges and calls are used again. */
   private readonly calls: Map<Exchange, PendingCall> = new Map();
+  private readonly shares: ClientShares = new ClientShares(MAX_AUTH_CALLS);
   private readonly free: ServiceCall[] = [];
   /** By a hash of the question; the one that was remembered longest ago comes first. */
   private readonly verdicts: Map<string, Remembered> = new Map();
@@ -105,13 +109,15 @@ export class ForwardMethod implements AuthMethod {
     const key = this.terms.cacheMs === 0 ? "" : this.keyOf(ex);
     const known = key === "" ? null : this.remembered(key);
     if (known !== null) return letIn(known);
-    if (this.calls.size >= MAX_AUTH_CALLS || this.outage.isOut()) return NO_ROOM;
+    const client = placeOf(ex);
+    if (!this.shares.hasRoom(client) || this.outage.isOut()) return NO_ROOM;
     if (this.lines.isLoop(ex.request.headers)) {
       this.listener.onServiceFailed(this.settings.upstream.label, "loop");
       return NO_ROOM;
     }
-    const pending: PendingCall = { call: this.free.pop() ?? new ServiceCall(this.settings) };
+    const pending: PendingCall = { call: this.free.pop() ?? new ServiceCall(this.settings), client };
     this.calls.set(ex, pending);
+    this.shares.take(client);
     pending.call.start(ex, {
       onReply: (reply) => {
         if (this.isOver(ex, pending)) later(this.judgementOf(reply, key));
@@ -125,13 +131,15 @@ export class ForwardMethod implements AuthMethod {
 
   onLeft(ex: Exchange): void {
     const pending = this.calls.get(ex);
-    this.calls.delete(ex);
-    pending?.call.cancel(ex);
+    if (pending === undefined || !this.isOver(ex, pending)) return;
+    pending.call.cancel(ex);
   }
 
   /** Whether it was still awaited; it is no more. */
   private isOver(ex: Exchange, pending: PendingCall): boolean {
-    return this.calls.get(ex) === pending && this.calls.delete(ex);
+    if (this.calls.get(ex) !== pending) return false;
+    this.shares.giveBack(pending.client);
+    return this.calls.delete(ex);
   }
 
   private judgementOf(reply: ServiceReply, key: string): Judgement {

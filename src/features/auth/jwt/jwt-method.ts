@@ -4,6 +4,7 @@ import type { NowMs } from "../../../message/ports.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { AuthMethod } from "../auth-phase.ts";
 import { claimText, claimTexts, fieldBytes } from "../claims.ts";
+import { takerOf } from "../client-place.ts";
 import { type Judgement, letIn, type Refusal } from "../judgement.ts";
 import { type Claims, claimNamed } from "./claims.ts";
 import type { KeyRing, ReadyKey } from "./key-ring.ts";
@@ -106,8 +107,11 @@ export class JwtMethod implements AuthMethod {
     const [key, ...others] = keys;
     if (key === undefined) return this.refused("signature");
     const take = this.wait(ex, later);
-    const hasRoom = this.slow.verify(key, token, (isGood) =>
-      take(() => (isGood ? this.concluded(ex, token) : this.verifySlowly(ex, token, others, later))),
+    const hasRoom = this.slow.verify(key, token, takerOf(ex), (isGood) =>
+      take(() => {
+        if (isGood === null) return this.refused("no_room");
+        return isGood ? this.concluded(ex, token) : this.verifySlowly(ex, token, others, later);
+      }),
     );
     if (hasRoom) return null;
     this.waiting.delete(ex);

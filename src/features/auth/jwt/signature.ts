@@ -1,4 +1,5 @@
 import { constants, createHmac, timingSafeEqual, verify } from "node:crypto";
+import { FairTurns, type TurnTaker } from "../../../core/fair-turns.ts";
 import { MAX_SLOW_SIGNATURES, MAX_WAITING_SIGNATURES } from "../../../core/limits.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { ReadyKey } from "./key-ring.ts";
@@ -25,20 +26,34 @@ export function isSignedBy({ object }: ReadyKey, { algorithm, data, signature }:
   }
 }
 
-/** Signatures that take milliseconds: they are verified off the event loop, a few at a time. */
+/** One that waits for its turn. */
+interface WaitingSignature {
+  readonly run: () => void;
+  readonly listener: (isGood: boolean | null) => void;
+}
+
+/** Signatures that take milliseconds: they are verified off the event loop, a few at a time, in turns of networks and clients. */
 export class SlowSignatures {
-  private readonly waiting: (() => void)[] = [];
+  private readonly waiting: FairTurns<WaitingSignature> = new FairTurns(MAX_WAITING_SIGNATURES);
   private running = 0;
 
-  /** Verifies like `isSignedBy`. @param listener called once, later @returns false where there is no room: it is not called */
-  verify({ object }: ReadyKey, { algorithm, data, signature }: Signed, listener: (isGood: boolean) => void): boolean {
-    if (this.running >= MAX_SLOW_SIGNATURES && this.waiting.length >= MAX_WAITING_SIGNATURES) return false;
+  /**
+   * Verifies like `isSignedBy`.
+   * @param listener called once, later; with null where others have taken the room meanwhile
+   * @returns false where there is no room: the listener is not called
+   */
+  verify(
+    { object }: ReadyKey,
+    { algorithm, data, signature }: Signed,
+    taker: TurnTaker,
+    listener: (isGood: boolean | null) => void,
+  ): boolean {
     const { family, hash } = ALGORITHMS[algorithm];
     const run = (): void => {
       this.running++;
       const done = (isGood: boolean): void => {
         this.running--;
-        this.waiting.shift()?.();
+        this.waiting.next()?.run();
         listener(isGood);
       };
       try {
@@ -48,8 +63,14 @@ export class SlowSignatures {
         queueMicrotask(() => done(false));
       }
     };
-    if (this.running < MAX_SLOW_SIGNATURES) run();
-    else this.waiting.push(run);
+    if (this.running < MAX_SLOW_SIGNATURES) {
+      run();
+      return true;
+    }
+    const one = { run, listener };
+    const lost = this.waiting.add(taker, one);
+    if (lost === one) return false;
+    if (lost !== null) queueMicrotask(() => lost.listener(null));
     return true;
   }
 }

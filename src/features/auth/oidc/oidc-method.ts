@@ -13,6 +13,7 @@ import type { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
 import { requestHost } from "../../../message/request-host.ts";
 import { requestScheme } from "../../../message/request-scheme.ts";
 import type { AuthMethod } from "../auth-phase.ts";
+import { ClientShares } from "../client-shares.ts";
 import { DENIED, type Judgement, letIn, NO_ROOM, refusedWith } from "../judgement.ts";
 import { beginAttempt, type LoginAttempt, readState, returnPath } from "./login-attempt.ts";
 import { type OpenSession, OpenSessions } from "./open-sessions.ts";
@@ -65,7 +66,7 @@ export class OidcMethod implements AuthMethod {
   private readonly renewals: Map<string, Promise<OpenSession | null>> = new Map();
   /** Attempts that were used: a state counts once. */
   private readonly used: Set<string> = new Set();
-  private waiting = 0;
+  private readonly shares: ClientShares = new ClientShares(MAX_PROVIDER_WAITS);
   private renewPausedUntilMs = 0;
 
   /** @param routes names the routes that share the sessions */
@@ -140,11 +141,12 @@ export class OidcMethod implements AuthMethod {
       );
       return visit.notice(STALE, fields);
     }
-    if (this.waiting >= MAX_PROVIDER_WAITS) return visit.notice(BUSY, [RETRY_AFTER]);
+    if (!this.shares.hasRoom(visit.place)) return visit.notice(BUSY, [RETRY_AFTER]);
     this.use(attempt.id);
     try {
       const callback = new URL(visit.origin + CALLBACK_PATH + queryOf(visit));
-      const session = this.sessions.begin(await this.counted(this.provider.signIn(attempt, callback)), visit.host);
+      const signedIn = await this.counted(visit, this.provider.signIn(attempt, callback));
+      const session = this.sessions.begin(signedIn, visit.host);
       if (session.cut.length > 0) this.ports.onCut(visit, this.issuer, session.cut);
       return redirectTo(attempt.returnTo, [...fields, ...this.sessionFields(visit.isSecure, session)]);
     } catch (error) {
@@ -158,14 +160,14 @@ export class OidcMethod implements AuthMethod {
     const found = own.map((value) => this.sessions?.open(value, visit.host) ?? null).find((one) => one !== null);
     if (found === undefined) return "";
     this.sessions!.end(found);
-    if (this.waiting >= MAX_PROVIDER_WAITS) return "";
+    if (!this.shares.hasRoom(visit.place)) return "";
     const { refreshToken, idToken } = found.session;
     if (refreshToken !== "") {
-      this.counted(this.provider.revoke(refreshToken)).catch((error: unknown) => {
+      this.counted(visit, this.provider.revoke(refreshToken)).catch((error: unknown) => {
         this.ports.onFailed(visit, "logout", this.issuer, reasonOf(error));
       });
     }
-    return this.counted(this.provider.logoutUrl(idToken, visit.origin + this.logoutPath));
+    return this.counted(visit, this.provider.logoutUrl(idToken, visit.origin + this.logoutPath));
   }
 
   private sessionOf(ex: Exchange): OpenSession | null {
@@ -195,7 +197,7 @@ export class OidcMethod implements AuthMethod {
   private askToSignIn(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
     const visit = new Visit(ex, this.ports.pages);
     if (!visit.isNavigation || this.sealer === null) return DENIED;
-    if (this.waiting >= MAX_PROVIDER_WAITS) return refusedWith(visit.notice(BUSY, [RETRY_AFTER]));
+    if (!this.shares.hasRoom(visit.place)) return refusedWith(visit.notice(BUSY, [RETRY_AFTER]));
     return settled(
       this.loginRedirect(visit, this.cookies.find(ex.request.headers, visit.isSecure)).then(refusedWith),
       later,
@@ -209,7 +211,7 @@ export class OidcMethod implements AuthMethod {
     const attempt = beginAttempt(this.tag, isOwn ? "/" : path, this.ports.now());
     const sealed = this.sealer!.seal("attempt", host, Buffer.from(JSON.stringify(attempt)));
     try {
-      const url = await this.counted(this.provider.loginUrl(attempt, origin + CALLBACK_PATH));
+      const url = await this.counted(visit, this.provider.loginUrl(attempt, origin + CALLBACK_PATH));
       const cookie = setCookie(this.cookies.nameOf(isSecure, attempt.id), sealed, ATTEMPT_S);
       const gone = this.outdated(cookies).map((name) => ["Set-Cookie", setCookie(name, "", 0)] as const);
       return redirectTo(url, [["Set-Cookie", cookie], ...gone]);
@@ -252,9 +254,8 @@ export class OidcMethod implements AuthMethod {
     const isPaused = this.renewPausedUntilMs > now;
     if (isGood && renewal !== undefined) return this.letIn(ex, old, null);
     if (renewal === undefined && (isPaused || (!this.ports.mayRenew(id) && isGood))) return this.letIn(ex, old, null);
-    if (renewal === undefined && this.waiting >= MAX_PROVIDER_WAITS)
-      return isGood ? this.letIn(ex, old, null) : NO_ROOM;
     const visit = new Visit(ex, this.ports.pages);
+    if (renewal === undefined && !this.shares.hasRoom(visit.place)) return isGood ? this.letIn(ex, old, null) : NO_ROOM;
     const cookies = this.cookies.find(ex.request.headers, visit.isSecure);
     if (renewal === undefined) {
       renewal = this.renewed(visit, old).finally(() => this.renewals.delete(id));
@@ -279,7 +280,7 @@ export class OidcMethod implements AuthMethod {
   private async renewed(visit: Visit, old: OpenSession): Promise<OpenSession | null> {
     const { refreshToken, claims } = old.session;
     try {
-      return this.sessions!.renew(old, await this.counted(this.provider.renew(refreshToken, claims)));
+      return this.sessions!.renew(old, await this.counted(visit, this.provider.renew(refreshToken, claims)));
     } catch (error) {
       this.ports.onFailed(visit, "renewal", this.issuer, reasonOf(error));
       if (!(error instanceof ProviderError) || error.problem === "away") {
@@ -291,12 +292,12 @@ export class OidcMethod implements AuthMethod {
     }
   }
 
-  private async counted<T>(call: Promise<T>): Promise<T> {
-    this.waiting++;
+  private async counted<T>({ place }: Visit, call: Promise<T>): Promise<T> {
+    this.shares.take(place);
     try {
       return await call;
     } finally {
-      this.waiting--;
+      this.shares.giveBack(place);
     }
   }
 

@@ -7,6 +7,7 @@ import { Method } from "../../../message/request-head.ts";
 import { requestHost } from "../../../message/request-host.ts";
 import { requestScheme } from "../../../message/request-scheme.ts";
 import { prefersHtml } from "../../../proto/semantics/accept.ts";
+import { placeOf } from "../client-place.ts";
 
 /** What a page tells a person, beside its status. */
 export interface Notice {
@@ -43,6 +44,8 @@ export class Visit {
   readonly isForeign: boolean;
   readonly requestId: string;
   readonly clientIp: string;
+  /** Whose share of the provider's time it takes. */
+  readonly place: string;
   private readonly wantsHtml: boolean;
   private readonly pages: NoticePage;
 
@@ -62,6 +65,7 @@ export class Visit {
     this.isForeign = isSentElsewhere || fieldOf(request.headers, SEC_PURPOSE).startsWith("prefetch");
     this.requestId = ex.pipeline.nameOf(ex);
     this.clientIp = ex.clientIp;
+    this.place = placeOf(ex);
     this.pages = pages;
   }
 
