@@ -29,7 +29,7 @@ export interface PasswordChecks {
 
 /**
  * `basic`: names and passwords. RFC 7617, docs/authentication.md#passwords. Each refusal takes one check of each kind of hash that
- * there is, whoever's name it was, so that names cannot be found out by the time that it takes.
+ * there is, so that names cannot be found out by the time that it takes.
  */
 export class BasicMethod implements AuthMethod {
   readonly name = "basic";

@@ -73,11 +73,15 @@ test("of the log: a server of syslog that reads nothing costs lines, and no requ
   expect((await gateway.once(ask("/node/echo", "192.0.2.4"))).status).toBe(200);
 });
 
+/** Hands on lines until the gateway listens; then it holds the pipe and reads no more. */
+const READS_THE_START =
+  'exec 3<pipe; while read -r line <&3; do echo "$line"; case "$line" in *listening*) exec sleep 20;; esac; done';
+
 test("of standard output: a pipe that is not read costs lines, and no request", async () => {
   const edge = await startGateway({
     config: { server: { workers: 1, access_log: { enabled: true } } },
     routes: [upstream("/node", origin)],
-    runner: ["sh", "-c", 'mkfifo pipe && exec 3<>pipe && exec "$0" "$@" >pipe'],
+    runner: ["sh", "-c", `mkfifo pipe; (${READS_THE_START}) & exec "$0" "$@" >pipe`],
   });
   const target = `/node/echo?${"x".repeat(1000)}`;
   const client = await edge.connect();
