@@ -27,8 +27,9 @@ const MAX_FREE_STREAMS = 256;
 
 /**
  * The connections of one worker to one origin that speaks HTTP/2: exchanges share them, another is made when all have as
- * many streams as they may, or a request's body might find no window beside those of others, and what finds no room waits in order. Connections that the origin turns away, or on which
- * streams end badly, are left for new ones, at a bounded rate. docs/security.md#connections-to-origins
+ * many streams as they may, or where a body might find no window beside others, and what finds no room waits in order.
+ * Connections that the origin turns away, or on which streams end badly, are left for new ones, at a bounded rate.
+ * docs/security.md#connections-to-origins
  */
 export class H2OriginPool implements Upstream, TimerOwner {
   readonly settings: OriginSettings;
