@@ -294,10 +294,9 @@ export class Control implements PoolListener {
         if (!this.ending.hasBegun) this.standIns.help(worker);
       },
       onMoves: (worker) => this.standIns.done(worker),
-      onStall: (worker, stalledMs) => {
-        this.event("worker_stalled", { worker, stalled_ms: stalledMs });
-        this.pool.replace(worker);
-      },
+      onStall: (worker, stalledMs, isHeld) =>
+        this.event("worker_stalled", { worker, stalled_ms: stalledMs, held: isHeld }),
+      replace: (worker) => this.pool.replace(worker),
     });
   }
 
@@ -347,7 +346,8 @@ export class Control implements PoolListener {
       current: () => this.fileConfig,
       prepare: (next) => this.prepare(next, this.schemas.applied(this.operations.maintenance.applied(next))),
       isEnding: () => this.ending.hasBegun,
-      workers: () => this.listening.keys(),
+      // One that stands still takes it up when it moves again, or its successor does.
+      workers: () => [...this.listening.keys()].filter((worker) => !this.watch.isStalled(worker)),
       broadcast: (message) => this.pool.broadcast(message),
       onBegin: () => this.services.reloading(),
       onEnd: () => this.services.reloaded(),

@@ -4,15 +4,17 @@ import { FUNCTION_LOAD_MS, FUNCTION_RETIRE_MS } from "../core/limits.ts";
 import type { LiveModule } from "../features/dashboard/live-state.ts";
 import type { OverdueCall } from "../features/functions/function-link.ts";
 import { isFromFunction } from "../features/functions/said.ts";
-import { Cell, createCells, type ModuleExports, type ToFunction, UNKNOWN_THREAD } from "../features/functions/wire.ts";
+import { Cell, createCells, type ModuleExports, type ToFunction } from "../features/functions/wire.ts";
 import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import { stepBack, stepCollectorsBack } from "../net/thread-turns.ts";
+import { UNKNOWN_THREAD } from "../shared/thread-id.ts";
 import { FunctionMetrics, type ThreadFacts } from "./function-metrics.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
 import { type Taken, takenBy } from "./thread-usage.ts";
+import { startThread, ThreadEnds } from "./threads.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 
 /** How often threads are looked at. */
@@ -54,10 +56,22 @@ export function threadPorts(
     workers: pool.size,
     tell: (worker, news, transfer) => pool.send(worker, { kind: "functions", news }, transfer),
     event,
-    rss: () => process.memoryUsage.rss(),
+    rss: residentBytes,
     stepCollectorsBack: () => stepCollectorsBack(STEP_BACK),
     stepBack: (tid) => stepBack(tid, STEP_BACK),
   };
+}
+
+let lastResidentBytes = 0;
+
+/** Bytes of memory that the process has; what they were last, where there is no descriptor to ask the system with. */
+function residentBytes(): number {
+  try {
+    lastResidentBytes = process.memoryUsage.rss();
+  } catch {
+    // The watch goes on: what it sees of each thread needs no descriptor.
+  }
+  return lastResidentBytes;
 }
 
 /** Why a thread was ended. */
@@ -84,6 +98,8 @@ interface Thread {
   readonly worker: globalThis.Worker;
   readonly cells: Int32Array;
   readonly startedMs: number;
+  /** Of the configuration that it was started for. */
+  readonly generation: number;
   exports: ModuleExports | null;
   /** When it was last seen to turn, and what the process had then. */
   beat: number;
@@ -115,6 +131,7 @@ export class FunctionThreads {
   private watching: Timer | null = null;
   private loweredMs = Number.NEGATIVE_INFINITY;
   private lastId = 0;
+  private readonly ends: ThreadEnds = new ThreadEnds();
   private readonly counts: FunctionMetrics = new FunctionMetrics(() => performance.now());
 
   constructor(ports: FunctionThreadPorts) {
@@ -206,7 +223,7 @@ export class FunctionThreads {
     for (const thread of this.threads.values()) {
       thread.owner.isWanted = false;
       thread.state = "ended";
-      thread.worker.terminate();
+      this.terminate(thread);
     }
   }
 
@@ -214,7 +231,8 @@ export class FunctionThreads {
     if (!owner.isWanted || owner.generation !== generation) return;
     const { env, allow } = this.config!;
     const cells = createCells(this.ports.workers);
-    const worker = new globalThis.Worker(FUNCTION_ENTRY, { env: Object.fromEntries(env) });
+    const worker = startThread(FUNCTION_ENTRY, Object.fromEntries(env));
+    if (worker === null) return void setTimeout(() => this.start(owner, generation), LONGEST_RESTART_MS);
     const nowMs = performance.now();
     const thread: Thread = {
       id: ++this.lastId,
@@ -222,6 +240,7 @@ export class FunctionThreads {
       worker,
       cells: new Int32Array(cells),
       startedMs: nowMs,
+      generation,
       exports: null,
       beat: 0,
       beatMs: nowMs,
@@ -237,17 +256,17 @@ export class FunctionThreads {
     };
     this.threads.set(thread.id, thread);
     owner.threads.add(thread);
-    worker.onmessage = ({ data }: { data: unknown }) => this.onMessage(thread, data, generation);
+    worker.onmessage = ({ data }: { data: unknown }) => this.onMessage(thread, data);
     // What escapes is logged by the thread itself; without a listener it would be written to the standard error.
     worker.onerror = (event: ErrorEvent) => event.preventDefault();
-    worker.addEventListener("close", () => this.onClose(thread, generation));
+    worker.addEventListener("close", () => this.onClose(thread));
     this.send(thread, { kind: "load", module: owner.module, cells, mayChangeProcess: allow.includes("process") });
   }
 
-  private onMessage(thread: Thread, message: unknown, generation: number): void {
+  private onMessage(thread: Thread, message: unknown): void {
     // A module can send messages as well.
     if (!isFromFunction(message)) return;
-    if (message.kind === "loaded") this.onLoaded(thread, message.exports, generation);
+    if (message.kind === "loaded") this.onLoaded(thread, message.exports);
     else if (message.kind === "failed" && thread.state === "loading") {
       thread.owner.hasFailed = true;
       const { error, at, stack } = message.problem;
@@ -261,8 +280,8 @@ export class FunctionThreads {
     } else if (message.kind === "finished" && thread.state === "retired") this.discard(thread);
   }
 
-  private onLoaded(thread: Thread, exports: ModuleExports, generation: number): void {
-    const { owner } = thread;
+  private onLoaded(thread: Thread, exports: ModuleExports): void {
+    const { owner, generation } = thread;
     if (thread.state !== "loading") return;
     // It began to load before a reload, whose code serves already.
     if ([...owner.generations.values()].some((other) => other > generation)) return this.discard(thread);
@@ -317,12 +336,18 @@ export class FunctionThreads {
   /** Ends it, whatever it does; what it has in hand is refused by the data workers. */
   private end(thread: Thread, reason: Reason): void {
     thread.reason = reason;
-    thread.worker.terminate();
+    // One that the system holds is replaced all the same, and ended later.
+    if (!this.terminate(thread)) this.onClose(thread);
   }
 
   private discard(thread: Thread): void {
     this.forget(thread);
-    thread.worker.terminate();
+    this.terminate(thread);
+  }
+
+  /** @returns whether it ends now */
+  private terminate({ worker, cells }: Thread): boolean {
+    return this.ends.end({ worker, tid: Atomics.load(cells, Cell.ThreadId) });
   }
 
   private forget(thread: Thread): void {
@@ -332,9 +357,9 @@ export class FunctionThreads {
     thread.owner.generations.delete(thread.id);
   }
 
-  private onClose(thread: Thread, generation: number): void {
+  private onClose(thread: Thread): void {
     if (thread.state === "ended") return;
-    const { owner, cells, reason, id } = thread;
+    const { owner, cells, reason, id, generation } = thread;
     const wasLoading = thread.state === "loading";
     // One that is worn has its successor already.
     const isMissed = (thread.state === "serving" && !thread.isWorn) || wasLoading;
@@ -359,6 +384,7 @@ export class FunctionThreads {
   }
 
   private watch(): void {
+    this.ends.look();
     const nowMs = performance.now();
     if (nowMs - this.loweredMs > COLLECTORS_MS) {
       this.loweredMs = nowMs;

@@ -2,6 +2,7 @@ import type { ModuleUse } from "../features/functions/module-exports.ts";
 import { faultAt, type ModuleFault } from "../features/functions/module-fault.ts";
 import type { ModuleSettings } from "./configured-modules.ts";
 import type { ModuleOrder } from "./module-thread.ts";
+import { NO_DESCRIPTORS, startThread } from "./threads.ts";
 
 /** A module of the configuration. */
 export interface UsedModule {
@@ -37,7 +38,8 @@ function checkOne(
   { env, mayChangeProcess }: ModuleSettings,
   limitMs: number,
 ): Promise<readonly ModuleFault[]> {
-  const thread = new globalThis.Worker(MODULE_ENTRY, { env: { ...env } });
+  const thread = startThread(MODULE_ENTRY, env);
+  if (thread === null) return Promise.resolve([faultAt(module, 0, 0, NO_DESCRIPTORS)]);
   const { promise, resolve } = Promise.withResolvers<readonly ModuleFault[]>();
   const tell = (message: string) => resolve([faultAt(module, 0, 0, message)]);
   const late = setTimeout(

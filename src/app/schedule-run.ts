@@ -3,6 +3,7 @@ import { MODULE_ENTRY } from "./module-check.ts";
 import type { ModuleOrder } from "./module-thread.ts";
 import type { FromRun } from "./scheduled-call.ts";
 import type { RunOutcome, ScheduledEvent, ScheduledJob } from "./scheduled-functions.ts";
+import { NO_DESCRIPTORS, startThread } from "./threads.ts";
 
 type LogOfRun = Extract<FromRun, { readonly kind: "log" }>;
 
@@ -16,7 +17,8 @@ export function runScheduled(
   { env, mayChangeProcess }: ModuleSettings,
   log: (line: LogOfRun) => void,
 ): Promise<RunOutcome> {
-  const thread = new globalThis.Worker(MODULE_ENTRY, { env: { ...env } });
+  const thread = startThread(MODULE_ENTRY, env);
+  if (thread === null) return Promise.resolve({ result: "error", error: NO_DESCRIPTORS, stack: "" });
   const { promise, resolve } = Promise.withResolvers<RunOutcome>();
   const late = setTimeout(
     () => resolve({ result: "timeout", error: `took longer than ${timeoutMs / 1000} s`, stack: "" }),

@@ -39,6 +39,11 @@ export function testRoutes(): RouteInit[] {
     hook("/__test/freeze", () => {
       for (;;);
     }),
+    hook("/__test/backtrack", () => {
+      // Within the engine of regular expressions, which looks up less often than a loop.
+      /0+$/.test(`${"0".repeat(400_000)}b`);
+    }),
+    hook("/__test/block", () => Bun.sleepSync(3_600_000)),
     hook("/__test/crash", () => {
       setImmediate(() => process.exit(1));
     }),

@@ -1,6 +1,7 @@
 import { type CounterBuffers, createCounterBuffers } from "../shared/counter-table.ts";
 import { type EarlyThread, WORKER_ENTRY } from "./early-thread.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
+import { startThread } from "./threads.ts";
 
 /** Milliseconds until a worker that has ended is started again: one that cannot live must not take the CPU from the others. */
 const RESTART_DELAY_MS = 250;
@@ -94,7 +95,8 @@ export class WorkerPool {
 
   private spawn(index: number): void {
     const early = this.early.take();
-    const thread = early?.thread ?? new globalThis.Worker(WORKER_ENTRY);
+    const thread = early?.thread ?? startThread(WORKER_ENTRY);
+    if (thread === null) return this.spawnLater(index);
     this.threads[index] = thread;
     if (early?.isReady) this.ready.add(index);
     let reason = "";
@@ -115,10 +117,14 @@ export class WorkerPool {
       this.ready.delete(index);
       this.listener.onDeath(index, reason, !this.stopping);
       this.checkDrained();
-      setTimeout(() => {
-        if (!this.stopping) this.spawn(index);
-      }, RESTART_DELAY_MS);
+      this.spawnLater(index);
     });
+  }
+
+  private spawnLater(index: number): void {
+    setTimeout(() => {
+      if (!this.stopping) this.spawn(index);
+    }, RESTART_DELAY_MS);
   }
 
   /** A worker has ended all that it had in hand; one that has not begun has nothing. */

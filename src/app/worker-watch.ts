@@ -1,5 +1,7 @@
 import type { Metric } from "../features/telemetry/metric.ts";
 import { single } from "../features/telemetry/metric.ts";
+import { ownThreadId } from "../shared/thread-id.ts";
+import { hearsSignals } from "./thread-usage.ts";
 
 /** How often the control thread looks. */
 const LOOK_MS = 1000;
@@ -12,8 +14,13 @@ export interface StallListener {
   onStill(worker: number): void;
   /** It moves again. */
   onMoves(worker: number): void;
-  /** @param stalledMs how long it has not moved, as far as was looked */
-  onStall(worker: number, stalledMs: number): void;
+  /**
+   * @param stalledMs how long it has not moved, as far as was looked
+   * @param isHeld whether it cannot be ended now, since the system holds its thread
+   */
+  onStall(worker: number, stalledMs: number, isHeld: boolean): void;
+  /** It can be ended: at the stall, or later where the system has held it. */
+  replace(worker: number): void;
 }
 
 /**
@@ -22,22 +29,32 @@ export interface StallListener {
  * slept, is no stall. docs/operations.md#workers
  */
 export class WorkerWatch {
-  /** For the workers: a beat each. */
+  /** For the workers: a beat each, then the number of the thread of each. */
   readonly buffer: SharedArrayBuffer;
   private readonly beats: Int32Array;
+  private readonly threads: Int32Array;
+  /** Whether a stalled worker has been replaced already, or will be when its thread ends. */
+  private readonly replaced: boolean[];
   private readonly seen: Int32Array;
   private readonly missed: Int32Array;
   private readonly listener: StallListener;
+  private readonly mayEnd: (tid: number) => boolean;
   private stalls = 0;
   private timer: Timer | null = null;
 
-  /** @param size number of workers */
-  constructor(size: number, listener: StallListener) {
-    this.buffer = new SharedArrayBuffer(size * Int32Array.BYTES_PER_ELEMENT);
-    this.beats = new Int32Array(this.buffer);
+  /**
+   * @param size number of workers
+   * @param mayEnd whether a thread can be ended now
+   */
+  constructor(size: number, listener: StallListener, mayEnd: (tid: number) => boolean = hearsSignals) {
+    this.buffer = new SharedArrayBuffer(2 * size * Int32Array.BYTES_PER_ELEMENT);
+    this.beats = new Int32Array(this.buffer, 0, size);
+    this.threads = new Int32Array(this.buffer, size * Int32Array.BYTES_PER_ELEMENT, size);
     this.seen = new Int32Array(size);
     this.missed = new Int32Array(size);
+    this.replaced = new Array(size).fill(false);
     this.listener = listener;
+    this.mayEnd = mayEnd;
   }
 
   /** Begins to look. */
@@ -55,9 +72,14 @@ export class WorkerWatch {
     return this.missed[worker] === 0;
   }
 
-  /** Whether no worker has been stalled for as long as it takes to be replaced. */
+  /** Whether a worker has been stalled for as long as it takes to be replaced. */
+  isStalled(worker: number): boolean {
+    return this.missed[worker]! >= MISSED_LOOKS;
+  }
+
+  /** Whether no worker is stalled. */
   get allBeat(): boolean {
-    return this.missed.every((missed) => missed < MISSED_LOOKS);
+    return this.missed.every((_, worker) => !this.isStalled(worker));
   }
 
   /** A worker is gone, or begins: it is watched again from its first beat on. */
@@ -65,17 +87,11 @@ export class WorkerWatch {
     Atomics.store(this.beats, worker, 0);
     this.seen[worker] = 0;
     this.missed[worker] = 0;
+    this.replaced[worker] = false;
   }
 
   metrics(): Metric[] {
-    return [
-      single(
-        "counter",
-        "gateway_worker_stalls_total",
-        "Workers that stopped responding and were replaced.",
-        () => this.stalls,
-      ),
-    ];
+    return [single("counter", "gateway_worker_stalls_total", "Workers that stopped responding.", () => this.stalls)];
   }
 
   /** One look at all workers. */
@@ -89,10 +105,20 @@ export class WorkerWatch {
       this.missed[worker] = stands ? before + 1 : 0;
       if (stands && before === 0) this.listener.onStill(worker);
       if (!stands && before > 0) this.listener.onMoves(worker);
-      if (this.missed[worker] !== MISSED_LOOKS) continue;
-      this.stalls++;
-      this.listener.onStall(worker, MISSED_LOOKS * LOOK_MS);
+      if (this.isStalled(worker) && !this.replaced[worker]) this.onStalled(worker, before < MISSED_LOOKS);
     }
+  }
+
+  /** @param isNew whether it has not been told of */
+  private onStalled(worker: number, isNew: boolean): void {
+    const mayEnd = this.mayEnd(Atomics.load(this.threads, worker));
+    if (isNew) {
+      this.stalls++;
+      this.listener.onStall(worker, MISSED_LOOKS * LOOK_MS, !mayEnd);
+    }
+    if (!mayEnd) return;
+    this.replaced[worker] = true;
+    this.listener.replace(worker);
   }
 }
 
@@ -101,9 +127,12 @@ export class Heartbeat {
   private readonly beats: Int32Array;
   private readonly worker: number;
 
+  /** @param buffer of the watch */
   constructor(buffer: SharedArrayBuffer, worker: number) {
     this.beats = new Int32Array(buffer);
     this.worker = worker;
+    Atomics.store(this.beats, this.beats.length / 2 + worker, ownThreadId());
+    this.beat();
   }
 
   /** The worker moves. The count never rests at 0, which means that it has not begun. */

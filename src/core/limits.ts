@@ -555,8 +555,21 @@ export const SOCKET_CLOSE_MS = 5000;
 export const MAX_GRPC_CONNECTIONS = 16;
 /** Bytes of a JSON body, or of a message, from which on another thread transcodes it: reading and writing it here takes up to 30 ms. */
 export const LARGE_MESSAGE_BYTES = 48 * 1024;
-/** Large messages that wait for that thread; more are refused with 503. */
+/** Large messages of a worker that wait for such a thread, and those of one client; more are refused with 503. */
 export const MAX_CODEC_JOBS = 1000;
+export const MAX_CODEC_JOBS_OF_CLIENT = 250;
+/** Threads of a worker for them, and how many of these one client has at once; one connection has one. */
+export const MAX_CODEC_THREADS = 6;
+export const MAX_CODEC_THREADS_OF_CLIENT = 4;
+/** Milliseconds that a large message waits until another thread is started for it. */
+export const CODEC_THREAD_WAIT_MS = 100;
+/** Milliseconds that one may take while others wait that have no thread, and in any case; then it is refused with 503, and its thread replaced. */
+export const CODEC_SHARE_MS = 2000;
+export const CODEC_LIMIT_MS = 10_000;
+/** Milliseconds that one may take on whose client has left. */
+export const CODEC_LEFT_MS = 100;
+/** Milliseconds without work after which all of these threads but one are ended. */
+export const CODEC_IDLE_MS = 10_000;
 /** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */
 export const MAX_JSON_DEPTH = 100;
 

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { startGateway } from "../harness/gateway.ts";
 import { CHAT_FILE, GrpcChat } from "../harness/grpc-chat.ts";
 import { GrpcShop, SHOP_FILE } from "../harness/grpc-shop.ts";
@@ -25,6 +26,7 @@ const gateway = await startGateway({
     server: { workers: 1 },
     transcoder: {
       enabled: true,
+      max_body_bytes: 16_000_000,
       descriptor_set: SHOP_FILE,
       routes: [
         route("POST", "/echo", "Echo"),
@@ -167,3 +169,47 @@ async function expectOthersFirst(work: Promise<unknown>): Promise<void> {
   expect([others, isOver]).toEqual([100, false]);
   await done;
 }
+
+describe("a message that takes seconds", () => {
+  // A client that sends it makes no other wait, and takes no processor when it has left.
+  const endless = JSON.stringify({ counts: map(600_000) });
+
+  test("makes none of another connection wait for it", async () => {
+    const slow = await Promise.all([gateway.connect(), gateway.connect()]);
+    let isOver = false;
+    const first = Promise.race(
+      slow.map((client) => {
+        // It is refused as soon as it has been read.
+        client.send(request("POST /echo", JSON_TYPE, `${endless.slice(0, -1)},"nope":1}`));
+        return client.reply("POST", 60_000).catch(() => null);
+      }),
+    ).finally(() => {
+      isOver = true;
+    });
+    for (let n = 0; n < 3; n++) expect((await echo(JSON.stringify({ counts: map(5000) }))).status).toBe(200);
+    expect(isOver).toBe(false);
+    for (const client of slow) client.reset();
+    await first;
+  }, 120_000);
+
+  test("ends with its client", async () => {
+    const ticks = (): number => {
+      const stat = readFileSync(`/proc/${gateway.pid}/stat`, "latin1").split(") ")[1]!.split(" ");
+      return Number(stat[11]) + Number(stat[12]);
+    };
+    await Bun.sleep(500);
+    for (let n = 0; n < 3; n++) {
+      const client = await gateway.connect();
+      client.send(request("POST /echo", JSON_TYPE, endless));
+      await client.flushed();
+      await Bun.sleep(300);
+      client.reset();
+    }
+    await Bun.sleep(1000);
+    const before = ticks();
+    await Bun.sleep(1000);
+    // Hundredths of a second: threads that went on would take a whole processor at least.
+    expect(ticks() - before).toBeLessThan(50);
+    expect((await echo(JSON.stringify({ counts: map(5000) }))).status).toBe(200);
+  }, 120_000);
+});

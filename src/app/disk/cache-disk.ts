@@ -4,6 +4,7 @@ import type { CacheBuffers } from "../../shared/cache-memory.ts";
 import { DiskIndex } from "../../shared/disk-index.ts";
 import { createDiskIndex } from "../../shared/disk-layout.ts";
 import { readClock } from "../shared-clock.ts";
+import { NO_DESCRIPTORS, startThread } from "../threads.ts";
 import type { FromDisk, ToDisk } from "./disk-thread.ts";
 import type { DiskSettings } from "./disk-writer.ts";
 
@@ -46,7 +47,12 @@ export class CacheDisk {
    * @returns when what was left on disk can be found, or that takes longer than DISK_START_MS
    */
   start(memory: CacheBuffers): Promise<void> {
-    const thread = new globalThis.Worker(DISK_ENTRY);
+    const thread = startThread(DISK_ENTRY);
+    if (thread === null) {
+      this.index.close();
+      this.reports.failed({ path: this.settings.path, reason: NO_DESCRIPTORS });
+      return Promise.resolve();
+    }
     this.thread = thread;
     thread.onmessage = ({ data }: { data: FromDisk }) => this.onMessage(data);
     thread.addEventListener("close", () => this.onEnd());

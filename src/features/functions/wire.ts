@@ -316,9 +316,6 @@ export const enum Cell {
   Begun,
 }
 
-/** In Cell.ThreadId, on other systems than Linux. */
-export const UNKNOWN_THREAD = -1;
-
 /** @param workers how many data workers there are */
 export function createCells(workers: number): SharedArrayBuffer {
   return new SharedArrayBuffer((Cell.Begun + workers) * Int32Array.BYTES_PER_ELEMENT);

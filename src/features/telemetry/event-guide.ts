@@ -70,7 +70,8 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
   schema_learned: "Nothing.",
   schema_failed: "See the gRPC server: whether it is there, and whether its reflection is on.",
   worker_failed: "See `error`: an address that is taken, a file that cannot be read.",
-  worker_stalled: "See the machine's CPU and swap; report it where these were well.",
+  worker_stalled:
+    "See the machine's CPU and swap; with `held: true` its disks and network file systems, or a debugger. Restart the process where the worker stays held. Report it where all these were well.",
   worker_died: "Report it with the lines before; the worker is started again.",
   exception: "Report it; it cost one connection at most.",
   cert_taken: "Nothing.",

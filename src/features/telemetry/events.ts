@@ -243,7 +243,8 @@ export const EVENTS = {
   worker_failed: { level: "error", meaning: "A worker could not start." },
   worker_stalled: {
     level: "error",
-    meaning: "A worker did not respond for `stalled_ms` and is replaced; its connections are lost.",
+    meaning:
+      "A worker did not respond for `stalled_ms` and is replaced; its connections are lost. With `held: true` the system holds its thread: it is left alone until it moves.",
   },
   worker_died: { level: "error", meaning: "A worker ended and was started again." },
   exception: { level: "error", meaning: "A defect in edge, which cost one connection at most. Please report it." },

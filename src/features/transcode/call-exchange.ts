@@ -5,7 +5,7 @@ import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../mes
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import type { ReadJson } from "../../proto/grpc/json-text.ts";
 import type { CodecResult, CodecWaiter } from "./codec-source.ts";
-import type { CodecSourceOf, FailedBeside } from "./large-messages.ts";
+import type { CodecSourceOf, FailedBeside, MessageOwner } from "./large-messages.ts";
 import { type LargeText, MessagePump, type MessageSource, type MessageTaker } from "./message-pump.ts";
 import type { MethodCodec } from "./method-codec.ts";
 import { BadInput, LongMessage, type RequestInput } from "./request-input.ts";
@@ -26,6 +26,8 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
   private readonly startedMs: number;
   private readonly timeoutMs: number;
   private isCounted = false;
+  /** For its large messages; null while it has had none. */
+  private owner: MessageOwner | null = null;
   /** Moves the messages of a stream of requests; null where there is one request. */
   protected pump: MessagePump | null = null;
 
@@ -105,8 +107,14 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     return this.call!.send(this.codec!.encode({ path, query, body: value, large: null, hasOddNumbers }));
   }
 
+  /** Whose large messages these are: what is left of them ends with the exchange. */
+  get messageOwner(): MessageOwner {
+    this.owner ??= { client: this.ex!.clientIp, connection: this.ex!.client };
+    return this.owner;
+  }
+
   takeLarge({ bytes }: LargeText): void {
-    this.handler.services.large.encode(this.of!, bytes, this.input, true, (result) => {
+    this.handler.services.large.encode(this.messageOwner, this.of!, bytes, this.input, true, (result) => {
       const { call, pump } = this;
       // The client, or the call, may be gone.
       if (this.ex === null || call === null || pump === null) return;
@@ -166,6 +174,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     this.call = null;
     if (ex === null) return null;
     this.pump?.stop();
+    if (this.owner !== null) handler.services.large.leave(this.owner);
     handler.services.wheel.remove(this.timer);
     if (this.codec === null) handler.codecs.leave(this);
     call?.cancel();

@@ -1,10 +1,12 @@
 import { LARGE_MESSAGE_BYTES, MAX_STREAM_TURN_BYTES, MAX_STREAM_TURN_MESSAGES } from "../../core/limits.ts";
-import type { CodecSourceOf, FailedBeside, LargeMessages } from "./large-messages.ts";
+import type { CodecSourceOf, FailedBeside, LargeMessages, MessageOwner } from "./large-messages.ts";
 
 /** Who writes the messages of a response. */
 export interface ReplyTaker {
   /** Whether nothing more can be written. */
   readonly isGone: boolean;
+  /** Not asked once it is gone. */
+  readonly messageOwner: MessageOwner;
   /** Writes a message that is not large. */
   writeMessage(message: Uint8Array): void;
   /** Writes the JSON of one that was. */
@@ -59,7 +61,7 @@ export class ReplyMessages {
 
   private takeLarge(message: Uint8Array): void {
     this.hold();
-    this.services.large.decode(this.of, message, (result) => {
+    this.services.large.decode(this.taker.messageOwner, this.of, message, (result) => {
       if (this.taker.isGone) return;
       if (!result.ok) return this.taker.onUnwritten(result);
       this.taker.writeJson(result.bytes);

@@ -83,7 +83,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
 
   /** Sends the messages of a large body, once all of it is known to be JSON. */
   private splitLarge(codec: MethodCodec, body: Uint8Array): void {
-    this.handler.services.large.split(this.of!, body, (result) => {
+    this.handler.services.large.split(this.messageOwner, this.of!, body, (result) => {
       if (this.ex === null) return;
       if (!(result instanceof Uint32Array)) return this.onLargeFault(result);
       const source: MessageSource = new ArrayElements(body, result);
@@ -92,7 +92,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
   }
 
   private encodeLarge(codec: MethodCodec, body: Uint8Array): void {
-    this.handler.services.large.encode(this.of!, body, this.input, false, (result) => {
+    this.handler.services.large.encode(this.messageOwner, this.of!, body, this.input, false, (result) => {
       if (this.ex === null) return;
       if (result.ok) this.begin(codec, result.bytes);
       else this.onLargeFault(result);
@@ -164,7 +164,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
   private answer(): void {
     if (this.codec!.bytesOf !== undefined) return this.answerBytes();
     if (this.message !== null && this.message.length > LARGE_MESSAGE_BYTES) {
-      return this.handler.services.large.decode(this.of!, this.message, (result) => {
+      return this.handler.services.large.decode(this.messageOwner, this.of!, this.message, (result) => {
         if (this.ex === null) return;
         if (result.ok) this.give(200, JSON_TYPE, Buffer.from(result.bytes));
         else this.onUnwritten(result);

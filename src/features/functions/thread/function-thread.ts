@@ -1,17 +1,10 @@
 import { heapSize } from "bun:jsc";
-import { readFileSync, readlinkSync } from "node:fs";
-import { basename } from "node:path";
+import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { ownThreadId } from "../../../shared/thread-id.ts";
 import { type ExportedFunction, exportedFunction } from "../module-exports.ts";
 import { moduleFaults } from "../module-fault.ts";
-import {
-  Cell,
-  type FromFunction,
-  type FunctionLine,
-  type ModuleExports,
-  type ToFunction,
-  UNKNOWN_THREAD,
-} from "../wire.ts";
+import { Cell, type FromFunction, type FunctionLine, type ModuleExports, type ToFunction } from "../wire.ts";
 import { Call, type CallHost, type Exported } from "./call.ts";
 import { CallHead } from "./call-head.ts";
 import { contain, withRefusal } from "./contain.ts";
@@ -183,15 +176,6 @@ export class FunctionThread implements CallHost {
     this.logBudget.spend(error.length + stack.length);
     const named = ids.length === 1 ? { ...fields, request_id: ids[0]! } : { ...fields, request_ids: ids };
     this.post({ kind: "log", line: { event: "function_failed", level: "error", fields: named } });
-  }
-}
-
-/** The kernel's number of this thread; UNKNOWN_THREAD where it does not tell (other than Linux). */
-function ownThreadId(): number {
-  try {
-    return Number(basename(readlinkSync("/proc/thread-self"))) || UNKNOWN_THREAD;
-  } catch {
-    return UNKNOWN_THREAD;
   }
 }
 

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { FairQueue } from "../../../src/core/fair-queue.ts";
+
+interface Item {
+  readonly client: string;
+  readonly connection: object;
+  readonly name: string;
+}
+
+const [one, two, three] = [{}, {}, {}];
+const item = (client: string, connection: object, name: string): Item => ({ client, connection, name });
+
+function drain(queue: FairQueue<Item>): string {
+  const names: string[] = [];
+  for (let next = queue.take(() => true); next !== null; next = queue.take(() => true)) names.push(next.name);
+  return names.join(" ");
+}
+
+test("clients take turns, and the connections of each, in their own order", () => {
+  const queue = new FairQueue<Item>();
+  for (let n = 1; n <= 4; n++) queue.add(item("a", one, `a1.${n}`));
+  for (let n = 1; n <= 2; n++) queue.add(item("a", two, `a2.${n}`));
+  for (let n = 1; n <= 2; n++) queue.add(item("b", three, `b.${n}`));
+  expect([queue.size, queue.countOf("a"), queue.countOf("b")]).toEqual([8, 6, 2]);
+  expect(drain(queue)).toBe("a1.1 b.1 a2.1 b.2 a1.2 a2.2 a1.3 a1.4");
+  expect([queue.size, queue.countOf("a"), queue.countOf("b")]).toEqual([0, 0, 0]);
+});
+
+test("what may not come stays where it is, and what is removed does not come", () => {
+  const queue = new FairQueue<Item>();
+  const items = ["1", "2", "3"].map((name) => item("a", one, name));
+  for (const each of items) queue.add(each);
+  queue.add(item("a", two, "other"));
+  expect(queue.take(({ connection }) => connection === two)?.name).toBe("other");
+  expect(queue.take(() => false)).toBeNull();
+  expect([queue.remove(items[1]!), queue.remove(items[1]!), queue.remove(item("x", one, "1"))]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(drain(queue)).toBe("1 3");
+  expect([queue.remove(items[0]!), queue.size]).toEqual([false, 0]);
+});
