@@ -2,7 +2,7 @@ import { HeldSignals } from "../src/app/held-signals.ts";
 import { verifyTls } from "../src/app/verified-tls.ts";
 import type { run as runMain } from "./main.ts";
 
-const signals = new HeldSignals();
+const signals = new HeldSignals(process.argv[2] === "serve");
 verifyTls();
 // An entry of its own, loaded at run time: what takes the time of a start comes after the signals are held.
 const { run }: { run: typeof runMain } = await import(import.meta.resolve("./main.ts"));

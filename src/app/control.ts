@@ -283,7 +283,7 @@ export class Control implements PoolListener {
         if (fields.ok === false && !this.handover.hasSuccessor) this.cache.keep();
         if (!this.ending.hasBegun) this.event("upgrade", fields);
       },
-      binaryPathOf(startFacts()),
+      this.inherited.binary || binaryPathOf(startFacts()),
       () => this.cache.handOn(),
     );
   }

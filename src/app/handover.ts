@@ -14,6 +14,8 @@ import {
 export const UPGRADE_VARIABLE = "EDGE_UPGRADE_FROM";
 /** Set where the file with what its cache had follows the sockets. */
 const CACHE_VARIABLE = "EDGE_UPGRADE_CACHE";
+/** The path that the old process has started: what lies there may have been replaced since. */
+const BINARY_VARIABLE = "EDGE_UPGRADE_BINARY";
 const FIRST_FD = 3;
 
 /** Listening sockets that came with the process. */
@@ -24,6 +26,8 @@ export interface Inheritance {
   readonly predecessor: number;
   /** What it has stored in its cache; -1 for nothing. */
   readonly cacheFile: number;
+  /** The path by which it has started this one; "" where none has. */
+  readonly binary: string;
 }
 
 /**
@@ -37,10 +41,12 @@ export function takeInheritance(env: Record<string, string | undefined>, pid: nu
   const isOurs = predecessor > 0 || Number(env.LISTEN_PID ?? "0") === pid;
   const names = (env.LISTEN_FDNAMES ?? "").split(":");
   const hasCache = predecessor > 0 && env[CACHE_VARIABLE] === "1";
-  for (const name of ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", UPGRADE_VARIABLE, CACHE_VARIABLE]) delete env[name];
-  if (!isOurs || !Number.isInteger(count) || count < 1) return { sockets: [], predecessor: 0, cacheFile: -1 };
+  const binary = predecessor > 0 ? (env[BINARY_VARIABLE] ?? "") : "";
+  const own = [UPGRADE_VARIABLE, CACHE_VARIABLE, BINARY_VARIABLE];
+  for (const name of ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", ...own]) delete env[name];
+  if (!isOurs || !Number.isInteger(count) || count < 1) return { sockets: [], predecessor: 0, cacheFile: -1, binary };
   const sockets = Array.from({ length: count }, (_, i) => ({ name: listenerNamed(names[i]), fd: FIRST_FD + i }));
-  return { sockets, predecessor, cacheFile: hasCache ? FIRST_FD + count : -1 };
+  return { sockets, predecessor, cacheFile: hasCache ? FIRST_FD + count : -1, binary };
 }
 
 /**
@@ -200,6 +206,7 @@ function startSuccessor(
       LISTEN_FDS: String(sockets.length),
       LISTEN_FDNAMES: sockets.map((socket) => socket.name).join(":"),
       [UPGRADE_VARIABLE]: String(process.pid),
+      [BINARY_VARIABLE]: binary,
     },
     onExit: (_child, code) => onExit(code),
   });

@@ -22,9 +22,9 @@ export function reactToSignals({ signals, operations, handover, ending, outputs,
     if (!handover.hasSuccessor) audit("stop", signal);
     ending.begin();
   };
-  process.on("SIGTERM", () => end("SIGTERM"));
-  process.on("SIGINT", () => end("SIGINT"));
   signals.react({
+    SIGTERM: () => end("SIGTERM"),
+    SIGINT: () => end("SIGINT"),
     SIGHUP: () => void operations.reload({ by: "signal", from: "SIGHUP" }),
     SIGUSR1: () => {
       audit("log_reopen", "SIGUSR1");

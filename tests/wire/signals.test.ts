@@ -52,6 +52,22 @@ describe.skipIf(!existsSync("/proc/self/status"))("signals that come before the 
     }
   }, 60_000);
 
+  test("end it with 0 where they mean to, at whatever moment of the start they come", async () => {
+    writeFileSync(
+      join(folder, "config.yaml"),
+      stringify({ server: { host: "127.0.0.1", port: freePort(), workers: 1 } }),
+    );
+    const ends = new Set<number | string>();
+    for (let round = 0; round < 40; round++) {
+      const args = [EDGE_BINARY, "serve", "--config", "config.yaml"];
+      const child: Child = Bun.spawn(args, { cwd: folder, stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+      await untilHeld(child);
+      await Bun.sleep(round * 3);
+      ends.add(await endOf(child, round % 2 === 0 ? "SIGTERM" : "SIGINT"));
+    }
+    expect([...ends]).toEqual([0]);
+  }, 60_000);
+
   test("do not end the tools", async () => {
     let asked = 0;
     const fetch = () => {

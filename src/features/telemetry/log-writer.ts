@@ -33,8 +33,8 @@ export class LogWriter implements LineSink {
   private queue: string[] = [];
   private queuedChars = 0;
   private busy = false;
-  /** Whether what is written ends within a line, because an error cut it. */
-  private torn = false;
+  /** What is left of a line that an error has cut: it is written before all others, so that the line is whole after all. */
+  private rest: Uint8Array = NOTHING;
   /** Whether the last write succeeded: a report of lost lines to an output that fails would only be lost too. */
   private healthy = true;
   private unreported = 0;
@@ -86,7 +86,7 @@ export class LogWriter implements LineSink {
       return;
     }
     this.busy = true;
-    const bytes = Buffer.from(this.torn ? `\n${text}` : text, "utf8");
+    const bytes = Buffer.concat([this.rest, Buffer.from(text, "utf8")]);
     this.output.write(bytes, (written) => {
       this.busy = false;
       this.settle(bytes, written);
@@ -95,11 +95,13 @@ export class LogWriter implements LineSink {
   }
 
   private settle(bytes: Uint8Array, written: number): void {
-    if (written > 0) this.torn = bytes[written - 1] !== LINE_BREAK;
+    const isCut = written === 0 ? this.rest.length > 0 : bytes[written - 1] !== LINE_BREAK;
+    const lineEnd = isCut ? bytes.indexOf(LINE_BREAK, written) + 1 : written;
+    this.rest = bytes.slice(written, lineEnd);
     this.healthy = written === bytes.length;
     if (this.healthy) return;
     let lines = 0;
-    for (let i = written; i < bytes.length; i++) if (bytes[i] === LINE_BREAK) lines++;
+    for (let i = lineEnd; i < bytes.length; i++) if (bytes[i] === LINE_BREAK) lines++;
     this.drop(lines);
   }
 
@@ -134,3 +136,4 @@ function countLines(batch: string): number {
 const DEFAULT_QUEUED_CHARS = 8 * 1024 * 1024;
 const CHUNK_CHARS = 256 * 1024;
 const LINE_BREAK = 0x0a;
+const NOTHING: Uint8Array = new Uint8Array(0);

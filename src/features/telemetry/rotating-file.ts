@@ -3,6 +3,7 @@ import {
   createReadStream,
   createWriteStream,
   fstatSync,
+  ftruncateSync,
   openSync,
   readdirSync,
   renameSync,
@@ -59,12 +60,27 @@ export class RotatingFile implements LogOutput {
       queueMicrotask(() => done(0));
       return;
     }
-    this.output!.write(bytes, (written) => {
+    const { fd } = this;
+    this.output!.write(bytes, (count) => {
+      const written = count < bytes.length ? this.withoutTornLine(fd, bytes, count) : count;
       this.size += written;
       if (written < bytes.length) this.failed(new Error("it took fewer bytes than were written"));
       else this.isFailing = false;
       done(written);
     });
+  }
+
+  /** Takes a line back that was cut: the next one may come from another process. @returns what is left of the bytes */
+  private withoutTornLine(fd: number, bytes: Uint8Array, written: number): number {
+    const whole = written === 0 ? 0 : bytes.lastIndexOf(LINE_BREAK, written - 1) + 1;
+    try {
+      // Another process may append to it as well.
+      if (whole === written || fd !== this.fd || fstatSync(fd).size !== this.size + written) return written;
+      ftruncateSync(fd, this.size + whole);
+      return whole;
+    } catch {
+      return written;
+    }
   }
 
   /** The file may have been renamed by another program: the next line goes to one of its name. */
@@ -163,4 +179,5 @@ function escapeText(text: string): string {
 
 /** Its owner writes it, its group reads it, as of other servers' logs. */
 const MODE = 0o640;
+const LINE_BREAK = 0x0a;
 const SUFFIXES: ReadonlySet<string> = new Set(["", ".zst", ".gz"]);

@@ -77,14 +77,23 @@ describe("log writer", () => {
     expect(output.text).toContain('"lines":2');
   });
 
-  test("a line that an error cut is ended before the next", () => {
+  test("a line that an error cut is made whole before the next, however often it is cut", () => {
     const { output, writer } = setUp();
-    writer.add("first\nsecond\n");
+    writer.add("first\nsecond\nlost\n");
     output.complete(9);
     expect(writer.droppedLines).toBe(1);
+    for (const [line, taken] of [
+      ["lost too\n", 0],
+      ["and this\n", 2],
+    ] as const) {
+      writer.add(line);
+      output.complete(taken);
+    }
+    expect([output.text, writer.droppedLines]).toEqual(["first\nsecon", 3]);
     writer.add("third\n");
     output.completeAll();
-    expect(output.text.startsWith("first\nsec\nthird\n")).toBe(true);
+    expect(output.text.startsWith("first\nsecond\nthird\n")).toBe(true);
+    expect(output.text).toContain('"lines":3');
   });
 
   test("draining waits for what is queued, but not for ever", async () => {
