@@ -4,6 +4,7 @@ import { FUNCTION_LOAD_MS, FUNCTION_RETIRE_MS } from "../core/limits.ts";
 import type { LiveModule } from "../features/dashboard/live-state.ts";
 import type { OverdueCall } from "../features/functions/function-link.ts";
 import { isFromFunction } from "../features/functions/said.ts";
+import { freePlacesOf } from "../features/functions/thread-places.ts";
 import { Cell, createCells, type ModuleExports, type ToFunction } from "../features/functions/wire.ts";
 import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
@@ -193,6 +194,7 @@ export class FunctionThreads {
     this.counts.workerDied(worker);
     for (const thread of this.threads.values()) {
       this.send(thread, { kind: "disconnect", worker });
+      freePlacesOf(thread.cells, worker);
       this.idle(thread.id, worker);
     }
   }

@@ -1,4 +1,5 @@
 import { readChange } from "./hooked-request.ts";
+import { ThreadPlaces } from "./thread-places.ts";
 import {
   Batch,
   Cell,
@@ -60,6 +61,7 @@ export class FunctionLink {
   readonly thread: number;
   /** Requests that the thread has of this worker. */
   load = 0;
+  readonly places: ThreadPlaces;
   /** Whether new requests go elsewhere. */
   isRetired = false;
   private readonly port: MessagePort;
@@ -88,6 +90,7 @@ export class FunctionLink {
     this.thread = thread;
     this.port = port;
     this.cells = new Int32Array(cells);
+    this.places = new ThreadPlaces(this.cells, worker);
     this.worker = worker;
     this.ports = ports;
     this.onIdle = onIdle;
@@ -96,7 +99,7 @@ export class FunctionLink {
     port.onmessage = ({ data }: { readonly data: string | LargePiece }) => ports.inTurn(() => this.receive(data));
   }
 
-  /** Gives a call its number, and a place among the requests of the thread. Numbers are even, and begin anew beyond 31 bits: cells hold them. */
+  /** Gives a call its number, and the place among the requests of the thread that has been taken for it. Numbers are even, and begin anew beyond 31 bits: cells hold them. */
   open(call: LinkCall): number {
     do this.lastId = (this.lastId + 2) & LAST_ID;
     while (this.lastId === 0 || this.calls.has(this.lastId));
@@ -118,6 +121,7 @@ export class FunctionLink {
   close(id: number): void {
     if (!this.calls.delete(id)) return;
     this.load--;
+    this.places.give();
     if (this.isRetired && this.load === 0) this.onIdle(this);
   }
 
@@ -127,6 +131,11 @@ export class FunctionLink {
     const { cells, worker } = this;
     if (Atomics.load(cells, Cell.Current) !== id || Atomics.load(cells, Cell.CurrentWorker) !== worker) return;
     this.ports.onOverdue(this.thread, { id, timeoutMs });
+  }
+
+  /** Calls back, in a turn, once the thread may have a place for what waits here. */
+  whenPlace(onPlace: () => void): void {
+    this.places.listen(() => this.ports.inTurn(onPlace));
   }
 
   /** Begins a record, which leaves when all that can be read now has been. */

@@ -4,7 +4,7 @@ import type { ModuleExports } from "./wire.ts";
 
 /** A call that wants a thread. */
 export interface PoolWaiter {
-  /** It has one; a place in it is to be taken at once. */
+  /** It has one; its place in it is to be opened at once. */
   onLink(link: FunctionLink): void;
   /** It gets none: why the request is refused. */
   onRefused(fault: Fault): void;
@@ -12,9 +12,9 @@ export interface PoolWaiter {
 
 /** The bounds of one worker's part in the threads of a module. */
 export interface PoolBounds {
-  /** Requests that one thread has of this worker at once. */
+  /** Requests that one thread has at once, of all workers. */
   readonly concurrency: number;
-  /** Requests that wait for one. */
+  /** Requests of this worker that wait for one. */
   readonly queue: number;
 }
 
@@ -50,22 +50,39 @@ export class FunctionPool {
     if (link !== null) waiter.onLink(link);
     else if (this.hasFailed && this.links.length === 0) waiter.onRefused(Fault.FunctionFailed);
     else if (this.waiting.size >= this.bounds.queue) waiter.onRefused(Fault.FunctionBusy);
-    else this.waiting.add(waiter);
+    else {
+      this.waiting.add(waiter);
+      this.listen();
+    }
   }
 
   /** It waits no longer. */
   leave(waiter: PoolWaiter): void {
     this.waiting.delete(waiter);
+    if (this.waiting.size === 0) this.rest();
   }
 
   /** A place has become free. */
   serve(): void {
+    if (this.waiting.size === 0) return;
     for (const waiter of this.waiting) {
       const link = this.free();
-      if (link === null) return;
+      if (link === null) return this.listen();
       this.waiting.delete(waiter);
       waiter.onLink(link);
     }
+    this.rest();
+  }
+
+  /** Other workers may give places back. */
+  private listen(): void {
+    for (const link of this.links) link.whenPlace(this.onPlace);
+  }
+
+  private readonly onPlace = (): void => this.serve();
+
+  private rest(): void {
+    for (const { places } of this.links) places.rest();
   }
 
   /** A thread is there. */
@@ -80,6 +97,7 @@ export class FunctionPool {
   remove(link: FunctionLink): void {
     const index = this.links.indexOf(link);
     if (index >= 0) this.links.splice(index, 1);
+    link.places.rest();
   }
 
   /** The module cannot be loaded: where no thread has an earlier version of it, its requests are refused. */
@@ -91,9 +109,11 @@ export class FunctionPool {
     for (const waiter of all) waiter.onRefused(Fault.FunctionFailed);
   }
 
+  /** The thread that has least of this worker among those that have a place, which is taken. */
   private free(): FunctionLink | null {
-    let best: FunctionLink | null = null;
-    for (const link of this.links) if (best === null || link.load < best.load) best = link;
-    return best !== null && best.load < this.bounds.concurrency ? best : null;
+    const { links } = this;
+    if (links.length > 1) links.sort((a, b) => a.load - b.load);
+    for (const link of links) if (link.places.take(this.bounds.concurrency)) return link;
+    return null;
   }
 }

@@ -312,13 +312,17 @@ export const enum Cell {
   CurrentWorker,
   /** The kernel's number of the thread: 0 before it has begun, UNKNOWN_THREAD where the system does not tell. */
   ThreadId,
-  /** From here on, a cell for each data worker: the last of its calls that has been begun. */
+  /** Requests that it has, of all data workers; grows by one when a place is given back for which others wait. See ThreadPlaces. */
+  Taken,
+  Bell,
+  /** From here on, a cell for each data worker: the last of its calls that has been begun. Then one for the places that each has taken, and one
+   * for whether it waits for one. */
   Begun,
 }
 
 /** @param workers how many data workers there are */
 export function createCells(workers: number): SharedArrayBuffer {
-  return new SharedArrayBuffer((Cell.Begun + workers) * Int32Array.BYTES_PER_ELEMENT);
+  return new SharedArrayBuffer((Cell.Begun + 3 * workers) * Int32Array.BYTES_PER_ELEMENT);
 }
 
 /** What a module exports, of what is asked for. */

@@ -56,10 +56,9 @@ export class WorkerFunctions {
     this.onIdle = onIdle;
   }
 
-  /** Takes the bounds of a configuration; each worker has its share. */
+  /** Takes the bounds of a configuration: the places of a thread are shared by all workers, and each has its part of what may wait. */
   use({ concurrency, queue }: Pick<FunctionsConfig, "concurrency" | "queue">): void {
-    const share = (all: number) => Math.ceil(all / this.workers);
-    this.bounds = { concurrency: share(concurrency), queue: share(queue) };
+    this.bounds = { concurrency, queue: Math.ceil(queue / this.workers) };
     for (const pool of this.pools.values()) pool.useBounds(this.bounds);
   }
 

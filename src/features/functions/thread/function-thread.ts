@@ -4,7 +4,14 @@ import { pathToFileURL } from "node:url";
 import { ownThreadId } from "../../../shared/thread-id.ts";
 import { type ExportedFunction, exportedFunction } from "../module-exports.ts";
 import { moduleFaults } from "../module-fault.ts";
-import { Cell, type FromFunction, type FunctionLine, type ModuleExports, type ToFunction } from "../wire.ts";
+import {
+  Cell,
+  createCells,
+  type FromFunction,
+  type FunctionLine,
+  type ModuleExports,
+  type ToFunction,
+} from "../wire.ts";
 import { Call, type CallHost, type Exported } from "./call.ts";
 import { CallHead } from "./call-head.ts";
 import { contain, withRefusal } from "./contain.ts";
@@ -27,7 +34,7 @@ export class FunctionThread implements CallHost {
   private readonly links: Map<number, ThreadLink> = new Map();
   private module = "";
   private source: string | null = null;
-  private cells: Int32Array = new Int32Array(Cell.Begun + 1);
+  private cells: Int32Array = new Int32Array(createCells(1));
   readonly logBudget: LogBudget = new LogBudget();
   private readonly functions: Map<Exported, ExportedFunction> = new Map();
   /** The call whose function runs now. */
