@@ -215,6 +215,8 @@ export class Control implements PoolListener {
     this.ending = this.makeEnding();
     this.reloads = this.makeReloads();
     this.operations = this.makeOperations();
+    this.operations.restore(this.inherited.state);
+    this.config = this.operations.maintenance.applied(this.config);
     this.acme = new AcmeService({
       challenges: this.challenges,
       certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled()),
@@ -285,6 +287,7 @@ export class Control implements PoolListener {
       },
       this.inherited.binary || binaryPathOf(startFacts()),
       () => this.cache.handOn(),
+      () => this.operations.kept(),
     );
   }
 
@@ -413,20 +416,15 @@ export class Control implements PoolListener {
         this.cache.startDisk(),
         learning,
       ];
-      void Promise.all(ready).then(() => this.startWorkers());
+      void Promise.all(ready).then(() => (this.ending.hasBegun ? this.finish(0) : this.pool.release()));
     });
   }
 
   /** The workers have not begun, or get the configuration anew. */
   private onSchema(): void {
     if (this.pool.released) return void this.serving.promise.then(() => this.reloads.rebuild());
-    this.config = this.schemas.applied(this.fileConfig);
+    this.config = this.schemas.applied(this.operations.maintenance.applied(this.fileConfig));
     this.nodes.use(this.nodes.prepare(this.config));
-  }
-
-  private startWorkers(): void {
-    if (this.ending.hasBegun) this.finish(0);
-    else this.pool.release();
   }
 
   startMessage(index: number, counters: CounterBuffers): ToWorker {

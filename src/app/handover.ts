@@ -16,6 +16,8 @@ export const UPGRADE_VARIABLE = "EDGE_UPGRADE_FROM";
 const CACHE_VARIABLE = "EDGE_UPGRADE_CACHE";
 /** The path that the old process has started: what lies there may have been replaced since. */
 const BINARY_VARIABLE = "EDGE_UPGRADE_BINARY";
+/** What operators have done at run time. */
+const STATE_VARIABLE = "EDGE_UPGRADE_STATE";
 const FIRST_FD = 3;
 
 /** Listening sockets that came with the process. */
@@ -28,6 +30,8 @@ export interface Inheritance {
   readonly cacheFile: number;
   /** The path by which it has started this one; "" where none has. */
   readonly binary: string;
+  /** What operators have done there, as Operations has written it; "" for nothing. */
+  readonly state: string;
 }
 
 /**
@@ -42,11 +46,13 @@ export function takeInheritance(env: Record<string, string | undefined>, pid: nu
   const names = (env.LISTEN_FDNAMES ?? "").split(":");
   const hasCache = predecessor > 0 && env[CACHE_VARIABLE] === "1";
   const binary = predecessor > 0 ? (env[BINARY_VARIABLE] ?? "") : "";
-  const own = [UPGRADE_VARIABLE, CACHE_VARIABLE, BINARY_VARIABLE];
+  const state = predecessor > 0 ? (env[STATE_VARIABLE] ?? "") : "";
+  const own = [UPGRADE_VARIABLE, CACHE_VARIABLE, BINARY_VARIABLE, STATE_VARIABLE];
   for (const name of ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", ...own]) delete env[name];
-  if (!isOurs || !Number.isInteger(count) || count < 1) return { sockets: [], predecessor: 0, cacheFile: -1, binary };
+  if (!isOurs || !Number.isInteger(count) || count < 1)
+    return { sockets: [], predecessor: 0, cacheFile: -1, binary, state };
   const sockets = Array.from({ length: count }, (_, i) => ({ name: listenerNamed(names[i]), fd: FIRST_FD + i }));
-  return { sockets, predecessor, cacheFile: hasCache ? FIRST_FD + count : -1, binary };
+  return { sockets, predecessor, cacheFile: hasCache ? FIRST_FD + count : -1, binary, state };
 }
 
 /**
@@ -86,6 +92,7 @@ export class Handover {
   private readonly event: (fields: UpgradeFields) => void;
   private readonly binary: string;
   private readonly cacheFile: () => Promise<number>;
+  private readonly state: () => string;
   private file = -1;
   private isWanted = false;
   private successor: Bun.Subprocess | null = null;
@@ -97,13 +104,16 @@ export class Handover {
    * @param event takes how it went
    * @param binary the path to start; see binaryPathOf
    * @param cacheFile writes what the cache has, and gives the file; -1 for none
+   * @param state what operators have done that the successor begins with; "" for nothing
    */
   constructor(
     socketsOfAll: () => readonly ListeningSocket[] | null,
     event: (fields: UpgradeFields) => void,
     binary: string,
     cacheFile: () => Promise<number>,
+    state: () => string,
   ) {
+    this.state = state;
     this.cacheFile = cacheFile;
     this.socketsOfAll = socketsOfAll;
     this.event = event;
@@ -150,7 +160,7 @@ export class Handover {
       return;
     }
     try {
-      const child = startSuccessor(this.binary, sockets, this.file, (code) => this.onExit(child, code));
+      const child = startSuccessor(this.binary, sockets, this.file, this.state(), (code) => this.onExit(child, code));
       this.successor = child;
       this.event({ ok: true, binary: this.binary, successor: child.pid, sockets: sockets.length });
     } catch (error) {
@@ -194,6 +204,7 @@ function startSuccessor(
   binary: string,
   sockets: readonly ListeningSocket[],
   cacheFile: number,
+  state: string,
   onExit: (code: number | null) => void,
 ): Bun.Subprocess {
   const fds = [...sockets.map((socket) => socket.fd), ...(cacheFile < 0 ? [] : [cacheFile])];
@@ -207,6 +218,7 @@ function startSuccessor(
       LISTEN_FDNAMES: sockets.map((socket) => socket.name).join(":"),
       [UPGRADE_VARIABLE]: String(process.pid),
       [BINARY_VARIABLE]: binary,
+      ...(state === "" ? {} : { [STATE_VARIABLE]: state }),
     },
     onExit: (_child, code) => onExit(code),
   });

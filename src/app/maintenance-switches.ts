@@ -9,9 +9,15 @@ interface Switches {
   readonly routes: ReadonlyMap<string, boolean>;
 }
 
+/** The same as plain data. */
+export interface SwitchState {
+  readonly server: boolean | null;
+  readonly routes: readonly (readonly [path: string, isOn: boolean])[];
+}
+
 /**
  * Maintenance as operators have switched it at run time. A switch holds, over what the files say and over reloads, until it is
- * put back to what the files say, or the process ends. docs/pages.md#maintenance-at-run-time
+ * put back to what the files say, or the process ends without one that takes over. docs/pages.md#maintenance-at-run-time
  */
 export class MaintenanceSwitches {
   private switches: Switches = { server: null, routes: new Map() };
@@ -41,10 +47,26 @@ export class MaintenanceSwitches {
     };
   }
 
+  /** Whether nothing has been switched. */
+  get isPlain(): boolean {
+    return this.switches.server === null && this.switches.routes.size === 0;
+  }
+
+  /** What has been switched, for the process that takes over. */
+  get state(): SwitchState {
+    const { server, routes } = this.switches;
+    return { server, routes: [...routes] };
+  }
+
+  /** Takes up what the process before this one had. */
+  restore({ server, routes }: SwitchState): void {
+    this.switches = { server, routes: new Map(routes) };
+  }
+
   /** The configuration with what has been switched. */
   applied(config: RuntimeConfig): RuntimeConfig {
     const { server, routes } = this.switches;
-    if (server === null && routes.size === 0) return config;
+    if (this.isPlain) return config;
     const ofServer = serverMaintenance(config, server);
     return {
       ...config,

@@ -5,7 +5,7 @@ import { type Answerer, type ControlAnswer, jsonAnswer } from "../features/admin
 import type { Operator } from "../features/admin/operator.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { isLogLevel, LOG_LEVELS, type LogLevel } from "../features/telemetry/log-level.ts";
-import { MaintenanceSwitches, routesInMaintenance } from "./maintenance-switches.ts";
+import { MaintenanceSwitches, routesInMaintenance, type SwitchState } from "./maintenance-switches.ts";
 import type { NodeRegistry } from "./node-registry.ts";
 import type { ReloadOutcome, Reloads } from "./reload.ts";
 
@@ -20,6 +20,13 @@ export interface OperationPort {
   /** Every thread logs at this level from now on. */
   useLogLevel(level: LogLevel): void;
   event(name: EventName, fields: EventFields): void;
+}
+
+/** What operators have done, for the process that takes over. */
+interface KeptState {
+  readonly logLevel: LogLevel;
+  readonly drained: readonly string[];
+  readonly maintenance: SwitchState;
 }
 
 /** What operators have done that holds until the process ends, as `/internal/api/status` shows it. */
@@ -53,6 +60,24 @@ export class Operations {
     const { port } = this;
     const maintenance = routesInMaintenance(port.config());
     return { log_level: this.logLevel, drained: port.nodes.drainedOrigins(), maintenance };
+  }
+
+  /** What the process that takes over begins with; "" where nothing has been done. */
+  kept(): string {
+    const { logLevel, maintenance } = this;
+    const drained = this.port.nodes.drainedOrigins();
+    const isPlain = logLevel === "info" && drained.length === 0 && maintenance.isPlain;
+    return isPlain ? "" : JSON.stringify({ logLevel, drained, maintenance: maintenance.state } satisfies KeptState);
+  }
+
+  /** Takes up what the process before this one had. @param kept of its `kept` */
+  restore(kept: string): void {
+    if (kept === "") return;
+    const { logLevel, drained, maintenance } = JSON.parse(kept) as KeptState;
+    this.logLevel = logLevel;
+    this.port.useLogLevel(logLevel);
+    for (const origin of drained) this.port.nodes.drain(origin, true);
+    this.maintenance.restore(maintenance);
   }
 
   /** Who answers the actions' questions, for a ControlRpc. */

@@ -1,6 +1,8 @@
+import { heapSize } from "bun:jsc";
 import { availableParallelism } from "node:os";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { heapBytes } from "../shared/process-memory.ts";
 import type { OperationState } from "./operations.ts";
 
 /** What only the control thread knows of the process. */
@@ -16,7 +18,8 @@ interface OwnState {
 
 /** The process as `/internal/api/status` shows it, now. */
 export function processState(config: RuntimeConfig, own: OwnState) {
-  const { rss, heapUsed, heapTotal } = process.memoryUsage();
+  const rss = process.memoryUsage.rss();
+  const heapUsed = heapSize();
   const disabled = new Set(config.server.waf.disabledRules);
   return {
     ...own,
@@ -25,7 +28,7 @@ export function processState(config: RuntimeConfig, own: OwnState) {
     pid: process.pid,
     wafRules: WAF_RULES.filter((rule) => !disabled.has(rule.id)).length,
     cpus: availableParallelism(),
-    // The engine leaves what lies outside its blocks out of the total, so that more may be in use than there is.
-    memory: { rss, heapUsed, heapTotal: Math.max(heapTotal, heapUsed) },
+    // In use: that of this thread. In all: those of all threads.
+    memory: { rss, heapUsed, heapTotal: Math.max(heapBytes(), heapUsed) },
   };
 }

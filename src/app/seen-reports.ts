@@ -1,3 +1,4 @@
+import { heapSize } from "bun:jsc";
 import { TICK_MS } from "../core/limits.ts";
 import type { ThreadVitals, TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 
@@ -9,8 +10,6 @@ export class SeenReports {
   private dueMs = 0;
   private nextTickMs = 0;
   private lagMs = 0;
-  private heap = 0;
-  private looks = 0;
 
   /** @param tell takes a SeenTraffic as JSON: to clone its many small objects takes the worker longer */
   constructor(observer: TrafficObserver, tell: (seen: string) => void) {
@@ -33,7 +32,6 @@ export class SeenReports {
   /** What was seen and not told is forgotten. */
   stop(): void {
     this.watched = false;
-    this.looks = 0;
     this.lagMs = 0;
     this.observer.take(NO_VITALS);
   }
@@ -54,12 +52,9 @@ export class SeenReports {
   /** How this thread is. */
   private vitals(): ThreadVitals {
     const { user, system } = process.threadCpuUsage();
-    if (this.looks++ % HEAP_LOOKS === 0) this.heap = process.memoryUsage().heapTotal;
-    return { cpuMicros: user + system, lagMs: Math.round(this.lagMs * 10) / 10, heap: this.heap };
+    return { cpuMicros: user + system, lagMs: Math.round(this.lagMs * 10) / 10, heap: heapSize() };
   }
 }
 
 const NO_VITALS: ThreadVitals = { cpuMicros: 0, lagMs: 0, heap: 0 };
 const SEEN_MS = 1000;
-/** The heap is looked at once in so many times: the runtime asks the system for more along with it. */
-const HEAP_LOOKS = 5;

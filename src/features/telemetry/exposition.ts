@@ -1,7 +1,8 @@
 import type { Metric as PromMetric, Registry } from "prom-client";
+import { heapBytes } from "../../shared/process-memory.ts";
 import { Exemplars } from "./exemplars.ts";
 import { REQUEST_SECONDS } from "./gateway-metrics.ts";
-import type { Metric, Sample } from "./metric.ts";
+import { type Metric, type Sample, single } from "./metric.ts";
 
 /** The content type of the text format. docs/endpoints.md#metrics */
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4";
@@ -85,12 +86,22 @@ function addProcessMetrics(client: typeof import("prom-client"), registry: Regis
   for (const { name } of registry.getMetricsAsArray()) {
     if (name.startsWith("nodejs_")) registry.removeSingleMetric(name);
   }
+  // prom-client gives the addresses that are reserved for data (VmData): gigabytes, of which hardly any is used.
+  registry.removeSingleMetric(HEAP.name);
+  if (heapBytes() >= 0) registry.registerMetric(adapted(HEAP, null));
   // prom-client counts CPU time from now on; the process lives longer.
   const { user, system } = process.cpuUsage();
   addSeconds(registry, "process_cpu_user_seconds_total", user);
   addSeconds(registry, "process_cpu_system_seconds_total", system);
   addSeconds(registry, "process_cpu_seconds_total", user + system);
 }
+
+const HEAP: Metric = single(
+  "gauge",
+  "process_heap_bytes",
+  "Resident memory of the heaps of all threads in bytes, and what they hold beside these.",
+  heapBytes,
+);
 
 function addSeconds(registry: Registry, counter: string, microseconds: number): void {
   const metric = registry.getSingleMetric(counter);

@@ -35,6 +35,15 @@ describe("exposition", () => {
     expect((await scrape()).problems).toEqual([]);
   });
 
+  test("the memory of the heaps is resident, not only reserved", async () => {
+    const { scrape } = setUp();
+    const { value } = await scrape();
+    const [heap, resident] = ["process_heap_bytes", "process_resident_memory_bytes"].map((name) => value(name));
+    if (process.platform !== "linux") return expect(heap).toBeUndefined();
+    expect(heap).toBeGreaterThan(1024 * 1024);
+    expect(heap).toBeLessThanOrEqual(resident!);
+  });
+
   test("shows what was counted, and is clean", async () => {
     const { counters, scrape } = setUp();
     for (const label of ["/health", "unmatched", 'odd"label\\\n', "/unknown"]) {

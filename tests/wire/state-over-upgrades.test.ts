@@ -1,0 +1,55 @@
+// What operators have done at run time goes on in the process that takes over. docs/endpoints.md#actions
+import { afterAll, expect, test } from "bun:test";
+import { EchoOrigin } from "../harness/echo-origin.ts";
+import { startGateway, upstream } from "../harness/gateway.ts";
+import { json, request } from "../harness/raw-client.ts";
+import { untilGone } from "../harness/run-process.ts";
+
+const [one, two] = [EchoOrigin.start(), EchoOrigin.start()];
+const gateway = await startGateway({
+  config: { server: { workers: 2 } },
+  routes: [
+    { type: "upstream", prefix: "/pair", targets: [{ url: one.url }, { url: two.url }] },
+    upstream("/closed", two),
+    upstream("/node", two),
+  ],
+});
+const pids = [gateway.pid];
+afterAll(() => {
+  for (const pid of pids.slice(1)) process.kill(pid, "SIGKILL");
+  gateway.kill();
+  one.stop();
+  two.stop();
+});
+
+async function act(action: string, body: object): Promise<void> {
+  const text = JSON.stringify(body);
+  const lines = ["Content-Type: application/json", `Content-Length: ${text.length}`];
+  expect((await gateway.once(request(`POST /internal/api/${action}`, lines) + text)).status).toBe(200);
+}
+
+const operations = async (): Promise<unknown> =>
+  json<{ operations: unknown }>(await gateway.once(request("GET /internal/api/status"))).operations;
+
+test("maintenance, drained targets and the level of the log, over two upgrades and a reload", async () => {
+  await act("upstreams/drain", { target: one.url });
+  await act("maintenance", { on: true, route: "/closed" });
+  await act("log-level", { level: "debug" });
+  const before = await operations();
+  expect(before).toMatchObject({ log_level: "debug", maintenance: ["/closed"] });
+  for (let upgrade = 0; upgrade < 2; upgrade++) {
+    const old = pids.at(-1)!;
+    process.kill(old, "SIGUSR2");
+    const isNext = ({ event, pid }: { event?: unknown; pid?: unknown }) =>
+      event === "listening" && !pids.includes(Number(pid));
+    pids.push(Number((await gateway.logs.until("the successor", isNext, 30_000)).pid));
+    await untilGone(old, 30_000);
+    expect(await operations()).toEqual(before);
+    expect((await gateway.once(request("GET /closed/canary"))).status).toBe(503);
+    const seen = one.requestsFor("/canary").length;
+    for (let n = 0; n < 8; n++) expect((await gateway.once(request("GET /pair/canary"))).status).toBe(200);
+    expect(one.requestsFor("/canary").length).toBe(seen);
+  }
+  await act("maintenance", { on: false, route: "/closed" });
+  expect((await gateway.once(request("GET /closed/canary"))).status).not.toBe(503);
+}, 90_000);
