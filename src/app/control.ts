@@ -339,6 +339,7 @@ export class Control implements PoolListener {
         config: () => this.config,
         isEnding: () => this.ending.hasBegun,
         operated: () => this.operations.state(),
+        failedLogs: () => this.accessOutputs.failing,
       }),
     );
   }

@@ -8,6 +8,7 @@ import { exclusionLine } from "../features/waf/learned-exclusions.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
 import type { IncidentReader } from "../shared/incident-ring.ts";
 import { BreakerState } from "../shared/node-table.ts";
+import { residentBytes } from "../shared/process-memory.ts";
 import { VERSION } from "../shared/version.ts";
 import type { CacheOwner } from "./cache-owner.ts";
 import type { TlsCertificates } from "./certificates.ts";
@@ -35,6 +36,8 @@ export interface DashboardSources {
   isEnding(): boolean;
   /** What operators have switched. */
   operated(): OperationState;
+  /** Outputs of the access log that cannot be written. */
+  failedLogs(): readonly string[];
 }
 
 /** Where the live stream gets what it says. docs/dashboard.md#the-stream */
@@ -59,7 +62,7 @@ export function feedSources(from: DashboardSources): FeedSources {
   };
 }
 
-function gatewayOf({ config, reloads, startedAtMs, isEnding, operated }: DashboardSources): LiveGateway {
+function gatewayOf({ config, reloads, startedAtMs, isEnding, operated, failedLogs }: DashboardSources): LiveGateway {
   const { server } = config();
   const operations = operated();
   return {
@@ -73,7 +76,8 @@ function gatewayOf({ config, reloads, startedAtMs, isEnding, operated }: Dashboa
     waf: server.waf.enabled ? (server.waf.mode === "detection" ? "detection" : "enforce") : "off",
     maintenance: operations.maintenance,
     logLevel: operations.log_level,
-    rssBytes: process.memoryUsage.rss(),
+    rssBytes: residentBytes(),
+    failedLogs: failedLogs(),
   };
 }
 

@@ -74,6 +74,12 @@ export const ERROR_GUIDE = {
     cure: "Name it with `--socket PATH` or `--url URL`, or run the command beside the gateway's own files (`--config`). 401: set EDGE_TOKEN. 403: ask from an address that `internal_api` allows.",
     page: "tools.md#a-running-gateway",
   },
+  "log-file": {
+    cause:
+      "A file of `server.access_log.outputs` cannot be written by this user. The gateway makes its folder where it is not there.",
+    cure: "Give the user of the gateway the folder, or write another file. Check as that user: `sudo -u edge edge check`.",
+    page: "operations.md#log-files",
+  },
   "runtime-variable": {
     cause: "The environment holds a variable that the JavaScript runtime in the binary reads before the gateway does.",
     cure: "Unset it for the gateway (`UnsetEnvironment=` in a unit).",

@@ -11,6 +11,7 @@ import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import { stepBack, stepCollectorsBack } from "../net/thread-turns.ts";
+import { residentBytes } from "../shared/process-memory.ts";
 import { UNKNOWN_THREAD } from "../shared/thread-id.ts";
 import { FunctionMetrics, type ThreadFacts } from "./function-metrics.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
@@ -61,18 +62,6 @@ export function threadPorts(
     stepCollectorsBack: () => stepCollectorsBack(STEP_BACK),
     stepBack: (tid) => stepBack(tid, STEP_BACK),
   };
-}
-
-let lastResidentBytes = 0;
-
-/** Bytes of memory that the process has; what they were last, where there is no descriptor to ask the system with. */
-function residentBytes(): number {
-  try {
-    lastResidentBytes = process.memoryUsage.rss();
-  } catch {
-    // The watch goes on: what it sees of each thread needs no descriptor.
-  }
-  return lastResidentBytes;
 }
 
 /** Why a thread was ended. */

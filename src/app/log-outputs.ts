@@ -10,6 +10,8 @@ interface OpenOutput {
   readonly writer: LogWriter;
   reopen(): void;
   close(): void;
+  /** What cannot be written now; "" while it can. */
+  failing(): string;
 }
 
 /** Where lines of the access log go that have outputs of their own, in the control thread. docs/operations.md#access-log */
@@ -26,6 +28,11 @@ export class LogOutputs {
 
   get droppedLines(): number {
     return this.open.reduce((sum, { writer }) => sum + writer.droppedLines, this.droppedBefore);
+  }
+
+  /** Those that cannot be written now. */
+  get failing(): readonly string[] {
+    return this.open.map((one) => one.failing()).filter((name) => name !== "");
   }
 
   /** Takes the outputs of a configuration; those that were there go on. */
@@ -65,6 +72,7 @@ export class LogOutputs {
       writer: new LogWriter(output, Date.now),
       reopen() {},
       close() {},
+      failing: () => "",
       ...parts,
     });
     const listener = { onFailed: this.onFailed };
@@ -76,7 +84,8 @@ export class LogOutputs {
     }
     const { RotatingFile } = await import("../features/telemetry/rotating-file.ts");
     const output = new RotatingFile(file, rotate, listener);
-    return opened(output, { reopen: () => output.reopen(), close: () => output.reopen() });
+    const failing = () => (output.isFailing ? file : "");
+    return opened(output, { reopen: () => output.reopen(), close: () => output.reopen(), failing });
   }
 }
 

@@ -2,7 +2,7 @@ import { heapSize } from "bun:jsc";
 import { availableParallelism } from "node:os";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
-import { heapBytes } from "../shared/process-memory.ts";
+import { heapBytes, residentBytes } from "../shared/process-memory.ts";
 import type { OperationState } from "./operations.ts";
 
 /** What only the control thread knows of the process. */
@@ -18,7 +18,7 @@ interface OwnState {
 
 /** The process as `/internal/api/status` shows it, now. */
 export function processState(config: RuntimeConfig, own: OwnState) {
-  const rss = process.memoryUsage.rss();
+  const rss = residentBytes();
   const heapUsed = heapSize();
   const disabled = new Set(config.server.waf.disabledRules);
   return {

@@ -46,6 +46,14 @@ export class CheckReport {
     this.say(`${message} (warning)`);
   }
 
+  /** Files of the log that cannot be written. */
+  addLogs(messages: readonly string[]): void {
+    for (const message of messages) {
+      this.entries.push({ severity: "fault", ...NO_PLACE, message, ...errorHelp("log-file") });
+      this.say(message);
+    }
+  }
+
   /** @param found each fault with the name of its file as it is shown */
   addModules(found: readonly { readonly fault: ModuleFault; readonly shown: string }[]): void {
     for (const { fault, shown } of found) {

@@ -1,9 +1,11 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
+import { resolve } from "node:path";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { moreLine } from "./help/more.ts";
 import { loadForRequest } from "./load-for-request.ts";
+import { runningWith } from "./running-gateway.ts";
 
 /** The flags of commands that talk to a running gateway. docs/tools.md#a-running-gateway */
 export const GATEWAY_FLAGS = [
@@ -209,9 +211,21 @@ export function findGateways(flags: GatewayFlags, io: CommandIo, name: string): 
     return [];
   }
   const config = loadForRequest(flags, io);
-  if (config === null) return [];
+  if (config === null) return runningGateways(flags, token, io, name);
   const found = gatewaysOf(config, token);
   if (found.length === 0) io.err(`${name}: ${NOWHERE}\n${moreLine(["gateway-not-found"])}`);
+  return found;
+}
+
+/** While the files are wrong: the gateways that were started with them before. */
+function runningGateways(flags: GatewayFlags, token: string, io: CommandIo, name: string): readonly GatewayApi[] {
+  const [running] = runningWith(resolve(flags.config || "config.yaml"));
+  if (running === undefined) return [];
+  io.err(`${name}: asks process ${running.pid}, which was started with these files\n`);
+  const found = running.sockets.map((socketPath) => new GatewayApi({ socketPath }, ""));
+  for (const scheme of ["http", "https"])
+    for (const { host, port } of running.ports)
+      found.push(new GatewayApi({ url: urlOf(scheme, host, port) }, token, true));
   return found;
 }
 

@@ -12,6 +12,7 @@ import type { ConfigResult } from "../config/load-config.ts";
 import { RepeatedLoad } from "../config/repeated-load.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
+import { eventLine } from "../features/telemetry/events.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
@@ -67,9 +68,10 @@ export const serveCommand = {
 /** `edge serve`: reads the configuration, starts the gateway, stays. */
 export async function runServe(
   args: readonly string[],
-  io: CommandIo,
+  given: CommandIo,
   { signals, early }: Pick<ControlOptions, "signals" | "early">,
 ): Promise<number> {
+  const io = wantsJson(args) ? { ...given, err: (text: string) => given.err(asEvents(text)) } : given;
   const call = startCommand(serveCommand, args, io);
   if (typeof call === "number") return call;
   const { config, routes, demo, local } = call.values;
@@ -109,6 +111,24 @@ export async function runServe(
     return ExitCode.Failure;
   }
 }
+
+/** Whether all that is written is to be JSON, as far as the flags can be read. */
+function wantsJson(args: readonly string[]): boolean {
+  const at = args.findLastIndex((arg) => /^--?log-format(=|$)/.test(arg));
+  return at >= 0 && (args[at]!.endsWith("=json") || args[at + 1] === "json");
+}
+
+/** What people would read, as lines of the log. */
+function asEvents(text: string): string {
+  const lines = text.split("\n").filter((line) => line !== "" && !/^(More: |Try )/.test(line));
+  const eventOf = (line: string): string =>
+    line.endsWith(WARNING)
+      ? eventLine(Date.now(), "start", { note: line.slice(0, -WARNING.length) })
+      : eventLine(Date.now(), "start_failed", { error: line });
+  return lines.map(eventOf).join("");
+}
+
+const WARNING = " (warning)";
 
 /** Null for files; the code to leave with where the flags are wrong. */
 async function remoteOf(

@@ -14,3 +14,15 @@ export function heapBytes(): number {
     return -1;
   }
 }
+
+let lastResidentBytes = 0;
+
+/** Bytes of memory that the process has; what they were last, where there is no descriptor to ask the system with. */
+export function residentBytes(): number {
+  try {
+    lastResidentBytes = process.memoryUsage.rss();
+  } catch {
+    // Whoever watches goes on.
+  }
+  return lastResidentBytes;
+}

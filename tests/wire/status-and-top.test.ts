@@ -1,5 +1,7 @@
 // docs/tools.md#status and #top
 import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { daysFromNow, TestAuthority } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -36,6 +38,26 @@ describe("edge status", () => {
       expect(stdout).toMatch(/^edge \S+ {3}● well {3}(unix:|http:)/);
       expect(stdout).toMatch(/\n\/node +5 +0 % +0 %\n/);
       expect(stdout).not.toContain("\u001b");
+    }
+  });
+
+  test("finds the gateway that was started with files that are wrong by now", async () => {
+    for (const internal_api of [{ socket: "./edge.sock", token: "a-long-token" }, {}]) {
+      const own = await startGateway({ config: { internal_api }, routes: [upstream("/node", origin)] });
+      const files = ["config.yaml", "routes.yaml"].map((name) => join(own.folder, name));
+      try {
+        for (const file of files) writeFileSync(file, "nonsense: [");
+        const { code, stdout, stderr } = await runProcess([EDGE_BINARY, "status"], {
+          cwd: own.folder,
+          timeout: 20_000,
+        });
+        expect([code, stderr]).toEqual([0, expect.stringContaining(`asks process ${own.pid}, which`)]);
+        expect(stdout).toContain(`pid ${own.pid}`);
+        const nodes = await runProcess([EDGE_BINARY, "nodes"], { cwd: own.folder, timeout: 20_000 });
+        expect(nodes.stderr).toContain("404 there is no section cluster");
+      } finally {
+        await own.stop();
+      }
     }
   });
 

@@ -151,6 +151,8 @@ export interface LiveGateway {
   readonly status: "ok" | "draining";
   readonly generation: number;
   readonly lastReloadOk: boolean;
+  /** Outputs of the access log that cannot be written. */
+  readonly failedLogs: readonly string[];
   readonly waf: "off" | "detection" | "enforce";
   /** Prefixes and paths of the routes that are under maintenance. */
   readonly maintenance: readonly string[];

@@ -69,6 +69,7 @@ export const EVENT_GUIDE: Readonly<Partial<Record<EventName, string>>> = {
     "`allowed_ids`, `authorization`: allow the identity where it should come in, otherwise see what calls. `outbound`: give the destination a split where the application should reach it.",
   schema_learned: "Nothing.",
   schema_failed: "See the gRPC server: whether it is there, and whether its reflection is on.",
+  start_failed: "Mend what `error` says; `edge check` says more of the files.",
   worker_failed: "See `error`: an address that is taken, a file that cannot be read.",
   worker_stalled:
     "See the machine's CPU and swap; with `held: true` its disks and network file systems, or a debugger. Restart the process where the worker stays held. Report it where all these were well.",

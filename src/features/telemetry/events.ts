@@ -240,6 +240,10 @@ export const EVENTS = {
       "403 at a sidecar: `reason` is allowed_ids or authorization for what comes in, with `identity`, the SPIFFE id of the client (empty without one); outbound for what goes out to no split.",
     perSecond: 20,
   },
+  start_failed: {
+    level: "error",
+    meaning: "The gateway could not start, with `--log-format json`; one line for each reason.",
+  },
   worker_failed: { level: "error", meaning: "A worker could not start." },
   worker_stalled: {
     level: "error",

@@ -1,13 +1,18 @@
 import {
+  accessSync,
   close,
+  constants,
   createReadStream,
   createWriteStream,
+  existsSync,
   fstatSync,
   ftruncateSync,
+  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -38,7 +43,8 @@ export class RotatingFile implements LogOutput {
   private output: FdOutput | null = null;
   private size = 0;
   private openedMs = 0;
-  private isFailing = false;
+  /** Whether lines cannot be written. */
+  isFailing = false;
   /** Compressing of files goes on one after the other. */
   private tidying: Promise<void> = Promise.resolve();
 
@@ -97,7 +103,7 @@ export class RotatingFile implements LogOutput {
 
   private open(): void {
     if (this.fd >= 0) return;
-    this.fd = openSync(this.file, "a", MODE);
+    this.fd = opened(this.file);
     this.output = new FdOutput(this.fd);
     const { size, birthtimeMs } = fstatSync(this.fd);
     this.size = size;
@@ -151,6 +157,35 @@ export class RotatingFile implements LogOutput {
   }
 }
 
+/** Its folder is made where it is not there, or no longer. */
+function opened(file: string): number {
+  try {
+    return openSync(file, "a", MODE);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ENOENT") throw error;
+    mkdirSync(dirname(file), { recursive: true, mode: FOLDER_MODE });
+    return openSync(file, "a", MODE);
+  }
+}
+
+/** Why a log file could not be written, without making anything; "" where it can. @param file absolute */
+export function logFileFault(file: string): string {
+  try {
+    if (existsSync(file)) {
+      if (!statSync(file).isFile()) return "not a file";
+      accessSync(file, constants.W_OK);
+      return "";
+    }
+    let folder = dirname(file);
+    while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
+    if (!statSync(folder).isDirectory()) return `${folder} is not a folder`;
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return "";
+  } catch (error) {
+    return (error as { code?: string }).code === "EACCES" ? "permission denied" : (error as Error).message;
+  }
+}
+
 /** Compresses a file, on the threads of the runtime, and removes it when that is done. */
 async function pack(file: string, way: "zstd" | "gzip"): Promise<void> {
   const zlib = lateZlib();
@@ -179,5 +214,6 @@ function escapeText(text: string): string {
 
 /** Its owner writes it, its group reads it, as of other servers' logs. */
 const MODE = 0o640;
+const FOLDER_MODE = 0o750;
 const LINE_BREAK = 0x0a;
 const SUFFIXES: ReadonlySet<string> = new Set(["", ".zst", ".gz"]);

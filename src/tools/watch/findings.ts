@@ -26,6 +26,9 @@ function ofProcess({ gateway, workers, totals }: LiveState): Finding[] {
   if (still.length > 0)
     found.push(bad(`${plural(still.length, "worker")} of ${workers.length} stalled or starting: ${still.join(", ")}`));
   if (!gateway.lastReloadOk) found.push(bad("the last reload failed: the files are not what serves"));
+  // One of an older version does not say.
+  const { failedLogs = [] } = gateway as Partial<typeof gateway>;
+  if (failedLogs.length > 0) found.push(bad(`the access log cannot be written: ${listed(failedLogs)}`));
   if (gateway.maintenance.length > 0) found.push(note(`under maintenance: ${listed(gateway.maintenance)}`));
   if (totals.logDropped > 0) found.push(note(`${plural(totals.logDropped, "line")} of the log dropped`));
   if (gateway.logLevel !== "info") found.push(note(`the log level is ${gateway.logLevel}`));

@@ -15,6 +15,7 @@ test("a gateway that is well has nothing to say", () => {
 describe("what is wrong is said", () => {
   const cases: [string, Partial<LiveState>][] = [
     ["the gateway is draining", { gateway: { ...gateway, status: "draining" } }],
+    ["the access log cannot be written: /var/log/x", { gateway: { ...gateway, failedLogs: ["/var/log/x"] } }],
     ["the last reload failed: the files are not what serves", { gateway: { ...gateway, lastReloadOk: false } }],
     ["1 worker of 2 stalled or starting: 1", { workers: [workers[0]!, { ...workers[0]!, moves: false }] }],
     ["1 target out: http://b", { targets: [target(), target({ upstream: "http://b", breaker: "open" })] }],

@@ -14,6 +14,7 @@ export function liveState(change: Partial<LiveState> = {}): LiveState {
       status: "ok",
       generation: 1,
       lastReloadOk: true,
+      failedLogs: [],
       waf: "enforce",
       maintenance: [],
       logLevel: "info",

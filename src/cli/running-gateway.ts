@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+
+/** Where a running process listens, in the order in which it has opened it. */
+export interface RunningGateway {
+  readonly pid: number;
+  /** Absolute paths of UNIX sockets. */
+  readonly sockets: readonly string[];
+  readonly ports: readonly { readonly host: string; readonly port: number }[];
+}
+
+/**
+ * The processes that run `edge serve` with this file, as the system tells (Linux); none elsewhere. What they took up when the file was right does not
+ * stand in it while it is wrong.
+ * @param configPath absolute
+ */
+export function runningWith(configPath: string): readonly RunningGateway[] {
+  return numbersIn("/proc").flatMap((pid) => {
+    try {
+      const cwd = readlinkSync(`/proc/${pid}/cwd`);
+      return configOf(pid, cwd) === configPath ? [placesOf(pid, cwd)] : [];
+    } catch {
+      // It has ended, or is another user's.
+      return [];
+    }
+  });
+}
+
+function numbersIn(folder: string): readonly number[] {
+  try {
+    return readdirSync(folder)
+      .map(Number)
+      .filter(Number.isInteger)
+      .sort((a, b) => a - b);
+  } catch {
+    return [];
+  }
+}
+
+/** The file that a process was started with; "" where it is no gateway. */
+function configOf(pid: number, cwd: string): string {
+  const [, command, ...args] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  if (command !== "serve") return "";
+  const at = args.findIndex((arg) => /^--?config(=|$)/.test(arg));
+  const given = at < 0 ? DEFAULT_FILE : args[at]!.includes("=") ? args[at]!.split("=", 2)[1]! : (args[at + 1] ?? "");
+  return isAbsolute(given) ? given : join(cwd, given);
+}
+
+function placesOf(pid: number, cwd: string): RunningGateway {
+  const inodes = numbersIn(`/proc/${pid}/fd`).map((fd) => inodeOf(`/proc/${pid}/fd/${fd}`));
+  const order = (found: ReadonlyMap<string, string>): readonly string[] => [
+    ...new Set(inodes.flatMap((inode) => found.get(inode) ?? [])),
+  ];
+  const sockets = order(listenersIn(`/proc/${pid}/net/unix`, UNIX_FIELDS)).map((path) =>
+    isAbsolute(path) ? path : join(cwd, path),
+  );
+  const tcp = ["tcp", "tcp6"].flatMap((name) => [...listenersIn(`/proc/${pid}/net/${name}`, TCP_FIELDS)]);
+  return { pid, sockets, ports: order(new Map(tcp)).map(portOf) };
+}
+
+function inodeOf(link: string): string {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(link))?.[1] ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Places of the fields of a line; proc_net(5). */
+interface Fields {
+  readonly address: number;
+  readonly state: number;
+  readonly listens: string;
+  readonly inode: number;
+}
+
+/** Addresses of listening sockets by their inodes. */
+function listenersIn(path: string, { address, state, listens, inode }: Fields): ReadonlyMap<string, string> {
+  const lines = readFileSync(path, "latin1").split("\n").slice(1);
+  const fields = lines.map((line) => line.trim().split(/ +/)).filter((all) => all[state] === listens && all[address]);
+  return new Map(fields.map((all) => [all[inode]!, all[address]!]));
+}
+
+/** @param address such as `0100007F:1F90`, its words as this machine has them */
+function portOf(address: string): { readonly host: string; readonly port: number } {
+  const [host = "", port = ""] = address.split(":");
+  return { host: host === LOOPBACK_6 ? "::1" : "127.0.0.1", port: Number.parseInt(port, 16) };
+}
+
+const DEFAULT_FILE = "config.yaml";
+const UNIX_FIELDS: Fields = { address: 7, state: 3, listens: "00010000", inode: 6 };
+const TCP_FIELDS: Fields = { address: 1, state: 3, listens: "0A", inode: 9 };
+const LOOPBACK_6 = "00000000000000000000000001000000";

@@ -1,0 +1,65 @@
+// Files of the access log that are not there yet, or cannot be written; and a start whose every line is JSON.
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { eventually } from "../harness/eventually.ts";
+import { EDGE_BINARY, runEdge, startGateway } from "../harness/gateway.ts";
+import { request } from "../harness/raw-client.ts";
+import { runProcess } from "../harness/run-process.ts";
+
+const gateway = await startGateway({
+  config: { server: { access_log: { outputs: [{ file: "./logs/deep/access.log" }] } } },
+  routes: [{ type: "respond", prefix: "/x", body: "hi" }],
+});
+const folder = join(gateway.folder, "logs");
+const file = join(folder, "deep", "access.log");
+afterAll(() => gateway.stop());
+
+const status = () => runProcess([EDGE_BINARY, "status"], { cwd: gateway.folder, timeout: 20_000 });
+
+/** Asks, and waits until the file has the line. */
+async function logged(path: string): Promise<void> {
+  expect((await gateway.once(request(`GET ${path}`))).status).toBe(200);
+  await eventually(() => expect(existsSync(file) && readFileSync(file, "utf8").includes(path)).toBe(true));
+}
+
+test("the folder of a log file is made, and made again", async () => {
+  await logged("/x/first");
+  rmSync(folder, { recursive: true });
+  gateway.signal("SIGUSR1");
+  await gateway.log("the file is opened anew", ({ event }) => event === "log_reopen");
+  await logged("/x/second");
+});
+
+test("one that cannot be written fails edge check, and edge status says so until it can be", async () => {
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, "a file in the folder's place");
+  gateway.signal("SIGUSR1");
+  await eventually(async () => {
+    await gateway.once(request("GET /x/lost"));
+    const { code, stdout } = await status();
+    expect([code, stdout]).toEqual([1, expect.stringContaining(`the access log cannot be written: ${file}`)]);
+  });
+  const check = await runEdge(["check"], {}, gateway.folder);
+  expect([check.code, check.stderr]).toEqual([1, expect.stringContaining(`${file} cannot be written: `)]);
+  rmSync(folder);
+  mkdirSync(folder);
+  await eventually(() => logged("/x/third"));
+  expect((await status()).stdout).not.toContain("cannot be written");
+  expect((await runEdge(["check"], {}, gateway.folder)).code).toBe(0);
+}, 60_000);
+
+test("with --log-format json a start that fails writes nothing but JSON", async () => {
+  for (const [flags, files] of [
+    [["--nope"], {}],
+    [[], { "config.yaml": "server: [" }],
+    [[], { "config.yaml": "server: {port: 70000, nonsense: 1}\n" }],
+    [[], { "config.yaml": `server: {host: 127.0.0.1, port: ${gateway.port}}\n` }],
+  ] as const) {
+    const run = await runEdge(["serve", "--log-format", "json", ...flags], { files });
+    expect(run.code).toBeGreaterThan(0);
+    const lines = `${run.stdout}${run.stderr}`.split("\n").filter((line) => line !== "");
+    const events = lines.map((line) => (JSON.parse(line) as { event: string }).event);
+    expect(events).toContain("start_failed");
+  }
+}, 60_000);
