@@ -19,6 +19,8 @@ export interface CallHost {
   begin(call: Call): void;
   end(call: Call): void;
   keepAlive(promise: Promise<unknown>): void;
+  /** Writes a line of the log by the way of those that belong to no call under way. */
+  tell(line: FunctionLine): void;
   /** Calls the module's function, which `call` is for. */
   invoke(call: Call, name: Exported, subject: Request | Response, context: Context): unknown;
 }
@@ -334,8 +336,11 @@ export class Call implements Receiver, ContextPorts, RequestSource {
 
   private line(line: FunctionLine): void {
     const { requestId, route } = this.facts;
-    const text = JSON.stringify({ ...line, fields: { ...line.fields, route, request_id: requestId } });
+    const named: FunctionLine = { ...line, fields: { ...line.fields, route, request_id: requestId } };
+    const text = JSON.stringify(named);
     this.host.logBudget.spend(text.length);
+    // The data worker has forgotten the call.
+    if (this.isOver) return this.host.tell(named);
     this.link.record(Word.Log, this.id).raw(text);
   }
 

@@ -1,3 +1,4 @@
+import { containChildren } from "./child-output.ts";
 import { adoptLazyRequests, nativeOf } from "./lazy-request.ts";
 
 /** What a program may do to its process, and a function may not: it would do it to the gateway. */
@@ -51,6 +52,7 @@ const SIGNAL = /^SIG[A-Z0-9]+$/;
  */
 export function contain(mayChangeProcess: boolean, write: WriteLine): void {
   containConsole(write);
+  containChildren(write);
   // The gateway's standard output holds its log: what is not one of its lines would break it.
   for (const [name, level] of [["stdout", "info"] as const, ["stderr", "warn"] as const]) {
     const stream = process[name] as { write(chunk: unknown, ...others: unknown[]): boolean };

@@ -131,6 +131,10 @@ export class FunctionThread implements CallHost {
     void promise.finally(() => this.kept.delete(promise)).catch(() => {});
   }
 
+  tell(line: FunctionLine): void {
+    this.post({ kind: "log", line });
+  }
+
   invoke(call: Call, name: Exported, subject: Request | Response, context: Context): unknown {
     const exported = this.functions.get(name);
     if (exported === undefined) throw new TypeError(`the module exports no ${name}`);
