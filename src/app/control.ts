@@ -182,8 +182,7 @@ export class Control implements PoolListener {
     this.bodyBudget = createBodyBudget(this.pool.size, secret);
     this.connections = createConnectionCounts(this.pool.size, secret);
     const { routes, upstreams, streams: labels } = this.labels;
-    const open = { labels, cells: this.connections.streams };
-    this.totals = new CounterTotals(this.pool.buffers, routes, upstreams, open);
+    this.totals = new CounterTotals(this.pool.buffers, routes, upstreams, { labels, cells: this.connections.streams });
     this.cache = this.makeCache();
     this.nodes = new NodeRegistry(this.config, this.pool, (event, fields) => this.event(event, fields));
     this.certificates = new TlsCertificates(
@@ -215,8 +214,7 @@ export class Control implements PoolListener {
     this.ending = this.makeEnding();
     this.reloads = this.makeReloads();
     this.operations = this.makeOperations();
-    this.operations.restore(this.inherited.state);
-    this.config = this.operations.maintenance.applied(this.config);
+    this.config = this.operations.restored(this.inherited.state, this.config);
     this.acme = new AcmeService({
       challenges: this.challenges,
       certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled()),

@@ -3,6 +3,7 @@ import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { EventFields } from "../features/telemetry/events.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { type LogOutput, LogWriter } from "../features/telemetry/log-writer.ts";
+import { logFileFault } from "../features/telemetry/rotating-file.ts";
 
 /** An output that is in use. */
 interface OpenOutput {
@@ -87,6 +88,15 @@ export class LogOutputs {
     const failing = () => (output.isFailing ? file : "");
     return opened(output, { reopen: () => output.reopen(), close: () => output.reopen(), failing });
   }
+}
+
+/** The files of the access log that this user could not write. */
+export function unwritableLogs({ server }: RuntimeConfig): readonly string[] {
+  if (!server.accessLog.enabled) return [];
+  return server.accessLog.outputs.flatMap(({ file }) => {
+    const fault = file === "" ? "" : logFileFault(file);
+    return fault === "" ? [] : [`server.access_log.outputs: ${file} cannot be written: ${fault}`];
+  });
 }
 
 /** What the log says of outputs that were opened anew. */

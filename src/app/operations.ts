@@ -70,14 +70,19 @@ export class Operations {
     return isPlain ? "" : JSON.stringify({ logLevel, drained, maintenance: maintenance.state } satisfies KeptState);
   }
 
-  /** Takes up what the process before this one had. @param kept of its `kept` */
-  restore(kept: string): void {
-    if (kept === "") return;
+  /**
+   * Takes up what the process before this one had.
+   * @param kept of its `kept`
+   * @returns the configuration with what had been switched
+   */
+  restored(kept: string, config: RuntimeConfig): RuntimeConfig {
+    if (kept === "") return config;
     const { logLevel, drained, maintenance } = JSON.parse(kept) as KeptState;
     this.logLevel = logLevel;
     this.port.useLogLevel(logLevel);
     for (const origin of drained) this.port.nodes.drain(origin, true);
     this.maintenance.restore(maintenance);
+    return this.maintenance.applied(config);
   }
 
   /** Who answers the actions' questions, for a ControlRpc. */

@@ -1,5 +1,6 @@
 import { configuredModules, moduleSettings } from "../app/configured-modules.ts";
 import { judgeRoutes } from "../app/judge-routes.ts";
+import { unwritableLogs } from "../app/log-outputs.ts";
 import type { UsedModule } from "../app/module-check.ts";
 import { shownPath } from "../app/module-text.ts";
 import { runtimeVariables } from "../app/start-notes.ts";
@@ -7,7 +8,6 @@ import { listConfig } from "../config/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
-import { logFileFault } from "../features/telemetry/rotating-file.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { CheckReport } from "./check-report.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -83,15 +83,6 @@ async function loadModules(
   report.addModules(faults.map((fault) => ({ fault, shown: shownPath(fault.file, cwd) })));
   if (faults.length > 0) report.sum(`${count(faults.length, "fault")} in modules`);
   else tell(`${count(modules.length, "module")} loaded.\n`);
-}
-
-/** The files of the access log that this user could not write. */
-function unwritableLogs({ server }: RuntimeConfig): readonly string[] {
-  if (!server.accessLog.enabled) return [];
-  return server.accessLog.outputs.flatMap(({ file }) => {
-    const fault = file === "" ? "" : logFileFault(file);
-    return fault === "" ? [] : [`server.access_log.outputs: ${file} cannot be written: ${fault}`];
-  });
 }
 
 /** Says what the router and the phases tell of the routes. */

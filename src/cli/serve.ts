@@ -5,6 +5,7 @@ import { localConfig } from "../app/local-config.ts";
 import type { ReloadResult } from "../app/reload.ts";
 import type { RemoteConfig } from "../app/remote/remote-config.ts";
 import type { RemoteFlags } from "../app/remote/remote-source.ts";
+import { asEvents } from "../app/start-lines.ts";
 import { startNotes } from "../app/start-notes.ts";
 import { mayColor } from "../app/start-summary.ts";
 import { formatFault } from "../config/config-fault.ts";
@@ -12,7 +13,6 @@ import type { ConfigResult } from "../config/load-config.ts";
 import { RepeatedLoad } from "../config/repeated-load.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
-import { eventLine } from "../features/telemetry/events.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
@@ -117,18 +117,6 @@ function wantsJson(args: readonly string[]): boolean {
   const at = args.findLastIndex((arg) => /^--?log-format(=|$)/.test(arg));
   return at >= 0 && (args[at]!.endsWith("=json") || args[at + 1] === "json");
 }
-
-/** What people would read, as lines of the log. */
-function asEvents(text: string): string {
-  const lines = text.split("\n").filter((line) => line !== "" && !/^(More: |Try )/.test(line));
-  const eventOf = (line: string): string =>
-    line.endsWith(WARNING)
-      ? eventLine(Date.now(), "start", { note: line.slice(0, -WARNING.length) })
-      : eventLine(Date.now(), "start_failed", { error: line });
-  return lines.map(eventOf).join("");
-}
-
-const WARNING = " (warning)";
 
 /** Null for files; the code to leave with where the flags are wrong. */
 async function remoteOf(

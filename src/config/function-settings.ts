@@ -42,7 +42,11 @@ const rows = {
     default: "256MiB",
     doc: "of one thread; one that has more is replaced",
   },
-  concurrency: { type: integer(1, 65_536), default: 64, doc: "requests that a thread has at once, whatever data workers they come by; others wait" },
+  concurrency: {
+    type: integer(1, 65_536),
+    default: 64,
+    doc: "requests that a thread has at once, whatever data workers they come by; others wait",
+  },
   queue: { type: integer(0, 1_000_000), default: 1024, doc: "requests that wait for a module at most; 503 beyond" },
   env: {
     // Values are often secrets: listings show names alone.

@@ -22,7 +22,7 @@ export function residentBytes(): number {
   try {
     lastResidentBytes = process.memoryUsage.rss();
   } catch {
-    // Whoever watches goes on.
+    // The watch of threads goes on without it.
   }
   return lastResidentBytes;
 }

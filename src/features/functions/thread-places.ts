@@ -6,7 +6,7 @@ const YIELD_MS = 2;
 const LONGEST_WAIT_MS = 1000;
 
 /**
- * The places of a thread for requests, which all data workers share: so many as `functions.concurrency` says, whoever takes them. One that has given a
+ * The places of a thread for requests, which all data workers share: as many as `functions.concurrency` says, for all of them together. One that has given a
  * place back while others wait leaves it to them for a moment, so that none of them waits for longer than its turn.
  */
 export class ThreadPlaces {
