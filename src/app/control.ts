@@ -307,6 +307,7 @@ export class Control implements PoolListener {
       // A successor takes the connections that a delay is for.
       isDelayed: () => this.announced && !this.handover.hasSuccessor,
       hasSuccessor: () => this.handover.hasSuccessor,
+      successorPid: () => this.handover.successorPid,
       pool: this.pool,
       onBegin: () => this.services.stopping(),
       onDrain: () => {

@@ -18,6 +18,8 @@ export interface EndingPort {
   isDelayed(): boolean;
   /** Whether another process takes over. */
   hasSuccessor(): boolean;
+  /** Its process id; 0 without one. */
+  successorPid(): number;
   readonly pool: WorkerPool;
   /** A signal has come. */
   onBegin(): void;
@@ -56,7 +58,9 @@ export class Ending {
     port.onBegin();
     const { shutdownTimeoutMs, drainDelayMs } = port.settings();
     const delayMs = port.isDelayed() ? drainDelayMs : 0;
-    port.event("draining", { delay_ms: delayMs, timeout_ms: shutdownTimeoutMs });
+    // The signal may be an operator's, who is to know that the other process goes on.
+    const successor: EventFields = port.hasSuccessor() ? { successor: port.successorPid() } : {};
+    port.event("draining", { delay_ms: delayMs, timeout_ms: shutdownTimeoutMs, ...successor });
     if (delayMs === 0) this.drain(shutdownTimeoutMs);
     else {
       port.pool.broadcast({ kind: "leaving" });

@@ -44,6 +44,7 @@ test("maintenance, drained targets and the level of the log, over two upgrades a
       event === "listening" && !pids.includes(Number(pid));
     pids.push(Number((await gateway.logs.until("the successor", isNext, 30_000)).pid));
     await untilGone(old, 30_000);
+    await gateway.log("who goes on", ({ event, successor }) => event === "draining" && successor === pids.at(-1));
     expect(await operations()).toEqual(before);
     expect((await gateway.once(request("GET /closed/canary"))).status).toBe(503);
     const seen = one.requestsFor("/canary").length;
