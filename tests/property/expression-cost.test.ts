@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { pumpedTexts, skeletonOf } from "../harness/pumped-texts.ts";
-import { MADE, OPEN_IN_CONVERT, SHORT_INPUTS } from "../tidy/expression-rows.ts";
+import { isJudged, MADE, OPEN_IN_CONVERT, SHORT_INPUTS } from "../tidy/expression-rows.ts";
 import { SOURCE_MODULES } from "../tidy/source-module.ts";
 
 // Each regular expression of the gateway runs on what is worst for it, at the length of the longest head that a client may send.
@@ -17,7 +17,7 @@ const shortChars = new Map(
   SHORT_INPUTS.flatMap(({ texts, maxChars }) => texts.map((text) => [text, maxChars] as const)),
 );
 
-const written = SOURCE_MODULES.filter(({ path }) => /^(?:bin|src)\//.test(path)).flatMap(({ path, expressions }) =>
+const written = SOURCE_MODULES.filter(({ path }) => isJudged(path)).flatMap(({ path, expressions }) =>
   expressions.filter(({ text, isCall }) => !isCall && !open.has(`${path} ${text}`)).map(({ text }) => text),
 );
 const texts = new Set([...written, ...MADE.flatMap(({ examples }) => examples.map(String))]);

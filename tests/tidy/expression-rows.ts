@@ -16,6 +16,11 @@ export interface ShortInput {
   readonly texts: readonly string[];
 }
 
+/** The code of the gateway, without the endpoints that are there to hold a worker, in the build for tests alone. */
+export function isJudged(path: string): boolean {
+  return /^(?:bin|src)\//.test(path) && path !== "src/app/test-hooks.ts";
+}
+
 const { raw } = String;
 
 /** Each is run on what is worst for it, at full length, by tests/property/expression-cost.test.ts. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { MADE, OPEN_IN_CONVERT, SHORT_INPUTS } from "./expression-rows.ts";
+import { isJudged, MADE, OPEN_IN_CONVERT, SHORT_INPUTS } from "./expression-rows.ts";
 import { type Verdict, verdictsOn } from "./expression-verdicts.ts";
 import { place, SOURCE_MODULES } from "./source-module.ts";
 
@@ -8,7 +8,7 @@ import { place, SOURCE_MODULES } from "./source-module.ts";
 // others lets a request of a few bytes hold a thread. Write a scan in its place, or make its parts exclude each other; trimming is
 // in src/core/trimming.ts, and expressions of users are run by src/shared/expression.ts.
 
-const modules = SOURCE_MODULES.filter(({ path }) => /^(?:bin|src)\//.test(path));
+const modules = SOURCE_MODULES.filter(({ path }) => isJudged(path));
 const written = modules.flatMap((module) =>
   module.expressions
     .filter(({ isCall }) => !isCall)
