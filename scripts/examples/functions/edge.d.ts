@@ -1,4 +1,4 @@
-// Written by edge types 0.1.0 f4dbb5d544f52f14
+// Written by edge types 0.1.0 cb0bfbed20ec9947
 /**
  * The modules "edge" and "edge:test": what functions and hooks of the gateway are given, and what their tests use.
  * Request, Response and Headers are those of the library that tsconfig.json names: "lib": ["ESNext", "DOM"], or @types/bun, which also
@@ -42,6 +42,8 @@ declare module "edge" {
     /** As in the access log, and in `X-Request-Id`. */
     readonly requestId: string;
     readonly auth: Auth | null;
+    /** The target as the client has sent it, for records. Decide by `request.url`: its path is the one by which the route was chosen. */
+    readonly rawTarget: string;
     /**
      * Goes on to the `target` of the route, with its time-outs, retries and breaker.
      * @param request the client's own without it

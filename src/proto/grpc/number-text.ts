@@ -21,6 +21,8 @@ export function numberText(type: ScalarType, text: string): string {
   if (!NUMBER.test(text)) throw new Error(`${JSON.stringify(text)} is not a number`);
   if (isFraction(type)) return text;
   const digits = wholeDigits(text);
+  // No type has so many digits: the first of them are as much out of its range, and the library names the field.
+  if (digits === null && text.length > MAX_DIGITS && PLAIN_WHOLE.test(text)) return text.slice(0, MAX_DIGITS + 2);
   if (digits === null && text.length > MAX_DIGITS) throw new Error(`a whole number has at most ${MAX_DIGITS} digits`);
   return digits ?? text;
 }
