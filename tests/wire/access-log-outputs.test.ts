@@ -89,10 +89,10 @@ test("no more files are kept than may be", async () => {
 });
 
 test("a file that cannot be written is told of once, counted, and stops nothing", async () => {
-  const edge = await start({ outputs: [{ file: "./no/such/folder/access.log" }] });
+  const edge = await start({ outputs: [{ file: "./routes.yaml/access.log" }] });
   await ask(edge, 5);
   const failed = await edge.log("the failure", (line) => line.event === "log_failed");
-  expect(String(failed.error)).toContain("ENOENT");
+  expect(String(failed.error)).toMatch(/ENOTDIR|EEXIST/);
   await eventually(async () => expect(await edge.metric("gateway_log_lines_dropped_total")).toBeGreaterThanOrEqual(5));
 });
 
