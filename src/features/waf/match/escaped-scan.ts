@@ -131,7 +131,9 @@ export function mayBeginText(bytes: Uint8Array, at: number): boolean {
 
 /** The groups of all keywords in `bytes[from, to)` where it begins with a text in base64; else 0. */
 export function packedGroupsAt(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
-  return automaton.find(scratch, 0, unpackText(bytes, from, to));
+  // Unpacked first, since that may make a larger `scratch`.
+  const length = unpackText(bytes, from, to);
+  return automaton.find(scratch, 0, length);
 }
 
 /** Undoes base64 into `scratch`. @returns the length of the text; 0 where the first bytes are none */
