@@ -14,7 +14,7 @@ const origin = ScriptedOrigin.start();
 const h2Origin = await H2Origin.start();
 const port = freePort();
 const certificate = await makeCertificate([{ type: "dns", value: "localhost" }]);
-const timeouts = { response_header: "600ms", total: "3s" };
+const timeouts = { response_header: "2s", total: "12s" };
 const breaker = { circuit_breaker: { failure_threshold: 1, open_duration: "60s" } };
 const gateway = await startGateway({
   config: { server: { tls: { port, cert_file: "a.pem", key_file: "a.key" }, http3: { enabled: true } } },
@@ -62,7 +62,7 @@ describe("interim responses of an origin of HTTP/1.1", () => {
   test.each([102, 103])("%i gives the origin its time anew, within the total", async (status) => {
     origin.on("/slow", async (call) => {
       for (let i = 0; i < 3; i++) {
-        await Bun.sleep(400);
+        await Bun.sleep(900);
         call.send(interim(status));
       }
       call.send(OK);
@@ -77,7 +77,7 @@ describe("interim responses of an origin of HTTP/2", () => {
     await h2Origin.play({
       async onEnd(stream) {
         for (let i = 0; i < 3; i++) {
-          await Bun.sleep(400);
+          await Bun.sleep(900);
           for (let k = 0; k < 20; k++)
             stream.head([
               [":status", "104"],
