@@ -67,20 +67,24 @@ describe("a request in clear text", () => {
     expect((await gateway.once(request(`GET ${path}`))).status).toBe(200);
   });
 
-  test("for an ACME challenge goes its way", async () => {
-    expect((await gateway.once(request("GET /.well-known/acme-challenge/token"))).status).toBe(200);
+  test.each([
+    ["GET /.well-known/acme-challenge/token", 404],
+    ["POST /.well-known/acme-challenge/token", 405],
+    ["GET /.well-known/acme-challenge/", 400],
+    ["GET /.well-known/acme-challenge/token/more", 400],
+    ["GET /.well-known/acme-challenge/..;/secret", 400],
+    ["GET /.well-known/acme-challenge/..%2f..%2fsecret", 400],
+    ["GET /.well-known/acme-challenge/%2e%2e/%2e%2e/secret", 400],
+    ["GET /.well-known/acme-challenge/./../x", 400],
+    ["GET /.well-known/acme-challenge/a%00b", 400],
+  ])("for a challenge goes to the responder: %s", async (start, status) => {
+    const lines = start.startsWith("POST") ? ["Content-Length: 0"] : [];
+    expect((await gateway.once(request(start, lines))).status).toBe(status);
   });
 
   test.each([
-    ["POST /.well-known/acme-challenge/token", 308],
-    ["GET /.well-known/acme-challenge/", 301],
-    ["GET /.well-known/acme-challenge/token/more", 301],
-    ["GET /.well-known/acme-challenge/..;/secret", 301],
-    ["GET /.well-known/acme-challenge/..%2f..%2fsecret", 301],
-    ["GET /.well-known/acme-challenge/%2e%2e/%2e%2e/secret", 301],
-    ["GET /.well-known/acme-challenge/./../x", 301],
     ["GET /.WELL-known/acme-challenge/token", 301],
-    ["GET /.well-known/acme-challenge/a%00b", 301],
+    ["GET /.well-known/acme-challenges/token", 301],
   ])("that only looks like a challenge does not: %s", async (start, status) => {
     const lines = start.startsWith("POST") ? ["Content-Length: 0"] : [];
     expect((await gateway.once(request(start, lines))).status).toBe(status);
