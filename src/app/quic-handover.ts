@@ -1,53 +1,83 @@
-import { H3_CALM_MS, H3_HANDOVER_POLL_MS, H3_LEAVE_MS, H3_SERVE_MS } from "../core/limits.ts";
+import type { BlockList } from "node:net";
+import { H3_CALM_MS, H3_HANDOVER_POLL_MS, H3_HOLD_MS, H3_LEAVE_MS, H3_SERVE_MS } from "../core/limits.ts";
 import type { H3Endpoint } from "../edge/h3-endpoint.ts";
-import type { QuicEndpoint } from "../net/quic.ts";
+import { ignoreAll, type QuicEndpoint } from "../net/quic.ts";
 
 const enum Phase {
   /** All requests are served; whether some are in progress is watched. */
   Serving,
-  /** The connections that are there have been told to close; new ones are served. */
+  /** The connections that were there get GOAWAY, and finish their requests; new ones are served. */
   Leaving,
-  /** New connections are refused, since there was no moment in which nothing began. */
+  /** What comes over those that have been made since waits for the second GOAWAY. */
+  Holding,
+  /** New connections are refused, since there was no moment in which none began. */
   Refusing,
+  /** Every connection has got GOAWAY, and nothing that comes is read: what is in progress is answered. */
+  Ending,
 }
 
 /**
  * Makes ready to let the port go. The runtime cannot share it, a connection cannot move to another process, and one whose
  * handshake is interrupted cannot be told, so that its client would wait for ten seconds. So connections are taken and served
- * until none is in use; after a second at most, the first moment is taken in which nothing begins.
- * docs/operations.md#replacing-the-binary
+ * until none is in use, for H3_SERVE_MS at most. Then those that are there get GOAWAY, and their clients connect again, to the same
+ * process: so all get it a second time, in the first moment in which no connection begins, and whatever the clients send from then on
+ * waits, unread, for the successor (RFC 9002 §6.2). docs/operations.md#replacing-the-binary
  */
 export class QuicHandover {
   private readonly endpoint: QuicEndpoint;
   private readonly connections: H3Endpoint;
+  private readonly ignored: BlockList;
   private readonly onReady: () => void;
   private readonly poll: Timer;
   private phase: Phase = Phase.Serving;
   private sinceMs: number = performance.now();
 
-  /** @param onReady is called once, when all connections may be closed and the port released */
-  constructor(endpoint: QuicEndpoint, connections: H3Endpoint, onReady: () => void) {
+  /**
+   * @param ignored is the endpoint's own list
+   * @param onReady is called once, when all connections may be closed and the port released
+   */
+  constructor(endpoint: QuicEndpoint, connections: H3Endpoint, ignored: BlockList, onReady: () => void) {
     this.endpoint = endpoint;
     this.connections = connections;
+    this.ignored = ignored;
     this.onReady = onReady;
     this.poll = setInterval(() => this.look(performance.now()), H3_HANDOVER_POLL_MS);
   }
 
   private look(nowMs: number): void {
-    const { connections, phase } = this;
+    const { connections } = this;
     const passedMs = nowMs - this.sinceMs;
-    const isCalm = !connections.isBusy(nowMs);
-    if (phase === Phase.Serving) {
-      if (!isCalm && passedMs < H3_SERVE_MS) return;
-      connections.drain();
-      this.enter(Phase.Leaving, nowMs);
-    } else if (isCalm || (passedMs >= H3_LEAVE_MS && !connections.isBeginning(nowMs))) this.end();
-    else if (passedMs < H3_LEAVE_MS + H3_CALM_MS) return;
-    else if (phase === Phase.Refusing) this.end();
-    else {
-      this.endpoint.busy = true;
-      this.enter(Phase.Refusing, nowMs);
+    switch (this.phase) {
+      case Phase.Serving:
+        if (connections.isBusy(nowMs) && passedMs < H3_SERVE_MS) return;
+        connections.drain();
+        this.enter(Phase.Leaving, nowMs);
+        return;
+      case Phase.Leaving:
+        if (passedMs < H3_LEAVE_MS && (passedMs <= H3_HOLD_MS || connections.isBusy(nowMs))) return;
+        connections.hold();
+        this.enter(Phase.Holding, nowMs);
+        return;
+      case Phase.Holding:
+        if (connections.size > 0 && passedMs < H3_HOLD_MS) return;
+        if (!connections.isBeginning(nowMs)) this.beginEnd(nowMs);
+        else if (passedMs >= H3_HOLD_MS + H3_CALM_MS) {
+          this.endpoint.busy = true;
+          this.enter(Phase.Refusing, nowMs);
+        }
+        return;
+      case Phase.Refusing:
+        if (!connections.isBeginning(nowMs) || passedMs >= H3_CALM_MS) this.beginEnd(nowMs);
+        return;
+      case Phase.Ending:
+        if (!connections.isAnswering || passedMs >= H3_CALM_MS) this.end();
     }
+  }
+
+  private beginEnd(nowMs: number): void {
+    this.connections.leave();
+    ignoreAll(this.ignored);
+    this.enter(Phase.Ending, nowMs);
   }
 
   private enter(phase: Phase, nowMs: number): void {

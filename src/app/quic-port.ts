@@ -128,8 +128,10 @@ export class QuicPort implements PausableListener {
     this.isLeaving = true;
     this.ctx.gate.delete(this);
     this.ctx.turn.begin();
-    if (this.endpoint !== null && hasSuccessor) new QuicHandover(this.endpoint, this.connections, () => this.end());
-    else {
+    if (this.endpoint !== null && hasSuccessor) {
+      const { endpoint, connections, ignored } = this;
+      new QuicHandover(endpoint, connections, ignored, () => this.end());
+    } else {
       this.connections.drain();
       this.endpoint?.close().catch(() => {});
     }

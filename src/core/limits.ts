@@ -592,12 +592,19 @@ export const H3_PORT_POLL_MS = 20;
 /** For how long a process that is being replaced serves HTTP/3 as before, where requests are under way. */
 export const H3_SERVE_MS = 700;
 export const H3_HANDOVER_POLL_MS = 10;
-/** For how long requests are finished, then, on connections that have been told to close. */
-export const H3_LEAVE_MS = 150;
-/** For how long a moment is waited for, then, in which nothing begins; and for how long new ones are refused where none came. */
+/** For how long requests are finished, then, the time before GOAWAY included. */
+export const H3_LEAVE_MS = 300;
+/** How long the requests that come over an HTTP/3 connection wait for its GOAWAY, so that the client has none on its way then. */
+export const H3_HOLD_MS = 100;
+/**
+ * For how long a moment is waited for, then, in which no connection begins; for how long new connections are refused where none came; and
+ * for how long requests are finished when every connection has got GOAWAY.
+ */
 export const H3_CALM_MS = 150;
-/** How long an HTTP/3 connection counts as beginning, whose first request may be on its way, and a request as having just begun. */
+/** How long an HTTP/3 connection counts as beginning, whose first request may be on its way. */
 export const H3_BEGINNING_MS = 150;
+/** How long an idle HTTP/3 connection is given to open the stream without which the runtime sends no GOAWAY. */
+export const H3_STREAM_WAIT_MS = 20;
 /** How long a new binary may take until it serves, and the workers of the old one until they can hand over. */
 export const UPGRADE_DEADLINE_MS = 30_000;
 

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { MAX_FREE_EXCHANGES, MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
+import { H3_HOLD_MS, MAX_FREE_EXCHANGES, MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
 import { ClientPeer, Exchange } from "../message/exchange.ts";
 import { type QuicSession, refuseSession } from "../net/quic.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
@@ -29,6 +29,7 @@ export class H3Endpoint implements IdleSource {
   passed: PassedNames | null = null;
   private readonly sessions: Set<H3Session> = new Set();
   private readonly free: Exchange[] = [];
+  private isHolding = false;
 
   constructor(ctx: EdgeContext, rules: HeadRules, observer: StreamObserver) {
     this.ctx = ctx;
@@ -41,13 +42,19 @@ export class H3Endpoint implements IdleSource {
     return this.sessions.size;
   }
 
+  /** Whether a request is in progress. */
+  get isAnswering(): boolean {
+    for (const session of this.sessions) if (session.isAnswering) return true;
+    return false;
+  }
+
   /** Whether a connection is in use, or about to be: see `H3Session.isBusy`. */
   isBusy(nowMs: number): boolean {
     for (const session of this.sessions) if (session.isBusy(nowMs)) return true;
     return false;
   }
 
-  /** Whether a connection or a request begins: see `H3Session.isBeginning`. */
+  /** Whether a connection begins: see `H3Session.isBeginning`. */
   isBeginning(nowMs: number): boolean {
     for (const session of this.sessions) if (session.isBeginning(nowMs)) return true;
     return false;
@@ -58,7 +65,9 @@ export class H3Endpoint implements IdleSource {
     this.ctx.turn.begin();
     const { gate } = this.ctx;
     if (gate.enter()) {
-      this.sessions.add(new H3Session(this, session));
+      const taken = new H3Session(this, session);
+      if (this.isHolding) taken.hold();
+      this.sessions.add(taken);
       return;
     }
     // There is no queue in which it could wait. Any earlier, the client would be told of an internal error.
@@ -87,8 +96,23 @@ export class H3Endpoint implements IdleSource {
     if (this.sessions.delete(session)) this.ctx.gate.leave();
   }
 
-  /** Tells every connection to close once it has nothing more to answer. */
+  /** Tells every connection that is there, in H3_HOLD_MS, to close once it has nothing more to answer. */
   drain(): void {
+    const present = [...this.sessions];
+    for (const session of present) session.hold();
+    setTimeout(() => {
+      for (const session of present) session.leave();
+    }, H3_HOLD_MS);
+  }
+
+  /** Makes the requests of all connections wait for `leave`. */
+  hold(): void {
+    this.isHolding = true;
+    for (const session of this.sessions) session.hold();
+  }
+
+  /** Tells every connection at once to close when it has nothing more to answer. */
+  leave(): void {
     for (const session of this.sessions) session.leave();
   }
 

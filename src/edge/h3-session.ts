@@ -2,7 +2,7 @@ import type { Fault } from "../core/fault.ts";
 import { H3_BEGINNING_MS, IDLE_NEWCOMER_MS } from "../core/limits.ts";
 import { type ClientPeer, NO_CLIENT } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import { endSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
+import { endSession, leaveSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { EdgeContext } from "./client-socket.ts";
@@ -16,15 +16,19 @@ export class H3Session implements IdleConnection {
   readonly ctx: EdgeContext;
   /** Known from the first request on. */
   peer: ClientPeer = NO_CLIENT;
+  /** What requests wait for before they begin; null for nothing. */
+  held: Promise<void> | null = null;
   private readonly session: QuicSession;
   private readonly streams: Set<H3Stream> = new Set();
-  /** When it, or its last request, began. */
-  private beganMs: number;
+  private readonly beganMs: number;
   /** Whether the handshake is still under way. */
   private isShaking = true;
   private hasAsked = false;
   /** Since when there is no request; it counts where there is none. */
   private idleSinceMs: number;
+  /** Whether the client has been told with GOAWAY. */
+  private hasLeft = false;
+  private release: () => void = IGNORE;
 
   constructor(endpoint: H3Endpoint, session: QuicSession) {
     this.endpoint = endpoint;
@@ -48,6 +52,17 @@ export class H3Session implements IdleConnection {
     else this.close();
   }
 
+  /**
+   * Makes what comes from now on wait for `leave`. What a client sends before it has GOAWAY is rejected by the runtime, which knows
+   * only the one that says where the requests end. A client that asks again when it has a response has nothing on its way then.
+   */
+  hold(): void {
+    if (this.held !== null || this.hasLeft) return;
+    this.held = new Promise((resolve) => {
+      this.release = resolve;
+    });
+  }
+
   idleMs(nowMs: number): number {
     if (this.isShaking || this.streams.size > 0) return -1;
     const idleMs = nowMs - this.idleSinceMs;
@@ -60,15 +75,19 @@ export class H3Session implements IdleConnection {
     this.endpoint.forget(this);
   }
 
-  /** Whether the connection is in use: has a request, or is about to. */
-  isBusy(nowMs: number): boolean {
-    return this.streams.size > 0 || this.isBeginning(nowMs);
+  /** Whether a request is in progress. */
+  get isAnswering(): boolean {
+    return this.streams.size > 0;
   }
 
-  /** Whether its handshake is under way, the first request may be on its way, or a request has just begun. */
+  /** Whether the connection is in use: has a request, or is about to. */
+  isBusy(nowMs: number): boolean {
+    return this.isAnswering || this.isBeginning(nowMs);
+  }
+
+  /** Whether its handshake is under way, or the first request may be on its way. */
   isBeginning(nowMs: number): boolean {
-    const isExpected = !this.hasAsked || this.streams.size > 0;
-    return this.isShaking || (isExpected && nowMs - this.beganMs < H3_BEGINNING_MS);
+    return this.isShaking || (!this.hasAsked && nowMs - this.beganMs < H3_BEGINNING_MS);
   }
 
   /** Ends it at once, and tells the client, who would otherwise wait for responses until its own time is over. */
@@ -120,7 +139,11 @@ export class H3Session implements IdleConnection {
   }
 
   private close(): void {
-    this.session.close().catch(IGNORE);
+    if (this.hasLeft) return;
+    this.hasLeft = true;
+    void leaveSession(this.session, this.streams.size === 0);
+    this.release();
+    this.held = null;
   }
 
   private onStream(stream: QuicStream): void {
@@ -154,7 +177,6 @@ export class H3Session implements IdleConnection {
     const request = new H3Stream(this, stream, this.endpoint.takeExchange());
     this.streams.add(request);
     this.hasAsked = true;
-    this.beganMs = this.ctx.turn.nowMs;
     this.endpoint.observer.onStreamOpen();
     const lost = () => this.inTurn(request, () => request.onLost());
     stream.onreset = lost;

@@ -78,6 +78,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     try {
       // A head that declares a length is followed by a body. Any other is usually followed by the stream's end.
       const first = "content-length" in fields ? null : await Promise.race([next, headIsAlone()]);
+      if (this.session.held !== null) await this.session.held;
       if (!this.isOver) this.session.inTurn(this, () => this.start(fields, first?.done === true));
       for (let piece = await next; piece.done !== true; piece = await next) {
         for (const bytes of piece.value) {

@@ -1,7 +1,7 @@
 import { createPrivateKey } from "node:crypto";
 import type { BlockList } from "node:net";
 import type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
-import { MIN_PROGRESS_BYTES } from "../core/limits.ts";
+import { H3_STREAM_WAIT_MS, MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import { H3Error } from "./h3-error.ts";
 
 export type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
@@ -51,6 +51,8 @@ const LONGEST_FIELD_BYTES = 2 * 65_536;
 const CRUMB_BYTES = 38;
 const TRAILER_POLL_MS = 2;
 const CONNECTION_REFUSED = 2;
+/** RFC 9114 §6.2.3: 0x1f * N + 0x21. */
+const IGNORED_STREAM_TYPE = new Uint8Array([0x21]);
 /** What a stream is destroyed with; never read. */
 const CUT = new Error("the stream is cut");
 /** The way to know when a writer takes bytes again. */
@@ -130,6 +132,29 @@ export function writeNow(stream: QuicStream, bytes: Uint8Array): boolean {
  */
 export function resetStream(stream: QuicStream, code: H3Error): void {
   stream.destroy(CUT, { code });
+}
+
+/**
+ * Closes a connection when its streams are over. GOAWAY tells the client at once which of its requests are not answered any more; it
+ * may send those again (RFC 9114 §5.2). The runtime sends none where no stream is open, and the client would lose a request that is on
+ * its way: such a connection gets a stream whose type clients ignore (RFC 9114 §6.2.3) first. A client that allows none, or that takes
+ * longer than H3_STREAM_WAIT_MS to, gets no GOAWAY.
+ * @param isIdle whether no stream is open
+ */
+export async function leaveSession(session: QuicSession, isIdle: boolean): Promise<void> {
+  try {
+    if (isIdle) await Promise.race([openIgnored(session), Bun.sleep(H3_STREAM_WAIT_MS)]);
+    await session.close();
+  } catch {
+    // The connection is gone.
+  }
+}
+
+async function openIgnored(session: QuicSession): Promise<void> {
+  const stream = await session.createUnidirectionalStream();
+  stream.closed.catch(() => {});
+  stream.onerror = () => {};
+  stream.writer.writeSync(IGNORED_STREAM_TYPE);
 }
 
 /** Closes a connection at once and tells the client. Without a code the runtime would tell it nothing. RFC 9114 §5.3. */
