@@ -596,6 +596,8 @@ export const H3_HANDOVER_POLL_MS = 10;
 export const H3_LEAVE_MS = 300;
 /** How long the requests that come over an HTTP/3 connection wait for its GOAWAY, so that the client has none on its way then. */
 export const H3_HOLD_MS = 100;
+/** Those with a longer body, or one of unknown length, do not wait. */
+export const H3_MAX_HELD_BYTES = 65_536;
 /**
  * For how long a moment is waited for, then, in which no connection begins; for how long new connections are refused where none came; and
  * for how long requests are finished when every connection has got GOAWAY.

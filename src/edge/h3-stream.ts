@@ -1,7 +1,7 @@
 import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { KeptBytes } from "../core/kept-bytes.ts";
-import { H3_HEAD_ALONE_MS, H3_WRITE_BYTES } from "../core/limits.ts";
+import { H3_HEAD_ALONE_MS, H3_MAX_HELD_BYTES, H3_WRITE_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
 import type { BodyFlow } from "../message/ports.ts";
@@ -78,7 +78,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     try {
       // A head that declares a length is followed by a body. Any other is usually followed by the stream's end.
       const first = "content-length" in fields ? null : await Promise.race([next, headIsAlone()]);
-      if (this.session.held !== null) await this.session.held;
+      if (this.session.held !== null && mayWait(fields, first?.done === true)) await this.session.held;
       if (!this.isOver) this.session.inTurn(this, () => this.start(fields, first?.done === true));
       for (let piece = await next; piece.done !== true; piece = await next) {
         for (const bytes of piece.value) {
@@ -356,6 +356,11 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
     this.held.drop();
     this.session.forget(this);
   }
+}
+
+/** Whether a request may wait for GOAWAY: what comes of a body meanwhile, the runtime keeps without a bound. */
+function mayWait(fields: FieldRecord, isEnd: boolean): boolean {
+  return isEnd || Number(fields["content-length"]) <= H3_MAX_HELD_BYTES;
 }
 
 function headIsAlone(): Promise<null> {

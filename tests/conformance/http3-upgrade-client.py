@@ -3,10 +3,11 @@
 usage: http3-upgrade-client.py PORT CONNECTIONS LANES SECONDS PATH [PAUSE_MS]
 
 Each connection has as many lanes, each with one request at a time, and PAUSE_MS between two (0 by default). A request that GOAWAY
-leaves out, or that is reset with H3_REQUEST_REJECTED, was not looked at: it is sent again on a new connection. One that ends in
-any other way without a complete answer is lost.
+leaves out, or that is reset with H3_REQUEST_REJECTED, was not looked at: it is sent again on a new connection. So is one on a connection
+that is refused when its handshake is done (RFC 9000 §20.1). One that ends in any other way without a complete answer is lost.
 Prints: {"requests": sent for the first time, "answered", "rejected": sent again, one way or the other, "goaway": of them, those
-that GOAWAY left out, "lost": {reason: count}, "connections": made, "refused": attempts to connect that failed,
+that GOAWAY left out, "refused": sent again since the connection was refused, "lost": {reason: count}, "connections": made,
+"failed": attempts to connect that failed,
 "longest_ms": the longest time of a request, with its second attempts}
 """
 
@@ -26,7 +27,9 @@ from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, StreamDataReceived, StreamReset
 
 REQUEST_REJECTED = 0x10B
+CONNECTION_REFUSED = 0x2
 PATIENCE_S = 15
+RETRY_S = 0.02
 FAR = 1 << 62
 
 
@@ -77,8 +80,11 @@ class Client(QuicConnectionProtocol):
                 self.finish(stream_id, "answered")
         if isinstance(event, ConnectionTerminated):
             self.closed = event.error_code
+            # Transport errors have the type of a frame, errors of HTTP/3 have none.
+            refused = event.error_code == CONNECTION_REFUSED and event.frame_type is not None
             for stream_id in list(self.open):
-                self.finish(stream_id, "goaway" if stream_id >= self.control.goaway else f"closed {event.error_code:#x}")
+                left_out = "goaway" if stream_id >= self.control.goaway else f"closed {event.error_code:#x}"
+                self.finish(stream_id, "refused" if refused else left_out)
         elif isinstance(event, StreamReset) and event.stream_id in self.open:
             rejected = event.error_code == REQUEST_REJECTED
             self.finish(event.stream_id, "rejected" if rejected else f"reset {event.error_code:#x}")
@@ -134,8 +140,8 @@ class Load:
                     state["stack"].append(context)
                     self.counts["connections"] += 1
                 except (ConnectionError, asyncio.TimeoutError):
-                    self.counts["refused"] += 1
-                    await asyncio.sleep(0.02)
+                    self.counts["failed"] += 1
+                    await asyncio.sleep(RETRY_S)
             return state["client"]
 
     async def lane(self, state):
@@ -144,11 +150,14 @@ class Load:
             started = time.monotonic()
             while True:
                 how, status = await (await self.client(state)).ask(self.path)
-                if how not in ("rejected", "goaway"):
+                if how == "refused":
+                    self.counts["refused"] += 1
+                    await asyncio.sleep(RETRY_S)
+                elif how in ("rejected", "goaway"):
+                    self.counts["rejected"] += 1
+                    self.counts["goaway"] += how == "goaway"
+                else:
                     break
-                self.counts["rejected"] += 1
-                if how == "goaway":
-                    self.counts["goaway"] += 1
             self.longest = max(self.longest, time.monotonic() - started)
             if how == "answered" and status == 200:
                 self.counts["answered"] += 1
@@ -161,7 +170,7 @@ class Load:
 async def run(port, connections, lanes, seconds, path, pause_ms="0"):
     load = Load(int(port), path.encode(), time.monotonic() + float(seconds), float(pause_ms) / 1000)
     await asyncio.gather(*(load.connection(int(lanes)) for _ in range(int(connections))))
-    keys = ("requests", "answered", "rejected", "goaway", "connections", "refused")
+    keys = ("requests", "answered", "rejected", "goaway", "refused", "connections", "failed")
     print(json.dumps({**{key: load.counts[key] for key in keys}, "lost": load.lost, "longest_ms": round(load.longest * 1000)}))
 
 

@@ -32,10 +32,20 @@ const { emitWarning } = process;
 export class H3Client {
   private readonly session: QuicSession;
   private readonly authority: string;
+  /** Whether the server takes no further requests. */
+  private isLeaving = false;
 
   private constructor(session: QuicSession, authority: string) {
     this.session = session;
     this.authority = authority;
+    session.ongoaway = () => {
+      this.isLeaving = true;
+    };
+  }
+
+  /** Whether a request can be sent: neither GOAWAY nor the connection's end has come. RFC 9114 §5.2. */
+  get takesRequests(): boolean {
+    return !this.isLeaving && !this.session.destroyed && !this.session.closing;
   }
 
   /** Connects without looking at the certificate. */

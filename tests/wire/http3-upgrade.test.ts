@@ -9,6 +9,9 @@ import { H3Client } from "../harness/h3-client.ts";
 /** What an upgrade may cost a client of HTTP/3 at most. */
 const GAP_MS = 2000;
 const EACH_MS = 50;
+const CLIENTS = 4;
+const UPGRADES = 2;
+const IS_REJECTED = /\b(267|0x10b)\b|REQUEST_REJECTED/i;
 const certificate = await makeCertificate([{ type: "dns", value: "localhost" }]);
 const tlsPort = freePort();
 const origin = EchoOrigin.start();
@@ -69,6 +72,63 @@ async function untilAnswered(): Promise<number> {
     await Bun.sleep(10);
   }
 }
+
+/** What became of the requests of clients that ask all the time. */
+interface Asked {
+  answered: number;
+  /** Not looked at: the client may send them again. RFC 9114 §5.2. */
+  rejected: number;
+  /** By what ended them. */
+  readonly lost: string[];
+}
+
+/** One connection at a time, with as many lanes, each with one request at a time. A lane sends nothing where GOAWAY has come. */
+async function askAll(asked: Asked, lanes: number, isOver: () => boolean): Promise<void> {
+  let connected: Promise<H3Client | null> = H3Client.connect(tlsPort);
+  const usable = async (): Promise<H3Client> => {
+    for (;;) {
+      const used = connected;
+      const client = await used;
+      if (client?.takesRequests === true) return client;
+      // The first lane that finds it connects for all.
+      if (used === connected) connected = H3Client.connect(tlsPort).catch(() => Bun.sleep(10).then(() => null));
+    }
+  };
+  const lane = async (): Promise<void> => {
+    while (!isOver()) {
+      const client = await usable();
+      if (!client.takesRequests) continue;
+      const { status } = await client.ask("GET", "/node/lane").catch((error: unknown) => ({ status: String(error) }));
+      if (status === 200) asked.answered++;
+      else if (IS_REJECTED.test(String(status))) asked.rejected++;
+      else asked.lost.push(String(status));
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  (await connected)?.close();
+}
+
+test.each([[1], [4]])(
+  "clients with %d requests at a time lose none by upgrades",
+  async (lanes) => {
+    const asked: Asked = { answered: 0, rejected: 0, lost: [] };
+    let isOver = false;
+    const clients = Array.from({ length: CLIENTS }, () => askAll(asked, lanes, () => isOver));
+    for (let upgrades = 0; upgrades < UPGRADES; upgrades++) {
+      await Bun.sleep(300);
+      await upgrade();
+      // The port is released within the next second and a half.
+      await Bun.sleep(2500);
+    }
+    isOver = true;
+    await Promise.all(clients);
+    expect(asked.lost).toEqual([]);
+    // They have nothing on its way when GOAWAY goes out.
+    expect(asked.rejected).toBe(0);
+    expect(asked.answered).toBeGreaterThan(CLIENTS * lanes * 10);
+  },
+  60_000,
+);
 
 test("a request that is cut by an upgrade is told of at once, not when the client's patience ends", async () => {
   const { client, answer } = await unanswered();
