@@ -1,5 +1,5 @@
 import type { BlockList } from "node:net";
-import { H3_CALM_MS, H3_HANDOVER_POLL_MS, H3_HOLD_MS, H3_LEAVE_MS, H3_SERVE_MS } from "../core/limits.ts";
+import { H3_CALM_MS, H3_FLUSH_MS, H3_FRESH_MS, H3_HANDOVER_POLL_MS, H3_HOLD_MS, H3_LEAVE_MS, H3_SERVE_MS } from "../core/limits.ts";
 import type { H3Endpoint } from "../edge/h3-endpoint.ts";
 import { ignoreAll, type QuicEndpoint } from "../net/quic.ts";
 
@@ -31,6 +31,8 @@ export class QuicHandover {
   private readonly poll: Timer;
   private phase: Phase = Phase.Serving;
   private sinceMs: number = performance.now();
+  /** When a request was in progress last. */
+  private answeringMs = 0;
 
   /**
    * @param ignored is the endpoint's own list
@@ -60,6 +62,7 @@ export class QuicHandover {
         return;
       case Phase.Holding:
         if (connections.size > 0 && passedMs < H3_HOLD_MS) return;
+        if (passedMs < H3_HOLD_MS + H3_FRESH_MS && connections.isFresh(nowMs)) return;
         if (!connections.isBeginning(nowMs)) this.beginEnd(nowMs);
         else if (passedMs >= H3_HOLD_MS + H3_CALM_MS) {
           this.endpoint.busy = true;
@@ -70,13 +73,17 @@ export class QuicHandover {
         if (!connections.isBeginning(nowMs) || passedMs >= H3_CALM_MS) this.beginEnd(nowMs);
         return;
       case Phase.Ending:
-        if (!connections.isAnswering || passedMs >= H3_CALM_MS) this.end();
+        // One that the runtime had taken already may be announced late.
+        connections.leave();
+        if (connections.isAnswering) this.answeringMs = nowMs;
+        if (nowMs - this.answeringMs >= H3_FLUSH_MS || passedMs >= H3_CALM_MS + H3_FLUSH_MS) this.end();
     }
   }
 
   private beginEnd(nowMs: number): void {
     this.connections.leave();
     ignoreAll(this.ignored);
+    this.answeringMs = nowMs;
     this.enter(Phase.Ending, nowMs);
   }
 

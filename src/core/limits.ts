@@ -603,8 +603,12 @@ export const H3_MAX_HELD_BYTES = 65_536;
  * for how long requests are finished when every connection has got GOAWAY.
  */
 export const H3_CALM_MS = 150;
+/** What the last responses have until they have left the runtime, which says no more than that it has taken them. */
+export const H3_FLUSH_MS = 60;
 /** How long an HTTP/3 connection counts as beginning, whose first request may be on its way. */
 export const H3_BEGINNING_MS = 150;
+/** For how long its first requests may still be coming where one has, and how long such connections are waited for at most. */
+export const H3_FRESH_MS = 50;
 /** How long an idle HTTP/3 connection is given to open the stream without which the runtime sends no GOAWAY. */
 export const H3_STREAM_WAIT_MS = 20;
 /** How long a new binary may take until it serves, and the workers of the old one until they can hand over. */

@@ -60,6 +60,12 @@ export class H3Endpoint implements IdleSource {
     return false;
   }
 
+  /** Whether a connection was made a moment ago: see `H3Session.isFresh`. */
+  isFresh(nowMs: number): boolean {
+    for (const session of this.sessions) if (session.isFresh(nowMs)) return true;
+    return false;
+  }
+
   /** Takes a connection. */
   accept(session: QuicSession): void {
     this.ctx.turn.begin();

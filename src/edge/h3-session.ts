@@ -1,5 +1,5 @@
 import type { Fault } from "../core/fault.ts";
-import { H3_BEGINNING_MS, IDLE_NEWCOMER_MS } from "../core/limits.ts";
+import { H3_BEGINNING_MS, H3_FRESH_MS, IDLE_NEWCOMER_MS } from "../core/limits.ts";
 import { type ClientPeer, NO_CLIENT } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { endSession, leaveSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
@@ -20,7 +20,7 @@ export class H3Session implements IdleConnection {
   held: Promise<void> | null = null;
   private readonly session: QuicSession;
   private readonly streams: Set<H3Stream> = new Set();
-  private readonly beganMs: number;
+  private beganMs: number;
   /** Whether the handshake is still under way. */
   private isShaking = true;
   private hasAsked = false;
@@ -90,6 +90,11 @@ export class H3Session implements IdleConnection {
     return this.isShaking || (!this.hasAsked && nowMs - this.beganMs < H3_BEGINNING_MS);
   }
 
+  /** Whether it was made a moment ago, so that of its first requests only some may have come. */
+  isFresh(nowMs: number): boolean {
+    return nowMs - this.beganMs < H3_FRESH_MS;
+  }
+
   /** Ends it at once, and tells the client, who would otherwise wait for responses until its own time is over. */
   end(): void {
     this.cut();
@@ -131,7 +136,9 @@ export class H3Session implements IdleConnection {
 
   /** Before the handshake is done, the runtime tells neither the address nor the name. */
   private onOpened(serverName: unknown): void {
+    this.ctx.turn.begin();
     this.isShaking = false;
+    this.beganMs = this.ctx.turn.nowMs;
     if (typeof serverName === "string" && this.endpoint.passed?.isPassed(serverName.toLowerCase()) === true)
       return refuseSession(this.session);
     const address = this.session.path?.remote.address ?? "";
@@ -141,7 +148,9 @@ export class H3Session implements IdleConnection {
   private close(): void {
     if (this.hasLeft) return;
     this.hasLeft = true;
-    void leaveSession(this.session, this.streams.size === 0);
+    // Its GOAWAY would leave the first request in, which may be on its way.
+    if (!this.hasAsked) refuseSession(this.session);
+    else void leaveSession(this.session, this.streams.size === 0);
     this.release();
     this.held = null;
   }
