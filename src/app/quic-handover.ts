@@ -1,5 +1,13 @@
 import type { BlockList } from "node:net";
-import { H3_CALM_MS, H3_FLUSH_MS, H3_FRESH_MS, H3_HANDOVER_POLL_MS, H3_HOLD_MS, H3_LEAVE_MS, H3_SERVE_MS } from "../core/limits.ts";
+import {
+  H3_CALM_MS,
+  H3_FLUSH_MS,
+  H3_FRESH_MS,
+  H3_HANDOVER_POLL_MS,
+  H3_HOLD_MS,
+  H3_LEAVE_MS,
+  H3_SERVE_MS,
+} from "../core/limits.ts";
 import type { H3Endpoint } from "../edge/h3-endpoint.ts";
 import { ignoreAll, type QuicEndpoint } from "../net/quic.ts";
 
