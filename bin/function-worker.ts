@@ -1,5 +1,6 @@
-import { runFunctionThread } from "../src/app/function-thread.ts";
-import { verifyTls } from "../src/app/verified-tls.ts";
+import { noteOpenedFiles } from "../src/features/functions/thread/opened-files.ts";
 
-verifyTls();
-runFunctionThread();
+// Before anything imports `node:fs`, so that names which a module imports of it are the noted ones.
+noteOpenedFiles();
+const { startFunctionThread } = await import("../src/app/function-thread-start.ts");
+startFunctionThread();

@@ -2,6 +2,7 @@ import type { FunctionsConfig } from "../config/function-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { FUNCTION_LOAD_MS, FUNCTION_RETIRE_MS } from "../core/limits.ts";
 import type { LiveModule } from "../features/dashboard/live-state.ts";
+import { createFileCells } from "../features/functions/file-cells.ts";
 import type { OverdueCall } from "../features/functions/function-link.ts";
 import { isFromFunction } from "../features/functions/said.ts";
 import { freePlacesOf } from "../features/functions/thread-places.ts";
@@ -13,8 +14,10 @@ import type { Metric } from "../features/telemetry/metric.ts";
 import { stepBack, stepCollectorsBack } from "../net/thread-turns.ts";
 import { residentBytes } from "../shared/process-memory.ts";
 import { UNKNOWN_THREAD } from "../shared/thread-id.ts";
+import { descriptorLimit } from "./descriptor-watch.ts";
 import { FunctionMetrics, type ThreadFacts } from "./function-metrics.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
+import { closeLeftFiles, filesOfThread } from "./left-files.ts";
 import { type Taken, takenBy } from "./thread-usage.ts";
 import { startThread, ThreadEnds } from "./threads.ts";
 import type { WorkerPool } from "./worker-pool.ts";
@@ -121,6 +124,7 @@ export class FunctionThreads {
   private watching: Timer | null = null;
   private loweredMs = Number.NEGATIVE_INFINITY;
   private lastId = 0;
+  private readonly descriptors = descriptorLimit();
   private readonly ends: ThreadEnds = new ThreadEnds();
   private readonly counts: FunctionMetrics = new FunctionMetrics(() => performance.now());
 
@@ -225,8 +229,10 @@ export class FunctionThreads {
     const worker = startThread(FUNCTION_ENTRY, Object.fromEntries(env));
     if (worker === null) return void setTimeout(() => this.start(owner, generation), LONGEST_RESTART_MS);
     const nowMs = performance.now();
+    const id = ++this.lastId;
+    const files = createFileCells(filesOfThread(this.descriptors), id);
     const thread: Thread = {
-      id: ++this.lastId,
+      id,
       owner,
       worker,
       cells: new Int32Array(cells),
@@ -250,8 +256,17 @@ export class FunctionThreads {
     worker.onmessage = ({ data }: { data: unknown }) => this.onMessage(thread, data);
     // What escapes is logged by the thread itself; without a listener it would be written to the standard error.
     worker.onerror = (event: ErrorEvent) => event.preventDefault();
-    worker.addEventListener("close", () => this.onClose(thread));
-    this.send(thread, { kind: "load", module: owner.module, cells, mayChangeProcess: allow.includes("process") });
+    worker.addEventListener("close", () => {
+      closeLeftFiles(new Int32Array(files));
+      this.onClose(thread);
+    });
+    this.send(thread, {
+      kind: "load",
+      module: owner.module,
+      cells,
+      files,
+      mayChangeProcess: allow.includes("process"),
+    });
   }
 
   private onMessage(thread: Thread, message: unknown): void {

@@ -666,6 +666,9 @@ export const MAX_REVERSE_NAMES = 4;
  */
 export const WORKER_SLICE_US = 100;
 export const FUNCTION_SLICE_US = 500;
+/** Files that a thread of a module may have open: a sixteenth of the process's descriptors, within these. */
+export const MIN_FUNCTION_FILES = 8;
+export const MAX_FUNCTION_FILES = 256;
 /** Milliseconds that a module may take to load. */
 export const FUNCTION_LOAD_MS = 30_000;
 /** Milliseconds that requests of an earlier version of a module may take after a reload. */

@@ -340,6 +340,8 @@ export type ToFunction =
       readonly kind: "load";
       readonly module: string;
       readonly cells: SharedArrayBuffer;
+      /** For the descriptors that it opens: see FileCells. */
+      readonly files: SharedArrayBuffer;
       /** Whether what belongs to the whole process may be changed. */
       readonly mayChangeProcess: boolean;
     }

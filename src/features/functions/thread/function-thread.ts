@@ -18,6 +18,7 @@ import { contain, withRefusal } from "./contain.ts";
 import { Context, lineOf } from "./context.ts";
 import { useJsxSettings } from "./jsx-settings.ts";
 import { LogBudget } from "./log-budget.ts";
+import { openedFiles } from "./opened-files.ts";
 import { problemOf } from "./problem.ts";
 import { ThreadLink } from "./thread-link.ts";
 
@@ -57,7 +58,7 @@ export class FunctionThread implements CallHost {
     this.post({ kind: "finished" });
   }
 
-  private async load({ module, cells, mayChangeProcess }: Extract<ToFunction, { kind: "load" }>): Promise<void> {
+  private async load({ module, cells, files, mayChangeProcess }: Extract<ToFunction, { kind: "load" }>): Promise<void> {
     this.module = module;
     this.cells = new Int32Array(cells);
     Atomics.store(this.cells, Cell.ThreadId, ownThreadId());
@@ -71,6 +72,9 @@ export class FunctionThread implements CallHost {
     contain(mayChangeProcess, (level, values) => this.write(level, values));
     Object.setPrototypeOf(Context.prototype, process.env);
     useJsxSettings();
+    openedFiles.share(new Int32Array(files), () =>
+      this.write("warn", ["the module has as many files open as a thread may have: more are refused (EMFILE)"]),
+    );
     try {
       const exports = this.adopt(await import(pathToFileURL(module).href));
       this.post({ kind: "loaded", exports });

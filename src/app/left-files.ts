@@ -1,0 +1,19 @@
+import { closeSync } from "node:fs";
+import { MAX_FUNCTION_FILES, MIN_FUNCTION_FILES } from "../core/limits.ts";
+import { FILE_CELLS, type FileCells, markOf } from "../features/functions/file-cells.ts";
+import { FileMarks } from "../features/functions/file-marks.ts";
+
+/** Files that one thread of a module may have open. @param descriptors the limit of the process */
+export function filesOfThread(descriptors: number): number {
+  return Math.max(MIN_FUNCTION_FILES, Math.min(MAX_FUNCTION_FILES, Math.floor(descriptors / 16)));
+}
+
+/** Closes what a thread that has ended left open. A number that is another file's by now lacks the mark. */
+export function closeLeftFiles(cells: FileCells): void {
+  const marks = FileMarks.ofSystem();
+  if (marks === null) return;
+  for (let at = FILE_CELLS.first; at < cells.length; at += FILE_CELLS.each) {
+    const fd = Atomics.exchange(cells, at, 0) - 1;
+    if (fd >= 0 && marks.has(fd, markOf(cells))) closeSync(fd);
+  }
+}
