@@ -1,6 +1,5 @@
-import { noteOpenedFiles } from "../src/features/functions/thread/opened-files.ts";
+import { startFunctionThread } from "../src/app/function-thread-start.ts";
+import { verifyTls } from "../src/app/verified-tls.ts";
 
-// Before anything imports `node:fs`, so that names which a module imports of it are the noted ones.
-noteOpenedFiles();
-const { startFunctionThread } = await import("../src/app/function-thread-start.ts");
-startFunctionThread();
+verifyTls();
+await startFunctionThread();

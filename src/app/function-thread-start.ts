@@ -1,8 +1,8 @@
-import { runFunctionThread } from "./function-thread.ts";
-import { verifyTls } from "./verified-tls.ts";
+import { noteOpenedFiles } from "../features/functions/thread/opened-files.ts";
 
-/** Runs the thread of a module, with certificates verified. */
-export function startFunctionThread(): void {
-  verifyTls();
+/** Runs the thread of a module. Nothing that imports `node:fs` may be imported before: names of it that a module imports are to be the noted ones. */
+export async function startFunctionThread(): Promise<void> {
+  noteOpenedFiles();
+  const { runFunctionThread } = await import("./function-thread.ts");
   runFunctionThread();
 }
