@@ -71,8 +71,10 @@ export interface ClientPolicy {
   readonly auth: Phase | null;
   /** The same for the routes of another listener. */
   readonly authOf: (routes: readonly Route[]) => Phase | null;
-  /** In the order of the way up, after a cache. */
-  readonly headTaps: readonly ReplyTap[];
+  readonly cors: ReplyTap | null;
+  readonly matchVary: ReplyTap | null;
+  readonly securityHeaders: ReplyTap | null;
+  readonly altSvc: ReplyTap | null;
 }
 
 /** Wires `trusted_proxies`, `ip_rules`, `rate_limit`, `tls.redirect_http`, `cors` and `security_headers` of a server and its routes. */
@@ -87,12 +89,6 @@ export function buildClientPolicy(
   const serverRules = addressRules(ipRules, inputs.places);
   const corsPolicy = cors.enabled ? new CorsPolicy(cors) : null;
   const limits = rateLimits(config, routes, settings, inputs);
-  const headTaps: ReplyTap[] = [];
-  if (corsPolicy !== null) headTaps.push(new CorsTap(corsPolicy, routes.map(isInternal)));
-  const matchVary = matchVaryTap(settings);
-  if (matchVary !== null) headTaps.push(matchVary);
-  if (securityHeaders.enabled) headTaps.push(new SecurityHeadersTap(securityHeaders));
-  if (config.server.http3.enabled) headTaps.push(new AltSvcTap(config.server.http3.port));
   return {
     clientAddress:
       trustedProxies.length === 0
@@ -111,7 +107,10 @@ export function buildClientPolicy(
     userRateLimit: limitPhase("userRateLimit", limits, inputs),
     auth: authPhase(config, routes, inputs, site),
     authOf: (others) => authPhase(config, others, inputs, site),
-    headTaps,
+    cors: corsPolicy === null ? null : new CorsTap(corsPolicy, routes.map(isInternal)),
+    matchVary: matchVaryTap(settings),
+    securityHeaders: securityHeaders.enabled ? new SecurityHeadersTap(securityHeaders) : null,
+    altSvc: config.server.http3.enabled ? new AltSvcTap(config.server.http3.port) : null,
   };
 }
 

@@ -24,10 +24,10 @@ import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } fro
 import { lateFields } from "../routes/header-operations.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { ClientPolicy } from "./client-policy.ts";
-import { buildPagePolicy } from "./page-policy.ts";
+import { buildPagePolicy, type PagePolicy } from "./page-policy.ts";
 import { passedNames } from "./passed-names.ts";
 import { settingsByIndex } from "./routing.ts";
-import { buildWafPolicy } from "./waf-policy.ts";
+import { buildWafPolicy, type WafPolicy } from "./waf-policy.ts";
 import type { WayInputs } from "./worker-runtime.ts";
 
 /** What the pipeline is made of. */
@@ -45,18 +45,87 @@ export interface PipelineParts {
   readonly tracer: Tracer | null;
 }
 
+/** What the phases and taps of one configuration are made of. */
+interface Way extends PipelineParts {
+  readonly config: RuntimeConfig;
+  readonly guard: PrefixGuard;
+  readonly pages: PagePolicy;
+  readonly exact: RouteExactPhase;
+  readonly prefix: RoutePrefixPhase;
+  readonly finder: RouteLookup;
+  readonly waf: WafPolicy;
+}
+
 /**
- * THE order of a request's way down and of its response's way up; docs/phases.md says why.
- *
- *   counters → http01 → clientAddress → trace → passedNames → identityFields → serverAddressRules → waf → routeExact → httpsRedirect
- *     → corsPreflight → prefixGuard → pathEscapes → routePrefix → routeAddressRules → maintenance → rateLimit → bots → auth
- *     → userRateLimit → bodyLimit → wafBody → responseFields → errorPages → responseRules → contentCoding → cacheLookup → ingest → wafTrailers → traceFields → hooks → dispatch
- *   spans ← accessLog ← forwardEnd ← counters ← (the protocol engine writes the response) ← altSvc ← securityHeaders ← matchVary ← cors ← cacheStore
- *
- * What a configuration does not ask for is left out.
+ * THE order of a request's way down: phases by name. Each makes null where a configuration does not ask for it. What each reads and
+ * changes, and why it is at its place, is its row in phase-rows.ts; docs/phases.md and ARCHITECTURE.md are written from both.
  */
+const DOWN = {
+  counters: ({ inputs }) => inputs.counters,
+  http01: ({ inputs, router, config, finder }) =>
+    new Http01Phase(inputs.challenges, router.routes.length, bodyRules(config), challengeTakers(router, finder)),
+  clientAddress: ({ client }) => client.clientAddress,
+  trace: ({ tracer }) => tracer?.phase ?? null,
+  passedNames: ({ config }) => passedNamesPhase(config),
+  identityFields: ({ client }) => client.identityFields,
+  serverAddressRules: ({ client }) => client.serverAddressRules,
+  waf: ({ waf }) => waf.head,
+  routeExact: ({ exact }) => exact,
+  httpsRedirect: ({ client }) => client.httpsRedirect,
+  corsPreflight: ({ client }) => client.preflight,
+  prefixGuard: ({ guard, inputs }) => new PrefixGuardPhase(guard, inputs.reports),
+  pathEscapes: () => new PathEscapesPhase(),
+  routePrefix: ({ prefix }) => prefix,
+  routeAddressRules: ({ client }) => client.routeAddressRules,
+  maintenance: ({ pages }) => pages.maintenance,
+  rateLimit: ({ client }) => client.rateLimit,
+  bots: ({ config, router, inputs }) => botsPhase(config, router, inputs),
+  auth: ({ client }) => client.auth,
+  userRateLimit: ({ client }) => client.userRateLimit,
+  bodyLimit: () => new BodyLimitPhase(),
+  wafBody: ({ waf }) => waf.body,
+  responseFields: ({ config, router }) => lateFieldsPhase(config, router),
+  errorPages: ({ pages }) => pages.intercept,
+  responseRules: ({ waf }) => waf.response,
+  contentCoding: ({ contentCoding }) => contentCoding,
+  cacheLookup: ({ cache }) => cache?.phase ?? null,
+  ingest: ({ budget, inputs }) => new NormalizePhase(budget, inputs.reports),
+  wafTrailers: ({ waf }) => waf.trailers,
+  traceFields: ({ tracer }) => tracer?.fieldsPhase ?? null,
+  hooks: ({ config, router, inputs, budget }) => hookPhase(config, router, inputs, budget),
+  dispatch: () => new DispatchPhase(),
+} satisfies Readonly<Record<string, (way: Way) => Phase | null>>;
+
+/** THE order in which the head of a response passes the taps, before the protocol engine writes it. */
+const UP = {
+  cacheStore: ({ cache }) => cache?.tap ?? null,
+  cors: ({ client }) => client.cors,
+  matchVary: ({ client }) => client.matchVary,
+  securityHeaders: ({ client }) => client.securityHeaders,
+  altSvc: ({ client }) => client.altSvc,
+} satisfies Readonly<Record<string, (way: Way) => ReplyTap | null>>;
+
+/** THE order of what runs when an exchange is over, answered or cut. */
+const END = {
+  counters: ({ inputs }) => inputs.counters,
+  forwardEnd: () => new ForwardEnd(),
+  cacheStore: ({ cache }) => cache?.tap ?? null,
+  accessLog: ({ accessLog }) => accessLog,
+  spans: ({ tracer }) => tracer?.tap ?? null,
+} satisfies Readonly<Record<string, (way: Way) => ReplyTap | null>>;
+
+export type PhaseName = keyof typeof DOWN;
+export type HeadTapName = keyof typeof UP;
+export type EndTapName = keyof typeof END;
+
+/** The names, in order. */
+export const WAY_DOWN: readonly PhaseName[] = Object.keys(DOWN) as PhaseName[];
+export const WAY_UP: readonly HeadTapName[] = Object.keys(UP) as HeadTapName[];
+export const AT_THE_END: readonly EndTapName[] = Object.keys(END) as EndTapName[];
+
+/** The ways of a configuration, down and up. */
 export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipeline {
-  const { router, inputs, accessLog, budget, client, contentCoding, cache, tracer } = parts;
+  const { router, inputs, budget, client } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
   const pages = buildPagePolicy(config, router.routes, inputs.reports);
   const { preflight } = client;
@@ -66,54 +135,24 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipe
   const prefix = new RoutePrefixPhase(router, bodyRules(config), nothing);
   const finder = new RouteLookup(router, exact, prefix);
   const waf = buildWafPolicy(config, { router, finder, inputs, budget });
-  const phases: (Phase | null)[] = [
-    inputs.counters,
-    new Http01Phase(inputs.challenges, router.routes.length, bodyRules(config), challengeTakers(router, finder)),
-    client.clientAddress,
-    tracer === null ? null : tracer.phase,
-    passedNamesPhase(config),
-    client.identityFields,
-    client.serverAddressRules,
-    waf.head,
-    exact,
-    client.httpsRedirect,
-    client.preflight,
-    new PrefixGuardPhase(guard, inputs.reports),
-    new PathEscapesPhase(),
-    prefix,
-    client.routeAddressRules,
-    pages.maintenance,
-    client.rateLimit,
-    botsPhase(config, router, inputs),
-    client.auth,
-    client.userRateLimit,
-    new BodyLimitPhase(),
-    waf.body,
-    lateFieldsPhase(config, router),
-    pages.intercept,
-    waf.response,
-    contentCoding,
-    cache === null ? null : cache.phase,
-    new NormalizePhase(budget, inputs.reports),
-    waf.trailers,
-    tracer === null ? null : tracer.fieldsPhase,
-    hookPhase(config, router, inputs, budget),
-    new DispatchPhase(),
-  ];
-  const taps: ReplyTap[] = [inputs.counters, new ForwardEnd()];
-  if (cache !== null) taps.push(cache.tap);
-  if (accessLog !== null) taps.push(accessLog);
-  if (tracer !== null) taps.push(tracer.tap);
+  const way: Way = { ...parts, config, guard, pages, exact, prefix, finder, waf };
   const pipeline = new Pipeline(
-    phases.filter((phase) => phase !== null),
-    cache === null ? client.headTaps : [cache.tap, ...client.headTaps],
-    taps,
+    made<Phase>(DOWN, way),
+    made<ReplyTap>(UP, way),
+    made<ReplyTap>(END, way),
     waf.trailers,
     inputs.requestIds,
     pages.refusals,
   );
   pipeline.messages = waf.body;
   return pipeline;
+}
+
+/** What a configuration asks for, in the order of the table. */
+function made<T>(table: Readonly<Record<string, (way: Way) => T | null>>, way: Way): T[] {
+  return Object.values(table)
+    .map((make) => make(way))
+    .filter((one) => one !== null) as T[];
 }
 
 /** Null where no name is passed through. */
