@@ -1,5 +1,6 @@
 import type { FleetNode } from "../app/fleet.ts";
-import { type Column, ENDLESS, NO_COLORS, span, table } from "../tools/watch/text.ts";
+import { span } from "../core/number-text.ts";
+import { type Column, ENDLESS, NO_COLORS, table } from "../tools/watch/text.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 import { findGateway, GATEWAY_FLAGS, GatewayFault } from "./gateway-address.ts";

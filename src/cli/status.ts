@@ -1,7 +1,6 @@
 import { mayColor } from "../app/start-summary.ts";
-import { findings } from "../tools/watch/findings.ts";
 import { liveStates } from "../tools/watch/live-source.ts";
-import { statusText, verdict } from "../tools/watch/status-view.ts";
+import { statusJson, statusText } from "../tools/watch/status-view.ts";
 import { COLORS, ENDLESS, NO_COLORS } from "../tools/watch/text.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
@@ -28,18 +27,13 @@ export async function runStatus(args: readonly string[], io: CommandIo): Promise
   if (gateway === null) return ExitCode.Failure;
   try {
     const state = await firstState(gateway);
-    const found = findings(state);
-    const { isWell } = verdict(found);
-    if (call.values.json)
-      io.out(
-        `${JSON.stringify({ well: isWell, findings: found.map(({ isBad, text }) => ({ bad: isBad, text })), ...state }, null, 2)}\n`,
-      );
+    if (call.values.json) io.out(statusJson(state));
     else {
       const isLive = isTerminal(STDOUT);
       const paints = isLive && mayColor(process.env) ? COLORS : NO_COLORS;
       io.out(statusText(state, gateway.label, isLive ? (process.stdout.columns ?? DEFAULT_COLUMNS) : ENDLESS, paints));
     }
-    return isWell ? ExitCode.Done : ExitCode.Failure;
+    return state.verdict.isWell ? ExitCode.Done : ExitCode.Failure;
   } catch (error) {
     if (!(error instanceof GatewayFault)) throw error;
     io.err(`edge status: ${error.message}\n`);

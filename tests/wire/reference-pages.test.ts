@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { configSchema, routesSchema } from "../../src/config/json-schema.ts";
 import { ACCESS_FIELDS } from "../../src/core/access-fields.ts";
 import { FAULTS } from "../../src/core/fault.ts";
+import { THRESHOLDS, type Threshold } from "../../src/features/dashboard/thresholds.ts";
 import { EVENT_GUIDE } from "../../src/features/telemetry/event-guide.ts";
 import { EVENTS, type EventName, type EventRow } from "../../src/features/telemetry/events.ts";
 import { METRIC_GROUPS, METRIC_GUIDE, type MetricGuide, unitOf } from "../../src/features/telemetry/metric-guide.ts";
@@ -91,7 +92,28 @@ ${table(
 What ends a request or a connection: the word in \`fault\`, \`reason\` and metrics, the status of the response, and whether the
 connection is closed. \`-\` is no response at all: the connection or the stream is closed.
 
-${table(["reason", "status", "message", "connection"], refusalRows())}`;
+${table(["reason", "status", "message", "connection"], refusalRows())}
+## Thresholds
+
+From which value on something is not as it should be. The verdict of the [dashboard](dashboard.md), [\`edge status\`](tools.md#status) and
+\`edge top\` goes by them, as do the colours of numbers and the [rules of Prometheus](tools.md#grafana-and-alerts).
+
+${table(["threshold", "value", "unit", "live", "in a rule", "meaning"], thresholdRows())}`;
+}
+
+function thresholdRows(): string[][] {
+  const windowOf = (seconds: number | undefined) => {
+    if (seconds === undefined) return "-";
+    return seconds === 0 ? "at the moment" : seconds <= 60 ? `last ${seconds} s` : `last ${seconds / 60} min`;
+  };
+  return Object.entries<Threshold>(THRESHOLDS).map(([name, { value, unit, liveS, alertS, meaning }]) => [
+    `\`${name}\``,
+    String(value),
+    unit,
+    windowOf(liveS),
+    windowOf(alertS),
+    meaning,
+  ]);
 }
 
 function metricsPage(): string {

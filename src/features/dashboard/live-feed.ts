@@ -22,6 +22,7 @@ import type {
   LiveWorker,
 } from "./live-state.ts";
 import { type SeenTraffic, STREAM_PATH, type ThreadVitals } from "./traffic-observer.ts";
+import { troubleOf, verdict } from "./verdict.ts";
 import { watchRefusal } from "./watchers.ts";
 
 /** What the feed is made of; each is asked anew for every event. */
@@ -239,25 +240,33 @@ export class LiveFeed {
     const [routes, routeCount] = busiest(requests, this.routes);
     const [upstreams] = busiest(totals.upstreamRequests(), this.upstreams);
     if (nowMs - this.certificatesAt > CERTIFICATES_MS) {
-      this.certificates = from.certificates().slice(0, MAX_CERTIFICATES);
+      this.certificates = from.certificates();
       this.certificatesAt = nowMs;
     }
-    return {
+    const modules = from.modules();
+    const judged = {
       at: nowMs,
       gateway: from.gateway(),
       totals: totalsOf(totals, requests),
+      workers: this.workers(),
+      targets,
+      modules,
+      certificates: this.certificates,
+    };
+    return {
+      ...judged,
+      verdict: verdict(judged, this.points),
       latency: this.points.at(-1)?.[2] ?? null,
       routes,
       routeCount,
       upstreams,
-      targets: [...targets].sort((a, b) => trouble(b) - trouble(a)).slice(0, MAX_TARGETS),
+      targets: [...targets].sort((a, b) => troubleOf(b) - troubleOf(a)).slice(0, MAX_TARGETS),
       targetCount: targets.length,
       hits: from.incidents.recent(MAX_HITS, 0).map((one) => this.hitOf(one)),
       attackers: this.attackers.worst(nowMs),
       cache: this.cache(),
-      certificates: this.certificates,
-      workers: this.workers(),
-      modules: this.modules(),
+      certificates: this.certificates.slice(0, MAX_CERTIFICATES),
+      modules: shownModules(modules),
       changes: this.changes,
       rows: this.rows.sort((a, b) => a.at - b.at),
       rowsLeftOut: this.rowsLeftOut,
@@ -286,11 +295,6 @@ export class LiveFeed {
     return { ...cache, results: Object.fromEntries(names.slice(1)) };
   }
 
-  private modules(): LiveModule[] {
-    const all = [...this.from.modules()].sort((a, b) => b.calls - a.calls || (a.name < b.name ? -1 : 1));
-    return all.slice(0, MAX_LABELS).map((one) => ({ ...one, latency: rounded(one.latency) }));
-  }
-
   private workers(): LiveWorker[] {
     return this.vitals.map((vitals, worker) => ({
       requests: this.from.totals.requestsOf(worker),
@@ -301,6 +305,12 @@ export class LiveFeed {
       moves: this.from.moves(worker),
     }));
   }
+}
+
+/** The busiest modules. */
+function shownModules(modules: readonly LiveModule[]): LiveModule[] {
+  const all = [...modules].sort((a, b) => b.calls - a.calls || (a.name < b.name ? -1 : 1));
+  return all.slice(0, MAX_LABELS).map((one) => ({ ...one, latency: rounded(one.latency) }));
 }
 
 /** The busiest labels with what was counted of them, and how many labels there are. */
@@ -359,10 +369,6 @@ function sum(counts: readonly LabelledCount[]): number {
 /** Three digits are what they are good for. */
 function rounded(latency: Percentiles): Percentiles {
   return latency === null ? null : (latency.map((ms) => Number(ms.toPrecision(3))) as unknown as Percentiles);
-}
-
-function trouble({ breaker, healthy, drained }: LiveTarget): number {
-  return (breaker === "closed" ? 0 : 2) + (healthy ? 0 : 2) + (drained ? 1 : 0);
 }
 
 function textOf(fields: EventFields): string {

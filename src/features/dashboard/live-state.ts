@@ -170,9 +170,29 @@ export type LivePoint = readonly [
   wafBlocked: number,
 ];
 
+/** What a finding is about: the section of the dashboard that shows more of it. */
+export type FindingTopic = "upstreams" | "slow" | "system" | "functions" | "log" | "changes";
+
+/** Something that is not as it should be. */
+export interface LiveFinding {
+  /** Whether requests suffer from it, or will soon; else it is a note. */
+  readonly isBad: boolean;
+  readonly about: FindingTopic;
+  readonly text: string;
+}
+
+/** Whether the gateway is well. The same for all who ask: verdict.ts */
+export interface LiveVerdict {
+  readonly word: "well" | "well, with notes" | "not well";
+  readonly isWell: boolean;
+  /** Why, the bad ones first. */
+  readonly findings: readonly LiveFinding[];
+}
+
 /** One event of `/internal/api/stream`. */
 export interface LiveState {
   readonly at: number;
+  readonly verdict: LiveVerdict;
   readonly gateway: LiveGateway;
   readonly totals: LiveTotals;
   /** Of the last second. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { LiveState } from "../../features/dashboard/live-state.ts";
+import type { LiveState, LiveVerdict } from "../../features/dashboard/live-state.ts";
+import { verdict } from "../../features/dashboard/verdict.ts";
 
 /**
  * The events of `/internal/api/stream` as they come. docs/dashboard.md#the-stream
@@ -19,10 +20,18 @@ export async function* liveStates(response: IncomingMessage): AsyncGenerator<Liv
         .filter((line) => line.startsWith("data:"))
         .map((line) => line.slice("data:".length))
         .join("\n");
-      if (data !== "") yield JSON.parse(data) as LiveState;
+      if (data !== "") yield stateOf(data);
     }
     if (pending.length > MAX_EVENT_CHARS) throw new Error("an event of the stream is too long");
   }
+}
+
+/** An older gateway, which goes on until it is restarted after an upgrade, says neither which logs fail nor whether it is well. */
+function stateOf(data: string): LiveState {
+  const said = JSON.parse(data) as LiveState & { verdict?: LiveVerdict };
+  if (said.verdict !== undefined) return said;
+  const state = { ...said, gateway: { ...said.gateway, failedLogs: said.gateway.failedLogs ?? [] } };
+  return { ...state, verdict: verdict(state, state.history ?? []) };
 }
 
 const MAX_EVENT_CHARS = 8 * 1024 * 1024;

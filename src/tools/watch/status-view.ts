@@ -1,24 +1,12 @@
-import type { LiveLabel, LiveModule, LivePoint, LiveState, LiveTarget } from "../../features/dashboard/live-state.ts";
-import { type Finding, findings } from "./findings.ts";
-import {
-  bytes,
-  type Column,
-  count,
-  Line,
-  milliseconds,
-  type Paint,
-  type Paints,
-  rate,
-  share,
-  span,
-  table,
-} from "./text.ts";
+import { bytes, duration, number, percent, span } from "../../core/number-text.ts";
+import type { LiveLabel, LiveModule, LivePoint, LiveState, LiveVerdict } from "../../features/dashboard/live-state.ts";
+import { endsSoon, Trouble, troubleOf } from "../../features/dashboard/verdict.ts";
+import { type Column, Line, type Paint, type Paints, table } from "./text.ts";
 
 /** What `edge status` shows: one screen. */
 export function statusText(state: LiveState, label: string, width: number, paints: Paints): string {
-  const found = findings(state);
   const lines = [
-    ...heading(state, label, found, width, paints),
+    ...heading(state, label, width, paints),
     "",
     ...traffic(state, width, paints),
     ...workers(state, width, paints),
@@ -31,26 +19,34 @@ export function statusText(state: LiveState, label: string, width: number, paint
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
-/** The word for how it is. */
-export function verdict(found: readonly Finding[]): { readonly word: string; readonly isWell: boolean } {
-  if (found.some(({ isBad }) => isBad)) return { word: "not well", isWell: false };
-  return { word: found.length > 0 ? "well, with notes" : "well", isWell: true };
+/** What `edge status --json` prints. */
+export function statusJson(state: LiveState): string {
+  const { isWell, findings } = state.verdict;
+  const found = findings.map(({ isBad, text }) => ({ bad: isBad, text }));
+  return `${JSON.stringify({ well: isWell, findings: found, ...state }, null, 2)}\n`;
 }
 
-function heading(state: LiveState, label: string, found: readonly Finding[], width: number, paints: Paints): string[] {
-  const { gateway, at } = state;
-  const { word, isWell } = verdict(found);
-  const paint = isWell ? (found.length > 0 ? paints.warn : paints.good) : paints.bad;
+/** How a verdict stands out. */
+export function verdictPaint({ isWell, findings }: LiveVerdict, paints: Paints): Paint {
+  if (!isWell) return paints.bad;
+  return findings.length > 0 ? paints.warn : paints.good;
+}
+
+function heading(state: LiveState, label: string, width: number, paints: Paints): string[] {
+  const { gateway, at, verdict } = state;
   const reload = state.changes.find(({ event }) => event === "config_reload");
   const when = reload === undefined ? "" : `, reload ${span(at - reload.at)} ago ${reload.bad ? "failed" : "ok"}`;
   return [
-    new Line(width).add(`edge ${gateway.version}`, paints.strong).part(`● ${word}`, paint).end(label, paints.faint),
+    new Line(width)
+      .add(`edge ${gateway.version}`, paints.strong)
+      .part(`● ${verdict.word}`, verdictPaint(verdict, paints))
+      .end(label, paints.faint),
     new Line(width)
       .add(`up ${span(at - gateway.startedAt)}`)
       .part(`${gateway.host}, pid ${gateway.pid}`)
       .part(`configuration ${gateway.generation}${when}`)
       .part(`firewall ${gateway.waf}`),
-    ...found.map(({ isBad, text }) =>
+    ...verdict.findings.map(({ isBad, text }) =>
       new Line(width).add(`  ${isBad ? "✗" : "!"} ${text}`, isBad ? paints.bad : paints.warn),
     ),
   ].map(String);
@@ -62,11 +58,11 @@ function traffic({ totals, history = [], latency, at }: LiveState, width: number
   const line = labelled("requests", width, paints);
   if (first !== undefined && last !== undefined && last[0] > first[0]) {
     const perSecond = sum(classes(first, last)) / ((last[0] - first[0]) / 1000);
-    line.add(`${rate(perSecond)}/s`.padEnd(9));
+    line.add(`${number(perSecond)}/s`.padEnd(9));
     addClasses(line, classes(first, last), paints);
     line.part("in the last minute", paints.faint);
   } else {
-    line.add(count(totals.requests).padEnd(9));
+    line.add(number(totals.requests).padEnd(9));
     addClasses(line, totals.classes, paints);
     line.part("since the start", paints.faint);
   }
@@ -76,13 +72,13 @@ function traffic({ totals, history = [], latency, at }: LiveState, width: number
   else {
     const [p50, p90, p99] = shown;
     times
-      .add(`p50 ${milliseconds(p50)}`)
-      .part(`p90 ${milliseconds(p90)}`)
-      .part(`p99 ${milliseconds(p99)}`);
+      .add(`p50 ${duration(p50)}`)
+      .part(`p90 ${duration(p90)}`)
+      .part(`p99 ${duration(p99)}`);
   }
   const open = labelled("open", width, paints)
-    .add(`connections ${count(totals.connections)}`)
-    .part(`${count(totals.inFlight)} under way`)
+    .add(`connections ${number(totals.connections)}`)
+    .part(`${number(totals.inFlight)} under way`)
     .part(`${bytes(totals.bytesIn)} in, ${bytes(totals.bytesOut)} out`);
   return [line, times, open].map(String);
 }
@@ -91,7 +87,7 @@ function addClasses(line: Line, counts: readonly number[], paints: Paints): void
   const all = sum(counts);
   for (const first of [2, 3, 4, 5]) {
     const paint = first === 5 && counts[5]! > 0 ? paints.bad : paints.plain;
-    line.part(`${first}xx ${share(counts[first]!, all)}`, paint, 2);
+    line.part(`${first}xx ${shareOf(counts[first]!, all)}`, paint, 2);
   }
 }
 
@@ -110,9 +106,9 @@ function routes({ routes: all, routeCount }: LiveState, width: number, paints: P
   if (shown.length === 0) return [];
   const columns: Column<LiveLabel>[] = [
     { title: `ROUTES (${routeCount})`, width: 0, rank: 0, cell: ({ label }) => label },
-    { title: "REQUESTS", width: 9, rank: 0, cell: ({ requests }) => count(requests) },
-    { title: "4XX", width: 7, rank: 2, cell: (one) => share(one.classes[4]!, one.requests) },
-    { title: "5XX", width: 7, rank: 0, cell: (one) => share(one.classes[5]!, one.requests), paint: failing },
+    { title: "REQUESTS", width: 9, rank: 0, cell: ({ requests }) => number(requests) },
+    { title: "4XX", width: 7, rank: 2, cell: (one) => shareOf(one.classes[4]!, one.requests) },
+    { title: "5XX", width: 7, rank: 0, cell: (one) => shareOf(one.classes[5]!, one.requests), paint: failing },
   ];
   return ["", ...table(columns, shown, width, paints), ...more(routeCount - shown.length, paints)];
 }
@@ -125,7 +121,7 @@ function failing({ classes: counts }: LiveLabel, paints: Paints): Paint {
 export interface UpstreamRow {
   readonly name: string;
   readonly state: string;
-  readonly isBad: boolean;
+  readonly trouble: Trouble;
   readonly failures: number;
   readonly traffic: LiveLabel | null;
 }
@@ -135,21 +131,17 @@ export function upstreamRows({ targets, upstreams: seen }: LiveState): UpstreamR
   const traffic = new Map(seen.map((one) => [one.label, one]));
   const byName = Map.groupBy(targets, ({ upstream }) => upstream);
   const named = [...byName].map(([name, own]) => {
-    const worst = own.reduce((one, other) => (trouble(other) > trouble(one) ? other : one));
+    const worst = own.reduce((one, other) => (troubleOf(other) > troubleOf(one) ? other : one));
     const failures = Math.max(...own.map((target) => target.failures));
-    return { name, state: stateOf(worst), isBad: trouble(worst) > 1, failures, traffic: traffic.get(name) ?? null };
+    return { name, state: stateOf(worst), trouble: troubleOf(worst), failures, traffic: traffic.get(name) ?? null };
   });
   const others = seen
     .filter(({ label }) => !byName.has(label))
-    .map((one) => ({ name: one.label, state: "", isBad: false, failures: 0, traffic: one }));
+    .map((one) => ({ name: one.label, state: "", trouble: Trouble.None, failures: 0, traffic: one }));
   return [...named, ...others];
 }
 
-function trouble({ breaker, healthy, drained }: LiveTarget): number {
-  return breaker === "open" || !healthy ? 3 : breaker === "half-open" ? 2 : drained ? 1 : 0;
-}
-
-function stateOf({ breaker, healthy, drained, checked }: LiveTarget): string {
+function stateOf({ breaker, healthy, drained, checked }: LiveState["targets"][number]): string {
   if (!healthy) return "unhealthy";
   if (breaker !== "closed") return breaker;
   if (drained) return "drained";
@@ -157,8 +149,10 @@ function stateOf({ breaker, healthy, drained, checked }: LiveTarget): string {
 }
 
 /** How a state stands out. */
-export function statePaint({ isBad, state }: UpstreamRow, paints: Paints): Paint {
-  return isBad ? paints.bad : state === "drained" ? paints.warn : state === "healthy" ? paints.good : paints.plain;
+export function statePaint({ trouble, state }: UpstreamRow, paints: Paints): Paint {
+  if (trouble === Trouble.Out) return paints.bad;
+  if (trouble !== Trouble.None) return paints.warn;
+  return state === "healthy" ? paints.good : paints.plain;
 }
 
 function upstreams(state: LiveState, width: number, paints: Paints): string[] {
@@ -167,9 +161,9 @@ function upstreams(state: LiveState, width: number, paints: Paints): string[] {
   const columns: Column<UpstreamRow>[] = [
     { title: `UPSTREAMS (${rows.length})`, width: 0, rank: 0, cell: ({ name }) => name },
     { title: "STATE", width: 9, rank: 0, cell: (row) => row.state, paint: statePaint, isText: true },
-    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => count(failures) },
-    { title: "REQUESTS", width: 9, rank: 1, cell: ({ traffic: one }) => count(one?.requests ?? 0) },
-    { title: "5XX", width: 7, rank: 2, cell: ({ traffic: one }) => share(one?.classes[5] ?? 0, one?.requests ?? 0) },
+    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => number(failures) },
+    { title: "REQUESTS", width: 9, rank: 1, cell: ({ traffic: one }) => number(one?.requests ?? 0) },
+    { title: "5XX", width: 7, rank: 2, cell: ({ traffic: one }) => shareOf(one?.classes[5] ?? 0, one?.requests ?? 0) },
   ];
   const shown = rows.slice(0, MAX_ROWS);
   return ["", ...table(columns, shown, width, paints), ...more(rows.length - shown.length, paints)];
@@ -179,11 +173,11 @@ function modules({ modules: all }: LiveState, width: number, paints: Paints): st
   if (all.length === 0) return [];
   const columns: Column<LiveModule>[] = [
     { title: `FUNCTIONS (${all.length})`, width: 0, rank: 0, cell: ({ name }) => name },
-    { title: "CALLS", width: 9, rank: 0, cell: ({ calls }) => count(calls) },
-    { title: "FAILED", width: 7, rank: 0, cell: (one) => share(one.failed, one.calls), paint: failedCalls },
-    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => count(queued) },
-    { title: "THREADS", width: 7, rank: 1, cell: ({ threads }) => count(threads), paint: threadless },
-    { title: "RESTARTS", width: 8, rank: 3, cell: ({ ends }) => count(ends) },
+    { title: "CALLS", width: 9, rank: 0, cell: ({ calls }) => number(calls) },
+    { title: "FAILED", width: 7, rank: 0, cell: (one) => shareOf(one.failed, one.calls), paint: failedCalls },
+    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => number(queued) },
+    { title: "THREADS", width: 7, rank: 1, cell: ({ threads }) => number(threads), paint: threadless },
+    { title: "RESTARTS", width: 8, rank: 3, cell: ({ ends }) => number(ends) },
     { title: "HEAP", width: 9, rank: 4, cell: ({ heap }) => bytes(heap) },
   ];
   const shown = all.slice(0, MAX_ROWS);
@@ -206,8 +200,8 @@ function rest({ cache, certificates, totals, attackers, at }: LiveState, width: 
     const { hit = 0, ...others } = cache.results;
     lines.push(
       labelled("cache", width, paints)
-        .add(`${share(hit, hit + sum(Object.values(others)))} hits`)
-        .part(`${count(cache.entries)} entries`)
+        .add(`${shareOf(hit, hit + sum(Object.values(others)))} hits`)
+        .part(`${number(cache.entries)} entries`)
         .part(`${bytes(cache.bytes)} of ${bytes(cache.maxBytes)}`),
     );
   }
@@ -216,7 +210,7 @@ function rest({ cache, certificates, totals, attackers, at }: LiveState, width: 
     const soonest = [...certificates].sort((a, b) => a.notAfterS - b.notAfterS);
     for (const { domain, notAfterS } of soonest.slice(0, MAX_CERTIFICATES)) {
       const left = notAfterS * 1000 - at;
-      line.part(`${domain} ${left > 0 ? span(left) : "expired"}`, left < WEEK_MS ? paints.bad : paints.plain);
+      line.part(`${domain} ${left > 0 ? span(left) : "expired"}`, endsSoon(left) ? paints.bad : paints.plain);
     }
     if (soonest.length > MAX_CERTIFICATES) line.part(`and ${soonest.length - MAX_CERTIFICATES} more`, paints.faint);
     lines.push(line);
@@ -224,14 +218,14 @@ function rest({ cache, certificates, totals, attackers, at }: LiveState, width: 
   const refused = Object.entries({ ...totals.refusals, firewall: totals.wafBlocked }).filter(([, value]) => value > 0);
   const line = labelled("refused", width, paints);
   if (refused.length === 0) line.add("nothing since the start", paints.faint);
-  else for (const [name, value] of refused.sort((a, b) => b[1] - a[1])) line.part(`${name} ${count(value)}`);
+  else for (const [name, value] of refused.sort((a, b) => b[1] - a[1])) line.part(`${name} ${number(value)}`);
   lines.push(line);
   for (const { address, refusals, reasons, lastAt } of attackers.slice(0, MAX_ATTACKERS)) {
-    const why = reasons.map(([reason, value]) => `${reason} ${count(value)}`).join(", ");
+    const why = reasons.map(([reason, value]) => `${reason} ${number(value)}`).join(", ");
     lines.push(
       labelled("", width, paints)
         .add(address)
-        .part(`${count(refusals)} in 15 minutes, ${span(at - lastAt)} ago`)
+        .part(`${number(refusals)} in 15 minutes, ${span(at - lastAt)} ago`)
         .part(why, paints.faint),
     );
   }
@@ -254,12 +248,17 @@ function changes({ changes: all, at }: LiveState, width: number, paints: Paints)
   ];
 }
 
+/** A part of a whole in percent. */
+export function shareOf(part: number, whole: number): string {
+  return percent(part / whole);
+}
+
 function labelled(label: string, width: number, paints: Paints): Line {
   return new Line(width).label(label, LABEL_WIDTH, paints.strong);
 }
 
 function more(left: number, paints: Paints): string[] {
-  return left > 0 ? [paints.faint(`and ${count(left)} more`)] : [];
+  return left > 0 ? [paints.faint(`and ${number(left)} more`)] : [];
 }
 
 function classes(first: LivePoint, last: LivePoint): number[] {
@@ -276,4 +275,3 @@ const MAX_CERTIFICATES = 4;
 const MAX_ATTACKERS = 3;
 const MAX_CHANGES = 4;
 const RECENT_MS = 60_000;
-const WEEK_MS = 7 * 86_400_000;

@@ -1,20 +1,9 @@
+import { bytes, duration, number, span } from "../../core/number-text.ts";
 import type { LiveLabel, LiveModule, LiveState } from "../../features/dashboard/live-state.ts";
-import { findings } from "./findings.ts";
+import { Trouble } from "../../features/dashboard/verdict.ts";
 import { CLIENT_SECONDS, type LabelRate, type LiveRates, type SeenClient } from "./rates.ts";
-import { statePaint, threadless, type UpstreamRow, upstreamRows, verdict } from "./status-view.ts";
-import {
-  bytes,
-  type Column,
-  count,
-  Line,
-  milliseconds,
-  type Paint,
-  type Paints,
-  rate,
-  share,
-  span,
-  table,
-} from "./text.ts";
+import { shareOf, statePaint, threadless, type UpstreamRow, upstreamRows, verdictPaint } from "./status-view.ts";
+import { type Column, Line, type Paint, type Paints, table } from "./text.ts";
 
 /** What `edge top` lists. */
 export const VIEWS = ["routes", "upstreams", "clients", "functions"] as const;
@@ -86,39 +75,31 @@ export function rowCount(state: LiveState, rates: LiveRates, view: View): number
 }
 
 function headLines(state: LiveState, rates: LiveRates, label: string, { width, paints }: TopFrame): string[] {
-  const { gateway, totals, latency, workers, at, cache } = state;
-  const found = findings(state);
-  const { word, isWell } = verdict(found);
-  const worst = found.find(({ isBad }) => isBad) ?? found[0];
-  const paint = isWell ? (worst === undefined ? paints.good : paints.warn) : paints.bad;
+  const { gateway, totals, latency, workers, at, cache, verdict } = state;
   const first = new Line(width)
     .add(`edge ${gateway.version}`, paints.strong)
-    .part(`● ${word}`, paint)
+    .part(`● ${verdict.word}`, verdictPaint(verdict, paints))
     .part(`up ${span(at - gateway.startedAt)}`)
     .end(label, paints.faint);
-  const second = new Line(width).add(worst === undefined ? "" : worst.text, paint);
+  const second = new Line(width);
+  for (const { isBad, text } of verdict.findings) second.part(text, isBad ? paints.bad : paints.warn);
   const perSecond = rates.total;
-  const third = new Line(width).add(`${rate(perSecond)} requests/s`.padEnd(17), paints.strong);
+  const third = new Line(width).add(`${number(perSecond)} requests/s`.padEnd(17), paints.strong);
   for (const first of [2, 3, 4, 5]) {
     const own = rates.perSecond((one) => one.totals.classes[first]!);
-    third.part(`${first}xx ${share(own, perSecond)}`, first === 5 && own > 0 ? paints.bad : paints.plain, 2);
+    third.part(`${first}xx ${shareOf(own, perSecond)}`, first === 5 && own > 0 ? paints.bad : paints.plain, 2);
   }
   const times =
-    latency === null ? "no requests" : latency.map((ms, i) => `${PERCENTILES[i]} ${milliseconds(ms)}`).join("  ");
+    latency === null ? "no requests" : latency.map((ms, i) => `${PERCENTILES[i]} ${duration(ms)}`).join("  ");
   third.part(times, paints.plain);
-  const hits =
-    cache === null
-      ? ""
-      : share(
-          rates.perSecond((one) => one.cache?.results.hit ?? 0),
-          rates.perSecond(lookups),
-        );
+  const looked = rates.perSecond(lookups);
+  const hits = rates.perSecond((one) => one.cache?.results.hit ?? 0);
   const fourth = new Line(width)
-    .add(`connections ${count(totals.connections)}`)
-    .part(`${count(totals.inFlight)} under way`)
+    .add(`connections ${number(totals.connections)}`)
+    .part(`${number(totals.inFlight)} under way`)
     .part(`out ${bytes(rates.perSecond((one) => one.totals.bytesOut))}/s`)
-    .part(`firewall ${rate(rates.perSecond((one) => one.totals.wafBlocked))}/s refused`)
-    .part(hits === "" || hits === "-" ? "" : `cache ${hits}`);
+    .part(`firewall ${number(rates.perSecond((one) => one.totals.wafBlocked))}/s refused`)
+    .part(cache === null || looked === 0 ? "" : `cache ${shareOf(hits, looked)}`);
   const loads = workers.map(({ load, moves }) => (moves ? (load < 0 ? "…" : `${Math.round(load * 100)}%`) : "✗"));
   const fifth = new Line(width)
     .add(`workers ${loads.join(" ")}`)
@@ -203,7 +184,7 @@ const routeKeys: Keys<RouteRow> = {
 };
 const upstreamKeys: Keys<RatedUpstream> = {
   r: (row) => row.rate.perSecond,
-  e: (row) => (row.isBad ? 1e9 : 0) + row.rate.failedPerSecond,
+  e: (row) => (row.trouble === Trouble.Out ? 1e9 : 0) + row.rate.failedPerSecond,
   l: ({ traffic }) => traffic?.latency?.[2] ?? -1,
   b: () => 0,
   n: ({ name }) => name,
@@ -226,15 +207,15 @@ const clientKeys: Keys<SeenClient> = {
 function routeColumns(total: number): Column<RouteRow>[] {
   return [
     { title: `ROUTES (${total})`, width: 0, rank: 0, cell: ({ label }) => label },
-    { title: "REQ/S", width: 7, rank: 0, cell: (row) => rate(row.rate.perSecond) },
-    { title: "4XX/S", width: 6, rank: 3, cell: (row) => rate(row.rate.refusedPerSecond) },
-    { title: "5XX/S", width: 6, rank: 0, cell: (row) => rate(row.rate.failedPerSecond), paint: failing },
-    { title: "P50", width: 8, rank: 2, cell: ({ latency }) => milliseconds(latency?.[0]) },
-    { title: "P90", width: 8, rank: 5, cell: ({ latency }) => milliseconds(latency?.[1]) },
-    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => milliseconds(latency?.[2]) },
+    { title: "REQ/S", width: 7, rank: 0, cell: (row) => number(row.rate.perSecond) },
+    { title: "4XX/S", width: 6, rank: 3, cell: (row) => number(row.rate.refusedPerSecond) },
+    { title: "5XX/S", width: 6, rank: 0, cell: (row) => number(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 2, cell: ({ latency }) => duration(latency?.[0]) },
+    { title: "P90", width: 8, rank: 5, cell: ({ latency }) => duration(latency?.[1]) },
+    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => duration(latency?.[2]) },
     { title: "IN/S", width: 9, rank: 7, cell: ({ bytesPerSecond: [into] }) => bytes(into) },
     { title: "OUT/S", width: 9, rank: 4, cell: ({ bytesPerSecond: [, out] }) => bytes(out) },
-    { title: "TOTAL", width: 8, rank: 6, cell: ({ requests }) => count(requests) },
+    { title: "TOTAL", width: 8, rank: 6, cell: ({ requests }) => number(requests) },
   ];
 }
 
@@ -242,28 +223,28 @@ function upstreamColumns(total: number): Column<RatedUpstream>[] {
   return [
     { title: `UPSTREAMS (${total})`, width: 0, rank: 0, cell: ({ name }) => name },
     { title: "STATE", width: 9, rank: 0, cell: ({ state }) => state, paint: statePaint, isText: true },
-    { title: "REQ/S", width: 7, rank: 0, cell: (row) => rate(row.rate.perSecond) },
-    { title: "5XX/S", width: 6, rank: 0, cell: (row) => rate(row.rate.failedPerSecond), paint: failing },
-    { title: "P50", width: 8, rank: 2, cell: ({ traffic }) => milliseconds(traffic?.latency?.[0]) },
-    { title: "P99", width: 8, rank: 1, cell: ({ traffic }) => milliseconds(traffic?.latency?.[2]) },
-    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => count(failures) },
-    { title: "TOTAL", width: 8, rank: 4, cell: ({ traffic }) => count(traffic?.requests ?? 0) },
+    { title: "REQ/S", width: 7, rank: 0, cell: (row) => number(row.rate.perSecond) },
+    { title: "5XX/S", width: 6, rank: 0, cell: (row) => number(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 2, cell: ({ traffic }) => duration(traffic?.latency?.[0]) },
+    { title: "P99", width: 8, rank: 1, cell: ({ traffic }) => duration(traffic?.latency?.[2]) },
+    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => number(failures) },
+    { title: "TOTAL", width: 8, rank: 4, cell: ({ traffic }) => number(traffic?.requests ?? 0) },
   ];
 }
 
 function moduleColumns(total: number): Column<ModuleRow>[] {
   return [
     { title: `FUNCTIONS (${total})`, width: 0, rank: 0, cell: ({ name }) => name },
-    { title: "CALLS/S", width: 7, rank: 0, cell: (row) => rate(row.rate.perSecond) },
-    { title: "FAIL/S", width: 6, rank: 0, cell: (row) => rate(row.rate.failedPerSecond), paint: failing },
-    { title: "P50", width: 8, rank: 3, cell: ({ latency }) => milliseconds(latency?.[0]) },
-    { title: "P90", width: 8, rank: 6, cell: ({ latency }) => milliseconds(latency?.[1]) },
-    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => milliseconds(latency?.[2]) },
-    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => count(queued) },
-    { title: "THREADS", width: 7, rank: 5, cell: ({ threads }) => count(threads), paint: threadless },
-    { title: "RESTARTS", width: 8, rank: 4, cell: ({ ends }) => count(ends) },
+    { title: "CALLS/S", width: 7, rank: 0, cell: (row) => number(row.rate.perSecond) },
+    { title: "FAIL/S", width: 6, rank: 0, cell: (row) => number(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 3, cell: ({ latency }) => duration(latency?.[0]) },
+    { title: "P90", width: 8, rank: 6, cell: ({ latency }) => duration(latency?.[1]) },
+    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => duration(latency?.[2]) },
+    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => number(queued) },
+    { title: "THREADS", width: 7, rank: 5, cell: ({ threads }) => number(threads), paint: threadless },
+    { title: "RESTARTS", width: 8, rank: 4, cell: ({ ends }) => number(ends) },
     { title: "HEAP", width: 9, rank: 7, cell: ({ heap }) => bytes(heap) },
-    { title: "TOTAL", width: 8, rank: 8, cell: ({ calls }) => count(calls) },
+    { title: "TOTAL", width: 8, rank: 8, cell: ({ calls }) => number(calls) },
   ];
 }
 
@@ -275,10 +256,10 @@ function clientColumns(isSampled: boolean): Column<SeenClient>[] {
   const name = `CLIENTS, last ${CLIENT_SECONDS} s${isSampled ? " (sampled)" : ""}`;
   return [
     { title: name, width: 0, rank: 0, cell: ({ address }) => address },
-    { title: "REQUESTS", width: 8, rank: 0, cell: ({ requests }) => count(requests) },
-    { title: "ERRORS", width: 6, rank: 0, cell: ({ failed }) => count(failed) },
+    { title: "REQUESTS", width: 8, rank: 0, cell: ({ requests }) => number(requests) },
+    { title: "ERRORS", width: 6, rank: 0, cell: ({ failed }) => number(failed) },
     { title: "OUT", width: 9, rank: 3, cell: ({ bytesOut }) => bytes(bytesOut) },
-    { title: "REFUSED", width: 7, rank: 1, cell: ({ refusals }) => count(refusals), paint: refusing },
+    { title: "REFUSED", width: 7, rank: 1, cell: ({ refusals }) => number(refusals), paint: refusing },
     {
       title: "WHY, LAST PATH",
       width: 16,

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { parse } from "yaml";
-import { ALERTS, alertRules } from "../../../src/app/monitoring/alerts.ts";
+import { alertRows, alertRules } from "../../../src/app/monitoring/alerts.ts";
 import { grafanaDashboard } from "../../../src/app/monitoring/grafana.ts";
+import { THRESHOLDS, type ThresholdName, type Thresholds } from "../../../src/features/dashboard/thresholds.ts";
 import { METRIC_GUIDE } from "../../../src/features/telemetry/metric-guide.ts";
 
 interface Panel {
@@ -34,9 +35,24 @@ test("panels have numbers and places of their own", () => {
 
 test("alerts are about metrics that are there", () => {
   const { groups } = parse(alertRules()) as { groups: { rules: { alert: string; expr: string }[] }[] };
-  expect(groups[0]!.rules.map(({ alert }) => alert)).toEqual(ALERTS.map(({ name }) => name));
+  expect(groups[0]!.rules.map(({ alert }) => alert)).toEqual(alertRows().map(({ name }) => name));
   for (const { expr } of groups[0]!.rules) {
     for (const [name] of expr.matchAll(/gateway_[a-z0-9_]+/g))
       expect(METRIC_GUIDE).toHaveProperty(name.replace(/_bucket$/, ""));
   }
+});
+
+test("alerts go by the thresholds: each that is for them changes a rule, and no other number is compared with", () => {
+  const expressions = (from?: Thresholds) => alertRows(from).map(({ expr }) => expr);
+  const names = Object.keys(THRESHOLDS) as ThresholdName[];
+  const all: Thresholds = THRESHOLDS;
+  for (const name of names) {
+    const changed = { ...all, [name]: { ...all[name], value: 123.456 } };
+    expect([name, expressions(changed).join().includes("123.456")]).toEqual([name, all[name].alertS !== undefined]);
+  }
+  const without = Object.fromEntries(names.map((name) => [name, { ...all[name], value: "T", alertS: 60 }]));
+  const compared = expressions(without as unknown as Thresholds).flatMap((expr) => [
+    ...expr.matchAll(/[<>=]=? ([\d.]+)/g),
+  ]);
+  expect(new Set(compared.map(([, bound]) => bound))).toEqual(new Set(["0"]));
 });

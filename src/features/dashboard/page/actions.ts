@@ -1,7 +1,8 @@
+import { counted } from "../../../core/number-text.ts";
 import type { LiveState, LiveTarget } from "../live-state.ts";
 import { byId, h, say } from "./dom.ts";
 import { act } from "./feed.ts";
-import { count, plain } from "./format.ts";
+import { plain } from "./format.ts";
 
 /** What is asked before something is done. */
 export interface Question {
@@ -106,7 +107,7 @@ export class Actions {
         yes: "Purge",
         path: "cache/purge",
         call,
-        done: ({ purged }) => `Purged: ${count(Number(purged), "response")}.`,
+        done: ({ purged }) => `Purged: ${counted(Number(purged), "response")}.`,
       });
     };
     return action("Purge the cache", "Takes stored responses out.", [kind, what, button("Purge …", ask)]);

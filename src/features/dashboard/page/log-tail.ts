@@ -1,7 +1,8 @@
+import { bytes, counted, duration, number } from "../../../core/number-text.ts";
 import type { LiveRow, LiveState } from "../live-state.ts";
 import { read, write } from "./address.ts";
 import { byId, h, say, set } from "./dom.ts";
-import { bytes, clock, count, duration, number, plain } from "./format.ts";
+import { clock, plain } from "./format.ts";
 import { LiveTable, text } from "./table.ts";
 
 /** A row with a number of its own. */
@@ -61,7 +62,7 @@ export class LogTail {
     const more = this.leftOut > 0 ? ` ${number(this.leftOut)} more were too many to be shown one by one.` : "";
     say(
       byId("log-says"),
-      `${this.isPaused ? "Paused. " : ""}${count(found.length, "request")} of the last ${number(this.rows.length)}.${more}`,
+      `${this.isPaused ? "Paused. " : ""}${counted(found.length, "request")} of the last ${number(this.rows.length)}.${more}`,
     );
   }
 

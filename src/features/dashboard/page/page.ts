@@ -1,13 +1,16 @@
+import { bytes, counted, duration, number, percent, span } from "../../../core/number-text.ts";
 import type { LiveState } from "../live-state.ts";
+import { THRESHOLDS } from "../thresholds.ts";
+import { gradeOfErrors } from "../verdict.ts";
 import { Actions, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
+import { type Grade, isUnderAttack, refusalRate, slowest, trafficWords, wellCard } from "./answers.ts";
 import { type ChartMark, type ChartPoint, Sparkline, TimeChart } from "./chart.ts";
 import { byId, h, say, set } from "./dom.ts";
 import { type Connection, configuration, Feed, keepToken } from "./feed.ts";
-import { ago, bytes, count, duration, number, percent, plain, span } from "./format.ts";
+import { ago, plain } from "./format.ts";
 import { LogTail } from "./log-tail.ts";
 import { errorShare, Model, type Moment, requestsOf, total } from "./model.ts";
-import { findings, type Grade, isUnderAttack, refusalRate, slowest, trafficWords } from "./verdict.ts";
 import { hitRatio, titleOf, Views, words } from "./views.ts";
 
 const MINUTE = 60_000;
@@ -130,17 +133,10 @@ class Page {
 
   private showAnswers(state: LiveState): void {
     const { model } = this;
-    const found = findings(model, state);
-    const [worst, ...others] = found;
-    const well = worst === undefined ? "All is well" : worst.text;
-    const lines = [worst?.detail, ...others.slice(0, 2).map(({ text }) => text), trafficWords(model)];
-    this.answers[0]!.show(
-      worst?.grade ?? "good",
-      well,
-      lines.filter((line) => line !== undefined),
-    );
-    this.answers[0]!.element.href = worst?.href ?? "#overview";
-    this.speak(well);
+    const { grade, headline, lines, href } = wellCard(state.verdict);
+    this.answers[0]!.show(grade, headline, [...lines, trafficWords(model)]);
+    this.answers[0]!.element.href = href;
+    this.speak([headline, ...lines.slice(0, 1)].join(": "));
     const route = slowest(model.busy(({ routes }) => routes));
     const upstream = slowest(model.busy(({ upstreams }) => upstreams));
     const name = route === null ? "Nothing asked for" : `${plain(route.label)}`;
@@ -166,7 +162,7 @@ class Page {
       return answer.show("none", "No one of late", ["No request was refused in the last 15 minutes"]);
     const sum = total(state.attackers.map(({ refusals }) => refusals));
     const lines = [
-      `${count(sum, "refusal")} in 15 minutes, from ${count(state.attackers.length, "address", "addresses")}`,
+      `${counted(sum, "refusal")} in 15 minutes, from ${counted(state.attackers.length, "address", "addresses")}`,
       `Most: ${plain(worst.address)}, ${words(worst.reasons[0]?.[0] ?? "")}`,
     ];
     if (isUnderAttack(this.model)) answer.show("warn", `${number(rate)} requests/s refused`, lines);
@@ -194,12 +190,12 @@ class Page {
     ];
     const now = moments.slice(-3);
     const mean = (read: (moment: Moment) => number) => (now.length === 0 ? 0 : total(now.map(read)) / now.length);
-    const share = errorShare(this.model.since(10_000));
+    const share = errorShare(this.model.since(THRESHOLDS.manyErrors.liveS * 1000));
     requests.show(number(mean(requestsOf)), moments.map(requestsOf));
     errors.show(
-      Number.isNaN(share) ? "–" : percent(share),
+      percent(share),
       moments.map((one) => one.classes[5]!),
-      share >= 0.05 ? "bad" : share >= 0.01 ? "warn" : "none",
+      gradeOfErrors(share),
     );
     const times = moments.map((one) => one.latency?.[2] ?? 0);
     slow.show(duration(state.latency?.[2]), times);

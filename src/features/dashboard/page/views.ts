@@ -1,14 +1,14 @@
+import { bytes, counted, duration, number, percent, span } from "../../../core/number-text.ts";
 import { isInternalPath } from "../../../shared/internal-path.ts";
 import type { LiveAttacker, LiveChange, LiveHit, LiveState, LiveTarget, LiveWorker } from "../live-state.ts";
+import { endsSoon, gradeOfErrors, isBusy } from "../verdict.ts";
 import { askDrain, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
+import { refusalRate, slowest } from "./answers.ts";
 import { byId, h, say, set } from "./dom.ts";
-import { ago, bytes, clock, count, duration, number, percent, plain, span } from "./format.ts";
+import { ago, clock, plain } from "./format.ts";
 import { type BusyLabel, type BusyModule, type Model, total } from "./model.ts";
 import { type Column, LiveTable, text } from "./table.ts";
-import { refusalRate, slowest } from "./verdict.ts";
-
-const DAY = 86_400_000;
 
 /** The sections below the charts. */
 export class Views {
@@ -103,7 +103,7 @@ export class Views {
     const { gateway } = state;
     say(
       byId("system-says"),
-      `${bytes(gateway.rssBytes)} of memory, ${count(state.totals.connections, "connection")} open, log level ${gateway.logLevel}.`,
+      `${bytes(gateway.rssBytes)} of memory, ${counted(state.totals.connections, "connection")} open, log level ${gateway.logLevel}.`,
     );
   }
 
@@ -134,13 +134,9 @@ export class Views {
         traffic: busy.get(target.upstream) ?? null,
       })),
     );
-    const down = state.targets.filter(({ breaker, healthy }) => breaker !== "closed" || !healthy).length;
-    const says =
-      state.targetCount === 0
-        ? ""
-        : down === 0
-          ? `All ${number(state.targetCount)} take requests.`
-          : `${down} of ${state.targetCount} are out.`;
+    const wrong = state.verdict.findings.filter(({ about }) => about === "upstreams").map(({ text }) => plain(text));
+    const well = state.targetCount === 0 ? "" : `All ${number(state.targetCount)} take requests.`;
+    const says = wrong.length === 0 ? well : `Not all take requests: ${wrong.join("; ")}.`;
     const isShared = new Set(state.targets.map(({ upstream }) => upstream)).size < state.targets.length;
     say(
       byId("upstreams-say"),
@@ -160,8 +156,8 @@ export class Views {
       modules.length === 1
         ? "The module has its threads."
         : `All ${number(modules.length)} modules have their threads.`;
-    const says = away === 0 ? all : `${count(away, "module")} without a thread: requests get 500, or wait.`;
-    say(byId("functions-say"), waiting === 0 ? says : `${says} ${count(waiting, "call")} waiting.`);
+    const says = away === 0 ? all : `${counted(away, "module")} without a thread: requests get 500, or wait.`;
+    say(byId("functions-say"), waiting === 0 ? says : `${says} ${counted(waiting, "call")} waiting.`);
   }
 
   private showAttacks(state: LiveState): void {
@@ -216,7 +212,7 @@ class CacheView {
       ...parts.map(([name, , value]): [string, string] => [name, number(value)]),
       [
         "Stored",
-        `${count(cache.entries, "response")}, ${bytes(cache.bytes)} of ${bytes(cache.maxBytes)} (${percent(used)})`,
+        `${counted(cache.entries, "response")}, ${bytes(cache.bytes)} of ${bytes(cache.maxBytes)} (${percent(used)})`,
       ],
       ["Evicted", number(cache.evictions)],
     ];
@@ -284,8 +280,9 @@ function showMix(cell: HTMLElement, { recent }: BusyLabel): void {
 
 function showErrors(cell: HTMLElement, { errors, rate }: BusyLabel): void {
   say(cell, rate === 0 ? "–" : percent(errors));
-  cell.classList.toggle("bad", errors >= 0.05);
-  cell.classList.toggle("warn", errors >= 0.01 && errors < 0.05);
+  const grade = gradeOfErrors(errors);
+  cell.classList.toggle("bad", grade === "bad");
+  cell.classList.toggle("warn", grade === "warn");
 }
 
 function latency(place: 0 | 1 | 2, name: string, style = "number"): Column<BusyLabel> {
@@ -324,7 +321,7 @@ function healthOf({ breaker, healthy, drained, failures }: LiveTarget): readonly
   if (!healthy) return ["bad", "unhealthy"];
   if (breaker === "open") return ["bad", "breaker open"];
   if (breaker === "half-open") return ["warn", "breaker half-open"];
-  return failures > 0 ? ["warn", `${count(failures, "failure")} in a row`] : ["good", "in use"];
+  return failures > 0 ? ["warn", `${counted(failures, "failure")} in a row`] : ["good", "in use"];
 }
 
 function showDrain(cell: HTMLElement, target: LiveTarget): void {
@@ -365,8 +362,9 @@ const MODULE_COLUMNS: readonly Column<BusyModule>[] = [
     by: ({ errors }) => errors,
     show: (cell, { errors, rate }) => {
       say(cell, rate === 0 ? "–" : percent(errors));
-      cell.classList.toggle("bad", errors >= 0.05);
-      cell.classList.toggle("warn", errors > 0 && errors < 0.05);
+      const isBad = gradeOfErrors(errors) === "bad";
+      cell.classList.toggle("bad", isBad);
+      cell.classList.toggle("warn", errors > 0 && !isBad);
     },
   },
   text("p50", "p50", ({ latency }) => duration(latency?.[0]), {
@@ -476,7 +474,8 @@ const WORKER_COLUMNS: readonly Column<WorkerRow>[] = [
       if (cell.firstElementChild === null) cell.append(h("span"), h("i", { class: "meter" }));
       say(cell.firstElementChild!, moves ? (load < 0 ? "–" : percent(load)) : "stalled");
       (cell.lastElementChild as HTMLElement).style.width = `${Math.min(100, Math.max(0, load * 100))}%`;
-      cell.classList.toggle("bad", !moves || load > 0.9);
+      cell.classList.toggle("bad", !moves);
+      cell.classList.toggle("warn", moves && isBusy(load));
     },
   },
   text("rate", "Req/s", ({ rate }) => number(rate), { style: "number" }),
@@ -495,8 +494,7 @@ const CERTIFICATE_COLUMNS: readonly Column<LiveState["certificates"][number]>[] 
       const left = notAfterS * 1000 - Date.now();
       say(cell, left <= 0 ? "expired" : span(left));
       cell.title = new Date(notAfterS * 1000).toISOString();
-      cell.classList.toggle("bad", left < 2 * DAY);
-      cell.classList.toggle("warn", left >= 2 * DAY && left < 7 * DAY);
+      cell.classList.toggle("bad", endsSoon(left));
     },
   },
 ];

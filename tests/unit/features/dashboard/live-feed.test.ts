@@ -4,6 +4,7 @@ import type { LiveState } from "../../../../src/features/dashboard/live-state.ts
 import type { SeenTraffic } from "../../../../src/features/dashboard/traffic-observer.ts";
 import { createIncidentRing, IncidentReader } from "../../../../src/shared/incident-ring.ts";
 import { fakeTelemetry } from "../telemetry/telemetry-fake.ts";
+import { liveState, target } from "./live-states.ts";
 
 const NOTHING_SEEN: SeenTraffic = {
   refused: [],
@@ -12,7 +13,7 @@ const NOTHING_SEEN: SeenTraffic = {
   vitals: { cpuMicros: 0, lagMs: 0, heap: 0 },
 };
 
-function setUp() {
+function setUp(targets: LiveState["targets"] = []) {
   const sent: { worker: number; state: LiveState }[] = [];
   const observed: boolean[] = [];
   const feed = new LiveFeed({
@@ -20,8 +21,8 @@ function setUp() {
     incidents: new IncidentReader(createIncidentRing()),
     workers: 1,
     moves: () => true,
-    gateway: () => ({}) as LiveState["gateway"],
-    targets: () => [],
+    gateway: () => liveState().gateway,
+    targets: () => targets,
     certificates: () => [],
     cache: () => null,
     modules: () => [],
@@ -101,4 +102,15 @@ test("a clock that is set back begins a new past", () => {
   for (const at of [10_000, 11_000, 5000, 6000]) feed.tick(at);
   const { history } = JSON.parse(feed.watch(0).body) as LiveState;
   expect(history!.map(([at]) => at)).toEqual([5000, 6000]);
+});
+
+test("the verdict goes with the event, and is of all targets, not only of those that there is room for", () => {
+  const targets = Array.from({ length: 1000 }, (_, i) => target({ upstream: `http://${i}`, healthy: i >= 300 }));
+  const { feed, sent } = setUp(targets);
+  const { verdict } = JSON.parse(feed.watch(0).body) as LiveState;
+  expect(verdict.findings.map(({ text }) => text)).toEqual([
+    "300 of 1,000 targets out: http://0, http://1, http://2 and 297 more",
+  ]);
+  feed.tick(1000);
+  expect([sent[0]!.state.verdict, sent[0]!.state.targets.length]).toEqual([verdict, 200]);
 });

@@ -1,9 +1,15 @@
 import type { LiveState } from "../../../../src/features/dashboard/live-state.ts";
+import { verdict } from "../../../../src/features/dashboard/verdict.ts";
 
 const AT = Date.UTC(2026, 10, 22, 12);
 
-/** An event of the stream of a gateway that is well; `change` replaces parts of it. */
+/** An event of the stream of a gateway that is well, with its verdict; `change` replaces parts of it. */
 export function liveState(change: Partial<LiveState> = {}): LiveState {
+  const state = { ...wellState(), ...change };
+  return { verdict: verdict(state, state.history ?? []), ...state };
+}
+
+function wellState(): Omit<LiveState, "verdict"> {
   return {
     at: AT,
     gateway: {
@@ -60,7 +66,6 @@ export function liveState(change: Partial<LiveState> = {}): LiveState {
     changes: [],
     rows: [],
     rowsLeftOut: 0,
-    ...change,
   };
 }
 

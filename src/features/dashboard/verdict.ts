@@ -1,0 +1,167 @@
+import { counted, listed, percent, span } from "../../core/number-text.ts";
+import type { FindingTopic, LiveFinding, LivePoint, LiveState, LiveTarget, LiveVerdict } from "./live-state.ts";
+import { THRESHOLDS } from "./thresholds.ts";
+
+/** What the verdict goes by: all targets, modules and certificates, not only those that an event has room for. */
+export type JudgedState = Pick<
+  LiveState,
+  "at" | "gateway" | "totals" | "workers" | "targets" | "modules" | "certificates"
+>;
+
+/**
+ * Whether the gateway is well, and why not: the one place that says so. The control thread makes it of each event, and the dashboard,
+ * `edge status` and `edge top` print it. docs/tools.md#status
+ * @param past the points of the last minutes, the newest last
+ */
+export function verdict(state: JudgedState, past: readonly LivePoint[]): LiveVerdict {
+  const found = [
+    ...ofOperation(state),
+    ...ofWorkers(state),
+    ...ofTargets(state.targets),
+    ...ofModules(state),
+    ...ofCertificates(state),
+    ...ofErrors(state, past),
+  ];
+  const findings = [...found.filter(({ isBad }) => isBad), ...found.filter(({ isBad }) => !isBad)];
+  const isWell = findings[0]?.isBad !== true;
+  return { word: isWell ? (findings.length > 0 ? "well, with notes" : "well") : "not well", isWell, findings };
+}
+
+/** How bad the standing of a target is. */
+export enum Trouble {
+  None,
+  Drained,
+  /** It is tried with single requests. */
+  OnTrial,
+  Out,
+}
+
+/** Of a target as one route sees it. */
+export function troubleOf({ breaker, healthy, drained }: LiveTarget): Trouble {
+  if (breaker === "open" || !healthy) return Trouble.Out;
+  if (breaker === "half-open") return Trouble.OnTrial;
+  return drained ? Trouble.Drained : Trouble.None;
+}
+
+/** Whether a certificate should have been renewed by now. */
+export function endsSoon(leftMs: number): boolean {
+  return leftMs < THRESHOLDS.certificateEnds.value * DAY_MS;
+}
+
+/** Whether a worker uses so much of a processor that it has little left. */
+export function isBusy(load: number): boolean {
+  return load > THRESHOLDS.workerLoad.value;
+}
+
+/** How a share of 5xx stands out, where there are enough requests for one. */
+export function gradeOfErrors(share: number): "none" | "warn" | "bad" {
+  if (share >= THRESHOLDS.manyErrors.value) return "bad";
+  return share >= THRESHOLDS.someErrors.value ? "warn" : "none";
+}
+
+function ofOperation({ gateway, totals }: JudgedState): LiveFinding[] {
+  const found: LiveFinding[] = [];
+  const { maintenance, logLevel, failedLogs } = gateway;
+  if (gateway.status === "draining") found.push(bad("changes", "the gateway is draining"));
+  if (!gateway.lastReloadOk)
+    found.push(bad("changes", "the last reload failed: the configuration before it still serves"));
+  if (failedLogs.length > 0) found.push(bad("log", `the access log cannot be written: ${listed(failedLogs)}`));
+  if (maintenance.length > 0) found.push(note("changes", `under maintenance: ${listed(maintenance)}`));
+  if (totals.logDropped > 0) found.push(note("log", `${counted(totals.logDropped, "line")} of the log dropped`));
+  if (logLevel !== "info") found.push(note("changes", `the log level is ${logLevel}`));
+  return found;
+}
+
+function ofWorkers({ workers }: JudgedState): LiveFinding[] {
+  const all = workers.map((worker, i) => ({ ...worker, i }));
+  const still = all.filter(({ moves }) => !moves);
+  const busy = all.filter(({ moves, load }) => moves && isBusy(load));
+  const found: LiveFinding[] = [];
+  if (still.length > 0)
+    found.push(
+      bad("system", `${counted(still.length, "worker")} of ${all.length} stalled or starting: ${numbers(still)}`),
+    );
+  if (busy.length > 0) {
+    const most = percent(THRESHOLDS.workerLoad.value);
+    const does = busy.length === 1 ? "uses" : "use";
+    found.push(
+      note(
+        "system",
+        `${counted(busy.length, "worker")} of ${all.length} ${does} over ${most} of a CPU: ${numbers(busy)}`,
+      ),
+    );
+  }
+  return found;
+}
+
+function numbers(workers: readonly { readonly i: number }[]): string {
+  return listed(workers.map(({ i }) => String(i)));
+}
+
+/** A route without any target that may be used is worse than one that has lost some. */
+function ofTargets(targets: readonly LiveTarget[]): LiveFinding[] {
+  const found: LiveFinding[] = [];
+  const empty = [...Map.groupBy(targets, ({ route }) => route)]
+    .filter(([, own]) => own.every((target) => target.drained || troubleOf(target) === Trouble.Out))
+    .map(([route]) => route);
+  if (empty.length === 1) found.push(bad("upstreams", `${empty[0]} has no target left`));
+  if (empty.length > 1) found.push(bad("upstreams", `${empty.length} routes have no target left: ${listed(empty)}`));
+  const named = (of: (target: LiveTarget) => boolean) => [
+    ...new Set(targets.filter(of).map(({ upstream }) => upstream)),
+  ];
+  const all = named(() => true).length;
+  const out = named((target) => troubleOf(target) === Trouble.Out);
+  const onTrial = named((target) => troubleOf(target) === Trouble.OnTrial).filter((name) => !out.includes(name));
+  const drained = named((target) => target.drained);
+  if (out.length > 0) found.push(bad("upstreams", `${out.length} of ${counted(all, "target")} out: ${listed(out)}`));
+  if (onTrial.length > 0) found.push(note("upstreams", `on trial after failures: ${listed(onTrial)}`));
+  if (drained.length > 0) found.push(note("upstreams", `drained: ${listed(drained)}`));
+  return found;
+}
+
+/** It cannot be loaded, or is being started again. */
+function ofModules({ modules }: JudgedState): LiveFinding[] {
+  const away = modules.filter(({ threads }) => threads === 0).map(({ name }) => name);
+  return away.length === 0
+    ? []
+    : [bad("functions", `${counted(away.length, "module")} without a thread: ${listed(away)}`)];
+}
+
+function ofCertificates({ at, certificates }: JudgedState): LiveFinding[] {
+  const ending = certificates
+    .map(({ domain, notAfterS }) => ({ domain, left: notAfterS * 1000 - at }))
+    .filter(({ left }) => endsSoon(left))
+    .sort((a, b) => a.left - b.left);
+  const expired = ending.filter(({ left }) => left <= 0).map(({ domain }) => domain);
+  const soon = ending.filter(({ left }) => left > 0).map(({ domain, left }) => `${domain} in ${span(left)}`);
+  const found: LiveFinding[] = [];
+  if (expired.length > 0)
+    found.push(bad("system", `${counted(expired.length, "certificate")} expired: ${listed(expired)}`));
+  if (soon.length > 0)
+    found.push(bad("system", `${counted(soon.length, "certificate")} near the end: ${listed(soon)}`));
+  return found;
+}
+
+/** Of the last minute, as far as it has been looked at. */
+function ofErrors({ at, totals }: JudgedState, past: readonly LivePoint[]): LiveFinding[] {
+  const first = past.find(([when]) => at - when <= THRESHOLDS.manyErrors.liveS * 1000);
+  if (first === undefined) return [];
+  const grown = totals.classes.map((value, i) => Math.max(0, value - (first[1][i] ?? 0)));
+  const requests = grown.reduce((sum, value) => sum + value, 0);
+  if (requests < THRESHOLDS.enoughRequests.value) return [];
+  const share = grown[5]! / requests;
+  const grade = gradeOfErrors(share);
+  if (grade === "none") return [];
+  const text = `${percent(share)} of the requests of the last minute were answered with 5xx`;
+  return [grade === "bad" ? bad("slow", text) : note("slow", text)];
+}
+
+function bad(about: FindingTopic, text: string): LiveFinding {
+  return { isBad: true, about, text };
+}
+
+function note(about: FindingTopic, text: string): LiveFinding {
+  return { isBad: false, about, text };
+}
+
+const DAY_MS = 86_400_000;
