@@ -14,13 +14,14 @@ export type JudgedState = Pick<
  * @param past the points of the last minutes, the newest last
  */
 export function verdict(state: JudgedState, past: readonly LivePoint[]): LiveVerdict {
+  // What requests suffer from now comes before what they will.
   const found = [
-    ...ofOperation(state),
     ...ofWorkers(state),
     ...ofTargets(state.targets),
     ...ofModules(state),
-    ...ofCertificates(state),
     ...ofErrors(state, past),
+    ...ofCertificates(state),
+    ...ofOperation(state),
   ];
   const findings = [...found.filter(({ isBad }) => isBad), ...found.filter(({ isBad }) => !isBad)];
   const isWell = findings[0]?.isBad !== true;
@@ -64,7 +65,7 @@ function ofOperation({ gateway, totals }: JudgedState): LiveFinding[] {
   const { maintenance, logLevel, failedLogs } = gateway;
   if (gateway.status === "draining") found.push(bad("changes", "the gateway is draining"));
   if (!gateway.lastReloadOk)
-    found.push(bad("changes", "the last reload failed: the configuration before it still serves"));
+    found.push(bad("changes", "the last reload failed: still serving the previous configuration"));
   if (failedLogs.length > 0) found.push(bad("log", `the access log cannot be written: ${listed(failedLogs)}`));
   if (maintenance.length > 0) found.push(note("changes", `under maintenance: ${listed(maintenance)}`));
   if (totals.logDropped > 0) found.push(note("log", `${counted(totals.logDropped, "line")} of the log dropped`));

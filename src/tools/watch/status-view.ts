@@ -197,10 +197,11 @@ export function threadless({ threads }: LiveModule, paints: Paints): Paint {
 function rest({ cache, certificates, totals, attackers, at }: LiveState, width: number, paints: Paints): string[] {
   const lines: Line[] = [];
   if (cache !== null) {
-    const { hit = 0, ...others } = cache.results;
+    const { hit = 0 } = cache.results;
+    const lookups = sum(Object.values(cache.results));
     lines.push(
       labelled("cache", width, paints)
-        .add(`${shareOf(hit, hit + sum(Object.values(others)))} hits`)
+        .add(lookups === 0 ? "no lookups yet" : `${shareOf(hit, lookups)} hits`)
         .part(`${number(cache.entries)} entries`)
         .part(`${bytes(cache.bytes)} of ${bytes(cache.maxBytes)}`),
     );

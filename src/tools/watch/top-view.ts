@@ -1,5 +1,5 @@
 import { bytes, duration, number, span } from "../../core/number-text.ts";
-import type { LiveLabel, LiveModule, LiveState } from "../../features/dashboard/live-state.ts";
+import type { LiveLabel, LiveModule, LiveState, LiveVerdict } from "../../features/dashboard/live-state.ts";
 import { Trouble } from "../../features/dashboard/verdict.ts";
 import { CLIENT_SECONDS, type LabelRate, type LiveRates, type SeenClient } from "./rates.ts";
 import { shareOf, statePaint, threadless, type UpstreamRow, upstreamRows, verdictPaint } from "./status-view.ts";
@@ -81,8 +81,7 @@ function headLines(state: LiveState, rates: LiveRates, label: string, { width, p
     .part(`● ${verdict.word}`, verdictPaint(verdict, paints))
     .part(`up ${span(at - gateway.startedAt)}`)
     .end(label, paints.faint);
-  const second = new Line(width);
-  for (const { isBad, text } of verdict.findings) second.part(text, isBad ? paints.bad : paints.warn);
+  const second = reasonsLine(verdict.findings, width, paints);
   const perSecond = rates.total;
   const third = new Line(width).add(`${number(perSecond)} requests/s`.padEnd(17), paints.strong);
   for (const first of [2, 3, 4, 5]) {
@@ -106,6 +105,17 @@ function headLines(state: LiveState, rates: LiveRates, label: string, { width, p
     .part(`memory ${bytes(gateway.rssBytes)}`)
     .end(sparkline(rates.past, Math.min(60, Math.max(0, Math.floor(width / 2) - 4))), paints.faint);
   return [first, second, third, fourth, fifth].map((line) => String(line).trimEnd());
+}
+
+/** The first reasons, as many as there is room for, and how many there are beside them. */
+function reasonsLine(findings: LiveVerdict["findings"], width: number, paints: Paints): Line {
+  let shown = findings.length;
+  const rest = () => (shown < findings.length ? `and ${findings.length - shown} more` : "");
+  const text = () => [...findings.slice(0, shown).map((one) => one.text), rest()].filter((part) => part !== "");
+  while (shown > 1 && Bun.stringWidth(text().join("   ")) > width) shown--;
+  const line = new Line(width);
+  for (const one of findings.slice(0, shown)) line.part(one.text, one.isBad ? paints.bad : paints.warn);
+  return line.part(rest(), paints.faint);
 }
 
 function lookups({ cache }: LiveState): number {

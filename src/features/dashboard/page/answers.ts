@@ -10,7 +10,7 @@ export type Grade = "good" | "warn" | "bad" | "none";
 
 const MINUTE = 60_000;
 /** Reasons that there is room for. */
-const MAX_REASONS = 3;
+const MAX_REASONS = 5;
 
 /** What stands in the card of a question. */
 export interface Card {

@@ -22,7 +22,11 @@ class Answer {
   private readonly headline = h("strong");
   private readonly more = h("ul");
 
-  constructor(question: string, href: string) {
+  private readonly kind: string;
+
+  /** @param kind "well" for the verdict, else "" */
+  constructor(question: string, href: string, kind: string) {
+    this.kind = kind;
     this.element = h(
       "a",
       { class: "answer none", href },
@@ -33,7 +37,7 @@ class Answer {
   }
 
   show(grade: Grade, headline: string, more: readonly string[]): void {
-    set(this.element, "class", `answer ${grade}`);
+    set(this.element, "class", `answer ${grade} ${this.kind}`.trimEnd());
     say(this.headline, headline);
     if (this.more.childElementCount !== more.length) this.more.replaceChildren(...more.map(() => h("li")));
     more.forEach((line, i) => void say(this.more.children[i]!, line));
@@ -63,7 +67,7 @@ class Page {
   private readonly views = new Views(this.model);
   private readonly tail = new LogTail();
   private readonly answers = ["Is it well?", "What is slow?", "Who is attacking?", "What has changed?"].map(
-    (question, i) => new Answer(question, ["#overview", "#slow", "#attack", "#changes"][i]!),
+    (question, i) => new Answer(question, ["#overview", "#slow", "#attack", "#changes"][i]!, i === 0 ? "well" : ""),
   );
   private readonly tiles = ["Requests/s", "5xx", "p99", "Out/s", "Connections", "Cache hits", "Refused/s"].map(
     (name) => new Tile(name),

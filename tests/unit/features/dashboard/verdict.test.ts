@@ -28,7 +28,7 @@ describe("what is wrong is said", () => {
   const cases: [string, Partial<LiveState>][] = [
     ["the gateway is draining", { gateway: { ...gateway, status: "draining" } }],
     [
-      "the last reload failed: the configuration before it still serves",
+      "the last reload failed: still serving the previous configuration",
       { gateway: { ...gateway, lastReloadOk: false } },
     ],
     ["the access log cannot be written: /var/log/x", { gateway: { ...gateway, failedLogs: ["/var/log/x"] } }],

@@ -127,3 +127,18 @@ test("modules are listed where there are any, with the rates of their calls", ()
 test("a text that is too long ends in dots", () => {
   expect([fitted("abc", 3), fitted("abcd", 3), fitted("漢字", 3), fitted("x", 0)]).toEqual(["abc", "ab…", "漢…", ""]);
 });
+
+test("a screen has as many reasons as there is room for, and how many there are beside them", () => {
+  const { gateway } = liveState();
+  const state = liveState({ gateway: { ...gateway, status: "draining", lastReloadOk: false, logLevel: "debug" } });
+  const choice = { view: "routes", sort: "r", from: 0, isPaused: false } as const;
+  const second = (width: number) =>
+    topLines(state, new LiveRates(), "x", choice, { width, height: 24, paints: NO_COLORS })[1];
+  const [first, reload, level] = state.verdict.findings.map(({ text }) => text);
+  expect([40, 60, 110, 200].map(second)).toEqual([
+    `${first}   and 2 more`,
+    `${first}   and 2 more`,
+    `${first}   ${reload}   and 1 more`,
+    `${first}   ${reload}   ${level}`,
+  ]);
+});

@@ -28,8 +28,10 @@ test("the first card says the verdict, its first reasons, and where more is", ()
     lines: ["drained: http://b\ufffd"],
     href: "#upstreams",
   });
-  const all = of({ targets: [down, drained], gateway: { ...gateway, lastReloadOk: false, logLevel: "debug" } });
-  expect([all.grade, all.headline, all.lines.at(-1), all.href]).toEqual(["bad", "not well", "and 2 more", "#changes"]);
+  const switched = { ...gateway, lastReloadOk: false, logLevel: "debug", maintenance: ["/a"], failedLogs: ["x"] };
+  const all = of({ targets: [down, drained], gateway: switched });
+  expect([all.grade, all.headline, all.href]).toEqual(["bad", "not well", "#upstreams"]);
+  expect([all.lines.length, all.lines[0], all.lines.at(-1)]).toEqual([6, "/api has no target left", "and 2 more"]);
 });
 
 test("rates are those of the last seconds, and begin anew when the gateway does", () => {
