@@ -153,7 +153,7 @@ function ofErrors({ at, totals }: JudgedState, past: readonly LivePoint[]): Live
   const share = grown[5]! / requests;
   const grade = gradeOfErrors(share);
   if (grade === "none") return [];
-  const text = `${percent(share)} of the requests of the last minute were answered with 5xx`;
+  const text = `${percent(share)} of the requests of the last minute got 5xx`;
   return [grade === "bad" ? bad("slow", text) : note("slow", text)];
 }
 

@@ -45,8 +45,8 @@ describe("what is wrong is said", () => {
       "2 certificates expired: b.test, a.test",
       { certificates: [certificate("a.test", 0), certificate("b.test", -1), certificate("c.test", 8)] },
     ],
-    ["10 % of the requests of the last minute were answered with 5xx", minute(100, 10)],
-    ["5 % of the requests of the last minute were answered with 5xx", minute(20, 1)],
+    ["10 % of the requests of the last minute got 5xx", minute(100, 10)],
+    ["5 % of the requests of the last minute got 5xx", minute(20, 1)],
   ];
   test.each(cases)("%s", (text, change) => {
     const found = liveState(change).verdict;
@@ -64,7 +64,7 @@ describe("what is wrong is said", () => {
     ["2 lines of the log dropped", { totals: { ...totals, logDropped: 2 } }],
     ["the log level is warn", { gateway: { ...gateway, logLevel: "warn" } }],
     ["1 worker of 2 uses over 90 % of a CPU: 1", { workers: [workers[0]!, { ...workers[0]!, load: 0.91 }] }],
-    ["2 % of the requests of the last minute were answered with 5xx", minute(100, 2)],
+    ["2 % of the requests of the last minute got 5xx", minute(100, 2)],
   ];
   test.each(notes)("%s, and it is well all the same", (text, change) => {
     const found = liveState(change).verdict;
