@@ -185,6 +185,8 @@ export interface LiveFinding {
 export interface LiveVerdict {
   readonly word: "well" | "well, with notes" | "not well";
   readonly isWell: boolean;
+  /** Share of 5xx among the responses of the last minute; null without any. */
+  readonly errorShare: number | null;
   /** Why, the bad ones first. */
   readonly findings: readonly LiveFinding[];
 }

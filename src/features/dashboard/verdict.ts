@@ -15,17 +15,19 @@ export type JudgedState = Pick<
  */
 export function verdict(state: JudgedState, past: readonly LivePoint[]): LiveVerdict {
   // What requests suffer from now comes before what they will.
+  const [share, errors] = ofErrors(state, past);
   const found = [
     ...ofWorkers(state),
     ...ofTargets(state.targets),
     ...ofModules(state),
-    ...ofErrors(state, past),
+    ...errors,
     ...ofCertificates(state),
     ...ofOperation(state),
   ];
   const findings = [...found.filter(({ isBad }) => isBad), ...found.filter(({ isBad }) => !isBad)];
   const isWell = findings[0]?.isBad !== true;
-  return { word: isWell ? (findings.length > 0 ? "well, with notes" : "well") : "not well", isWell, findings };
+  const word = isWell ? (findings.length > 0 ? "well, with notes" : "well") : "not well";
+  return { word, isWell, errorShare: share, findings };
 }
 
 /** How bad the standing of a target is. */
@@ -144,17 +146,20 @@ function ofCertificates({ at, certificates }: JudgedState): LiveFinding[] {
 }
 
 /** Of the last minute, as far as it has been looked at. */
-function ofErrors({ at, totals }: JudgedState, past: readonly LivePoint[]): LiveFinding[] {
+function ofErrors(
+  { at, totals }: JudgedState,
+  past: readonly LivePoint[],
+): [share: number | null, found: LiveFinding[]] {
   const first = past.find(([when]) => at - when <= THRESHOLDS.manyErrors.liveS * 1000);
-  if (first === undefined) return [];
+  if (first === undefined) return [null, []];
   const grown = totals.classes.map((value, i) => Math.max(0, value - (first[1][i] ?? 0)));
   const requests = grown.reduce((sum, value) => sum + value, 0);
-  if (requests < THRESHOLDS.enoughRequests.value) return [];
+  if (requests === 0) return [null, []];
   const share = grown[5]! / requests;
   const grade = gradeOfErrors(share);
-  if (grade === "none") return [];
+  if (grade === "none" || requests < THRESHOLDS.enoughRequests.value) return [share, []];
   const text = `${percent(share)} of the requests of the last minute got 5xx`;
-  return [grade === "bad" ? bad("slow", text) : note("slow", text)];
+  return [share, [grade === "bad" ? bad("slow", text) : note("slow", text)]];
 }
 
 function bad(about: FindingTopic, text: string): LiveFinding {

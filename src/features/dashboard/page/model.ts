@@ -135,8 +135,3 @@ export function total(values: readonly number[]): number {
 export function requestsOf({ classes }: Moment): number {
   return total(classes);
 }
-
-/** The share of 5xx among the requests of moments, NaN where there were none. */
-export function errorShare(moments: readonly Moment[]): number {
-  return total(moments.map(({ classes }) => classes[5]!)) / total(moments.map(requestsOf));
-}

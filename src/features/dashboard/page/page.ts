@@ -1,7 +1,5 @@
 import { bytes, counted, duration, number, percent, span } from "../../../core/number-text.ts";
 import type { LiveState } from "../live-state.ts";
-import { THRESHOLDS } from "../thresholds.ts";
-import { gradeOfErrors } from "../verdict.ts";
 import { Actions, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
 import { type Grade, isUnderAttack, refusalRate, slowest, trafficWords, wellCard } from "./answers.ts";
@@ -10,7 +8,7 @@ import { byId, h, say, set } from "./dom.ts";
 import { type Connection, configuration, Feed, keepToken } from "./feed.ts";
 import { ago, plain } from "./format.ts";
 import { LogTail } from "./log-tail.ts";
-import { errorShare, Model, type Moment, requestsOf, total } from "./model.ts";
+import { Model, type Moment, requestsOf, total } from "./model.ts";
 import { hitRatio, titleOf, Views, words } from "./views.ts";
 
 const MINUTE = 60_000;
@@ -194,12 +192,13 @@ class Page {
     ];
     const now = moments.slice(-3);
     const mean = (read: (moment: Moment) => number) => (now.length === 0 ? 0 : total(now.map(read)) / now.length);
-    const share = errorShare(this.model.since(THRESHOLDS.manyErrors.liveS * 1000));
+    const { errorShare, findings } = state.verdict;
+    const failing = findings.find(({ about }) => about === "slow");
     requests.show(number(mean(requestsOf)), moments.map(requestsOf));
     errors.show(
-      percent(share),
+      percent(errorShare ?? Number.NaN),
       moments.map((one) => one.classes[5]!),
-      gradeOfErrors(share),
+      failing === undefined ? "none" : failing.isBad ? "bad" : "warn",
     );
     const times = moments.map((one) => one.latency?.[2] ?? 0);
     slow.show(duration(state.latency?.[2]), times);

@@ -21,7 +21,7 @@ test("a gateway that is well has nothing to say", () => {
     workers: [{ ...workers[0]!, load: 0.9 }],
     ...minute(1000, 9),
   });
-  expect(found).toEqual({ word: "well", isWell: true, findings: [] });
+  expect(found).toEqual({ word: "well", isWell: true, errorShare: 0.009, findings: [] });
 });
 
 describe("what is wrong is said", () => {
@@ -74,7 +74,8 @@ describe("what is wrong is said", () => {
 });
 
 test("few requests, and those of before, say nothing about errors", () => {
-  expect(liveState(minute(19, 19)).verdict.findings).toEqual([]);
+  expect(liveState(minute(19, 19)).verdict).toMatchObject({ errorShare: 1, findings: [] });
+  expect(liveState(minute(0, 0)).verdict.errorShare).toBe(null);
   const old = liveState({ history: [[at - 61_000, [0, 0, 0, 0, 0, 0], null, 0, 0, 0]] });
   expect([verdict(old, []).findings, old.verdict.findings]).toEqual([[], []]);
 });
