@@ -19,6 +19,7 @@ import { STRICT_COMMAND_GROUP } from "./detectors/strict-commands.ts";
 import { STRICT_MARKUP_GROUP } from "./detectors/strict-markup.ts";
 import { STRICT_PATH_GROUP } from "./detectors/strict-paths.ts";
 import { STRICT_SQL_GROUP } from "./detectors/strict-sql.ts";
+import { SYSTEM_PATH_GROUP } from "./detectors/system-paths.ts";
 import { SCRIPT_UPLOAD } from "./detectors/upload-names.ts";
 import { URL_GROUP } from "./detectors/url-targets.ts";
 import { KeywordAutomaton, type KeywordGroup, keywordMemory } from "./match/keyword-automaton.ts";
@@ -81,6 +82,7 @@ export const DETECTOR_GROUPS: readonly DetectorGroup[] = [
   STRICT_MARKUP_GROUP,
   STRICT_COMMAND_GROUP,
   STRICT_PATH_GROUP,
+  SYSTEM_PATH_GROUP,
   ESCAPES,
   REFERENCES,
   BACKSLASHES,

@@ -81,7 +81,7 @@ function isSystemFile(bytes: Uint8Array, length: number): boolean {
  * Whether dots, or what a decoder may take for them, are followed by a separator, or what it may take for one. Of bytes that no UTF-8 has
  * and of marks that no name has, each may be either; letters and digits of names are neither.
  */
-function climbs(bytes: Uint8Array, length: number): boolean {
+export function climbs(bytes: Uint8Array, length: number): boolean {
   let odd = 0;
   let dots = 0;
   let small = 0;
