@@ -6,6 +6,7 @@ import { LDAP_GROUP } from "./detectors/ldap-filters.ts";
 import { LOOKUP_GROUP } from "./detectors/lookup-expressions.ts";
 import { MAIL_GROUP } from "./detectors/mail-commands.ts";
 import { MONGO_GROUP } from "./detectors/mongo-operators.ts";
+import { PAGE_MARKUP_GROUP } from "./detectors/page-markup.ts";
 import { TRAVERSAL_RULES } from "./detectors/path-traversal.ts";
 import { LINE_BREAK_GROUP, MESSAGE_RULES, NUL_GROUP } from "./detectors/protocol-abuse.ts";
 import { RESTRICTED_FILE } from "./detectors/restricted-files.ts";
@@ -83,6 +84,7 @@ export const DETECTOR_GROUPS: readonly DetectorGroup[] = [
   STRICT_COMMAND_GROUP,
   STRICT_PATH_GROUP,
   SYSTEM_PATH_GROUP,
+  PAGE_MARKUP_GROUP,
   ESCAPES,
   REFERENCES,
   BACKSLASHES,

@@ -69,6 +69,19 @@ export function isServerPage(bytes: Uint8Array, from: number): boolean {
   return PAGE_WORDS.valueOf(bytes, at, wordEnd(bytes, at)) !== 0;
 }
 
+/** Whether echo file_get_contents('x') or File.open('x'), a call that is given a text or a variable, goes on at `from`. */
+export function isServerCall(bytes: Uint8Array, from: number): boolean {
+  let at = from;
+  for (let count = 0; count < MAX_CALL_WORDS; count++) {
+    while (bytes[at] === Byte.Space && at < from + MAX_GADGET) at++;
+    const first = at;
+    while (at < from + MAX_GADGET && (isWordByte(bytes[at]!) || bytes[at] === Byte.Dot)) at++;
+    if (at === first) return false;
+    if (bytes[at] === Byte.OpenParen) return isQuote(bytes[at + 1]!) || bytes[at + 1] === Byte.Dollar;
+  }
+  return false;
+}
+
 /** Whether "…".execute() runs the text before `dot`. */
 export function isTextExecuted(bytes: Uint8Array, dot: number, open: number): boolean {
   const isText = bytes[dot] === Byte.Dot && isQuote(bytes[dot - 1]!);
@@ -171,6 +184,8 @@ function isConstructor({ name, nameLength }: ValueReading): boolean {
 const INTERPOLATIONS: WordSet = new WordSet([[1, "script dns url"]]);
 const INSPECTED: WordSet = new WordSet([[1, "config self request settings dump"]]);
 const PAGE_WORDS: WordSet = new WordSet([[1, "eval execute executeglobal"]]);
+/** A statement, and the function whose result it takes. */
+const MAX_CALL_WORDS = 2;
 const MAX_BLANKS = 10;
 const MIN_MAGIC = 5;
 const MAX_MAGIC = 16;

@@ -42,6 +42,7 @@ export const SCRIPT_URL: WafRule = {
   description: "script URL, or URL of an inline document",
   keywords: [
     ...words("expression behavior -moz-b &# &colon &tab &newline &lpar data:text data:application data:image/svg"),
+    "j a v a",
     ...words("^javas ^'javas ^vbs ^data: ^data:t script: ipt:"),
     ...["^ javas", "^java s"],
   ],
@@ -66,7 +67,7 @@ export const EXTERNAL_ENTITY: WafRule = {
   category: "lfi",
   score: CRITICAL_SCORE,
   description: "external XML entity",
-  keywords: ["<!doctype", "<!entity"],
+  keywords: ["<!doctype", "<!entity", "<?xml-stylesheet"],
 };
 
 /** The rules that are reported here, some of them without a tag too. */
@@ -261,7 +262,9 @@ export class MarkupScan implements Detector {
   private readDeclaration(open: number, from: number): number {
     const { bytes } = this;
     const end = dashedEnd(bytes, from, this.length);
-    if (DECLARATIONS.valueOf(bytes, from, end) === 0) return open + 1;
+    const declaration = DECLARATIONS.valueOf(bytes, from, end);
+    if (declaration === STYLESHEET && this.isForeignStylesheet(end)) this.report(EXTERNAL_ENTITY, open);
+    if (declaration !== ENTITY) return open + 1;
     let isPage = false;
     for (let at = end; at < this.length && bytes[at] !== Byte.Greater && bytes[at] !== Byte.Less; at++) {
       if (!isWhitespace(bytes[at]!)) continue;
@@ -275,6 +278,17 @@ export class MarkupScan implements Detector {
       }
     }
     return open + 1;
+  }
+
+  /** <?xml-stylesheet type="text/xsl" href="http://…"?>: a program in XSLT from elsewhere. */
+  private isForeignStylesheet(from: number): boolean {
+    const { bytes } = this;
+    let isProgram = false;
+    for (let at = from; at < from + MAX_VALUE_BYTES && at < this.length && bytes[at] !== Byte.Greater; at++) {
+      if (XSL.valueOf(bytes, at, at + 3) !== 0) isProgram = true;
+      else if (isProgram && bytes[at] === Byte.Equals && XSL.valueOf(bytes, at + 2, at + 6) !== 0) return true;
+    }
+    return false;
   }
 
   /** Whether a quote follows the word at `from`, as XML demands: "the system id and the public id" is prose. */
@@ -352,7 +366,14 @@ const ATTRIBUTES: WordSet = new WordSet([
   [Attribute.Equivalent, "http-equiv"],
 ]);
 const STYLES: WordSet = new WordSet([[1, "expression behavior -moz-binding"]]);
-const DECLARATIONS: WordSet = new WordSet([[1, "doctype entity"]]);
+const ENTITY = 1;
+const STYLESHEET = 2;
+const DECLARATIONS: WordSet = new WordSet([
+  [ENTITY, "doctype entity"],
+  [STYLESHEET, "xml-stylesheet"],
+]);
+/** What tells a program from a style, and where it comes from. */
+const XSL: WordSet = new WordSet([[1, "xsl http ftp: file"]]);
 const SYSTEM = 1;
 const PUBLIC = 2;
 const PAGE = 3;

@@ -250,7 +250,8 @@ export class ScriptContext implements Detector {
       }
       const start = at;
       while (at < limit && isScriptNameByte(bytes[at]!)) at++;
-      const isCall = bytes[at] === Byte.OpenParen || bytes[at] === Byte.Backtick;
+      const isComment = bytes[at] === Byte.Slash && bytes[at + 1] === Byte.Star;
+      const isCall = isComment || bytes[at] === Byte.OpenParen || bytes[at] === Byte.Backtick;
       if (isCall && isCallee(WORDS.valueOf(bytes, start, at))) return true;
     }
     return false;

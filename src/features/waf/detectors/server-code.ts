@@ -1,4 +1,4 @@
-import { Byte, EMPTY_BYTES, isDigit, isLowerLetter, latin1 } from "../../../core/bytes.ts";
+import { Byte, EMPTY_BYTES, indexOfByte, isDigit, isLowerLetter, latin1 } from "../../../core/bytes.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import {
@@ -19,6 +19,7 @@ import {
   isPhpExpression,
   isPollution,
   isSelfInspection,
+  isServerCall,
   isServerPage,
   isStaticReference,
   isTextExecuted,
@@ -35,6 +36,7 @@ const PHP_CODE: WafRule = {
   score: CRITICAL_SCORE,
   description: "PHP code execution, or a PHP setting that enables it",
   keywords: [
+    ...["<? ", ";$", "php:function"],
     ...words("{php} call_user_func( array_map(' |filter('s |map('s |sort('s $_ ${@ {${"),
     ...words(CODE_NAMES[CodeWord.PhpSetting]),
     ...each(CODE_NAMES[CodeWord.Php], called),
@@ -66,7 +68,18 @@ const SCRIPT_CODE: WafRule = {
   score: CRITICAL_SCORE,
   description: "Python, Ruby or Node.js code execution, or server-side template injection",
   keywords: [
-    ...["<!--#", "<%eval", "<% eval", "<%execute", "<% execute", "'.execute()", ".child_process", ".mainmodule"],
+    ...[
+      "<!--#",
+      "<%eval",
+      "<% eval",
+      "<%=",
+      "<esi:",
+      "<%execute",
+      "<% execute",
+      "'.execute()",
+      ".child_process",
+      ".mainmodule",
+    ],
     ...each("config self request settings dump", (name) => [`^{{${name}`, `^{{ ${name}`]),
     // An expression that multiplies.
     ...each("{{ ${ #{ %{ *{ @{ <% <%=", (open) =>
@@ -107,6 +120,8 @@ export class ServerCode implements Detector {
   /** Whether an expression of a template language has begun: ${ #{ %{ *{ {{ {% <% T( */
   private isExpression = false;
   private isPhp = false;
+  /** Whether the value is one line of a query, where no program is due. */
+  private isQueryLine = false;
   /** Offset after the last attribute of the kind __class__; 0 where there is none. */
   private dunderTo = 0;
 
@@ -116,6 +131,7 @@ export class ServerCode implements Detector {
     this.bytes = bytes;
     this.length = length;
     this.value = value;
+    this.isQueryLine = value.location === InputLocation.Query && indexOfByte(bytes, Byte.Lf, 0, length) >= length;
     this.listener = listener;
     this.isExpression = false;
     this.isPhp = false;
@@ -144,18 +160,25 @@ export class ServerCode implements Detector {
         if (next === Byte.Question && (bytes[at + 2] === LOWER_P || bytes[at + 2] === Byte.Equals)) {
           this.isPhp = true;
           this.report(PHP_TAG, at);
-        } else if (next === Byte.Question && bytes[at + 2] === Byte.Space) this.isPhp = true;
-        else if (next === Byte.Percent) {
+          if (this.isQueryLine && isServerCall(bytes, wordEnd(bytes, at + 2))) this.report(PHP_CODE, at);
+        } else if (next === Byte.Question && bytes[at + 2] === Byte.Space) {
+          this.isPhp = true;
+          if (this.isQueryLine && isServerCall(bytes, at + 2)) this.report(PHP_CODE, at);
+        } else if (next === Byte.Percent) {
           this.openExpression(at + 2);
-          if (isServerPage(bytes, at + 2)) this.report(SCRIPT_CODE, at);
+          const isPrinted = this.isQueryLine && bytes[at + 2] === Byte.Equals;
+          if (isServerPage(bytes, at + 2) || (isPrinted && isServerCall(bytes, at + 3))) this.report(SCRIPT_CODE, at);
         } else if (next === Byte.Hash && isLowerLetter(bytes[at + 2]!)) this.isExpression = true;
-        else if (this.isInclude(at)) this.report(SCRIPT_CODE, at);
+        else if (this.isInclude(at) || this.isAt(at + 1, EDGE_INCLUDE)) this.report(SCRIPT_CODE, at);
         break;
       case Byte.Dollar:
       case Byte.Hash:
       case Byte.Percent:
       case Byte.Star:
       case Byte.At:
+        if (bytes[at] === Byte.Dollar && next === Byte.Dollar && this.isAt(at, NODE_FUNCTION))
+          this.report(SERIALIZED_OBJECT, at);
+        if (bytes[at] === Byte.Dollar && this.isVariableCalled(at)) this.report(PHP_CODE, at);
         if (bytes[at] === Byte.Hash && this.isAt(at, VELOCITY_SET)) this.isExpression = true;
         if (next === Byte.OpenBrace) {
           this.openExpression(at + 2);
@@ -169,6 +192,9 @@ export class ServerCode implements Detector {
         if (next === Byte.OpenBrace || next === Byte.Percent) this.openExpression(at + 2);
         else if (this.isAt(at + 1, SMARTY_PHP) && bytes[at + 5]! > Byte.Space) this.report(PHP_CODE, at);
         break;
+      case Byte.Colon:
+        if (at > 2 && this.isAt(at - 3, XSLT_CALL)) this.report(PHP_CODE, at);
+        break;
       case Byte.Backtick:
         if (this.isPhp && this.isPhpCommand(at)) this.report(PHP_CODE, at);
         break;
@@ -177,6 +203,16 @@ export class ServerCode implements Detector {
         else if (this.isAt(at + 1, RUBY_OBJECT)) this.report(SERIALIZED_OBJECT, at);
         break;
     }
+  }
+
+  /** $a='sys'.'tem';$a(…: a call of what the value begins with. */
+  private isVariableCalled(at: number): boolean {
+    const { bytes } = this;
+    const to = wordEnd(bytes, at + 1);
+    if (at === 0 || bytes[0] !== Byte.Dollar || bytes[at - 1] !== Byte.Semicolon || bytes[to] !== Byte.OpenParen)
+      return false;
+    for (let i = at; i < Math.min(to, at + MAX_GADGET); i++) if (bytes[i] !== bytes[i - at]) return false;
+    return bytes[to - at] === Byte.Equals && isQuote(bytes[to - at + 1]!);
   }
 
   /** <?=`$_GET[1]`?>, <?php echo `id`;?>: in prose backticks are for code. */
@@ -229,7 +265,11 @@ export class ServerCode implements Detector {
       case CodeWord.Ognl:
         return this.reportIf(true, JAVA_CODE, from);
       case CodeWord.ClassLoader:
-        return this.reportIf(isIn || (bytes[from - 1] === Byte.Dot && this.value!.isName), JAVA_CODE, from);
+        return this.reportIf(
+          isIn || (bytes[from - 1] === Byte.Dot && (this.value!.isName || this.isAt(0, CLASS))),
+          JAVA_CODE,
+          from,
+        );
       case CodeWord.Package:
         return this.reportIf(this.isClassReference(from) || namesGadget(this.value!, from), JAVA_CODE, from);
       case CodeWord.Groovy:
@@ -407,6 +447,11 @@ const VELOCITY_SET: Uint8Array = latin1("#set(");
 const SMARTY_PHP: Uint8Array = latin1("php}");
 const PYTHON_OBJECT: Uint8Array = latin1("python/");
 const RUBY_OBJECT: Uint8Array = latin1("ruby/");
+/** What a cache at the edge includes. */
+const EDGE_INCLUDE: Uint8Array = latin1("esi:");
+const NODE_FUNCTION: Uint8Array = latin1("$$nd_func$$");
+const XSLT_CALL: Uint8Array = latin1("php:function");
+const CLASS: Uint8Array = latin1("class.");
 const NEW: Uint8Array = latin1("new ");
 /** What a call is glued to: ( ; @ { | & - ! ` + , */
 const DIRECT: readonly number[] = [0x28, 0x3b, 0x40, 0x7b, 0x7c, 0x26, 0x2d, 0x21, 0x60, 0x2b, 0x2c];

@@ -1,6 +1,6 @@
 import { Byte, isLowerLetter, isOws } from "../../../core/bytes.ts";
-import { isWordByte, wordEnd } from "../match/scan.ts";
-import type { ValueReading } from "../match/value-reading.ts";
+import { isSeparator, isWordByte, wordEnd } from "../match/scan.ts";
+import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type DetectionListener, each, type WafRule } from "../rule.ts";
 import { COMMANDS } from "./shell-words.ts";
@@ -11,7 +11,7 @@ const SHELL_IDIOM: WafRule = {
   category: "rce",
   score: CRITICAL_SCORE,
   description: "reverse shell, inline interpreter code, or shell syntax that evades filters",
-  keywords: ["${ifs", "$ifs", "??", "bin/"],
+  keywords: ["${ifs", "$ifs", "??", "bin/", ";$"],
 };
 
 /** A row of words, what must be around one of them, and the rule that it belongs to. */
@@ -46,6 +46,13 @@ const IDIOMS: readonly Idiom[] = [
     words: INTERPRETERS,
     keywords: each(INTERPRETERS, (name) => `${name} -`),
     isFound: isInlineProgram,
+  },
+  { rule: SHELL_IDIOM, words: "base64", keywords: ["base64 -d"], isFound: isDecodedShell },
+  {
+    rule: SHELL_IDIOM,
+    words: "dir type del rmdir",
+    keywords: each("dir type del rmdir", (name) => each("c d e", (drive) => `${name} ${drive}:`)),
+    isFound: isDriveCommand,
   },
   {
     rule: SHELL_IDIOM,
@@ -84,7 +91,7 @@ export function findShellIdioms(value: ValueReading, listener: DetectionListener
       continue;
     }
     if (
-      (byte === Byte.Dollar && isFieldSeparator(bytes, at + 1)) ||
+      (byte === Byte.Dollar && (isFieldSeparator(bytes, at + 1) || isRunVariable(value, at))) ||
       (byte === Byte.Slash && (isWildcardFolder(bytes, at + 1) || isWildcardProgram(bytes, at)))
     ) {
       listener.found(SHELL_IDIOM, at);
@@ -123,6 +130,42 @@ function isWindowsCommand(bytes: Uint8Array, _from: number, to: number): boolean
 function isPowershell(bytes: Uint8Array, _from: number, to: number): boolean {
   const at = behindExtension(bytes, to);
   return bytes[at] === Byte.Dash && OPTIONS.valueOf(bytes, at + 1, wordEnd(bytes, at + 1)) !== 0;
+}
+
+/** base64 -d|sh: a program that no filter reads. */
+function isDecodedShell(bytes: Uint8Array, _from: number, to: number): boolean {
+  const option = nextArgument(bytes, to);
+  if (optionAt(bytes, option) !== LOWER_D) return false;
+  const bar = nextArgument(bytes, wordEnd(bytes, option + 1));
+  const shell = nextArgument(bytes, bar + 1);
+  return bytes[bar] === Byte.Bar && SHELLS.valueOf(bytes, shell, wordEnd(bytes, shell)) !== 0;
+}
+
+/** |dir c:\, && type c:\x: a command of Windows behind an operator, with a drive. */
+function isDriveCommand(bytes: Uint8Array, from: number, to: number): boolean {
+  const drive = nextArgument(bytes, to);
+  const isDrive = isLowerLetter(bytes[drive]!) && bytes[drive + 1] === Byte.Colon && isSeparator(bytes[drive + 2]!);
+  if (!isDrive || drive === to) return false;
+  let before = from;
+  while (before > 0 && from - before < MAX_FOLDER && isOws(bytes[before - 1]!)) before--;
+  const mark = bytes[before - 1];
+  return mark === Byte.Bar || mark === Byte.Ampersand || mark === Byte.Lf;
+}
+
+/** CMD='…';$CMD and no more: what a value sets, and runs. */
+function isRunVariable(value: ValueReading, at: number): boolean {
+  const { bytes, length } = value;
+  const to = wordEnd(bytes, at + 1);
+  if (value.location !== InputLocation.Query || bytes[at - 1] !== Byte.Semicolon || to === at + 1 || to < length)
+    return false;
+  const size = to - at - 1;
+  for (let from = Math.max(0, at - MAX_COMMAND); from + size < at; from++) {
+    if (bytes[from + size] !== Byte.Equals || (from > 0 && isWordByte(bytes[from - 1]!))) continue;
+    let same = 0;
+    while (same < size && bytes[from + same] === bytes[at + 1 + same]) same++;
+    if (same === size) return true;
+  }
+  return false;
 }
 
 /** python -c 'import socket' */
@@ -254,7 +297,9 @@ const MODULES: WordSet = new WordSet([
 const MAX_FOLDER = 8;
 const MAX_OPTIONS = 32;
 const MAX_PROGRAM = 192;
+const MAX_COMMAND = 96;
 const LOWER_C = 0x63;
+const LOWER_D = 0x64;
 const LOWER_E = 0x65;
 const LOWER_I = 0x69;
 const LOWER_K = 0x6b;

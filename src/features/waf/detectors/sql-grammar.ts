@@ -183,7 +183,9 @@ export function isUnion(tokens: SqlTokens, at: number, isAnchored: boolean): boo
   let next = at + 1;
   while (tokens.kind(next) === Sql.Quantity || tokens.kind(next) === Sql.Open) next++;
   if (isAnchored && tokens.kind(next) === Sql.Comment) return isSelectInNextLine(tokens, tokens.to(next));
-  if (isAnchored && tokens.kind(next + 1) === Sql.Open && isRowList(tokens, next)) return true;
+  // UNION VALUES(1,2), UNION VALUES ROW(1,2)
+  const open = tokens.kind(next + 1) === Sql.Open ? next + 1 : next + 2;
+  if (isAnchored && tokens.kind(open) === Sql.Open && isRowList(tokens, next)) return true;
   if (tokens.kind(next) !== Sql.Select) return false;
   return isAnchored ? tokens.kind(next + 1) !== Sql.End : isSelectList(tokens, next + 1);
 }

@@ -1,4 +1,4 @@
-import { Byte, EMPTY_BYTES, isDigit, isWhitespace } from "../../../core/bytes.ts";
+import { Byte, EMPTY_BYTES, indexOfByte, isDigit, isWhitespace } from "../../../core/bytes.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordGate } from "../match/word-gate.ts";
@@ -37,6 +37,7 @@ const SQL_FUNCTION: WafRule = {
   keywords: [
     ...words(SQL_NAMES),
     ...["sleep(", "sleep (", "sleep/", "benchmark(", "benchmark (", "benchmark/", "waitfor d", "waitfor t", "waitfor/"],
+    ...["current_setting(", "exec(@", "exec (@"],
   ],
 };
 const SQL_CATALOG: WafRule = {
@@ -77,6 +78,8 @@ export class SqlPhrases implements Detector {
   private readonly tokens: SqlTokens = new SqlTokens();
   private bytes: Uint8Array = EMPTY_BYTES;
   private length = 0;
+  /** Whether the value is one line of a query, where no program is due. */
+  private isLine = false;
   /** Where the name ends in which the last SELECT is: what follows is the same for all that are in it. */
   private selectTo = 0;
   private listener: DetectionListener | null = null;
@@ -86,6 +89,7 @@ export class SqlPhrases implements Detector {
     const { bytes, length } = value;
     this.bytes = bytes;
     this.length = length;
+    this.isLine = value.location === InputLocation.Query && indexOfByte(bytes, Byte.Lf, 0, length) >= length;
     this.listener = listener;
     this.tokens.open(value);
     this.selectTo = 0;
@@ -154,6 +158,10 @@ export class SqlPhrases implements Detector {
     switch (phrase) {
       case Phrase.Call:
         return bytes[open] === Byte.OpenParen;
+      case Phrase.Setting:
+        return bytes[open] === Byte.OpenParen && isQuote(bytes[inside]!) && this.isLine;
+      case Phrase.Run:
+        return bytes[open] === Byte.OpenParen && bytes[inside] === Byte.At && this.isLine;
       case Phrase.Package:
         return bytes[to] === Byte.Dot && bytes[this.skipName(to)] === Byte.OpenParen;
       case Phrase.Sleep:
@@ -298,6 +306,10 @@ const enum Phrase {
   Catalog,
   Builder,
   Call,
+  /** A call that is given the name of a setting. */
+  Setting,
+  /** A call that is given a variable. */
+  Run,
   Package,
   Sleep,
   Repeat,
@@ -317,6 +329,8 @@ const PHRASE_WORDS: readonly (readonly [phrase: Phrase, words: string])[] = [
   [Phrase.Builder, "char chr nchar concat concat_ws unhex group_concat"],
   [Phrase.Call, "pg_sleep extractvalue updatexml gtid_subset pg_read_file lo_import openrowset opendatasource"],
   [Phrase.Call, "query_to_xml st_latfromgeohash pg_ls_dir sys_eval sys_exec load_extension"],
+  [Phrase.Setting, "current_setting"],
+  [Phrase.Run, "exec execute"],
   [Phrase.Package, "dbms_pipe dbms_lock utl_http utl_inaddr utl_smtp dbms_xmlgen dbms_ldap dbms_xmlquery drithsx"],
   [Phrase.Sleep, "sleep"],
   [Phrase.Repeat, "benchmark randomblob generate_series"],
