@@ -70,7 +70,7 @@ export const PAGE_MARKUP_GROUP: DetectorGroup = {
  */
 function findPageMarkup(value: ValueReading, listener: DetectionListener): void {
   const { bytes, length } = value;
-  if (value.isName || length > MAX_VALUE || isArticle(bytes, length)) return;
+  if (value.isName || length > MAX_VALUE || isArticle(bytes, length) || startsWith(bytes, 0, PICTURE)) return;
   for (let at = 0; at < length; at++) {
     const byte = bytes[at]!;
     if (byte === Byte.Less ? isActingTag(value, at) : isMark(bytes, at)) return listener.found(PAGE_MARKUP, at);
@@ -111,6 +111,8 @@ function isActingTag(value: ValueReading, open: number): boolean {
   const next = bytes[to]!;
   if (kind === Element.Acting && (next <= Byte.Space || next === Byte.Slash || next === Byte.Greater))
     return isGiven(bytes, to);
+  // <b><svg>: a drawing or a style right behind something, where prose has a blank.
+  if (kind !== 0 && next === Byte.Greater && open > 0 && bytes[open - 1]! > Byte.Space) return true;
   if (!value.steps.take(MAX_TAG)) return false;
   const limit = Math.min(length, to + MAX_TAG);
   let at = to;
@@ -198,12 +200,12 @@ function isStyleText(bytes: Uint8Array, from: number, length: number): boolean {
   return false;
 }
 
-/** <!--[if gte IE 4]>, and a comment that a value begins with; <!attlist, which gives an element a handler. */
+/** <!--[if gte IE 4]>; <!attlist, which gives an element a handler. */
 function isDeclaration(bytes: Uint8Array, open: number): boolean {
   if (startsWith(bytes, open + 2, ATTLIST)) return true;
   // A second document within the first.
   if (bytes[open - 1] === Byte.Greater && startsWith(bytes, open + 2, DOCTYPE)) return true;
-  return startsWith(bytes, open + 2, CONDITION) || (open === 0 && startsWith(bytes, 2, COMMENT));
+  return startsWith(bytes, open + 2, CONDITION);
 }
 
 /** What counts outside a tag: +ADw- =&{ -->]]> @import'… expression(…). */
@@ -347,7 +349,7 @@ const BINDINGS: WordSet = new WordSet([[1, PIECES]]);
 const DOCTYPE: Uint8Array = latin1("doctype html");
 const ATTLIST: Uint8Array = latin1("attlist ");
 const CONDITION: Uint8Array = latin1("--[if ");
-const COMMENT: Uint8Array = latin1("--");
+const PICTURE: Uint8Array = latin1("data:image/");
 const ENDED: Uint8Array = latin1(">]]>");
 const COMMENT_END: Uint8Array = latin1("-->");
 const COMMENT_OPEN: Uint8Array = latin1("<!--");

@@ -59,10 +59,18 @@ function findSystemPaths(value: ValueReading, listener: DetectionListener): void
   while (length > 0 && bytes[length - 1]! <= Byte.Space) length--;
   let blanks = 0;
   for (let at = 0; at < length; at++) if (bytes[at]! <= Byte.Space && bytes[at] !== Byte.Nul) blanks++;
-  if (blanks > MAX_BLANKS) return;
+  if (blanks > MAX_BLANKS || (blanks > 0 && isPhrase(bytes, length))) return;
   const from = optionEnd(bytes);
   if (isSystemPath(bytes, from, length, blanks > 0) || (blanks === 0 && isOddClimb(bytes, length)))
     listener.found(SYSTEM_PATH, from);
+}
+
+/** Whether a blank is behind the last separator: "c:\windows\system32 size" is a question. */
+function isPhrase(bytes: Uint8Array, length: number): boolean {
+  for (let at = length - 1; at >= 0 && !isSeparator(bytes[at]!); at--) {
+    if (bytes[at]! <= Byte.Space && bytes[at] !== Byte.Nul) return true;
+  }
+  return false;
 }
 
 /** --output=/var/www/x.php: where the path begins that an option of a command is given. */
@@ -130,10 +138,15 @@ function isOddClimb(bytes: Uint8Array, length: number): boolean {
 function isPlain(bytes: Uint8Array, length: number): boolean {
   let dots = 0;
   let names = 0;
+  let separator = 0;
   for (let at = 0; at < length; at++) {
     const byte = bytes[at]!;
-    if (byte === Byte.Slash) {
-      if (bytes[at + 1] === Byte.Slash) return false;
+    if (isSeparator(byte)) {
+      // One kind of separators, each alone.
+      // A backslash may be escaped.
+      if (byte === Byte.Backslash && bytes[at + 1] === byte && separator !== Byte.Slash) at++;
+      if (isSeparator(bytes[at + 1]!) || (separator !== 0 && byte !== separator)) return false;
+      separator = byte;
       dots = 0;
       names = 0;
       continue;
@@ -143,6 +156,7 @@ function isPlain(bytes: Uint8Array, length: number): boolean {
       byte === Byte.Dot ||
       FILE_NAME[byte] === 1 ||
       byte >= 0xc2 ||
+      byte === Byte.Star ||
       byte === Byte.Equals ||
       byte === Byte.Ampersand ||
       byte === Byte.Hash
@@ -182,7 +196,7 @@ const FOLDERS: WordSet = new WordSet([
   [Folder.Drive, "apache apache2 xampp wamp php php4 php5 mysql nginx tomcat logs log sysprep oracle boot"],
 ]);
 const INNER: WordSet = new WordSet([
-  [1, "log adm run www apache apache2 lib mail spool saf cache lock db cron local bin sbin share etc src ports pkg"],
+  [1, "log adm run www apache apache2 mail spool saf cache lock db cron etc src ports pkg"],
   [1, "lamp lampp xampp tomcat httpd nginx var webserver preferences"],
 ]);
 const ACCOUNTS: WordSet = new WordSet([
