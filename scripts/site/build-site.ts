@@ -1,4 +1,4 @@
-// scripts/docs. ARCHITECTURE.md#documentation
+// scripts/docs. docs/internals/tools.md#documentation
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -18,8 +18,8 @@ function main(args: string[]): number {
   const found = pages.filter(({ source }) => source.endsWith(".md")).flatMap(sectionsOf);
   writeFileSync(join(out, "search-index.js"), `globalThis.SECTIONS = ${JSON.stringify(found)};\n`);
   for (const name of ["site.css", "site.js"]) cpSync(join(import.meta.dir, name), join(out, name));
-  for (const name of readdirSync(join(ROOT, "docs"))) {
-    if (!name.endsWith(".md")) cpSync(join(ROOT, "docs", name), join(out, name));
+  for (const entry of readdirSync(join(ROOT, "docs"), { withFileTypes: true })) {
+    if (entry.isFile() && !entry.name.endsWith(".md")) cpSync(join(ROOT, "docs", entry.name), join(out, entry.name));
   }
   process.stdout.write(`${pages.length} pages in ${out}\n`);
   return 0;

@@ -106,8 +106,14 @@ function shown(source: string): Page {
 /** docs/cache.md is cache.html, docs/README.md the first page, other files are named by their whole path. */
 function placeOf(source: string): string {
   if (source === "docs/README.md") return "index.html";
-  const name = source.startsWith("docs/") ? source.slice("docs/".length) : source.replaceAll("/", "-");
-  return `${name.replace(/\.md$/, "")}.html`.toLowerCase();
+  const isOfDocs = source.startsWith("docs/");
+  const name = (isOfDocs ? source.slice("docs/".length) : source)
+    .replaceAll("/", "-")
+    .replace(/\.md$/, "")
+    .toLowerCase();
+  // A file at the top whose name a page of docs has: SECURITY.md.
+  const isTaken = !isOfDocs && existsSync(join(ROOT, "docs", `${name}.md`));
+  return `${isTaken ? "project-" : ""}${name}.html`;
 }
 
 function titleOf(html: string, source: string): string {

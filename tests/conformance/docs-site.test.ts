@@ -1,4 +1,4 @@
-// ARCHITECTURE.md#documentation: the site that scripts/docs makes, served by the gateway, under a policy that lets in nothing from elsewhere.
+// docs/internals/tools.md#documentation: the site that scripts/docs makes, served by the gateway, under a policy that lets in nothing from elsewhere.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
