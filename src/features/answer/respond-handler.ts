@@ -43,6 +43,8 @@ function placedValues(template: Template, contentType: string): PlacedValues {
     modes.push(rule.mode);
     return { ...use, isInQuery: rule.isInQuery ?? use.isInQuery };
   });
+  contexts.take(template.literals.at(-1)!);
+  if (contexts.fault !== "") throw new Error(`a value stands ${contexts.fault}`);
   return { body: new Template(template.literals, uses), modes };
 }
 

@@ -29,6 +29,11 @@ describe("a value may stand", () => {
     "1 < 2 {query.q}",
     "<br/>{query.q}<hr a=b c>{query.q}",
     "<script></script><style>p{{color:red}}</style>{query.q}",
+    "<svg><title>x</title><path d='a'/></svg><script>var q = \"{query.q}\"</script>",
+    "<noscript><img src='/x'></noscript><p>{query.q}</p>",
+    "<a onclick=\"go('?a=1&amp;b={query.q}')\">",
+    '<a href="/x/{query.a}/{query.q}">',
+    "<textarea>{query.q}</textarea ><p>{query.q}</p>",
   ])("in HTML: %s", (body) => {
     expect(fault(body, PAGE)).toBe("");
   });
@@ -92,8 +97,56 @@ describe("a value may not stand", () => {
     '<script><!--<script></script>"{query.q}"',
     '<script>/*/ " */ {query.q}</script>',
     '<svg><![CDATA[> <p title="]]><p {query.q}>',
+    // What a value may end, or an empty one.
+    "<!--{query.a}><script>{query.q}</script>-->",
+    "<!--{query.a}-><script>{query.q}</script>-->",
+    "<!-- --{query.a}><script>{query.q}</script>-->",
+    '<script>"</{query.a}><img src=x onerror={query.q}>"</script>',
+    '<script>"<{query.a}>";"</script>"</script>',
+    "<xmp></{query.a}><script>{query.q}</script></xmp>",
+    "<script>`a${query.a}{{{query.q}}}`</script>",
+    // What is no end, or an early one.
+    "<script>'</scripts>'; f({query.q})</script>",
+    "<textarea></textareas><!--</textarea><script>{query.q}</script>-->",
+    "<!x <!-- ><script>{query.q}</script> -->",
+    '</ a="><script>{query.q}</script>">',
+    "<script>\"\u2028'\"; f({query.q}) //'</script>",
+    "<script>--> `\nf({query.q})\n//`</script>",
+    // What is markup in a svg, in a list or in XML.
+    "<svg><title><script>{query.q}</script></title></svg>",
+    "<svg><title/><script>{query.q}</script></svg>",
+    '<svg><script/><a href="{query.q}">',
+    "<svg><script>var a = '&#39;; f({query.q}); '&#39;</script></svg>",
+    "<svg><desc></svg></desc><title><script>{query.q}</script>",
+    "<select><title><script>{query.q}</script></title></select>",
+    // References to characters, and what browsers drop.
+    "<a onclick=\"f('&#39;+{query.q}+&#39;')\">",
+    "<a onclick=\"f('?a&{query.q}')\">",
+    '<a href="/&sol;{query.q}">',
+    '<a href="/\t/{query.q}">',
+    '<a href="/{query.a}/{query.q}">',
+    '<a href="/{query.a}{path}">',
+    '<meta name="a" http-equiv="refresh" content="{query.q}">',
+    '<meta name="a" content="{query.q}" http-equiv="refresh">',
   ])("in HTML: %s", (body) => {
-    expect(fault(body, PAGE)).toMatch(/^\{[\w.]+\} stands /);
+    expect(fault(body, PAGE)).toMatch(/^(\{[\w.]+\}|a value) stands /);
+  });
+
+  test.each([
+    "<s:script xmlns:s='http://www.w3.org/2000/svg'>{query.q}</s:script>",
+    "<svg><title><script>{query.q}</script></title></svg>",
+    "<svg><textarea><a href='{query.q}'/></textarea></svg>",
+    "<?a > <!-- ?><script>{query.q}</script>",
+    '<!DOCTYPE svg [<!ENTITY a "{query.q}">]><svg>&a;</svg>',
+    '<!DOCTYPE svg SYSTEM "> <!-- "><script>{query.q}</script>',
+    "<x:set to='{query.q}'/>",
+  ])("in XML: %s", (body) => {
+    for (const type of ["image/svg+xml", "text/xsl", "application/xhtml+xml", "text/plain, text/xml"])
+      expect(fault(body, type)).toContain(" stands ");
+  });
+
+  test.each(["text/jscript", "text/livescript"])("in a script of another name: %s", (type) => {
+    expect(fault("f({query.q})", type)).toContain("outside of a text in quotes");
   });
 
   test.each(['{{"a":{query.q}}}', "{query.q}", '["a",{query.q}]', "'{query.q}'"])("in JSON: %s", (body) => {
