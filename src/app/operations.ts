@@ -5,6 +5,7 @@ import { type Answerer, type ControlAnswer, jsonAnswer } from "../features/admin
 import type { Operator } from "../features/admin/operator.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { isLogLevel, LOG_LEVELS, type LogLevel } from "../features/telemetry/log-level.ts";
+import type { KnownName } from "../net/name-resolver.ts";
 import { MaintenanceSwitches, routesInMaintenance, type SwitchState } from "./maintenance-switches.ts";
 import type { NodeRegistry } from "./node-registry.ts";
 import type { ReloadOutcome, Reloads } from "./reload.ts";
@@ -22,11 +23,13 @@ export interface OperationPort {
   event(name: EventName, fields: EventFields): void;
 }
 
-/** What operators have done, for the process that takes over. */
+/** What the process that takes over begins with. */
 interface KeptState {
   readonly logLevel: LogLevel;
   readonly drained: readonly string[];
   readonly maintenance: SwitchState;
+  /** Absent where an older process has written it. */
+  readonly names?: readonly KnownName[];
 }
 
 /** What operators have done that holds until the process ends, as `/internal/api/status` shows it. */
@@ -62,12 +65,17 @@ export class Operations {
     return { log_level: this.logLevel, drained: port.nodes.drainedOrigins(), maintenance };
   }
 
-  /** What the process that takes over begins with; "" where nothing has been done. */
+  /**
+   * What the process that takes over begins with: what operators have done, and the addresses of names, for which the name servers
+   * may not answer then. "" where there is nothing.
+   */
   kept(): string {
     const { logLevel, maintenance } = this;
     const drained = this.port.nodes.drainedOrigins();
-    const isPlain = logLevel === "info" && drained.length === 0 && maintenance.isPlain;
-    return isPlain ? "" : JSON.stringify({ logLevel, drained, maintenance: maintenance.state } satisfies KeptState);
+    const names = firstNames(this.port.nodes.names.known());
+    const isPlain = logLevel === "info" && drained.length === 0 && maintenance.isPlain && names.length === 0;
+    const kept: KeptState = { logLevel, drained, maintenance: maintenance.state, names };
+    return isPlain ? "" : JSON.stringify(kept);
   }
 
   /**
@@ -77,10 +85,11 @@ export class Operations {
    */
   restored(kept: string, config: RuntimeConfig): RuntimeConfig {
     if (kept === "") return config;
-    const { logLevel, drained, maintenance } = JSON.parse(kept) as KeptState;
+    const { logLevel, drained, maintenance, names = [] } = JSON.parse(kept) as KeptState;
     this.logLevel = logLevel;
     this.port.useLogLevel(logLevel);
     for (const origin of drained) this.port.nodes.drain(origin, true);
+    for (const known of names) this.port.nodes.names.learn(known);
     this.maintenance.restore(maintenance);
     return this.maintenance.applied(config);
   }
@@ -155,6 +164,18 @@ export class Operations {
     return jsonAnswer(200, { level, before });
   }
 }
+
+/** As many as one variable of the environment has room for beside the rest; all others are asked for. */
+function firstNames(names: readonly KnownName[]): readonly KnownName[] {
+  let chars = 0;
+  return names.filter((known) => {
+    chars += JSON.stringify(known).length + 1;
+    return chars <= MAX_KEPT_NAME_CHARS;
+  });
+}
+
+/** Linux takes up to 128 KiB for a variable. */
+const MAX_KEPT_NAME_CHARS = 65_536;
 
 /** A reload that has changed nothing is the files' fault: 422, with the same fields. */
 function reloadAnswer({ ok, generation, faults, fields }: ReloadOutcome): ControlAnswer {

@@ -6,7 +6,9 @@ import { type Gateway, type Settings, startGateway } from "../harness/gateway.ts
 import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { NameServer } from "../harness/name-server.ts";
 import { request } from "../harness/raw-client.ts";
+import { isGone, untilGone } from "../harness/run-process.ts";
 
+const UPGRADE_MS = 30_000;
 const names = await NameServer.start();
 const origin = EchoOrigin.start({ hostname: "127.0.0.1" });
 origin.on("/who", async (call) => {
@@ -89,6 +91,29 @@ describe.each(FAULTS)("while the name servers fail (%s)", (fault) => {
       expect(await breakerTrips(gateway)).toBe(0);
     });
   });
+
+  test("a process that takes over goes on with the addresses that the one before it knew", async () => {
+    const name = `handed-${fault.toLowerCase()}.test`;
+    names.zones.set(name, { addresses: ["127.0.0.1"], ttl: 1 });
+    const gateway = await startGateway({
+      config: { server: { workers: 2 }, proxy: { transport: { nameservers: [names.address] } } },
+      routes: [{ type: "upstream", prefix: "/", target: `http://${name}:${origin.port}` }],
+    });
+    const pids = [gateway.pid];
+    try {
+      expect(await ask(gateway)).toBe(200);
+      names[fault] = true;
+      process.kill(gateway.pid, "SIGUSR2");
+      const isNew = ({ event, pid }: { event?: unknown; pid?: unknown }) => event === "listening" && pid !== pids[0];
+      pids.push((await gateway.logs.until("the successor", isNew, UPGRADE_MS)).pid as number);
+      await untilGone(pids[0]!, UPGRADE_MS);
+      const statuses = await Promise.all(Array.from({ length: 16 }, () => ask(gateway)));
+      expect(statuses).toEqual(new Array(16).fill(200));
+    } finally {
+      for (const pid of pids) if (!isGone(pid)) process.kill(pid, "SIGKILL");
+      gateway.kill();
+    }
+  }, 90_000);
 
   test("a name of which nothing is known is 502, its target is not blamed, and serves once it is found", async () => {
     names[fault] = true;
