@@ -1,4 +1,4 @@
-import { existsSync, globSync, statSync } from "node:fs";
+import { existsSync, globSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, resolve } from "node:path";
 import { convertCaddyfile } from "./caddy/caddy.ts";
 import { parseCaddyfile } from "./caddy/caddy-parser.ts";
@@ -8,7 +8,7 @@ import { convertNginx } from "./nginx/nginx.ts";
 import { parseNginx } from "./nginx/nginx-parser.ts";
 import type { Plan } from "./plan.ts";
 import { MAX_SOURCE_BYTES, readSource } from "./source-text.ts";
-import { ConvertFault } from "./statement.ts";
+import { ConvertFault, outsideName } from "./statement.ts";
 import { convertTraefik } from "./traefik/traefik.ts";
 import { readTraefik } from "./traefik/traefik-file.ts";
 
@@ -70,9 +70,10 @@ class IncludedFiles {
       : found.filter((one) => statSync(one).isFile()).map((one) => ({ file: this.shown(one), text: this.read(one) }));
   }
 
-  /** Relative to the first file's folder, where it is below. */
+  /** Relative to the first file's folder, where it is below; else marked, so that no text of it is printed. */
   private shown(path: string): string {
-    const name = path.startsWith(`${this.folder}/`) ? path.slice(this.folder.length + 1) : path;
+    const isInside = isBelow(this.folder, path) && isBelow(realpathSync(this.folder), realpathSync(path));
+    const name = isInside ? path.slice(this.folder.length + 1) : outsideName(path);
     this.folders.set(name, dirname(path));
     return name;
   }
@@ -84,4 +85,8 @@ class IncludedFiles {
       throw new ConvertFault({ file: path, line: 0 }, "the included files are too large together");
     return text;
   }
+}
+
+function isBelow(folder: string, path: string): boolean {
+  return path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }

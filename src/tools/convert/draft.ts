@@ -57,6 +57,25 @@ export class Draft {
       if (!reached.has(origin))
         plan.ledger.note(origin, "no request reaches it: rules before it take all of them", "nothing, or remove it");
     hoist(this.routes, this.config.server);
+    for (const route of this.routes) this.noteEndpoints(route);
+  }
+
+  /** What the gateway answers itself takes requests from a route. docs/endpoints.md */
+  private noteEndpoints({ keys, rule }: PlannedRoute): void {
+    if (isClosed(keys) && keys.regex === undefined) return;
+    const prefix = keys.prefix === undefined ? null : String(keys.prefix);
+    const taken = OWN_PATHS.filter((one) => (prefix === null ? one === keys.path : isWithin(prefix, one)));
+    if (taken.length === 0) return;
+    const cure = "choose another path for what was there: docs/endpoints.md";
+    if (prefix !== "/")
+      this.plan.ledger.note(rule.origin, `the gateway answers ${taken.join(", ")} itself, before every route`, cure);
+    else
+      this.plan.ledger.remark(
+        { file: "routes.yaml", line: 0 },
+        "the gateway's own endpoints",
+        `the gateway answers ${taken.join(", ")} and challenges of ACME itself, before every route`,
+        cure,
+      );
   }
 
   /** Takes out what `edge check` has against a route: a key that can go, or the whole route, which is closed then. */
@@ -85,11 +104,31 @@ export class Draft {
       route.fault = shown(reason);
       this.plan.ledger.note(
         route.rule.origin,
-        `the route is a comment${key === "regex" && Number(route.keys.status) >= 400 ? ", what it refuses gets in" : ""}: ${route.fault}`,
+        `the route is a comment: ${route.fault}`,
         "remove the # signs when it is in order, and the route in its place",
       );
     }
     route.standIn = isSecond || PLACE_KEYS.includes(key) ? null : standInOf(route.keys);
+    if (route.standIn === null && CONDITION_KEYS.includes(key)) this.closeBehind(route);
+  }
+
+  /** Closes the routes that would get the requests of one that is left out: whom it kept out must not come in by another one. */
+  private closeBehind(left: PlannedRoute): void {
+    const place = String(left.keys.path ?? left.keys.prefix);
+    for (const route of this.routes) {
+      const { keys, fault } = route;
+      const other = String(keys.path ?? keys.prefix);
+      if (route === left || fault !== "" || isClosed(keys)) continue;
+      if (!isWithin(place, other) && !isWithin(other, place)) continue;
+      route.fault = `the route of ${left.rule.title} is left out, and this one would get its requests`;
+      route.standIn = { ...standInOf(keys), ...conditionsOf(keys) };
+      this.texts.delete(route);
+      this.plan.ledger.note(
+        route.rule.origin,
+        "it is closed: a route that is left out would have taken requests that it gets",
+        "put the route that is left out in order first",
+      );
+    }
   }
 
   /** Takes a stream out: nothing can be in its place. */
@@ -230,6 +269,9 @@ export class Draft {
   }
 }
 
+/** What the gateway answers itself. docs/endpoints.md */
+const OWN_PATHS: readonly string[] = ["/health", "/api/status", "/metrics", "/internal"];
+
 /** Methods that no route may name: docs/routing.md#methods */
 function isRefusedAnyway({ methods }: Rule): boolean {
   return methods.length > 0 && methods.every((one) => one === "TRACE" || one === "CONNECT");
@@ -250,6 +292,22 @@ function dropField(keys: Keys, [direction, operation, ...name]: readonly string[
   else delete fields[known];
 }
 
+/** Whether a path is one of those of a prefix. */
+function isWithin(prefix: string, path: string): boolean {
+  return prefix === "/" || path === prefix || path.startsWith(`${prefix}/`);
+}
+
+/** Whether a route refuses whatever it is asked. */
+function isClosed({ type, status }: Keys): boolean {
+  return type === "respond" && Number(status) >= 400;
+}
+
+function conditionsOf(keys: Keys): Keys {
+  return Object.fromEntries(CONDITION_KEYS.filter((key) => key in keys).map((key) => [key, keys[key]]));
+}
+
+/** Keys that let requests through to other routes. */
+const CONDITION_KEYS: readonly string[] = ["match", "regex"];
 const PLACE_KEYS: readonly string[] = ["prefix", "path", "host", "methods", "match", "regex"];
 /** Keys without which a route does the same for fewer comforts; no rule about who may come in is one of them. */
 const DROPPABLE: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-import { type Place, type Statement, shown } from "./statement.ts";
+import { aboutOf, isOutside, type Place, type Statement, shown } from "./statement.ts";
 
 /** Something that a directive does and the new configuration does not, with what to do instead. */
 export interface Note {
@@ -48,8 +48,9 @@ export class Ledger {
   }
 
   /** Something is not carried over, or is different. The same words are noted once. */
-  note(statement: Statement, why: string, cure: string): Note {
+  note(statement: Statement, reason: string, cure: string): Note {
     const { notes } = this.of(statement);
+    const why = aboutOf(statement, reason);
     const known = notes.find((one) => one.why === why && one.cure === cure);
     if (known !== undefined) return known;
     const note = { place: statement, directive: statement.text, why, cure };
@@ -59,13 +60,14 @@ export class Ledger {
 
   /** Notes a directive with its whole block. */
   noteWhole(statement: Statement, why: string, cure: string): Note {
-    for (const child of statement.block ?? [])
-      this.noteWhole(child, `belongs to ${shown(statement.name)}, ${INSIDE}`, cure);
+    for (const child of statement.block ?? []) this.noteWhole(child, belongsTo(statement), cure);
     return this.note(statement, why, cure);
   }
 
   /** A note of the converter's own. */
   remark(place: Place, directive: string, why: string, cure: string): Note {
+    const known = this.others.find((one) => one.place.file === place.file && one.why === why && one.cure === cure);
+    if (known !== undefined) return known;
     const note = { place, directive: shown(directive), why, cure };
     this.others.push(note);
     return note;
@@ -92,7 +94,7 @@ export class Ledger {
   /** What no converter has judged of the block of a directive that is not carried over. */
   private noteRest(statement: Statement, cure: string): void {
     for (const child of statement.block ?? []) {
-      if (!this.isJudged(child)) this.note(child, `belongs to ${shown(statement.name)}, ${INSIDE}`, cure);
+      if (!this.isJudged(child)) this.note(child, belongsTo(statement), cure);
       this.noteRest(child, cure);
     }
   }
@@ -130,4 +132,7 @@ export class Ledger {
   }
 }
 
-const INSIDE = "which is not carried over";
+function belongsTo(statement: Statement): string {
+  const name = isOutside(statement) ? "a block" : shown(statement.name);
+  return `belongs to ${name}, which is not carried over`;
+}

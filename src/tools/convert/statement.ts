@@ -30,8 +30,9 @@ export class Statement implements Place {
     return (this.block ?? []).filter((one) => one.name === name);
   }
 
-  /** As it is shown in comments: on one line, cut short, without control characters. */
+  /** As it is shown in comments: on one line, cut short, without control characters. Nothing of a file outside of the folder. */
   get text(): string {
+    if (isOutside(this)) return OUTSIDE_TEXT;
     return shown(
       [this.name, ...this.args].map((word) => (/^[^\s"]+$/.test(word) ? word : JSON.stringify(word))).join(" "),
     );
@@ -44,12 +45,33 @@ export function shown(text: string): string {
   return plain.length > MAX_SHOWN ? `${plain.slice(0, MAX_SHOWN)}…` : plain;
 }
 
-/** A file that cannot be read as what it is taken for. */
+/** A file that cannot be read as what it is taken for. Of a file outside of the folder no text is quoted. */
 export class ConvertFault extends Error {
   constructor(place: Place, what: string) {
-    super(place.line === 0 ? `${place.file}: ${what}` : `${place.file}:${place.line}: ${what}`);
+    const said = isOutside(place) && what.includes('"') ? "it is no configuration of this product" : what;
+    super(place.line === 0 ? `${place.file}: ${said}` : `${place.file}:${place.line}: ${said}`);
   }
 }
+
+/** How a file that is included from outside of the folder of the converted file is named. */
+export function outsideName(path: string): string {
+  return OUTSIDE + path;
+}
+
+/** Whether a place is in a file outside of the folder of the converted file: its text is none of the report's. */
+export function isOutside({ file }: Place): boolean {
+  return file.startsWith(OUTSIDE);
+}
+
+/** Words about a directive; without its own words where it is in a file outside of the folder. */
+export function aboutOf(statement: Statement, words: string): string {
+  if (!isOutside(statement)) return words;
+  const own = [statement.name, ...statement.args].filter((word) => word !== "").sort((a, b) => b.length - a.length);
+  return own.reduce((text, word) => text.replaceAll(word, "…"), words);
+}
+
+const OUTSIDE = "outside:";
+const OUTSIDE_TEXT = "a directive of an included file";
 
 const MAX_SHOWN = 120;
 /** Directives of all files together, and how deep blocks and includes may be. */

@@ -286,11 +286,10 @@ server { listen 8081; location / { allow 10.0.0.0/8; deny all; } }`;
     expect(routes.filter(({ regex }) => regex === "secret").map(({ prefix }) => prefix)).toEqual(["/a/b", "/"]);
   });
 
-  test("a refusal by an expression that no route can have is a comment, which says so", () => {
+  test("a refusal by an expression that no route can have closes what would get its requests", () => {
     const text = "server { location / { proxy_pass http://a; } location ~ ^/[[:nothing:]]/x { deny all; } }";
     const { routes } = convert("nginx", "nginx.conf", text);
-    expect(routes).toContain("the route is a comment, what it refuses gets in: ");
-    expect(parse(routes).routes).toMatchObject([{ type: "upstream" }]);
+    expect((parse(routes) as { routes: Route[] }).routes).toEqual([{ type: "respond", prefix: "/", status: 503 }]);
   });
 
   test("what nginx runs is not sent as a file", () => {
