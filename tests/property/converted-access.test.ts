@@ -28,7 +28,8 @@ function converted(product: Product, text: string): Converted {
   const routes = (parse(new Draft(plan, "x").routesText()) as { routes: Route[] }).routes;
   const notes = new Map<number, string>();
   // Those of line 0 are about no directive.
-  for (const { place, why } of plan.ledger.notes().filter(({ place: at }) => at.line > 0)) notes.set(place.line, `${notes.get(place.line) ?? ""} ${why}`);
+  for (const { place, why } of plan.ledger.notes().filter(({ place: at }) => at.line > 0))
+    notes.set(place.line, `${notes.get(place.line) ?? ""} ${why}`);
   return { routes, notes };
 }
 

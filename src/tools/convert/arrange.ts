@@ -85,14 +85,27 @@ function fill(at: { readonly host: string; readonly path: PathRule }, { all, own
   if (!isSame) all.set(`${at.host} ${keyOf(at.path)}`, wanted);
 }
 
-/** Whether the `regex` of a rule does not fit the one path of a cell. */
-function missesPath({ keys: { regex } }: Rule, { kind, value }: PathRule): boolean {
-  if (kind !== "exact" || typeof regex !== "string") return false;
-  try {
-    return !new RegExp(regex.replace(/^\(\?i\)/, ""), regex.startsWith("(?i)") ? "i" : "").test(value);
-  } catch {
-    return false;
+/** Whether the `regex` of a rule fits no path of a cell, as far as the text shows it with which it begins. */
+function missesPath({ keys: { regex } }: Rule, { value }: PathRule): boolean {
+  if (typeof regex !== "string" || value === ROOT.value) return false;
+  const text = literalBeginning(regex);
+  return !text.startsWith(value) && !value.startsWith(text);
+}
+
+/** The text that everything begins with that an expression takes; "" where it shows none. */
+function literalBeginning(regex: string): string {
+  if (!regex.startsWith("^") || regex.includes("|")) return "";
+  let text = "";
+  for (let at = 1; at < regex.length; at++) {
+    const isEscaped = regex[at] === "\\" && /[^\w\s]/.test(regex[at + 1] ?? "a");
+    const char = isEscaped ? regex[at + 1]! : regex[at]!;
+    if (!isEscaped && !/[\w/\-~%@!,:=&]/.test(char)) break;
+    if (isEscaped) at++;
+    // What may be left out is none of it.
+    if ("?*{".includes(regex[at + 1] ?? "^")) break;
+    text += char;
   }
+  return text;
 }
 
 /** A host, and all patterns that hold it, from narrow to wide. */

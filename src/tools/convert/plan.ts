@@ -27,6 +27,8 @@ export interface Rule {
   match: Keys;
   /** Requests that fit one of these go on to later rules (exceptions.ts). */
   notAny?: readonly Condition[];
+  /** A path that it takes and the other gateway leaves to later rules. */
+  givesBack?: PathRule;
   /** Whether further conditions (`regex` of a redirect) let requests through to later rules. */
   isPartial: boolean;
   /** All other keys of the route, `type` first. */

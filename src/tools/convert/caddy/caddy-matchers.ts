@@ -1,6 +1,6 @@
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
 import { joined } from "../modifiers.ts";
-import { regexPlaces } from "../nginx/nginx-locations.ts";
+import { regexPlaces } from "../nginx/nginx-places.ts";
 import type { Keys } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { PRIVATE_RANGES } from "./caddy-values.ts";

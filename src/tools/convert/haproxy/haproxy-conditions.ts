@@ -1,7 +1,7 @@
 import { THIS_MACHINE } from "../access.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
 import { joined } from "../modifiers.ts";
-import { regexPlaces } from "../nginx/nginx-locations.ts";
+import { regexPlaces } from "../nginx/nginx-places.ts";
 import { type Keys, prefixOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 

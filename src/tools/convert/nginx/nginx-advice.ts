@@ -1,34 +1,11 @@
 import type { Statement } from "../statement.ts";
+import { verdictOf } from "./nginx-directives.ts";
 
 /** Why a directive is not carried over, and what to do instead. */
 export interface Advice {
   readonly why: string;
   readonly cure: string;
 }
-
-/** Directives that need nothing: the gateway does the same without a setting, or has no such part. */
-export const STANDARD: ReadonlySet<string> = new Set(
-  `events worker_connections multi_accept use accept_mutex worker_rlimit_nofile worker_priority worker_cpu_affinity thread_pool pcre_jit daemon
-  master_process http http2 sendfile sendfile_max_chunk tcp_nopush tcp_nodelay aio directio types_hash_max_size types_hash_bucket_size
-  server_names_hash_bucket_size server_names_hash_max_size variables_hash_max_size variables_hash_bucket_size map_hash_bucket_size
-  map_hash_max_size proxy_headers_hash_max_size proxy_headers_hash_bucket_size server_tokens server_name_in_redirect charset types default_type
-  open_file_cache open_file_cache_valid open_file_cache_min_uses open_file_cache_errors reset_timedout_connection
-  ssl_prefer_server_ciphers ssl_session_cache ssl_session_timeout ssl_session_tickets ssl_session_ticket_key ssl_buffer_size ssl_early_data
-  ssl_stapling ssl_stapling_verify ssl_dhparam ssl_ecdh_curve
-  proxy_http_version proxy_buffering proxy_request_buffering proxy_buffers proxy_buffer_size proxy_busy_buffers_size proxy_max_temp_file_size
-  proxy_temp_file_write_size proxy_temp_path proxy_socket_keepalive proxy_headers_hash_bucket_size client_body_buffer_size
-  client_body_temp_path client_body_in_file_only client_header_buffer_size request_pool_size connection_pool_size output_buffers
-  postpone_output gzip_vary gzip_buffers gzip_http_version gzip_proxied gzip_disable gzip_static brotli_static gunzip etag if_modified_since
-  max_ranges log_not_found log_subrequest merge_slashes absolute_redirect port_in_redirect recursive_error_pages chunked_transfer_encoding
-  keepalive_requests keepalive_time keepalive_disable lingering_close lingering_time lingering_timeout zone keepalive real_ip_recursive
-  proxy_cache_lock proxy_cache_lock_timeout proxy_cache_revalidate proxy_cache_min_uses proxy_cache_background_update
-  proxy_cache_convert_head limit_req_log_level limit_conn_log_level http2_push_preload http3 http3_hq quic_gso quic_retry
-  uwsgi_temp_path scgi_temp_path fastcgi_temp_path proxy_intercept_errors_off internal satisfy_any variables_hash
-  ssl_session_ticket charset_types override_charset source_charset ignore_invalid_headers underscores_in_headers
-  http2_max_concurrent_streams http2_recv_buffer_size http2_chunk_size grpc_buffer_size grpc_socket_keepalive resolver_timeout`
-    .split(/\s+/)
-    .filter((word) => word !== ""),
-);
 
 /** What to do in the place of directives that have no counterpart of the same kind, by name or by the beginning of the name. */
 const ADVICE: readonly (readonly [RegExp, string, string])[] = [
@@ -48,6 +25,21 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
     "set server.access_log.format: docs/operations.md",
   ],
   [/^load_module$/, "there are no modules to load", "look for the feature in edge help config"],
+  [
+    /^(types|default_type)$/,
+    "files have the media type that the gateway knows for their extension, else application/octet-stream",
+    "see Content-Type: docs/files.md",
+  ],
+  [
+    /^charset/,
+    "files of text have charset=utf-8; the responses of origins stay as they are",
+    "let the origin say its charset",
+  ],
+  [
+    /^proxy_method$|^proxy_set_body$|^disable_symlinks$|^ssi$/,
+    "this is not done: its routes are closed",
+    "do it in the application",
+  ],
   [/^stream$/, "streams are not converted", "write routes of the type tcp, udp or tls_passthrough: docs/streams.md"],
   [
     /^mail$/,
@@ -140,6 +132,10 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
 
 /** What is said of a directive that no other part of the converter has taken. */
 export function adviceOf(statement: Statement): Advice {
+  const { row, isClosing } = verdictOf(statement);
+  if (row?.why !== undefined) return { why: row.why, cure: row.cure ?? "nothing" };
   for (const [names, why, cure] of ADVICE) if (names.test(statement.name)) return { why, cure };
+  if (!isClosing)
+    return { why: "not compared: the gateway has no such setting", cure: "look for what it does in edge help config" };
   return { why: "the gateway has no such directive", cure: "look for it in edge help config and edge help routes" };
 }

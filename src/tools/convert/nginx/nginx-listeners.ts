@@ -1,5 +1,6 @@
 import { type Keys, type Plan, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
+import { askedBy, isCleartext } from "./nginx-conditions.ts";
 import type { Scope } from "./nginx-scope.ts";
 
 /** Where a server listens. */
@@ -22,15 +23,9 @@ export interface Listening {
 
 /** Reads `listen` and `server_name` of all servers. */
 export function listenersOf(servers: readonly Scope[]): Listening[] {
-  const list = servers.map(
+  return servers.map(
     (scope): Listening => ({ scope, listens: listensOf(scope), hosts: hostsOf(scope), isDefault: false }),
   );
-  const tls = list.filter(({ listens }) => listens.some(({ isTls }) => isTls));
-  for (const group of [tls.length > 0 ? tls : list]) {
-    const chosen = group.find(({ listens }) => listens.some(({ isDefault }) => isDefault)) ?? group[0];
-    if (chosen !== undefined) chosen.isDefault = true;
-  }
-  return list;
 }
 
 function listensOf(scope: Scope): Listen[] {
@@ -71,52 +66,114 @@ function hostsOf(scope: Scope): string[] {
   return [...new Set(hosts)];
 }
 
-/** Makes ports and certificates of what servers listen on. @returns the servers that do nothing but lead to TLS */
-export function convertListeners(
-  plan: Plan,
-  list: readonly Listening[],
-): { readonly redirected: ReadonlySet<Listening> } {
-  const all = list.flatMap(({ listens }) => listens);
+/** What has become of the servers. */
+export interface Listeners {
+  /** Those that become routes. */
+  readonly served: readonly Listening[];
+  /** Directives of which settings have taken the place. */
+  readonly settled: ReadonlySet<Statement>;
+  /** Whether no client comes in clear text, but to be sent to TLS. */
+  readonly isTlsAlone: boolean;
+}
+
+/**
+ * Makes ports and certificates of what servers listen on. The gateway has one address, with one port for clear text and one for TLS: a server
+ * that listens elsewhere alone is left out, so that nothing becomes public that was not.
+ */
+export function convertListeners(plan: Plan, list: readonly Listening[]): Listeners {
   const { server } = plan.config;
-  const clear = chosenPort(
-    all.filter(({ isTls, port }) => !isTls && port > 0),
-    80,
-  );
-  const tls = chosenPort(
-    all.filter(({ isTls, port }) => isTls && port > 0),
+  const settled = new Set<Statement>();
+  if (list.length === 0) {
+    server.port = "off";
+    return { served: [], settled, isTlsAlone: false };
+  }
+  const all = list.flatMap(({ listens }) => listens).filter(({ port }) => port > 0);
+  const tls = chosen(
+    all.filter(({ isTls }) => isTls),
     443,
   );
-  const hosts = new Set(all.filter(({ port }) => port > 0).map(({ host }) => host));
-  const [host = ""] = hosts;
-  if (hosts.size === 1 && host !== "") server.host = host.replace(/^\[|\]$/g, "");
-  server.port = clear ?? (tls === null ? 80 : "off");
-  for (const one of all) judgeListen(plan, one, clear, tls);
-  const redirected = new Set<Listening>();
-  if (tls === null) return { redirected };
-  section(server, "tls").port = tls;
-  certificates(plan, list);
-  for (const one of list) if (leadsToTls(one)) redirected.add(one);
-  const isPlain = list.every(
-    (one) => redirected.has(one) || one.listens.every(({ isTls }) => isTls) || redirectsInside(one),
+  const clear = chosen(
+    all.filter(({ isTls, host }) => !isTls && (tls === null || host === tls.host)),
+    80,
   );
-  if (isPlain && clear !== null) {
-    section(server, "tls").redirect_http = true;
-    for (const one of redirected) noteRedirect(plan, one);
-  } else {
-    for (const one of redirected)
-      for (const statement of one.scope.children)
-        if (statement.name !== "listen" && statement.name !== "server_name")
-          plan.ledger.noteWhole(
-            statement,
-            "routes do not go by the port: other servers of the same port are served in clear text",
-            "set server.tls.redirect_http: true, where all of them may lead to TLS",
-          );
+  const host = (tls ?? clear)?.host ?? "";
+  if (host !== "") server.host = host.replace(/^\[|\]$/g, "");
+  server.port = clear?.port ?? "off";
+  const by = (place: Listen | null) => (one: Listening) =>
+    place !== null && one.listens.some((own) => isSame(own, place));
+  const [inTls, inClear] = [list.filter(by(tls)), list.filter(by(clear))];
+  for (const { listens } of list) for (const one of listens) judgeListen(plan, one, clear, tls);
+  if (tls === null) return { served: leaveOut(plan, list, inClear, clear), settled, isTlsAlone: false };
+  section(server, "tls").port = tls.port;
+  certificates(plan, inTls);
+  const leading = inClear.filter((one) => !inTls.includes(one) && leadsToTls(one));
+  // What is served by TLS alone must not be had in clear text, where no client shows a certificate.
+  const isTlsAlone = inTls.some((one) => !inClear.includes(one)) || inTls.every((one) => redirectsInside(one) !== null);
+  if (!isTlsAlone)
+    return { served: leaveOut(plan, list, [...new Set([...inTls, ...inClear])], tls), settled, isTlsAlone };
+  if (clear !== null) section(server, "tls").redirect_http = true;
+  for (const one of leading) noteRedirect(plan, one);
+  for (const one of inTls) for (const statement of redirectsInside(one) ?? []) settled.add(statement);
+  noteClearText(
+    plan,
+    inClear.filter((one) => !leading.includes(one)),
+  );
+  const elsewhere = list.filter((one) => !leading.includes(one));
+  const served = elsewhere.filter((one) => inTls.includes(one) || inClear.includes(one));
+  return { served: leaveOut(plan, elsewhere, served, tls), settled, isTlsAlone };
+}
+
+/** Says what is sent to TLS now, and was served in clear text. */
+function noteClearText({ ledger }: Plan, inClear: readonly Listening[]): void {
+  for (const one of inClear) {
+    if (redirectsInside(one) !== null) continue;
+    for (const { statement, isTls } of one.listens)
+      if (!isTls && statement !== null)
+        ledger.note(
+          statement,
+          "clear text is led to TLS: other servers are served by TLS alone",
+          "nothing, or start a second gateway for clear text",
+        );
   }
-  return { redirected };
+}
+
+/** Notes the servers that listen elsewhere, and finds who takes the requests for names that no server has. */
+function leaveOut(
+  { ledger }: Plan,
+  list: readonly Listening[],
+  served: readonly Listening[],
+  place: Listen | null,
+): readonly Listening[] {
+  for (const one of list) {
+    const { statement } = one.scope;
+    if (served.includes(one) || statement === null) continue;
+    ledger.noteWhole(
+      statement,
+      "it listens at another address or port than the gateway: it is left out",
+      "start a second gateway for it",
+    );
+  }
+  const isAt = (one: Listening, mustBe: boolean): boolean =>
+    one.listens.some((own) => place !== null && isSame(own, place) && (!mustBe || own.isDefault));
+  const first = served.find((one) => isAt(one, true)) ?? served.find((one) => isAt(one, false)) ?? served[0];
+  // Where clear text and TLS have different ones, one that refuses counts.
+  const strict = served.find(({ listens, scope: own }) => listens.some(({ isDefault }) => isDefault) && refuses(own));
+  if (first !== undefined) (strict ?? first).isDefault = true;
+  return served;
+}
+
+function refuses(scope: Scope): boolean {
+  return scope.here("return").some(({ args }) => /^4\d\d$/.test(args[0] ?? ""));
+}
+
+function isSame(a: Listen, b: Listen): boolean {
+  return a.host === b.host && a.port === b.port && a.isTls === b.isTls;
 }
 
 function noteRedirect({ ledger }: Plan, { scope }: Listening): void {
+  ledger.carry(scope.statement);
   for (const statement of scope.children) {
+    if (statement.name === "listen" || statement.name === "server_name") continue;
     if (statement.name === "return" || statement.name === "if" || statement.name === "rewrite") {
       ledger.carry(statement);
       for (const inner of statement.block ?? []) ledger.carry(inner);
@@ -135,40 +192,35 @@ function locationOfRedirect({ ledger }: Plan, statement: Statement): void {
     );
 }
 
-/** `if ($scheme = http) { return … }`, and redirects of Certbot: the server's clear text leads to TLS. */
-function redirectsInside({ scope }: Listening): boolean {
-  const found = scope
-    .here("if")
-    .find(
-      (one) =>
-        /^\(\s*\$(scheme\s*=\s*"?http"?|https\s*=\s*"")\s*\)$/.test(one.args.join(" ")) &&
-        one.all("return").some(({ args }) => /^https:/.test(args[1] ?? "")),
-    );
-  if (found === undefined) return false;
+/** `if ($scheme = http) { return … }` of a server: its clear text leads to TLS. Null where there is none. */
+function redirectsInside({ scope, listens }: Listening): readonly Statement[] | null {
+  const found = scope.here("if").find((one) => {
+    const asked = askedBy(one);
+    const [inner] = one.block ?? [];
+    return asked !== null && isCleartext(asked) && inner?.name === "return" && /^https:/.test(inner.args[1] ?? "");
+  });
+  if (found === undefined) return listens.every(({ isTls }) => isTls) ? [] : null;
   scope.ledger.carry(found, ...found.all("return"));
-  return true;
+  return [found];
 }
 
-function chosenPort(listens: readonly Listen[], usual: number): number | null {
-  const ports = listens.map(({ port }) => port);
-  if (ports.length === 0) return null;
-  return ports.includes(usual) ? usual : ports[0]!;
+/** The place that most clients come to: at every address before one, at the usual port before others. */
+function chosen(listens: readonly Listen[], usual: number): Listen | null {
+  const rank = ({ host, port }: Listen): number => (port === usual ? 2 : 0) + (host === "" ? 1 : 0);
+  return listens.reduce<Listen | null>((best, one) => (best === null || rank(one) > rank(best) ? one : best), null);
 }
 
-function judgeListen(
-  { ledger }: Plan,
-  { statement, port, isTls }: Listen,
-  clear: number | null,
-  tls: number | null,
-): void {
+function judgeListen({ ledger }: Plan, listen: Listen, clear: Listen | null, tls: Listen | null): void {
+  const { statement, port, isTls } = listen;
+  const place = isTls ? tls : clear;
   if (statement === null) return;
   if (statement.args.includes("proxy_protocol"))
     ledger.note(statement, "PROXY protocol comes from named senders", "set server.proxy_protocol with trusted");
   if (port === 0) ledger.note(statement, "clients are served by TCP", "let them come by a port");
-  else if (port !== (isTls ? tls : clear))
+  else if (place === null || !isSame(listen, place))
     ledger.note(
       statement,
-      `there is one port for clear text and one for TLS, here ${clear ?? "none"} and ${tls ?? "none"}`,
+      `there is one address, with one port for clear text and one for TLS, here ${clear?.port ?? "none"} and ${tls?.port ?? "none"}`,
       "serve it by these, or start a second gateway",
     );
   else ledger.carry(statement);
@@ -277,4 +329,28 @@ function clientCertificates(scope: Scope, tls: Keys): void {
     );
   tls.client_ca_file ??= authorities;
   if (tls.client_auth !== "require") tls.client_auth = asked;
+}
+
+/** Whether a server asks of certificates what the gateway does not: those that it would refuse would come in. */
+export function isClosedByTls({ config, ledger }: Plan, { scope, listens }: Listening): boolean {
+  if (!listens.some(({ isTls }) => isTls)) return false;
+  const tls = (config.server.tls ?? {}) as Keys;
+  const reject = scope.one("ssl_reject_handshake");
+  const closing = reject?.args[0] === "on" ? [reject] : [];
+  if ((scope.one("ssl_verify_client")?.args[0] ?? "off") !== "off") {
+    const authorities = scope.one("ssl_client_certificate");
+    if (authorities === null || authorities.args[0] !== tls.client_ca_file)
+      closing.push(scope.one("ssl_verify_client")!);
+    for (const name of ["ssl_crl", "ssl_ocsp"]) {
+      const one = scope.one(name);
+      if (one !== null && one.args[0] !== "off") closing.push(one);
+    }
+  }
+  for (const one of closing)
+    ledger.note(
+      one,
+      "the gateway does not ask the same of certificates: the routes of the server are closed",
+      "set auth.mtls at them: docs/authentication.md",
+    );
+  return closing.length > 0;
 }

@@ -1,6 +1,7 @@
-import { ConditionalAccess, readAccess, refuse } from "../access.ts";
+import { allowOnly, ConditionalAccess, noteTwo, readAccess, refuse, requireAuth } from "../access.ts";
 import { durationText, hasType, type Keys, type Rule, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
+import { verdictOf } from "./nginx-directives.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxSize, nginxTime, templateOf } from "./nginx-values.ts";
 
@@ -45,7 +46,7 @@ function requestHeaders(scope: Scope, rule: Rule): void {
     else if (value === "") {
       remove.push(name);
       scope.ledger.carry(one);
-    } else setField(scope, one, set);
+    } else setField(scope, one, set, remove);
   }
   if (!isProxied(rule)) {
     if (host !== null) scope.ledger.standard(host);
@@ -62,24 +63,38 @@ const OWN_FIELDS =
 
 function ownField(scope: Scope, one: Statement): void {
   const [name = "", value = ""] = one.args;
-  if (OWN_VALUES.test(value)) scope.ledger.standard(one);
+  if (OWN_VALUES.get(name.toLowerCase())?.test(value) === true) scope.ledger.standard(one);
   else
-    scope.ledger.note(one, `${name} is set by the gateway itself`, "read the field as docs/upstreams.md describes it");
-}
-
-const OWN_VALUES =
-  /^(|\$(remote_addr|proxy_add_x_forwarded_for|http_x_forwarded_for|http_x_real_ip|scheme|host|http_host|server_port|server_name|http_upgrade|connection_upgrade|http_connection|request_id|http_x_request_id|https|http_x_forwarded_proto|realip_remote_addr|proxy_x_forwarded_\w+)|"?upgrade"?|close|keep-alive|on|https?)$/i;
-
-function setField(scope: Scope, one: Statement, set: Keys): void {
-  const [name = "", value = ""] = one.args;
-  const template = templateOf(value);
-  if (template === null)
     scope.ledger.note(
       one,
-      "a variable in it has no placeholder",
+      `${name} is the gateway's own, and not ${value === "" ? "taken off" : value}`,
+      "read the field as docs/upstreams.md describes it",
+    );
+}
+
+/** What each of them has anyway. */
+const OWN_VALUES: ReadonlyMap<string, RegExp> = new Map([
+  ["x-forwarded-for", /^\$(proxy_add_x_forwarded_for|remote_addr)$/],
+  ["x-forwarded-proto", /^\$(scheme|proxy_x_forwarded_proto)$/],
+  ["x-forwarded-host", /^\$(host|http_host|proxy_x_forwarded_host)$/],
+  ["x-real-ip", /^\$remote_addr$/],
+  ["x-request-id", /^\$request_id$/],
+  ["connection", /^(|upgrade|close|keep-alive|\$(connection_upgrade|http_connection|proxy_connection))$/i],
+  ["upgrade", /^(\$http_upgrade|websocket)$/i],
+]);
+
+function setField(scope: Scope, one: Statement, set: Keys, remove: string[]): void {
+  const [name = "", value = ""] = one.args;
+  const template = templateOf(value);
+  if (template === null) {
+    // The client's own must not be taken for it.
+    remove.push(name);
+    scope.ledger.note(
+      one,
+      "a variable in it has no placeholder: the field is removed",
       "write the value with placeholders: docs/placeholders.md",
     );
-  else {
+  } else {
     set[name] = template;
     scope.ledger.carry(one);
   }
@@ -191,7 +206,13 @@ function errorPages(scope: Scope, rule: Rule): void {
   for (const one of scope.inherited("error_page")) {
     const page = one.args.at(-1) ?? "";
     const codes = one.args.slice(0, -1).filter((code) => /^[45]\d\d$/.test(code));
-    if (root === null || !page.startsWith("/") || codes.length === 0 || one.args.some((word) => word.startsWith("="))) {
+    if (
+      root === null ||
+      !/^\/[\w./-]+\.html?$/.test(page) ||
+      root.includes("$") ||
+      codes.length === 0 ||
+      one.args.some((word) => word.startsWith("="))
+    ) {
       scope.ledger.note(
         one,
         "pages of errors are HTML files that are named by their status",
@@ -291,18 +312,29 @@ function addressRules(scope: Scope, rule: Rule): void {
     refuse(rule);
     return;
   }
-  if (rules !== "open") rule.keys.ip_rules = rules;
+  if (rules !== "open") mergeAddressRules(rule, rules);
   for (const one of own) if (!scope.ledger.isJudged(one)) scope.ledger.carry(one);
 }
 
-/** Directives of modules that ask who a client is, and code that runs before the response: what they decide is not known here. */
-function unknownGuards(scope: Scope, rule: Rule): void {
+/** A rule that several blocks are for lets in whom all of them let in. */
+function mergeAddressRules(rule: Rule, rules: { readonly allow?: string[]; readonly deny?: string[] }): void {
+  const known = rule.keys.ip_rules as { readonly allow?: string[]; readonly deny?: string[] } | undefined;
+  if (JSON.stringify(known) === JSON.stringify(rules)) return;
+  const deny = [...new Set([...(known?.deny ?? []), ...(rules.deny ?? [])])];
+  const allow = known?.allow ?? rules.allow;
+  rule.keys.ip_rules = { ...(allow === undefined ? {} : { allow }), ...(deny.length === 0 ? {} : { deny }) };
+  if (known?.allow !== undefined && rules.allow !== undefined) allowOnly(rule, rules.allow);
+}
+
+/** What decides who comes in, or what is sent, by means that are not known here: its routes are closed. */
+function closeUnknown(scope: Scope, rule: Rule): void {
   const seen = new Set<string>();
   for (let at: Scope | null = scope; at !== null; at = at.outer) {
-    for (const one of at.fitting(UNKNOWN_GUARD)) {
-      if (seen.has(one.name)) continue;
+    for (const one of at.children) {
+      if (seen.has(one.name) || one.block?.some(({ name }) => name === "server") === true) continue;
       seen.add(one.name);
-      if (one.args[0] === "off") continue;
+      const { isClosing } = verdictOf(one);
+      if (!isClosing) continue;
       scope.ledger.note(
         one,
         "what it decides is not carried over: its routes are closed",
@@ -310,17 +342,26 @@ function unknownGuards(scope: Scope, rule: Rule): void {
       );
       refuse(rule);
     }
+    if (at.statement?.name === "http") break;
   }
 }
-
-const UNKNOWN_GUARD =
-  /^(auth_(?!basic|request|delay|http)\w+|(access|rewrite)_by_lua\w*|js_access|perl_access|testcookie|spnego\w*)$/;
 
 function basicAuth(scope: Scope, rule: Rule): void {
   const realm = scope.value("auth_basic");
   if (realm === null || realm === "off") return;
   const file = scope.value("auth_basic_user_file");
-  rule.keys.auth = { basic: { users_file: file ?? "htpasswd", realm }, keep_authorization: true };
+  askFor(
+    scope,
+    rule,
+    { basic: { users_file: file ?? "htpasswd", realm }, keep_authorization: true },
+    scope.one("auth_basic")!,
+  );
+}
+
+/** Asks for one way to prove who a client is; two of them close the route. */
+function askFor(scope: Scope, rule: Rule, auth: Keys, statement: Statement): void {
+  if (JSON.stringify(rule.keys.auth) === JSON.stringify(auth)) return;
+  if (!requireAuth(rule, auth)) noteTwo(scope.ledger, statement);
 }
 
 function forwardAuth(scope: Scope, rule: Rule): void {
@@ -341,8 +382,8 @@ function forwardAuth(scope: Scope, rule: Rule): void {
     return;
   }
   const hasPath = /^https?:\/\/[^/]+\//.test(target);
-  rule.keys.auth = { ...(rule.keys.auth as Keys), forward: { url: hasPath ? target : `${target}${path}` } };
   scope.ledger.carry(found, location, url);
+  askFor(scope, rule, { forward: { url: hasPath ? target : `${target}${path}` } }, found);
   for (const one of location.block ?? []) if (FORWARD_AUTH_STANDARD.test(one.name)) scope.ledger.standard(one);
   for (const one of scope.inherited("auth_request_set"))
     scope.ledger.note(
@@ -378,11 +419,20 @@ function cache(scope: Scope, rule: Rule): void {
   for (const one of rootOf(scope).here("proxy_cache_path"))
     if (one.args.some((word) => word.startsWith(`keys_zone=${zone}:`))) cacheZone(scope, one);
   const key = scope.one("proxy_cache_key");
-  if (
-    key !== null &&
-    /^"?\$(scheme)?(\$proxy_host|\$host)?\$(request_uri|uri\$is_args\$args)"?$/.test(key.args[0] ?? "")
-  )
-    scope.ledger.standard(key);
+  const isPlain = /^"?\$(scheme)?(\$proxy_host|\$host)?\$(request_uri|uri\$is_args\$args)"?$/.test(
+    key?.args[0] ?? "$request_uri",
+  );
+  const others = scope.inherited("proxy_no_cache").concat(scope.inherited("proxy_cache_bypass"));
+  if (isPlain && key !== null) scope.ledger.standard(key);
+  // What one client gets must not be another one's.
+  for (const one of [...(isPlain || key === null ? [] : [key]), ...others]) {
+    rule.keys.cache = false;
+    scope.ledger.note(
+      one,
+      "it is not carried over: nothing of the route is stored",
+      "see cache.key and cache: docs/cache.md",
+    );
+  }
 }
 
 function cacheZone(scope: Scope, one: Statement): void {
@@ -428,5 +478,5 @@ const OPTIONS: readonly Option[] = [
   forwardAuth,
   cache,
   originTls,
-  unknownGuards,
+  closeUnknown,
 ];

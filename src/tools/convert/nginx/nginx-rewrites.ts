@@ -1,108 +1,259 @@
-import { ipVersion } from "../../../core/ip-address.ts";
 import { refuse } from "../access.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
-import { type Modifier, refusal } from "../modifiers.ts";
-import { type Keys, type PathRule, type Rule, ruleOf } from "../plan.ts";
+import { expressionOf } from "../expression.ts";
+import { excepting, joined, type Modifier, refusal } from "../modifiers.ts";
+import { closed, hasType, type Keys, type PathRule, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
+import { answer } from "./nginx-answers.ts";
+import { type Asked, askedBy, conditionsOf, isCleartext, isWithoutFile } from "./nginx-conditions.ts";
+import { verdictOf } from "./nginx-directives.ts";
+import { regexPlaces } from "./nginx-places.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { templateOf } from "./nginx-values.ts";
 
-/** What `rewrite` and `if` of a block are: redirects of their own, and a change of the path. */
-export interface Rewrites {
-  readonly redirects: Rule[];
-  /** `rewrite` of the route, or null. */
+/** What the module rewrite does in a block before its own response. */
+export interface Script {
+  /** Rules in front of the block's own, in their order. */
+  readonly rules: Rule[];
+  /** What counts for all rules of the block. */
+  readonly guards: Modifier[];
+  /** `rewrite` of the block's route, or null. */
   readonly rewrite: Keys | null;
 }
 
-/** Reads the directives of the module rewrite that a block has itself. @param place where the block counts */
-export function rewritesOf(scope: Scope, place: PathRule): Rewrites {
-  const redirects: Rule[] = [];
-  let rewrite: Keys | null = null;
-  for (const one of scope.here("rewrite")) {
-    const [regex = "", to = "", flag = ""] = one.args;
-    const isRedirect = flag === "permanent" || flag === "redirect" || /^https?:/.test(to);
-    const template = templateOf(to.replace(/\?$/, ""), true);
-    if (template === null) continue;
-    if (isRedirect) {
-      redirects.push(
-        redirectOf(one, place, {
-          regex,
-          to: template,
-          keepsQuery: !to.includes("?"),
-          status: flag === "permanent" ? 301 : 302,
-        }),
-      );
-      scope.ledger.carry(one);
-    } else if (
-      rewrite === null &&
-      scope.here("proxy_pass", "grpc_pass").length > 0 &&
-      template.startsWith("/") &&
-      !to.includes("?")
-    ) {
-      rewrite = { regex, to: template };
-      scope.ledger.carry(one);
-    }
-  }
-  for (const one of scope.here("if")) redirects.push(...conditional(scope, one, place));
-  return { redirects, rewrite };
+/** What is known of the server in which a block is. */
+export interface ScriptSite {
+  /** Directives that settings of the listeners have taken the place of. */
+  readonly settled: ReadonlySet<Statement>;
+  /** Whether clients come by TLS alone. */
+  readonly isTlsAlone: boolean;
+  /** Whether a rewritten path leads to the same location again. */
+  readonly staysHere: (scope: Scope, path: string) => boolean;
 }
 
-function redirectOf(
-  origin: Statement,
-  place: PathRule,
-  {
-    regex,
-    to,
-    keepsQuery,
-    status,
-  }: { readonly regex: string; readonly to: string; readonly keepsQuery: boolean; readonly status: number },
-): Rule {
-  const rule = ruleOf(origin, `${origin.file}:${origin.line} ${origin.text}`, {
+/**
+ * Reads `rewrite`, `if`, `return` and `limit_except` of a block, in their order. What no route can do closes what it would have taken.
+ * @param place where the block counts
+ */
+export function scriptOf(site: ScriptSite, scope: Scope, place: PathRule): Script {
+  const rules: Rule[] = [];
+  const guards: Modifier[] = [];
+  let rewrite: Keys | null = null;
+  for (const one of scope.children) {
+    if (one.name === "return") break;
+    if (one.name === "limit_except") guards.push(...methodsOf(scope, one));
+    if (site.settled.has(one)) continue;
+    if (one.name === "if") {
+      const { rules: own, guards: others } = conditional(site, scope, one, place);
+      rules.push(...own);
+      guards.push(...others);
+    } else if (one.name === "rewrite") {
+      const redirect = redirectOf(scope, one, place);
+      const change: Keys | null = redirect === null && rewrite === null ? changeOf(site, scope, one) : null;
+      if (change !== null) rewrite = change;
+      else if (redirect !== null) rules.push(redirect);
+      else leaveRewrite(scope, one, place, { rules, guards });
+    }
+  }
+  return { rules, guards, rewrite };
+}
+
+/** `rewrite` that leads elsewhere; null for others, and where no redirect says it. */
+function redirectOf(scope: Scope, one: Statement, place: PathRule): Rule | null {
+  const [pattern = "", to = "", flag = ""] = one.args;
+  if (flag !== "permanent" && flag !== "redirect" && !/^(https?:|\$scheme)/.test(to)) return null;
+  const template = templateOf(to.replace(/\?$/, ""), true);
+  const regex = expressionOf(pattern, false);
+  if (template === null || regex === null || template.startsWith("{scheme}")) return null;
+  const keepsQuery = !to.includes("?") && !template.includes("{uri}");
+  const rule = ruleOf(one, `${one.file}:${one.line} ${one.text}`, {
     type: "redirect",
     regex,
-    to: keepsQuery && !to.includes("{uri}") ? `${to}?{query}` : to,
-    status,
+    to: keepsQuery ? `${template}?{query}` : template,
+    status: flag === "permanent" ? 301 : 302,
   });
   rule.path = beginningOf(regex, place);
   rule.isPartial = true;
+  scope.ledger.carry(one);
   return rule;
 }
 
-/** `if`: a redirect or a status for some requests. */
-function conditional(scope: Scope, statement: Statement, place: PathRule): Rule[] {
-  const words = statement.args.join(" ").replace(/^\(\s*|\s*\)$/g, "");
-  const [inner, ...more] = statement.block ?? [];
-  const condition = conditionOf(words);
-  if (inner === undefined || more.length > 0 || inner.name !== "return" || condition === null) return [];
-  const [code = "", text = ""] = inner.args;
-  const rule = ruleOf(statement, `${statement.file}:${statement.line} ${statement.text}`, {});
+/** A change of the path on its way to an origin; null where the changed path could lead to another location. */
+function changeOf(site: ScriptSite, scope: Scope, one: Statement): Keys | null {
+  const [pattern = "", to = "", flag = ""] = one.args;
+  const [pass] = scope.here("proxy_pass", "grpc_pass");
+  const template = templateOf(to, true);
+  const regex = expressionOf(pattern, false);
+  if (pass === undefined || template === null || regex === null || !template.startsWith("/") || to.includes("?"))
+    return null;
+  // A path behind the address is not put in front of one that has been rewritten.
+  if (/^\w+:\/\/[^/]+\/./.test(pass.args[0] ?? "")) return null;
+  if (flag !== "break" && !site.staysHere(scope, to)) return null;
+  scope.ledger.carry(one);
+  return { regex, to: template };
+}
+
+/** A rewrite that no route can do: the paths that it is for are closed. */
+function leaveRewrite(scope: Scope, one: Statement, place: PathRule, into: Pick<Script, "rules" | "guards">): void {
+  const regex = expressionOf(one.args[0] ?? "", true);
+  scope.ledger.note(
+    one,
+    "no route does the same: the paths that it is for are closed",
+    "use rewrite at the route, or a redirect with regex",
+  );
+  if (regex === null) {
+    into.guards.push({ statement: one, conditions: [EVERYTHING], isRefusal: true, apply: refuse });
+    return;
+  }
+  const rule = ruleOf(one, `${one.file}:${one.line} ${one.text}`, {});
   rule.path = place;
-  if (condition === "cleartext") return [];
-  Object.assign(rule, { hosts: [...condition.hosts], methods: [...condition.methods], match: { ...condition.match } });
-  if (/^30[12378]$/.test(code)) {
-    const to = templateOf(text);
-    if (to === null || !/^(\/|https?:\/\/[\w.-])/.test(to)) return [];
-    rule.keys = { type: "redirect", to, status: Number(code) };
-  } else if (code === "444") {
-    rule.keys = { type: "respond", status: 403 };
-    noteNoResponse(scope, inner);
-  } else if (/^[245]\d\d$/.test(code) && templateOf(text) !== null) {
-    rule.keys = { type: "respond", status: Number(code), ...(text === "" ? {} : { body: templateOf(text) }) };
-  } else return [];
-  scope.ledger.carry(statement, inner);
-  return [rule];
+  closed(rule);
+  rule.keys.regex = regex;
+  rule.isPartial = true;
+  into.rules.push(rule);
 }
 
-/** `return 444`. */
-export function noteNoResponse({ ledger }: Scope, statement: Statement): void {
-  ledger.note(statement, "every request has a response: 403 in its place", "nothing, or another status at the route");
+/** `if`: what it does with the requests that fit, or with those that do not. */
+function conditional(
+  site: ScriptSite,
+  scope: Scope,
+  one: Statement,
+  place: PathRule,
+): Pick<Script, "rules" | "guards"> {
+  const { ledger } = scope;
+  const asked = askedBy(one);
+  const effect = effectOf(one);
+  if (effect === null) {
+    ledger.noteWhole(one, "conditions are routes with match", "write a route with match for the case");
+    return { rules: [], guards: [] };
+  }
+  if (asked !== null && isCleartext(asked) && site.isTlsAlone) {
+    ledger.standardWhole(one);
+    return { rules: [], guards: [] };
+  }
+  const positive = asked === null ? null : positiveOf(asked);
+  const fitting = positive === null ? null : conditionsOf(positive, true);
+  const rules = fitting === null ? null : rulesFor(scope, one, effect, { place, fitting });
+  if (rules !== null) {
+    noteRest(scope, one, effect);
+    return { rules, guards: [] };
+  }
+  const excepted = asked === null || positive !== null ? null : exceptionsOf(asked);
+  const guards = excepted === null ? null : guardsFor(scope, one, effect, excepted);
+  if (guards !== null) {
+    noteRest(scope, one, effect);
+    return { rules: [], guards };
+  }
+  const isForFiles = asked !== null && isWithoutFile(asked) && effect.name !== "return";
+  ledger.note(
+    one,
+    isForFiles
+      ? "paths without a file are not found: routes that are not of files are closed"
+      : "its condition has no counterpart in a route: the routes that it is for are closed",
+    "write a route with match for what gets in, or auth.mtls for certificates",
+  );
+  const isSpared = ({ keys }: Rule): boolean => isForFiles && (hasType(keys, "static") || keys.fastcgi !== undefined);
+  const apply = (rule: Rule): void => {
+    if (!isSpared(rule)) refuse(rule);
+  };
+  return { rules: [], guards: [{ statement: one, conditions: [EVERYTHING], isRefusal: true, apply }] };
 }
 
-/** `if` with a condition that is denied and a refusal, and `limit_except`: who does not fit is kept out. docs/migrate.md#nginx */
-export function guardsOf(scope: Scope): Modifier[] {
-  return [...conditionalGuards(scope), ...scope.here("limit_except").flatMap((one) => methodsOf(scope, one))];
+/** The same with what is asked said without `not`; null where it is not the same. */
+function positiveOf(asked: Asked): Asked | null {
+  if (!asked.isNot) return asked;
+  // Whatever is not nothing fits.
+  return asked.sign === "=" && asked.value === "" && /^(http|cookie|arg)_/.test(asked.subject)
+    ? { ...asked, isNot: false, sign: "~", value: "." }
+    : null;
 }
 
+/** What does not fit a condition with `not`; null where no route can ask it. */
+function exceptionsOf(asked: Asked): Condition[] | null {
+  if (asked.subject === "uri" || asked.subject === "document_uri") {
+    if (asked.sign === "~*") return null;
+    const places = asked.sign === "=" ? null : regexPlaces(asked.value);
+    if (places !== null) return places.map((path) => ({ ...EVERYTHING, path }));
+  }
+  const conditions = conditionsOf(asked, false);
+  return conditions?.every(({ regex }) => regex === "") === true ? conditions : null;
+}
+
+/** The directive of a block that decides about its requests; null where none does. */
+function effectOf({ block }: Statement): Statement | null {
+  for (const one of block ?? []) {
+    if (one.name === "return" || one.name === "rewrite") return one;
+    if (one.name === "break") return null;
+    if (verdictOf(one).isClosing || CONTENT.test(one.name)) return one;
+  }
+  return null;
+}
+
+/** What decides where a request goes, inside of an `if`. */
+const CONTENT = /_pass$|^(root|alias|try_files|internal)$/;
+
+/** Rules for requests that fit; null where none can say it. */
+function rulesFor(
+  scope: Scope,
+  one: Statement,
+  effect: Statement,
+  { place, fitting }: { readonly place: PathRule; readonly fitting: readonly Condition[] },
+): Rule[] | null {
+  return fitting.flatMap((condition) => {
+    const own = joined({ ...EVERYTHING, path: place }, condition);
+    if (own === null) return [];
+    const rule = ruleOf(one, `${one.file}:${one.line} ${one.text}`, {});
+    Object.assign(rule, {
+      path: own.path ?? place,
+      hosts: [...own.hosts],
+      methods: [...own.methods],
+      match: structuredClone(own.match),
+    });
+    if (effect.name === "return") answer(scope, effect, rule);
+    else {
+      const redirect = effect.name === "rewrite" && own.regex === "" ? redirectOf(scope, effect, rule.path) : null;
+      if (redirect === null) closed(rule);
+      else {
+        rule.keys = redirect.keys;
+        rule.isPartial = true;
+      }
+    }
+    if (own.regex !== "") {
+      rule.keys.regex = own.regex;
+      rule.isPartial = true;
+    }
+    if (effect.name === "return" || hasType(rule.keys, "redirect")) scope.ledger.carry(one, effect);
+    else scope.ledger.note(one, "what it does has no counterpart: its requests are closed", "write a route with match");
+    return [rule];
+  });
+}
+
+/** What counts for requests that do not fit. */
+function guardsFor(scope: Scope, one: Statement, effect: Statement, fits: readonly Condition[]): Modifier[] | null {
+  if (effect.name !== "return") return null;
+  const wanted = ruleOf(one, "", {});
+  answer(scope, effect, wanted);
+  scope.ledger.carry(one, effect);
+  if (fits.some(({ methods }) => methods.includes("GET") && !methods.includes("HEAD")))
+    scope.ledger.note(one, "HEAD is allowed wherever GET is", "nothing");
+  const except = [{ ...EVERYTHING, notAny: fits }];
+  const { type, status, ...others } = wanted.keys;
+  if (type === "respond" && Number(status) >= 400 && others.body === undefined)
+    return refusal(one, except, { status: Number(status) });
+  const apply = (rule: Rule): void => {
+    rule.keys = structuredClone(wanted.keys);
+  };
+  return except.flatMap((condition) => excepting({ statement: one, isRefusal: true, conditions: [condition], apply }));
+}
+
+/** Notes what a block has beside what decides. */
+function noteRest({ ledger }: Scope, one: Statement, effect: Statement): void {
+  for (const child of one.block ?? [])
+    if (child !== effect && !ledger.isJudged(child))
+      ledger.note(child, "belongs to a condition, of which the response alone is carried over", "set it at the route");
+}
+
+/** `limit_except`: all other methods are refused. docs/migrate.md#nginx */
 function methodsOf({ ledger }: Scope, statement: Statement): Modifier[] {
   const methods = statement.args.map((method) => method.toUpperCase());
   const [only, ...more] = statement.block ?? [];
@@ -114,69 +265,4 @@ function methodsOf({ ledger }: Scope, statement: Statement): Modifier[] {
       "write another route for the other methods, with ip_rules or auth",
     );
   return refusal(statement, [{ ...EVERYTHING, notAny: [{ ...EVERYTHING, methods }] }]);
-}
-
-function conditionalGuards(scope: Scope): Modifier[] {
-  return scope.here("if").flatMap((one): Modifier[] => {
-    const words = one.args.join(" ").replace(/^\(\s*|\s*\)$/g, "");
-    const [, name = "", sign = "", value = ""] = /^\$(\w+)\s*!(=|~\*|~)\s*"?([^"]*)"?$/.exec(words) ?? [];
-    const [inner, ...more] = one.block ?? [];
-    const [code = ""] = inner?.args ?? [];
-    if (inner?.name !== "return" || !/^4\d\d$/.test(code)) return [];
-    if (name === "") {
-      if (!scope.ledger.isJudged(one))
-        scope.ledger.noteWhole(
-          one,
-          "its condition has no counterpart in a route: what it refuses gets in",
-          "write a route with match",
-        );
-      return [];
-    }
-    // Whatever is not nothing is refused: a condition that `conditional` reads.
-    if (value === "" && conditionOf(words) !== null) return [];
-    const fits = value === "" ? null : conditionOf(`$${name} ${sign} "${value}"`);
-    if (fits === null || fits === "cleartext" || more.length > 0) {
-      scope.ledger.note(
-        one,
-        "its condition has no counterpart in a route: the routes that it is for are closed",
-        "write a route with match for what gets in, or auth.mtls for certificates",
-      );
-      return [{ statement: one, conditions: [EVERYTHING], isRefusal: true, apply: refuse }];
-    }
-    scope.ledger.carry(one, inner);
-    if (code === "444") noteNoResponse(scope, inner);
-    const status = code === "444" ? 403 : Number(code);
-    return refusal(one, [{ ...EVERYTHING, notAny: [fits] }], { status });
-  });
-}
-
-function conditionOf(words: string): Condition | "cleartext" | null {
-  const parts = /^\$(\w+)\s*(!?=|~\*|~)\s*"?([^"]*)"?$/.exec(words);
-  if (parts === null) return null;
-  const [, name, sign, value] = parts as unknown as [string, string, string, string];
-  if (sign === "!=" && value !== "") return null;
-  if (name === "host" || name === "http_host" || name === "server_name") {
-    const hosts = sign === "=" ? [value] : hostsOf(value);
-    return hosts?.every((one) => /^[\w.-]+$/.test(one)) === true ? { ...EVERYTHING, hosts } : null;
-  }
-  if (sign === "=" && name === "scheme") return value === "http" ? "cleartext" : null;
-  if (name === "request_method" && /^\^?\(?[A-Z|]+\)?\$?$/.test(value))
-    return { ...EVERYTHING, methods: value.replace(/[\^$()]/g, "").split("|") };
-  if (sign === "=" && name === "remote_addr" && ipVersion(value) !== 0)
-    return { ...EVERYTHING, match: { client_ip: [value] } };
-  const [, kind, field] = /^(http|cookie|arg)_(\w+)$/.exec(name) ?? [];
-  if (kind === undefined || /^(host|x_forwarded_proto)$/.test(field!)) return null;
-  const text = sign === "=" ? value : `/${value.replaceAll("/", "\\/")}/${sign === "~*" ? "i" : ""}`;
-  const wanted = sign === "!=" ? true : value === "" || value === "^$" ? false : text;
-  const key = { http: "header", cookie: "cookie", arg: "query" }[kind]!;
-  return { ...EVERYTHING, match: { [key]: { [kind === "http" ? field!.replaceAll("_", "-") : field!]: wanted } } };
-}
-
-/** Names of an expression that says nothing else: `^(www\.)?example\.com$`, `^(a|b)\.example\.com$`; null for others. */
-function hostsOf(regex: string): string[] | null {
-  const [, before = "", list, isOptional, after = ""] =
-    /^\^((?:[\w-]|\\\.)*)(?:\(((?:[\w|-]|\\\.)+)\)(\?)?)?((?:[\w-]|\\\.)*)\$$/.exec(regex) ?? [];
-  if (before + after + (list ?? "") === "") return null;
-  const words = [...(list?.split("|") ?? [""]), ...(isOptional === undefined ? [] : [""])];
-  return words.map((word) => `${before}${word}${after}`.replaceAll("\\", "").toLowerCase());
 }

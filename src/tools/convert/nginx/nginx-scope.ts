@@ -10,7 +10,7 @@ export class Scope {
   private names: ReadonlyMap<string, readonly Statement[]> | null = null;
   private readonly together: Map<string, readonly Statement[]> = new Map();
   private readonly named: Map<string, Statement | undefined> = new Map();
-  private readonly matching: Map<RegExp, readonly Statement[]> = new Map();
+  private sets: ReadonlyMap<string, readonly Statement[]> | null = null;
 
   constructor(statements: readonly Statement[], statement: Statement | null, outer: Scope | null, ledger: Ledger) {
     this.own = statements;
@@ -47,15 +47,6 @@ export class Scope {
     return this.named.get(key);
   }
 
-  /** Directives of the block itself whose names fit an expression that is a constant. */
-  fitting(names: RegExp): readonly Statement[] {
-    const known = this.matching.get(names);
-    if (known !== undefined) return known;
-    const found = this.own.filter(({ name }) => names.test(name));
-    this.matching.set(names, found);
-    return found;
-  }
-
   /** The directives that count here: those of the innermost block that has any. */
   inherited(...names: readonly string[]): readonly Statement[] {
     const own = this.here(...names);
@@ -79,6 +70,24 @@ export class Scope {
     return this.value(name) === "on";
   }
 
+  /** The one `set` of a variable that counts here; null where there are several, or one of a condition. */
+  assignment(variable: string): Statement | null {
+    const [found, ...more] = this.server().assignments().get(variable) ?? [];
+    if (found === undefined || more.length > 0) return null;
+    for (let at: Scope | null = this; at !== null; at = at.outer) if (at.here("set").includes(found)) return found;
+    return null;
+  }
+
+  /** All `set` of a server by their variables. */
+  private assignments(): ReadonlyMap<string, readonly Statement[]> {
+    this.sets ??= Map.groupBy(this.own.flatMap(setsOf), ({ args }) => args[0] ?? "");
+    return this.sets;
+  }
+
+  private server(): Scope {
+    return this.statement?.name === "server" || this.outer === null ? this : this.outer.server();
+  }
+
   get children(): readonly Statement[] {
     return this.own;
   }
@@ -87,4 +96,8 @@ export class Scope {
 /** The first one of a key stays. */
 function remember(map: Map<string, Statement | undefined>, key: string, one: Statement): void {
   if (!map.has(key)) map.set(key, one);
+}
+
+function setsOf(statement: Statement): Statement[] {
+  return statement.name === "set" ? [statement] : (statement.block ?? []).flatMap(setsOf);
 }

@@ -54,9 +54,9 @@ export function runScripts(http: Scope, scope: Scope, rule: Rule, folder: Script
   const fastcgi: Keys = { root: fixed?.root ?? root };
   const name = fixed?.index ?? index;
   if (name !== "" && name !== "index.php") fastcgi.index = name;
-  // All paths go to the one script that is named, whatever files there are.
-  if (fixed !== null && takesAll) fastcgi.check_files = false;
-  else if (!frontController) fastcgi.front_controller = false;
+  // All paths go to the server of scripts, whatever files there are: none of them is sent.
+  if (takesAll) fastcgi.check_files = false;
+  if (!frontController && !(takesAll && fixed !== null)) fastcgi.front_controller = false;
   // Scripts are looked for below the root of the server, where those of an alias are not.
   if (isAlias) fastcgi.no_scripts = ["/"];
   const env = envOf(scope);

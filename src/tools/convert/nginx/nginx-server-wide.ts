@@ -14,7 +14,6 @@ export function convertServerWide(plan: Plan, main: Scope, http: Scope): void {
   const workers = main.value("worker_processes");
   if (workers !== null && /^\d+$/.test(workers)) server.workers = Number(workers);
   buffers(plan, scopes);
-  realAddress(plan, http);
   accessLog(plan, scopes);
   connections(plan, scopes);
   const level = plan.rules.find(({ keys }) => keys.cache !== undefined);
@@ -68,23 +67,6 @@ function buffers(plan: Plan, scopes: readonly Scope[]): void {
       if (bytes >= 8192) plan.config.server.max_header_bytes ??= bytes;
       plan.ledger.carry(one);
     }
-  }
-}
-
-function realAddress(plan: Plan, http: Scope): void {
-  const scopes = [http, ...http.here("server").map((one) => http.inner(one))];
-  const froms = scopes.flatMap((scope) => scope.here("set_real_ip_from"));
-  if (froms.length === 0) return;
-  plan.config.server.trusted_proxies = [
-    ...new Set(froms.flatMap(({ args }) => args).filter((one) => /^[\d.:a-f/]+$/i.test(one))),
-  ];
-  plan.ledger.carry(...froms);
-  for (const one of scopes.flatMap((scope) => scope.here("real_ip_header"))) {
-    if (/^(x-forwarded-for|x-real-ip)$/i.test(one.args[0] ?? "")) plan.ledger.standard(one);
-    else if (/^proxy_protocol$/i.test(one.args[0] ?? "")) {
-      plan.config.server.proxy_protocol = { enabled: true };
-      plan.ledger.carry(one);
-    } else plan.ledger.note(one, "the client's address is read from X-Forwarded-For", "let the proxy in front send it");
   }
 }
 

@@ -29,10 +29,10 @@ export function targetsOf(http: Scope, scope: Scope, pass: Statement): Targets |
 /** Puts in what `set` says, where that is a plain text. */
 function withoutVariables(scope: Scope, url: string): string {
   return url.replace(/\$\{?(\w+)\}?/g, (whole, name: string) => {
-    const found = scope.inherited("set").find(({ args }) => args[0] === `$${name}`);
+    const found = scope.assignment(`$${name}`);
     const value = found?.args[1] ?? "$";
     if (value.includes("$")) return whole;
-    scope.ledger.carry(found!);
+    scope.ledger.carry(found);
     return value;
   });
 }

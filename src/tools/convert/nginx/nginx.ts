@@ -1,14 +1,17 @@
-import { allowOnly, isLoopback, noteLocal, THIS_MACHINE } from "../access.ts";
+import { refuse } from "../access.ts";
 import { holdsHost } from "../arrange.ts";
 import { Plan, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import { adviceOf, STANDARD } from "./nginx-advice.ts";
-import { convertListeners, type Listen, type Listening, listenersOf } from "./nginx-listeners.ts";
+import { adviceOf } from "./nginx-advice.ts";
+import { verdictOf } from "./nginx-directives.ts";
+import { convertListeners, isClosedByTls, type Listeners, type Listening, listenersOf } from "./nginx-listeners.ts";
 import { convertSite } from "./nginx-locations.ts";
 import type { NginxFile } from "./nginx-parser.ts";
+import { staysAt } from "./nginx-places.ts";
 import { Scope } from "./nginx-scope.ts";
 import { convertServerWide } from "./nginx-server-wide.ts";
 import { convertStreams } from "./nginx-streams.ts";
+import { type CommonTrust, closeByTrust, convertTrust } from "./nginx-trust.ts";
 
 /** Makes rules and settings of a configuration of nginx. docs/migrate.md#nginx */
 export function convertNginx({ statements, missing }: NginxFile): Plan {
@@ -25,22 +28,25 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
     ...https.flatMap((scope) => scope.here("server").map((one) => scope.inner(one))),
     ...(http === main ? [] : []),
   ];
-  const own = http === main ? main.here("server").map((one) => main.inner(one)) : [];
-  const listeners = listenersOf([...servers, ...own]);
-  const { redirected } = convertListeners(plan, listeners);
+  const alone = http === main ? main.here("server").map((one) => main.inner(one)) : [];
+  const listeners = listenersOf([...servers, ...alone]);
+  const own = plan.config.server;
+  const isLocations = listeners.length === 0 && main.here("location").length > 0;
+  const result = convertListeners(plan, listeners);
+  const { served } = result;
+  if (isLocations) own.port = 80;
+  const trust = convertTrust(plan, served);
   // Routes do not go by the port: where a name is served in clear text too, that of TLS counts.
   const sites: Site[] = [];
   const hasTls = ({ listens }: Listening): boolean => listens.some(({ isTls }) => isTls);
-  const served = listeners.filter((one) => !redirected.has(one));
-  for (const listening of [...listeners.filter(hasTls), ...listeners.filter((one) => !hasTls(one))]) {
+  for (const listening of [...served.filter(hasTls), ...served.filter((one) => !hasTls(one))]) {
     ledger.carry(listening.scope.statement);
-    if (redirected.has(listening)) continue;
-    sites.push(...convertServer(plan, listening, http, served));
+    sites.push(...convertServer(plan, listening, http, { ...result, trust }));
   }
   // A file of locations alone, as those that servers include.
-  if (listeners.length === 0 && main.here("location").length > 0) {
+  if (isLocations) {
     const rules: Rule[] = [];
-    convertSite({ scope: main, http: main, rules });
+    convertSite({ scope: main, http: main, rules, settled: new Set(), isTlsAlone: false, staysHere: staysAt });
     sites.push({ names: [], rules });
   }
   plan.rules.push(...sites.sort((a, b) => siteRank(b.names) - siteRank(a.names)).flatMap(({ rules }) => rules));
@@ -50,7 +56,7 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
     if (ledger.isJudged(statement)) continue;
     if (WHOLE.has(statement.name) || (statement.name === "map" && statement.args[0] === "$http_upgrade"))
       ledger.standardWhole(statement);
-    else if (STANDARD.has(statement.name)) ledger.standard(statement);
+    else if (verdictOf(statement).isStandard) ledger.standard(statement);
   }
   ledger.settle(adviceOf);
   return plan;
@@ -62,13 +68,19 @@ interface Site {
   readonly rules: readonly Rule[];
 }
 
-/** @param served all servers whose requests are not sent to TLS, this one among them */
-function convertServer(plan: Plan, listening: Listening, http: Scope, served: readonly Listening[]): Site[] {
-  const { scope, hosts, isDefault, listens } = listening;
+/** What is known of all servers together. */
+interface Servers extends Listeners {
+  readonly trust: CommonTrust;
+}
+
+function convertServer(plan: Plan, listening: Listening, http: Scope, servers: Servers): Site[] {
+  const { scope, hosts, isDefault } = listening;
+  const { served, settled, isTlsAlone, trust } = servers;
   const isSingle = served.length === 1;
   const rules: Rule[] = [];
-  convertSite({ scope, http, rules });
-  localOnly(plan, listens, rules);
+  convertSite({ scope, http, rules, settled, isTlsAlone, staysHere: staysAt });
+  closeByTrust(plan, listening, rules, trust);
+  if (isClosedByTls(plan, listening)) for (const rule of rules) refuse(rule);
   // nginx finds the server first, then the location: full names, then patterns, then the default.
   const groups: string[][] = [
     hosts.filter((one) => !one.startsWith("*.")),
@@ -100,16 +112,6 @@ function convertServer(plan: Plan, listening: Listening, http: Scope, served: re
         .filter(({ hosts: own }) => own.length === 0 || names.length === 0 || names.some((host) => own.includes(host)))
         .map((rule) => ({ ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : names })),
     }));
-}
-
-/** A server that only this machine could reach stays so where the gateway listens at other addresses as well. */
-function localOnly({ config, ledger }: Plan, listens: readonly Listen[], rules: readonly Rule[]): void {
-  const isLocal = listens.every(
-    ({ statement, host }) => isLoopback(host) || statement?.args[0]?.startsWith("unix:") === true,
-  );
-  if (!isLocal || config.server.host !== undefined) return;
-  for (const rule of rules) allowOnly(rule, THIS_MACHINE);
-  for (const { statement } of listens) if (statement !== null) noteLocal(ledger, statement);
 }
 
 /** Blocks of which nothing inside says what is done with requests. */

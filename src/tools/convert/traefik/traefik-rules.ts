@@ -1,6 +1,6 @@
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
 import { joined } from "../modifiers.ts";
-import { regexPlaces } from "../nginx/nginx-locations.ts";
+import { regexPlaces } from "../nginx/nginx-places.ts";
 import { prefixOf } from "../plan.ts";
 
 /** A rule of a router: requests that fit one of the alternatives, or why a route cannot say it. */

@@ -99,7 +99,7 @@ describe("nginx", () => {
     const internal = routesIn("nginx", server(`${front} ${named} internal; } location ~ \\.php$ { return 404; }`));
     expect(internal).toMatchObject([
       { type: "respond", prefix: "/index.php", status: 404 },
-      { type: "respond", prefix: "/", status: 404, regex: "\\.php(?:/|$)" },
+      { type: "respond", prefix: "/", status: 404, regex: "\\.php(?:/|\\n?$)" },
       { type: "upstream", prefix: "/" },
     ]);
   });
@@ -112,14 +112,17 @@ describe("nginx", () => {
     );
     expect(routes).toMatchObject([
       { type: "respond", prefix: "/xmlrpc.php", status: 403 },
-      { type: "respond", prefix: "/", status: 403, regex: "(?i)/(?:uploads|files)/.*\\.php(?:/|$)" },
+      { type: "respond", prefix: "/", status: 403, regex: "(?i)/(?:uploads|files)/.*\\.php(?:/|\\n?$)" },
       { type: "upstream", prefix: "/" },
     ]);
   });
 
   test("scripts of a location whose expression is not known are not sent as files", () => {
     const run = "location ~ ^/x[0-9]+\\.php$ { fastcgi_pass php:9000; }";
-    expect(routesIn("nginx", server(`location / { } ${run}`))).toMatchObject([{ type: "respond", status: 503 }]);
+    expect(routesIn("nginx", server(`location / { } ${run}`))).toMatchObject([
+      { type: "respond", status: 503, regex: "^/x[0-9]+\\.php\\n?$" },
+      { type: "static", prefix: "/" },
+    ]);
   });
 
   test("the page of one folder is no route for all that is below it", () => {

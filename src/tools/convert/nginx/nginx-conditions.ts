@@ -1,0 +1,140 @@
+import { ipVersion } from "../../../core/ip-address.ts";
+import { type Condition, EVERYTHING, slashed } from "../condition.ts";
+import { expressionOf, takesNothing } from "../expression.ts";
+import type { Statement } from "../statement.ts";
+
+/** What the condition of an `if` asks. */
+export interface Asked {
+  /** A variable without its sign, or a test of files such as `-f`. */
+  readonly subject: string;
+  /** `=`, `~`, `~*`, or "" where a variable alone is asked. */
+  readonly sign: string;
+  readonly value: string;
+  /** `!=`, `!~`, `!~*`, `!-f`. */
+  readonly isNot: boolean;
+}
+
+/** Reads the words of an `if`; null for what nginx has no such condition for. */
+export function askedBy({ args }: Statement): Asked | null {
+  const words = args.map((word, i) => (i === 0 && word.startsWith("(") ? word.slice(1) : word));
+  const last = words.length - 1;
+  if (words[last]?.endsWith(")") === true) words[last] = words[last].slice(0, -1);
+  const [first = "", sign = "", ...rest] = words.filter((word, i) => word !== "" || (i > 0 && i < last));
+  if (/^!?-[fdex]$/.test(first))
+    return { subject: first.replace("!", ""), sign: "", value: sign, isNot: first.startsWith("!") };
+  const name = /^\$\{?(\w+)\}?$/.exec(first)?.[1];
+  if (name === undefined) return null;
+  if (sign === "") return { subject: name, sign, value: "", isNot: false };
+  if (!/^(!?=|!?~\*?)$/.test(sign)) return null;
+  return { subject: name, sign: sign.replace("!", ""), value: rest.join(" "), isNot: sign.startsWith("!") };
+}
+
+/**
+ * Conditions of which a request fits one where it fits what is asked, whatever `isNot` says; null where no route can ask it.
+ * @param isWide whether they may take more requests than are asked for, rather than fewer
+ */
+export function conditionsOf(asked: Asked, isWide: boolean): Condition[] | null {
+  const { subject, sign, value } = asked;
+  // A variable in the value is known at a request alone; in an expression the sign is its end.
+  if (sign === "" || (sign === "=" && value.includes("$"))) return null;
+  switch (subject) {
+    case "host":
+    case "http_host":
+      return hostConditions(asked);
+    case "request_method":
+      return methodConditions(asked, isWide);
+    case "remote_addr":
+      return addressConditions(asked);
+    case "uri":
+    case "document_uri":
+      return pathConditions(asked, isWide);
+    case "content_type":
+      return fieldConditions("header", "content-type", asked, isWide);
+  }
+  const parts = /^(http|cookie|arg)_(\w+)$/.exec(subject);
+  if (parts === null || OTHERWISE_ASKED.test(subject)) return null;
+  const [, kind, name = ""] = parts;
+  if (kind === "http") return fieldConditions("header", name.replaceAll("_", "-"), asked, isWide);
+  return fieldConditions(kind === "arg" ? "query" : "cookie", name, asked, isWide);
+}
+
+/** Fields that routes do not ask by `match.header`: docs/routing.md#match */
+const OTHERWISE_ASKED =
+  /^http_(host|cookie|connection|upgrade|te|trailer|transfer_encoding|content_length|forwarded|via|x_real_ip|x_request_id|x_forwarded_\w+)$/;
+
+/** Whether an `if` asks for requests in clear text. */
+export function isCleartext({ subject, sign, value, isNot }: Asked): boolean {
+  if (sign !== "=") return false;
+  if (subject === "scheme") return value === (isNot ? "https" : "http");
+  return subject === "https" && value === (isNot ? "on" : "");
+}
+
+/** Whether an `if` asks for paths without a file: files are looked up anyway. */
+export function isWithoutFile({ subject, value, isNot }: Asked): boolean {
+  return subject.startsWith("-") && isNot && /^\$(request_filename|document_root\$(uri|document_uri))$/.test(value);
+}
+
+function hostConditions({ sign, value }: Asked): Condition[] | null {
+  const hosts = sign === "=" ? [value.toLowerCase()] : namesOf(value);
+  return hosts?.every((one) => /^[\w.-]+$/.test(one)) === true ? [{ ...EVERYTHING, hosts }] : null;
+}
+
+/** Names of an expression that says nothing else: `^(www\.)?example\.com$`, `^(a|b)\.example\.com$`; null for others. */
+function namesOf(regex: string): string[] | null {
+  if (regex.length > MAX_NAMES_LENGTH) return null;
+  const [, before = "", list, isOptional, after = ""] =
+    /^\^((?:[\w-]|\\\.)*)(?:\(((?:[\w|-]|\\\.)+)\)(\?)?)?((?:[\w-]|\\\.)*)\$$/.exec(regex) ?? [];
+  if (before + after + (list ?? "") === "") return null;
+  const words = [...(list?.split("|") ?? [""]), ...(isOptional === undefined ? [] : [""])];
+  if (words.length > MAX_WORDS) return null;
+  return words.map((word) => `${before}${word}${after}`.replaceAll("\\", "").toLowerCase());
+}
+
+function methodConditions({ sign, value }: Asked, isWide: boolean): Condition[] | null {
+  if (sign === "=") return /^[A-Z]+$/.test(value) ? [{ ...EVERYTHING, methods: [value] }] : null;
+  const words = /^(\^?)\(?([A-Z|]+)\)?(\$?)$/.exec(value);
+  if (words === null) return null;
+  const [, start, list = "", end] = words;
+  const methods = list.split("|").filter((one) => one !== "");
+  // Without its ends, an expression takes every method that has the word in it.
+  if (isWide && (start === "" || end === "" || !/^\^?(\(|[A-Z]+\$?$)/.test(value))) return null;
+  return methods.length === 0 ? null : [{ ...EVERYTHING, methods }];
+}
+
+function addressConditions({ sign, value }: Asked): Condition[] | null {
+  if (sign === "=") return ipVersion(value) === 0 ? null : [{ ...EVERYTHING, match: { client_ip: [value] } }];
+  // The beginning of an IPv4 address, in whole numbers: `^10\.1\.`.
+  const numbers = /^\^((?:\d{1,3}\\\.){1,3})$/.exec(value)?.[1]?.split("\\.").slice(0, -1) ?? [];
+  const address = [...numbers, "0", "0", "0"].slice(0, 4).join(".");
+  if (numbers.length === 0 || ipVersion(address) === 0) return null;
+  return [{ ...EVERYTHING, match: { client_ip: [`${address}/${numbers.length * 8}`] } }];
+}
+
+function pathConditions({ sign, value }: Asked, isWide: boolean): Condition[] | null {
+  if (sign === "=") return value.startsWith("/") ? [{ ...EVERYTHING, path: { kind: "exact", value } }] : null;
+  const regex = expressionOf(value, isWide);
+  return regex === null ? null : [{ ...EVERYTHING, regex: `${sign === "~*" ? "(?i)" : ""}${regex}` }];
+}
+
+function fieldConditions(
+  kind: "header" | "cookie" | "query",
+  name: string,
+  { sign, value }: Asked,
+  isWide: boolean,
+): Condition[] | null {
+  const asking = (wanted: string | boolean): Condition => ({ ...EVERYTHING, match: { [kind]: { [name]: wanted } } });
+  if (sign === "=") {
+    if (value === "") return isWide ? [asking(false), asking("/^$/")] : [asking(false)];
+    // A text between slashes is an expression.
+    return value.startsWith("/") ? null : [asking(value)];
+  }
+  if (value === "" || value === "^$") return isWide ? [asking(false), asking("/^$/")] : [asking(false)];
+  if (value === "." && isWide) return [asking(true)];
+  const regex = expressionOf(value, isWide);
+  if (regex === null) return null;
+  const wanted = asking(slashed(regex, sign === "~*"));
+  return isWide && takesNothing(regex) ? [asking(false), wanted] : [wanted];
+}
+
+const MAX_WORDS = 64;
+const MAX_NAMES_LENGTH = 1000;
