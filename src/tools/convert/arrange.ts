@@ -7,6 +7,8 @@ interface Placed {
   readonly index: number;
   readonly host: string;
   readonly path: PathRule;
+  /** The text that all paths begin with that its `regex` takes; "" where there is none, or it shows none. */
+  readonly beginning: string;
 }
 
 /**
@@ -22,9 +24,12 @@ export function arrange(
 ): { readonly rule: Rule; readonly keys: Keys }[] {
   const cells: Cells = { all: new Map(), own: new Map(), paths: new Map() };
   rules.forEach((rule, index) => {
+    // No request has a longer path.
+    if (rule.path.value.length > MAX_PATH) return;
     const path = keyOf(rule.path);
+    const beginning = typeof rule.keys.regex === "string" ? literalBeginning(rule.keys.regex) : "";
     for (const host of rule.hosts.length === 0 ? [ANY] : new Set(rule.hosts)) {
-      const one = { rule, index, host, path: rule.path };
+      const one = { rule, index, host, path: rule.path, beginning };
       append(cells.all, `${host} ${path}`, one);
       append(cells.own, `${host} ${path}`, one);
       const paths = cells.paths.get(host);
@@ -65,10 +70,15 @@ function append(map: Map<string, readonly Placed[]>, key: string, one: Placed): 
 function fill(at: { readonly host: string; readonly path: PathRule }, { all, own, paths }: Cells): void {
   const hosts = widerHosts(at.host).filter((host) => paths.has(host));
   const places = widerPaths(at.path);
-  const isFit = ({ rule }: Placed): boolean => !missesPath(rule, at.path);
+  const isFit = (one: Placed): boolean => !missesPath(one, at.path);
   const fitting = places.flatMap((path) => hosts.flatMap((host) => own.get(`${host} ${path}`) ?? [])).filter(isFit);
-  // A rule with several hosts that fit counts once.
-  const unique = [...new Map(fitting.map((one) => [one.index, { ...one, ...at }])).values()];
+  // What comes after one that takes everything is not asked. A rule with several hosts that fit counts once.
+  const last = fitting.reduce(
+    (least, { rule, index }) => (index < least && isCertain(rule) ? index : least),
+    Number.POSITIVE_INFINITY,
+  );
+  const asked = fitting.filter(({ index }) => index <= last);
+  const unique = [...new Map(asked.map((one) => [one.index, { ...one, ...at }])).values()];
   const wanted = untilCertain(unique.sort((a, b) => a.index - b.index));
   const found: Placed[] = [];
   search: for (const path of places) {
@@ -86,10 +96,8 @@ function fill(at: { readonly host: string; readonly path: PathRule }, { all, own
 }
 
 /** Whether the `regex` of a rule fits no path of a cell, as far as the text shows it with which it begins. */
-function missesPath({ keys: { regex } }: Rule, { value }: PathRule): boolean {
-  if (typeof regex !== "string" || value === ROOT.value) return false;
-  const text = literalBeginning(regex);
-  return !text.startsWith(value) && !value.startsWith(text);
+function missesPath({ beginning }: Placed, { value }: PathRule): boolean {
+  return beginning !== "" && value !== ROOT.value && !beginning.startsWith(value) && !value.startsWith(beginning);
 }
 
 /** The text that everything begins with that an expression takes; "" where it shows none. */
@@ -239,6 +247,7 @@ export function holdsPath(wide: PathRule, narrow: PathRule): boolean {
 
 const ANY = "";
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const MAX_PATH = 8192;
 /** Rules of one place of which each is compared with those before it. */
 const MAX_COMPARED = 300;
 /** Paths of all hosts together of which the order is worked out. */

@@ -94,10 +94,13 @@ export function slashed(regex: string, isAnyCase = false): string {
 /** The path that all texts of an expression begin with, as far as it is whole segments; `place` where it says none. */
 export function beginningOf(regex: string, place: PathRule): PathRule {
   // Another alternative begins otherwise.
-  if (regex.includes("|")) return place;
+  if (regex.includes("|") || regex.length > MAX_EXPRESSION) return place;
   const [, text = ""] = /^\^((?:\/(?:[\w\-~]|\\[.-])+)+)(?=\/|\$|\\n\?\$)(?!\/[?*{])/.exec(regex) ?? [];
   const value = text.replaceAll("\\", "");
   if (value === "" || (place.kind === "exact" && place.value !== value)) return place;
   const isNarrower = place.value === "/" || value === place.value || value.startsWith(`${place.value}/`);
   return isNarrower && place.kind === "prefix" ? prefixOf(value) : place;
 }
+
+/** Longer expressions are asked at every path of their place. */
+const MAX_EXPRESSION = 1000;

@@ -3,7 +3,7 @@ import { stringify } from "yaml";
 import { arrange } from "./arrange.ts";
 import type { Note } from "./ledger.ts";
 import { networkOf } from "./networks.ts";
-import type { Keys, Plan, PlannedStream, Rule } from "./plan.ts";
+import { hasType, type Keys, type Plan, type PlannedStream, type Rule } from "./plan.ts";
 import { type Statement, shown } from "./statement.ts";
 
 /** A route of the new file, with what is said above it. */
@@ -298,8 +298,8 @@ function isWithin(prefix: string, path: string): boolean {
 }
 
 /** Whether a route refuses whatever it is asked. */
-function isClosed({ type, status }: Keys): boolean {
-  return type === "respond" && Number(status) >= 400;
+function isClosed(keys: Keys): boolean {
+  return hasType(keys, "respond") && Number(keys.status) >= 400;
 }
 
 function conditionsOf(keys: Keys): Keys {
@@ -352,7 +352,8 @@ const FILE_KEYS: ReadonlySet<string> = new Set([
 /** What all routes say alike is said once, at the server. */
 function hoist(routes: readonly PlannedRoute[], server: Keys): void {
   for (const [key, fits] of HOISTED) {
-    const concerned = routes.filter(({ keys }) => fits.includes(String(keys.type)));
+    // What only refuses says nothing of it.
+    const concerned = routes.filter(({ keys }) => fits.includes(String(keys.type)) && (key in keys || !isClosed(keys)));
     const values = new Set(concerned.map(({ keys }) => JSON.stringify(keys[key])));
     if (concerned.length === 0 || values.size !== 1 || values.has(undefined as never)) continue;
     server[key] ??= concerned[0]!.keys[key];

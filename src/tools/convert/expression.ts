@@ -25,7 +25,7 @@ function pieceAt(pcre: string, at: number, isRefusal: boolean): Piece | null {
   const end = at + 1;
   if (char === "\\") return escapeAt(pcre, at, false);
   if (char === "[") return classAt(pcre, at);
-  if (char === "(") return groupAt(pcre, at);
+  if (char === "(") return isRefusal && AROUND.test(pcre.slice(at, at + 4)) ? aroundAt(pcre, at) : groupAt(pcre, at);
   if (char === "$") return { text: isRefusal ? "\\n?$" : "$", end };
   // Repetitions that give nothing back.
   if (char === "+" && at > 0 && isRepetition(pcre, at - 1)) return null;
@@ -38,6 +38,31 @@ function isRepetition(pcre: string, at: number): boolean {
   let slashes = 0;
   while (pcre[at - 1 - slashes] === "\\") slashes++;
   return slashes % 2 === 0;
+}
+
+/** What looks around itself takes away from what fits: without it, an expression takes no less. */
+function aroundAt(pcre: string, at: number): Piece | null {
+  let depth = 0;
+  for (let end = at; end < pcre.length; end++) {
+    const char = pcre[end];
+    if (char === "\\") end++;
+    else if (char === "[") {
+      const close = classAt(pcre, end);
+      if (close === null) return null;
+      end = close.end - 1;
+    } else if (char === "(") depth++;
+    else if (char === ")" && --depth === 0)
+      return "*+?{".includes(pcre[end + 1] ?? "^") ? null : { text: "", end: end + 1 };
+  }
+  return null;
+}
+
+/** The beginnings of groups that look ahead or back. */
+const AROUND = /^\(\?(?:[=!]|<[=!])/;
+
+/** Whether an expression has such a group. */
+export function looksAround(pcre: string): boolean {
+  return /\(\?(?:[=!]|<[=!])/.test(pcre);
 }
 
 function groupAt(pcre: string, at: number): Piece | null {

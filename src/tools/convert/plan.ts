@@ -27,6 +27,8 @@ export interface Rule {
   match: Keys;
   /** Requests that fit one of these go on to later rules (exceptions.ts). */
   notAny?: readonly Condition[];
+  /** Of a folder of files: whether its folders have their page. */
+  folders?: "served" | "closed";
   /** A path that it takes and the other gateway leaves to later rules. */
   givesBack?: PathRule;
   /** Whether further conditions (`regex` of a redirect) let requests through to later rules. */

@@ -71,7 +71,7 @@ export function isCleartext({ subject, sign, value, isNot }: Asked): boolean {
 
 /** Whether an `if` asks for paths without a file: files are looked up anyway. */
 export function isWithoutFile({ subject, value, isNot }: Asked): boolean {
-  return subject.startsWith("-") && isNot && /^\$(request_filename|document_root\$(uri|document_uri))$/.test(value);
+  return /^-[fe]$/.test(subject) && isNot && /^\$(request_filename|document_root\$(uri|document_uri))$/.test(value);
 }
 
 function hostConditions({ sign, value }: Asked): Condition[] | null {

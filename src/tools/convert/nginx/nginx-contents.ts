@@ -118,12 +118,28 @@ function files(site: Site, scope: Scope, rule: Rule): void {
           }
         : { type: "static", dir: path.replace(/(.)\/$/, "$1") };
   } else rule.keys = { type: "static", dir: `${(root ?? "html").replace(/\/$/, "")}${below}` || "/" };
-  const [index] = scope.inherited("index");
-  if (index?.args.includes("index.html") === true) scope.ledger.standard(index);
+  rule.folders = foldersOf(scope, site.scripts != null);
   tryFiles(scope, rule, alias === undefined ? (root ?? "html") : null, site);
   const folder = alias === undefined ? (root ?? "html") : (alias.args[0] ?? "");
   if (kind === "prefix" || value === "/")
     beside(site, scope, rule, { root: folder.replace(/(.)\/$/, "$1"), isAlias: alias !== undefined });
+}
+
+/** Whether folders have the page of the gateway: `index.html`, before which no script is asked. */
+export function foldersOf(scope: Scope, hasScripts: boolean): "served" | "closed" {
+  const names = scope.inherited("index").flatMap(({ args }) => args);
+  if (names.length === 0) return "served";
+  const before = names.slice(0, names.indexOf("index.html"));
+  const isServed = names.includes("index.html") && before.every((name) => /^[\w-]+\.html?$/.test(name));
+  for (const one of scope.inherited("index"))
+    if ((isServed && before.length === 0) || (hasScripts && one.args.includes("index.php"))) scope.ledger.standard(one);
+    else
+      scope.ledger.note(
+        one,
+        isServed ? "the page of a folder is index.html" : "the page of a folder is index.html: folders are closed",
+        "rename it",
+      );
+  return isServed ? "served" : "closed";
 }
 
 /** Makes a route of files run the scripts beside them, where the site runs any: a static route would send their source. */
@@ -148,6 +164,7 @@ export function beside(
   }
   for (const one of scope.inherited("index")) if (one.args.includes("index.php")) scope.ledger.standard(one);
   runScripts(http, scripts.scope, rule, { root, isAlias, frontController: front !== null, index: front?.[1] ?? "" });
+  if (hasType(rule.keys, "upstream")) rule.folders = "served";
 }
 
 /** @param root null where files are those of an alias */
@@ -158,8 +175,10 @@ export function tryFiles(scope: Scope, rule: Rule, root: string | null, site: Si
   const tries = found.args.slice(0, -1);
   const isPlain = tries.every((one) => one === "$uri" || one === "$uri/");
   const below = rule.path.value === "/" || rule.path.kind === "exact" ? "" : rule.path.value;
-  if (last === "=404" && isPlain && tries.includes("$uri")) scope.ledger.carry(found);
-  else if (last.startsWith("@") && site !== null) named(site, scope, found, rule);
+  if (last === "=404" && isPlain && tries.includes("$uri")) {
+    scope.ledger.carry(found);
+    if (!tries.includes("$uri/")) rule.folders = "closed";
+  } else if (last.startsWith("@") && site !== null) named(site, scope, found, rule);
   else if (
     isPlain &&
     /^\/[\w./-]+\.html?$/.test(last) &&

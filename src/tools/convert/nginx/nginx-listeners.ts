@@ -83,10 +83,7 @@ export interface Listeners {
 export function convertListeners(plan: Plan, list: readonly Listening[]): Listeners {
   const { server } = plan.config;
   const settled = new Set<Statement>();
-  if (list.length === 0) {
-    server.port = "off";
-    return { served: [], settled, isTlsAlone: false };
-  }
+  if (list.length === 0) return { served: [], settled, isTlsAlone: false };
   const all = list.flatMap(({ listens }) => listens).filter(({ port }) => port > 0);
   const tls = chosen(
     all.filter(({ isTls }) => isTls),

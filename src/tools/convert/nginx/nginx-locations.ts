@@ -1,10 +1,12 @@
+import { holdsPath } from "../arrange.ts";
 import { beginningOf, EVERYTHING } from "../condition.ts";
-import { expressionOf } from "../expression.ts";
+import { expressionOf, looksAround } from "../expression.ts";
 import { applied, partOf } from "../modifiers.ts";
 import { closed, hasType, type Keys, type PathRule, prefixOf, ROOT, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
 import { beside, content, OTHER_CONTENT, tryFiles } from "./nginx-contents.ts";
+import { withFolders } from "./nginx-folders.ts";
 import { guardsKey } from "./nginx-guards.ts";
 import { applyOptions, isEitherEnough } from "./nginx-options.ts";
 import { exactPlace, hasNested, type Level, type Located, levelOf, regexPlaces } from "./nginx-places.ts";
@@ -46,6 +48,7 @@ function locationRules(site: Site): void {
   const rest = wide === undefined ? withoutLocation(site) : [];
   const named = namedScripts(site, regexes);
   site.rules.push(...levelRules(site, { ...top, regexes }, { above: [], named, rest, within: ROOT, scope }), ...rest);
+  site.rules.splice(0, site.rules.length, ...withFolders(site.rules));
   if (site.scripts !== null) finishScripts(site, barred);
 }
 
@@ -67,15 +70,10 @@ interface Around {
  * with ^~ have no expressions of their block before them, and the locations inside of one come before all that is around it.
  */
 function levelRules(site: Site, level: Level, around: Around): Rule[] {
-  const { above, named, within } = around;
+  const { above, named } = around;
   const rules = level.exact.flatMap((one) => convertLocation(site, one, level));
   const contents = new Map(level.prefixes.map((one) => [one, convertLocation(site, one, level)]));
-  const own = [
-    ...named,
-    ...level.regexes.flatMap((one) =>
-      isPlainFiles(one) ? elsewhere(one, contents, around) : regexRules(site, one, within),
-    ),
-  ];
+  const own = fewOf([...named, ...expressionRules(site, level, contents, around)], level, around);
   const apart = level.prefixes.filter((one) => one.kind === "^~" || hasNested(one));
   const isApart = (one: Located): boolean => apart.some(({ path }) => one.path.startsWith(path));
   const special = apart.length === 0 ? [] : level.prefixes.filter(isApart);
@@ -115,6 +113,68 @@ function closeMany(rules: readonly Rule[], { statement, scope }: Located): void 
     "its expressions and those around it make too many routes: it is closed",
     "write its routes by hand",
   );
+}
+
+/** The rules of expressions; one that closes all paths where each of so many would be repeated at each of so many prefixes. */
+function fewOf(own: readonly Rule[], { prefixes, regexes }: Level, { within }: Around): Rule[] {
+  const [first] = regexes;
+  if (first === undefined || own.length * prefixes.length <= MAX_TOGETHER) return [...own];
+  const rule = ruleOf(first.statement, titleOf(first.statement), {});
+  closed(rule);
+  rule.path = within;
+  closeMany([rule], first);
+  return [rule];
+}
+
+/** So many routes the expressions of a block may make. */
+const MAX_TOGETHER = 100_000;
+
+/** The rules of the expressions of a block. */
+function expressionRules(
+  site: Site,
+  { regexes }: Level,
+  contents: ReadonlyMap<Located, readonly Rule[]>,
+  around: Around,
+): Rule[] {
+  const plain: Located[] = [];
+  return regexes.flatMap((one) => {
+    if (isPlainFiles(one)) {
+      plain.push(one);
+      return elsewhere(one, contents.size * regexes.length > MAX_COMPARED ? null : contents, around);
+    }
+    const rules = afterScripts(site, one, regexRules(site, one, around.within));
+    if (plain.length * regexes.length > MAX_REPEATED)
+      return rules.map((rule) => (isHarmless(rule) ? rule : shut(rule)));
+    // The files of an expression before this one are no business of it.
+    return rules.flatMap((rule) =>
+      isHarmless(rule) ? [rule] : [...plain.map((other) => closedExpression(other, rule.path)), rule],
+    );
+  });
+}
+
+/** Whether a rule gives nothing. */
+function isHarmless({ keys }: Rule): boolean {
+  return hasType(keys, "redirect") || (hasType(keys, "respond") && Number(keys.status) >= 400);
+}
+
+function shut(rule: Rule): Rule {
+  closed(rule);
+  return rule;
+}
+
+/** Scripts of paths that an expression takes behind the one for scripts. */
+function afterScripts({ scripts, scope }: Site, { statement }: Located, rules: readonly Rule[]): Rule[] {
+  const all = scope.here("location");
+  if (scripts == null || all.indexOf(statement) < all.indexOf(scripts.statement)) return [...rules];
+  return rules.flatMap((rule) => [...scriptsAt(scripts.statement, rule), rule]);
+}
+
+/** Closes the scripts below an origin: they are run by another location there. */
+function scriptsAt(scripts: Statement, { path, keys }: Rule): Rule[] {
+  if (path.kind === "exact" || !hasType(keys, "upstream") || keys.fastcgi !== undefined) return [];
+  const rule = ruleOf(scripts, `${titleOf(scripts)}: scripts below ${path.value}`, {});
+  closed(rule);
+  return [{ ...rule, path, keys: { ...rule.keys, regex: SCRIPT_PATHS }, isPartial: true }];
 }
 
 /** So often rules of expressions are repeated in one block. */
@@ -199,11 +259,13 @@ function convertLocation(site: Site, one: Located, level: Level): Rule[] {
   const place = kind === "=" && !isScript ? exactPlace(path) : prefixOf(path);
   if (isInternal(statement)) {
     noteInternal(one);
-    return [refusalAt(statement, place), ...kinOf(one, level, [])];
+    return [refusalAt(statement, place), ...kinOf(site, one, level, [])];
   }
   scope.ledger.carry(statement);
   const rules = placeRules(site, one, place);
-  return [...rules, ...kinOf(one, level, rules)];
+  const { scripts } = site;
+  const others = scripts == null || kind !== "" ? [] : rules.flatMap((rule) => scriptsAt(scripts.statement, rule));
+  return [...others, ...rules, ...kinOf(site, one, level, rules)];
 }
 
 /** The rules of a location at one of its places. */
@@ -234,13 +296,29 @@ function placeRules(site: Site, { statement, scope, kind, path }: Located, place
   const isPassed = scope.children.some(({ name }) => name.endsWith("_pass"));
   if (isBelow && !isPassed && (hasType(rule.keys, "respond") || hasType(rule.keys, "redirect")))
     rule.givesBack = exactPlace(place.value);
-  const rules = applied([...script.rules, rule], script.guards);
+  const rules = applied([...script.rules, ...fileAlone(rule), rule], script.guards);
   if (isBelow && hasType(rule.keys, "upstream")) rules.unshift(slashRedirect(statement, place));
   return rules;
 }
 
+/** A route for one file takes what is below its path as well, where something is in the place of files that are not there. */
+function fileAlone(rule: Rule): Rule[] {
+  const { path, keys, origin } = rule;
+  if (path.kind !== "exact" || !hasType(keys, "static") || (keys.spa === undefined && keys.rewrite === undefined))
+    return [];
+  const below = refusalAt(origin, { kind: "prefix", value: path.value });
+  below.keys.regex = `^${literal(path.value)}/`;
+  below.isPartial = true;
+  return [below];
+}
+
 /** What a prefix without a slash at its end takes beside whole segments: `/api` takes `/apis`, which no prefix of a route does. */
-function kinOf({ statement, scope, kind, path }: Located, level: Level, rules: readonly Rule[]): Rule[] {
+function kinOf(
+  { scripts }: Site,
+  { statement, scope, kind, path }: Located,
+  level: Level,
+  rules: readonly Rule[],
+): Rule[] {
   if (kind === "=" || kind.startsWith("~") || path.endsWith("/") || path === "") return [];
   const hasWider = level.prefixes.some((other) => other.path !== path && path.startsWith(other.path));
   if (!hasWider && scope.outer?.one("root") == null && scope.outer?.statement?.name !== "location") return [];
@@ -248,6 +326,8 @@ function kinOf({ statement, scope, kind, path }: Located, level: Level, rules: r
   const own = rules.at(-1);
   // What is the same for every path is the same here.
   const isSame = rules.length === 1 && own !== undefined && isWithoutPath(own);
+  // Scripts are asked before it; what refuses may refuse them as well.
+  if (isSame && scripts != null && !(hasType(own.keys, "respond") && Number(own.keys.status) >= 400)) return [];
   if (isSame) Object.assign(rule, { keys: structuredClone(own.keys) });
   else closed(rule);
   rule.keys.regex = `^${literal(path)}[^/]`;
@@ -284,7 +364,7 @@ function givePathsBack(rules: Rule[]): void {
     const wanted = { ...EVERYTHING, path: givesBack };
     const parts: Rule[] = [];
     for (const later of rules.slice(at + 1)) {
-      const part = partOf(later, wanted);
+      const part = holdsPath(later.path, givesBack) ? partOf(later, wanted) : null;
       if (part === null) continue;
       parts.push(part);
       if (!part.isPartial && Object.keys(part.match).length + part.methods.length === 0) break;
@@ -295,7 +375,13 @@ function givePathsBack(rules: Rule[]): void {
         ...ruleOf(rules[at]!.origin, titleOf(rules[at]!.origin), { type: "respond", status: 404 }),
         path: givesBack,
       });
-    if (!parts.some(({ keys }) => hasType(keys, "static"))) rules.splice(at, 0, ...parts);
+    const isStatic = ({ keys }: Rule): boolean => hasType(keys, "static") || keys.fastcgi !== undefined;
+    // A folder of files leads to its slash.
+    const slash = (part: Rule): Rule => ({
+      ...part,
+      keys: { type: "redirect", to: `${givesBack.value}/?{query}`, status: 301 },
+    });
+    rules.splice(at, 0, ...parts.map((part) => (isStatic(part) ? slash(part) : part)));
   }
 }
 
@@ -356,7 +442,7 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
   const flags = kind === "~*" ? "(?i)" : "";
   // A script runs with more of a path behind it as well.
   const regex = expressionOf(scripts == null ? path : path.replace(/\\\.php\$$/, SCRIPT_PATHS), true);
-  const hasMore = scope.here("if", "rewrite").length > 0 || hasNested(one);
+  const hasMore = scope.here("if", "rewrite", "limit_except").length > 0 || hasNested(one);
   if (regex === null || hasMore) return closedExpression(one, within);
   const rule = ruleOf(statement, titleOf(statement), { type: "respond", status: 404 });
   rule.path = kind === "~*" ? within : beginningOf(regex, within);
@@ -377,6 +463,12 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
   } else if (denies(statement)) denied(scope, statement, rule);
   else return closedExpression(one, within);
   if (!hasType(rule.keys, "respond")) closed(rule);
+  if (looksAround(path))
+    scope.ledger.note(
+      statement,
+      "routes have no expressions that look around themselves: what these spare is refused, too",
+      "write a route with a prefix of its own for what is spared",
+    );
   rule.keys.regex = flags + regex;
   return rule;
 }
@@ -418,14 +510,21 @@ function denied(scope: Scope, statement: Statement, rule: Rule): void {
 }
 
 /** Whether a location by an expression says no more than how files are sent that another route has as well. */
-function isPlainFiles({ scope, statement }: Located): boolean {
+function isPlainFiles({ scope, statement, path }: Located): boolean {
+  // Folders have no page with this one.
+  if (scope.here("try_files").length > 0 && !EXTENSIONS.test(path)) return false;
   return (
     (statement.block ?? []).every(
       ({ name, args }) =>
-        PLAIN.test(name) || name === "root" || (name === "try_files" && args.join(" ") === "$uri =404"),
+        PLAIN.test(name) ||
+        name === "root" ||
+        (name === "try_files" && args[0] === "$uri" && args.slice(1, -1).every((word) => word === "$uri/")),
     ) && scope.one("root") !== null
   );
 }
+
+/** An expression for the ends of names of files. */
+const EXTENSIONS = /\\\.(\w+|\((\?:)?[\w|]+\))\$$/;
 
 const PLAIN =
   /^(expires|add_header|access_log|log_not_found|error_log|etag|gzip\w*|brotli\w*|open_file_cache\w*|sendfile|tcp_\w+|charset|types|default_type|aio|directio|if_modified_since|max_ranges)$/;
@@ -433,7 +532,7 @@ const PLAIN =
 /** Closes the paths of such an expression at the routes that do not have the same files. */
 function elsewhere(
   one: Located,
-  contents: ReadonlyMap<Located, readonly Rule[]>,
+  contents: ReadonlyMap<Located, readonly Rule[]> | null,
   { rest, within, scope: outer }: Around,
 ): Rule[] {
   const { scope, statement } = one;
@@ -445,15 +544,18 @@ function elsewhere(
     const { fastcgi, dir } = rule.keys as { fastcgi?: Keys; dir?: string };
     if (fastcgi !== undefined) return fastcgi.root === folder && fastcgi.check_files !== false;
     const below = rule.path.value === "/" ? "" : rule.path.value;
+    if (rule.keys.spa === true && !EXTENSIONS.test(one.path)) return false;
     return (
       hasType(rule.keys, "static") &&
       rule.keys.rewrite === undefined &&
       dir === `${folder === "/" ? "" : folder}${below}`
     );
   };
-  const different = [...contents].filter(([other, rules]) => other.kind !== "^~" && !isSame(other.scope, rules));
-  const isRestSame = [...contents.keys()].some(({ path }) => path === "/") || isSame(outer, rest);
-  const places = isRestSame ? different.map(([{ path }]) => prefixOf(path)) : [within];
+  const all = contents ?? new Map<Located, readonly Rule[]>();
+  const different = [...all].filter(([other, rules]) => other.kind !== "^~" && !isSame(other.scope, rules));
+  const isRestSame = [...all.keys()].some(({ path }) => path === "/") || isSame(outer, rest);
+  const isMany = contents === null || different.length > MAX_DIFFERENT;
+  const places = isRestSame && !isMany ? different.map(([{ path }]) => prefixOf(path)) : [within];
   scope.ledger.note(
     statement,
     "the routes of their folders send these files; how they are sent is not set by the extension",
@@ -470,6 +572,11 @@ function elsewhere(
     return rule;
   });
 }
+
+/** Beyond, the paths of the expression are closed wherever they are. */
+const MAX_DIFFERENT = 20;
+/** So many locations are compared with expressions of a block. */
+const MAX_COMPARED = 20_000;
 
 /** Paths that run a script: docs/php.md#which-script-runs */
 const SCRIPT_PATHS = "\\.php(?:/|$)";

@@ -114,6 +114,8 @@ class Tokens {
   private at = 0;
   private line = 1;
   private pushed: Token | null = null;
+  /** Ends of long texts of Lua that are not in the rest of the file. */
+  private readonly absent: Set<string> = new Set();
 
   constructor(file: string, text: string) {
     this.file = file;
@@ -145,14 +147,29 @@ class Tokens {
     const from = this.at;
     const start = this.line;
     for (let open = 1; open > 0; ) {
-      LUA_PIECE.lastIndex = this.at;
-      const piece = LUA_PIECE.exec(this.text)?.[0];
+      const piece = this.luaPiece();
       if (piece === undefined) throw new ConvertFault({ file: this.file, line: start }, "a block of Lua is not closed");
       this.advance(piece.length);
       if (piece === "{") open++;
       else if (piece === "}") open--;
     }
     return this.text.slice(from, this.at - 1);
+  }
+
+  /** The next string, comment, brace or other text of Lua; undefined where a string is not closed. */
+  private luaPiece(): string | undefined {
+    LUA_OPENING.lastIndex = this.at;
+    const opening = LUA_OPENING.exec(this.text);
+    if (opening !== null) {
+      const close = `]${opening[1] ?? ""}]`;
+      const from = this.at + opening[0].length;
+      // What is not found once is not there later: it is looked for once.
+      const end = this.absent.has(close) ? -1 : this.text.indexOf(close, from);
+      if (end >= 0) return this.text.slice(this.at, end + close.length);
+      this.absent.add(close);
+    }
+    LUA_PIECE.lastIndex = this.at;
+    return LUA_PIECE.exec(this.text)?.[0];
   }
 
   private skipSpace(): void {
@@ -212,8 +229,9 @@ class Tokens {
 }
 
 const SPACE = /(?:\s+|#[^\n]*)?/y;
-const LUA_PIECE =
-  /--\[\[[\s\S]*?\]\]|--[^\n]*|\[(=*)\[[\s\S]*?\]\1\]|"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*'|[{}]|[^{}"'[-]+|[[-]/y;
+/** A long comment or text. */
+const LUA_OPENING = /(?:--)?\[(=*)\[/y;
+const LUA_PIECE = /--[^\n]*|"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*'|[{}]|[^{}"'[-]+|[[-]/y;
 const CONTROLS: ReadonlyMap<string, string> = new Map([
   ["t", "\t"],
   ["r", "\r"],

@@ -42,6 +42,7 @@ export function hasNested({ scope }: Located): boolean {
   return exact.length + prefixes.length + regexes.length > 0;
 }
 
+/** The place of one path. */
 export function exactPlace(path: string): PathRule {
   return { kind: "exact", value: path };
 }

@@ -105,12 +105,7 @@ function leaveRewrite(scope: Scope, one: Statement, place: PathRule, into: Pick<
     into.guards.push({ statement: one, conditions: [EVERYTHING], isRefusal: true, apply: refuse });
     return;
   }
-  const rule = ruleOf(one, `${one.file}:${one.line} ${one.text}`, {});
-  rule.path = place;
-  closed(rule);
-  rule.keys.regex = regex;
-  rule.isPartial = true;
-  into.rules.push(rule);
+  into.rules.push(closedAt(one, place, regex));
 }
 
 /** `if`: what it does with the requests that fit, or with those that do not. */
@@ -156,7 +151,19 @@ function conditional(
   const apply = (rule: Rule): void => {
     if (!isSpared(rule)) refuse(rule);
   };
-  return { rules: [], guards: [{ statement: one, conditions: [EVERYTHING], isRefusal: true, apply }] };
+  // A folder is no file.
+  const folders = isForFiles && asked?.subject === "-f" ? [closedAt(one, place, "/$")] : [];
+  return { rules: folders, guards: [{ statement: one, conditions: [EVERYTHING], isRefusal: true, apply }] };
+}
+
+/** Closes the paths of an expression. */
+function closedAt(one: Statement, place: PathRule, regex: string): Rule {
+  const rule = ruleOf(one, `${one.file}:${one.line} ${one.text}`, {});
+  rule.path = place;
+  closed(rule);
+  rule.keys.regex = regex;
+  rule.isPartial = true;
+  return rule;
 }
 
 /** The same with what is asked said without `not`; null where it is not the same. */
@@ -171,7 +178,8 @@ function positiveOf(asked: Asked): Asked | null {
 /** What does not fit a condition with `not`; null where no route can ask it. */
 function exceptionsOf(asked: Asked): Condition[] | null {
   if (asked.subject === "uri" || asked.subject === "document_uri") {
-    if (asked.sign === "~*") return null;
+    // A prefix takes the path without its slash, too: no more may be excepted than is asked for.
+    if (asked.sign === "~*" || (asked.sign === "~" && !/(\$|\(\/\|\$\)|\(\/\.\*\)\?)$/.test(asked.value))) return null;
     const places = asked.sign === "=" ? null : regexPlaces(asked.value);
     if (places !== null) return places.map((path) => ({ ...EVERYTHING, path }));
   }
@@ -237,8 +245,8 @@ function guardsFor(scope: Scope, one: Statement, effect: Statement, fits: readon
   if (fits.some(({ methods }) => methods.includes("GET") && !methods.includes("HEAD")))
     scope.ledger.note(one, "HEAD is allowed wherever GET is", "nothing");
   const except = [{ ...EVERYTHING, notAny: fits }];
-  const { type, status, ...others } = wanted.keys;
-  if (type === "respond" && Number(status) >= 400 && others.body === undefined)
+  const { status, body } = wanted.keys;
+  if (hasType(wanted.keys, "respond") && Number(status) >= 400 && body === undefined)
     return refusal(one, except, { status: Number(status) });
   const apply = (rule: Rule): void => {
     rule.keys = structuredClone(wanted.keys);

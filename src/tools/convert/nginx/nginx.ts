@@ -31,10 +31,12 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
   const alone = http === main ? main.here("server").map((one) => main.inner(one)) : [];
   const listeners = listenersOf([...servers, ...alone]);
   const own = plan.config.server;
+  convertStreams(plan, main);
   const isLocations = listeners.length === 0 && main.here("location").length > 0;
   const result = convertListeners(plan, listeners);
   const { served } = result;
   if (isLocations) own.port = 80;
+  else if (listeners.length === 0) noClients(plan);
   const trust = convertTrust(plan, served);
   // Routes do not go by the port: where a name is served in clear text too, that of TLS counts.
   const sites: Site[] = [];
@@ -51,10 +53,12 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
   }
   plan.rules.push(...sites.sort((a, b) => siteRank(b.names) - siteRank(a.names)).flatMap(({ rules }) => rules));
   convertServerWide(plan, main, http);
-  convertStreams(plan, main);
   for (const { statement } of ledger.account()) {
     if (ledger.isJudged(statement)) continue;
-    if (WHOLE.has(statement.name) || (statement.name === "map" && statement.args[0] === "$http_upgrade"))
+    if (statement.name === "types" && statement.block !== null) {
+      for (const one of statement.block) ledger.standardWhole(one);
+      ledger.note(statement, adviceOf(statement).why, adviceOf(statement).cure);
+    } else if (WHOLE.has(statement.name) || (statement.name === "map" && statement.args[0] === "$http_upgrade"))
       ledger.standardWhole(statement);
     else if (verdictOf(statement).isStandard) ledger.standard(statement);
   }
@@ -114,8 +118,21 @@ function convertServer(plan: Plan, listening: Listening, http: Scope, servers: S
     }));
 }
 
+/** No client comes by HTTP; the gateway always listens for it: here for this machine alone. */
+function noClients({ config, ledger, streams }: Plan): void {
+  const taken = JSON.stringify(streams.map(({ keys }) => keys.listen));
+  config.server.host = "127.0.0.1";
+  config.server.port = [8080, 8081, 8082].find((port) => !taken.includes(`:${port}"`)) ?? 8083;
+  ledger.remark(
+    { file: "config.yaml", line: 0 },
+    "server.port",
+    "no server takes requests of HTTP: the gateway does so for this machine alone",
+    "nothing: metrics and status are there",
+  );
+}
+
 /** Blocks of which nothing inside says what is done with requests. */
-const WHOLE: ReadonlySet<string> = new Set(["types", "charset_map"]);
+const WHOLE: ReadonlySet<string> = new Set(["charset_map"]);
 
 /** Full names first, then patterns, then every host; within one of these the order stays. */
 function siteRank([host]: readonly string[]): number {

@@ -81,6 +81,8 @@ describe("nginx", () => {
       ["respond", "/ok", undefined],
       ["redirect", "/api", undefined],
       ["upstream", "/api", undefined],
+      // Folders are looked for without a slash.
+      ["respond", "/", undefined],
       ["static", "/", undefined],
     ]);
     expect(routes[0]).toMatchObject({ content_type: "text/css" });
@@ -301,9 +303,9 @@ server { listen 8081; location / { allow 10.0.0.0/8; deny all; } }`;
     ]);
     const refused = routesOf("nginx", "nginx.conf", text.replace("uwsgi_pass 127.0.0.1:9", "deny all"));
     expect(refused).toMatchObject([{ type: "respond", regex: "[.]x\\n?$", status: 403 }, { type: "static" }]);
-    // What looks around itself is no expression of a route.
+    // No expression of a route looks around itself: more is refused.
     const around = text.replace("[.]x$", "[.](?!x)").replace("uwsgi_pass 127.0.0.1:9", "deny all");
-    expect(routesOf("nginx", "nginx.conf", around)).toMatchObject([{ type: "respond", prefix: "/", status: 503 }]);
+    expect(routesOf("nginx", "nginx.conf", around)[0]).toMatchObject({ type: "respond", regex: "[.]", status: 403 });
     const unknown = "server { location / { if ($bad) { return 403; } return 200; } }";
     expect(routesOf("nginx", "nginx.conf", unknown)).toMatchObject([{ ip_rules: { deny: ["0.0.0.0/0", "::/0"] } }]);
   });

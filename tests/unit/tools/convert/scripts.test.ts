@@ -121,6 +121,8 @@ describe("nginx", () => {
     const run = "location ~ ^/x[0-9]+\\.php$ { fastcgi_pass php:9000; }";
     expect(routesIn("nginx", server(`location / { } ${run}`))).toMatchObject([
       { type: "respond", status: 503, regex: "^/x[0-9]+\\.php\\n?$" },
+      // The page of a folder would be a script.
+      { type: "respond", status: 404, regex: "/$" },
       { type: "static", prefix: "/" },
     ]);
   });
@@ -133,7 +135,7 @@ describe("nginx", () => {
       { type: "upstream", prefix: "/" },
     ]);
     const plain = (inside: string): Route[] => routesIn("nginx", server(inside));
-    expect(plain("location = / { expires 1d; } location / { }")).toMatchObject([{ type: "static", prefix: "/" }]);
+    expect(plain("location = / { expires 1d; } location / { }").at(-1)).toMatchObject({ type: "static", prefix: "/" });
     expect(plain("location = /a { expires 1d; } location /a/ { auth_basic x; proxy_pass http://b; }")[0]).toMatchObject(
       {
         type: "respond",

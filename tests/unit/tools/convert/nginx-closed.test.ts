@@ -1,0 +1,188 @@
+// What nginx keeps closed and no route says is closed here, and the report says so. docs/migrate.md#nginx
+import { describe, expect, test } from "bun:test";
+import { parse } from "yaml";
+import { convert } from "../../../harness/conversions.ts";
+
+type Route = Readonly<Record<string, unknown>>;
+const DENIED = { deny: ["0.0.0.0/0", "::/0"] };
+const ROOT = import.meta.dir;
+
+interface Result {
+  readonly routes: Route[];
+  readonly server: Route;
+  readonly said: string;
+}
+
+function converted(text: string): Result {
+  const { code, err, config, routes, loaded } = convert("nginx", "nginx.conf", text);
+  expect({ code, err: code === 0 ? "" : err, faults: loaded?.ok === false ? loaded.faults : [] }).toEqual({
+    code: 0,
+    err: "",
+    faults: [],
+  });
+  return {
+    routes: (parse(routes) as { routes: Route[] }).routes,
+    server: (parse(config) as { server: Route }).server,
+    said: config + routes,
+  };
+}
+
+const site = (inside: string): string => `server { listen 80; root ${ROOT}; ${inside} location / { } }`;
+
+describe("names that something else answers are no files", () => {
+  test.each([
+    "proxy_pass http://h:1;",
+    "uwsgi_pass h:1;",
+    "scgi_pass h:1;",
+    "memcached_pass h:1;",
+    "grpc_pass h:1;",
+    "perl x::y;",
+    "js_content main.x;",
+    "content_by_lua_file x.lua;",
+    "passenger_enabled on;",
+    "any_pass h:1;",
+  ])("%s", (content) => {
+    const { routes, said } = converted(site(`location ~ \\.php$ { ${content} }`));
+    expect(routes).toMatchObject([{ type: "respond", status: 503, regex: "\\.php\\n?$" }, { type: "static" }]);
+    expect(said).toContain("the paths that fit are closed");
+  });
+
+  test("below a folder, and by another letter case", () => {
+    const { routes } = converted(site("location /x/ { location ~* \\.Py$ { proxy_pass http://h:1; } }"));
+    expect(routes).toContainEqual(expect.objectContaining({ prefix: "/x", regex: "(?i)\\.Py\\n?$", status: 503 }));
+  });
+
+  test("an expression that no route can have closes all paths that it could take", () => {
+    const { routes, said } = converted(site("location ~ (?>a)\\.php$ { proxy_pass http://h:1; }"));
+    expect(routes).toMatchObject([{ type: "respond", prefix: "/", status: 503 }]);
+    expect(said).toContain("no route can have its expression");
+  });
+
+  test("names that only begin with the letters of a prefix", () => {
+    const { routes } = converted(site("location /api { proxy_pass http://h:1; }"));
+    expect(routes).toContainEqual(expect.objectContaining({ prefix: "/", regex: "^/api[^/]", status: 503 }));
+  });
+});
+
+describe("conditions and rewrites that no route has", () => {
+  test.each([
+    "if ($request_uri ~* secret) { return 403; }",
+    "if ($args ~ x) { return 403; }",
+    "if ($no) { return 403; }",
+    "set $no 0; if ($remote_addr = 10.0.0.1) { set $no 1; } if ($no = 1) { return 403; }",
+    "valid_referers none; if ($invalid_referer) { return 403; }",
+    'if ($secure_link = "") { return 403; }',
+    "if ($http_cookie ~ x) { return 403; }",
+    "if (-f /srv/down) { return 503; }",
+    "if ($request_uri ~ x) { rewrite ^ /y last; }",
+    "auth_jwt x;",
+    "frobnicate on;",
+    "ssi on;",
+  ])("%s", (guard) => {
+    const { routes, said } = converted(site(guard));
+    expect(routes.at(-1)).toMatchObject({ type: "static", ip_rules: DENIED });
+    expect(said).toContain("closed");
+  });
+
+  test("those that can be said are said", () => {
+    const { routes } = converted(site("if ($uri ~* \\.(py|inc)$) { return 404; } rewrite \\.sh$ /x last;"));
+    expect(routes).toMatchObject([
+      { type: "respond", status: 404, regex: "(?i)\\.(py|inc)\\n?$" },
+      { type: "respond", status: 503, regex: "\\.sh\\n?$" },
+      { type: "static", prefix: "/" },
+    ]);
+  });
+
+  test("a variable with two values is none", () => {
+    const text = "set $up a; if ($http_x) { set $up b; } location /u/ { proxy_pass http://$up; }";
+    expect(converted(site(text)).routes.find(({ prefix }) => prefix === "/u")).toMatchObject({ status: 503 });
+  });
+});
+
+describe("listeners", () => {
+  const inside = "location / { return 200 inside; }";
+
+  test.each(["10.0.0.5:80", "127.0.0.1:80", "8081", "10.0.0.5:8081", "unix:/run/x.sock"])("%s is left out", (place) => {
+    const { routes, said } = converted(
+      `${site("server_name a.test;")} server { listen ${place}; server_name b.test; ${inside} }`,
+    );
+    expect(JSON.stringify(routes)).not.toContain("inside");
+    expect(said).toContain("it is left out");
+  });
+
+  test("what is served by TLS alone is not served in clear text", () => {
+    const tls = "ssl_certificate c; ssl_certificate_key k; ssl_client_certificate ca; ssl_verify_client on;";
+    const { said } = converted(
+      `server { listen 443 ssl; server_name b.test; ${tls} ${inside} } ${site("server_name a.test;")}`,
+    );
+    expect(said).toContain("redirect_http: true");
+    expect(said).toContain("clear text is led to TLS");
+  });
+
+  test("a file of streams alone opens no port for other machines", () => {
+    const { server } = converted("stream { server { listen 8080; proxy_pass h:5432; } }");
+    expect(server).toMatchObject({ host: "127.0.0.1", port: 8081 });
+  });
+});
+
+describe("the client's address", () => {
+  const allow = "location /in/ { allow 10.1.0.0/16; deny all; proxy_pass http://h:1; }";
+  const at = ({ routes }: Result): unknown =>
+    routes.find(({ prefix, type }) => prefix === "/in" && type === "upstream")?.ip_rules;
+
+  test.each([
+    "set_real_ip_from 10.0.0.0/8;",
+    "set_real_ip_from 10.0.0.0/8; real_ip_header X-Real-IP;",
+    "set_real_ip_from 10.0.0.0/8; real_ip_header CF-Connecting-IP;",
+    "set_real_ip_from 10.0.0.0/8; real_ip_header proxy_protocol;",
+  ])("%s", (trust) => {
+    const result = converted(site(`${trust} ${allow}`));
+    expect(at(result)).toEqual(DENIED);
+    expect(result.server.trusted_proxies).toBeUndefined();
+    expect(result.said).toContain("rules about addresses are closed");
+  });
+
+  test("X-Forwarded-For of the same proxies for all servers", () => {
+    const trust = "set_real_ip_from 10.0.0.0/8; real_ip_header X-Forwarded-For; real_ip_recursive on;";
+    const one = converted(site(`${trust} ${allow}`));
+    expect(one.server.trusted_proxies).toEqual(["10.0.0.0/8"]);
+    expect(at(one)).toEqual({ allow: ["10.1.0.0/16"] });
+    const two = converted(`${site(`server_name a.test; ${trust} ${allow}`)} ${site("server_name b.test;")}`);
+    expect(two.server.trusted_proxies).toBeUndefined();
+    expect(at(two)).toEqual(DENIED);
+  });
+});
+
+describe("what is different is said", () => {
+  test.each([
+    ["types { text/x-own txt; }", "types"],
+    ["charset koi8-r;", "charset koi8-r"],
+    ["max_ranges 5;", "max_ranges 5"],
+    ["etag off;", "etag off"],
+    ["gunzip on;", "gunzip on"],
+    ["underscores_in_headers on;", "underscores_in_headers on"],
+    ["proxy_http_version 1.0;", "proxy_http_version 1.0"],
+    ["merge_slashes off;", "merge_slashes off"],
+    ["ssl_stapling on;", "ssl_stapling on"],
+    ["keepalive_requests 5;", "keepalive_requests 5"],
+    [
+      "location /p/ { proxy_pass http://h:1; proxy_set_header X-Forwarded-Proto https; }",
+      "proxy_set_header X-Forwarded-Proto https",
+    ],
+    ["location /p/ { proxy_pass http://h:1/q/; }", "proxy_redirect default"],
+    ["location /p/ { return 200 x; }", "return 200 x"],
+  ])("%s", (inside, words) => {
+    expect(converted(site(inside)).said).toMatch(new RegExp(`\\| ${words.replaceAll(/[.$]/g, "\\$&")}[ "]*[^|]*\\|`));
+  });
+
+  test("the query of a path without its slash is kept", () => {
+    const { routes } = converted(site("location /app/ { proxy_pass http://h:1; }"));
+    expect(routes).toContainEqual(expect.objectContaining({ type: "redirect", path: "/app", to: "/app/?{query}" }));
+  });
+
+  test("a field whose value cannot be said is not the client's own", () => {
+    const { routes } = converted(site("location /p/ { proxy_pass http://h:1; proxy_set_header X-User $who; }"));
+    const { headers } = routes.find(({ prefix }) => prefix === "/p") as { headers: { request: Route } };
+    expect(headers.request.remove).toEqual(["X-User"]);
+  });
+});
