@@ -12,6 +12,7 @@ export interface Route {
     readonly client_ip?: readonly string[];
     readonly header?: Readonly<Record<string, string | boolean>>;
   };
+  readonly regex?: string;
   readonly status?: number;
   readonly auth?: object;
   readonly ip_rules?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
@@ -55,16 +56,22 @@ function fitsPlace({ path, prefix = "", host }: Route, call: Call): boolean {
 }
 
 /** By path, then by host, then those with `match`. */
-function rank({ path, prefix = "", host, match }: Route): number {
+function rank({ path, prefix = "", host, match, regex }: Route): number {
   const place = path === undefined ? prefix.length : 1000;
   const name = host === undefined ? 0 : [host].flat().some((one) => one.startsWith("*.")) ? 1 : 2;
-  return place * 10 + name + (match === undefined ? 0 : 0.5);
+  return place * 10 + name + (match === undefined && regex === undefined ? 0 : 0.5);
 }
 
-function fitsMatch({ match = {} }: Route, { address, fields }: Call): boolean {
+function fitsMatch({ match = {}, regex }: Route, { path, address, fields }: Call): boolean {
+  if (regex !== undefined && !fitsRegex(regex, path)) return false;
   if (match.client_ip?.some((one) => holdsNetwork(one, address)) === false) return false;
   return Object.entries(match.header ?? {}).every(([name, wanted]) => {
     const value = Object.entries(fields).find(([own]) => own.toLowerCase() === name.toLowerCase())?.[1] ?? "";
     return typeof wanted === "boolean" ? (value !== "") === wanted : value === wanted;
   });
+}
+
+function fitsRegex(regex: string, path: string): boolean {
+  const plain = regex.replace(/^\(\?i\)/, "");
+  return new RegExp(plain, plain === regex ? "" : "i").test(path);
 }

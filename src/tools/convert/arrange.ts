@@ -96,13 +96,15 @@ function fill(at: { readonly host: string; readonly path: PathRule }, { all, own
 }
 
 /** Whether the `regex` of a rule fits no path of a cell, as far as the text shows it with which it begins. */
-function missesPath({ beginning }: Placed, { value }: PathRule): boolean {
+function missesPath({ beginning }: Placed, path: PathRule): boolean {
+  const value = path.value.toLowerCase();
   return beginning !== "" && value !== ROOT.value && !beginning.startsWith(value) && !value.startsWith(beginning);
 }
 
-/** The text that everything begins with that an expression takes; "" where it shows none. */
-function literalBeginning(regex: string): string {
-  if (!regex.startsWith("^") || regex.includes("|")) return "";
+/** The text, in lower case, that everything begins with that an expression takes; "" where it shows none. */
+function literalBeginning(expression: string): string {
+  const regex = expression.startsWith("(?i)") ? expression.slice(4) : expression;
+  if (!regex.startsWith("^") || hasAlternatives(regex)) return "";
   let text = "";
   for (let at = 1; at < regex.length; at++) {
     const isEscaped = regex[at] === "\\" && /[^\w\s]/.test(regex[at + 1] ?? "a");
@@ -111,9 +113,24 @@ function literalBeginning(regex: string): string {
     if (isEscaped) at++;
     // What may be left out is none of it.
     if ("?*{".includes(regex[at + 1] ?? "^")) break;
-    text += char;
+    text += char.toLowerCase();
   }
   return text;
+}
+
+/** Whether an expression has alternatives outside of all groups, or may have. */
+function hasAlternatives(regex: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < regex.length; at++) {
+    const char = regex[at];
+    if (char === "\\") at++;
+    // What is in a class is not told apart from the rest here.
+    else if (char === "[") return regex.includes("|");
+    else if (char === "(") depth++;
+    else if (char === ")") depth--;
+    else if (char === "|" && depth === 0) return true;
+  }
+  return false;
 }
 
 /** A host, and all patterns that hold it, from narrow to wide. */
@@ -191,6 +208,9 @@ function keysOf(rule: Rule, path: PathRule, hosts: readonly string[], taken: rea
   const methods =
     rule.methods.length > 0 ? rule.methods : taken.length > 0 ? METHODS.filter((one) => !takes(taken, one)) : [];
   const isFile = hasType(rule.keys, "static");
+  // Files are for GET and HEAD: a rule of other methods would send them nowhere else.
+  if (isFile && methods.length > 0 && !methods.includes("GET"))
+    return keysOf({ ...rule, keys: { type: "respond", status: 405 } }, path, hosts, taken);
   const named = hosts.filter((host) => host !== ANY);
   return {
     type,
@@ -241,6 +261,13 @@ export function holdsHost(wide: string, narrow: string): boolean {
 
 /** Whether every path of the narrow rule is one of the wide one. */
 export function holdsPath(wide: PathRule, narrow: PathRule): boolean {
+  if (wide.reading?.isAnyCase === true) {
+    const { reading: _reading, ...plain } = wide;
+    return holdsPath(
+      { ...plain, value: plain.value.toLowerCase() },
+      { kind: narrow.kind, value: narrow.value.toLowerCase() },
+    );
+  }
   if (wide.kind === "exact") return narrow.kind === "exact" && wide.value === narrow.value;
   return wide.value === "/" || narrow.value === wide.value || narrow.value.startsWith(`${wide.value}/`);
 }

@@ -8,6 +8,7 @@ import { closed, ROOT, type Rule } from "./plan.ts";
  * Where that makes too many rules, one is closed, and noted.
  */
 export function withoutExceptions(rules: readonly Rule[], ledger: Ledger): Rule[] {
+  const given = new Set(rules);
   let later: Rule[] = [];
   for (const rule of rules.toReversed()) {
     const { notAny = [], path, hosts, methods, match } = rule;
@@ -19,15 +20,39 @@ export function withoutExceptions(rules: readonly Rule[], ledger: Ledger): Rule[
       closed(rule);
       ledger.note(rule.origin, "its exceptions make too many routes: it is closed", "write routes with match");
       later = [rule, ...later];
-    } else later = [...parts, rule, ...later];
+    } else later = unshadowed([...parts, rule, ...later], given);
   }
   return later;
 }
 
+/** Rules without those that ask for the same as one before them. @param given of which none is left out, so that it is noted */
+function unshadowed(rules: readonly Rule[], given: ReadonlySet<Rule>): Rule[] {
+  const places = new Set<string>();
+  return rules.filter((rule) => {
+    const place = placeOf(rule);
+    const isNew = !places.has(place);
+    places.add(place);
+    return isNew || given.has(rule);
+  });
+}
+
+/** What a rule asks of requests, as a text. */
+function placeOf({ path, hosts, methods, match, keys }: Rule): string {
+  return JSON.stringify([path.kind, path.value, hosts, methods, match, keys.regex ?? ""]);
+}
+
 /** What the rules do with the requests of a condition; 404 for those that none of them takes. */
 function partsWithin(condition: Condition, rules: readonly Rule[], { origin, title }: Rule): Rule[] {
-  const parts = rules.flatMap((rule) => partOf(rule, condition) ?? []);
-  if (parts.some((part) => !part.isPartial && holds(part, condition))) return parts;
+  const parts: Rule[] = [];
+  const places = new Set<string>();
+  for (const rule of rules) {
+    const part = partOf(rule, condition);
+    if (part === null || places.has(placeOf(part))) continue;
+    places.add(placeOf(part));
+    parts.push(part);
+    // No request of the condition reaches the rules after it.
+    if (!part.isPartial && holds(part, condition)) return parts;
+  }
   const { path, hosts, methods, match } = condition;
   const rest: Rule = {
     origin,

@@ -125,6 +125,12 @@ export function joined(a: Condition, b: Condition): Condition | null {
   return { path, hosts, methods, match, regex: a.regex || b.regex, notAny: [...a.notAny, ...b.notAny] };
 }
 
+/** Whether no request fits both, as their paths, hosts and methods show it. */
+export function isApart(a: Condition, b: Condition): boolean {
+  const isOtherPath = a.regex === "" && b.regex === "" && commonPath(a.path, b.path) === undefined;
+  return isOtherPath || commonHosts(a.hosts, b.hosts) === null || commonMethods(a.methods, b.methods) === null;
+}
+
 /** Undefined where no path is of both. */
 function commonPath(a: PathRule | null, b: PathRule | null): PathRule | null | undefined {
   if (a === null || b === null) return a ?? b;

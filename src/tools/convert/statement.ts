@@ -63,6 +63,11 @@ export function isOutside({ file }: Place): boolean {
   return file.startsWith(OUTSIDE);
 }
 
+/** The path of a file that has the name of one outside of the folder, or another. */
+export function pathOf(file: string): string {
+  return file.startsWith(OUTSIDE) ? file.slice(OUTSIDE.length) : file;
+}
+
 /** Words about a directive; without its own words where it is in a file outside of the folder. */
 export function aboutOf(statement: Statement, words: string): string {
   if (!isOutside(statement)) return words;

@@ -1,25 +1,19 @@
-import { noteTwo, refuse, requireAuth } from "../access.ts";
+import { refuse } from "../access.ts";
+import { escapedRegex } from "../arrange.ts";
+import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
 import { withoutExceptions } from "../exceptions.ts";
 import type { Ledger } from "../ledger.ts";
-import { applied, excepting, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
-import {
-  closed,
-  durationText,
-  hasType,
-  type Keys,
-  type PathRule,
-  prefixOf,
-  ROOT,
-  type Rule,
-  ruleOf,
-  section,
-} from "../plan.ts";
+import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
+import { closed, durationText, hasType, type Keys, ROOT, type Rule, ruleOf, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import { byPaths, type Matcher, Matchers } from "./caddy-matchers.ts";
-import { headerEdit, proxyKeys } from "./caddy-proxy.ts";
+import { filesOf, hiddenPaths, isPlainTry, isUnknownHandler, mayHideFiles, takenOut } from "./caddy-guards.ts";
+import { type ClientFacts, type FoundMatcher, type Matcher, Matchers } from "./caddy-matchers.ts";
+import { MODIFIERS } from "./caddy-modifiers.ts";
+import { isLostImport } from "./caddy-parser.ts";
+import { proxyKeys, takesOff } from "./caddy-proxy.ts";
 import { scriptKeys } from "./caddy-scripts.ts";
-import { goDuration, humanSize, templateOf } from "./caddy-values.ts";
+import { goDuration, templateOf } from "./caddy-values.ts";
 
 /** Where directives count. */
 interface Context {
@@ -29,72 +23,174 @@ interface Context {
   readonly condition: Condition;
   /** The part of the path that has been taken off, or "". */
   readonly stripped: string;
+  /** Whether that part is there in some requests alone. */
+  readonly isMaybeStripped: boolean;
   /** `root`, with the paths for which it counts. */
   readonly root: string;
-  /** What counts for every rule within, from the blocks around. */
-  readonly modifiers: readonly Modifier[];
+  /** The files of the configuration, which are never sent. */
+  readonly ownFiles: readonly string[];
+  /** Directives that end a request, in the order in which they are asked. */
+  readonly order: readonly string[];
+}
+
+/** What a site is converted with. */
+export interface SiteFacts {
+  readonly ledger: Ledger;
+  readonly clients: ClientFacts;
+  /** As the user named it. */
+  readonly file: string;
+  /** Directives that end a request, in the order in which they are asked. */
+  readonly order: readonly string[];
 }
 
 /** The rules of a site's directives, in the order in which Caddy asks them. docs/migrate.md#caddy */
-export function rulesOf(statements: readonly Statement[], ledger: Ledger): Rule[] {
-  const context = {
+export function rulesOf(site: Statement, { ledger, clients, file, order }: SiteFacts): Rule[] {
+  const statements = site.block ?? [];
+  const context: Context = {
     ledger,
-    matchers: new Matchers(statements, null),
+    matchers: new Matchers([], null, clients),
     condition: EVERYTHING,
     stripped: "",
+    isMaybeStripped: false,
     root: "",
-    modifiers: [],
+    ownFiles: filesOf(statements, file),
+    order,
   };
-  return convertBlock(statements, context);
+  const rest = (): Rule =>
+    ruleOf(site, `${site.file}:${site.line} ${site.text}: all other paths`, { type: "respond", status: 200 });
+  return convertBlock(statements, context, { rest });
 }
 
-/** @param isInOrder whether directives run in the order of the file, as in `route` */
-function convertBlock(statements: readonly Statement[], outer: Context, isInOrder = false): Rule[] {
+/** How a block is converted. */
+interface BlockKind {
+  /** Whether directives run in the order of the file, as in `route`. */
+  readonly isInOrder?: boolean;
+  /** What takes the requests that no directive of the block ends. */
+  readonly rest: () => Rule;
+}
+
+function convertBlock(
+  statements: readonly Statement[],
+  outer: Context,
+  { isInOrder = false, rest }: BlockKind,
+): Rule[] {
+  const { ledger } = outer;
   const root = statements.find(({ name, args }) => name === "root" && (args.length === 1 || args[0] === "*"));
-  if (root !== undefined) outer.ledger.carry(root);
+  if (root !== undefined) ledger.carry(root);
   const context = {
     ...outer,
-    matchers: new Matchers(statements, outer.matchers),
+    matchers: new Matchers(statements, outer.matchers, outer.matchers.facts),
     root: root?.args.at(-1) ?? outer.root,
   };
-  for (const one of statements) if (one.name === "import") outer.ledger.carry(one);
+  for (const one of statements) if (one.name === "import" && !isLostImport(one)) ledger.carry(one);
   const changes = pathChanges(statements, context);
   const inner = { ...context, ...changes.context };
   const own = statements.flatMap((one) => modifierOf(one, inner));
-  const modifiers = [...inner.modifiers, ...own];
-  const ordered = isInOrder ? statements.filter(isTerminal) : inCaddyOrder(statements, inner);
-  const found = ordered.flatMap((one) => terminalOf(one, { ...inner, modifiers }, statements));
-  const rules = withoutExceptions(found, outer.ledger);
-  for (const rule of rules)
-    if (changes.rewrite !== null && hasType(rule.keys, "upstream")) rule.keys.rewrite ??= changes.rewrite;
+  const ordered = isInOrder ? statements.filter((one) => isTerminal(one, context)) : inCaddyOrder(statements, inner);
+  const found = ordered.flatMap((one) => terminalOf(one, inner, statements));
+  if (!found.some((rule) => isSame(rule, outer.condition))) found.push(rest());
+  const rules = withoutExceptions([...changes.closed, ...found], ledger);
+  if (changes.rewrite !== null) for (const rule of rules) rewritten(rule, changes.rewrite, ledger);
   const changed = applied(rules, own);
-  noteUnused(own, changed, outer.ledger);
+  noteUnused(own, changed, ledger);
   return changed;
 }
 
-/** `uri strip_prefix` and `rewrite` without a matcher. */
-function pathChanges(
-  statements: readonly Statement[],
-  { ledger, condition }: Context,
-): { context: Partial<Context>; rewrite: Keys | null } {
-  let context: Partial<Context> = {};
+function rewritten(rule: Rule, rewrite: Keys, ledger: Ledger): void {
+  if (hasType(rule.keys, "upstream")) rule.keys.rewrite ??= rewrite;
+  if (!hasType(rule.keys, "static")) return;
+  closed(rule);
+  ledger.note(
+    rule.origin,
+    "files of a rewritten path are not carried over: the route is closed",
+    "see dir and rewrite",
+  );
+}
+
+interface PathChanges {
+  readonly context: Partial<Context>;
+  readonly rewrite: Keys | null;
+  /** What is in the place of changes that are left out. */
+  readonly closed: readonly Rule[];
+}
+
+/** `uri strip_prefix` and `rewrite` without a matcher; others close what they are for, and so do those in front of matchers. */
+function pathChanges(statements: readonly Statement[], context: Context): PathChanges {
+  const { ledger, condition } = context;
+  let stripped: Partial<Context> = {};
   let rewrite: Keys | null = null;
+  const shut: Rule[] = [];
+  const isReadOnce = (one: Statement): boolean =>
+    one.name !== "redir" && one.name !== "root" && !one.name.startsWith("@");
+  const hasMatchers = (list: readonly Statement[]): boolean =>
+    list.some((one) => isReadOnce(one) && (/^[/@]/.test(one.args[0] ?? "") || hasMatchers(one.block ?? [])));
   for (const one of statements) {
+    if (!/^(uri|rewrite|root|try_files)$/.test(one.name)) continue;
     const args = one.args[0] === "*" ? one.args.slice(1) : one.args;
-    if (one.name === "uri" && args[0] === "strip_prefix" && args.length === 2) {
-      const prefix = `/${args[1]!.replace(/^\/|\/$/g, "")}`;
-      if (condition.path === null || condition.path.value === prefix) context = { stripped: prefix };
-      else continue;
-    } else if (one.name === "uri" && args[0] === "path_regexp" && args.length === 3)
+    const path =
+      one.name === "rewrite" && /^\/[^?]*$/.test(args[0] ?? "")
+        ? templateOf(args[0]!.replace("{uri}", "{path}"))
+        : null;
+    const others = statements.filter((other) => other !== one);
+    const isLast = !hasMatchers(others) && Object.keys(stripped).length === 0 && rewrite === null;
+    const prefix = `/${(args[1] ?? "").replace(/^\/|\/$/g, "")}`;
+    const isStrip = one.name === "uri" && args[0] === "strip_prefix" && args.length === 2 && context.stripped === "";
+    if (isStrip && rewrite === null && (condition.path === null || condition.path.value === prefix))
+      stripped = { stripped: prefix, isMaybeStripped: condition.path === null };
+    else if (isLast && one.name === "uri" && args[0] === "path_regexp" && args.length === 3)
       rewrite = { regex: args[1], to: groups(args[2]!) };
-    else if (one.name === "rewrite" && args.length === 1 && /^\/[^?]*$/.test(args[0]!)) {
-      const path = templateOf(args[0]!.replace("{uri}", "{path}"));
-      if (path === null) continue;
-      rewrite = { path };
-    } else continue;
+    else if (isLast && args.length === 1 && path !== null) rewrite = { path };
+    else {
+      shut.push(...pathGuard(one, context, hasMatchers(others)));
+      continue;
+    }
     ledger.carry(one);
   }
-  return { context, rewrite };
+  return { context: stripped, rewrite, closed: shut };
+}
+
+/** Closes what a change of the path that is left out was for. */
+function pathGuard(one: Statement, context: Context, isRead: boolean): Rule[] {
+  const { name, args } = one;
+  if (name === "root" && (args.length === 1 || args[0] === "*")) return [];
+  if (name === "try_files" && (isPlainTry(one) || one.parent?.all("file_server").length !== 0)) return [];
+  const found = context.matchers.of(args[0]);
+  context.ledger.note(
+    one,
+    isRead && found === null
+      ? "it changes the path that other directives compare: its routes are closed"
+      : "this change of the path cannot be said: its routes are closed",
+    "see rewrite at the route: docs/routing.md#rewrite",
+  );
+  return shutRules(one, placedIn(found?.matcher ?? [EVERYTHING], context), context);
+}
+
+/** Routes that are closed in the place of a directive that cannot be said. */
+function shutRules(statement: Statement, matcher: Matcher, context: Context): Rule[] {
+  return ("fault" in matcher ? matcher.wider : matcher).flatMap((own): Rule[] => {
+    if (isApart(context.condition, own)) return [];
+    const rule = placed(statement, joined({ ...context.condition, notAny: [] }, own) ?? context.condition);
+    const { regex } = rule.keys;
+    closed(rule);
+    if (regex !== undefined) rule.keys.regex = regex;
+    return [own.notAny.length === 0 ? rule : { ...rule, notAny: own.notAny }];
+  });
+}
+
+/** A matcher as it compares the client's own path, where a part of that has been taken off before. */
+function placedIn(matcher: Matcher, { stripped, isMaybeStripped }: Context): Matcher {
+  if (stripped === "") return matcher;
+  const moved = (one: Condition): Condition[] => {
+    if (one.path === null && one.regex === "" && one.notAny.length === 0) return [one];
+    const path =
+      one.path === null
+        ? null
+        : { ...one.path, value: one.path.value === "/" ? stripped : `${stripped}${one.path.value}` };
+    const regex = one.regex.replace(/^(\(\?i\))?\^/, (_all, flags = "") => `${flags}^${escapedRegex(stripped)}`);
+    const changed = { ...one, path, regex, notAny: one.notAny.flatMap(moved) };
+    return isMaybeStripped && (path !== null || regex !== one.regex) ? [one, changed] : [changed];
+  };
+  return "fault" in matcher ? { ...matcher, wider: matcher.wider.flatMap(moved) } : matcher.flatMap(moved);
 }
 
 /** `$1` and `${1}` as groups of an expression. */
@@ -103,26 +199,21 @@ function groups(text: string): string {
 }
 
 /** Directives in the order in which Caddy runs them: by name, then by how much their path says. */
-function inCaddyOrder(statements: readonly Statement[], { matchers }: Context): Statement[] {
-  const rank = (one: Statement): number => ORDER.indexOf(one.name === "handle_path" ? "handle" : one.name);
-  const length = (one: Statement): number => {
-    const matcher = matchers.of(one.args[0])?.matcher;
-    if (matcher === undefined) return -1;
-    if ("fault" in matcher) return 0;
-    const [first] = matcher;
-    const path = first?.path ?? null;
-    return path === null ? (one.args[0] === "*" ? -1 : 0) : 2 * path.value.length + (path.kind === "exact" ? 1 : 0);
-  };
-  return statements.filter(isTerminal).sort((a, b) => rank(a) - rank(b) || length(b) - length(a));
+function inCaddyOrder(statements: readonly Statement[], { matchers, order }: Context): Statement[] {
+  const rank = (one: Statement): number => order.indexOf(one.name === "handle_path" ? "handle" : one.name);
+  const length = ({ args: [word] }: Statement): number => matchers.of(word)?.pathLength ?? -1;
+  return statements
+    .filter((one) => isTerminal(one, { order }))
+    .sort((a, b) => rank(a) - rank(b) || length(b) - length(a));
 }
 
 /** Whether a directive ends requests. */
-function isTerminal({ name }: Statement): boolean {
-  return ORDER.includes(name) || name === "handle_path";
+function isTerminal({ name }: Statement, { order = ORDER }: { readonly order?: readonly string[] } = {}): boolean {
+  return order.includes(name) || name === "handle_path";
 }
 
 /** Directives that end a request, in Caddy's order. */
-const ORDER: readonly string[] = [
+export const ORDER: readonly string[] = [
   "redir",
   "handle",
   "route",
@@ -139,103 +230,126 @@ const ORDER: readonly string[] = [
 /** The rules of one directive that ends requests. */
 function terminalOf(statement: Statement, context: Context, siblings: readonly Statement[]): Rule[] {
   const { ledger } = context;
-  const found = context.matchers.of(statement.args[0]);
+  const found = matcherOf(statement, context);
   const args = found === null ? statement.args : statement.args.slice(1);
   if (refusalOf(statement, context) !== null) return [];
-  const matcher = placesOf(statement, found?.matcher ?? [EVERYTHING]);
-  if ("fault" in matcher) return unsaid(statement, matcher.fault, ledger);
+  const asked = found?.matcher ?? [EVERYTHING];
+  const matcher = answersByPath(statement) ? asked : onlyPaths(asked);
+  if ("fault" in matcher) return unsaid(statement, matcher, context);
   ledger.carry(...(found?.statements ?? []));
   const isBlock = BLOCKS.has(statement.name);
   const rules = matcher.flatMap((own): Rule[] => {
+    if (isApart(context.condition, own)) return [];
     const condition = joined({ ...context.condition, notAny: [] }, own);
-    if (condition === null) return unsaid(statement, "its matcher and those around it cannot be joined", ledger);
-    if (condition.regex !== "" && !isBlock && statement.name !== "redir") return unsaid(statement, BY_REGEX, ledger);
+    if (condition === null)
+      return unsaid(statement, { fault: "its matcher and those around it cannot be joined", wider: [own] }, context);
     const at = { ...context, condition };
     const excepted = (rule: Rule): Rule =>
       own.notAny.length === 0 ? rule : { ...rule, notAny: [...(rule.notAny ?? []), ...own.notAny] };
     if (isBlock) return blockRules(statement, own, at).map(excepted);
     const rule = placed(statement, condition);
-    contentOf(statement, args, { rule, siblings, context: at });
-    if (refuses(statement)) noteSpelling(statement, rule.path, found?.statements ?? [], ledger);
-    return [excepted(rule)];
+    const before = contentOf(statement, args, { rule, siblings, context: at });
+    return [...before, rule].map(excepted);
   });
   if (isBlock) ledger.carry(statement);
   return rules;
 }
 
 const BLOCKS: ReadonlySet<string> = new Set(["handle", "handle_path", "route"]);
+const OPEN_TARGETS = "its targets, or what it does with responses, cannot be said as a route: it is closed";
 const BY_REGEX = "routes go by paths, not by expressions";
 
-/** A matcher by paths, where it has an expression that says such; only redirects have expressions of their own. */
-function placesOf(statement: Statement, matcher: Matcher): Matcher {
-  if ("fault" in matcher || matcher.every(({ regex }) => regex === "")) return matcher;
-  const isRedirect = ({ name, block }: Statement): boolean =>
-    name === "redir" || (BLOCKS.has(name) && block?.every(isRedirect) === true);
-  return isRedirect(statement) ? matcher : (byPaths(matcher) ?? { fault: BY_REGEX });
+/** The matcher of a directive, as it compares the client's own path. */
+function matcherOf({ name, args }: Statement, context: Context): FoundMatcher | null {
+  const found = context.matchers.of(args[0]);
+  // Redirects come before all changes of the path.
+  const at = name === "redir" && context.isMaybeStripped ? { ...context, stripped: "" } : context;
+  return found === null ? null : { ...found, matcher: placedIn(found.matcher, at) };
 }
 
-/** A directive of which the matcher cannot be said. */
-function unsaid(statement: Statement, fault: string, ledger: Ledger): Rule[] {
-  ledger.noteWhole(
+/** Whether a directive is a redirect or a response, which have expressions of their own. */
+function answersByPath({ name, block }: Statement): boolean {
+  if (BLOCKS.has(name)) return block?.every((one) => ANSWERS.has(one.name) && one.args[0]?.[0] !== "@") === true;
+  return ANSWERS.has(name);
+}
+
+const ANSWERS: ReadonlySet<string> = new Set(["redir", "respond", "error", "abort"]);
+
+/** A matcher by paths, where it has an expression that says such. */
+function onlyPaths(matcher: Matcher): Matcher {
+  if ("fault" in matcher || matcher.every(({ regex }) => regex === "")) return matcher;
+  return byPaths(matcher) ?? { fault: BY_REGEX, wider: matcher };
+}
+
+/** A directive of which the matcher cannot be said: what it may be for is closed. */
+function unsaid(
+  statement: Statement,
+  matcher: { readonly fault: string; readonly wider: readonly Condition[] },
+  context: Context,
+): Rule[] {
+  context.ledger.noteWhole(
     statement,
-    `${fault}: its requests go to the other routes${refuses(statement) ? ", which let them in" : ""}`,
-    "write a route with match for them",
+    `${matcher.fault}: what it may be for is closed`,
+    "write routes with match for its requests, and remove the route with 503",
   );
-  return [];
+  return shutRules(statement, matcher, context);
 }
 
 /** Whether a directive does nothing but refuse requests. */
 function refuses({ name, args, block }: Statement): boolean {
   if (BLOCKS.has(name)) {
-    const ends = (block ?? []).filter(isTerminal);
+    const ends = (block ?? []).filter((one) => isTerminal(one));
     return ends.length > 0 && ends.every(refuses);
   }
-  return name === "abort" || (/^(respond|error)$/.test(name) && args.some((word) => /^4\d\d$/.test(word)));
-}
-
-/** What a refusal for paths does not take here, and takes there. */
-function noteSpelling(statement: Statement, path: PathRule, matchers: readonly Statement[], ledger: Ledger): void {
-  if (path.value === "/") return;
-  const words = [statement, ...matchers].flatMap(({ args }) => args);
-  if (words.some((word) => /^\/.*[^/]\*$/.test(word)))
-    ledger.note(
-      statement,
-      "a prefix takes whole segments of a path: what only begins with these letters gets in",
-      "write another route for such paths, if there are any",
-    );
-  ledger.note(
-    statement,
-    "paths are compared with their letter case: what is spelled otherwise gets in",
-    "refuse such spellings at the origin, where it takes them for the same path",
-  );
+  return name === "abort" || (/^(respond|error)$/.test(name) && args.some((word) => /^[45]\d\d$/.test(word)));
 }
 
 function blockRules(statement: Statement, own: Condition, context: Context): Rule[] {
-  const stripped =
-    statement.name === "handle_path" && own.path !== null && own.path.kind === "prefix"
-      ? own.path.value
-      : context.stripped;
-  const inner = convertBlock(
+  const isStripped = statement.name === "handle_path" && own.path !== null && own.path.kind === "prefix";
+  const stripped = isStripped ? own.path!.value : context.stripped;
+  const rest = (): Rule => {
+    const rule = placed(statement, context.condition);
+    const { regex } = rule.keys;
+    rule.keys = { type: "respond", status: 200 };
+    if (goesOn(statement)) {
+      closed(rule);
+      context.ledger.note(
+        statement,
+        "what no directive of the block ends goes on to those after it: it is closed",
+        "end the block with the directive that is meant for these requests",
+      );
+    }
+    if (regex !== undefined) rule.keys.regex = regex;
+    return rule;
+  };
+  const isMaybeStripped = context.isMaybeStripped && !isStripped;
+  return convertBlock(
     statement.block ?? [],
-    { ...context, stripped, modifiers: [] },
-    statement.name === "route",
+    { ...context, stripped, isMaybeStripped },
+    { isInOrder: statement.name === "route", rest },
   );
-  const covers = inner.some((rule) => isSame(rule, context.condition));
-  if (covers) return inner;
-  // A block without a directive that ends the request answers 200 with nothing.
-  const rule = placed(statement, context.condition);
-  rule.keys = { type: "respond", status: 200 };
-  return [...inner, rule];
 }
 
-function isSame(rule: Rule, { path, match, methods }: Condition): boolean {
+/** Whether some directive after a block, or after one around it, may take what it does not end. */
+function goesOn(statement: Statement): boolean {
+  const isHandle = ({ name }: Statement): boolean => name === "handle" || name === "handle_path";
+  for (let at: Statement = statement; at.parent !== null; at = at.parent) {
+    const beside = (at.parent.block ?? []).filter((one) => one !== at && isTerminal(one) && one.name !== "redir");
+    if (beside.some((one) => !(isHandle(at) && isHandle(one)))) return true;
+  }
+  return false;
+}
+
+function isSame(rule: Rule, { path, match, methods, regex }: Condition): boolean {
   const place = path ?? ROOT;
+  if (regex !== "") return rule.keys.regex === regex;
   return (
     rule.path.value === place.value &&
     rule.path.kind === place.kind &&
     Object.keys(rule.match).length === Object.keys(match).length &&
     !rule.isPartial &&
-    rule.methods.join() === methods.join()
+    rule.methods.join() === methods.join() &&
+    rule.notAny === undefined
   );
 }
 
@@ -254,7 +368,7 @@ function placed(statement: Statement, { path, hosts, methods, match, regex }: Co
   return rule;
 }
 
-/** What a directive does with the requests of a rule. */
+/** What a directive does with the requests of a rule. @returns rules that come before it */
 function contentOf(
   statement: Statement,
   args: readonly string[],
@@ -263,16 +377,17 @@ function contentOf(
     siblings,
     context,
   }: { readonly rule: Rule; readonly siblings: readonly Statement[]; readonly context: Context },
-): void {
+): Rule[] {
   const { ledger } = context;
   const { regex } = rule.keys;
   rule.keys = {};
+  let before: Rule[] = [];
   const kind = statement.name;
-  if (kind === "redir") redirect(statement, args, rule, { regex: String(regex ?? ""), ledger });
+  if (kind === "redir") redirect(statement, args, rule, ledger);
   else if (kind === "respond" || kind === "error") respond(statement, args, rule, ledger);
   else if (kind === "reverse_proxy") proxied(statement, args, rule, context);
   else if (kind === "php_fastcgi") scripts(statement, args, rule, { siblings, context });
-  else if (kind === "file_server") fileServer(statement, rule, { siblings, context });
+  else if (kind === "file_server") before = fileServer(statement, rule, { siblings, context });
   else if (kind === "abort") {
     rule.keys = { type: "respond", status: 403 };
     ledger.note(statement, "every request has a response: 403 in its place", "nothing");
@@ -291,16 +406,15 @@ function contentOf(
       "put the application behind an HTTP server of its own, and name it as target",
     );
   }
-  if (regex !== undefined && !hasType(rule.keys, "redirect"))
-    throw new Error(`${statement.file}:${statement.line}: an expression for the path is at no redirect`);
+  if (regex === undefined) return before;
+  if (!hasType(rule.keys, "redirect") && !hasType(rule.keys, "respond"))
+    throw new Error(`${statement.file}:${statement.line}: an expression for the path is at no redirect or response`);
+  const { type, ...others } = rule.keys;
+  rule.keys = { type, regex, ...others };
+  return before;
 }
 
-function redirect(
-  statement: Statement,
-  args: readonly string[],
-  rule: Rule,
-  { regex, ledger }: { readonly regex: string; readonly ledger: Ledger },
-): void {
+function redirect(statement: Statement, args: readonly string[], rule: Rule, ledger: Ledger): void {
   const [to = "", code = "302"] = args;
   const template = templateOf(to);
   const status = code === "permanent" ? 301 : code === "temporary" ? 302 : Number(code);
@@ -314,7 +428,7 @@ function redirect(
     );
     return;
   }
-  rule.keys = { type: "redirect", ...(regex === "" ? {} : { regex }), to: template, status };
+  rule.keys = { type: "redirect", to: template, status };
   ledger.carry(statement);
 }
 
@@ -336,17 +450,12 @@ function respond(statement: Statement, args: readonly string[], rule: Rule, ledg
   }
   rule.keys = { type: "respond", status, ...(body === "" ? {} : { body, content_type: "text/plain; charset=utf-8" }) };
   ledger.carry(statement, bodyLine ?? null);
-  for (const one of block) if (one.name === "close") ledger.standard(one);
 }
 
 function proxied(statement: Statement, args: readonly string[], rule: Rule, context: Context): void {
   const keys = proxyKeys(statement, args, context.ledger);
   if (keys === null) {
-    context.ledger.noteWhole(
-      statement,
-      "its targets have placeholders or are found at run time: the route is closed",
-      "write their addresses as targets",
-    );
+    context.ledger.noteWhole(statement, OPEN_TARGETS, "write their addresses as targets");
     return closed(rule);
   }
   context.ledger.carry(statement);
@@ -363,11 +472,7 @@ function scripts(
   const { ledger, root, stripped } = context;
   const keys = scriptKeys(statement, args, root, ledger);
   if (keys === null) {
-    ledger.noteWhole(
-      statement,
-      "its targets have placeholders or are found at run time: the route is closed",
-      "write their addresses as targets",
-    );
+    ledger.noteWhole(statement, OPEN_TARGETS, "write their addresses as targets");
     return closed(rule);
   }
   ledger.carry(statement);
@@ -396,7 +501,7 @@ function fileServer(
   statement: Statement,
   rule: Rule,
   { siblings, context }: { readonly siblings: readonly Statement[]; readonly context: Context },
-): void {
+): Rule[] {
   const { ledger, stripped } = context;
   const block = statement.block ?? [];
   const root = block.find(({ name }) => name === "root")?.args[0] ?? context.root;
@@ -405,8 +510,7 @@ function fileServer(
   rule.keys = { type: "static", dir: `${root === "" ? "." : root.replace(/(.)\/$/, "$1")}${below}` };
   ledger.carry(statement);
   for (const one of block) {
-    if (one.name === "root") ledger.carry(one);
-    else if (one.name === "precompressed" || one.name === "disable_canonical_uris") ledger.standard(one);
+    if (one.name === "root" || one.name === "hide") ledger.carry(one);
     else
       ledger.noteWhole(
         one,
@@ -416,6 +520,30 @@ function fileServer(
   }
   if (statement.args.includes("browse"))
     ledger.note(statement, "folders are not listed", "serve a page made by the application");
+  tried(rule, siblings, context);
+  const odd = block.filter(mayHideFiles);
+  const inner = block.find(({ name }) => name === "hide");
+  const hidden = hiddenPaths({
+    root,
+    stripped,
+    fallback: String(rule.keys.fallback ?? ""),
+    patterns: block.filter(({ name }) => name === "hide").flatMap(({ args }) => args),
+    ownFiles: context.ownFiles,
+  });
+  if (hidden !== null && odd.length === 0) return hidden.map((regex) => takenOut(rule, regex, 404));
+  if (rule.keys.status === 503) return [];
+  closed(rule);
+  ledger.note(
+    odd[0] ?? inner ?? statement,
+    "which files it keeps back cannot be said: the route is closed",
+    "write a respond route with regex for them: docs/answers.md#responses",
+  );
+  return [];
+}
+
+/** `try_files` beside `file_server`. */
+function tried(rule: Rule, siblings: readonly Statement[], { ledger, stripped }: Context): void {
+  const { value } = rule.path;
   const tries = siblings.find(({ name }) => name === "try_files");
   if (tries === undefined) return;
   const last = tries.args.at(-1) ?? "";
@@ -426,12 +554,15 @@ function fileServer(
   if (isPlain && /^\/[\w./-]+$/.test(last) && (from === "" || last.startsWith(`${from}/`))) {
     Object.assign(rule.keys, { spa: true, fallback: last.slice(from.length + 1) });
     ledger.carry(tries);
-  } else
-    ledger.note(
-      tries,
-      "files are looked up by their path, then one fallback is served",
-      "see spa and fallback of static routes",
-    );
+    return;
+  }
+  const isClosed = !isPlainTry(tries);
+  if (isClosed) closed(rule);
+  ledger.note(
+    tries,
+    `files are looked up by their path, then one fallback is served${isClosed ? ": the route is closed" : ""}`,
+    "see spa and fallback of static routes",
+  );
 }
 
 /** A directive that changes what the others do; an empty list where it is none. */
@@ -439,169 +570,79 @@ function modifierOf(statement: Statement, context: Context): Modifier[] {
   const { ledger } = context;
   const refused = refusalOf(statement, context);
   if (refused !== null) return refused;
-  const isUnknownGuard = UNKNOWN_GUARD.test(statement.name);
-  const make = isUnknownGuard ? closing : MODIFIERS[statement.name];
+  const isUnknown = isUnknownHandler(statement) && !isTerminal(statement, context);
+  const make = isUnknown ? closing : MODIFIERS[statement.name];
   if (make === undefined) return [];
-  const found = context.matchers.of(statement.args[0]);
+  // What follows the name of a plugin's directive may be no matcher.
+  const isOfPlugin = isUnknown && !/^[@*]/.test(statement.args[0] ?? "");
+  const found = isOfPlugin ? null : matcherOf(statement, context);
   const args = found === null ? statement.args : statement.args.slice(1);
-  const isAccess = isUnknownGuard || ACCESS.has(statement.name);
+  const isAccess = isUnknown || ACCESS.has(statement.name);
   const matcher = found?.matcher ?? [EVERYTHING];
   const places = "fault" in matcher ? null : byPaths(matcher);
   const fault = "fault" in matcher ? matcher.fault : BY_REGEX;
-  if (places === null && !isAccess) {
-    ledger.noteWhole(statement, fault, "set it at a route with match");
-    return [];
-  }
-  if (places === null)
-    ledger.note(statement, `${fault}: it counts for all requests of the block`, "set it at the routes that it is for");
-  else ledger.carry(...(found?.statements ?? []));
+  const wider = ("fault" in matcher ? byPaths(matcher.wider) : null) ?? [EVERYTHING];
   const apply = make(statement, args, ledger);
   if (apply === null) return [];
+  if (places === null && !isAccess) {
+    // A field that the client must not choose is taken off for all.
+    const strips = statement.name === "request_header" ? taking(statement, args) : null;
+    ledger.noteWhole(
+      statement,
+      strips === null ? fault : `${fault}: its fields are taken off all requests`,
+      "set it at a route with match",
+    );
+    return strips === null ? [] : [{ statement, conditions: wider, apply: strips }];
+  }
+  if (places === null)
+    ledger.note(
+      statement,
+      `${fault}: it counts for all requests that it may be for`,
+      "set it at the routes that it is for",
+    );
+  else ledger.carry(...(found?.statements ?? []));
   ledger.carry(statement);
-  return excepting({ statement, conditions: places ?? [EVERYTHING], isRefusal: isAccess, apply });
+  return excepting({ statement, conditions: places ?? wider, isRefusal: isAccess, apply });
 }
 
 /** Directives that ask who a client is. */
 const ACCESS: ReadonlySet<string> = new Set(["basic_auth", "basicauth", "forward_auth"]);
-/** Directives of plugins that, by their names, decide who may come in. */
-const UNKNOWN_GUARD =
-  /^(?!@|.*(basic_?auth|forward_auth)$).*(auth|jwt|oidc|saml|crowdsec|appsec|forbid|firewall|geo_?fence|geoip|ip_?filter|block)/;
 
 /** What an unknown directive that keeps clients out closes. */
 function closing(statement: Statement, _args: readonly string[], ledger: Ledger): (rule: Rule) => void {
   ledger.noteWhole(
     statement,
-    "the gateway has no such directive, and it may decide who gets in: its routes are closed",
+    "the gateway has no such directive, and it may decide who gets in, or what they get: its routes are closed",
     "set auth or ip_rules at them in the place of ip_rules",
   );
   return refuse;
 }
 
+/** Takes the fields of `request_header` off requests. */
+function taking(statement: Statement, [field]: readonly string[]): (rule: Rule) => void {
+  const edits: Keys = {};
+  for (const name of [...(field === undefined ? [] : [field]), ...(statement.block ?? []).map((one) => one.name)])
+    takesOff(edits, name);
+  return ({ keys }) => {
+    if (!hasType(keys, "upstream") || edits.remove === undefined) return;
+    const own = section(keys, "headers", "request");
+    own.remove = [...new Set([...((own.remove as string[] | undefined) ?? []), ...(edits.remove as string[])])];
+  };
+}
+
 /** `abort @others` where @others has exceptions: all clients but some, all requests without a key. */
-function refusalOf(statement: Statement, { matchers, ledger }: Context): Modifier[] | null {
+function refusalOf(statement: Statement, context: Context): Modifier[] | null {
+  const { ledger } = context;
   if (BLOCKS.has(statement.name) || !refuses(statement)) return null;
-  const found = matchers.of(statement.args[0]);
+  const found = matcherOf(statement, context);
   if (found === null) return null;
   const { matcher, statements } = found;
-  if ("fault" in matcher) {
-    if (matcher.wider === undefined) return null;
-    ledger.note(
-      statement,
-      `${matcher.fault}: the routes that it is for are closed`,
-      "write a route with match for what gets in",
-    );
-    return [{ statement, conditions: byPaths(matcher.wider) ?? [EVERYTHING], isRefusal: true, apply: refuse }];
-  }
+  if ("fault" in matcher) return null;
   const conditions = byPaths(matcher);
   if (conditions === null || conditions.every(({ notAny }) => notAny.length === 0)) return null;
   ledger.carry(statement, ...statements);
-  for (const { path } of conditions) if (path !== null) noteSpelling(statement, path, statements, ledger);
-  const status = Number(statement.args.find((word) => /^4\d\d$/.test(word)) ?? 403);
+  const status = Number(statement.args.find((word) => /^[45]\d\d$/.test(word)) ?? 403);
   return refusal(statement, conditions, { status });
-}
-
-type MakeModifier = (statement: Statement, args: readonly string[], ledger: Ledger) => ((rule: Rule) => void) | null;
-
-const MODIFIERS: Readonly<Record<string, MakeModifier>> = {
-  header: (statement, args, ledger) => headers(statement, args, ledger, "response"),
-  request_header: (statement, args, ledger) => headers(statement, args, ledger, "request"),
-  encode: (statement, args, ledger) => encode(statement, args, ledger),
-  basic_auth: (statement, args, ledger) => basicAuth(statement, args, ledger),
-  basicauth: (statement, args, ledger) => basicAuth(statement, args, ledger),
-  forward_auth: (statement, args, ledger) => forwardAuth(statement, args, ledger),
-  request_body: (statement, _args, ledger) => {
-    const size = (statement.block ?? []).find(({ name }) => name === "max_size");
-    const bytes = humanSize(size?.args[0] ?? "");
-    if (size === undefined || bytes === null) return null;
-    ledger.carry(size);
-    return (rule) => {
-      rule.keys.max_body_bytes = bytes;
-    };
-  },
-};
-
-function headers(
-  statement: Statement,
-  args: readonly string[],
-  ledger: Ledger,
-  direction: "request" | "response",
-): ((rule: Rule) => void) | null {
-  const own = args.length > 0 ? [{ name: args[0]!, args: args.slice(1), statement }] : [];
-  const list = [
-    ...own,
-    ...(statement.block ?? [])
-      .filter(({ name }) => name !== "defer" && name !== "match")
-      .map((one) => ({ name: one.name, args: one.args, statement: one })),
-  ];
-  const edits: Keys = {};
-  for (const one of list) {
-    const [value, ...more] = one.args;
-    if (more.length === 0 && headerEdit(edits, one.name, value)) ledger.carry(one.statement);
-    else
-      ledger.note(
-        one.statement,
-        "fields are set, added or removed, with placeholders",
-        "see headers at the route: docs/upstreams.md#header-edits",
-      );
-  }
-  for (const one of statement.block ?? []) if (one.name === "defer") ledger.standard(one);
-  if (Object.keys(edits).length === 0) return null;
-  return (rule) => {
-    const keys = section(rule.keys, "headers", direction);
-    const before = JSON.parse(JSON.stringify(keys)) as Keys;
-    for (const [kind, value] of Object.entries(edits)) {
-      keys[kind] = Array.isArray(value)
-        ? [...((before[kind] as string[]) ?? []), ...value]
-        : { ...(before[kind] as Keys), ...(value as Keys) };
-    }
-  };
-}
-
-function encode(statement: Statement, args: readonly string[], ledger: Ledger): (rule: Rule) => void {
-  const block = statement.block ?? [];
-  const words = [...args, ...block.filter(({ name }) => /^(gzip|zstd|br)$/.test(name)).map(({ name }) => name)];
-  const encodings = words.filter((word) => /^(gzip|zstd|br)$/.test(word));
-  const smallest = Number(block.find(({ name }) => name === "minimum_length")?.args[0] ?? 512);
-  for (const one of block) if (/^(gzip|zstd|br|minimum_length)$/.test(one.name)) ledger.carry(one);
-  return (rule) => {
-    if (!hasType(rule.keys, "redirect"))
-      rule.keys.compression = {
-        enabled: true,
-        encodings: encodings.length > 0 ? encodings : ["zstd", "gzip"],
-        min_bytes: smallest,
-      };
-  };
-}
-
-function basicAuth(statement: Statement, args: readonly string[], ledger: Ledger): (rule: Rule) => void {
-  const users: Keys = {};
-  for (const one of statement.block ?? []) {
-    users[one.name] = one.args[0] ?? "";
-    ledger.carry(one);
-  }
-  const realm = args.find((word) => word !== "bcrypt" && word !== "argon2id");
-  return (rule) => {
-    const auth = { basic: { users, realm: realm ?? "restricted" }, keep_authorization: true };
-    if (!requireAuth(rule, auth)) noteTwo(ledger, statement);
-  };
-}
-
-function forwardAuth(statement: Statement, args: readonly string[], ledger: Ledger): (rule: Rule) => void {
-  const block = statement.block ?? [];
-  const [address = ""] = args;
-  const uri = block.find(({ name }) => name === "uri");
-  const copied = block.filter(({ name }) => name === "copy_headers");
-  const names = copied
-    .flatMap((one) => [...one.args, ...(one.block ?? []).map(({ name }) => name)])
-    .filter((name) => !name.includes(">"));
-  ledger.carry(uri ?? null, ...copied, ...copied.flatMap((one) => one.block ?? []));
-  const base = /^https?:\/\//.test(address) ? address : `http://${address.replace(/^:/, "localhost:")}`;
-  const auth = {
-    forward: { url: `${base}${uri?.args[0] ?? "/"}`, ...(names.length > 0 ? { response_headers: names } : {}) },
-  };
-  return (rule) => {
-    if (!requireAuth(rule, auth)) noteTwo(ledger, statement);
-  };
 }
 
 /** For `timeouts` of the global options. */
@@ -609,5 +650,3 @@ export function timeText(text: string): string | null {
   const ms = goDuration(text);
   return ms === null || ms === 0 ? null : durationText(ms);
 }
-
-export { prefixOf };

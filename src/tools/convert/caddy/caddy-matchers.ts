@@ -1,109 +1,191 @@
+import { escapedRegex } from "../arrange.ts";
+import { allBut, byPaths } from "../by-paths.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
 import { joined } from "../modifiers.ts";
-import { regexPlaces } from "../nginx/nginx-places.ts";
-import type { Keys } from "../plan.ts";
+import { type Keys, lettersOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { PRIVATE_RANGES } from "./caddy-values.ts";
 
 /**
- * A matcher: requests that fit one of the alternatives, or why a route cannot say it. `wider` is what it takes with some more: where it takes
- * all requests but those of a condition that no route has.
+ * A matcher: requests that fit one of the alternatives, or why a route cannot say it. `wider` is what it takes with some more.
  */
-export type Matcher = readonly Condition[] | { readonly fault: string; readonly wider?: readonly Condition[] };
+export type Matcher = readonly Condition[] | { readonly fault: string; readonly wider: readonly Condition[] };
+
+/** What of the global options decides about matchers. */
+export interface ClientFacts {
+  /** Why `client_ip` of a matcher is not what a route compares; "" where it is. */
+  readonly clientFault: string;
+  /** The same for `remote_ip`, which is the peer of the connection. */
+  readonly remoteFault: string;
+  /** Whether there is TLS: where there is none, all requests are of the protocol http. */
+  readonly hasTls: boolean;
+}
+
+/** A matcher with the directives that it is made of. */
+export interface FoundMatcher {
+  readonly matcher: Matcher;
+  readonly statements: readonly Statement[];
+  /** Characters of its one path; 0 for none, or several. Caddy asks the longest first. */
+  readonly pathLength: number;
+}
 
 /** The matchers with names of a block, and of those around it. */
 export class Matchers {
-  private readonly named: Map<string, { readonly matcher: Matcher; readonly statements: readonly Statement[] }> =
-    new Map();
+  readonly facts: ClientFacts;
+  private readonly named: Map<string, FoundMatcher> = new Map();
   private readonly outer: Matchers | null;
 
-  constructor(block: readonly Statement[], outer: Matchers | null) {
+  constructor(block: readonly Statement[], outer: Matchers | null, facts: ClientFacts) {
     this.outer = outer;
+    this.facts = facts;
     for (const statement of block) {
       if (!statement.name.startsWith("@")) continue;
       const inner = statement.block ?? [];
-      const matcher = allOf(
-        inner.length > 0 || statement.args.length === 0
-          ? inner.map(({ name, args, block: own }) => conditionOf(name, args, own ?? []))
-          : [conditionOf(statement.args[0]!, statement.args.slice(1), [])],
-      );
+      const isBlock = inner.length > 0 || statement.args.length === 0;
+      const parts: readonly Part[] = isBlock
+        ? inner.map(({ name, args, block: own }) => ({ name, args, block: own ?? [] }))
+        : [{ name: statement.args[0]!, args: statement.args.slice(1), block: [] }];
+      const paths = parts.filter(({ name }) => name === "path").flatMap(({ args }) => args);
       this.named.set(statement.name, {
-        matcher,
+        matcher: setOf(parts, facts),
         statements: [statement, ...inner.flatMap((one) => [one, ...(one.block ?? [])])],
+        pathLength: paths.length === 1 ? lengthOf(paths[0]!) : 0,
       });
     }
   }
 
   /** The first word of a directive as a matcher; null where it is none. */
-  of(word: string | undefined): { readonly matcher: Matcher; readonly statements: readonly Statement[] } | null {
+  of(word: string | undefined): FoundMatcher | null {
     if (word === undefined) return null;
-    if (word === "*") return { matcher: [EVERYTHING], statements: [] };
-    if (word.startsWith("/")) return { matcher: pathsOf([word]), statements: [] };
+    if (word === "*") return { matcher: [EVERYTHING], statements: [], pathLength: -1 };
+    if (word.startsWith("/")) return { matcher: pathsOf([word]), statements: [], pathLength: lengthOf(word) };
     if (!word.startsWith("@")) return null;
-    return (
-      this.named.get(word) ??
-      this.outer?.of(word) ?? { matcher: { fault: `the matcher ${word} is not there` }, statements: [] }
-    );
+    const known = this.named.get(word) ?? this.outer?.of(word);
+    return known ?? { matcher: unsaid("its matcher is not there"), statements: [], pathLength: 0 };
   }
 }
+
+/** One line of a matcher. */
+interface Part {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly block: readonly Statement[];
+}
+
+function lengthOf(path: string): number {
+  return path.endsWith("*") ? path.length - 1 : path.length;
+}
+
+/** What no route can ask for: it may be any request. */
+function unsaid(fault: string): Matcher {
+  return { fault, wider: [EVERYTHING] };
+}
+
+/** Lines of which all must hold; those of one name are alternatives, as Caddy joins them. */
+function setOf(parts: readonly Part[], facts: ClientFacts): Matcher {
+  const list: Matcher[] = [];
+  const isJoined = (name: string): boolean => JOINED.has(name);
+  for (const name of new Set(parts.map((one) => one.name).filter(isJoined)))
+    list.push(conditionOf(name, { args: parts.filter((one) => one.name === name).flatMap(({ args }) => args) }, facts));
+  for (const { name, args, block } of parts) if (!isJoined(name)) list.push(conditionOf(name, { args, block }, facts));
+  return allOf(list);
+}
+
+const JOINED: ReadonlySet<string> = new Set(["path", "host", "method", "remote_ip", "client_ip"]);
 
 /** All of several must hold. */
 function allOf(list: readonly Matcher[]): Matcher {
   let all: readonly Condition[] = [EVERYTHING];
-  let fault: string | null = null;
+  let fault = "";
   for (const one of list) {
-    if ("fault" in one && one.wider === undefined) return one;
-    if ("fault" in one) fault ??= one.fault;
-    const own = "fault" in one ? one.wider! : one;
+    if ("fault" in one) fault ||= one.fault;
+    const own = "fault" in one ? one.wider : one;
     const met = all.flatMap((left) => own.map((right) => joined(left, right)));
-    if (met.includes(null)) return { fault: "its conditions cannot be joined into one of a route" };
-    all = met as Condition[];
+    if (met.length > MAX_ALTERNATIVES) return { fault: "it has too many alternatives", wider: all };
+    // What cannot be joined may be said with one of the two alone.
+    if (met.includes(null)) fault ||= "its conditions cannot be joined into one of a route";
+    else all = met as Condition[];
   }
-  if (all.length > MAX_ALTERNATIVES) return { fault: "it has too many alternatives" };
-  return fault === null ? all : { fault, wider: all };
+  return fault === "" ? all : { fault, wider: all };
 }
 
-function conditionOf(name: string, args: readonly string[], block: readonly Statement[]): Matcher {
+function conditionOf(
+  name: string,
+  { args, block = [] }: { readonly args: readonly string[]; readonly block?: readonly Statement[] },
+  facts: ClientFacts,
+): Matcher {
+  if (name === "not") return negated(args, block, facts);
+  if (args.some((one) => PLACEHOLDER.test(one)) && name !== "path_regexp" && name !== "header_regexp")
+    return unsaid("its matcher has a placeholder");
+  if (name === "protocol") return protocolOf(args, facts);
+  if (args.length === 0) return unsaid("its matcher has no value");
   if (name === "path") return pathsOf(args);
-  if (name === "host") return [{ ...EVERYTHING, hosts: args.map((host) => host.toLowerCase()) }];
+  if (name === "host") return hostOf(args);
   if (name === "method") return [{ ...EVERYTHING, methods: args.map((method) => method.toUpperCase()) }];
-  if (name === "remote_ip" || name === "client_ip") return [{ ...EVERYTHING, match: { client_ip: networksOf(args) } }];
+  if (name === "remote_ip" || name === "client_ip") return addressOf(name, args, facts);
   if (name === "path_regexp") return [{ ...EVERYTHING, regex: args.at(-1) ?? "" }];
   if (name === "header") return headerOf(args);
   if (name === "header_regexp")
     return [{ ...EVERYTHING, match: { header: { [args.at(-2) ?? ""]: slashed(args.at(-1) ?? "") } } }];
   if (name === "query") return queryOf(args);
-  if (name === "not") return negated(args, block);
-  return { fault: `the matcher ${name} has no counterpart in a route` };
+  return unsaid(`${KNOWN.has(name) ? `the matcher ${name}` : "its matcher"} has no counterpart in a route`);
+}
+
+/** Matchers that are known, and that no route has. */
+const KNOWN: ReadonlySet<string> = new Set(["expression", "file", "local_ip", "tls", "vars", "vars_regexp"]);
+const PLACEHOLDER = /\{[a-z_][\w.]*\}/i;
+
+function hostOf(args: readonly string[]): Matcher {
+  const hosts = args.map((host) => host.toLowerCase());
+  // A pattern of Caddy takes one label, one of a route any number.
+  return hosts.some((one) => one.includes("*"))
+    ? { fault: "a * in a host is one label there, and any number of them here", wider: [EVERYTHING] }
+    : [{ ...EVERYTHING, hosts }];
+}
+
+function addressOf(name: string, args: readonly string[], facts: ClientFacts): Matcher {
+  const fault = args.includes("forwarded")
+    ? "remote_ip forwarded believes every client's X-Forwarded-For"
+    : name === "client_ip"
+      ? facts.clientFault
+      : facts.remoteFault;
+  const networks = args.flatMap((one) => (one === "private_ranges" ? PRIVATE_RANGES : [one]));
+  return fault === "" ? [{ ...EVERYTHING, match: { client_ip: networks } }] : unsaid(fault);
+}
+
+function protocolOf([protocol = ""]: readonly string[], { hasTls }: ClientFacts): Matcher {
+  if (hasTls || !/^https?$/.test(protocol)) return unsaid("routes do not go by the protocol");
+  return protocol === "http" ? [EVERYTHING] : [];
 }
 
 function pathsOf(args: readonly string[]): Matcher {
   const paths: Condition[] = [];
+  const faults: string[] = [];
   for (const arg of args) {
-    const star = arg.indexOf("*");
-    if (!arg.startsWith("/") && arg !== "*") return { fault: `routes have paths, not ${arg}` };
-    if (star >= 0 && star < arg.length - 1) return { fault: `a path has * only at its end, unlike ${arg}` };
-    const value = arg.replace(/\/?\*$/, "") || "/";
-    paths.push({
-      ...EVERYTHING,
-      path: arg === "*" ? null : star < 0 ? { kind: "exact", value: arg } : { kind: "prefix", value },
-    });
+    if (arg === "*") paths.push(EVERYTHING);
+    else if (arg.includes("%") || /[[\]\\]/.test(arg) || !/^[/*]/.test(arg)) {
+      faults.push("routes have paths, and no patterns with brackets or escapes");
+      paths.push(EVERYTHING);
+    } else paths.push(pathOf(arg));
   }
-  return paths;
+  return faults.length === 0 ? paths : { fault: faults[0]!, wider: paths };
 }
 
-/**
- * Conditions without expressions for the path: as paths where these say the same.
- * @returns null where one does not
- */
-export function byPaths(conditions: readonly Condition[]): Condition[] | null {
-  const found = conditions.map((one) => {
-    const plain = { ...one, regex: "" };
-    const places = one.regex === "" ? null : regexPlaces(one.regex);
-    if (one.regex === "") return [plain];
-    return places?.map((path) => joined(plain, { ...EVERYTHING, path })).filter((each) => each !== null) ?? null;
-  });
-  return found.includes(null) ? null : found.flatMap((one) => one ?? []);
+/** A path as Caddy compares it: without letter case, with `*` at its ends, or as a pattern of one segment. */
+function pathOf(arg: string): Condition {
+  const inner = arg.slice(1, -1);
+  const isPattern = inner.includes("*") || arg.includes("?");
+  if (!isPattern && arg.startsWith("/") && arg.endsWith("*"))
+    return { ...EVERYTHING, path: lettersOf(arg.slice(0, -1), true) };
+  if (!isPattern && arg.startsWith("/"))
+    return { ...EVERYTHING, path: { kind: "exact", value: arg, reading: { isAnyCase: true } } };
+  if (!isPattern) {
+    const isWithin = arg.length > 1 && arg.endsWith("*");
+    const text = arg.slice(1, isWithin ? -1 : undefined);
+    return { ...EVERYTHING, regex: `(?i)${escapedRegex(text)}${isWithin ? "" : "$"}` };
+  }
+  const pattern = Array.from(arg, (char) => (char === "*" ? "[^/]*" : char === "?" ? "[^/]" : escapedRegex(char)));
+  return { ...EVERYTHING, regex: `(?i)^${pattern.join("")}$` };
 }
 
 function headerOf([name = "", value]: readonly string[]): Matcher {
@@ -116,36 +198,36 @@ function queryOf(args: readonly string[]): Matcher {
   const query: Keys = {};
   for (const arg of args) {
     const at = arg.indexOf("=");
+    const name = at < 0 ? arg : arg.slice(0, at);
     const value = at < 0 ? "*" : arg.slice(at + 1);
-    query[at < 0 ? arg : arg.slice(0, at)] = value === "*" ? true : value;
+    if (name === "" || name in query) return unsaid("its values of the query are alternatives, or none");
+    query[name] = value === "*" ? true : value;
   }
-  return [{ ...EVERYTHING, match: { query } }];
+  // Older versions ask for one of several, newer ones for all.
+  return Object.keys(query).length > 1
+    ? unsaid("several names in a query are alternatives or conditions, by the version")
+    : [{ ...EVERYTHING, match: { query } }];
 }
 
 /** `not` of one condition, or of a block of which all must hold; several values of one are alternatives. */
-function negated(args: readonly string[], block: readonly Statement[]): Matcher {
+function negated(args: readonly string[], block: readonly Statement[], facts: ClientFacts): Matcher {
   const inner =
     args.length > 0
-      ? conditionOf(args[0]!, args.slice(1), [])
-      : allOf(block.map(({ name, args: own, block: within }) => conditionOf(name, own, within ?? [])));
+      ? conditionOf(args[0]!, { args: args.slice(1) }, facts)
+      : setOf(
+          block.map(({ name, args: own, block: within }) => ({ name, args: own, block: within ?? [] })),
+          facts,
+        );
   const wider = [EVERYTHING];
-  if ("fault" in inner) return { fault: `not ${args[0] ?? block[0]?.name ?? ""}: ${inner.fault}`, wider };
+  if ("fault" in inner) return { fault: `not: ${inner.fault}`, wider };
   if (inner.some(({ notAny, regex }) => notAny.length > 0 || regex !== "")) {
     const places = inner.some(({ notAny }) => notAny.length > 0) ? null : byPaths(inner);
-    return places === null
-      ? { fault: "not of this has no counterpart in a route", wider }
-      : [{ ...EVERYTHING, notAny: places }];
+    return places === null ? { fault: "not of this has no counterpart in a route", wider } : allBut(places);
   }
   const [name, value, ...more] = args;
   if (name === "header" && value !== undefined && more.length === 0 && !value.startsWith("!"))
     return [{ ...EVERYTHING, match: { header: { [value]: false } } }];
-  return [{ ...EVERYTHING, notAny: inner }];
-}
-
-function networksOf(args: readonly string[]): string[] {
-  return args
-    .filter((one) => one !== "forwarded")
-    .flatMap((one) => (one === "private_ranges" ? PRIVATE_RANGES : [one]));
+  return allBut(inner);
 }
 
 function wildcard(value: string): string {

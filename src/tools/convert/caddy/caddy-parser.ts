@@ -15,19 +15,21 @@ interface Token {
 
 /** What a Caddyfile holds. */
 export interface Caddyfile {
+  /** As the user named it. */
+  readonly file: string;
   /** The block of global options, or null. */
   readonly options: Statement | null;
   /** The words of each are its addresses. */
   readonly sites: readonly Statement[];
   /** Imports, snippets and named routes, and what could not be read of them. */
-  readonly others: readonly { readonly statement: Statement; readonly fault: string }[];
+  readonly others: readonly { readonly statement: Statement; readonly fault: string; readonly isLost?: boolean }[];
 }
 
 /** What is being read. */
 interface Reading {
   readonly snippets: Map<string, { readonly tokens: readonly Token[]; readonly statement: Statement; isUsed: boolean }>;
   readonly read: ImportReader;
-  readonly others: { statement: Statement; fault: string }[];
+  readonly others: { statement: Statement; fault: string; isLost?: boolean }[];
   count: number;
   imports: number;
 }
@@ -49,7 +51,7 @@ export function parseCaddyfile(file: string, text: string, read: ImportReader): 
   topLevel(cursor, sites, reading, 0);
   for (const { statement, isUsed } of reading.snippets.values())
     if (!isUsed) reading.others.push({ statement, fault: "nothing imports it" });
-  return { options, sites, others: reading.others };
+  return { file, options, sites, others: reading.others };
 }
 
 function topLevel(cursor: Cursor, sites: Statement[], reading: Reading, depth: number): void {
@@ -148,12 +150,25 @@ function importOf(cursor: Cursor, reading: Reading, into: Statement | null): Tok
   }
   const files = name === undefined ? null : reading.read(name.text, words[0]!.file);
   if (files === null) {
-    reading.others.push({ statement, fault: "the file is not there" });
+    // What it says may be what keeps clients out.
+    const lost = { statement, fault: "the file is not there: its routes are closed", isLost: into === null };
+    reading.others.push(lost);
+    if (into !== null) into.block!.splice(-1, 1, lostImport(statement));
     return [];
   }
   const tokens = files.flatMap(({ file, text }) => tokensOf(file, text));
   noteUnused(block, tokens, statement, reading);
   return withArguments(withBlock(tokens, block), args);
+}
+
+/** An import of a file that is not there, as a directive: it has a block, unlike all others. */
+function lostImport(one: Statement): Statement {
+  return new Statement(one, [one.name, ...one.args], one.parent, true);
+}
+
+/** Whether an import is of a file that is not there. */
+export function isLostImport({ name, block }: Statement): boolean {
+  return name === "import" && block !== null;
 }
 
 /** Notes parts of an import's block that what is imported has no place for. */

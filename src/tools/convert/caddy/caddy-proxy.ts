@@ -1,6 +1,7 @@
 import type { Ledger } from "../ledger.ts";
 import { durationText, type Keys, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
+import { isLostImport } from "./caddy-parser.ts";
 import { goDuration, templateOf } from "./caddy-values.ts";
 
 /** Reads `reverse_proxy` into the keys of a route; null where its targets are not known before a request comes. */
@@ -14,13 +15,17 @@ export function proxyKeys(statement: Statement, addresses: readonly string[], le
   const versions = inner.find(({ name }) => name === "versions")?.args ?? [];
   const urls = all.flatMap((one) => urlsOf(one, hasTls, versions));
   if (urls.length === 0 || urls.includes("")) return null;
+  // What else decides which requests and responses pass, and cannot be said.
+  if (block.some((one) => isLostImport(one) || !(Object.hasOwn(OPTIONS, one.name) || HARMLESS.test(one.name))))
+    return null;
+  if (transport !== undefined && transport.args[0] !== "http") return null;
   if (urls.length === 1) keys.target = urls[0];
   else {
     keys.targets = urls.map((url) => ({ url }));
     // What Caddy does without a word.
     keys.load_balancing = { policy: "random" };
   }
-  for (const one of block) optionOf(one, keys, ledger);
+  for (const one of block) if (!optionOf(one, keys, ledger)) return null;
   if (transport !== undefined) transportOf(transport, keys, ledger);
   return keys;
 }
@@ -109,17 +114,38 @@ const OPTIONS: Readonly<Record<string, (args: readonly string[], keys: Keys, sta
   },
   header_up: (args, keys) => headerUp(args, keys),
   header_down: ([field = "", value], keys) => headerEdit(section(keys, "headers", "response"), field, value),
-  flush_interval: () => true,
-  buffer_requests: () => true,
-  buffer_responses: () => true,
-  stream_timeout: () => true,
-  stream_close_delay: () => true,
 };
 
-function optionOf(statement: Statement, keys: Keys, ledger: Ledger): void {
-  if (statement.block !== null && statement.name !== "transport") return;
-  const done = OPTIONS[statement.name]?.(statement.args, keys, statement) === true;
-  if (done) ledger.carry(statement);
+/** Subdirectives without which the same requests pass. */
+const HARMLESS =
+  /^(import|lb_\w+|health_\w+|fail_duration|max_fails|unhealthy_\w+|flush_interval|(buffer_)?(requests?|responses?)(_buffers)?|stream_\w+|trusted_proxies|verbose_logs)$/;
+
+/** @returns false where the route must be closed without it */
+function optionOf(statement: Statement, keys: Keys, ledger: Ledger): boolean {
+  const { name, args } = statement;
+  if (statement.block !== null && name !== "transport") return HARMLESS.test(name);
+  if (name === "import") ledger.carry(statement);
+  if (Object.hasOwn(OPTIONS, name) && OPTIONS[name]!(args, keys, statement)) {
+    ledger.carry(statement);
+    return true;
+  }
+  if (name !== "header_up") return true;
+  const isTaken = takesOff(section(keys, "headers", "request"), args[0] ?? "");
+  ledger.note(
+    statement,
+    isTaken ? "this field cannot be said: the client's is taken off" : "these fields cannot be said",
+    "see headers at the route: docs/upstreams.md#header-edits",
+  );
+  return isTaken;
+}
+
+/** Takes a field off requests that could not be set: an origin may believe it. @returns false for what is no one field */
+export function takesOff(edits: Keys, field: string): boolean {
+  const name = field.replace(/^[-+>?]/, "");
+  if (!/^[\w-]+$/.test(name)) return false;
+  if (/^host$/i.test(name)) return true;
+  edits.remove = [...new Set([...((edits.remove as string[] | undefined) ?? []), name])];
+  return true;
 }
 
 /** Fields of requests; Host decides whose name the target is given. */
@@ -131,13 +157,19 @@ function headerUp([field = "", value, ...more]: readonly string[], keys: Keys): 
     else return /^\{(http\.request\.)?host(port)?\}$/.test(value ?? "");
     return true;
   }
-  if (OWN_FIELDS.test(field)) return OWN_VALUES.test(value ?? "");
+  const own = OWN_VALUES[field.toLowerCase()];
+  if (own?.test(value ?? "") === true) return true;
+  if (/^[+>?-]?(connection|upgrade)$/i.test(field)) return false;
   return headerEdit(section(keys, "headers", "request"), field, value);
 }
 
-const OWN_FIELDS = /^(x-forwarded-(for|proto|host|port)|x-real-ip|x-request-id|connection|upgrade|via)$/i;
-const OWN_VALUES =
-  /^\{(http\.request\.)?(remote\.host|remote_host|client_ip|http\.vars\.client_ip|scheme|host|hostport|http\.request\.(scheme|host))\}$/;
+/** Values that the gateway writes itself, by field. */
+const OWN_VALUES: Readonly<Record<string, RegExp>> = {
+  "x-forwarded-for": /^\{(http\.request\.)?(remote\.host|remote_host|client_ip)\}$/,
+  "x-real-ip": /^\{(http\.request\.)?(remote\.host|remote_host|client_ip)\}$/,
+  "x-forwarded-proto": /^\{(http\.request\.)?scheme\}$/,
+  "x-forwarded-host": /^\{(http\.request\.)?host(port)?\}$/,
+};
 
 /** `Field value`, `+Field value`, `-Field`. @returns false where it cannot be said */
 export function headerEdit(edits: Keys, field: string, value: string | undefined): boolean {
@@ -182,15 +214,8 @@ function transportOf(statement: Statement, keys: Keys, ledger: Ledger): void {
     else if (one.name === "response_header_timeout" && ms !== null)
       section(keys, "timeouts").response_header = durationText(ms);
     else if (one.name === "read_timeout" && ms !== null) section(keys, "timeouts").idle = durationText(ms);
-    else if (one.name === "versions") void 0;
-    else if (
-      /^(keepalive|max_conns_per_host|read_buffer|write_buffer|max_response_header|dial_fallback_delay|expect_continue_timeout|compression|keepalive_idle_conns)/.test(
-        one.name,
-      )
-    ) {
-      ledger.standard(one);
-      continue;
-    } else continue;
+    else if (one.name === "versions" && /^(h2c|2|1\.1,2|2,1\.1)$/.test(one.args.join())) void 0;
+    else continue;
     ledger.carry(one);
   }
   if (keys.tls !== undefined && Object.keys(keys.tls as Keys).length === 0) delete keys.tls;

@@ -1,20 +1,29 @@
 import { allowOnly, isLoopback, noteLocal, THIS_MACHINE } from "../access.ts";
-import { hasType, Plan, type Rule, ruleOf, section } from "../plan.ts";
+import { holdsHost } from "../arrange.ts";
+import { closed, hasType, Plan, type Rule, section } from "../plan.ts";
+import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
-import { rulesOf, timeText } from "./caddy-directives.ts";
+import { ORDER, rulesOf, timeText } from "./caddy-directives.ts";
+import type { ClientFacts } from "./caddy-matchers.ts";
 import type { Caddyfile } from "./caddy-parser.ts";
 import { PRIVATE_RANGES } from "./caddy-values.ts";
 
 /** One address of a site. */
 interface Address {
-  readonly scheme: string;
   readonly host: string;
-  /** -1 where none is written. */
+  /** Whether it is of clear text, as far as the address shows it. */
+  readonly isClear: boolean;
   readonly port: number;
 }
 
+/** A site with its addresses. */
+interface Site {
+  readonly site: Statement;
+  readonly addresses: readonly Address[];
+}
+
 /** Makes rules and settings of a Caddyfile. docs/migrate.md#caddy */
-export function convertCaddyfile({ options, sites, others }: Caddyfile): Plan {
+export function convertCaddyfile({ file, options, sites, others }: Caddyfile): Plan {
   const plan = new Plan("Caddy");
   const { ledger } = plan;
   for (const one of [...(options === null ? [] : [options]), ...others.map(({ statement }) => statement), ...sites])
@@ -23,43 +32,36 @@ export function convertCaddyfile({ options, sites, others }: Caddyfile): Plan {
     if (fault === "") ledger.carry(statement);
     else ledger.noteWhole(statement, fault, "nothing, or import it");
   }
-  const list = sites.map((site) => ({ site, addresses: [site.name, ...site.args].map(addressOf) }));
-  const isTls = listeners(plan, list);
-  if (options !== null) globalOptions(plan, options, isTls);
-  const rules = list.flatMap(({ site, addresses }) => {
+  const ports = portsOf(options);
+  const list = sites.map((site) => ({
+    site,
+    addresses: [site.name, ...site.args].map((one) => addressOf(one, ports)),
+  }));
+  const { kept, isTls } = listeners(plan, list, options);
+  const clients = options === null ? NO_OPTIONS : globalOptions(plan, options);
+  const order = orderOf(options, ledger);
+  const rules = kept.flatMap(({ site, addresses }) => {
     ledger.carry(site);
-    if (isTls && addresses.every(({ scheme }) => scheme === "http") && leadsToTls(site)) {
+    if (isTls && addresses.every(({ isClear }) => isClear) && leadsToTls(site)) {
       for (const one of site.block ?? []) ledger.carry(one);
       return [];
     }
-    return siteRules(plan, site, addresses);
+    const own = rulesOf(site, { ledger, clients: { ...clients, hasTls: isTls }, file, order });
+    return siteRules(plan, sealed(own, ledger), addresses, site);
   });
   // Caddy finds the site first: by a full name, then a pattern, then the one for all.
   plan.rules.push(...rules.sort((a, b) => rank(b.site) - rank(a.site)).map(({ rule }) => rule));
+  // Sites of a file that is not there may be narrower than any of these.
+  if (others.some(({ isLost }) => isLost === true)) for (const rule of plan.rules) closed(rule);
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
     section(plan.config.proxy, "transport").response_header_timeout = "10m";
-  for (const { statement } of ledger.account())
-    if (!ledger.isJudged(statement) && STANDARD.has(statement.name)) ledger.standardWhole(statement);
   ledger.settle(adviceOf);
   return plan;
 }
 
-/** Without a need of a setting. */
-const STANDARD: ReadonlySet<string> = new Set([
-  "order",
-  "log_skip",
-  "log_append",
-  "log_name",
-  "skip_log",
-  "auto_https",
-  "push",
-  "tracing_off",
-  "grace_period",
-  "persist_config",
-  "storage_clean_interval",
-  "ocsp_stapling",
-]);
+/** Without global options. */
+const NO_OPTIONS: Omit<ClientFacts, "hasTls"> = { clientFault: "", remoteFault: "" };
 
 /** A rule, and the names of the site that it is of: within a site, rules stay in their order whatever their hosts. */
 interface SiteRule {
@@ -67,22 +69,11 @@ interface SiteRule {
   readonly site: readonly string[];
 }
 
-function siteRules(plan: Plan, site: Statement, addresses: readonly Address[]): SiteRule[] {
-  const own = rulesOf(site.block ?? [], plan.ledger);
-  const last = own.at(-1);
-  const isWhole =
-    last !== undefined &&
-    last.path.value === "/" &&
-    last.path.kind === "prefix" &&
-    Object.keys(last.match).length === 0 &&
-    last.hosts.length === 0 &&
-    last.methods.length === 0 &&
-    !last.isPartial;
-  if (!isWhole)
-    own.push(ruleOf(site, `${site.file}:${site.line} ${site.text}: all other paths`, { type: "respond", status: 200 }));
+function siteRules(plan: Plan, own: readonly Rule[], addresses: readonly Address[], site: Statement): SiteRule[] {
   // A site that only this machine could reach stays so: the gateway may listen at other addresses as well.
   const [bind] = site.all("bind");
-  if (bind !== undefined && bind.args.length > 0 && bind.args.every(isLoopback)) {
+  const isNarrower = !isLoopback(String(plan.config.server.host ?? ""));
+  if (bind !== undefined && isNarrower && bind.args.length > 0 && boundTo(site).every(isLoopback)) {
     for (const rule of own) allowOnly(rule, THIS_MACHINE);
     noteLocal(plan.ledger, bind);
   }
@@ -102,11 +93,21 @@ function rank([host]: readonly string[]): number {
   return host === undefined ? 0 : host.startsWith("*.") ? host.length : 1_000_000;
 }
 
-function addressOf(text: string): Address {
-  const [, scheme = "", rest = ""] = /^(?:(https?):\/\/)?(.*)$/.exec(text)!;
-  const parts = /^(\[[^\]]*\]|[^:/]*)(?::(\d+))?(\/.*)?$/.exec(rest);
+/** `http_port` and `https_port`. */
+function portsOf(options: Statement | null): { readonly http: number; readonly https: number } {
+  const port = (name: string, usual: number): number => Number(options?.all(name)[0]?.args[0] ?? usual);
+  return { http: port("http_port", 80), https: port("https_port", 443) };
+}
+
+function addressOf(text: string, ports: { readonly http: number; readonly https: number }): Address {
+  const [, scheme = "", rest = ""] = /^(?:(https?):\/\/)?(.*)$/s.exec(text)!;
+  const slash = rest.indexOf("/");
+  const parts = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(slash < 0 ? rest : rest.slice(0, slash));
   const host = (parts?.[1] ?? "").toLowerCase().replace(/^(0\.0\.0\.0|\[::\]|\*)$/, "");
-  return { scheme, host, port: Number(parts?.[2] ?? -1) };
+  const port = Number(parts?.[2] ?? -1);
+  const isClear =
+    scheme === "http" || (scheme === "" && (port === ports.http || (host === "" && port !== ports.https)));
+  return { host, isClear, port: port >= 0 ? port : isClear ? ports.http : ports.https };
 }
 
 /** A site of clear text that does nothing but lead to https. */
@@ -120,63 +121,117 @@ function leadsToTls(site: Statement): boolean {
   );
 }
 
-/** Ports and certificates. @returns whether there is TLS */
-function listeners(
-  plan: Plan,
-  list: readonly { readonly site: Statement; readonly addresses: readonly Address[] }[],
-): boolean {
+/**
+ * Ports and certificates. Of several listeners one in clear text and one with TLS are kept; sites of others are left out, since a route
+ * does not go by the port.
+ */
+function listeners(plan: Plan, list: readonly Site[], options: Statement | null): { kept: Site[]; isTls: boolean } {
   const { server } = plan.config;
-  const { ledger } = plan;
-  const clear: number[] = [];
-  const secure: number[] = [];
-  const names: string[] = [];
-  for (const { site, addresses } of list) {
-    const tls = site.all("tls").find(({ args }) => args.length === 2);
-    const isInternal = site.all("tls").some(({ args }) => args[0] === "internal");
-    for (const { scheme, host, port } of addresses) {
-      const isClear =
-        scheme === "http" ||
-        port === 80 ||
-        (host === "" && scheme === "" && tls === undefined && !isInternal && port !== 443);
-      if (isClear) clear.push(port < 0 ? 80 : port);
-      else secure.push(port < 0 ? 443 : port);
-      if (!isClear && tls === undefined && host !== "") {
-        if (isPublic(host) && !isInternal) names.push(host);
-        else
-          ledger.note(
-            site,
-            `${host} has no certificate of a public authority`,
-            "set server.tls.cert_file and key_file, or server.acme with a private directory",
-          );
-      }
-    }
-    if (tls !== undefined) certificate(plan, tls);
-  }
-  const [clearPort] = prefer(clear, 80);
-  const [tlsPort] = prefer(secure, 443);
-  for (const { site, addresses } of list)
-    for (const { port } of addresses)
-      if (port > 0 && port !== clearPort && port !== tlsPort)
-        ledger.note(
-          site,
-          `there is one port for clear text and one for TLS, here ${clearPort ?? "none"} and ${tlsPort ?? "none"}`,
-          "serve it by these, or start a second gateway",
-        );
-  const hasTls = tlsPort !== undefined && (names.length > 0 || server.tls !== undefined);
-  server.port = clearPort ?? (hasTls ? 80 : (tlsPort ?? 80));
-  if (!hasTls) return false;
-  Object.assign(section(server, "tls"), { port: tlsPort });
-  const clearSites = list.filter(
-    ({ site, addresses }) =>
-      addresses.some(({ scheme, port }) => scheme === "http" || port === 80) && !leadsToTls(site),
+  const isSecret = ({ site }: Site): boolean => site.all("tls").some(({ args }) => args.length > 0);
+  const sites = list.map((one) => ({
+    ...one,
+    addresses: one.addresses.map((address) =>
+      address.isClear && address.port !== 80 && isSecret(one) ? { ...address, isClear: false } : address,
+    ),
+  }));
+  const all = sites.flatMap((one) => one.addresses.map(({ isClear, port }) => ({ one, isClear, port })));
+  const ports = (isClear: boolean): number[] => all.filter((one) => one.isClear === isClear).map(({ port }) => port);
+  const tlsPort = prefer(ports(false), 443);
+  // Beside TLS, clear text on another port than the usual one is a listener of its own.
+  const { http } = portsOf(options);
+  const clearPort = prefer(
+    ports(true).filter((port) => tlsPort === undefined || port === http),
+    80,
   );
-  if (clearSites.length === 0) section(server, "tls").redirect_http = true;
+  const tlsSites = all.filter(({ isClear, port }) => !isClear && port === tlsPort).map(({ one }) => one);
+  const names = secure(plan, new Set(tlsSites));
+  const isTls = tlsPort !== undefined && (names.length > 0 || server.tls !== undefined);
+  const main = tlsSites[0] ?? all.find(({ isClear, port }) => isClear && port === clearPort)?.one;
+  const [place, ...places] = main === undefined ? [] : boundTo(main.site, options);
+  if (place !== undefined) server.host = place;
+  if (places.length > 0) plan.ledger.note(main!.site, `the gateway listens at ${place} alone`, "set server.host");
+  const kept = keptSites(plan, sites, { tlsPort, clearPort, tlsSites, place, options });
+  server.port = clearPort ?? (isTls ? 80 : (tlsPort ?? 80));
+  if (!isTls) return { kept, isTls };
+  Object.assign(section(server, "tls"), { port: tlsPort });
+  const clearKept = kept.filter(({ site, addresses }) => addresses.some(({ isClear }) => isClear) && !leadsToTls(site));
+  const redirects = options?.all("auto_https")[0];
+  if (clearKept.length === 0 && redirects === undefined) section(server, "tls").redirect_http = true;
   if (names.length > 0) server.acme = { enabled: true, domains: [...new Set(names)] };
-  return true;
+  return { kept, isTls };
 }
 
-function prefer(ports: readonly number[], usual: number): number[] {
-  return ports.includes(usual) ? [usual] : [...ports].slice(0, 1);
+/** Certificates of the sites with TLS. @returns the names for which a public authority has to be asked */
+function secure(plan: Plan, sites: ReadonlySet<Site>): string[] {
+  const names: string[] = [];
+  for (const { site, addresses } of sites) {
+    const tls = site.all("tls").find(({ args }) => args.length === 2);
+    if (tls !== undefined) certificate(plan, tls);
+    const isInternal = site.all("tls").some(({ args }) => args[0] === "internal");
+    for (const { host, isClear } of addresses) {
+      if (isClear || tls !== undefined || host === "") continue;
+      if (isPublic(host) && !isInternal) names.push(host);
+      else
+        plan.ledger.note(
+          site,
+          `${host} has no certificate of a public authority`,
+          "set server.tls.cert_file and key_file, or server.acme with a private directory",
+        );
+    }
+  }
+  return names;
+}
+
+/** Where the gateway listens. */
+interface Chosen {
+  readonly tlsPort: number | undefined;
+  readonly clearPort: number | undefined;
+  readonly tlsSites: readonly Site[];
+  /** Undefined for all addresses. */
+  readonly place: string | undefined;
+  readonly options: Statement | null;
+}
+
+/** The sites that can be reached there by the same clients as before. */
+function keptSites({ ledger }: Plan, sites: readonly Site[], chosen: Chosen): Site[] {
+  const { tlsPort, clearPort, tlsSites, place, options } = chosen;
+  return sites.flatMap(({ site, addresses }): Site[] => {
+    const own = addresses.filter(({ isClear, port }) => port === (isClear ? clearPort : tlsPort));
+    const bound = boundTo(site, options);
+    const isElsewhere = bound.length > 0 && !bound.includes(place ?? "") && !bound.every(isLoopback);
+    const isShadowed =
+      own.length > 0 && own.every(({ isClear }) => isClear) && !leadsToTls(site) && isWithin(own, tlsSites);
+    if (own.length === 0 || isElsewhere || isShadowed) {
+      ledger.noteWhole(
+        site,
+        isShadowed
+          ? "its names are those of a site with TLS, and routes do not go by the port: it is left out"
+          : `the gateway listens at one address, on one port in clear text and one with TLS, here ${clearPort ?? "none"} and ${tlsPort ?? "none"}: it is left out`,
+        "serve it by a second gateway",
+      );
+      return [];
+    }
+    for (const { port } of addresses.filter((address) => !own.includes(address)))
+      ledger.note(site, `nothing listens on port ${port}`, "serve it by a second gateway");
+    return [{ site, addresses: own }];
+  });
+}
+
+/** Whether some name of a site is one of another that has TLS: what that asks of clients would count for neither. */
+function isWithin(own: readonly Address[], tlsSites: readonly Site[]): boolean {
+  const others = tlsSites.flatMap(({ addresses }) => addresses.filter(({ isClear }) => !isClear));
+  return own.some((one) => others.some(({ host }) => holdsHost(host, one.host)));
+}
+
+/** The addresses that a site listens at; empty for all. */
+function boundTo(site: Statement, options: Statement | null = null): string[] {
+  const own = site.all("bind").flatMap(({ args }) => args);
+  const words = own.length > 0 ? own : (options?.all("default_bind").flatMap(({ args }) => args) ?? []);
+  return words.some((word) => /^(0\.0\.0\.0|\[?::\]?)$/.test(word)) ? [] : words;
+}
+
+function prefer(ports: readonly number[], usual: number): number | undefined {
+  return ports.includes(usual) ? usual : ports[0];
 }
 
 function isPublic(host: string): boolean {
@@ -198,9 +253,10 @@ function certificate(plan: Plan, tls: Statement): void {
   plan.ledger.carry(tls);
 }
 
-function globalOptions(plan: Plan, options: Statement, isTls: boolean): void {
+function globalOptions(plan: Plan, options: Statement): Omit<ClientFacts, "hasTls"> {
   const { server } = plan.config;
   const { ledger } = plan;
+  let facts = NO_OPTIONS;
   ledger.carry(options);
   for (const one of options.block ?? []) {
     const [first = ""] = one.args;
@@ -210,35 +266,78 @@ function globalOptions(plan: Plan, options: Statement, isTls: boolean): void {
     else if (one.name === "acme_ca_root" && acme !== undefined) acme.ca_file = first;
     else if (one.name === "key_type" && acme !== undefined && /^(p256|p384|rsa2048|rsa4096)$/.test(first))
       acme.key_type = first;
-    else if (one.name === "http_port" && server.port === 80) server.port = Number(first);
-    else if (one.name === "https_port" && isTls) section(server, "tls").port = Number(first);
-    else if (one.name === "default_bind") server.host = first;
-    else if (one.name === "admin" && first === "off") void 0;
+    else if (/^(http_port|https_port|default_bind)$/.test(one.name)) void 0;
     else if (one.name === "grace_period" && timeText(first) !== null) server.shutdown_timeout = timeText(first);
     else if (one.name === "servers") {
-      serverOptions(plan, one);
+      facts = serverOptions(plan, one);
       continue;
     } else continue;
     ledger.carry(one);
   }
+  return facts;
 }
 
-function serverOptions(plan: Plan, statement: Statement): void {
+function serverOptions(plan: Plan, statement: Statement): Omit<ClientFacts, "hasTls"> {
   const { server } = plan.config;
   const { ledger } = plan;
+  const [trusted] = statement.all("trusted_proxies");
+  const fields = statement.all("client_ip_headers").flatMap(({ args }) => args.map((one) => one.toLowerCase()));
+  const isUsual = fields.length === 0 || fields.join() === "x-forwarded-for";
+  const isTrusted = trusted?.args[0] === "static" && isUsual && statement.args.length === 0;
   for (const one of statement.block ?? []) {
-    if (one.name === "trusted_proxies" && one.args[0] === "static") {
+    if (one.name === "trusted_proxies" && isTrusted) {
       server.trusted_proxies = one.args
         .slice(1)
         .flatMap((word) => (word === "private_ranges" ? PRIVATE_RANGES : [word]));
       ledger.carry(statement, one);
-    } else if (one.name === "protocols") {
+    } else if (one.name === "trusted_proxies")
+      ledger.note(
+        one,
+        "proxies are trusted for X-Forwarded-For, by their addresses, and at every listener",
+        "set server.trusted_proxies",
+      );
+    else if (one.name === "protocols") {
       if (one.args.includes("h3") && server.tls !== undefined) server.http3 = { enabled: true };
-      ledger.carry(statement, one);
-    } else if (one.name === "client_ip_headers" && one.args.join().toLowerCase() === "x-forwarded-for")
-      ledger.standard(one);
+      ledger.note(one, "HTTP/1.1 and HTTP/2 are always spoken", "see server.http2 and server.http3");
+    } else if (one.name === "client_ip_headers" && isUsual && isTrusted) ledger.carry(one);
+    else if (one.name === "trusted_proxies_strict" && isTrusted) ledger.carry(one);
     else if (one.name === "timeouts") timeoutsOf(plan, statement, one);
   }
+  if (isTrusted && statement.all("trusted_proxies_strict").length === 0)
+    ledger.note(
+      trusted,
+      "the client is the last address of X-Forwarded-For that is none of a trusted proxy, there the first of all",
+      "name all proxies in server.trusted_proxies",
+    );
+  if (trusted === undefined) return NO_OPTIONS;
+  if (!isTrusted) return { clientFault: UNTRUSTED, remoteFault: "" };
+  return {
+    clientFault: "",
+    remoteFault: "a route compares the client's address, remote_ip that of the proxy before it",
+  };
+}
+
+const UNTRUSTED = "client_ip is told by proxies that are not carried over";
+
+/** The directives that end a request, in the order that `order` gives them. */
+function orderOf(options: Statement | null, ledger: Plan["ledger"]): readonly string[] {
+  const list = [...ORDER];
+  for (const one of options?.all("order") ?? []) {
+    const [name = "", where = "", other = ""] = one.args;
+    const from = list.indexOf(name);
+    // Of other directives those that keep clients out always come first.
+    if (from < 0) {
+      ledger.note(one, "directives that keep clients out, or are not known, come before all others", "nothing");
+      continue;
+    }
+    list.splice(from, 1);
+    const at = list.indexOf(other);
+    if (where === "first") list.unshift(name);
+    else if (where === "last") list.push(name);
+    else list.splice(at < 0 ? (where === "before" ? 0 : list.length) : where === "before" ? at : at + 1, 0, name);
+    ledger.carry(one);
+  }
+  return list;
 }
 
 function timeoutsOf(plan: Plan, outer: Statement, statement: Statement): void {
@@ -258,7 +357,18 @@ function timeoutsOf(plan: Plan, outer: Statement, statement: Statement): void {
 
 /** Why a directive is not carried over, and what to do instead. */
 const ADVICE: readonly (readonly [RegExp, string, string])[] = [
-  [/^log$/, "the access log has settings of its own", "see server.access_log: docs/operations.md"],
+  [/^(log|log_\w+|skip_log)$/, "the access log has settings of its own", "see server.access_log: docs/operations.md"],
+  [
+    /^admin$/,
+    "the gateway has endpoints of its own, which the public port has as well",
+    "see internal_api: docs/endpoints.md#access",
+  ],
+  [
+    /^(flush_interval|(buffer_)?(requests|responses)|(request|response)_buffers|stream_\w+)$/,
+    "bodies go on as they come, in both directions",
+    "nothing, or see docs/upstreams.md",
+  ],
+  [/^auto_https$/, "clear text is not led to TLS by itself then", "set server.tls.redirect_http"],
   [
     /^tls$/,
     "only certificate files and ACME for public names are carried over",
@@ -282,7 +392,7 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
   [/^bind$/, "the gateway listens on one address", "set server.host"],
   [/^@/, "no directive that is carried over uses it", "nothing, or a route with match"],
   [
-    /^(admin|debug|storage|local_certs|skip_install_trust|pki|cert_issuer|on_demand_tls|acme_.*|email|log)$/,
+    /^(debug|persist_config|ocsp_\w+|grace_period|auto_https|storage|local_certs|skip_install_trust|pki|cert_issuer|on_demand_tls|acme_.*|email|log)$/,
     "this option has no counterpart of the same kind",
     "see docs/operations.md and docs/acme.md",
   ],

@@ -1,6 +1,7 @@
 import type { Ledger } from "../ledger.ts";
 import { durationText, type Keys, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
+import { hasVariable } from "./haproxy-conditions.ts";
 import { haproxyTime } from "./haproxy-values.ts";
 
 /** What directives of a section and of the defaults before it say; the section's own come first. */
@@ -57,6 +58,7 @@ function serverOf(statement: Statement, shared: readonly string[], keys: Keys, l
   const words = [...shared, ...own];
   const after = (name: string): string | null =>
     words.lastIndexOf(name) < 0 ? null : (words[words.lastIndexOf(name) + 1] ?? null);
+  if (hasVariable(address)) ledger.note(statement, "its address is a variable of the environment", "write its target");
   ledger.carry(statement);
   const isTls = words.includes("ssl");
   const scheme = after("proto") === "h2" ? (isTls ? "h2" : "h2c") : isTls ? "https" : "http";
@@ -72,7 +74,8 @@ function serverOf(statement: Statement, shared: readonly string[], keys: Keys, l
   }
   for (const word of words)
     if (ODD_WORDS.test(word)) ledger.note(statement, `${word} has no counterpart`, "see targets: docs/upstreams.md");
-  if (words.includes("disabled")) return null;
+  // What speaks another protocol, or is not known before the start, is no target.
+  if (words.includes("disabled") || hasVariable(address) || /^(fcgi|spop|log)$/.test(after("proto") ?? "")) return null;
   const weight = after("weight");
   const slow = haproxyTime(after("slowstart") ?? "");
   if (slow !== null) section(keys, "circuit_breaker").slow_start = durationText(slow);

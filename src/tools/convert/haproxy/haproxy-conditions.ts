@@ -1,18 +1,18 @@
 import { THIS_MACHINE } from "../access.ts";
+import { escapedRegex } from "../arrange.ts";
+import { allBut, byPaths } from "../by-paths.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
-import { joined } from "../modifiers.ts";
-import { regexPlaces } from "../nginx/nginx-places.ts";
-import { type Keys, prefixOf } from "../plan.ts";
+import { isApart, joined } from "../modifiers.ts";
+import { type Keys, lettersOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 
 /**
- * What a condition asks: requests that fit one of the alternatives, or why a route cannot say it. With `wider`, more than the condition
- * asks, for the reason that it says.
+ * What a condition asks: requests that fit one of the alternatives. With a `fault` no route can say it, and the alternatives take more than it
+ * asks.
  */
 export type Asked =
-  | { readonly any: readonly Condition[]; readonly wider?: string }
-  | { readonly fault: string }
-  | { readonly special: "cleartext" | "tls" | "not-authenticated" };
+  | { readonly any: readonly Condition[]; readonly fault: string }
+  | { readonly special: "cleartext" | "not-authenticated" };
 
 /** A term of a condition. */
 interface Term {
@@ -20,11 +20,25 @@ interface Term {
   readonly isNot: boolean;
 }
 
+/** What decides beside the words about what a condition compares. */
+export interface RequestFacts {
+  readonly hasTls: boolean;
+  readonly hasClear: boolean;
+  /** Why `src` is not the address that a route compares; "" where it is. */
+  srcFault: string;
+  /** Why the path is another one than the client's own by now; "" where it is that. */
+  pathFault: string;
+  /** Fields that have been changed by now, in lower case. */
+  readonly changed: Set<string>;
+}
+
 /** The ACLs of a section with those of its defaults. */
 export class Acls {
+  readonly facts: RequestFacts;
   private readonly lines: Map<string, Statement[]> = new Map();
 
-  constructor(...sections: readonly (Statement | null)[]) {
+  constructor(facts: RequestFacts, ...sections: readonly (Statement | null)[]) {
+    this.facts = facts;
     for (const one of sections.flatMap((section) => section?.all("acl") ?? [])) {
       const [name = ""] = one.args;
       this.lines.set(name, [...(this.lines.get(name) ?? []), one]);
@@ -36,91 +50,104 @@ export class Acls {
     return words.flatMap((word) => this.lines.get(word.replace(/^!/, "")) ?? []);
   }
 
-  /**
-   * Reads what follows `if` or `unless`; nothing is every request.
-   * @param isRefusal whether terms with `!` that no route can ask for are left out, so that more is refused
-   */
-  asked(words: readonly string[], isRefusal = false): Asked {
+  /** Reads what follows `if` or `unless`; nothing is every request. */
+  asked(words: readonly string[]): Asked {
     const [kind, ...rest] = words;
-    if (kind === undefined) return { any: [EVERYTHING] };
-    if (kind !== "if" && kind !== "unless") return { fault: `${kind} is no condition` };
+    if (kind === undefined) return { any: [EVERYTHING], fault: "" };
+    if (kind !== "if" && kind !== "unless") return wider(`${kind} is no condition`);
     const groups = kind === "if" ? groupsOf(rest) : inverted(groupsOf(rest));
-    if (groups === null) return { fault: "it has too many alternatives" };
+    if (groups === null) return wider(TOO_MANY);
     if (groups.length === 1 && groups[0]!.length === 1) {
-      const term = groups[0]![0]!;
-      const special = this.special(term.words, term.isNot);
-      if (special !== null) return { special };
+      const { words: term, isNot } = groups[0]![0]!;
+      const special = isNot ? this.special(term) : null;
+      if (special !== null && (special !== "cleartext" || this.facts.hasTls)) return { special };
     }
     const any: Condition[] = [];
-    let wider: string | null = null;
+    let fault = "";
     for (const group of groups) {
-      const asked = this.group(group, isRefusal);
-      if (!("any" in asked)) return asked;
-      wider ??= asked.wider ?? null;
+      const asked = this.group(group);
+      fault ||= asked.fault;
       any.push(...asked.any);
     }
-    if (any.length > MAX_ALTERNATIVES) return { fault: "it has too many alternatives" };
-    return wider === null ? { any } : { any, wider };
+    return any.length > MAX_ALTERNATIVES ? wider(TOO_MANY) : { any, fault };
   }
 
-  /** Terms of which all must hold. */
-  private group(terms: readonly Term[], isRefusal: boolean): Asked {
+  /** Terms of which all must hold; those that no route can ask for are left out. */
+  private group(terms: readonly Term[]): Exact {
     let all: readonly Condition[] = [EVERYTHING];
-    let wider: string | null = null;
+    let fault = "";
     for (const { words, isNot } of terms) {
       const asked = this.term(words, isNot);
-      // Everything is TLS where clear text leads there.
-      if ("special" in asked && asked.special === "tls") continue;
-      if (!("any" in asked)) {
-        const fault = "fault" in asked ? asked.fault : asked.special === "cleartext" ? SCHEME : PASSWORDS;
-        if (!isRefusal || !isNot || fault === SCHEME) return { fault };
-        wider ??= fault;
-        continue;
-      }
-      const met = all.flatMap((left) => asked.any.map((right) => joined(left, right)));
-      if (met.includes(null)) return { fault: "its conditions cannot be joined into one of a route" };
-      all = met as Condition[];
+      fault ||= asked.fault;
+      const met: Condition[] = [];
+      let isJoined = true;
+      for (const left of all)
+        for (const right of asked.any) {
+          const one = joined(left, right);
+          if (one !== null) met.push(one);
+          else if (!isApart(left, right)) isJoined = false;
+        }
+      if (isJoined) all = met;
+      else fault ||= "its conditions cannot be joined into one of a route";
+      if (all.length > MAX_ALTERNATIVES) return wider(TOO_MANY);
     }
-    return wider === null ? { any: all } : { any: all, wider };
+    return { any: all, fault };
   }
 
-  private special(words: readonly string[], isNot: boolean): "cleartext" | "tls" | "not-authenticated" | null {
-    const [first = ""] =
-      words.length === 1 && this.lines.has(words[0]!) ? this.lines.get(words[0]!)![0]!.args.slice(1) : words;
-    if (first === "ssl_fc") return isNot ? "cleartext" : "tls";
-    if (/^http_auth/.test(first)) return isNot ? "not-authenticated" : null;
-    return null;
+  private special(words: readonly string[]): "cleartext" | "not-authenticated" | null {
+    const first = this.meant(words)[0]?.[0] ?? "";
+    if (first === "ssl_fc") return "cleartext";
+    return /^http_auth/.test(first) ? "not-authenticated" : null;
   }
 
-  private term(words: readonly string[], isNot: boolean): Asked {
-    const special = this.special(words, isNot);
-    if (special !== null) return { special };
-    const [name = ""] = words;
-    const lines = words.length === 1 ? this.lines.get(name) : undefined;
-    const parts = lines?.map((line) => line.args.slice(1)) ?? [words];
+  /** The tests that a term is made of: its own, or those of the lines that it names. */
+  private meant(words: readonly string[]): readonly (readonly string[])[] {
+    const lines = words.length === 1 ? this.lines.get(words[0] ?? "") : undefined;
+    return lines?.map((line) => line.args.slice(1)) ?? [words];
+  }
+
+  private term(words: readonly string[], isNot: boolean): Exact {
     const any: Condition[] = [];
-    for (const part of parts) {
-      const found = criterion(part);
-      if ("fault" in found) return found;
-      any.push(...(found as { any: Condition[] }).any);
+    let fault = "";
+    for (const part of this.meant(words)) {
+      const found = criterion(part, this.facts);
+      fault ||= found.fault;
+      any.push(...found.any);
     }
-    return { any: isNot ? [negated(any)] : any };
+    if (!isNot) return { any, fault };
+    // All but more than was meant would be less.
+    if (fault !== "") return wider(fault);
+    const places = byPaths(any);
+    if (places === null) return wider("! of an expression has no counterpart in a route");
+    // A request that fits none of nothing is every request.
+    return { any: places.length === 0 ? [EVERYTHING] : negated(places), fault: "" };
   }
 }
 
-const SCHEME = "routes do not go by the scheme";
+type Exact = Extract<Asked, { readonly any: unknown }>;
+
+/** What no route can say: it may be every request. */
+function wider(fault: string): Exact {
+  return { any: [EVERYTHING], fault };
+}
+
+function exactly(...any: readonly Condition[]): Exact {
+  return { any, fault: "" };
+}
+
+const TOO_MANY = "it has too many alternatives";
 export const PASSWORDS = "passwords are hashed by bcrypt or argon2id";
 
 /** What fits none of the alternatives. Whether there is a field is said by `match`; all else is an exception. */
-function negated(any: readonly Condition[]): Condition {
+function negated(any: readonly Condition[]): readonly Condition[] {
   const [only] = any;
   const [kind = ""] = Object.keys(only?.match ?? {});
   if (any.length === 1 && only!.path === null && only!.hosts.length + only!.methods.length === 0) {
     const fields = Object.entries((only!.match[kind] ?? {}) as Keys);
     if (kind !== "client_ip" && fields.length === 1 && fields[0]![1] === true)
-      return { ...EVERYTHING, match: { [kind]: { [fields[0]![0]]: false } } };
+      return [{ ...EVERYTHING, match: { [kind]: { [fields[0]![0]]: false } } }];
   }
-  return { ...EVERYTHING, notAny: any };
+  return allBut(any);
 }
 
 /** What does not fit the groups, as groups; null where there are too many. */
@@ -162,7 +189,7 @@ function groupsOf(words: readonly string[]): Term[][] {
 }
 
 /** One test with its values: `path_beg -i /api /v1`, `hdr(host) -m end .example.com`. */
-function criterion(words: readonly string[]): Asked {
+function criterion(words: readonly string[], facts: RequestFacts): Exact {
   const [fetch = "", ...rest] = words;
   const values: string[] = [];
   let how = "";
@@ -171,68 +198,129 @@ function criterion(words: readonly string[]): Asked {
     const word = rest[at]!;
     if (word === "-i") isAnyCase = true;
     else if (word === "-m") how = rest[++at] ?? "";
-    else if (word === "-f") return { fault: "its values are in a file" };
+    else if (word === "-f" || word === "-M") return wider("its values are in a file");
     else if (word === "--" || word === "-n") continue;
     else values.push(word);
   }
-  const [, name = "", argument = "", suffix = ""] =
-    /^([\w.]+?)(?:\(([^)]*)\))?((?:,[\w.]+(?:\([^)]*\))?)*)$/.exec(fetch) ?? [];
-  if (suffix !== "" && !/^(,(lower|host_only|field\(1,:\)|port_only))+$/.test(suffix))
-    return { fault: `${fetch} has no counterpart in a route` };
-  if (/^(TRUE|always_true|HTTP)$/.test(name)) return { any: [EVERYTHING] };
-  if (name === "LOCALHOST") return { any: [{ ...EVERYTHING, match: { client_ip: [...THIS_MACHINE] } }] };
-  if (/^METH_[A-Z]+$/.test(name)) return { any: [{ ...EVERYTHING, methods: [name.slice(5)] }] };
-  if (/^(path|url)(_(beg|end|reg|dir|dom|sub|len))?$/.test(name))
-    return pathOf(how || name.replace(/^(path|url)_?/, ""), values);
-  if (name === "method") return { any: [{ ...EVERYTHING, methods: values.map((one) => one.toUpperCase()) }] };
-  if (name === "src") return { any: [{ ...EVERYTHING, match: { client_ip: values } }] };
-  if (name === "ssl_fc_sni" || name === "req.ssl_sni") return hostOf(how || "str", values);
+  if (words.some(hasVariable)) return wider("it has a variable of the environment");
+  const { name, argument, suffix } = partsOf(fetch);
+  if (suffix.some((one) => !CONVERTERS.test(one))) return wider(`${fetch} has no counterpart in a route`);
+  if (/^(TRUE|always_true|HTTP)$/.test(name)) return exactly(EVERYTHING);
+  if (/^(FALSE|always_false)$/.test(name)) return exactly();
+  if (name === "ssl_fc" && values.length === 0) return schemeOf(facts);
+  if (/^http_auth/.test(name)) return wider(PASSWORDS);
+  if (name === "src" || name === "LOCALHOST") {
+    const networks = name === "src" ? values : [...THIS_MACHINE];
+    return facts.srcFault === "" && networks.length > 0
+      ? exactly({ ...EVERYTHING, match: { client_ip: networks } })
+      : wider(facts.srcFault || "src has no value");
+  }
+  if (/^METH_[A-Z]+$/.test(name)) return exactly({ ...EVERYTHING, methods: methodsOf(name.slice(5)) });
+  if (/^path(_(beg|end|reg|dir|sub))?$/.test(name) || name === "url_beg") {
+    const by = how || name.replace(/^(path|url)_?/, "");
+    return facts.pathFault === "" ? pathOf(by, values, isAnyCase) : wider(facts.pathFault);
+  }
+  if (name === "method") return exactly({ ...EVERYTHING, methods: values.map((one) => one.toUpperCase()) });
+  if (name === "ssl_fc_sni" && !facts.hasClear) return hostOf(how || "str", values);
+  return fieldOf({ name, argument, how, values, isAnyCase }, facts);
+}
+
+/** A name, what is between its parentheses, and the converters behind. */
+function partsOf(fetch: string): {
+  readonly name: string;
+  readonly argument: string;
+  readonly suffix: readonly string[];
+} {
+  const end = fetch.search(/[(,]/);
+  if (end < 0) return { name: fetch, argument: "", suffix: [] };
+  const close = fetch[end] === "(" ? fetch.indexOf(")", end) : end - 1;
+  const argument = fetch[end] === "(" ? fetch.slice(end + 1, close < 0 ? undefined : close) : "";
+  const rest = close < 0 ? "" : fetch.slice(close + 1);
+  const suffix = rest === "" ? [] : rest.replace(/^,/, "").replace("field(1,:)", "host_only").split(",");
+  return { name: fetch.slice(0, end), argument, suffix };
+}
+
+const CONVERTERS = /^(lower|host_only|port_only)$/;
+
+/** HEAD is allowed wherever GET is, and so it is refused. */
+function methodsOf(name: string): string[] {
+  return name === "GET" ? ["GET", "HEAD"] : [name];
+}
+
+/** Whether a word has a variable of HAProxy's environment, which is not known here. */
+export function hasVariable(word: string): boolean {
+  return /\$(\{|[A-Za-z_])/.test(word);
+}
+
+function schemeOf({ hasTls, hasClear }: RequestFacts): Exact {
+  if (hasTls && hasClear) return wider("routes do not go by the scheme");
+  return hasTls ? exactly(EVERYTHING) : exactly();
+}
+
+interface FieldTest {
+  readonly name: string;
+  readonly argument: string;
+  readonly how: string;
+  readonly values: readonly string[];
+  readonly isAnyCase: boolean;
+}
+
+function fieldOf({ name, argument, how, values, isAnyCase }: FieldTest, { changed }: RequestFacts): Exact {
   const field = /^(?:req\.)?(hdr|fhdr)(?:_(\w+))?$/.exec(name);
+  const plain = argument.replace(/,.*$/s, "");
+  if (field !== null && changed.has(plain.toLowerCase())) return wider(`${plain} has been changed before`);
   if (field !== null && argument.toLowerCase().replace(/,-?1$/, "") === "host")
     return hostOf(how || field[2] || "str", values);
-  if (field !== null)
-    return comparisonOf("header", argument.replace(/,.*$/, ""), { how: how || field[2] || "str", values, isAnyCase });
+  if (field !== null && plain !== "")
+    return comparisonOf("header", plain, { how: how || field[2] || "str", values, isAnyCase });
   const cookie = /^(?:req\.)?cook(?:_(\w+))?$/.exec(name);
+  if (cookie !== null && changed.has("cookie")) return wider("Cookie has been changed before");
   if (cookie !== null) return comparisonOf("cookie", argument, { how: how || cookie[1] || "str", values, isAnyCase });
-  if (/^(url_param|urlp)(_\w+)?$/.test(name))
-    return comparisonOf("query", argument, { how: how || "str", values, isAnyCase });
-  return { fault: `${fetch} has no counterpart in a route` };
+  const query = /^(?:url_param|urlp)(?:_(\w+))?$/.exec(name);
+  if (query !== null) return comparisonOf("query", argument, { how: how || query[1] || "str", values, isAnyCase });
+  return wider(`${name} has no counterpart in a route`);
 }
 
-function pathOf(how: string, values: readonly string[]): Asked {
-  const any: Condition[] = [];
-  for (const value of values) {
-    if (how === "" || how === "str") any.push({ ...EVERYTHING, path: { kind: "exact", value } });
-    else if (how === "beg") any.push({ ...EVERYTHING, path: prefixOf(value) });
-    else if (how === "reg") {
-      const places = regexPlaces(value);
-      if (places === null) return { fault: "routes go by paths, not by expressions" };
-      any.push(...places.map((path) => ({ ...EVERYTHING, path })));
-    } else return { fault: `routes go by the beginning of a path, or all of it, not by path_${how}` };
-  }
-  return { any };
+function pathOf(how: string, values: readonly string[], isAnyCase: boolean): Exact {
+  const reading = isAnyCase ? { isAnyCase } : undefined;
+  const flags = isAnyCase ? "(?i)" : "";
+  if (values.length === 0) return wider("a path has no value");
+  if (how === "" || how === "str")
+    return exactly(
+      ...values.map((value) => ({
+        ...EVERYTHING,
+        path: { kind: "exact" as const, value, ...(reading === undefined ? {} : { reading }) },
+      })),
+    );
+  if (how === "beg") return exactly(...values.map((value) => ({ ...EVERYTHING, path: lettersOf(value, isAnyCase) })));
+  if (how === "reg") return exactly(...values.map((value) => ({ ...EVERYTHING, regex: flags + value })));
+  const texts = values.map(escapedRegex).join("|");
+  const regex = { end: `(${texts})$`, sub: `(${texts})`, dir: `(^|/)(${texts})(/|$)` }[how];
+  if (regex === undefined || (how === "dir" && values.some((value) => value.includes("/"))))
+    return wider(`a path is not compared by path_${how}`);
+  return exactly({ ...EVERYTHING, regex: flags + regex });
 }
 
-function hostOf(how: string, values: readonly string[]): Asked {
+function hostOf(how: string, values: readonly string[]): Exact {
   const hosts: string[] = [];
   for (const value of values) {
     const plain = value.toLowerCase().replace(/:\d+$/, "");
     if (how === "str") hosts.push(plain);
     else if (how === "end" && plain.startsWith(".")) hosts.push(`*${plain}`);
     else if (how === "dom") hosts.push(plain, `*.${plain}`);
-    else return { fault: "a host is a name, or *. and a name" };
+    else return wider("a host is a name, or *. and a name");
   }
-  return { any: [{ ...EVERYTHING, hosts }] };
+  return hosts.length === 0 ? wider("a host has no value") : exactly({ ...EVERYTHING, hosts });
 }
 
 function comparisonOf(
   kind: "header" | "cookie" | "query",
   name: string,
   { how, values, isAnyCase }: { readonly how: string; readonly values: readonly string[]; readonly isAnyCase: boolean },
-): Asked {
-  const match = (value: unknown): Asked => ({ any: [{ ...EVERYTHING, match: { [kind]: { [name]: value } } }] });
-  if (how === "found" || values.length === 0 || (how === "cnt" && /^(gt 0|ge 1)$/.test(values.join(" "))))
-    return match(true);
+): Exact {
+  const match = (value: unknown): Exact => exactly({ ...EVERYTHING, match: { [kind]: { [name]: value } } });
+  if (how === "found" || (how === "cnt" && /^(gt 0|ge 1)$/.test(values.join(" ")))) return match(true);
+  if (values.length === 0) return wider(`${name} is compared with nothing`);
   const escaped = values.map((one) => one.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
   if (how === "str" && values.length === 1 && !isAnyCase) return match(values[0]);
   if (how === "str") return match(slashed(`^(${escaped.join("|")})$`, isAnyCase));
@@ -240,7 +328,7 @@ function comparisonOf(
   if (how === "beg") return match(slashed(`^(${escaped.join("|")})`, isAnyCase));
   if (how === "end") return match(slashed(`(${escaped.join("|")})$`, isAnyCase));
   if (how === "reg") return match(slashed(values.join("|"), isAnyCase));
-  return { fault: `${how} has no counterpart in a route` };
+  return wider(`${how} has no counterpart in a route`);
 }
 
 const MAX_ALTERNATIVES = 200;

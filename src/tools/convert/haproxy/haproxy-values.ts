@@ -9,24 +9,29 @@ export function haproxyTime(text: string): number | null {
   );
 }
 
-/** A log format as a text with placeholders; null where a part has no counterpart. */
+/** A log format as a text with placeholders; null where a part has no counterpart, or is a variable of the environment. */
 export function formatOf(text: string): string | null {
+  if (/\$(\{|[A-Za-z_])/.test(text)) return null;
   let out = "";
   let from = 0;
-  for (const found of text.matchAll(/%\[([^\]]+)\]|%(ci|hr|HM|HP|HU|ID|%)/g)) {
-    const value = found[1] === undefined ? SHORT[found[2]!] : sample(found[1]);
+  for (let at = text.indexOf("%"); at >= 0; at = text.indexOf("%", from)) {
+    const isSample = text[at + 1] === "[";
+    const end = isSample ? text.indexOf("]", at + 2) + 1 : at + (text[at + 1] === "%" ? 2 : 3);
+    const value = isSample
+      ? end === 0
+        ? undefined
+        : sample(text.slice(at + 2, end - 1))
+      : SHORT[text.slice(at + 1, end)];
     if (value === undefined) return null;
-    out += escapedTemplate(text.slice(from, found.index)) + value;
-    from = found.index + found[0].length;
+    out += escapedTemplate(text.slice(from, at)) + value;
+    from = end;
   }
-  const rest = text.slice(from);
-  return /%[[{]/.test(rest) ? null : out + escapedTemplate(rest);
+  return out + escapedTemplate(text.slice(from));
 }
 
 function sample(text: string): string | undefined {
   const plain = text.replace(/,lower$|,host_only$/, "").trim();
-  const fixed = SAMPLES[plain];
-  if (fixed !== undefined) return fixed;
+  if (Object.hasOwn(SAMPLES, plain)) return SAMPLES[plain];
   const [, kind, name] = /^(?:req\.)?(hdr|fhdr|cook|url_param|urlp)\(([\w-]+)\)$/.exec(plain) ?? [];
   if (kind === undefined) return undefined;
   if (/^host$/i.test(name!) && kind.endsWith("hdr")) return "{host}";

@@ -1,12 +1,16 @@
-import { allowOnly, isLoopback, noteLocal, refuse, THIS_MACHINE } from "../access.ts";
-import { type Condition, EVERYTHING } from "../condition.ts";
+import { allowOnly, refuse, THIS_MACHINE } from "../access.ts";
+import { byPaths } from "../by-paths.ts";
+import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
 import { withoutExceptions } from "../exceptions.ts";
 import { applied, type Modifier, noteUnused, partOf, refusal } from "../modifiers.ts";
 import { closed, durationText, hasType, type Keys, Plan, ROOT, type Rule, ruleOf, section } from "../plan.ts";
+import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
 import { adviceOf, isStandard } from "./haproxy-advice.ts";
 import { backendKeys, Section } from "./haproxy-backends.ts";
-import { Acls, type Asked, PASSWORDS } from "./haproxy-conditions.ts";
+import { Acls, type Asked, PASSWORDS, type RequestFacts } from "./haproxy-conditions.ts";
+import { edit, taking } from "./haproxy-edits.ts";
+import { listeners } from "./haproxy-listeners.ts";
 import { convertTcp } from "./haproxy-streams.ts";
 import { formatOf, haproxyTime } from "./haproxy-values.ts";
 
@@ -14,6 +18,7 @@ import { formatOf, haproxyTime } from "./haproxy-values.ts";
 interface Work {
   readonly plan: Plan;
   readonly backends: ReadonlyMap<string, Section>;
+  readonly facts: RequestFacts;
   /** Whether clear text leads to TLS. */
   isRedirected: boolean;
 }
@@ -33,16 +38,64 @@ export function convertHaproxy(sections: readonly Statement[]): Plan {
     proxies.filter(({ statement }) => statement.name !== "frontend").map((one) => [one.name, one]),
   );
   const entries = proxies.filter((one) => one.statement.name !== "backend" && isHttp(one, plan, backends));
-  const work: Work = { plan, backends, isRedirected: false };
-  listeners(plan, entries);
-  for (const entry of entries) plan.rules.push(...entryRules(entry, work));
-  if (work.isRedirected && plan.config.server.tls !== undefined)
-    section(plan.config.server, "tls").redirect_http = true;
-  serverWide(plan, entries, sections);
+  const { kept, local, hasTls, hasClear } = listeners(plan, entries, isSameEntry, leadsToTls);
+  const others = kept.filter((one) => !local.includes(one));
+  const serving = others.find((one) => !leadsToTls(one)) ?? others[0];
+  let isRedirected = false;
+  for (const entry of [...others, ...local]) {
+    const facts = { hasTls, hasClear, srcFault: srcFaultOf(entry), pathFault: "", changed: new Set<string>() };
+    const work: Work = { plan, backends, facts, isRedirected: false };
+    const rules = entryRules(entry, work);
+    isRedirected ||= work.isRedirected || (hasTls && leadsToTls(entry));
+    if (local.includes(entry)) for (const rule of rules) allowOnly(rule, THIS_MACHINE);
+    // Two other frontends that say the same are one.
+    if (local.includes(entry) || entry === serving) plan.rules.push(...rules);
+  }
+  if (isRedirected && plan.config.server.tls !== undefined) section(plan.config.server, "tls").redirect_http = true;
+  serverWide(plan, kept, sections);
   for (const { statement } of ledger.account())
     if (!ledger.isJudged(statement) && isStandard(statement)) ledger.standard(statement);
   ledger.settle(adviceOf);
   return plan;
+}
+
+/** Whether two frontends differ in where they listen alone. */
+function isSameEntry(a: Section, b: Section): boolean {
+  const words = ({ statement }: Section): string =>
+    JSON.stringify(
+      (statement.block ?? []).filter(({ name }) => name !== "bind").map(({ name, args }) => [name, ...args]),
+    );
+  return a.defaults === b.defaults && a.statement.name === "frontend" && words(a) === words(b);
+}
+
+/** Whether a frontend does nothing but lead clear text to TLS. */
+function leadsToTls({ statement }: Section): boolean {
+  const block = statement.block ?? [];
+  const isLead = ({ name, args }: Statement): boolean => {
+    const words = name === "http-request" ? args : [name, ...args];
+    const at = words.findIndex((word) => word === "if" || word === "unless");
+    const condition = at < 0 ? "" : words.slice(at).join(" ");
+    const isClear = condition === "" || /^(if ! ?\{ ssl_fc \}|unless \{ ssl_fc \})$/.test(condition);
+    return isClear && words.slice(0, 3).join(" ") === "redirect scheme https";
+  };
+  return (
+    statement.name === "frontend" &&
+    block.some(isLead) &&
+    block.every((one) => isLead(one) || /^(bind|mode|option|log|timeout|maxconn|description)$/.test(one.name))
+  );
+}
+
+/** Why `src` is another address than the one that a route compares; "" where it is the same. */
+function srcFaultOf({ statement, defaults }: Section): string {
+  const isProxied = statement
+    .all("bind")
+    .some(({ args }) => args.some((word) => /^accept-(proxy|netscaler-cip)$/.test(word)));
+  const isSet = [statement, defaults].some((one) =>
+    (one?.block ?? []).some(({ args }) =>
+      args.some((word) => /^(set-src|expect-proxy|expect-netscaler-cip)$/.test(word)),
+    ),
+  );
+  return isProxied || isSet ? "src is told by a proxy that is not carried over" : "";
 }
 
 /** Those of `mode tcp` become streams. */
@@ -67,79 +120,10 @@ function isHttp(entry: Section, plan: Plan, backends: ReadonlyMap<string, Sectio
   return true;
 }
 
-/** Ports and certificates. */
-function listeners(plan: Plan, entries: readonly Section[]): void {
-  const { server } = plan.config;
-  const { ledger } = plan;
-  const binds = entries.flatMap(({ statement }) => statement.all("bind"));
-  const list = binds.map((statement) => {
-    const [address = ""] = statement.args;
-    const port = Number(/:(\d+)(?:-\d+)?$/.exec(address.split(",")[0]!)?.[1] ?? 0);
-    return {
-      statement,
-      port,
-      isTls: statement.args.includes("ssl"),
-      host: address
-        .replace(/:\d+.*$/, "")
-        .replace(/^(ipv[46]@)/, "")
-        .replace(/^(\*|\[::\]|::|0\.0\.0\.0)$/, ""),
-    };
-  });
-  const clear = prefer(
-    list.filter(({ isTls, port }) => !isTls && port > 0).map(({ port }) => port),
-    80,
-  );
-  const tls = prefer(
-    list.filter(({ isTls, port }) => isTls && port > 0).map(({ port }) => port),
-    443,
-  );
-  server.port = clear ?? (tls === null ? 80 : "off");
-  const hosts = [...new Set(list.map(({ host }) => host))];
-  if (hosts.length === 1 && hosts[0] !== "" && /^[\w.:[\]-]+$/.test(hosts[0]!))
-    server.host = hosts[0]!.replace(/^\[|\]$/g, "");
-  if (tls !== null) section(server, "tls").port = tls;
-  for (const { statement, port, isTls } of list) {
-    const { args } = statement;
-    if (isTls) certificates(plan, statement);
-    if (port === 0 || args[0]!.includes(",") || port !== (isTls ? tls : clear))
-      ledger.note(
-        statement,
-        `there is one port for clear text and one for TLS, here ${clear ?? "none"} and ${tls ?? "none"}`,
-        "serve it by these, or start a second gateway",
-      );
-    else ledger.carry(statement);
-    if (args.includes("accept-proxy"))
-      ledger.note(statement, "PROXY protocol comes from named senders", "set server.proxy_protocol with trusted");
-  }
-}
-
-function prefer(ports: readonly number[], usual: number): number | null {
-  return ports.includes(usual) ? usual : (ports[0] ?? null);
-}
-
-/** `crt FILE`: certificate and key in one file. */
-function certificates({ config }: Plan, { args }: Statement): void {
-  const tls = section(config.server, "tls");
-  args.forEach((word, at) => {
-    const file = args[at + 1];
-    if (word !== "crt" || file === undefined) return;
-    const pair = { cert_file: file, key_file: file };
-    if (tls.cert_file === undefined) Object.assign(tls, pair);
-    else tls.certificates = [...((tls.certificates as object[] | undefined) ?? []), pair];
-  });
-  const after = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
-  const authorities = after("ca-file");
-  const verify = after("verify");
-  if (authorities !== undefined && verify !== undefined && verify !== "none")
-    Object.assign(tls, { client_auth: verify === "required" ? "require" : "request", client_ca_file: authorities });
-  const oldest = after("ssl-min-ver");
-  if (oldest === "TLSv1.3" || oldest === "TLSv1.2") tls.min_version = oldest.slice(4);
-}
-
 /** The rules of a frontend, in the order in which HAProxy asks them. */
 function entryRules(entry: Section, work: Work): Rule[] {
   const { ledger } = work.plan;
-  const acls = new Acls(entry.defaults, entry.statement);
+  const acls = new Acls(work.facts, entry.defaults, entry.statement);
   ledger.carry(entry.statement);
   const { rules, edits } = requests(entry, acls, work);
   const ways: Rule[] = [];
@@ -154,17 +138,7 @@ function entryRules(entry: Section, work: Work): Rule[] {
   const changed = applied(all, edits);
   noteUnused(edits, changed, ledger);
   compression(entry, changed, work.plan);
-  localOnly(entry, changed, work.plan);
-  return changed;
-}
-
-/** A frontend that only this machine could reach stays so where the gateway listens at other addresses as well. */
-function localOnly({ statement }: Section, rules: readonly Rule[], { config, ledger }: Plan): void {
-  const binds = statement.all("bind");
-  const isLocal = binds.length > 0 && binds.every(({ args }) => isLoopback((args[0] ?? "").replace(/:[\d-]+$/, "")));
-  if (!isLocal || config.server.host !== undefined) return;
-  for (const rule of rules) allowOnly(rule, THIS_MACHINE);
-  for (const one of binds) noteLocal(ledger, one);
+  return sealed(changed, ledger);
 }
 
 /** What the `http-request` rules of a section make, and those of its defaults before them. */
@@ -173,7 +147,7 @@ function requests(entry: Section, acls: Acls, work: Work): Made {
   const edits: Modifier[] = [];
   // A request that one of these takes is asked no further rule of its kind.
   const accepted = { tcp: [] as Condition[], http: [] as Condition[] };
-  const shared = (entry.defaults?.block ?? []).filter(({ name }) => /^(http|tcp)-request$/.test(name));
+  const shared = (entry.defaults?.block ?? []).filter(({ name }) => /^(http|tcp)-(request|response)$/.test(name));
   const all = [...shared, ...(entry.statement.block ?? [])];
   // Connections are judged before requests, wherever the lines are.
   const own = [
@@ -182,13 +156,43 @@ function requests(entry: Section, acls: Acls, work: Work): Made {
   ];
   for (const one of own) {
     if (one.name === "monitor-uri") rules.push(monitor(one, work));
-    if (!/^(http-request|redirect|http-response|http-after-response|tcp-request|block)$/.test(one.name)) continue;
+    if (one.name === "stats" && one.args[0] === "uri") rules.push(statistics(one, work));
+    if (
+      OLD_GUARD.test(one.name) ||
+      (one.name === "filter" && !/^(compression|trace|cache|bwlim\S*)$/.test(one.args[0] ?? ""))
+    ) {
+      edits.push(shutBy(one, [EVERYTHING], `${one.name} has no counterpart`, work.plan));
+      continue;
+    }
+    if (!RULES.test(one.name)) continue;
     const list = one.name === "tcp-request" ? accepted.tcp : accepted.http;
     const made = request(one, acls, work, { accepted: list, spared: new Set(rules) });
     rules.push(...made.rules);
     edits.push(...made.edits);
   }
   return { rules, edits };
+}
+
+const RULES = /^(http-request|redirect|http-response|http-after-response|tcp-request|tcp-response|block)$/;
+/** What older versions had for refusals and changes of requests. */
+const OLD_GUARD = /^(req\w+|rspi?deny)$/;
+
+/** Closes what a directive that is left out may be for. */
+function shutBy(statement: Statement, conditions: readonly Condition[], why: string, { ledger }: Plan): Modifier {
+  ledger.note(
+    statement,
+    `${why}: the routes that it may be for are closed`,
+    "write routes with match, and remove ip_rules",
+  );
+  return { statement, conditions: conditions.map((one) => ({ ...one, notAny: [] })), isRefusal: true, apply: refuse };
+}
+
+/** The page of `stats` is no path of an application. */
+function statistics(statement: Statement, { plan }: Work): Rule {
+  const rule = ruleOf(statement, titleOf(statement), { type: "respond", status: 404 });
+  rule.path = { kind: "exact", value: (statement.args[1] ?? "/").replace(/[?#].*$/s, "") || "/" };
+  plan.ledger.note(statement, "the gateway has a dashboard of its own: the path is 404", "open /internal/");
+  return rule;
 }
 
 function monitor(statement: Statement, { plan }: Work): Rule {
@@ -203,7 +207,7 @@ function backendRules(
   origin: Statement,
   name: string,
   conditions: readonly Condition[],
-  { backends, plan }: Work,
+  { backends, plan, facts }: Work,
 ): Rule[] {
   const { ledger } = plan;
   const backend = backends.get(name);
@@ -227,53 +231,75 @@ function backendRules(
     rule.scopes.push(backend.statement);
     rule.keys = structuredClone(keys);
     if (rule.path.kind === "prefix" && rule.path.value !== "/") rule.keys.strip_prefix = false;
-    const own = backend.statement === origin ? [rule] : backendRequests(backend, rule, plan);
+    const own = backend.statement === origin ? [rule] : backendRequests(backend, rule, { plan, facts });
     compression(backend, own, plan);
     return own;
   });
 }
 
 /** `http-request` and `http-response` of a backend, for a rule that leads there. @returns the rule with those before it */
-function backendRequests(backend: Section, rule: Rule, plan: Plan): Rule[] {
-  const acls = new Acls(backend.defaults, backend.statement);
-  const work = { plan, backends: new Map(), isRedirected: false };
+function backendRequests(backend: Section, rule: Rule, { plan, facts }: Pick<Work, "plan" | "facts">): Rule[] {
+  const own = { ...facts, changed: new Set(facts.changed) };
+  const acls = new Acls(own, backend.defaults, backend.statement);
+  const work = { plan, backends: new Map(), facts: own, isRedirected: false };
   const { rules, edits } = requests(backend, acls, work);
   const { path, hosts, methods, match, notAny = [] } = rule;
   const place = { ...EVERYTHING, path, hosts, methods, match };
-  const own = applied(rules, edits).flatMap((one) => {
+  const before = applied(rules, edits).flatMap((one) => {
     const part = partOf(one, place);
     return part === null ? [] : [{ ...part, notAny: [...(one.notAny ?? []), ...notAny] }];
   });
-  const changed = [...own, ...applied([rule], edits)];
+  const changed = [...before, ...applied([rule], edits)];
   noteUnused(edits, changed, plan.ledger);
   return changed;
 }
 
-function put(rule: Rule, { path, hosts, methods, match, notAny }: Condition): void {
+function put(rule: Rule, { path, hosts, methods, match, notAny, regex }: Condition): void {
   if (notAny.length > 0) rule.notAny = notAny;
   rule.path = path ?? ROOT;
   rule.hosts = [...hosts];
   rule.methods = [...methods];
   rule.match = { ...match };
+  if (regex === "") return;
+  rule.isPartial = true;
+  rule.path = beginningOf(regex, rule.path);
+  const { type, ...others } = rule.keys;
+  rule.keys = { type, regex, ...others };
 }
 
 function useBackend(statement: Statement, acls: Acls, work: Work): Rule[] {
-  const [name = "", ...words] = statement.args;
   const { ledger } = work.plan;
+  const [name = "", ...words] = statement.args;
   const asked = acls.asked(words);
-  if (name.includes("%[") || !("any" in asked)) {
+  const any = "any" in asked ? asked.any : [EVERYTHING];
+  const places = byPaths(any);
+  const fault = !("any" in asked) ? "routes do not go by the scheme, nor by passwords" : asked.fault;
+  const why = name.includes("%[")
+    ? "backends are chosen by conditions, not by a map or a field"
+    : fault || (places === null ? BY_REGEX : "");
+  if (why !== "" || places === null) {
     ledger.note(
       statement,
-      "fault" in asked
-        ? `${asked.fault}: its requests go to the other routes`
-        : "its condition, or the name of its backend, cannot be said as a route",
-      "write a route with match for them",
+      `${why}: what it may be for is closed`,
+      "write routes with match, and remove those with 503",
     );
-    return [];
+    return shutRules(statement, any);
   }
   ledger.carry(statement, ...acls.linesOf(words));
   noteSegments(statement, acls.linesOf(words), words, work.plan);
-  return backendRules(statement, name, asked.any, work);
+  return backendRules(statement, name, places, work);
+}
+
+const BY_REGEX = "routes go by paths, not by expressions";
+
+/** Routes that are closed in the place of a directive that cannot be said. */
+function shutRules(statement: Statement, conditions: readonly Condition[]): Rule[] {
+  return conditions.map((one) => {
+    const rule = ruleOf(statement, titleOf(statement), {});
+    closed(rule);
+    put(rule, one);
+    return rule;
+  });
 }
 
 /** `path_beg /api` takes /apix too. */
@@ -318,12 +344,9 @@ function request(statement: Statement, acls: Acls, work: Work, before: Before): 
   const condition = at < 0 ? [] : words.slice(at);
   const [kind = ""] = action;
   const none: Made = { rules: [], edits: [] };
-  if (/^(set|add|del|replace)-(header|path|uri|pathq)$/.test(kind))
+  if (/^(set|add|del|replace)-(header|value|path|pathq|uri|query|method)$/.test(kind))
     return { rules: [], edits: changes(statement, action, condition, acls, work) };
-  if (/^(capture|log|set-log-level|set-nice|no-op|disable-l7-retry|set-priority.*|inspect-delay)$/.test(kind)) {
-    ledger.standard(statement);
-    return none;
-  }
+  if (HARMLESS.test(kind)) return none;
   if (kind === "allow" || kind === "accept") {
     accept(statement, acls, condition, before, ledger);
     return none;
@@ -335,16 +358,39 @@ function request(statement: Statement, acls: Acls, work: Work, before: Before): 
     ledger.carry(statement, ...acls.linesOf(condition));
     return none;
   }
-  const rules = answers(statement, action, asked, before.accepted, work);
-  if (rules.length > 0) ledger.carry(...acls.linesOf(condition));
-  return { rules, edits: [] };
+  // Clear text leads to TLS before anything else.
+  if (
+    kind === "redirect" &&
+    action[1] === "scheme" &&
+    condition.length === 0 &&
+    acls.facts.hasTls &&
+    !work.isRedirected
+  ) {
+    work.isRedirected = true;
+    ledger.carry(statement);
+    return none;
+  }
+  if (kind === "return" || kind === "redirect") {
+    const rules = answers(statement, action, asked, before.accepted, work);
+    ledger.carry(...acls.linesOf(condition));
+    return { rules, edits: [] };
+  }
+  const any = "any" in asked ? asked.any : [EVERYTHING];
+  return {
+    rules: [],
+    edits: [shutBy(statement, any, `${action.slice(0, 2).join(" ")} has no counterpart here`, work.plan)],
+  };
 }
+
+/** Actions that keep no request out, and change none: what goes by their results is closed where it is asked. */
+const HARMLESS =
+  /^(capture|log|set-log-level|set-nice|set-tos|set-mark|no-op|disable-l7-retry|set-priority\S*|inspect-delay|track-sc\S*|sc-\S*|(un)?set-var\S*|early-hint|wait-for-\S*|do-resolve\S*|strict-mode|(set|del)-map\S*|(add|del)-acl\S*|set-bandwidth-limit|cache-\S*|set-timeout|normalize-uri|expect-\S*|set-src\S*|set-dst\S*|set-status|set-fc-\S*|set-bc-\S*)$/;
 
 /** The action of a directive, and what follows it. */
 function wordsOf({ name, args }: Statement): readonly string[] {
   if (name === "redirect") return ["redirect", ...args];
   if (name === "block") return ["deny", ...args];
-  return name === "tcp-request" && /^(connection|session|content)$/.test(args[0] ?? "") ? args.slice(1) : args;
+  return /^tcp-re/.test(name) && /^(connection|session|content)$/.test(args[0] ?? "") ? args.slice(1) : args;
 }
 
 /** Fields and paths that are changed. */
@@ -356,33 +402,62 @@ function changes(
   { plan }: Work,
 ): Modifier[] {
   const { ledger } = plan;
+  const [kind = "", name = "", value = ""] = action;
   const asked = acls.asked(condition);
-  const isResponse = statement.name === "http-response" || statement.name === "http-after-response";
-  const made = (conditions: readonly Condition[]): Modifier[] => {
-    const change = edit(statement, action, isResponse, plan);
-    if (change === null) return [];
-    // Responses of HAProxy's own pass no http-response.
-    const isForwarded = statement.name === "http-response";
-    const apply = (rule: Rule): void => {
-      if (!isForwarded || hasType(rule.keys, "upstream")) change(rule);
-    };
-    return [{ statement, conditions, apply }];
-  };
-  if ("special" in asked && /x-forwarded-(proto|port|ssl)|x-scheme/i.test(action[1] ?? "")) {
-    ledger.standard(statement);
+  const isResponse = statement.name !== "http-request";
+  const isOfPath = /-(path|pathq|uri|query|method)$/.test(kind);
+  if (
+    "special" in asked &&
+    !isOfPath &&
+    !isResponse &&
+    asked.special === "cleartext" &&
+    isScheme(name, value, "http")
+  ) {
+    ledger.carry(statement);
     return [];
   }
-  if (condition.length === 0 || ("special" in asked && asked.special === "tls")) return made([EVERYTHING]);
-  if ("any" in asked && asked.any.every(({ notAny }) => notAny.length === 0)) {
-    ledger.carry(...acls.linesOf(condition));
-    return made(asked.any);
+  const any = "any" in asked ? asked.any : [EVERYTHING];
+  const isSaid =
+    "any" in asked && asked.fault === "" && any.every(({ notAny, regex }) => notAny.length + regex.length === 0);
+  const made = isSaid || condition.length === 0 ? edit(statement, action, isResponse, plan) : null;
+  if (isSaid && !isResponse && isScheme(name, value, "https") && condition.length > 0) {
+    ledger.carry(statement);
+    return [];
   }
+  // What is asked from here on is another path, or another field, than the client's own.
+  if (!isResponse && isOfPath) acls.facts.pathFault = "the path has been changed before";
+  else if (!isResponse) acls.facts.changed.add(name.toLowerCase());
+  // Responses of HAProxy's own pass no http-response.
+  const isForwarded = statement.name === "http-response";
+  if (made !== null) {
+    ledger.carry(...acls.linesOf(condition));
+    return [
+      {
+        statement,
+        conditions: any,
+        apply(rule) {
+          if (!isForwarded || hasType(rule.keys, "upstream")) made(rule);
+        },
+      },
+    ];
+  }
+  const wide = any.map((one) => ({ ...one, notAny: [] }));
+  if (isOfPath && !isResponse) return [shutBy(statement, byPaths(wide) ?? [EVERYTHING], NO_CHANGE, plan)];
+  const isTaken = !isResponse && /^[\w-]+$/.test(name) && !/^(host|connection|upgrade)$/i.test(name);
   ledger.note(
     statement,
-    "a change of a header or a path counts for whole routes",
-    "set headers or rewrite at a route with match",
+    `${isSaid || condition.length === 0 ? NO_CHANGE : "its condition has no counterpart in a route"}${isTaken ? ": the field is taken off all requests that it may be for" : ""}`,
+    "set headers or rewrite at a route with match: docs/upstreams.md#header-edits",
   );
-  return [];
+  if (!isTaken) return !isResponse && /^del/.test(kind) ? [shutBy(statement, [EVERYTHING], NO_CHANGE, plan)] : [];
+  return [{ statement, conditions: byPaths(wide) ?? [EVERYTHING], apply: taking(name) }];
+}
+
+const NO_CHANGE = "this change of a header or a path has no counterpart";
+
+/** Whether a field says how the client came, as the gateway does by itself. */
+function isScheme(name: string, value: string, scheme: string): boolean {
+  return /^x-forwarded-proto$/i.test(name) && value === scheme;
 }
 
 /** `allow` and `accept`: later rules of this kind do not count for these requests. */
@@ -394,7 +469,11 @@ function accept(
   ledger: Plan["ledger"],
 ): void {
   const asked = acls.asked(condition);
-  if ("any" in asked && asked.any.every(({ notAny }) => notAny.length === 0)) {
+  if (
+    "any" in asked &&
+    asked.fault === "" &&
+    asked.any.every(({ notAny, regex }) => notAny.length + regex.length === 0)
+  ) {
     accepted.push(...asked.any);
     ledger.carry(statement, ...acls.linesOf(condition));
   } else
@@ -410,77 +489,52 @@ function refusals(
   statement: Statement,
   { action, condition }: { readonly action: readonly string[]; readonly condition: readonly string[] },
   acls: Acls,
-  { plan: { ledger } }: Work,
+  { plan }: Work,
   { accepted, spared }: Before,
 ): Made {
-  const asked = acls.asked(condition, true);
+  const { ledger } = plan;
+  const asked = acls.asked(condition);
   const isSecret = action[0] === "auth" || ("special" in asked && asked.special === "not-authenticated");
-  if (!("any" in asked) && !isSecret) {
-    ledger.note(
-      statement,
-      `${"fault" in asked ? asked.fault : "its condition has no counterpart in a route"}: what it refuses gets in`,
-      "write a route with match, or ip_rules",
-    );
-    return { rules: [], edits: [] };
-  }
   const any = "any" in asked ? asked.any : [EVERYTHING];
   const lines = acls.linesOf(condition);
-  const wider = "any" in asked ? asked.wider : undefined;
-  if (isSecret || wider === PASSWORDS)
+  const fault = "any" in asked ? asked.fault : isSecret ? "" : "routes do not go by the scheme";
+  if (isSecret || fault === PASSWORDS)
     ledger.note(
       statement,
       `${PASSWORDS}: the routes are closed until there are such`,
       "make a users_file with edge passwd, and set auth.basic in the place of ip_rules",
     );
-  else if (wider !== undefined)
+  else if (fault !== "")
     ledger.note(
       statement,
-      `${wider}: the routes that it is for are closed`,
-      "write a route with match for what gets in",
+      `${fault}: the routes that it may be for are closed`,
+      "write routes with match for what gets in",
     );
   else ledger.carry(statement);
   ledger.carry(...lines);
-  noteSpelling(statement, lines, condition, ledger);
   const conditions = any.map((one) => ({ ...one, notAny: [...one.notAny, ...accepted] }));
-  if (isSecret || wider !== undefined)
-    return { rules: [], edits: [{ statement, conditions: any, spared, isRefusal: true, apply: refuse }] };
-  const { status } = actionKeys(action) as { status: number };
-  if (conditions.some(({ notAny }) => notAny.length > 0))
-    return { rules: [], edits: refusal(statement, conditions, { status, spared }) };
-  const rules = conditions.map((one) => {
+  const status = statusOf(action);
+  if (isSecret || fault !== "") {
+    // Only some paths, by an expression: these alone are closed.
+    const byRegex = conditions.filter(({ regex }) => regex !== "");
+    const rest = any.filter(({ regex }) => regex === "").map((one) => ({ ...one, notAny: [] }));
+    const edits = rest.length === 0 ? [] : [{ statement, conditions: rest, spared, isRefusal: true, apply: refuse }];
+    return { rules: refusing(statement, byRegex, status), edits };
+  }
+  if (conditions.some(({ notAny }) => notAny.length > 0)) {
+    const byRegex = conditions.filter(({ regex }) => regex !== "");
+    const rest = conditions.filter(({ regex }) => regex === "");
+    return { rules: refusing(statement, byRegex, status), edits: refusal(statement, rest, { status, spared }) };
+  }
+  return { rules: refusing(statement, conditions, status), edits: [] };
+}
+
+function refusing(statement: Statement, conditions: readonly Condition[], status: number): Rule[] {
+  return conditions.map((one) => {
     const rule = ruleOf(statement, titleOf(statement), { type: "respond", status });
     put(rule, one);
     return rule;
   });
-  return { rules, edits: [] };
-}
-
-/** What a refusal for paths does not take here, and takes there. */
-function noteSpelling(
-  statement: Statement,
-  lines: readonly Statement[],
-  words: readonly string[],
-  ledger: Plan["ledger"],
-): void {
-  const tests = [...lines.map(({ args }) => args), words];
-  const paths = tests.filter((list) => list.some((word) => /^(path|url)(_\w+)?$/.test(word)));
-  if (
-    paths.some(
-      (list) =>
-        list.some((word) => /^\/.*[^/]$/.test(word)) && list.some((word) => /_(beg|reg)$/.test(word) || word === "beg"),
-    )
-  )
-    ledger.note(
-      statement,
-      "a prefix takes whole segments of a path: what only begins with these letters gets in",
-      "write another route for such paths, if there are any",
-    );
-  if (paths.some((list) => list.includes("-i")))
-    ledger.note(
-      statement,
-      "paths are compared with their letter case: what is spelled otherwise gets in",
-      "refuse such spellings at the origin, where it takes them for the same path",
-    );
 }
 
 /** `redirect` and `return` as rules. */
@@ -492,21 +546,22 @@ function answers(
   { plan }: Work,
 ): Rule[] {
   const { ledger } = plan;
-  if (!("any" in asked)) {
+  const any = "any" in asked ? asked.any : [EVERYTHING];
+  const fault = "any" in asked ? asked.fault : "its condition has no counterpart in a route";
+  const keys = actionKeys(action);
+  if (fault !== "" || keys === null) {
     ledger.note(
       statement,
-      "fault" in asked ? asked.fault : "its condition has no counterpart in a route",
-      "write a route with match, or ip_rules",
+      `${fault || `${action.slice(0, 2).join(" ")} has no counterpart here`}: what it may be for is closed`,
+      "write routes with match for its requests, and remove those with 503",
     );
-    return [];
-  }
-  const keys = actionKeys(action);
-  if (keys === null) {
-    ledger.note(statement, `${action.slice(0, 2).join(" ")} has no counterpart here`, adviceFor(action[0] ?? ""));
-    return [];
+    return shutRules(
+      statement,
+      any.map((one) => ({ ...one, notAny: [...one.notAny, ...accepted] })),
+    );
   }
   ledger.carry(statement);
-  return asked.any.map((condition) => {
+  return any.map((condition) => {
     const rule = ruleOf(statement, titleOf(statement), { ...keys });
     put(rule, { ...condition, notAny: [...condition.notAny, ...accepted] });
     return rule;
@@ -516,21 +571,25 @@ function answers(
 /** What keeps requests out. */
 const LET_IN = /^(deny|reject|tarpit|silent-drop|auth)$/;
 
-function adviceFor(action: string): string {
-  if (/^(track-sc|sc-)/.test(action)) return "see rate_limit: docs/guards.md";
-  if (/lua|spoe/.test(action)) return "move it to the application, or to auth.forward";
-  return "see routes with match, headers and rewrite: docs/routing.md";
+/** The status of a refusal. */
+function statusOf(action: readonly string[]): number {
+  const after = (name: string): string | undefined =>
+    action.includes(name) ? action[action.indexOf(name) + 1] : undefined;
+  const status = Number(after("deny_status") ?? after("status") ?? 403);
+  return status >= 400 && status <= 599 ? status : 403;
 }
 
 function actionKeys(action: readonly string[]): Keys | null {
   const after = (name: string): string | undefined =>
     action.includes(name) ? action[action.indexOf(name) + 1] : undefined;
   const [kind] = action;
-  if (kind === "deny" || kind === "reject" || kind === "tarpit" || kind === "silent-drop")
-    return { type: "respond", status: Number(after("deny_status") ?? after("status") ?? 403) };
   if (kind === "return") {
     const body = formatOf(after("string") ?? after("lf-string") ?? "");
-    if (body === null || action.includes("file") || action.includes("errorfile")) return null;
+    if (
+      body === null ||
+      action.some((word) => /^(file|lf-file|errorfile|errorfiles|default-errorfiles|hdr)$/.test(word))
+    )
+      return null;
     const type = after("content-type");
     return {
       type: "respond",
@@ -545,62 +604,6 @@ function actionKeys(action: readonly string[]): Keys | null {
   const to = formatOf(location ?? (prefix === undefined ? "" : `${prefix.replace(/\/$/, "")}%[pathq]`));
   const isClear = to !== null && /^(\/|https?:\/\/[\w.-]|\{(uri|path)\})/.test(to);
   return isClear ? { type: "redirect", to, status } : null;
-}
-
-/** Changes of headers and paths. */
-function edit(
-  statement: Statement,
-  action: readonly string[],
-  isResponse: boolean,
-  { ledger }: Plan,
-): ((rule: Rule) => void) | null {
-  const [kind = "", name = "", value = ""] = action;
-  const isOwn =
-    !isResponse && /^(x-forwarded-(for|proto|host|port)|x-real-ip|x-request-id|forwarded|via|connection)$/i.test(name);
-  if (isOwn && kind.endsWith("header")) {
-    ledger.standard(statement);
-    return null;
-  }
-  const format = formatOf(value);
-  const carried = (change: (rule: Rule) => void): ((rule: Rule) => void) => {
-    ledger.carry(statement);
-    return change;
-  };
-  const direction = isResponse ? "response" : "request";
-  if (kind === "del-header" && action.length === 2)
-    return carried(({ keys }) => {
-      const edits = section(keys, "headers", direction);
-      edits.remove = [...((edits.remove as string[] | undefined) ?? []), name];
-    });
-  if (kind === "set-header" && format !== null)
-    return carried(({ keys }) => {
-      section(keys, "headers", direction, "set")[name] = format;
-    });
-  if (kind === "add-header" && format !== null)
-    return carried(({ keys }) => {
-      section(keys, "headers", direction, "add")[name] = format;
-    });
-  const rewrite = isResponse ? null : rewriteOf(kind, name, value);
-  if (rewrite !== null)
-    return carried(({ keys }) => {
-      if (hasType(keys, "upstream")) keys.rewrite = rewrite;
-    });
-  ledger.note(
-    statement,
-    "this change of a header or a path has no counterpart",
-    "see headers and rewrite at the route: docs/upstreams.md#header-edits",
-  );
-  return null;
-}
-
-function rewriteOf(kind: string, first: string, second: string): Keys | null {
-  if (kind === "set-path") {
-    const path = formatOf(first);
-    return path?.startsWith("/") === true || path === "{path}" ? { path } : null;
-  }
-  if (kind !== "replace-path" || second === "") return null;
-  const to = second.replace(/\\(\d)/g, "{match.$1}");
-  return to.startsWith("/") || to.startsWith("{match.") ? { regex: first.startsWith("^") ? first : first, to } : null;
 }
 
 function compression(entry: Section, rules: readonly Rule[], { ledger }: Plan): void {

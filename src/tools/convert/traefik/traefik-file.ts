@@ -17,7 +17,7 @@ import { ConvertFault, MAX_DEPTH, MAX_STATEMENTS, type Place, Statement } from "
  * @throws ConvertFault where the file is neither
  */
 export function readTraefik(file: string, text: string): Statement[] {
-  const isToml = file.endsWith(".toml") || (!/\.ya?ml$/.test(file) && /^\s*\[+[\w."-]+\]+\s*$/m.test(text));
+  const isToml = file.endsWith(".toml") || (!/\.ya?ml$/.test(file) && /^[ \t]*\[+[\w."-]+\]+[ \t]*$/m.test(text));
   return isToml ? fromToml(file, text) : fromYaml(file, text);
 }
 
@@ -66,7 +66,7 @@ class YamlReader {
     if (depth > MAX_DEPTH && first !== undefined) throw new ConvertFault(this.place(first.key), "nested too deep");
     return this.merged(pairs).map(({ key, value }) => {
       const place = this.place(key);
-      const name = isScalar(key) ? String(key.value) : String(key);
+      const name = keyName(isScalar(key) ? String(key.value) : String(key), parent);
       const meant = this.meant(value, key);
       if (isMap(meant)) {
         const statement = new Statement(place, [name], parent, true);
@@ -150,8 +150,9 @@ function tableOf(
 ): Statement[] {
   if (path.length > MAX_DEPTH)
     throw new ConvertFault({ file: at.file, line: at.finder.lineOf(path) }, "nested too deep");
-  return Object.entries(table).map(([name, value]) => {
-    const own = [...path, name];
+  return Object.entries(table).map(([written, value]) => {
+    const own = [...path, written];
+    const name = keyName(written, parent);
     const place = { file: at.file, line: at.finder.lineOf(own) };
     const isTable = (one: unknown): one is Record<string, unknown> =>
       typeof one === "object" && one !== null && !Array.isArray(one) && !(one instanceof Date);
@@ -203,3 +204,51 @@ class TomlLines {
 function plainName(text: string): string {
   return text.replace(/["'\s]/g, "");
 }
+
+/** Sections of which the keys are names that the user has chosen, by the section that they are in. */
+const OF_NAMES: ReadonlySet<string> = new Set([
+  "http routers",
+  "http services",
+  "http middlewares",
+  "http serverstransports",
+  "tcp routers",
+  "tcp services",
+  "tcp middlewares",
+  "tcp serverstransports",
+  "udp routers",
+  "udp services",
+  "tls options",
+  "tls stores",
+  " entrypoints",
+  " certificatesresolvers",
+]);
+const OF_FIELDS = /^(customrequestheaders|customresponseheaders|sslproxyheaders|headers|plugin|defaultgeneratedcert)$/;
+
+/** A key as docs of Traefik write it: it takes keys in any letter case, but for names that the user has chosen. */
+function keyName(name: string, parent: Statement | null): string {
+  const within = parent?.name.toLowerCase() ?? "";
+  const outer = parent?.parent?.name.toLowerCase() ?? "";
+  const isTop = parent !== null && (parent.parent === null || parent.parent.parent === null);
+  if (parent !== null && isTop && OF_NAMES.has(`${outer} ${within}`)) return name;
+  // The section `headers` of a middleware has keys of its own; that of a health check has fields.
+  const isOfFields =
+    OF_FIELDS.test(within) && !(within === "headers" && parent?.parent?.parent?.name === "middlewares");
+  return isOfFields ? name : (KEYS.get(name.toLowerCase()) ?? name);
+}
+
+/** THE keys that decide something here, by their lower case. */
+const KEYS: ReadonlyMap<string, string> = new Map(
+  `http tcp udp tls routers services middlewares serversTransports entryPoints rule service priority options stores certificates
+certResolver certFile keyFile clientAuth clientAuthType passthrough loadBalancer weighted mirroring failover mirrors fallback servers
+url address weight passHostHeader healthCheck sticky cookie name percent path interval timeout status hostname port scheme
+responseForwarding serversTransport insecureSkipVerify serverName rootCAs forwardingTimeouts dialTimeout responseHeaderTimeout
+secure httpOnly sameSite chain headers basicAuth digestAuth forwardAuth ipAllowList ipWhiteList rateLimit compress buffering retry
+grpcWeb contentType stripPrefix stripPrefixRegex addPrefix replacePath replacePathRegex redirectScheme redirectRegex inFlightReq
+circuitBreaker errors passTLSClientCert plugin sourceRange ipStrategy depth excludedIPs users usersFile realm removeHeader headerField
+trustForwardHeader authRequestHeaders authResponseHeaders prefixes prefix forceSlash regex replacement permanent average period burst
+sourceCriterion minResponseBodyBytes encodings maxRequestBodyBytes attempts customRequestHeaders customResponseHeaders allowedHosts
+frameDeny customFrameOptionsValue contentTypeNosniff browserXssFilter referrerPolicy contentSecurityPolicy permissionsPolicy stsSeconds
+stsIncludeSubdomains stsPreload sslRedirect proxyProtocol version forwardedHeaders trustedIPs insecure`
+    .split(/\s+/)
+    .map((name) => [name.toLowerCase(), name]),
+);

@@ -15,7 +15,6 @@ export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
   stripPrefix(statement, rule, ledger) {
     const prefixes = child(statement, "prefixes");
     ledger.carry(prefixes);
-    for (const one of statement.block ?? []) if (one.name === "forceSlash") ledger.standard(one);
     if (!hasType(rule.keys, "upstream")) return true;
     const { value, kind } = rule.path;
     const fits = (prefixes?.args ?? [])
@@ -147,9 +146,8 @@ export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
   },
   buffering(statement, rule, ledger) {
     const bytes = child(statement, "maxRequestBodyBytes");
-    if (bytes !== null) rule.keys.max_body_bytes = Number(bytes.args[0]) || "unlimited";
+    if (bytes !== null) rule.keys.max_body_bytes = Number(bytes.args[0]) > 0 ? Number(bytes.args[0]) : "unlimited";
     ledger.carry(bytes);
-    for (const one of statement.block ?? []) if (/^mem/.test(one.name)) ledger.standard(one);
     return true;
   },
   retry(statement, rule, ledger) {
@@ -164,42 +162,34 @@ export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
     ledger.carry(...(statement.block ?? []));
     return true;
   },
-  contentType(statement, _rule, ledger) {
-    ledger.standardWhole(statement);
-    return true;
-  },
 };
 
-/** Middlewares without which no more clients come in than with them; the routes of any other one that is not carried over are closed. */
+/** Middlewares without which the same requests reach the same paths; the routes of any other one that is not carried over are closed. */
 export const HARMLESS: ReadonlySet<string> = new Set([
-  "addPrefix",
-  "buffering",
   "circuitBreaker",
   "compress",
   "contentType",
   "errors",
   "grpcWeb",
-  "headers",
   "inFlightReq",
-  "rateLimit",
-  "redirectRegex",
-  "redirectScheme",
-  "replacePath",
-  "replacePathRegex",
   "retry",
-  "stripPrefix",
-  "stripPrefixRegex",
 ]);
 
 function allowList(statement: Statement, rule: Rule, ledger: Ledger): boolean {
   const ranges = child(statement, "sourceRange");
-  if (ranges === null) return false;
+  // With a strategy, another address is compared than a route compares.
+  if (ranges === null || ranges.args.length === 0 || child(statement, "ipStrategy") !== null) return false;
   allowOnly(rule, ranges.args);
   ledger.carry(ranges);
   return true;
 }
 
 function headers(statement: Statement, rule: Rule, ledger: Ledger): boolean {
+  // Other hosts are refused, and clear text may be.
+  const isAsking = (statement.block ?? []).some(
+    ({ name, args }) => (name === "allowedHosts" && args.length > 0) || (name === "sslRedirect" && args[0] === "true"),
+  );
+  if (isAsking) return false;
   for (const one of statement.block ?? []) {
     if (one.name === "customRequestHeaders" || one.name === "customResponseHeaders") {
       ledger.carry(one);
@@ -220,18 +210,12 @@ function headers(statement: Statement, rule: Rule, ledger: Ledger): boolean {
       `max-age=${seconds}${below}${preload}`;
   }
   ledger.carry(...["stsSeconds", "stsIncludeSubdomains", "stsPreload"].map((name) => child(statement, name)));
-  for (const one of statement.block ?? [])
-    if (/^(sslRedirect|sslProxyHeaders|forceSTSHeader|isDevelopment|sslHost)$/.test(one.name)) ledger.standard(one);
   return true;
 }
 
 function custom(statement: Statement, edits: Keys, ledger: Ledger): void {
   for (const one of statement.block ?? []) {
     const [value = ""] = one.args;
-    if (/^x-forwarded-(for|proto|host|port)$/i.test(one.name)) {
-      ledger.note(one, `${one.name} is set by the gateway itself`, "read the field as docs/upstreams.md describes it");
-      continue;
-    }
     if (value === "") edits.remove = [...((edits.remove as string[] | undefined) ?? []), one.name];
     else section(edits, "set")[one.name] = escapedTemplate(value);
     ledger.carry(one);

@@ -65,10 +65,7 @@ function balancerKeys(balancer: Statement, { ledger, transports }: Services): Ke
     if (keys.targets !== undefined)
       keys.load_balancing = { policy: "sticky", cookie: { name: name?.args[0] ?? "edge_node" } };
     ledger.carry(child(balancer, "sticky"), sticky, name);
-    for (const one of sticky.block ?? []) if (/^(secure|httpOnly|sameSite)$/.test(one.name)) ledger.standard(one);
   }
-  const forwarding = child(balancer, "responseForwarding");
-  if (forwarding !== null) ledger.standardWhole(forwarding);
   transport(child(balancer, "serversTransport"), keys, { ledger, transports });
   return keys;
 }

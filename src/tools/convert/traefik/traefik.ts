@@ -1,6 +1,8 @@
-import type { Condition } from "../condition.ts";
+import { byPaths } from "../by-paths.ts";
+import { beginningOf, type Condition } from "../condition.ts";
 import { withoutExceptions } from "../exceptions.ts";
 import { closed, hasType, type Keys, Plan, ROOT, type Rule, ruleOf, section } from "../plan.ts";
+import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
 import { HARMLESS, MIDDLEWARES } from "./traefik-middlewares.ts";
 import { parseRule } from "./traefik-rules.ts";
@@ -39,25 +41,84 @@ export function convertTraefik(statements: readonly Statement[]): Plan {
   );
   const tlsOptions = new Map((options?.block ?? []).map((one) => [one.name, one]));
   const work = { plan, services, middlewares: named("middlewares"), tlsOptions, hasTls };
-  listeners(plan, routers, certificates, hasTls);
-  const ranked = routers
+  const kept = ofMainEntry(routers, work);
+  listeners(plan, kept, certificates, hasTls);
+  const ranked = kept
     .map((statement) => ({
       statement,
       priority: Number(child(statement, "priority")?.args[0] || 0) || (child(statement, "rule")?.args[0] ?? "").length,
     }))
     .sort((a, b) => b.priority - a.priority);
-  plan.rules.push(
-    ...withoutExceptions(
-      ranked.flatMap(({ statement }) => routerRules(statement, work)),
-      ledger,
-    ),
+  const rules = withoutExceptions(
+    ranked.flatMap(({ statement }) => routerRules(statement, work)),
+    ledger,
   );
+  plan.rules.push(...sealed(rules, ledger));
+  entryPoints(plan, statements.find(({ name }) => name === "entryPoints") ?? null);
   convertTcp(plan, statements.find(({ name }) => name === "tcp") ?? null);
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
     section(plan.config.proxy, "transport").response_header_timeout = "10m";
   ledger.settle(adviceOf);
   return plan;
+}
+
+/** What the entry points of a static configuration ask of all requests. */
+function entryPoints(plan: Plan, points: Statement | null): void {
+  for (const point of points?.block ?? []) {
+    const guard = child(child(point, "http"), "middlewares");
+    if (guard === null) continue;
+    for (const rule of plan.rules) closed(rule);
+    plan.ledger.note(
+      guard,
+      "middlewares of entry points count for all routers, which are closed",
+      "set what they do at the routes",
+    );
+  }
+}
+
+/** Which entry points a router has: those of the usual names are one, since clear text and TLS share the routes. */
+function entryOf(router: Statement): string {
+  const names = (child(router, "entryPoints")?.args ?? []).flatMap((one) => one.split(",")).map((one) => one.trim());
+  const odd = names.filter((one) => one !== "" && !USUAL.test(one));
+  return names.length > odd.length ? "" : [...new Set(odd)].sort().join();
+}
+
+const USUAL = /^(web|websecure|http|https|web-?secure)$/i;
+
+/** Routers of the entry points that are kept; those of others are left out, since routes do not go by the port. */
+function ofMainEntry(routers: readonly Statement[], work: Work): Statement[] {
+  const {
+    hasTls,
+    plan: { ledger },
+  } = work;
+  const entries = routers.map(entryOf);
+  const main = entries.includes("") ? "" : entries[0];
+  const isSecret = (one: Statement): boolean => child(one, "tls") !== null;
+  const isGuarded = routers.some((one) => isSecret(one) && child(one, "middlewares") !== null);
+  return routers.filter((router, at) => {
+    const isElsewhere = entries[at] !== main;
+    // In clear text, what the same rule asks with TLS would not be asked.
+    const isShadowed = hasTls && isGuarded && !isSecret(router) && !leadsToTls(router, work);
+    if (!isElsewhere && !isShadowed) return true;
+    ledger.noteWhole(
+      router,
+      isElsewhere
+        ? "routes do not go by the entry point: what others must not reach by the usual ones is left out"
+        : "it is without TLS, and routes do not go by the port: what routers with TLS ask of clients would be passed by. It is left out",
+      "serve it by a second gateway",
+    );
+    return false;
+  });
+}
+
+/** Whether a router has a middleware that leads to TLS. */
+function leadsToTls(router: Statement, { middlewares }: Work): boolean {
+  const names = child(router, "middlewares")?.args ?? [];
+  return names.some((name) => {
+    const own = middlewares.get(name.replace(/@\w+$/, ""))?.block?.[0];
+    return own?.name === "redirectScheme" && child(own, "scheme")?.args[0] === "https";
+  });
 }
 
 function listeners(plan: Plan, routers: readonly Statement[], certificates: Statement | null, hasTls: boolean): void {
@@ -72,7 +133,6 @@ function listeners(plan: Plan, routers: readonly Statement[], certificates: Stat
     const key = child(one, "keyFile");
     if (cert === null || key === null) return [];
     ledger.carry(certificates, one, cert, key);
-    for (const other of one.block ?? []) if (other.name === "stores") ledger.standard(other);
     return [{ cert_file: cert.args[0]!, key_file: key.args[0]! }];
   });
   const [first, ...others] = pairs;
@@ -90,7 +150,7 @@ function routerRules(statement: Statement, work: Work): Rule[] {
   const { ledger } = plan;
   const rule = child(statement, "rule");
   const service = child(statement, "service");
-  const names = child(statement, "middlewares")?.args ?? [];
+  const names = namesIn(child(statement, "middlewares"));
   ledger.carry(child(statement, "priority"));
   const points = child(statement, "entryPoints");
   if (points !== null) pointsOf(points, plan);
@@ -113,23 +173,24 @@ function routerRules(statement: Statement, work: Work): Rule[] {
       "routes do not go by the port: it is served over TLS as well",
       "nothing, or set server.tls.redirect_http",
     );
-  const parsed = ruleWords(statement, rule?.args[0] ?? "", chain, ledger);
-  if (parsed === null) return [];
+  const parsed = parseRule(rule?.args[0] ?? "");
+  const { fault } = parsed;
+  if (fault !== "")
+    ledger.note(statement, `${fault}: what its rule may be for is closed`, "write routes with match for its requests");
   ledger.carry(statement, rule);
   const keys = service === null ? null : serviceKeys(service.args[0] ?? "", work.services);
-  if (/PathPrefix\(\s*[`"]\/[^`"]*[^`"/][`"]/.test(rule?.args[0] ?? ""))
+  const places = byPaths(parsed.any);
+  if (places === null && fault === "")
     ledger.note(
       statement,
-      "a prefix takes whole segments of a path: /api and /api/x, not /apix",
-      "write another route for such paths, if there are any",
+      "routes go by paths, not by expressions: its requests are closed",
+      "write routes with match",
     );
-  return parsed.any.map(({ path, hosts, methods, match, notAny }) => {
-    const made = ruleOf(statement, `${statement.file}:${statement.line} router ${statement.name}`, {});
-    Object.assign(made, { path: path ?? ROOT, hosts: [...hosts], methods: [...methods], match: { ...match } });
-    if (notAny.length > 0) made.notAny = notAny;
+  const isShut = fault !== "" || places === null;
+  return (places ?? parsed.any).map((condition) => {
+    const made = placed(statement, condition);
     target(made, keys, service, work);
     for (const one of chain) apply(one, made, plan);
-    if (parsed.isWider) closed(made);
     if (needsCertificate(statement, work)) {
       closed(made);
       ledger.note(
@@ -138,32 +199,19 @@ function routerRules(statement: Statement, work: Work): Rule[] {
         "set server.tls.client_auth with client_ca_file, and auth.mtls at the route",
       );
     }
+    if (isShut) closed(made);
+    if (condition.regex !== "") made.keys.regex = condition.regex;
     return made;
   });
 }
 
-/** Reads the rule of a router; null where its requests go to other routers. `isWider` where it takes more, and keeps clients out. */
-function ruleWords(
-  statement: Statement,
-  text: string,
-  chain: readonly Step[],
-  ledger: Plan["ledger"],
-): { readonly any: readonly Condition[]; readonly isWider: boolean } | null {
-  const exact = parseRule(text);
-  const guards = chain.some(({ kind }) => !HARMLESS.has(kind));
-  const parsed = "fault" in exact && guards ? parseRule(text, true) : exact;
-  if ("fault" in parsed) {
-    ledger.noteWhole(
-      statement,
-      `${parsed.fault}: its requests go to the other routes`,
-      "write a route with match for them",
-    );
-    return null;
-  }
-  const isWider = "fault" in exact;
-  if (isWider)
-    ledger.note(statement, `${exact.fault}: what else its rule asks for is closed`, "write routes with match");
-  return { any: parsed.any, isWider };
+/** A rule for what a condition asks, which does nothing yet. */
+function placed(router: Statement, { path, hosts, methods, match, notAny, regex }: Condition): Rule {
+  const made = ruleOf(router, `${router.file}:${router.line} router ${router.name}`, {});
+  Object.assign(made, { path: path ?? ROOT, hosts: [...hosts], methods: [...methods], match: { ...match } });
+  if (notAny.length > 0) made.notAny = notAny;
+  if (regex !== "") Object.assign(made, { isPartial: true, path: beginningOf(regex, made.path) });
+  return made;
 }
 
 /** Whether the options of a router's TLS let in no client without a certificate. */
@@ -211,18 +259,24 @@ function chainOf(origin: Statement, names: readonly string[], work: Work, depth 
   return names.flatMap((name) => {
     const statement = work.middlewares.get(name.replace(/@\w+$/, ""));
     const own = statement?.block?.[0];
-    if (statement === undefined || own === undefined || depth > MAX_CHAINS) {
+    // One of several kinds is none for Traefik, and its routers are not served.
+    if (statement === undefined || own === undefined || statement.block?.length !== 1 || depth > MAX_CHAINS) {
       work.plan.ledger.note(
         origin,
-        `the middleware ${name} is not in this file, and may decide who gets in: the route is closed`,
+        `the middleware ${name} is not in this file, or is of several kinds, and may decide who gets in: the route is closed`,
         "convert both files as one, or set what it does at the route",
       );
       return [{ kind: "", statement: origin, own: origin }];
     }
     if (own.name !== "chain") return [{ kind: own.name, statement, own }];
     work.plan.ledger.carry(statement, own, child(own, "middlewares"));
-    return chainOf(origin, child(own, "middlewares")?.args ?? [], work, depth + 1);
+    return chainOf(origin, namesIn(child(own, "middlewares")), work, depth + 1);
   });
+}
+
+/** The names of a list, which may be one text with commas. */
+function namesIn(list: Statement | null): string[] {
+  return (list?.args ?? []).flatMap((one) => one.split(",")).map((one) => one.trim());
 }
 
 /** Chains within chains. */
@@ -230,7 +284,7 @@ const MAX_CHAINS = 8;
 
 function apply({ kind, statement, own }: Step, rule: Rule, { ledger }: Plan): void {
   if (kind === "") return closed(rule);
-  const make = MIDDLEWARES[kind];
+  const make = Object.hasOwn(MIDDLEWARES, kind) ? MIDDLEWARES[kind] : undefined;
   if (!rule.scopes.includes(own)) rule.scopes.push(statement, own);
   const isDone = make?.(own, rule, ledger) === true;
   if (isDone) ledger.carry(statement, own);
@@ -239,7 +293,7 @@ function apply({ kind, statement, own }: Step, rule: Rule, { ledger }: Plan): vo
     ledger.noteWhole(
       statement,
       `${kind} is not carried over: the routes that have it are closed`,
-      "set auth or ip_rules at them",
+      CURES[kind] ?? "set auth or ip_rules at them",
     );
   } else ledger.noteWhole(statement, `${kind} is not carried over`, CURES[kind] ?? "see edge help routes");
 }

@@ -159,7 +159,13 @@ describe("HAProxy", () => {
 
 describe("Caddy", () => {
   test("a modifier for a part of the paths makes routes of its own", () => {
-    const routes = routesOf("caddy", "auth.caddyfile");
+    const all = routesOf("caddy", "auth.caddyfile");
+    const routes = all.filter(({ regex }) => regex === undefined);
+    // Letter case does not count there.
+    expect(all.filter(({ regex }) => regex !== undefined)).toMatchObject([
+      { type: "respond", prefix: "/", status: 403, regex: "(?i)^/admin(/|$)" },
+      { type: "respond", prefix: "/", status: 403, regex: "(?i)^/app(/|$)" },
+    ]);
     expect(routes.map(({ prefix, auth }) => [prefix, Object.keys((auth ?? {}) as object)[0]])).toEqual([
       ["/admin", "basic"],
       ["/app", "forward"],

@@ -1,0 +1,145 @@
+import { isLoopback, noteLocal } from "../access.ts";
+import { type Plan, section } from "../plan.ts";
+import type { Statement } from "../statement.ts";
+import type { Section } from "./haproxy-backends.ts";
+import { hasVariable } from "./haproxy-conditions.ts";
+
+/** A `bind` line. */
+interface Bind {
+  readonly statement: Statement;
+  readonly entry: Section;
+  readonly isTls: boolean;
+  /** 0 for what is no port of an address. */
+  readonly port: number;
+  /** "" for all addresses. */
+  readonly host: string;
+}
+
+/** The frontends that are carried over, and what they listen with. */
+export interface Listeners {
+  readonly kept: readonly Section[];
+  /** Those of them that only this machine could reach, beside others. */
+  readonly local: readonly Section[];
+  readonly hasTls: boolean;
+  readonly hasClear: boolean;
+}
+
+/**
+ * Ports and certificates. There is one address, one port in clear text and one with TLS, and routes do not go by them: of several
+ * frontends the one that has most of these is kept, and one that does nothing but lead to it.
+ * @param isSame whether two frontends make the same routes
+ * @param leads whether a frontend does nothing but lead clear text to TLS
+ */
+export function listeners(
+  plan: Plan,
+  entries: readonly Section[],
+  isSame: (a: Section, b: Section) => boolean,
+  leads: (entry: Section) => boolean,
+): Listeners {
+  const { server } = plan.config;
+  const { ledger } = plan;
+  const binds = entries.flatMap((entry) => entry.statement.all("bind").flatMap((one) => bindsOf(one, entry)));
+  const isReal = ({ port }: { readonly port: number }): boolean => port > 0;
+  const main = mainOf(binds.filter(isReal), leads);
+  const mayStay = (entry: Section): boolean =>
+    entry === main?.entry || (main !== undefined && isSame(entry, main.entry));
+  const isHere = ({ host }: Bind): boolean => host === main?.host;
+  const stays = binds.filter((one) => isReal(one) && isHere(one) && (mayStay(one.entry) || leads(one.entry)));
+  const tls = prefer(
+    stays.filter(({ isTls }) => isTls).map(({ port }) => port),
+    443,
+  );
+  const clear = prefer(
+    stays.filter(({ isTls }) => !isTls).map(({ port }) => port),
+    80,
+  );
+  const used = stays.filter(({ isTls, port }) => port === (isTls ? tls : clear));
+  // What only this machine can reach, on the same port, stays so by rules about addresses.
+  const local = isLoopback(main?.host ?? "")
+    ? []
+    : entries.filter((entry) => {
+        const own = binds.filter((one) => one.entry === entry);
+        const isUsed = own.some(({ isTls, port }) => isReal({ port }) && port === (isTls ? tls : clear));
+        return entry !== main?.entry && isUsed && own.every(({ host }) => isLoopback(host));
+      });
+  const kept = entries.filter(
+    (entry) =>
+      used.some((one) => one.entry === entry) || (binds.length === 0 && mayStay(entry)) || local.includes(entry),
+  );
+  server.port = clear ?? (tls === null ? 80 : "off");
+  if (main !== undefined && main.host !== "") server.host = main.host.replace(/^\[|\]$/g, "");
+  if (tls !== null) section(server, "tls").port = tls;
+  const where = `here ${clear ?? "none"} and ${tls ?? "none"}${main === undefined || main.host === "" ? "" : ` at ${main.host}`}`;
+  for (const one of binds)
+    if (local.includes(one.entry)) noteLocal(ledger, one.statement);
+    else if (kept.includes(one.entry)) judge(one, used.includes(one), where, plan);
+  for (const entry of entries)
+    if (!kept.includes(entry))
+      ledger.noteWhole(
+        entry.statement,
+        `routes do not go by the listener, ${where}: what others must not reach by that is left out`,
+        "serve it by a second gateway",
+      );
+  return { kept, local, hasTls: tls !== null, hasClear: clear !== null };
+}
+
+/** Carries a `bind` line of a frontend that is kept, or says that nothing listens there. */
+function judge({ statement, isTls }: Bind, isUsed: boolean, where: string, plan: Plan): void {
+  const { ledger } = plan;
+  if (isTls && isUsed) certificates(plan, statement);
+  if (isUsed) ledger.carry(statement);
+  else
+    ledger.note(
+      statement,
+      `there is one address, one port for clear text and one for TLS, ${where}: this one is left out`,
+      "serve it by a second gateway",
+    );
+  if (statement.args.includes("accept-proxy"))
+    ledger.note(statement, "PROXY protocol comes from named senders", "set server.proxy_protocol with trusted");
+}
+
+/** The listener of which the frontend is kept: the usual ports before others, TLS before clear text, what others can reach before the rest. */
+function mainOf(binds: readonly Bind[], leads: (entry: Section) => boolean): Bind | undefined {
+  const rank = ({ isTls, port, host, entry }: Bind): number =>
+    (leads(entry) ? -100 : 0) + (isLoopback(host) ? -10 : 0) + (isTls ? 2 : 0) + (port === 80 || port === 443 ? 5 : 0);
+  return binds.toSorted((a, b) => rank(b) - rank(a))[0];
+}
+
+/** The addresses of a `bind` line. */
+function bindsOf(statement: Statement, entry: Section): Bind[] {
+  const [addresses = ""] = statement.args;
+  const isTls = statement.args.includes("ssl");
+  return addresses.split(",").map((text) => {
+    const at = text.lastIndexOf(":");
+    const port = text.slice(at + 1);
+    const isPlain = at >= 0 && /^\d+$/.test(port) && !hasVariable(text) && !/^(unix|abns|fd|\/)/.test(text);
+    const host = text
+      .slice(0, Math.max(at, 0))
+      .replace(/^(ipv[46]|tcp[46]?|quic[46])@/, "")
+      .replace(/^(\*|\[::\]|::|0\.0\.0\.0)$/, "");
+    return { statement, entry, isTls, port: isPlain ? Number(port) : 0, host };
+  });
+}
+
+function prefer(ports: readonly number[], usual: number): number | null {
+  return ports.includes(usual) ? usual : (ports[0] ?? null);
+}
+
+/** `crt FILE`: certificate and key in one file. */
+function certificates({ config }: Plan, { args }: Statement): void {
+  const tls = section(config.server, "tls");
+  args.forEach((word, at) => {
+    const file = args[at + 1];
+    if (word !== "crt" || file === undefined) return;
+    const pair = { cert_file: file, key_file: file };
+    if (tls.cert_file === undefined) Object.assign(tls, pair);
+    else tls.certificates = [...((tls.certificates as object[] | undefined) ?? []), pair];
+  });
+  const after = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
+  const authorities = after("ca-file");
+  const verify = after("verify");
+  if (authorities !== undefined && verify !== undefined && verify !== "none")
+    Object.assign(tls, { client_auth: verify === "required" ? "require" : "request", client_ca_file: authorities });
+  const oldest = after("ssl-min-ver");
+  if (oldest === "TLSv1.3" || oldest === "TLSv1.2") tls.min_version = oldest.slice(4);
+}

@@ -1,0 +1,73 @@
+import { escapedRegex, holdsHost, holdsPath } from "./arrange.ts";
+import { EVERYTHING } from "./condition.ts";
+import { withoutExceptions } from "./exceptions.ts";
+import type { Ledger } from "./ledger.ts";
+import { hasType, ROOT, type Rule } from "./plan.ts";
+
+/**
+ * Makes up for paths that the other gateway reads otherwise than a route: what keeps clients out there keeps them out here, however the path
+ * is spelled, and what lets them in takes no path of one that does not. docs/migrate.md
+ * @param rules in the order in which they are asked
+ */
+export function sealed(rules: readonly Rule[], ledger: Ledger): Rule[] {
+  const guards = rules.map(keepsOut);
+  if (!guards.includes(true)) return [...rules];
+  const all = rules.flatMap((rule, at): Rule[] => {
+    if (guards[at]) return [rule, ...otherSpellings(rule)];
+    const { reading, value, kind } = rule.path;
+    const isNarrower = reading?.isBelow === true && kind === "prefix" && value !== "/";
+    const isShut = isNarrower && rules.some((one, i) => i > at && guards[i] && overlaps(one, rule));
+    return isShut ? [{ ...rule, notAny: [{ ...EVERYTHING, path: { kind: "exact", value } }] }] : [rule];
+  });
+  const known = new Set(all);
+  const arranged = withoutExceptions(all, ledger);
+  // A route of files has no exact path: the folder's own name is left to none.
+  for (const rule of arranged)
+    if (!known.has(rule) && rule.path.kind === "exact" && hasType(rule.keys, "static"))
+      rule.keys = { type: "respond", status: 404 };
+  return arranged;
+}
+
+/** Whether a rule lets in less than every client. */
+export function keepsOut({ keys }: Rule): boolean {
+  return keys.auth !== undefined || keys.ip_rules !== undefined || isRefusal(keys);
+}
+
+function isRefusal(keys: Rule["keys"]): boolean {
+  return hasType(keys, "respond") && Number(keys.status) >= 400;
+}
+
+/** The rest of what the other gateway takes as the path of a rule that keeps clients out. */
+function otherSpellings(rule: Rule): Rule[] {
+  const { reading = {}, value, kind } = rule.path;
+  const { isByLetters = false, isAnyCase = false } = reading;
+  const hasLetters = /[a-z]/i.test(value);
+  if (
+    value === "/" ||
+    rule.keys.regex !== undefined ||
+    !((isByLetters && kind === "prefix") || (isAnyCase && hasLetters))
+  )
+    return [];
+  const end = kind === "exact" ? "$" : isByLetters ? "" : "(/|$)";
+  const regex = `${isAnyCase && hasLetters ? "(?i)" : ""}^${escapedRegex(value)}${end}`;
+  const status = isRefusal(rule.keys) ? rule.keys.status : 403;
+  return [
+    {
+      ...rule,
+      title: `${rule.title}: other spellings of the path`,
+      path: ROOT,
+      isPartial: true,
+      keys: { type: "respond", status, regex },
+      scopes: [],
+    },
+  ];
+}
+
+/** Whether the exact path of the other rule may be asked of a rule that keeps clients out. */
+function overlaps(guard: Rule, { hosts, path: { value } }: Rule): boolean {
+  const isOfHosts =
+    guard.hosts.length === 0 ||
+    hosts.length === 0 ||
+    guard.hosts.some((one) => hosts.some((other) => holdsHost(one, other) || holdsHost(other, one)));
+  return isOfHosts && (guard.keys.regex !== undefined || holdsPath(guard.path, { kind: "exact", value }));
+}
