@@ -1,151 +1,239 @@
-// Whom nginx refuses, the gateway that `edge convert` has made of its configuration refuses as well, and no file or origin is reached that
-// nginx did not reach for the same request: both run, with generated sites and requests. docs/migrate.md
+// What Caddy and HAProxy refuse (nginx-refusals.test.ts for nginx), what edge convert makes of their configurations refuses: both run, and are asked the same. docs/migrate.md
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { parse } from "yaml";
-import { freePorts, ServerProcess } from "../bench/server-process.ts";
-import { convert } from "../harness/conversions.ts";
-import { type Gateway, type Settings, startGateway } from "../harness/gateway.ts";
 import { IS_LONG } from "../harness/long-lane.ts";
-import { type GeneratedSite, SITE_FILES, SITES, type SiteRequest } from "./nginx-sites.ts";
+import { isInstalled, type Probe, probesFor, runBeside } from "./refusal-run.ts";
 
-const PATH = `${process.env.PATH}:/usr/sbin`;
-const nginx = Bun.which("nginx", { PATH });
-if (nginx === null) console.log("skipped: nginx is not installed (scripts/install-peers)");
-/** Sites of one pair of gateways, and how many pairs. */
-const TOGETHER = 40;
-const ROUNDS = IS_LONG ? 25 : 2;
+/** Configurations in one process, each at a host of its own. */
+const SITES = 8;
+/** More of them in the long lane, and others each time. */
+const ROUNDS = IS_LONG ? Number(process.env.EDGE_TEST_ROUNDS ?? 40) : 2;
+const LIMIT_MS = 120_000;
 
-/** What came of a request. */
-interface Outcome {
-  readonly status: number;
-  /** The file or the origin that the body is of; "" for none. */
-  readonly from: string;
+const hosts = Array.from({ length: SITES }, (_, i) => `h${i}.test`);
+const lines = (text: string): string => text.replace(/^/gm, "\t");
+
+/** Runs generated bodies, and asserts that nothing is opened. */
+async function holds(product: "caddy" | "haproxy", text: string, probes: readonly Probe[]): Promise<number> {
+  const { opened, refused, isWellFormed, routes } = await runBeside(product, text, probes);
+  if (!isWellFormed) throw new Error(`${product} does not take this:\n${text}\n${routes}`);
+  const [first] = opened;
+  if (first !== undefined) {
+    const host = first.probe.host.split(".")[0]!;
+    throw new Error(
+      `${JSON.stringify(first)}\n${text}\n${routes
+        .split("\n\n")
+        .filter((one) => one.includes(host))
+        .join("\n")}`,
+    );
+  }
+  return refused;
 }
 
-describe.skipIf(nginx === null)("generated sites of nginx", () => {
-  for (let round = 0; round < ROUNDS; round++) {
-    const seed = Number(process.env.EDGE_SITES_SEED ?? 0) + round;
+/** As many bodies as there are hosts, the same in each run of a round. */
+function bodies(body: fc.Arbitrary<string>, round: number): string[] {
+  return fc.sample(body, { numRuns: SITES, seed: IS_LONG ? Date.now() + round : round + 1 });
+}
+
+const oneOf = (...texts: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...texts);
+
+describe.skipIf(!isInstalled("caddy"))("Caddy", () => {
+  const matcher = oneOf(
+    "path /a/*",
+    "path /A*",
+    "path /a/b/* /b",
+    "path *.php",
+    "path *.py *.bak",
+    "path /a/*.php",
+    "path *b*",
+    "path_regexp ^/a/(.*)\\.php$",
+    "path_regexp (?i)secret",
+    "not path /pub/*",
+    "not path /pub/* /a*",
+    "not path *.php",
+    "remote_ip 127.0.0.0/8",
+    "remote_ip 10.0.0.0/8",
+    "not remote_ip 10.0.0.0/8",
+    "method POST",
+    "not method GET",
+    "header X-Key 1",
+    "header X-Key *",
+    "header !X-Key",
+    "not header X-Key 1",
+    "header_regexp X-Key ^[12]$",
+    "query k=1",
+    "protocol http",
+    'expression `{path}.endsWith(".php")`',
+    'not expression `{path}.startsWith("/pub")`',
+    "vars {path} /a/x",
+    "file",
+    "not file",
+  );
+  const USERS = "{\n\tu $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n}";
+  const inner = oneOf(
+    "respond 401",
+    "respond /b* 403",
+    "reverse_proxy 127.0.0.1:ORIGIN",
+    "file_server",
+    "file_server {\n\thide *.py .git b\n}",
+    `basicauth ${USERS}`,
+    `basicauth /a/* ${USERS}\nreverse_proxy 127.0.0.1:ORIGIN`,
+    "header X-Seen yes",
+    "uri strip_prefix /a\nreverse_proxy 127.0.0.1:ORIGIN",
+    "uri strip_prefix /a\nrespond /b/* 403\nreverse_proxy 127.0.0.1:ORIGIN",
+    "rewrite * /pub/x\nfile_server",
+  );
+  const directive = fc
+    .tuple(matcher, matcher, inner, fc.nat({ max: 99 }), fc.nat({ max: 17 }))
+    .map(([one, two, block, id, kind]) => {
+      const name = `@m${id}`;
+      const isBoth = id % 4 === 0 && one.split(" ")[0] !== two.split(" ")[0];
+      const define = isBoth ? `${name} {\n${lines(`${one}\n${two}`)}\n}` : `${name} ${one}`;
+      return [
+        `${define}\nrespond ${name} 403`,
+        `${define}\nabort ${name}`,
+        `${define}\nerror ${name} 410`,
+        `${define}\nreverse_proxy ${name} 127.0.0.1:ORIGIN`,
+        `${define}\nfile_server ${name}`,
+        `${define}\nbasicauth ${name} ${USERS}`,
+        `${define}\nrewrite ${name} /b`,
+        `${define}\nmethod ${name} GET`,
+        `${define}\nhandle ${name} {\n${lines(block)}\n}`,
+        `${define}\nroute ${name} {\n${lines(block)}\n}`,
+        `handle_path /a/* {\n${lines(block)}\n}`,
+        `handle /pub/* {\n${lines(block)}\n}`,
+        "handle /a* {\n\trespond 403\n}",
+        "respond /pub* 403",
+        `basicauth /a/* ${USERS}`,
+        "rewrite /pub/* /secret/k",
+        "uri strip_prefix /pub",
+        `${define}\nredir ${name} /r`,
+      ][kind]!;
+    });
+  const last = oneOf(
+    "file_server",
+    "file_server {\n\thide secret *.bak SITE/a/b\n}",
+    "try_files {path} /index.html\nfile_server",
+    "reverse_proxy 127.0.0.1:ORIGIN",
+    "respond 403",
+    "handle {\n\treverse_proxy 127.0.0.1:ORIGIN\n}",
+    "",
+  );
+  const body = fc.tuple(fc.array(directive, { minLength: 1, maxLength: 3 }), last).map(([list, end]) => {
+    const seen = new Set<string>();
+    // A name is defined once, and one try_files or uri is enough.
+    const kept = list.filter((one) => {
+      const key = /^(@m\d+|uri|rewrite \/|handle_path|handle \/\S+|basicauth \/|respond \/)/.exec(one)?.[0] ?? one;
+      const isNew = !seen.has(key);
+      seen.add(key);
+      return isNew;
+    });
+    return ["root * SITE", ...kept, end].join("\n");
+  });
+
+  for (let round = 0; round < ROUNDS; round++)
     test(
-      `what is refused stays refused: sites ${seed}`,
-      () => run(fc.sample(SITES, { numRuns: TOGETHER, seed })),
-      120_000,
+      `sites of round ${round}`,
+      async () => {
+        const sites = bodies(body, round).map((one, i) => `http://${hosts[i]}:PORT {\n${lines(one)}\n}`);
+        const text = `{\n\tadmin off\n\tauto_https off\n}\n${sites.join("\n")}\n`;
+        expect(await holds("caddy", text, probesFor(hosts))).toBeGreaterThanOrEqual(IS_LONG ? 0 : 1);
+      },
+      LIMIT_MS,
+    );
+});
+
+describe.skipIf(!isInstalled("haproxy"))("HAProxy", () => {
+  const criterion = oneOf(
+    "path_beg /a/",
+    "path_beg /a",
+    "path_beg -i /a/",
+    "path_beg /pub/",
+    "path /b",
+    "path -i /b",
+    "path_end .php .py",
+    "path_end -i .php",
+    "path_reg ^/a/.*[.]php$",
+    "path_reg ^/(a|pub)/",
+    "path_sub secret",
+    "path_dir b",
+    "path -m beg /pub",
+    "url_beg /a",
+    "url_end .php",
+    "url_reg [.]php$",
+    "src 127.0.0.0/8",
+    "src 10.0.0.0/8",
+    "METH_POST",
+    "METH_GET",
+    "method POST PUT",
+    "req.hdr(X-Key) 1",
+    "req.hdr(X-Key) -m found",
+    "req.hdr(X-Key) -m reg ^[12]$",
+    "req.cook(k) 1",
+    "url_param(k) 1",
+    "var(txn.x) -m found",
+    "base_reg [.]test/b",
+    "path_len 2",
+    "ssl_fc",
+  );
+  const term = fc.tuple(criterion, fc.boolean()).map(([text, isNot]) => {
+    // Names that HAProxy itself defines stand without braces.
+    const test = text.startsWith("METH_") ? text : `{ ${text} }`;
+    return `${isNot ? "!" : ""}${test}`;
+  });
+  const condition = fc
+    .tuple(fc.array(fc.array(term, { minLength: 1, maxLength: 2 }), { minLength: 1, maxLength: 2 }), fc.boolean())
+    .map(([groups, isUnless]) => `${isUnless ? "unless" : "if"} ${groups.map((all) => all.join(" ")).join(" or ")}`);
+  const action = oneOf(
+    "http-request deny",
+    "http-request deny",
+    "http-request deny deny_status 410",
+    "http-request allow",
+    "http-request redirect location /r",
+    "http-request return status 200",
+    "http-request return status 401",
+    "http-request set-path /pub/x",
+    "http-request set-path /a%[path]",
+    "http-request replace-path ^/pub/(.*) /secret/\\1",
+    "http-request set-header X-Key 1",
+    "http-request del-header X-Key",
+    "http-request set-var(txn.x) str(1)",
+    "http-request set-method GET",
+    "http-request set-src hdr(X-Key)",
+    "http-request auth realm r",
+  );
+  const rule = fc.tuple(action, condition).map(([what, asked]) => `${what} ${asked}`);
+  const body = fc.array(rule, { minLength: 1, maxLength: 4 });
+  const DEFAULTS =
+    "defaults\n  mode http\n  timeout connect 5s\n  timeout client 10s\n  timeout server 10s\n  timeout tarpit 1s\n";
+
+  for (let round = 0; round < ROUNDS; round++) {
+    test(
+      `backends of round ${round}`,
+      async () => {
+        const list = fc.sample(body, { numRuns: SITES, seed: IS_LONG ? Date.now() + round : round + 1 });
+        const ways = hosts.map((host, i) => `  use_backend b${i} if { hdr(host) ${host} }`);
+        const backends = list.map(
+          (rules, i) => `backend b${i}\n${rules.map((one) => `  ${one}`).join("\n")}\n  server s 127.0.0.1:ORIGIN`,
+        );
+        const text = `${DEFAULTS}frontend f\n  bind 127.0.0.1:PORT\n${ways.join("\n")}\n${backends.join("\n")}\n`;
+        expect(await holds("haproxy", text, probesFor(hosts))).toBeGreaterThanOrEqual(IS_LONG ? 0 : 1);
+      },
+      LIMIT_MS,
+    );
+    test(
+      `a frontend of round ${round}`,
+      async () => {
+        const [rules = [], ways = []] = fc.sample(body, {
+          numRuns: 2,
+          seed: IS_LONG ? Date.now() + round : round + 50,
+        });
+        const uses = ways.map((one, i) => `  use_backend b${i} ${one.slice(one.search(/ (if|unless) /) + 1)}`);
+        const backends = [...ways.keys(), 9].map((i) => `backend b${i}\n  server s 127.0.0.1:ORIGIN`);
+        const text = `${DEFAULTS}frontend f\n  bind 127.0.0.1:PORT\n${rules.map((one) => `  ${one}`).join("\n")}\n${uses.join("\n")}\n  default_backend b9\n${backends.join("\n")}\n`;
+        await holds("haproxy", text, probesFor(["h0.test"]));
+      },
+      LIMIT_MS,
     );
   }
 });
-
-async function run(sites: readonly GeneratedSite[]): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "edge-refusals-"));
-  chmodSync(folder, 0o755);
-  writeSite(folder);
-  const origins = ["ONE", "TWO"].map(startOrigin);
-  const [port = 0] = freePorts(1);
-  const words: Readonly<Record<string, string>> = {
-    FOLDER: folder,
-    SITE: join(folder, "site"),
-    PORT: String(port),
-    ONE: String(origins[0]!.port),
-    TWO: String(origins[1]!.port),
-  };
-  const text = whole(sites).replace(/FOLDER|SITE|PORT|ONE|TWO/g, (word) => words[word]!);
-  const file = join(folder, "nginx.conf");
-  writeFileSync(file, text);
-  const peer = new ServerProcess([nginx!, "-c", file], folder, join(folder, "peer.log"));
-  let gateway: Gateway | null = null;
-  try {
-    const { code, config, routes, err } = convert("nginx", "nginx.conf", text);
-    expect({ code, err: code === 0 ? "" : err }).toEqual({ code: 0, err: "" });
-    if (!(await peer.isReady(port, "/ready"))) throw new Error(`nginx did not start: ${peer.lastWords()}`);
-    const { server, ...sections } = parse(config) as Settings;
-    const { port: _port, host: _host, access_log: _log, ...rest } = server as Settings;
-    gateway = await startGateway({
-      config: { server: rest, ...sections },
-      routes: (parse(routes) as { routes: Settings[] }).routes,
-    });
-    const wrong: string[] = [];
-    let open = 0;
-    let alike = 0;
-    for (const [i, { text: site, requests }] of sites.entries()) {
-      for (const one of requests) {
-        const there = await ask(port, `s${i}.test`, one);
-        const here = await ask(gateway.port, `s${i}.test`, one);
-        if (there.status < 300) open++;
-        if (there.status < 300 && here.status < 300) alike++;
-        if (isOpened(there, here, site))
-          wrong.push(
-            `${JSON.stringify(one)}\n  nginx ${JSON.stringify(there)}, edge ${JSON.stringify(here)}\n  s${i}: ${site}`,
-          );
-      }
-    }
-    if (process.env.EDGE_SITES_SHOWN !== undefined) console.log(`${alike} of ${open} that nginx answers are answered`);
-    if (wrong.length > 0 && process.env.EDGE_SITES_KEEP !== undefined)
-      writeFileSync(process.env.EDGE_SITES_KEEP, routes);
-    expect(wrong.slice(0, 5).join("\n")).toBe("");
-  } finally {
-    await gateway?.stop();
-    await peer.stop();
-    for (const one of origins) one.stop(true);
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-/** Whether the gateway gives what nginx does not. */
-function isOpened(there: Outcome, here: Outcome, site: string): boolean {
-  if (here.status >= 300) return false;
-  // Noted: with a named location files are not looked up first, of which nginx refuses other methods than GET.
-  const isFile = there.status === 405 || there.from.startsWith("FILE");
-  if (isFile && here.from.startsWith("ORIGIN") && site.includes("@named;")) return false;
-  if (there.status >= 400 || there.status === 0) return true;
-  return here.from !== "" && here.from !== there.from && there.status < 300;
-}
-
-function whole(sites: readonly GeneratedSite[]): string {
-  const servers = sites.map(({ text }, i) => `server { listen 127.0.0.1:PORT; server_name s${i}.test; ${text} }`);
-  return `daemon off; pid FOLDER/nginx.pid; error_log FOLDER/error.log; worker_processes 1; events { }
-http { access_log off; default_type text/plain; client_max_body_size 1m;
-client_body_temp_path FOLDER/t1; proxy_temp_path FOLDER/t2; fastcgi_temp_path FOLDER/t3; uwsgi_temp_path FOLDER/t4; scgi_temp_path FOLDER/t5;
-geo $inside { default no; 127.0.0.1 yes; }
-map $http_x_key $mapped { default 0; 2 1; }
-server { listen 127.0.0.1:PORT default_server; location = /ready { return 200 "ready"; } location / { return 404; } }
-${servers.join("\n")} }`;
-}
-
-function writeSite(folder: string): void {
-  for (const path of SITE_FILES) {
-    const file = join(folder, "site", path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, `FILE:/${path};\n`);
-  }
-  writeFileSync(join(folder, "site", ".hidden"), "FILE:/.hidden;\n");
-  // The password is p.
-  writeFileSync(join(folder, "users"), "u:{SHA}UWuQRmUM8QyvHxIeSLhrNXFvDR4=\n");
-}
-
-function startOrigin(name: string): Bun.Server<undefined> {
-  return Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(`ORIGIN:${name};\n`) });
-}
-
-/** Sends one request as it is written. */
-function ask(port: number, host: string, { method, path, from, fields }: SiteRequest): Promise<Outcome> {
-  return new Promise((resolve) => {
-    let text = "";
-    const socket = connect({ host: "127.0.0.1", port, localAddress: from });
-    const body = method === "POST" ? ["Content-Length: 0"] : [];
-    socket.setEncoding("latin1");
-    socket.write(
-      `${[`${method} ${path} HTTP/1.1`, `Host: ${host}`, "Connection: close", ...body, ...fields].join("\r\n")}\r\n\r\n`,
-    );
-    socket.on("data", (part) => {
-      text += part;
-    });
-    socket.on("error", () => {});
-    socket.on("close", () => {
-      const status = Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0);
-      resolve({ status, from: /(FILE|ORIGIN):[^;]*/.exec(text)?.[0] ?? "" });
-    });
-  });
-}

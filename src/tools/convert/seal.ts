@@ -11,13 +11,16 @@ import { hasType, ROOT, type Rule } from "./plan.ts";
  */
 export function sealed(rules: readonly Rule[], ledger: Ledger): Rule[] {
   const guards = rules.map(keepsOut);
-  if (!guards.includes(true)) return [...rules];
+  const lastFiles = rules.findLastIndex(({ keys }) => hasType(keys, "static"));
+  if (!guards.includes(true) && lastFiles < 0) return [...rules];
   const all = rules.flatMap((rule, at): Rule[] => {
     if (guards[at]) return [rule, ...otherSpellings(rule)];
     const { reading, value, kind } = rule.path;
     const isNarrower = reading?.isBelow === true && kind === "prefix" && value !== "/";
     const isShut = isNarrower && rules.some((one, i) => i > at && guards[i] && overlaps(one, rule));
-    return isShut ? [{ ...rule, notAny: [{ ...EVERYTHING, path: { kind: "exact", value } }] }] : [rule];
+    const own = isShut ? { ...rule, notAny: [{ ...EVERYTHING, path: { kind: "exact" as const, value } }] } : rule;
+    // What something else answers there is not sent as a file here.
+    return at < lastFiles ? [own, ...otherSpellings(rule)] : [own];
   });
   const known = new Set(all);
   const arranged = withoutExceptions(all, ledger);
@@ -48,9 +51,10 @@ function otherSpellings(rule: Rule): Rule[] {
     !((isByLetters && kind === "prefix") || (isAnyCase && hasLetters))
   )
     return [];
-  const end = kind === "exact" ? "$" : isByLetters ? "" : "(/|$)";
+  // One that names a file there, with a slash behind it, may be the file.
+  const end = kind === "exact" ? "/?$" : isByLetters ? "" : "(/|$)";
   const regex = `${isAnyCase && hasLetters ? "(?i)" : ""}^${escapedRegex(value)}${end}`;
-  const status = isRefusal(rule.keys) ? rule.keys.status : 403;
+  const status = isRefusal(rule.keys) ? rule.keys.status : keepsOut(rule) ? 403 : 404;
   return [
     {
       ...rule,

@@ -1,11 +1,11 @@
 import { refuse } from "../access.ts";
-import { escapedRegex } from "../arrange.ts";
+import { escapedRegex, holdsPath } from "../arrange.ts";
 import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
 import { withoutExceptions } from "../exceptions.ts";
 import type { Ledger } from "../ledger.ts";
 import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
-import { closed, durationText, hasType, type Keys, ROOT, type Rule, ruleOf, section } from "../plan.ts";
+import { closed, durationText, hasType, type Keys, type PathRule, ROOT, type Rule, ruleOf, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { filesOf, hiddenPaths, isPlainTry, isUnknownHandler, mayHideFiles, takenOut } from "./caddy-guards.ts";
 import { type ClientFacts, type FoundMatcher, type Matcher, Matchers } from "./caddy-matchers.ts";
@@ -153,8 +153,10 @@ function pathChanges(statements: readonly Statement[], context: Context): PathCh
 function pathGuard(one: Statement, context: Context, isRead: boolean): Rule[] {
   const { name, args } = one;
   if (name === "root" && (args.length === 1 || args[0] === "*")) return [];
-  if (name === "try_files" && (isPlainTry(one) || one.parent?.all("file_server").length !== 0)) return [];
-  const found = context.matchers.of(args[0]);
+  if (name === "try_files" && !keepsOutFallback(one, context)) {
+    if (isPlainTry(one) || one.parent?.all("file_server").length !== 0) return [];
+  }
+  const found = name === "try_files" ? null : context.matchers.of(args[0]);
   context.ledger.note(
     one,
     isRead && found === null
@@ -163,6 +165,28 @@ function pathGuard(one: Statement, context: Context, isRead: boolean): Rule[] {
     "see rewrite at the route: docs/routing.md#rewrite",
   );
   return shutRules(one, placedIn(found?.matcher ?? [EVERYTHING], context), context);
+}
+
+/** Whether `try_files` leads requests to a directive that keeps clients out, or past one: those after it see the file that it has found. */
+function keepsOutFallback({ args, parent }: Statement, { matchers }: Context): boolean {
+  const last: PathRule = { kind: "exact", value: args.at(-1) ?? "" };
+  const isOfPath = ({ path, regex, notAny }: Condition): boolean => path !== null || regex !== "" || notAny.length > 0;
+  const isAsked = (one: Condition): boolean => isOfPath(one) && (one.path === null || holdsPath(one.path, last));
+  const isGuard = (one: Statement): boolean => ACCESS.has(one.name) || refuses(one) || isUnknown(one);
+  const isUnknown = (one: Statement): boolean => isUnknownHandler(one) && !isTerminal(one);
+  const holdsGuard = (list: readonly Statement[]): boolean =>
+    list.some((one) => isGuard(one) || holdsGuard(BLOCKS.has(one.name) ? (one.block ?? []) : []));
+  const others = (parent?.block ?? []).flatMap((one) => {
+    const found = one.name === "try_files" ? null : matchers.of(one.args[0]);
+    return found === null ? [] : [{ one, matcher: found.matcher }];
+  });
+  const fits = (matcher: Matcher, test: (condition: Condition) => boolean): boolean =>
+    "fault" in matcher || matcher.some(test);
+  const guards = others.filter(({ one }) => holdsGuard([one]));
+  if (guards.some(({ one, matcher }) => !one.name.startsWith("@") && fits(matcher, isAsked))) return true;
+  return (
+    guards.length > 0 && others.some(({ one, matcher }) => isTerminal(one) && !refuses(one) && fits(matcher, isOfPath))
+  );
 }
 
 /** Routes that are closed in the place of a directive that cannot be said. */
@@ -180,6 +204,10 @@ function shutRules(statement: Statement, matcher: Matcher, context: Context): Ru
 /** A matcher as it compares the client's own path, where a part of that has been taken off before. */
 function placedIn(matcher: Matcher, { stripped, isMaybeStripped }: Context): Matcher {
   if (stripped === "") return matcher;
+  // What is excepted with the part is more than what is excepted without it.
+  const isLess = ({ regex, notAny }: Condition): boolean => regex !== "" || notAny.length > 0;
+  if (isMaybeStripped && !("fault" in matcher) && matcher.some(isLess))
+    return { fault: "a part of the path is taken off before it is compared", wider: [EVERYTHING] };
   const moved = (one: Condition): Condition[] => {
     if (one.path === null && one.regex === "" && one.notAny.length === 0) return [one];
     const path =
@@ -521,7 +549,7 @@ function fileServer(
   if (statement.args.includes("browse"))
     ledger.note(statement, "folders are not listed", "serve a page made by the application");
   tried(rule, siblings, context);
-  const odd = block.filter(mayHideFiles);
+  const odd = context.isMaybeStripped ? [statement] : block.filter(mayHideFiles);
   const inner = block.find(({ name }) => name === "hide");
   const hidden = hiddenPaths({
     root,
@@ -535,7 +563,7 @@ function fileServer(
   closed(rule);
   ledger.note(
     odd[0] ?? inner ?? statement,
-    "which files it keeps back cannot be said: the route is closed",
+    "which files it sends, and which it keeps back, cannot be said: the route is closed",
     "write a respond route with regex for them: docs/answers.md#responses",
   );
   return [];
