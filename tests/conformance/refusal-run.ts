@@ -52,18 +52,22 @@ export function isInstalled(product: keyof typeof COMMANDS): boolean {
 export interface RefusalRun {
   readonly opened: readonly Opened[];
   readonly refused: number;
+  /** Requests that the two answer with different statuses. */
+  readonly differs: readonly Opened[];
   readonly isWellFormed: boolean;
   readonly routes: string;
 }
 
 /**
  * Runs a configuration in the gateway that it is written for, and what `edge convert` makes of it beside that, and asks both the same.
+ * @param isCompared whether what both let in is compared, too
  * PORT, ORIGIN and SITE stand for a port, the port of an origin that answers everything, and a folder of files.
  */
 export async function runBeside(
   product: "haproxy" | "caddy",
   text: string,
   probes: readonly Probe[],
+  isCompared = false,
 ): Promise<RefusalRun> {
   const folder = mkdtempSync(join(tmpdir(), "edge-refusal-"));
   chmodSync(folder, 0o755);
@@ -79,25 +83,28 @@ export async function runBeside(
   const peer = new ServerProcess([Bun.which(command, { PATH })!, ...args], folder, join(folder, "peer.log"));
   try {
     if (!(await isListening(peer, port)))
-      return { opened: [], refused: 0, isWellFormed: false, routes: peer.lastWords() };
+      return { opened: [], differs: [], refused: 0, isWellFormed: false, routes: peer.lastWords() };
     const { code, config, routes, err } = convert(product as Product, FILES[product], whole);
     if (code !== 0) throw new Error(`${err}\n${whole}`);
     const gateway = await startGateway(settingsOf(config, routes));
     try {
       const opened: Opened[] = [];
+      const differs: Opened[] = [];
       let refused = 0;
       for (const probe of probes) {
         const there = await askedOf(port, probe);
+        if (!isRefusal(there) && !isCompared) continue;
+        const here = await askedOf(gateway.port, probe);
+        if (there.status !== here.status) differs.push({ probe, there: there.status, here: here.status });
         if (!isRefusal(there)) continue;
         refused++;
-        const here = await askedOf(gateway.port, probe);
         // A file that is not there is no refusal, but that is no reason to send it here.
         if (here.status >= 300 || isRefusal(here) || (there.status === NOT_FOUND && !here.isFile)) continue;
         // What only its spelling keeps out there comes in under its own name anyway.
         const plain = await askedOf(port, { ...probe, target: plainTarget(probe.target) });
         if (isRefusal(plain)) opened.push({ probe, there: there.status, here: here.status });
       }
-      return { opened, refused, isWellFormed: true, routes };
+      return { opened, differs, refused, isWellFormed: true, routes };
     } finally {
       await gateway.stop();
     }

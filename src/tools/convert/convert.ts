@@ -36,13 +36,16 @@ export function recognise(file: string, text: string): Product | null {
   if (/^haproxy|\.haproxy$/.test(name)) return "haproxy";
   if (/^nginx|\.nginx$/.test(name)) return "nginx";
   if (/\.(ya?ml|toml)$/.test(name)) return "traefik";
-  if (/^(frontend|backend|listen|global|defaults)\b[^{};]*$/m.test(text)) return "haproxy";
-  if (/^\s*(http|server|events|upstream\s+\S+|location\s+[^{]+)\s*\{/m.test(text) && /;\s*([#}].*)?$/m.test(text))
-    return "nginx";
-  if (/^\s*(https?|tls|tcp):\s*$/m.test(text) || /^\s*\[+(http|tls|tcp)\.[^\]]+\]/m.test(text)) return "traefik";
-  if (/^[^\s#;]+[^;\n]*\{\s*$/m.test(text) || /^\s*(reverse_proxy|file_server|respond|redir)\b[^;]*$/m.test(text))
-    return "caddy";
-  return /;\s*(#.*)?$/m.test(text) ? "nginx" : null;
+  const lines = text.split("\n").map((line) => line.trim());
+  const isSome = (test: RegExp): boolean => lines.some((line) => test.test(line));
+  const isOpen = (line: string): boolean => line.endsWith("{") && !/^[#;{]/.test(line) && !line.includes(";");
+  if (text.split("\n").some((line) => /^(frontend|backend|listen|global|defaults)\b[^{};]*$/.test(line)))
+    return "haproxy";
+  const hasEnds = lines.some((line) => /;[ \t]*[#}]/.test(line) || line.endsWith(";"));
+  if (isSome(/^(http|server|events|upstream[ \t]+\S+|location[ \t]+[^{]+)[ \t]*\{/) && hasEnds) return "nginx";
+  if (isSome(/^(https?|tls|tcp):$/) || isSome(/^\[+(http|tls|tcp)\.[^\]]+\]/)) return "traefik";
+  if (lines.some(isOpen) || isSome(/^(reverse_proxy|file_server|respond|redir)\b[^;]*$/)) return "caddy";
+  return hasEnds ? "nginx" : null;
 }
 
 /** Reads what a file includes. */

@@ -20,7 +20,8 @@ export function withoutExceptions(rules: readonly Rule[], ledger: Ledger): Rule[
       closed(rule);
       ledger.note(rule.origin, "its exceptions make too many routes: it is closed", "write routes with match");
       later = [rule, ...later];
-    } else later = unshadowed([...parts, rule, ...later], given);
+    } else if (parts.length === 0) later.unshift(rule);
+    else later = unshadowed([...parts, rule, ...later], given);
   }
   return later;
 }

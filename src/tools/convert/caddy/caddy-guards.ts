@@ -79,6 +79,7 @@ export interface HiddenFiles {
 
 /** Expressions for the paths of hidden files; null where they cannot be said. */
 export function hiddenPaths({ root, stripped, fallback, patterns, ownFiles }: HiddenFiles): string[] | null {
+  if (patterns.length > MAX_PATTERNS || [root, ...patterns].some(({ length }) => length > MAX_LENGTH)) return null;
   const base = resolve("/", normalize(root === "" ? "." : root));
   const isRootAbsolute = isAbsolute(root);
   const below = escapedRegex(stripped);
@@ -106,6 +107,10 @@ export function hiddenPaths({ root, stripped, fallback, patterns, ownFiles }: Hi
   }
   return found;
 }
+
+/** So many patterns, and so long ones, are read; each is compared with each name of the root's path. */
+const MAX_PATTERNS = 500;
+const MAX_LENGTH = 500;
 
 /** `*` and `?` of a pattern stand for characters of one segment. */
 function expressionOf(pattern: string): string {

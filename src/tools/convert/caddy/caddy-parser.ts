@@ -1,17 +1,8 @@
 import { ConvertFault, MAX_DEPTH, MAX_STATEMENTS, Statement } from "../statement.ts";
+import { type Token, tokensOf } from "./caddy-words.ts";
 
 /** Gives the files that an import means; null where it names one that is not there. @param from the file with the import */
 export type ImportReader = (pattern: string, from: string) => readonly { file: string; text: string }[] | null;
-
-/** A word, or a brace. Words of quotes and heredocs are never braces. */
-interface Token {
-  readonly text: string;
-  readonly isQuoted: boolean;
-  readonly file: string;
-  readonly line: number;
-  /** Whether it is the first of its line. */
-  readonly isFirst: boolean;
-}
 
 /** What a Caddyfile holds. */
 export interface Caddyfile {
@@ -263,60 +254,6 @@ class Cursor {
     }
     return this.tokens.slice(from, this.at - 1);
   }
-}
-
-/** Cuts a file into words. */
-function tokensOf(file: string, whole: string): Token[] {
-  const text = withEnvironment(whole.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n"));
-  const tokens: Token[] = [];
-  let line = 1;
-  let lastLine = 0;
-  const lines = (piece: string): number => piece.split("\n").length - 1;
-  PIECE.lastIndex = 0;
-  for (let found = PIECE.exec(text); found !== null && found[0] !== ""; found = PIECE.exec(text)) {
-    const [piece, , mark, heredoc, quoted, raw, word] = found;
-    if (quoted !== undefined || raw !== undefined || heredoc !== undefined || word !== undefined) {
-      const value =
-        heredoc !== undefined
-          ? dedented(heredoc)
-          : (raw ?? (quoted === undefined ? unescaped(word!) : quoted.replace(/\\"/g, '"')));
-      tokens.push({ text: value, isQuoted: word === undefined, file, line, isFirst: line !== lastLine });
-    }
-    void mark;
-    const count = lines(piece);
-    line += count;
-    // Words of one line stay together over a quoted text with line ends, and over an escaped line end.
-    if (
-      quoted !== undefined ||
-      raw !== undefined ||
-      heredoc !== undefined ||
-      word !== undefined ||
-      piece.startsWith("\\\n")
-    )
-      lastLine = piece.startsWith("\\\n") && lastLine !== line - count ? lastLine : line;
-  }
-  return tokens;
-}
-
-const PIECE =
-  /(\\\n|\s+|#[^\n]*)|<<([\w-]+)\n([\s\S]*?\n[ \t]*)\2(?![\w-])|"((?:\\[\s\S]|[^"\\])*)"|`([^`]*)`|((?:\\\S|[^\s\\]|\\(?!\n))+)/y;
-
-function unescaped(word: string): string {
-  return word.replace(/\\(["#{}])/g, "$1");
-}
-
-function dedented(text: string): string {
-  const lines = text.split("\n");
-  const indent = lines.pop() ?? "";
-  return lines.map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line)).join("\n");
-}
-
-/** `{$NAME}` and `{$NAME:default}`; a name that is not set stays for edge's own environment. */
-function withEnvironment(text: string): string {
-  return text.replace(
-    /\{\$([^}:\s]+)(?::([^}]*))?\}/g,
-    (_whole, name: string, fallback?: string) => process.env[name] ?? fallback ?? "",
-  );
 }
 
 /** Some for each of 20,000 sites: snippets that import each other twice multiply. */

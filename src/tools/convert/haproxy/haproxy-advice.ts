@@ -1,25 +1,59 @@
 import type { Statement } from "../statement.ts";
 
-/** Whether a directive needs no setting: the gateway does it anyway, or has no such part. */
+/**
+ * Whether a directive needs no setting: the gateway does it anyway, or has no such part. Each is held to HAProxy itself by
+ * tests/conformance/converted-standard.test.ts; what has no line there is noted.
+ */
 export function isStandard({ name, args, parent }: Statement): boolean {
   const [first = ""] = args;
-  if (name === "option")
-    return /^(forwardfor|http-server-close|http-keep-alive|httpclose|forceclose|httplog|abortonclose|socket-stats|dontlognull|dontlog-normal|log-health-checks|log-separate-errors|splice-.*|tcp-smart-.*|tcpka|clitcpka|srvtcpka|redispatch|http-buffer-request|http-use-htx|prefer-last-server|contstats|tcplog|allbackups|http-ignore-probes|originalto)$/.test(
-      first,
-    );
-  if (/^(no|mode|description|global|defaults)$/.test(name)) return true;
-  if (name === "timeout") return /^(queue|tunnel|client-fin|server-fin|check|tarpit)$/.test(first);
-  if (parent?.name === "global")
-    return /^(daemon|user|group|chroot|pidfile|log|log-tag|nbproc|cpu-map|tune\..*|ssl-default-.*|ssl-dh-param-file|ca-base|crt-base|spread-checks|hard-stop-after|ulimit-n|quiet|node|expose-.*|insecure-.*|setenv|presetenv|stats|unix-bind|zero-warning|h1-case-adjust.*|master-worker|no.*|maxpipes|maxconnrate)$/.test(
-      name,
-    );
-  return /^(log|log-tag|id|maxconn|backlog|fullconn|hash-type|unique-id-format|unique-id-header|capture|load-server-state-from-file|http-reuse|dispatch-off)$/.test(
-    name,
-  );
+  if (name === "option") return args.length === 1 && STANDARD_OPTIONS.has(first);
+  if (name === "mode") return first === "http";
+  if (name === "timeout") return STANDARD_TIMEOUTS.has(first);
+  if (parent?.name === "global") return STANDARD_GLOBALS.has(name);
+  return name === "global" || name === "defaults" || STANDARD_NAMES.has(name);
 }
+
+const STANDARD_OPTIONS: ReadonlySet<string> = new Set([
+  "forwardfor",
+  "http-server-close",
+  "http-keep-alive",
+  "httplog",
+  "dontlognull",
+  "dontlog-normal",
+  "log-health-checks",
+  "log-separate-errors",
+  "redispatch",
+  "tcpka",
+  "clitcpka",
+  "srvtcpka",
+  "prefer-last-server",
+  "contstats",
+  "socket-stats",
+]);
+const STANDARD_TIMEOUTS: ReadonlySet<string> = new Set([
+  "queue",
+  "tunnel",
+  "client-fin",
+  "server-fin",
+  "check",
+  "tarpit",
+]);
+const STANDARD_GLOBALS: ReadonlySet<string> = new Set([
+  "log",
+  "log-tag",
+  "spread-checks",
+  "hard-stop-after",
+  "description",
+]);
+const STANDARD_NAMES: ReadonlySet<string> = new Set(["log", "log-tag", "id", "backlog", "fullconn", "description"]);
 
 /** Why a directive is not carried over, and what to do instead. */
 const ADVICE: readonly (readonly [RegExp, string, string])[] = [
+  [
+    /^(option|timeout|maxconn|tune\..*|ssl-.*|chroot|user|group|daemon|pidfile|cpu-map|ulimit-n|http-reuse|hash-type|unique-id-.*|capture|no)$/,
+    "its value has not been compared with what the gateway does",
+    "see docs/migrate.md#haproxy, and edge help config",
+  ],
   [/^stats$/, "the gateway has a dashboard of its own", "open /internal/, or see edge status"],
   [
     /^(stick-table|stick|tcp-request|tcp-response|tcp-check)$/,

@@ -89,7 +89,8 @@ export class Acls {
         }
       if (isJoined) all = met;
       else fault ||= "its conditions cannot be joined into one of a route";
-      if (all.length > MAX_ALTERNATIVES) return wider(TOO_MANY);
+      if (all.length > MAX_ALTERNATIVES || all.some(({ notAny }) => notAny.length > MAX_ALTERNATIVES))
+        return wider(TOO_MANY);
     }
     return { any: all, fault };
   }

@@ -98,7 +98,8 @@ class RuleReader {
           if (one !== null) met.push(one);
           else if (!isApart(a, b)) isJoined = false;
         }
-      if (isJoined) any = met;
+      if (met.some(({ notAny }) => notAny.length > MAX_ALTERNATIVES)) fault ||= TOO_MANY;
+      else if (isJoined) any = met;
       else fault ||= "its conditions cannot be joined into one of a route";
     }
     return { any, fault };
