@@ -381,7 +381,7 @@ function indented(text: string): string {
 }
 
 function escaped(value: unknown): unknown {
-  if (typeof value === "string") return value.replaceAll("${", "$${");
+  if (typeof value === "string") return value.replaceAll("${", () => "$${");
   if (Array.isArray(value)) return value.map(escaped);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, escaped(one)]));

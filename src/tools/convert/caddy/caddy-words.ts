@@ -90,10 +90,10 @@ class WordReader {
 
   /** `<<WORD`, and the lines up to one that begins with the word; null where there is none. */
   private heredoc(): { readonly text: string; readonly end: number } | null {
-    const lineEnd = this.lineEnd();
     // A word is no longer than this, so that a line is not read again for each sign in it.
-    const mark = /^<<([\w-]+)$/.exec(this.text.slice(this.at, Math.min(lineEnd, this.at + MAX_MARK)))?.[1];
+    const mark = /^<<([\w-]+)\n/.exec(this.text.slice(this.at, this.at + MAX_MARK))?.[1];
     if (mark === undefined) return null;
+    const lineEnd = this.at + 2 + mark.length;
     this.ends ??= lineStarts(this.text);
     const starts = this.ends.get(mark) ?? [];
     const start = starts[firstFrom(starts, lineEnd + 1)];

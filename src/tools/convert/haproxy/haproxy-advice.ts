@@ -7,7 +7,7 @@ import type { Statement } from "../statement.ts";
 export function isStandard({ name, args, parent }: Statement): boolean {
   const [first = ""] = args;
   if (name === "option") return args.length === 1 && STANDARD_OPTIONS.has(first);
-  if (name === "mode") return first === "http";
+  if (name === "mode") return first === "http" || first === "tcp";
   if (name === "timeout") return STANDARD_TIMEOUTS.has(first);
   if (parent?.name === "global") return STANDARD_GLOBALS.has(name);
   return name === "global" || name === "defaults" || STANDARD_NAMES.has(name);

@@ -1,5 +1,5 @@
 // The readers of Caddy, HAProxy and Traefik take time in proportion to a file, whatever is in it. docs/migrate.md
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { planOf, recognise } from "../../../../src/tools/convert/convert.ts";
 import { Draft } from "../../../../src/tools/convert/draft.ts";
 import { ConvertFault } from "../../../../src/tools/convert/statement.ts";
@@ -7,6 +7,8 @@ import { ConvertFault } from "../../../../src/tools/convert/statement.ts";
 const BYTES = 150_000;
 /** A reader whose time grows with the square of this takes a hundred times as long. */
 const LIMIT_MS = 4000;
+// The time of the processor is limited: a busy machine takes longer.
+setDefaultTimeout(60_000);
 
 const filled = (unit: string): string => unit.repeat(Math.ceil(BYTES / unit.length)).slice(0, BYTES);
 const router = (rule: string): string =>
@@ -16,7 +18,7 @@ const frontend = (...lines: readonly string[]): string =>
 const site = (...lines: readonly string[]): string => `:80 {\n${lines.map((line) => `\t${line}\n`).join("")}}\n`;
 
 function holds(product: "caddy" | "haproxy" | "traefik", text: string): void {
-  const start = performance.now();
+  const start = process.cpuUsage();
   recognise("-", text);
   try {
     const plan = planOf(product, product === "traefik" ? "x.yml" : "x", text);
@@ -26,7 +28,8 @@ function holds(product: "caddy" | "haproxy" | "traefik", text: string): void {
   } catch (error) {
     expect(error).toBeInstanceOf(ConvertFault);
   }
-  expect(performance.now() - start).toBeLessThan(LIMIT_MS);
+  const { user, system } = process.cpuUsage(start);
+  expect((user + system) / 1000).toBeLessThan(LIMIT_MS);
 }
 
 describe("Traefik", () => {
