@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { pumpedTexts, skeletonOf } from "../harness/pumped-texts.ts";
-import { isJudged, MADE, OPEN_IN_CONVERT, SHORT_INPUTS } from "../tidy/expression-rows.ts";
+import { isJudged, MADE, SHORT_INPUTS } from "../tidy/expression-rows.ts";
 import { SOURCE_MODULES } from "../tidy/source-module.ts";
 
 // Each regular expression of the gateway runs on what is worst for it, at the length of the longest head that a client may send.
@@ -10,15 +10,12 @@ const MAX_CHARS = 65_536;
 /** Below it nothing is compared: a linear match of the longest text takes a tenth of it, and one of shorter texts never so long. */
 const FLOOR_MS = 60;
 
-const open = new Set(
-  Object.entries(OPEN_IN_CONVERT).flatMap(([path, texts]) => texts.map((text) => `${path} ${text}`)),
-);
 const shortChars = new Map(
   SHORT_INPUTS.flatMap(({ texts, maxChars }) => texts.map((text) => [text, maxChars] as const)),
 );
 
-const written = SOURCE_MODULES.filter(({ path }) => isJudged(path)).flatMap(({ path, expressions }) =>
-  expressions.filter(({ text, isCall }) => !isCall && !open.has(`${path} ${text}`)).map(({ text }) => text),
+const written = SOURCE_MODULES.filter(({ path }) => isJudged(path)).flatMap(({ expressions }) =>
+  expressions.filter(({ isCall }) => !isCall).map(({ text }) => text),
 );
 const texts = new Set([...written, ...MADE.flatMap(({ examples }) => examples.map(String))]);
 

@@ -1,3 +1,4 @@
+import { trimmedEnd } from "../../core/trimming.ts";
 import { holdsMatch } from "./condition.ts";
 import { hasType, type Keys, type PathRule, ROOT, type Rule } from "./plan.ts";
 
@@ -24,11 +25,12 @@ export function arrange(
 ): { readonly rule: Rule; readonly keys: Keys }[] {
   const cells: Cells = { all: new Map(), own: new Map(), paths: new Map() };
   rules.forEach((rule, index) => {
-    // No request has a longer path.
+    // No request has a longer path, or a longer host.
     if (rule.path.value.length > MAX_PATH) return;
     const path = keyOf(rule.path);
     const beginning = typeof rule.keys.regex === "string" ? literalBeginning(rule.keys.regex) : "";
     for (const host of rule.hosts.length === 0 ? [ANY] : new Set(rule.hosts)) {
+      if (host.length > MAX_HOST) continue;
       const one = { rule, index, host, path: rule.path, beginning };
       append(cells.all, `${host} ${path}`, one);
       append(cells.own, `${host} ${path}`, one);
@@ -134,7 +136,7 @@ function hasAlternatives(regex: string): boolean {
 }
 
 /** A host, and all patterns that hold it, from narrow to wide. */
-function widerHosts(host: string): string[] {
+export function widerHosts(host: string): string[] {
   if (host === ANY) return [ANY];
   const labels = host.replace(/^\*\./, "").split(".");
   return [host, ...labels.slice(1).map((_, i) => `*.${labels.slice(i + 1).join(".")}`), ANY];
@@ -142,7 +144,7 @@ function widerHosts(host: string): string[] {
 
 /** The keys of a path, and of all that hold it, from narrow to wide. */
 function widerPaths({ kind, value }: PathRule): string[] {
-  const segments = value.replace(/\/+$/, "").split("/");
+  const segments = trimmedEnd(value, "/").split("/");
   const prefixes = segments.map((_, i) => `prefix ${segments.slice(0, segments.length - i).join("/") || "/"}`);
   return kind === "exact" ? [`exact ${value}`, ...prefixes] : prefixes;
 }
@@ -275,6 +277,7 @@ export function holdsPath(wide: PathRule, narrow: PathRule): boolean {
 const ANY = "";
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const MAX_PATH = 8192;
+const MAX_HOST = 255;
 /** Rules of one place of which each is compared with those before it. */
 const MAX_COMPARED = 300;
 /** Paths of all hosts together of which the order is worked out. */

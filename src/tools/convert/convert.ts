@@ -42,7 +42,8 @@ export function recognise(file: string, text: string): Product | null {
   if (text.split("\n").some((line) => /^(frontend|backend|listen|global|defaults)\b[^{};]*$/.test(line)))
     return "haproxy";
   const hasEnds = lines.some((line) => /;[ \t]*[#}]/.test(line) || line.endsWith(";"));
-  if (isSome(/^(http|server|events|upstream[ \t]+\S+|location[ \t]+[^{]+)[ \t]*\{/) && hasEnds) return "nginx";
+  if (isSome(/^(?:(?:http|server|events)[ \t]*|upstream[ \t]+[^\s{]+[ \t]*|location[ \t][^{]+)\{/) && hasEnds)
+    return "nginx";
   if (isSome(/^(https?|tls|tcp):$/) || isSome(/^\[+(http|tls|tcp)\.[^\]]+\]/)) return "traefik";
   if (lines.some(isOpen) || isSome(/^(reverse_proxy|file_server|respond|redir)\b[^;]*$/)) return "caddy";
   return hasEnds ? "nginx" : null;

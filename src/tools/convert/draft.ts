@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { stringify } from "yaml";
+import { trimmedEnd } from "../../core/trimming.ts";
 import { arrange } from "./arrange.ts";
 import type { Note } from "./ledger.ts";
 import { networkOf } from "./networks.ts";
@@ -287,9 +288,18 @@ function standInOf(keys: Keys): Keys {
 function dropField(keys: Keys, [direction, operation, ...name]: readonly string[]): void {
   const edits = (keys.headers as Keys)[direction!] as Keys;
   const fields = edits[operation!] as Keys;
-  const known = name.join(".").replace(/\[?\d+\]$/, "");
+  const known = withoutIndex(name.join("."));
   if (Array.isArray(fields) || !(known in fields)) delete edits[operation!];
   else delete fields[known];
+}
+
+/** A name without the place in a list that is behind it: `X-Team[0]`. */
+function withoutIndex(name: string): string {
+  if (!name.endsWith("]")) return name;
+  const digits = name.slice(0, -1);
+  const rest = trimmedEnd(digits, "0123456789");
+  if (rest === digits) return name;
+  return rest.endsWith("[") ? rest.slice(0, -1) : rest;
 }
 
 /** Whether a path is one of those of a prefix. */

@@ -16,18 +16,19 @@ export type Fate = "carried" | "standard" | "noted";
 interface Entry {
   isCarried: boolean;
   isStandard: boolean;
-  readonly notes: Note[];
+  /** By their words. */
+  readonly notes: Map<string, Note>;
 }
 
 /** THE account of all directives: each is carried over, done anyway, or noted. What no converter has judged is noted at the end. */
 export class Ledger {
   private readonly entries: Map<Statement, Entry> = new Map();
   /** Notes that belong to no directive. */
-  private readonly others: Note[] = [];
+  private readonly others: Map<string, Note> = new Map();
 
   /** Takes a directive, and those of its block, into the account. */
   enter(statement: Statement): void {
-    this.entries.set(statement, { isCarried: false, isStandard: false, notes: [] });
+    this.entries.set(statement, { isCarried: false, isStandard: false, notes: new Map() });
     for (const child of statement.block ?? []) this.enter(child);
   }
 
@@ -51,11 +52,7 @@ export class Ledger {
   note(statement: Statement, reason: string, cure: string): Note {
     const { notes } = this.of(statement);
     const why = aboutOf(statement, reason);
-    const known = notes.find((one) => one.why === why && one.cure === cure);
-    if (known !== undefined) return known;
-    const note = { place: statement, directive: statement.text, why, cure };
-    notes.push(note);
-    return note;
+    return once(notes, { place: statement, directive: statement.text, why, cure });
   }
 
   /** Notes a directive with its whole block. */
@@ -66,11 +63,7 @@ export class Ledger {
 
   /** A note of the converter's own. */
   remark(place: Place, directive: string, why: string, cure: string): Note {
-    const known = this.others.find((one) => one.place.file === place.file && one.why === why && one.cure === cure);
-    if (known !== undefined) return known;
-    const note = { place, directive: shown(directive), why, cure };
-    this.others.push(note);
-    return note;
+    return once(this.others, { place, directive: shown(directive), why, cure });
   }
 
   isJudged(statement: Statement): boolean {
@@ -106,7 +99,7 @@ export class Ledger {
 
   /** All notes, in the order of the files. */
   notes(): Note[] {
-    const all = [...[...this.entries.values()].flatMap(({ notes }) => notes), ...this.others];
+    const all = [...[...this.entries.values()].flatMap(({ notes }) => [...notes.values()]), ...this.others.values()];
     const ranks = new Map([...new Set(all.map(({ place }) => place.file))].map((file, rank) => [file, rank]));
     const rankOf = ({ place }: Note): number => ranks.get(place.file)!;
     return all.sort((a, b) => rankOf(a) - rankOf(b) || a.place.line - b.place.line);
@@ -114,22 +107,30 @@ export class Ledger {
 
   /** The notes of a directive. */
   notesOf(statement: Statement): readonly Note[] {
-    return this.entries.get(statement)?.notes ?? [];
+    return [...(this.entries.get(statement)?.notes.values() ?? [])];
   }
 
   private fateOf(statement: Statement): Fate | null {
     const { notes, isCarried, isStandard } = this.of(statement);
-    if (notes.length > 0) return "noted";
+    if (notes.size > 0) return "noted";
     return isCarried ? "carried" : isStandard ? "standard" : null;
   }
 
   private of(statement: Statement): Entry {
     const known = this.entries.get(statement);
     if (known !== undefined) return known;
-    const made = { isCarried: false, isStandard: false, notes: [] };
+    const made: Entry = { isCarried: false, isStandard: false, notes: new Map() };
     this.entries.set(statement, made);
     return made;
   }
+}
+
+/** The note with these words of one file, which is made once. */
+function once(notes: Map<string, Note>, note: Note): Note {
+  const key = JSON.stringify([note.place.file, note.why, note.cure]);
+  const known = notes.get(key) ?? note;
+  notes.set(key, known);
+  return known;
 }
 
 function belongsTo(statement: Statement): string {

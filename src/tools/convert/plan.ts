@@ -1,3 +1,4 @@
+import { trimmedEnd } from "../../core/trimming.ts";
 import type { Condition } from "./condition.ts";
 import { Ledger } from "./ledger.ts";
 import type { Statement } from "./statement.ts";
@@ -119,9 +120,7 @@ export function section(keys: Keys, ...path: readonly string[]): Keys {
 
 /** A path as a rule has it: without the slash at its end. */
 export function prefixOf(path: string, reading?: PathReading): PathRule {
-  let end = path.length;
-  while (end > 0 && path[end - 1] === "/") end--;
-  return { kind: "prefix", value: path.slice(0, end) || "/", ...(reading === undefined ? {} : { reading }) };
+  return { kind: "prefix", value: trimmedEnd(path, "/") || "/", ...(reading === undefined ? {} : { reading }) };
 }
 
 /** Where a product compares the beginning of a path by its letters. */

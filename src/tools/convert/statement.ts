@@ -15,6 +15,7 @@ export class Statement implements Place {
   /** Null where the directive has no block. */
   readonly block: Statement[] | null;
   readonly parent: Statement | null;
+  private shownText: string | null = null;
 
   constructor(place: Place, words: readonly string[], parent: Statement | null, isBlock: boolean) {
     this.file = place.file;
@@ -33,9 +34,18 @@ export class Statement implements Place {
   /** As it is shown in comments: on one line, cut short, without control characters. Nothing of a file outside of the folder. */
   get text(): string {
     if (isOutside(this)) return OUTSIDE_TEXT;
-    return shown(
-      [this.name, ...this.args].map((word) => (/^[^\s"]+$/.test(word) ? word : JSON.stringify(word))).join(" "),
-    );
+    this.shownText ??= shown(this.beginning());
+    return this.shownText;
+  }
+
+  /** As much of it as may be shown: a directive may have as many words as its file, and as many notes. */
+  private beginning(): string {
+    let text = "";
+    for (const word of [this.name, ...this.args.slice(0, MAX_SHOWN)]) {
+      const start = word.slice(0, 2 * MAX_SHOWN);
+      text += `${text === "" ? "" : " "}${/^[^\s"]+$/.test(start) ? start : JSON.stringify(start)}`;
+    }
+    return text;
   }
 }
 

@@ -1,3 +1,4 @@
+import { trimmedEnd } from "../../../core/trimming.ts";
 import type { Ledger } from "../ledger.ts";
 import { durationText, type Keys, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
@@ -45,7 +46,7 @@ function urlsOf(address: string, hasTls: boolean, versions: readonly string[]): 
         : isSecure
           ? "https"
           : "http";
-  const host = rest.replace(/\/+$/, "").replace(/^:/, "localhost:");
+  const host = trimmedEnd(rest, "/").replace(/^:/, "localhost:");
   const range = /^(.*):(\d+)-(\d+)$/.exec(host);
   if (range === null)
     return host === "" ? [""] : [`${kind}://${host}${/:\d+$/.test(host) ? "" : isSecure ? "" : ":80"}`];
@@ -68,7 +69,7 @@ const OPTIONS: Readonly<Record<string, (args: readonly string[], keys: Keys, sta
     return /^\d+$/.test(count);
   },
   health_uri: ([path = ""], keys) => {
-    section(keys, "health_check").path = path.replace(/\?.*$/, "");
+    section(keys, "health_check").path = path.split("?", 1)[0];
     return path.startsWith("/") && !path.includes("?");
   },
   health_path: ([path = ""], keys) => {

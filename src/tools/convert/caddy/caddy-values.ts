@@ -5,7 +5,7 @@ export function goDuration(text: string): number | null {
   if (/^\d+$/.test(text)) return Number(text);
   if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h|d))+$/.test(text)) return null;
   let ms = 0;
-  for (const [, count, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/g))
+  for (const [, count, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/gy))
     ms += Number(count) * UNIT_MS[unit!]!;
   return ms;
 }

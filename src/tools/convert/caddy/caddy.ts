@@ -1,5 +1,5 @@
 import { allowOnly, isLoopback, noteLocal, THIS_MACHINE } from "../access.ts";
-import { holdsHost } from "../arrange.ts";
+import { widerHosts } from "../arrange.ts";
 import { closed, hasType, Plan, type Rule, section } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
@@ -78,12 +78,9 @@ function siteRules(plan: Plan, own: readonly Rule[], addresses: readonly Address
     noteLocal(plan.ledger, bind);
   }
   const hosts = [...new Set(addresses.map(({ host }) => host))];
-  const groups: string[][] = hosts.includes("")
-    ? [[]]
-    : [
-        hosts.filter((one) => !one.startsWith("*.")),
-        ...hosts.filter((one) => one.startsWith("*.")).map((one) => [one]),
-      ].filter((one) => one.length > 0);
+  // None of as many letters holds another.
+  const byRank = Map.groupBy(hosts, (one) => rank([one]));
+  const groups: string[][] = hosts.includes("") ? [[]] : [...byRank.values()];
   return groups.flatMap((group) =>
     own.map((rule) => ({ rule: { ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : group }, site: group })),
   );
@@ -128,12 +125,13 @@ function leadsToTls(site: Statement): boolean {
 function listeners(plan: Plan, list: readonly Site[], options: Statement | null): { kept: Site[]; isTls: boolean } {
   const { server } = plan.config;
   const isSecret = ({ site }: Site): boolean => site.all("tls").some(({ args }) => args.length > 0);
-  const sites = list.map((one) => ({
-    ...one,
-    addresses: one.addresses.map((address) =>
-      address.isClear && address.port !== 80 && isSecret(one) ? { ...address, isClear: false } : address,
-    ),
-  }));
+  const sites = list.map((one) => {
+    const hasTls = isSecret(one);
+    const addresses = one.addresses.map((address) =>
+      address.isClear && address.port !== 80 && hasTls ? { ...address, isClear: false } : address,
+    );
+    return { ...one, addresses };
+  });
   const all = sites.flatMap((one) => one.addresses.map(({ isClear, port }) => ({ one, isClear, port })));
   const ports = (isClear: boolean): number[] => all.filter((one) => one.isClear === isClear).map(({ port }) => port);
   const tlsPort = prefer(ports(false), 443);
@@ -143,8 +141,8 @@ function listeners(plan: Plan, list: readonly Site[], options: Statement | null)
     ports(true).filter((port) => tlsPort === undefined || port === http),
     80,
   );
-  const tlsSites = all.filter(({ isClear, port }) => !isClear && port === tlsPort).map(({ one }) => one);
-  const names = secure(plan, new Set(tlsSites));
+  const tlsSites = [...new Set(all.filter(({ isClear, port }) => !isClear && port === tlsPort).map(({ one }) => one))];
+  const names = secure(plan, tlsSites);
   const isTls = tlsPort !== undefined && (names.length > 0 || server.tls !== undefined);
   const main = tlsSites[0] ?? all.find(({ isClear, port }) => isClear && port === clearPort)?.one;
   const [place, ...places] = main === undefined ? [] : boundTo(main.site, options);
@@ -162,7 +160,7 @@ function listeners(plan: Plan, list: readonly Site[], options: Statement | null)
 }
 
 /** Certificates of the sites with TLS. @returns the names for which a public authority has to be asked */
-function secure(plan: Plan, sites: ReadonlySet<Site>): string[] {
+function secure(plan: Plan, sites: readonly Site[]): string[] {
   const names: string[] = [];
   for (const { site, addresses } of sites) {
     const tls = site.all("tls").find(({ args }) => args.length === 2);
@@ -195,12 +193,16 @@ interface Chosen {
 /** The sites that can be reached there by the same clients as before. */
 function keptSites({ ledger }: Plan, sites: readonly Site[], chosen: Chosen): Site[] {
   const { tlsPort, clearPort, tlsSites, place, options } = chosen;
+  const tlsHosts = new Set(
+    tlsSites.flatMap((one) => one.addresses.filter((it) => !it.isClear).map(({ host }) => host)),
+  );
   return sites.flatMap(({ site, addresses }): Site[] => {
-    const own = addresses.filter(({ isClear, port }) => port === (isClear ? clearPort : tlsPort));
+    const isOwn = ({ isClear, port }: Address): boolean => port === (isClear ? clearPort : tlsPort);
+    const own = addresses.filter(isOwn);
     const bound = boundTo(site, options);
     const isElsewhere = bound.length > 0 && !bound.includes(place ?? "") && !bound.every(isLoopback);
     const isShadowed =
-      own.length > 0 && own.every(({ isClear }) => isClear) && !leadsToTls(site) && isWithin(own, tlsSites);
+      own.length > 0 && own.every(({ isClear }) => isClear) && !leadsToTls(site) && isWithin(own, tlsHosts);
     if (own.length === 0 || isElsewhere || isShadowed) {
       ledger.noteWhole(
         site,
@@ -211,16 +213,15 @@ function keptSites({ ledger }: Plan, sites: readonly Site[], chosen: Chosen): Si
       );
       return [];
     }
-    for (const { port } of addresses.filter((address) => !own.includes(address)))
+    for (const { port } of addresses.filter((address) => !isOwn(address)))
       ledger.note(site, `nothing listens on port ${port}`, "serve it by a second gateway");
     return [{ site, addresses: own }];
   });
 }
 
 /** Whether some name of a site is one of another that has TLS: what that asks of clients would count for neither. */
-function isWithin(own: readonly Address[], tlsSites: readonly Site[]): boolean {
-  const others = tlsSites.flatMap(({ addresses }) => addresses.filter(({ isClear }) => !isClear));
-  return own.some((one) => others.some(({ host }) => holdsHost(host, one.host)));
+function isWithin(own: readonly Address[], tlsHosts: ReadonlySet<string>): boolean {
+  return own.some(({ host }) => widerHosts(host).some((wide) => tlsHosts.has(wide)));
 }
 
 /** The addresses that a site listens at; empty for all. */

@@ -109,7 +109,7 @@ function balancing(backend: Section, keys: Keys, ledger: Ledger): void {
   if (balance === null) return;
   const [kind = ""] = balance.args;
   const header = /^hdr\(([^)]+)\)$/.exec(kind)?.[1];
-  const policy = header === undefined ? POLICIES[kind.replace(/\(.*$/, "")] : undefined;
+  const policy = header === undefined ? POLICIES[kind.split("(", 1)[0]!] : undefined;
   if (policy === undefined && header === undefined) {
     ledger.note(balance, `balance ${kind} has no counterpart`, "choose another policy: docs/upstreams.md");
     return;

@@ -82,10 +82,14 @@ function hostConditions({ sign, value }: Asked): Condition[] | null {
 /** Names of an expression that says nothing else: `^(www\.)?example\.com$`, `^(a|b)\.example\.com$`; null for others. */
 function namesOf(regex: string): string[] | null {
   if (regex.length > MAX_NAMES_LENGTH) return null;
-  const [, before = "", list, isOptional, after = ""] =
-    /^\^((?:[\w-]|\\\.)*)(?:\(((?:[\w|-]|\\\.)+)\)(\?)?)?((?:[\w-]|\\\.)*)\$$/.exec(regex) ?? [];
-  if (before + after + (list ?? "") === "") return null;
-  const words = [...(list?.split("|") ?? [""]), ...(isOptional === undefined ? [] : [""])];
+  if (!regex.startsWith("^") || !regex.endsWith("$")) return null;
+  const [before = "", group, ...more] = regex.slice(1, -1).split("(");
+  const [list = "", end = "", ...further] = group?.split(")") ?? [];
+  const isOptional = end.startsWith("?");
+  const after = isOptional ? end.slice(1) : end;
+  if (more.length + further.length > 0 || ![before, after].every((one) => /^(?:[\w-]|\\\.)*$/.test(one))) return null;
+  if (group === undefined ? before === "" : !group.includes(")") || !/^(?:[\w|-]|\\\.)+$/.test(list)) return null;
+  const words = [...list.split("|"), ...(isOptional ? [""] : [])];
   if (words.length > MAX_WORDS) return null;
   return words.map((word) => `${before}${word}${after}`.replaceAll("\\", "").toLowerCase());
 }

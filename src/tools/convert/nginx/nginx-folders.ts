@@ -1,3 +1,4 @@
+import { trimmedEnd } from "../../../core/trimming.ts";
 import { holdsPath } from "../arrange.ts";
 import { partOf } from "../modifiers.ts";
 import { closed, hasType, type Keys, ROOT, type Rule } from "../plan.ts";
@@ -86,11 +87,12 @@ export function mayTakePage(regex: string, page: string): boolean {
         .split("|")
     : null;
   // Behind alternatives that are in no group, the others end otherwise.
-  if (group === null && last.includes("|") && !/[)][^|]*$/.test(last)) return true;
-  const words = group ?? [last.slice(last.search(/[\w-]*$/))];
+  if (group === null && last.lastIndexOf(")") < last.lastIndexOf("|")) return true;
+  const words = group ?? [last.slice(trimmedEnd(last, WORD_SIGNS).length)];
   return words.some((word) => !/^[\w-]+$/.test(word) || page.endsWith(word));
 }
 
+const WORD_SIGNS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 /** Names with a dot in front: the page has none. */
 const HIDDEN = /^(?:\/|\((?:\?:)?(?:\^\|\/|\/\|\^)\))\\\.(?:[\w-]*|\((?:\?:)?[\w|-]*\))(?:\.[*+])?\$?$/;
 

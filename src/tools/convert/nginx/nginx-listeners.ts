@@ -228,7 +228,8 @@ function judgeListen({ ledger }: Plan, listen: Listen, clear: Listen | null, tls
 function leadsToTls({ scope, listens, hosts }: Listening): boolean {
   if (listens.some(({ isTls }) => isTls)) return false;
   const isOwn = (to: string): boolean => {
-    const [, name = "", rest = ""] = /^https:\/\/(\$\{?\w+\}?|[\w.-]+)(.*)$/.exec(to) ?? [];
+    const [start = "", name = ""] = /^https:\/\/(\$\{?\w+\}?|[\w.-]+)/.exec(to) ?? [];
+    const rest = to.slice(start.length);
     const isSame = /^\$\{?(host|server_name|http_host)\}?$/.test(name) || hosts.includes(name);
     return isSame && /^(:\d+)?(\$|\/?$)/.test(rest);
   };

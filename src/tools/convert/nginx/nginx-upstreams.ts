@@ -12,18 +12,26 @@ export interface Targets {
 /** Reads `proxy_pass`, `grpc_pass` or `fastcgi_pass`; null where its address is not known before a request comes. */
 export function targetsOf(http: Scope, scope: Scope, pass: Statement): Targets | null {
   const url = withoutVariables(scope, pass.args[0] ?? "");
-  const parts = /^(https?|grpcs?|fastcgi):\/\/(unix:[^:]+:?|[^/]+)(\/.*)?$/.exec(
-    /^\w+:\/\//.test(url) ? url : (DEFAULT_SCHEMES[pass.name] ?? "") + url,
-  );
-  if (parts === null || /[$?#]/.test(url)) return null;
-  const [, scheme, authority = "", path = null] = parts;
-  const kind = { http: "http", https: "https", grpc: "h2c", grpcs: "h2", fastcgi: "fastcgi" }[scheme!]!;
-  if (authority.startsWith("unix:")) return { keys: { target: socketOf(authority, kind) }, path: path ?? null };
+  const whole = /^\w+:\/\//.test(url) ? url : (DEFAULT_SCHEMES[pass.name] ?? "") + url;
+  const [start = "", scheme] = /^(https?|grpcs?|fastcgi):\/\//.exec(whole) ?? [];
+  const parts = partsOf(whole.slice(start.length));
+  if (scheme === undefined || parts === null || /[$?#]/.test(url)) return null;
+  const { authority, path } = parts;
+  const kind = { http: "http", https: "https", grpc: "h2c", grpcs: "h2", fastcgi: "fastcgi" }[scheme]!;
+  if (authority.startsWith("unix:")) return { keys: { target: socketOf(authority, kind) }, path };
   const group = http.block("upstream", authority);
-  return {
-    keys: group === undefined ? { target: `${kind}://${authority}` } : groupOf(http, group, kind),
-    path: path ?? null,
-  };
+  return { keys: group === undefined ? { target: `${kind}://${authority}` } : groupOf(http, group, kind), path };
+}
+
+/** An address and the path behind it; null where it is none. The path of a socket ends with a colon. */
+function partsOf(text: string): { readonly authority: string; readonly path: string | null } | null {
+  const isSocket = text.startsWith("unix:");
+  const mark = text.indexOf(isSocket ? ":" : "/", isSocket ? "unix:".length : 0);
+  const end = mark < 0 ? text.length : isSocket ? mark + 1 : mark;
+  const authority = text.slice(0, end);
+  const path = text.slice(end);
+  if (/^(?:unix::?)?$/.test(authority) || (path !== "" && !path.startsWith("/"))) return null;
+  return { authority, path: path === "" ? null : path };
 }
 
 /** Puts in what `set` says, where that is a plain text. */

@@ -5,7 +5,7 @@ export function nginxTime(text: string): number | null {
   if (/^\d+$/.test(text)) return Number(text) * 1000;
   if (!/^(\d+(ms|[smhdwMy])\s*)+$/.test(text)) return null;
   let ms = 0;
-  for (const [, count, unit] of text.matchAll(/(\d+)(ms|[smhdwMy])/g)) ms += Number(count) * UNIT_MS[unit!]!;
+  for (const [, count, unit] of text.matchAll(/(\d+)(ms|[smhdwMy])\s*/gy)) ms += Number(count) * UNIT_MS[unit!]!;
   return ms;
 }
 

@@ -147,13 +147,26 @@ function nothing(statement: Statement): Rule {
   });
 }
 
+/** Files of packages, which say nothing of requests that edge would not do itself. */
+const STANDARD_FILES: ReadonlySet<string> = new Set([
+  "mime.types",
+  "options-ssl-nginx.conf",
+  "ssl-params.conf",
+  "ssl-dhparam.pem",
+  "ssl-dhparams.pem",
+  "fastcgi_params",
+  "fastcgi.conf",
+  "fastcgi-php.conf",
+  "fastcgi_php.conf",
+  "php_fastcgi.conf",
+  "proxy_params",
+  "uwsgi_params",
+  "scgi_params",
+]);
+
 function missingInclude({ ledger }: Plan, statement: Statement): void {
   const [name = ""] = statement.args;
-  if (
-    /(^|\/)(mime\.types|options-ssl-nginx\.conf|ssl-params\.conf|ssl-dhparams?\.pem|fastcgi_params|fastcgi\.conf|fastcgi-php\.conf|fastcgi_php\.conf|php_fastcgi\.conf|proxy_params|uwsgi_params|scgi_params|modules-enabled\/.*)$/.test(
-      name,
-    )
-  )
-    ledger.standard(statement);
+  const isOfModules = name.startsWith("modules-enabled/") || name.includes("/modules-enabled/");
+  if (isOfModules || STANDARD_FILES.has(name.slice(name.lastIndexOf("/") + 1))) ledger.standard(statement);
   else ledger.note(statement, "the file is not there", "convert it as well, where it says something of requests");
 }

@@ -23,13 +23,12 @@ export function readTraefik(file: string, text: string): Statement[] {
 
 function fromYaml(file: string, text: string): Statement[] {
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: false });
+  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: false, prettyErrors: false });
   if (!Array.isArray(documents)) return [];
   const made: Statement[] = [];
   for (const document of documents) {
     const [fault] = document.errors;
-    if (fault !== undefined)
-      throw new ConvertFault({ file, line: fault.linePos?.[0].line ?? 0 }, reasonOf(fault).replace(/ at line.*$/, ""));
+    if (fault !== undefined) throw new ConvertFault({ file, line: lines.linePos(fault.pos[0]).line }, reasonOf(fault));
     const reader = new YamlReader(file, lines);
     if (isMap(document.contents)) made.push(...reader.pairs(pairsOf(document.contents), null, 0));
   }
@@ -174,6 +173,9 @@ function tableOf(
   });
 }
 
+/** Of longer names the lines are not looked for. */
+const MAX_NAME = 1000;
+
 /** Finds the line of a key, or of what it is in. The parser of the runtime tells no lines. */
 class TomlLines {
   /** By the whole name of a table or key. */
@@ -182,10 +184,12 @@ class TomlLines {
   constructor(text: string) {
     let table = "";
     for (const [i, line] of text.split("\n").entries()) {
-      const header = /^\s*\[+([^\]]+)\]/.exec(line)?.[1];
+      const header = /^\s*\[+([^[\]][^\]]*)\]/.exec(line)?.[1];
       if (header !== undefined) table = plainName(header);
-      const key = header === undefined ? /^\s*([^=#]+)=/.exec(line)?.[1] : undefined;
+      const [before = "", ...value] = header === undefined ? line.split("=", 2) : [];
+      const key = value.length > 0 && !before.includes("#") ? before : undefined;
       const name = key === undefined ? table : [table, plainName(key)].filter((part) => part !== "").join(".");
+      if (name.length > MAX_NAME) continue;
       // What a name is within begins there, too, where no line says it itself.
       for (let end = name.length; end > 0 && !this.lines.has(name.slice(0, end)); end = name.lastIndexOf(".", end - 1))
         this.lines.set(name.slice(0, end), i + 1);

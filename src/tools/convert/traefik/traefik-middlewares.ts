@@ -72,14 +72,16 @@ export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
     const regex = child(statement, "regex")?.args[0] ?? "";
     const to = child(statement, "replacement")?.args[0] ?? "";
     const status = child(statement, "permanent")?.args[0] === "true" ? 301 : 302;
-    const host = /^\^?https?\??:\/\/(?:\(\?:www\\?\.\)\??|\(www\\?\.\)\??)?((?:[\w-]+\\?\.?)+)\/\(\.[*+]\)\$?$/
-      .exec(regex)?.[1]
-      ?.replaceAll("\\", "");
+    const [whole, www, isOptional, bare = ""] =
+      /^\^?https?\??:\/\/(\(\?:www\\?\.\)(\?)?)?([\w-]+(?:\\?\.[\w-]+)*)\/\(\.[*+]\)\$?$/.exec(regex) ?? [];
+    const host = bare.replaceAll("\\", "");
+    const hosts = www === undefined ? [host] : isOptional === undefined ? [`www.${host}`] : [host, `www.${host}`];
     const base = /^(https?:\/\/[\w.:-]+)\/\$\{?1\}?$/.exec(to)?.[1];
-    if (host === undefined || base === undefined || (rule.hosts.length > 0 && !rule.hosts.includes(host))) return false;
+    const isOwn = rule.hosts.length === 0 || rule.hosts.some((one) => hosts.includes(one));
+    if (whole === undefined || base === undefined || !isOwn) return false;
     ledger.carry(...(statement.block ?? []));
     if (rule.hosts.length > 1) return false;
-    rule.hosts = [host];
+    if (rule.hosts.length === 0) rule.hosts = hosts;
     rule.keys = { type: "redirect", to: `${base}{uri}`, status };
     return true;
   },

@@ -76,7 +76,7 @@ function health(check: Statement | null, keys: Keys, ledger: Ledger): void {
   for (const one of check.block ?? []) {
     const [first = ""] = one.args;
     const ms = goDuration(/^\d+$/.test(first) ? `${first}s` : first);
-    if (one.name === "path") to.path = first.replace(/\?.*$/, "");
+    if (one.name === "path") to.path = first.split("?", 1)[0];
     else if (one.name === "interval" && ms !== null) to.interval = durationText(ms);
     else if (one.name === "timeout" && ms !== null) to.timeout = durationText(ms);
     else if (one.name === "status") to.expect_status = Number(first);
