@@ -33,6 +33,8 @@ export class Draft {
   readonly removed: { readonly yaml: string; readonly fault: string }[] = [];
   /** What has been changed in a round. */
   private readonly changed: Map<PlannedRoute, Written> = new Map();
+  /** Left out, and not yet closed behind. */
+  private readonly left: PlannedRoute[] = [];
   /** Routes as text, until they change. */
   private readonly texts: Map<PlannedRoute, string> = new Map();
   private readonly removedKeys: Set<string> = new Set();
@@ -110,26 +112,36 @@ export class Draft {
       );
     }
     route.standIn = isSecond || PLACE_KEYS.includes(key) ? null : standInOf(route.keys);
-    if (route.standIn === null && CONDITION_KEYS.includes(key)) this.closeBehind(route);
+    if (route.standIn === null && CONDITION_KEYS.includes(key)) this.left.push(route);
   }
 
-  /** Closes the routes that would get the requests of one that is left out: whom it kept out must not come in by another one. */
-  private closeBehind(left: PlannedRoute): void {
-    const place = String(left.keys.path ?? left.keys.prefix);
-    for (const route of this.routes) {
-      const { keys, fault } = route;
-      const other = String(keys.path ?? keys.prefix);
-      if (route === left || fault !== "" || isClosed(keys)) continue;
-      if (!isWithin(place, other) && !isWithin(other, place)) continue;
-      route.fault = `the route of ${left.rule.title} is left out, and this one would get its requests`;
-      route.standIn = { ...standInOf(keys), ...conditionsOf(keys) };
-      this.texts.delete(route);
-      this.plan.ledger.note(
-        route.rule.origin,
-        "it is closed: a route that is left out would have taken requests that it gets",
-        "put the route that is left out in order first",
-      );
+  /** Closes the routes that would get the requests of those that are left out: whom these kept out must not come in by another one. */
+  private closeBehind(): void {
+    const places = new Map<string, PlannedRoute>();
+    const holders = new Map<string, PlannedRoute>();
+    for (const left of this.left.splice(0)) {
+      const place = placeOf(left.keys);
+      places.set(place, left);
+      for (const holder of holdersOf(place)) holders.set(holder, left);
     }
+    if (places.size === 0) return;
+    for (const route of this.routes) {
+      if (route.fault !== "" || isClosed(route.keys)) continue;
+      const place = placeOf(route.keys);
+      const left = holders.get(place) ?? places.get(holdersOf(place).find((one) => places.has(one)) ?? "");
+      if (left !== undefined) this.close(route, left);
+    }
+  }
+
+  private close(route: PlannedRoute, left: PlannedRoute): void {
+    route.fault = `the route of ${left.rule.title} is left out, and this one would get its requests`;
+    route.standIn = { ...standInOf(route.keys), ...conditionsOf(route.keys) };
+    this.texts.delete(route);
+    this.plan.ledger.note(
+      route.rule.origin,
+      "it is closed: a route that is left out would have taken requests that it gets",
+      "put the route that is left out in order first",
+    );
   }
 
   /** Takes a stream out: nothing can be in its place. */
@@ -182,6 +194,7 @@ export class Draft {
 
   /** routes.yaml, with the table of all notes at its end. */
   routesText(): string {
+    this.closeBehind();
     const parts: string[] = [`# Made by edge convert from ${this.plan.product}; edge help routes shows every key.`];
     if (this.routes.length + this.streams.length === 0) parts.push("routes: []");
     else parts.push("routes:");
@@ -300,6 +313,18 @@ function withoutIndex(name: string): string {
   const rest = trimmedEnd(digits, "0123456789");
   if (rest === digits) return name;
   return rest.endsWith("[") ? rest.slice(0, -1) : rest;
+}
+
+/** The path or prefix of a route. */
+function placeOf(keys: Keys): string {
+  return String(keys.path ?? keys.prefix);
+}
+
+/** All prefixes that hold a path, and the path. */
+function holdersOf(path: string): string[] {
+  const found = [path, "/"];
+  for (let at = path.indexOf("/", 1); at >= 0; at = path.indexOf("/", at + 1)) found.push(path.slice(0, at));
+  return found;
 }
 
 /** Whether a path is one of those of a prefix. */

@@ -9,21 +9,29 @@ import { closed, ROOT, type Rule } from "./plan.ts";
  */
 export function withoutExceptions(rules: readonly Rule[], ledger: Ledger): Rule[] {
   const given = new Set(rules);
+  /** The last one first. */
   let later: Rule[] = [];
+  let compared = 0;
   for (const rule of rules.toReversed()) {
     const { notAny = [], path, hosts, methods, match } = rule;
     const place = { ...EVERYTHING, path, hosts, methods, match };
     const excepted = notAny.flatMap((one) => joined(place, one) ?? []);
-    const parts = excepted.flatMap((one) => partsWithin(one, later, rule));
     delete rule.notAny;
-    if (parts.length + later.length > MAX_RULES) {
+    compared += excepted.length === 0 ? 0 : (excepted.length + 1) * later.length;
+    const parts = compared > MAX_COMPARED ? [] : partsOf(excepted, later, rule);
+    if (excepted.length > 0 && (compared > MAX_COMPARED || parts.length + later.length > MAX_RULES)) {
       closed(rule);
       ledger.note(rule.origin, "its exceptions make too many routes: it is closed", "write routes with match");
-      later = [rule, ...later];
-    } else if (parts.length === 0) later.unshift(rule);
-    else later = unshadowed([...parts, rule, ...later], given);
+      later.push(rule);
+    } else if (parts.length === 0) later.push(rule);
+    else later = unshadowed([...parts, rule, ...later.toReversed()], given).reverse();
   }
-  return later;
+  return later.reverse();
+}
+
+function partsOf(excepted: readonly Condition[], later: readonly Rule[], rule: Rule): Rule[] {
+  const inOrder = excepted.length === 0 ? [] : later.toReversed();
+  return excepted.flatMap((one) => partsWithin(one, inOrder, rule));
 }
 
 /** Rules without those that ask for the same as one before them. @param given of which none is left out, so that it is noted */
@@ -82,3 +90,5 @@ function holds({ path, hosts, methods, match }: Rule, condition: Condition): boo
 
 /** Rules of one section; each exception repeats the rules after it. */
 const MAX_RULES = 5000;
+/** Exceptions of one section, each with the rules after it. */
+const MAX_COMPARED = 500_000;

@@ -328,13 +328,13 @@ function mergeAddressRules(rule: Rule, rules: { readonly allow?: string[]; reado
 
 /** What decides who comes in, or what is sent, by means that are not known here: its routes are closed. */
 function closeUnknown(scope: Scope, rule: Rule): void {
-  const seen = new Set<string>();
+  const within: Scope[] = [];
+  let isRefused = false;
   for (let at: Scope | null = scope; at !== null; at = at.outer) {
-    for (const one of at.children) {
-      if (seen.has(one.name) || one.block?.some(({ name }) => name === "server") === true) continue;
-      seen.add(one.name);
-      const { isClosing } = verdictOf(one);
-      if (!isClosing) continue;
+    for (const one of closingOf(at)) {
+      if (within.some((inner) => inner.here(one.name).length > 0) || (isRefused && NOTED.has(one))) continue;
+      isRefused = true;
+      NOTED.add(one);
       scope.ledger.note(
         one,
         "what it decides is not carried over: its routes are closed",
@@ -343,8 +343,24 @@ function closeUnknown(scope: Scope, rule: Rule): void {
       refuse(rule);
     }
     if (at.statement?.name === "http") break;
+    within.push(at);
   }
 }
+
+/** The first directives of a block, by their names, that close routes; looked for once. */
+function closingOf(scope: Scope): readonly Statement[] {
+  const known = CLOSING.get(scope);
+  if (known !== undefined) return known;
+  const firsts = new Map<string, Statement>();
+  for (const one of scope.children)
+    if (!firsts.has(one.name) && one.block?.some(({ name }) => name === "server") !== true) firsts.set(one.name, one);
+  const found = [...firsts.values()].filter((one) => verdictOf(one).isClosing);
+  CLOSING.set(scope, found);
+  return found;
+}
+
+const NOTED = new WeakSet<Statement>();
+const CLOSING = new WeakMap<Scope, readonly Statement[]>();
 
 function basicAuth(scope: Scope, rule: Rule): void {
   const realm = scope.value("auth_basic");
