@@ -273,7 +273,12 @@ function fieldOf({ name, argument, how, values, isAnyCase }: FieldTest, { change
   if (field !== null && argument.toLowerCase().replace(/,-?1$/, "") === "host")
     return hostOf(how || field[2] || "str", values);
   if (field !== null && plain !== "")
-    return comparisonOf("header", plain, { how: how || field[2] || "str", values, isAnyCase });
+    return comparisonOf("header", plain, {
+      how: how || field[2] || "str",
+      values,
+      isAnyCase,
+      isListed: field[1] === "hdr",
+    });
   const cookie = /^(?:req\.)?cook(?:_(\w+))?$/.exec(name);
   if (cookie !== null && changed.has("cookie")) return wider("Cookie has been changed before");
   if (cookie !== null) return comparisonOf("cookie", argument, { how: how || cookie[1] || "str", values, isAnyCase });
@@ -314,15 +319,35 @@ function hostOf(how: string, values: readonly string[]): Exact {
   return hosts.length === 0 ? wider("a host has no value") : exactly({ ...EVERYTHING, hosts });
 }
 
+interface Comparison {
+  readonly how: string;
+  readonly values: readonly string[];
+  readonly isAnyCase: boolean;
+  /** Whether the field is a list, each value of which is compared, as `hdr` does and `fhdr` does not. */
+  readonly isListed?: boolean;
+}
+
+/** What stands before and behind a value of a list with commas. RFC 9110 §5.6.1 */
+const LIST_BEGIN = "(^|,)[ \\t]*";
+const LIST_END = "[ \\t]*(,|$)";
+
 function comparisonOf(
   kind: "header" | "cookie" | "query",
   name: string,
-  { how, values, isAnyCase }: { readonly how: string; readonly values: readonly string[]; readonly isAnyCase: boolean },
+  { how, values, isAnyCase, isListed = false }: Comparison,
 ): Exact {
   const match = (value: unknown): Exact => exactly({ ...EVERYTHING, match: { [kind]: { [name]: value } } });
   if (how === "found" || (how === "cnt" && /^(gt 0|ge 1)$/.test(values.join(" ")))) return match(true);
   if (values.length === 0) return wider(`${name} is compared with nothing`);
   const escaped = values.map((one) => one.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  if (isListed && how !== "sub") {
+    const texts = `(${escaped.join("|")})`;
+    if (how === "str") return match(slashed(`${LIST_BEGIN}${texts}${LIST_END}`, isAnyCase));
+    if (how === "beg") return match(slashed(`${LIST_BEGIN}${texts}`, isAnyCase));
+    if (how === "end") return match(slashed(`${texts}${LIST_END}`, isAnyCase));
+    if (how === "reg" && values.some((value) => /[\^$,]/.test(value)))
+      return wider(`each value of the list ${name} is compared`);
+  }
   if (how === "str" && values.length === 1 && !isAnyCase) return match(values[0]);
   if (how === "str") return match(slashed(`^(${escaped.join("|")})$`, isAnyCase));
   if (how === "sub") return match(slashed(escaped.join("|"), isAnyCase));
