@@ -1,0 +1,224 @@
+// What edge convert leaves out of Caddy, HAProxy and Traefik closes what is behind it, and listeners stay apart. docs/migrate.md
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse } from "yaml";
+import type { Product } from "../../../../src/tools/convert/convert.ts";
+import { convert } from "../../../harness/conversions.ts";
+import { type Call, type Route, routed } from "../../../harness/converted-routes.ts";
+
+const site = mkdtempSync(join(tmpdir(), "edge-closed-"));
+mkdirSync(join(site, "sub"));
+process.on("exit", () => rmSync(site, { recursive: true, force: true }));
+
+const NAMES = { caddy: "Caddyfile", haproxy: "haproxy.cfg", traefik: "dynamic.yml", nginx: "nginx.conf" } as const;
+
+interface Made {
+  readonly routes: readonly Route[];
+  readonly text: string;
+  readonly config: string;
+}
+
+function made(product: Product, text: string): Made {
+  const { code, err, routes, config, loaded } = convert(product, NAMES[product], text.replaceAll("SITE", site));
+  expect({ code, err: code === 0 ? "" : err, faults: loaded?.ok === false ? loaded.faults : [] }).toEqual({
+    code: 0,
+    err: "",
+    faults: [],
+  });
+  return { routes: (parse(routes) as { routes: Route[] }).routes, text: routes, config };
+}
+
+const CALL: Call = { host: "a.test", path: "/", method: "GET", address: "192.0.2.1", fields: {} };
+
+/** The type of the route that lets a request in; "" where it is refused. */
+function lets({ routes }: Made, path: string, more: Partial<Call> = {}): string {
+  return routed(routes, { ...CALL, path, ...more })?.type ?? "";
+}
+
+describe("Caddy: in front of a folder", () => {
+  const caddy = (...lines: readonly string[]): Made =>
+    made("caddy", `:80 {\n\troot * SITE\n${lines.map((line) => `\t${line}\n`).join("")}}\n`);
+
+  test.each([
+    ["@php path *.php\n\treverse_proxy @php h:1", "file_server"],
+    ["@php path *.php\n\trespond @php 403", "file_server"],
+    ["@php path *.php\n\thandle @php {\n\t\treverse_proxy h:1\n\t}", "file_server"],
+    ["file_server {\n\t\thide *.php\n\t}", ""],
+    ["file_server {\n\t\thide *.php .git\n\t}", ""],
+  ])("%s: scripts are not sent, all else is", (line, end) => {
+    const found = caddy(line, end);
+    expect([lets(found, "/x.php"), lets(found, "/x.PHP"), lets(found, "/x.txt")]).toEqual(["", "", "static"]);
+  });
+
+  test.each([
+    "@x expression `{path}.endsWith('.py')`\n\trespond @x 403",
+    "@x vars {path} /a\n\treverse_proxy @x h:1",
+    "cgi /cgi-bin/* /usr/bin/x",
+    "some_plugin",
+    "templates",
+    "method POST",
+    "invoke named",
+    "import ../nowhere.conf",
+    "rewrite * /public{uri}",
+    "@x file\n\terror @x 403",
+    "@x client_ip\n\tabort @x",
+    "route {\n\t\theader X-A b\n\t}",
+  ])("%s: the folder is closed, and the table says so", (line) => {
+    const found = caddy(line, "file_server");
+    expect(lets(found, "/x.py")).toBe("");
+    expect(found.text).toMatch(/closed/);
+  });
+
+  test("another root for a part closes the part", () => {
+    const found = caddy("root /sub/* /srv/other", "file_server");
+    expect([lets(found, "/sub/x"), lets(found, "/SUB/x"), lets(found, "/x")]).toEqual(["", "", "static"]);
+  });
+
+  test("the path that a block has taken off is not that of its matchers", () => {
+    const found = caddy("handle_path /s/* {\n\t\trespond /deep/* 403\n\t\treverse_proxy h:1\n\t}", "reverse_proxy h:2");
+    expect([lets(found, "/s/deep/x"), lets(found, "/S/deep/x"), lets(found, "/deep/x")]).toEqual(["", "", "upstream"]);
+  });
+
+  test("lines of one matcher are alternatives, and addresses are those of the peer", () => {
+    const text = "@x {\n\t\tpath /a/*\n\t\tpath /b/*\n\t}\n\trespond @x 403";
+    expect([lets(caddy(text, "file_server"), "/b/x"), lets(caddy(text, "file_server"), "/c")]).toEqual(["", "static"]);
+    const behind = made(
+      "caddy",
+      "{\n\tservers {\n\t\ttrusted_proxies static 10.0.0.0/8\n\t\tclient_ip_headers X-Real-IP\n\t}\n}\n:80 {\n\t@x not client_ip 192.0.2.0/24\n\tabort @x\n\treverse_proxy h:1\n}\n",
+    );
+    expect([lets(behind, "/"), behind.config.includes("trusted_proxies:")]).toEqual(["", false]);
+  });
+});
+
+describe("listeners", () => {
+  test("of Caddy's sites, those on another port are left out", () => {
+    const found = made("caddy", "http://a.test {\n\trespond open\n}\n:9000 {\n\trespond inside\n}\n");
+    expect([found.text.includes("body: inside"), /:9000.*left out/.test(found.text)]).toEqual([false, true]);
+  });
+
+  test("of HAProxy's frontends, those on another port or address are left out", () => {
+    for (const bind of ["10.0.0.5:8081", "10.0.0.5:80", ":8081", "/run/x.sock"]) {
+      const text = `defaults\n  mode http\nfrontend a\n  bind :80\n  use_backend b if { path_beg /a/ }\nfrontend own\n  bind ${bind}\n  default_backend c\nbackend b\n  server s h:1\nbackend c\n  server s h:2\n`;
+      const found = made("haproxy", text);
+      expect({ bind, root: lets(found, "/x"), said: /own.*left out/.test(found.text) }).toEqual({
+        bind,
+        root: "",
+        said: true,
+      });
+    }
+  });
+
+  test("of Traefik's routers, those of another entry point are left out", () => {
+    for (const key of ["entryPoints", "entrypoints"]) {
+      const text = `http:\n  routers:\n    a: {rule: "Path(\`/a\`)", service: s, entryPoints: [web]}\n    b: {rule: "PathPrefix(\`/\`)", service: s, ${key}: [internal]}\n  services: {s: {loadBalancer: {servers: [{url: "http://h:1"}]}}}\n`;
+      const found = made("traefik", text);
+      expect([lets(found, "/a"), lets(found, "/x"), /left out/.test(found.text)]).toEqual(["upstream", "", true]);
+    }
+  });
+});
+
+describe("HAProxy", () => {
+  const haproxy = (...lines: readonly string[]): Made =>
+    made(
+      "haproxy",
+      `defaults\n  mode http\nfrontend f\n  bind :80\n${lines.map((line) => `  ${line}\n`).join("")}  default_backend b\nbackend b\n  server s h:1\n`,
+    );
+
+  test.each([
+    "http-request deny if { var(txn.bad) -m found }",
+    'http-request deny if { src "$BAD" }',
+    "http-request deny if { src -f /etc/bad.lst }",
+    "http-request return status 403 if { rand(2) 1 }",
+    "http-request lua.check",
+    "http-request tarpit if { sc_http_req_rate(0) gt 10 }",
+    "tcp-request content reject if { req.len gt 10 }",
+    "use_backend %[path,map(/x)]",
+    "use_backend c if { nbsrv(c) gt 0 }",
+    "reqdeny ^GET",
+    "filter lua.waf",
+    "http-request set-uri /x%[path] if { path_len 3 }",
+    "http-response deny if { status 500 }",
+  ])("%s: what it may be for is closed, and the table says so", (line) => {
+    const found = haproxy(line);
+    expect(lets(found, "/abc")).toBe("");
+    expect(found.text).toMatch(/closed/);
+  });
+
+  test("paths are refused as they are compared there", () => {
+    const found = haproxy("http-request deny if { path_beg -i /adm } or { path_end .bak .sql }");
+    expect(["/adm", "/ADMIN/x", "/x.sql", "/y"].map((path) => lets(found, path))).toEqual(["", "", "", "upstream"]);
+  });
+
+  test("what has been changed before is no longer the client's", () => {
+    const path = haproxy("http-request set-path /x%[path]", "http-request deny if { path_beg /x/a }");
+    const field = haproxy("http-request del-header X-In", "http-request deny unless { req.hdr(X-In) 1 }");
+    expect([lets(path, "/a"), lets(field, "/", { fields: { "X-In": "1" } })]).toEqual(["", ""]);
+  });
+
+  test("fields about the client that are set or taken off are carried over", () => {
+    const { routes } = haproxy(
+      "http-request set-header X-Forwarded-Proto https",
+      "http-request del-header X-Forwarded-Host",
+      'http-request set-header X-User "$USER"',
+    );
+    expect(routes).toMatchObject([
+      { headers: { request: { set: { "X-Forwarded-Proto": "https" }, remove: ["X-Forwarded-Host", "X-User"] } } },
+    ]);
+  });
+});
+
+describe("Traefik", () => {
+  const traefik = (middlewares: string, names = "[m]", rule = "PathPrefix(`/a`)"): Made =>
+    made(
+      "traefik",
+      `http:\n  routers:\n    a: {rule: "${rule}", service: s, priority: 9, middlewares: ${names}}\n    z: {rule: "PathPrefix(\`/\`)", service: s, priority: 1}\n  middlewares: {m: ${middlewares}}\n  services: {s: {loadBalancer: {servers: [{url: "http://h:1"}]}}}\n`,
+    );
+
+  test.each([
+    "{digestAuth: {users: [x]}}",
+    "{plugin: {p: {a: b}}}",
+    "{ipAllowList: {sourceRange: [192.0.2.0/24], ipStrategy: {depth: 1}}}",
+    "{compress: {}, ipAllowList: {sourceRange: [10.0.0.0/8]}}",
+    "{chain: {middlewares: [nowhere]}}",
+    "{IPALLOWLIST: {SOURCERANGE: [10.0.0.0/8]}}",
+    "{basicauth: {usersfile: /nowhere/users}}",
+    "{headers: {allowedHosts: [b.test]}}",
+    "{redirectRegex: {regex: x, replacement: y}}",
+    "{stripPrefixRegex: {regex: [x]}}",
+    "{passTLSClientCert: {pem: true}}",
+  ])("%s closes its routes", (own) => {
+    const found = traefik(own);
+    // Letters that only begin so are the router's, too.
+    expect([lets(found, "/a"), lets(found, "/a/x"), lets(found, "/ax"), lets(found, "/b")]).toEqual([
+      "",
+      "",
+      "",
+      "upstream",
+    ]);
+  });
+
+  test("a rule that cannot be said closes what it may be for", () => {
+    for (const rule of ["Path(`/{x}`)", "Odd(`x`)", "Header(`A`, `1`) && Header(`A`, `2`)", "PathRegexp(`[.]php$`)"]) {
+      const found = traefik("{compress: {}}", "[m]", rule);
+      expect({ rule, found: lets(found, "/x.php", { fields: { A: "1" } }) }).toEqual({ rule, found: "" });
+    }
+  });
+
+  test("keys and middlewares in any letter case, and lists of one text", () => {
+    const text = `HTTP:\n  Routers:\n    a: {Rule: "Path(\`/a\`)", Service: s, Middlewares: "m, n"}\n  Middlewares: {m: {IpAllowList: {SourceRange: [10.0.0.0/8]}}, n: {Compress: {}}}\n  Services: {s: {LoadBalancer: {Servers: [{URL: "http://h:1"}]}}}\n`;
+    const found = made("traefik", text);
+    expect([lets(found, "/a"), lets(found, "/a", { address: "10.0.0.1" })]).toEqual(["", "upstream"]);
+  });
+});
+
+test("a variable of another product is none of edge's", () => {
+  const caddy = made("caddy", ':80 {\n\trespond "${HOME:-x} $HOME"\n}\n');
+  const traefik = made(
+    "traefik",
+    'http:\n  routers: {a: {rule: "Path(`/a`)", service: s, middlewares: [m]}}\n  middlewares: {m: {headers: {customRequestHeaders: {X-A: "${HOME}"}}}}\n  services: {s: {loadBalancer: {servers: [{url: "http://h:1"}]}}}\n',
+  );
+  expect(caddy.text).toContain("$${{HOME:-x}} $HOME");
+  expect(traefik.text).toContain("$${{HOME}}");
+});
