@@ -4,7 +4,7 @@ import type { NowMs } from "../../../message/ports.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { AuthMethod } from "../auth-phase.ts";
 import { claimText, claimTexts, fieldBytes } from "../claims.ts";
-import { takerOf } from "../client-place.ts";
+import { placeOf, takerOf } from "../client-place.ts";
 import { type Judgement, letIn, type Refusal } from "../judgement.ts";
 import { type Claims, claimNamed } from "./claims.ts";
 import type { KeyRing, ReadyKey } from "./key-ring.ts";
@@ -97,7 +97,7 @@ export class JwtMethod implements AuthMethod {
     const isAsked = mayAsk && (found === "keys_unavailable" || found === "unknown_key");
     if (!isAsked) return this.refused(found);
     const take = this.wait(ex, later);
-    const asked = this.ports.keys.refresh(() => take(() => this.verify(ex, token, false, later)));
+    const asked = this.ports.keys.refresh(placeOf(ex), () => take(() => this.verify(ex, token, false, later)));
     if (asked === "asked") return null;
     this.waiting.delete(ex);
     return this.refused(asked === "full" ? "no_room" : found);

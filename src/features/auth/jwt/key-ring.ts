@@ -1,6 +1,7 @@
 import { createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
 import { MAX_WAITING_TOKENS } from "../../../core/limits.ts";
 import { ALGORITHMS, type AlgorithmName, type VerificationKey } from "../../../proto/jwt/key-set.ts";
+import { ClientShares } from "../client-shares.ts";
 
 /** A key that is ready to verify. */
 export interface ReadyKey {
@@ -18,9 +19,10 @@ export interface KeyRing {
   readonly keys: readonly ReadyKey[] | null;
   /**
    * Asks for newer keys.
+   * @param client who waits for them, and has a share of the places
    * @param listener called once, later, when they are there or cannot be had; only where they are asked for
    */
-  refresh(listener: () => void): Asked;
+  refresh(client: string, listener: () => void): Asked;
 }
 
 /** What becomes of a question for keys: they come, it is too early to ask again or there are no others, too many wait. */
@@ -57,7 +59,8 @@ export type KeyQuestion = (id: string, answer: (pauseMs: number) => void) => voi
 class FetchedKeys implements KeyRing {
   generation = 0;
   keys: readonly ReadyKey[] | null = null;
-  private readonly waiting: (() => void)[] = [];
+  private readonly waiting: { readonly client: string; readonly listener: () => void }[] = [];
+  private readonly shares: ClientShares = new ClientShares(MAX_WAITING_TOKENS);
   private readonly ask: (answer: (pauseMs: number) => void) => void;
   private readonly now: () => number;
   private isAsking = false;
@@ -73,16 +76,19 @@ class FetchedKeys implements KeyRing {
     this.generation++;
   }
 
-  refresh(listener: () => void): Asked {
+  refresh(client: string, listener: () => void): Asked {
     if (!this.isAsking && this.now() < this.notBeforeMs) return "early";
-    if (this.waiting.length >= MAX_WAITING_TOKENS) return "full";
-    this.waiting.push(listener);
+    if (!this.shares.hasRoom(client)) return "full";
+    this.shares.take(client);
+    this.waiting.push({ client, listener });
     if (this.isAsking) return "asked";
     this.isAsking = true;
     this.ask((pauseMs) => {
       this.isAsking = false;
       this.notBeforeMs = this.now() + pauseMs;
-      for (const one of this.waiting.splice(0)) one();
+      const waiting = this.waiting.splice(0);
+      for (const { client: one } of waiting) this.shares.giveBack(one);
+      for (const { listener: one } of waiting) one();
     });
     return "asked";
   }

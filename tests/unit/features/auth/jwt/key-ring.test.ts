@@ -16,21 +16,25 @@ function lab() {
 test("one question for all who wait, and none while it is of no use", () => {
   const { asked, clock, ring } = lab();
   let heard = 0;
-  for (let i = 0; i < 3; i++) expect(ring.refresh(() => heard++)).toBe("asked");
+  for (let i = 0; i < 3; i++) expect(ring.refresh("c", () => heard++)).toBe("asked");
   expect([asked.map(({ id }) => id), heard]).toEqual([["a"], 0]);
   asked[0]!.answer(10_000);
   expect(heard).toBe(3);
   clock.nowMs = 9999;
-  expect(ring.refresh(() => heard++)).toBe("early");
+  expect(ring.refresh("c", () => heard++)).toBe("early");
   clock.nowMs = 10_000;
-  expect(ring.refresh(() => heard++)).toBe("asked");
+  expect(ring.refresh("c", () => heard++)).toBe("asked");
   expect([asked.length, heard]).toEqual([2, 3]);
 });
 
 test("no more than a bounded number wait", () => {
   const { ring } = lab();
-  for (let i = 0; i < 256; i++) expect(ring.refresh(() => {})).toBe("asked");
-  expect(ring.refresh(() => {})).toBe("full");
+  for (let i = 0; i < 256; i++) expect(ring.refresh("c", () => {})).toBe("asked");
+  expect(ring.refresh("c", () => {})).toBe("full");
+  // One client has all of them: others have a place all the same, few each.
+  for (let i = 0; i < 16; i++) expect(ring.refresh("other", () => {})).toBe("asked");
+  expect(ring.refresh("other", () => {})).toBe("full");
+  expect(ring.refresh("third", () => {})).toBe("asked");
 });
 
 test("newer keys are another generation, of their own source alone", () => {
