@@ -67,8 +67,14 @@ function fitsMatch({ match = {}, regex }: Route, { path, address, fields }: Call
   if (match.client_ip?.some((one) => holdsNetwork(one, address)) === false) return false;
   return Object.entries(match.header ?? {}).every(([name, wanted]) => {
     const value = Object.entries(fields).find(([own]) => own.toLowerCase() === name.toLowerCase())?.[1] ?? "";
-    return typeof wanted === "boolean" ? (value !== "") === wanted : value === wanted;
+    return typeof wanted === "boolean" ? (value !== "") === wanted : value !== "" && fitsValue(wanted, value);
   });
+}
+
+/** docs/routing.md: text between slashes is an expression. */
+function fitsValue(wanted: string, value: string): boolean {
+  const [, expression] = /^\/(.*)\/$/.exec(wanted) ?? [];
+  return expression === undefined ? value === wanted : new RegExp(expression).test(value);
 }
 
 function fitsRegex(regex: string, path: string): boolean {

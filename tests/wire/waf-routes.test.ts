@@ -25,7 +25,7 @@ afterAll(async () => {
   await stopAll(on, origin);
 });
 
-const ATTACK = "q=%3Cscript%20src=//evil.test/x.js%3E%3C/script%3E";
+const ATTACK = "q=%3Cscript%20src=//evil.test/x.js%3E";
 const FORM = "Content-Type: application/x-www-form-urlencoded";
 const attack = (path: string): Promise<Reply> => on.once(request(`GET ${path}?${ATTACK}`));
 const inBody = (path: string): Promise<Reply> => on.once(request(`POST ${path}`, [FORM], ATTACK));

@@ -126,7 +126,7 @@ describe("a rule", () => {
   });
 
   test("takes a parameter out of one of the firewall's own rules, by the number of its counterpart", async () => {
-    const attack = "%3Cscript%20src=//evil.test/x.js%3E%3C/script%3E";
+    const attack = "%3Cscript%20src=//evil.test/x.js%3E";
     expect((await get(`/echo?plain=${attack}`)).status).toBe(200);
     expect((await get(`/echo?plain=1&other=${attack}`)).status).toBe(403);
   });
