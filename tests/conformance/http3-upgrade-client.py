@@ -117,7 +117,9 @@ class Client(QuicConnectionProtocol):
 
 
 class Load:
-    def __init__(self, port, path, until, pause_s):
+    # whole: answers after which it says on standard error that it is on its way
+    def __init__(self, port, path, until, pause_s, whole):
+        self.whole = whole
         self.port, self.path, self.until, self.pause_s = port, path, until, pause_s
         self.counts = collections.Counter()
         self.lost = collections.Counter()
@@ -161,6 +163,8 @@ class Load:
             self.longest = max(self.longest, time.monotonic() - started)
             if how == "answered" and status == 200:
                 self.counts["answered"] += 1
+                if self.counts["answered"] == self.whole:
+                    print("asking", file=sys.stderr, flush=True)
             else:
                 self.lost[how if how != "answered" else f"status {status}"] += 1
             if self.pause_s > 0:
@@ -168,7 +172,7 @@ class Load:
 
 
 async def run(port, connections, lanes, seconds, path, pause_ms="0"):
-    load = Load(int(port), path.encode(), time.monotonic() + float(seconds), float(pause_ms) / 1000)
+    load = Load(int(port), path.encode(), time.monotonic() + float(seconds), float(pause_ms) / 1000, int(connections) * int(lanes) * 2)
     await asyncio.gather(*(load.connection(int(lanes)) for _ in range(int(connections))))
     keys = ("requests", "answered", "rejected", "goaway", "refused", "connections", "failed")
     print(json.dumps({**{key: load.counts[key] for key in keys}, "lost": load.lost, "longest_ms": round(load.longest * 1000)}))

@@ -64,8 +64,10 @@ describe.skipIf(!hasClient)("an independent client (aioquic) that asks all the t
 
   const ask = async (connections: number, lanes: number, seconds: number, work: () => Promise<void>): Promise<Told> => {
     const args = [port, connections, lanes, seconds, "/node/lane"].map(String);
-    const child = Bun.spawn([PYTHON, CLIENT, ...args], { stdout: "pipe" });
-    await Bun.sleep(1000);
+    const child = Bun.spawn([PYTHON, CLIENT, ...args], { stdout: "pipe", stderr: "pipe" });
+    // It says that it is on its way, or why it is not.
+    const { value } = await child.stderr.getReader().read();
+    expect(new TextDecoder().decode(value)).toStartWith("asking");
     await work();
     return (await new Response(child.stdout).json()) as Told;
   };
@@ -111,7 +113,7 @@ describe.skipIf(!hasClient)("an independent client (aioquic) that asks all the t
   );
 
   test("SIGTERM loses none: connections that are made afterwards are refused until the next process is there", async () => {
-    const told = await ask(8, 4, 6, async () => {
+    const told = await ask(8, 4, 10, async () => {
       process.kill(pids.at(-1)!, "SIGTERM");
       await gateway.exited();
       const drainedMs = performance.now();
