@@ -1,3 +1,13 @@
+/** Fields in which the gateway says of whom a request is, how it came and which it is. In lower case. */
+export const SAID_OF_CLIENTS: readonly string[] = [
+  "x-forwarded-for",
+  "x-forwarded-proto",
+  "x-forwarded-host",
+  "x-forwarded-client-cert",
+  "x-real-ip",
+  "x-request-id",
+];
+
 /** Fields that the gateway writes itself or has settled: no sender's own goes on. In lower case. */
 export const OWN_FIELDS: readonly string[] = [
   "accept-encoding",
@@ -5,12 +15,7 @@ export const OWN_FIELDS: readonly string[] = [
   "content-type",
   "content-encoding",
   "transfer-encoding",
-  "x-forwarded-for",
-  "x-forwarded-proto",
-  "x-forwarded-host",
-  "x-forwarded-client-cert",
-  "x-real-ip",
-  "x-request-id",
+  ...SAID_OF_CLIENTS,
 ];
 
 /**

@@ -4,8 +4,8 @@ import { posix } from "node:path";
 import fc from "fast-check";
 import { methodSet } from "../../src/features/route/method-set.ts";
 import { IngressAccess } from "../../src/features/sidecar/ingress-access.ts";
-import { RequestHead } from "../../src/message/request-head.ts";
-import { RequestParser } from "../../src/proto/h1/request-parser.ts";
+import type { RequestHead } from "../../src/message/request-head.ts";
+import { parseHead } from "../harness/parsed-head.ts";
 
 const access = new IngressAccess([], [{ identities: [], methods: methodSet(["GET"]).allowed, paths: ["/files/*"] }]);
 
@@ -29,18 +29,8 @@ const READERS: Readonly<Record<string, (raw: string) => string>> = {
 };
 
 function headOf(path: string): RequestHead | null {
-  const bytes = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`, "latin1");
-  const head = new RequestHead({
-    clientIp: "",
-    country: "",
-    canonicalPath: "",
-    fromTrustedProxy: false,
-    scheme: "http",
-  });
-  const parser = new RequestParser(65_536);
-  head.reset(bytes);
-  parser.begin(0);
-  return parser.parse(bytes, bytes.length, head) > 0 && head.pathTo > head.pathFrom ? head : null;
+  const head = parseHead(`GET ${path}`);
+  return head !== null && head.pathTo > head.pathFrom ? head : null;
 }
 
 const part = fc.constantFrom(

@@ -1,3 +1,4 @@
+import { SAID_OF_CLIENTS } from "../../core/identity-names.ts";
 import { MAX_JWKS_BYTES } from "../../core/limits.ts";
 import { MASK, withoutCredentials } from "../../core/secret-name.ts";
 import {
@@ -265,11 +266,6 @@ const RESERVED: ReadonlySet<string> = new Set([
   "cookie",
   "via",
   "forwarded",
-  "x-forwarded-for",
-  "x-forwarded-proto",
-  "x-forwarded-host",
-  "x-forwarded-client-cert",
-  "x-real-ip",
-  "x-request-id",
+  ...SAID_OF_CLIENTS,
 ]);
 const CLAIM_NAME = "expected the name of a claim, such as sub or realm_access.roles";

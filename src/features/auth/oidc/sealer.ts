@@ -66,11 +66,6 @@ export class Sealer {
   }
 }
 
-/** Bytes that a text of so many bytes has when it is sealed. */
-export function sealedLength(bytes: number): number {
-  return Math.ceil(((bytes + NONCE_BYTES + AUTH_TAG_BYTES) * 4) / 3);
-}
-
 function keysOf(secrets: readonly string[], kind: SealedKind): Buffer[] {
   return secrets.map((secret) => Buffer.from(hkdfSync("sha256", secret, "edge auth.oidc", kind, KEY_BYTES)));
 }

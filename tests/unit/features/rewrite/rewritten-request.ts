@@ -1,22 +1,15 @@
-import { expect } from "bun:test";
 import type { Fault } from "../../../../src/core/fault.ts";
 import type { PathRewrite } from "../../../../src/features/rewrite/path-rewrite.ts";
 import { buildRouter } from "../../../../src/features/route/build-router.ts";
 import { RouteExactPhase, RoutePrefixPhase } from "../../../../src/features/route/routing-phases.ts";
 import { Verdict } from "../../../../src/message/exchange.ts";
-import { RequestHead } from "../../../../src/message/request-head.ts";
-import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
+import { parsedHead } from "../../../harness/parsed-head.ts";
 import { recordedExchange } from "../route/recorded-exchange.ts";
 import { routeInit } from "../route/route-inits.ts";
 
 /** What a rewrite makes of a request that its route has got; the fault of the routing where it has not got it. */
 export function rewritten(rewrite: PathRewrite, target: string, prefix: string) {
-  const bytes = Buffer.from(`GET ${target} HTTP/1.1\r\nHost: a.test\r\n\r\n`, "latin1");
-  const head = new RequestHead();
-  const parser = new RequestParser(65_536);
-  head.reset(bytes);
-  parser.begin(0);
-  expect(parser.parse(bytes, bytes.length, head)).toBeGreaterThan(0);
+  const head = parsedHead(`GET ${target}`);
   const router = buildRouter([routeInit({ kind: "upstream", label: prefix, path: prefix })]);
   const { ex, faults } = recordedExchange(head);
   const bodies = { maxBodyBytes: 0, rejectsChunked: false };

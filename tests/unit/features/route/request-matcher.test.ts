@@ -2,28 +2,19 @@
 import { describe, expect, test } from "bun:test";
 import type { MatchConfig } from "../../../../src/config/route-config.ts";
 import { RequestMatcher } from "../../../../src/features/route/request-matcher.ts";
-import { RequestHead } from "../../../../src/message/request-head.ts";
-import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
+import type { RequestHead } from "../../../../src/message/request-head.ts";
 import { expressionIn } from "../../../../src/shared/expression.ts";
+import { parsedHead } from "../../../harness/parsed-head.ts";
 
 /** What a client sends, as the parser leaves it. */
 function headOf(target: string, lines: readonly string[], clientIp = ""): RequestHead {
-  const bytes = Buffer.from(
-    `GET ${target} HTTP/1.1\r\nHost: a.test\r\n${lines.map((l) => `${l}\r\n`).join("")}\r\n`,
-    "latin1",
-  );
-  const head = new RequestHead({
+  return parsedHead(`GET ${target}`, lines, {
     clientIp,
     country: COUNTRIES[clientIp] ?? "",
     canonicalPath: "",
     fromTrustedProxy: false,
     scheme: "http",
   });
-  const parser = new RequestParser(65_536);
-  head.reset(bytes);
-  parser.begin(0);
-  expect(parser.parse(bytes, bytes.length, head)).toBeGreaterThan(0);
-  return head;
 }
 
 const COUNTRIES: Readonly<Record<string, string>> = { "192.0.2.1": "DE", "192.0.2.2": "FR" };

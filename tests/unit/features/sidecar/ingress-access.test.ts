@@ -2,29 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { methodSet } from "../../../../src/features/route/method-set.ts";
 import { type AccessRule, IngressAccess, spiffeId } from "../../../../src/features/sidecar/ingress-access.ts";
-import { RequestHead } from "../../../../src/message/request-head.ts";
-import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
+import { parsedHead } from "../../../harness/parsed-head.ts";
 
 const WEB = "spiffe://mesh/ns/shop/sa/web";
 const TILL = "spiffe://mesh/ns/till/sa/till";
 const identity = (...uris: string[]) => ({ subject: "CN=x", uris, dnsNames: [], sha256: "ab" });
-
-/** What a client asks for, as the parser leaves it. */
-function headOf(start: string): RequestHead {
-  const bytes = Buffer.from(`${start} HTTP/1.1\r\nHost: a.test\r\n\r\n`, "latin1");
-  const head = new RequestHead({
-    clientIp: "",
-    country: "",
-    canonicalPath: "",
-    fromTrustedProxy: false,
-    scheme: "http",
-  });
-  const parser = new RequestParser(65_536);
-  head.reset(bytes);
-  parser.begin(0);
-  expect(parser.parse(bytes, bytes.length, head)).toBeGreaterThan(0);
-  return head;
-}
 
 function rule(identities: string[], methods: string[], paths: string[]): AccessRule {
   return { identities, methods: methodSet(methods).allowed, paths };
@@ -47,7 +29,7 @@ describe("the id of a client", () => {
 
 describe("allowed_ids", () => {
   const denial = (id: string | null, allowed: string) =>
-    new IngressAccess([allowed], []).denialOf(id === null ? null : identity(id), headOf("GET /"));
+    new IngressAccess([allowed], []).denialOf(id === null ? null : identity(id), parsedHead("GET /"));
 
   test("are compared whole, or by their beginning", () => {
     expect([denial(WEB, WEB), denial(WEB, "spiffe://mesh/ns/shop/*")]).toEqual(["", ""]);
@@ -59,7 +41,7 @@ describe("allowed_ids", () => {
 
   test("a certificate with two URIs has none", () => {
     const access = new IngressAccess([WEB], []);
-    expect(access.denialOf(identity(WEB, TILL), headOf("GET /"))).toBe("allowed_ids");
+    expect(access.denialOf(identity(WEB, TILL), parsedHead("GET /"))).toBe("allowed_ids");
   });
 });
 
@@ -74,7 +56,7 @@ describe("authorization", () => {
     ],
   );
   const denial = (id: string | null, start: string) =>
-    access.denialOf(id === null ? null : identity(id), headOf(start));
+    access.denialOf(id === null ? null : identity(id), parsedHead(start));
 
   test.each([
     [WEB, "GET /orders"],
