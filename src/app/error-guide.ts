@@ -21,7 +21,7 @@ export const ERROR_GUIDE = {
     page: "install.md",
   },
   "unknown-host": {
-    cause: "The host at which the gateway is to listen is a name that cannot be looked up.",
+    cause: "The listen address is a host name that does not resolve.",
     cure: "Write an address: `0.0.0.0` for all of IPv4, `::` for IPv6 and IPv4, `127.0.0.1` for this machine alone.",
     page: "configuration.md#values",
   },
@@ -44,7 +44,7 @@ export const ERROR_GUIDE = {
   "start-failed": {
     cause:
       "The gateway, or one of its workers, could not start with this configuration, for the reason in the message.",
-    cure: "`edge check` finds most of what a start stumbles over. Where it finds nothing, report the message.",
+    cure: "`edge check` reports most start-up problems. If it reports none, file a bug with the message.",
     page: "operations.md#workers",
   },
   "configuration-file": {
@@ -59,8 +59,8 @@ export const ERROR_GUIDE = {
     page: "fleet.md#configuration-from-afar",
   },
   "failed-test": {
-    cause: "A request under `tests` in routes.yaml would not become what is expected there.",
-    cure: "`edge explain` with the same request says why. Mend the route, or the expectation.",
+    cause: "A route test failed: the gateway would handle the request differently.",
+    cure: "`edge explain` with the same request says why. Fix the route or the expectation.",
     page: "explain.md#tests",
   },
   "module-fault": {

@@ -100,7 +100,7 @@ interface Thread {
   beatRss: number;
   /** What it had taken when it was first seen to stand still, and has taken now; null while it turns. */
   still: { readonly first: Taken; readonly now: Taken } | null;
-  /** What it was last said not to come back from in time. */
+  /** The last call that was reported overdue. */
   overdue: (OverdueCall & { readonly worker: number }) | null;
   /** Data workers that may still have requests there, once it is retired; null before. */
   readonly busy: Set<number>;

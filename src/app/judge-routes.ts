@@ -37,7 +37,7 @@ function judgeTargets(route: UpstreamRouteConfig, index: number, config: Runtime
       `is the gateway's own ${listener}: each copy comes back to this route ten times; ${CURE}`,
     );
   } else if (listener !== "") {
-    notes.warn(index, "mirror", `is the gateway's own ${listener}: copies come in like requests of clients; ${CURE}`);
+    notes.warn(index, "mirror", `is the gateway's own ${listener}: copies would re-enter as client requests; ${CURE}`);
   } else if (targets.some(({ url }) => url === mirror.target.url)) {
     notes.warn(index, "mirror", `is a target of the same route, which acts on each request twice; ${CURE}`);
   }

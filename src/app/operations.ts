@@ -106,7 +106,7 @@ export class Operations {
   }
 
   private async reloadCall({ operator, call }: ActionCall): Promise<ControlAnswer> {
-    if (Object.keys(call).length > 0) return refusal(400, "a reload is told nothing: an empty body, or {}, is needed");
+    if (Object.keys(call).length > 0) return refusal(400, "reload takes no parameters: send {} or no body");
     return reloadAnswer(await this.reload(operator));
   }
 

@@ -80,13 +80,13 @@ export class ScheduledFunctions {
     return [
       {
         name: "gateway_scheduled_runs_total",
-        help: "Runs of functions.cron that were due, by what has become of them.",
+        help: "Scheduled runs, by result.",
         type: "counter",
         read: () => samples(this.counts, (count) => count),
       },
       {
         name: "gateway_scheduled_last_success_timestamp_seconds",
-        help: "When a module of functions.cron has last ended well at this gateway.",
+        help: "Time of the last successful run on this gateway.",
         type: "gauge",
         read: () => samples(this.lastOkMs, (ms) => ms / 1000),
       },

@@ -115,7 +115,7 @@ export class TelemetryExport {
     return [
       {
         name: "gateway_telemetry_items_total",
-        help: "Spans, metrics and log lines for the collector, by what became of them.",
+        help: "Telemetry items, by signal and outcome.",
         type: "counter",
         read: () => (this.used?.enabled === true ? rows() : []),
       },

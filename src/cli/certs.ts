@@ -27,7 +27,7 @@ export const certsCommand = {
       default: 0,
       min: 0,
       max: 10,
-      help: "of revoke: 1 the key is known to others, 4 replaced, 5 no longer used",
+      help: "revocation reason: 1 key compromised, 4 superseded, 5 no longer used",
     },
   ],
   operands: {

@@ -18,7 +18,7 @@ export const logsCommand = {
       type: "string",
       default: "",
       placeholder: "5xx",
-      help: "of requests with these statuses: 404, 5xx, or several with commas",
+      help: "only these status codes, comma-separated: 404,5xx",
     },
     { name: "route", type: "string", default: "", placeholder: "/api", help: "of requests of this route" },
     {
@@ -26,7 +26,7 @@ export const logsCommand = {
       type: "string",
       default: "",
       placeholder: "NAME",
-      help: "of these events: access, waf_block, config_reload, or several with commas",
+      help: "only these events, comma-separated: access,waf_block,config_reload",
     },
     { name: "id", type: "string", default: "", placeholder: "ID", help: "all about one request: its X-Request-Id" },
     { name: "since", type: "string", default: "", placeholder: "10m", help: "not older than 10m, 2h, 1d, or a date" },

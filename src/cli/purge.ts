@@ -14,7 +14,7 @@ export const purgeCommand = {
       type: "string",
       default: "",
       placeholder: "URL",
-      help: "all responses whose URL begins so; a path holds for every host",
+      help: "purge URLs with this prefix; a bare path matches every host",
     },
     {
       name: "tag",

@@ -6,7 +6,7 @@ export const REMOTE_FLAGS = [
     name: "poll",
     type: "duration",
     default: "30s",
-    help: "with --config URL: how often it is looked at, give or take a seventh; SIGHUP looks at once",
+    help: "with --config URL: poll interval, with 1/7 jitter; SIGHUP polls now",
   },
   {
     name: "signature-key",

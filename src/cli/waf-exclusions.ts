@@ -30,7 +30,7 @@ export const wafLearnCommand = {
       default: 3,
       min: 2,
       max: 100,
-      help: "a client that matches rules of so many families is a scanner, of which nothing is learnt",
+      help: "clients that match this many rule families are ignored as scanners",
     },
   ],
   notes: [

@@ -101,9 +101,13 @@ const dns = block(
     resolvers: {
       type: list(textLike(/^[^\s/]+$/, "the address of a resolver, such as 192.0.2.53"), "addresses"),
       example: ["192.0.2.53"],
-      doc: "who is asked whether the record can be seen; the system's by default",
+      doc: "resolvers that check that the record is visible; the system's by default",
     },
-    timeout: { type: duration(0), default: "2m", doc: "how long the record may take to be seen; 0s does not look" },
+    timeout: {
+      type: duration(0),
+      default: "2m",
+      doc: "how long the record may take to become visible; 0s skips the check",
+    },
   },
   {
     check({ exec, module, rfc2136: updates }, { path, log }) {
@@ -167,7 +171,7 @@ const acmeRows = {
   fallback_directory_urls: {
     type: list(directory, "URLs"),
     example: ["https://ca.example/directory"],
-    doc: "asked in their order where those before are away, or refuse for their own reasons",
+    doc: "fallback directories, tried in order if earlier ones are unreachable or decline",
   },
   email: {
     type: textLike(/^([^\s@,;:?]+@[^\s@,;:?]+)?$/, "an e-mail address such as admin@example.com"),

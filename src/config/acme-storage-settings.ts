@@ -36,7 +36,7 @@ export const storageRows = {
   storage_key: {
     type: list(secret("a secret"), "secrets", true),
     example: "${ACME_STORAGE_KEY}",
-    doc: "what is shared is encrypted with; of a list, the first encrypts and all decrypt, so that it can be replaced",
+    doc: "encryption keys; the first encrypts, all decrypt (rotation)",
   },
   storage_endpoint: {
     type: textLike(/^(https?:\/\/[^\s/?#@]+\/?)?$/, "the URL of an S3 server, such as https://s3.example.com"),

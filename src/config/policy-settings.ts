@@ -25,7 +25,7 @@ import {
 
 // Sections of `server:` that say what is done with requests and responses: guards, firewall, cache, added fields.
 
-/** How a section that is on when it is there is read where it is not. */
+/** Default of a section that its presence enables. */
 export const OFF = { enabled: false };
 const TEN_YEARS_MS = 10 * 365 * 86_400_000;
 
@@ -67,7 +67,7 @@ const rateLimitBlock = block(
     ipv6_prefix: {
       type: integer(16, 128),
       default: 64,
-      doc: "clients of one IPv6 network of so many bits share a bucket",
+      doc: "IPv6 prefix length that shares one bucket",
     },
     status: { type: integer(400, 599), default: 429, doc: "status of requests beyond the rate" },
     headers: { type: flag(), default: false, doc: "true: responses carry RateLimit and RateLimit-Policy" },

@@ -173,7 +173,7 @@ const serverRows = {
   bots: {
     type: bots,
     guard: true,
-    doc: "a task for browsers that keeps scrapers out, search engines let through. Off without this section",
+    doc: "proof-of-work challenge; verified search engines pass. Off without this section",
   },
   access_log: { type: accessLog, doc: "one line for each request" },
   rate_limit: { type: rateLimit, guard: true, doc: "a token bucket: 429 with Retry-After. Off without this section" },

@@ -264,7 +264,7 @@ export class ConnectionSet {
     connection.place = this.connections.push(connection) - 1;
   }
 
-  /** Takes a connection out; one that is not in is no matter. */
+  /** Takes a connection out; no-op if it is absent. */
   delete(connection: ClientConnection | undefined): void {
     if (connection === undefined || connection.place < 0) return;
     const last = this.connections.pop()!;

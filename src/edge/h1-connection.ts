@@ -348,7 +348,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
     this.pump();
   }
 
-  /** The time that a response has waited for the body is that in which the body is drained. */
+  /** Waiting counts as draining time. */
   private sendHeld(request: H1Request): void {
     this.life.disarm();
     this.response.sendHeld(request.exchange);

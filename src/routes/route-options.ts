@@ -39,7 +39,7 @@ const cache = block(
       example: "5m",
       doc: "the server's by default",
     },
-    key: { type: cacheKey, doc: "what of a request its response is found by, beside host and path" },
+    key: { type: cacheKey, doc: "request parts added to the cache key" },
   },
   { isSwitch: true, shorthand: "default_ttl" },
 );

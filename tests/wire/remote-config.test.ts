@@ -219,7 +219,7 @@ describe("a start", () => {
     [["--config", "https://h/c", "--poll", "1ms"], /--poll: expected at least 1s/],
     [["--config", "https://h/c", "--ca", "./none.pem"], /--ca: .*none\.pem/],
     [["--config", "https://h/c", "--signature-key", "config.yaml"], /--signature-key: .*not a public key/],
-    [["--signature-key", "config.yaml"], /--signature-key: is for a --config that is a URL/],
+    [["--signature-key", "config.yaml"], /--signature-key: requires a URL in --config/],
   ])("refuses %j", async (args, message) => {
     const run = await runEdge(["serve", ...args]);
     expect([run.code, run.stderr]).toEqual([2, expect.stringMatching(message)]);

@@ -32,7 +32,7 @@ export function remoteConfigOf(flags: RemoteFlags, { env, cwd, load }: RemoteSur
   if (!isRemote) {
     if (isSourceUrl(routes)) throw new Error("--routes: a URL needs a --config that is one as well");
     for (const name of ["signature-key", "ca"] as const)
-      if (flags[name] !== "") throw new Error(`--${name}: is for a --config that is a URL`);
+      if (flags[name] !== "") throw new Error(`--${name}: requires a URL in --config`);
     return null;
   }
   if (routes !== "" && !isSourceUrl(routes)) throw new Error("--routes: expected a URL, as --config is one");

@@ -72,12 +72,12 @@ const rows = {
   any: {
     type: list(choice, "methods"),
     example: [{ basic: { users_file: "./users" } }],
-    doc: "several methods: the first that lets in does; one that sends clients to a sign-in comes last",
+    doc: "the first method that succeeds wins; list redirecting methods last",
   },
   keep_authorization: {
     type: flag(),
     default: false,
-    doc: "true: Authorization goes on to the upstream, which else does not see it where the gateway has used it",
+    doc: "forward Authorization even if the gateway used it",
   },
 } as const satisfies Rows;
 

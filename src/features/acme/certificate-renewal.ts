@@ -24,7 +24,7 @@ export interface CertificateSource {
 /** What the renewal works with. */
 export interface RenewalParts {
   readonly wish: CertificateWish;
-  /** Whether something is shown until there is a certificate: what other sets have, and one of the gateway's own. */
+  /** Whether a stand-in (another set's or self-signed) is served until the first issuance. */
   readonly hasStandIn: boolean;
   /** One or more; a later one is asked where those before are away. */
   readonly sources: readonly CertificateSource[];

@@ -38,10 +38,10 @@ export interface Turns {
   inTurn(work: () => void): void;
 }
 
-/** Takes off a request, once it may go on, what clients show to the gateway alone, on whatever route. */
+/** Removes credentials meant for the gateway before the request is forwarded, on every route. */
 export type RequestCleaner = (head: RequestHead) => void;
 
-/** `auth`: lets in those who say who they are, and leaves who it is in `ex.identity`. docs/authentication.md */
+/** `auth`: authenticates the request and sets `ex.identity`. docs/authentication.md */
 export class AuthPhase implements Phase {
   readonly name = "auth";
   private readonly methods: readonly (AuthMethod | null)[];

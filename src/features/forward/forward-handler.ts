@@ -181,8 +181,8 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   }
 
   /**
-   * The body is looked at first: one that has begun to flow can be sent again only where it was kept whole. Then the
-   * request: it may be repeated where the origin has not looked at it, or the method is idempotent and no byte of an
+   * The body decides first: a body that has begun to flow can be sent again only if it was kept whole. Then the
+   * request: it may be repeated if the origin has not looked at it, or if the method is idempotent and no byte of a
    * response came. docs/security.md#retries
    */
   private mayRepeat(ex: Exchange, failure: UpstreamFailure): boolean {

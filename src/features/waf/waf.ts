@@ -145,7 +145,7 @@ export class WafBodyPhase implements Phase, BodyScorer, MessageGate {
   readonly needsBody = true;
   private readonly waf: Firewall;
   private readonly budget: BodyBudget;
-  /** Whether a body is refused of which more came than is inspected. */
+  /** Whether bodies over the inspection limit are refused. */
   private readonly rejects: boolean;
 
   /** @param budget memory for bodies that come in pieces */

@@ -245,7 +245,7 @@ export class OidcMethod implements AuthMethod {
     this.used.add(attempt);
   }
 
-  /** Asks the provider whether the user is still one, where it is this worker's turn; else the session holds until its word ends. */
+  /** Refreshes the session if it is this worker's turn; otherwise it stays valid until the tokens expire. */
   private renew(ex: Exchange, old: OpenSession, later: (judgement: Judgement) => void): Judgement | null {
     const now = this.ports.now();
     const { id, goodUntilS } = old.session;

@@ -2,7 +2,7 @@ import { Byte } from "../../../core/bytes.ts";
 import { SQL_SPACE } from "./scan.ts";
 
 /**
- * Says of a place in a value that none of some words is there: nearly all words of a text fail by their first two letters. A value is lower case and ends
+ * Fast negative check: no listed word can start here. Nearly all words of a text fail by their first two letters. A value is lower case and ends
  * in zeros, so that what is behind its end may be looked at.
  */
 export class WordGate {
