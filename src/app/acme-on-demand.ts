@@ -2,17 +2,21 @@ import type { AcmeOrder, OnDemandConfig } from "../config/acme-settings.ts";
 import { isHostName } from "../config/origin.ts";
 import type { AcmeConfig } from "../config/runtime-config.ts";
 import { ipVersion } from "../core/ip-address.ts";
-import {
-  MAX_ON_DEMAND_NAMES,
-  MAX_ON_DEMAND_QUESTIONS,
-  ON_DEMAND_ASK_MS,
-  ON_DEMAND_RECHECK_MS,
-  ON_DEMAND_REFUSAL_MS,
-} from "../core/limits.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
 import type { CertificateStorage } from "../features/acme/certificate-storage.ts";
 import { outboundRequest } from "../net/outbound-request.ts";
 import type { RenewalMaker } from "./acme-renewal.ts";
+
+/** Certificates that are obtained when a client first asks for their name. */
+const MAX_ON_DEMAND_NAMES = 10_000;
+/** Names that are asked about or ordered for at the same time. */
+const MAX_ON_DEMAND_QUESTIONS = 32;
+/** Milliseconds for which a name that was refused is not asked about again. */
+const ON_DEMAND_REFUSAL_MS = 300_000;
+/** Milliseconds until a service that did not answer is asked again about a certificate that is shown. */
+const ON_DEMAND_RECHECK_MS = 60_000;
+/** Milliseconds that the service has to approve of a name. */
+const ON_DEMAND_ASK_MS = 5_000;
 
 /** Why a name gets no certificate. */
 export type OnDemandRefusal = "not_approved" | "no_answer" | "rate" | "too_many" | "not_obtained";

@@ -2,7 +2,6 @@ import { acmeOrders } from "../config/acme-orders.ts";
 import type { AcmeOrder } from "../config/acme-settings.ts";
 import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { ipVersion, reverseName } from "../core/ip-address.ts";
-import { MAX_CHALLENGE_BYTES } from "../core/limits.ts";
 import type {
   AcmeFailure,
   Challenge,
@@ -14,7 +13,7 @@ import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
 import type { CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
-import { ChallengeWriter } from "../shared/challenge-table.ts";
+import { ChallengeWriter, MAX_CHALLENGE_BYTES } from "../shared/challenge-table.ts";
 import type { OnDemandNames } from "./acme-on-demand.ts";
 import type { RenewalMaker } from "./acme-renewal.ts";
 import type { FleetCertificates } from "./acme-storage.ts";

@@ -1,11 +1,13 @@
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CACHE_HANDOVER_MS } from "../core/limits.ts";
 import { HEADER_NAMES } from "../message/header-block.ts";
 import { dumpEntries, loadEntries } from "../shared/cache-dump.ts";
 import { Head } from "../shared/cache-memory.ts";
 import type { CacheStore } from "../shared/cache-store.ts";
+
+/** How often two processes look whether what one has handed to the other still holds. */
+const CACHE_HANDOVER_MS = 20;
 
 /**
  * What is stored goes from one process to its successor through a file without a name, which both have open and no one else can

@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import type { CertificateFiles, RuntimeConfig } from "../config/runtime-config.ts";
 import { alternativeNames } from "../core/alternative-names.ts";
 import { messageOf } from "../core/error-text.ts";
-import { WORKLOAD_START_MS } from "../core/limits.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { labelled, type Metric } from "../features/telemetry/metric.ts";
 import type { CertificateSet, CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
@@ -11,6 +10,9 @@ import { createTlsContext } from "../net/tls-context.ts";
 import { keyFault, readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
 import { FileWatch } from "./file-watch.ts";
 import type { ListenerCertificates } from "./messages.ts";
+
+/** Longest wait of a start for the first identity of an agent that does not respond. */
+const WORKLOAD_START_MS = 2000;
 
 /** The certificates of all TLS listeners, in the control thread: a list each, with its log lines and metrics. */
 export class TlsCertificates {

@@ -1,6 +1,5 @@
 import type { RouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { MAX_HELD_COMPRESSION_BYTES } from "../core/limits.ts";
 import { Codecs } from "../features/compress/codecs.ts";
 import { CompressingHandler, type CompressionServices } from "../features/compress/compressing-handler.ts";
 import { type CompressionPolicy, compressionPolicy } from "../features/compress/compression-policy.ts";
@@ -11,6 +10,9 @@ import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { Route } from "../message/route.ts";
 import { settingsByIndex, transcodedRoutes } from "./routing.ts";
 import type { RuntimeInputs } from "./worker-runtime.ts";
+
+/** Longest body that is held until all of it is compressed, so that the cache can store it. */
+const MAX_HELD_COMPRESSION_BYTES = 4 * 1024 * 1024;
 
 /** Puts compression around the handlers of one configuration, where their routes have it. docs/compression.md */
 export class Compression {

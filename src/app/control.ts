@@ -3,7 +3,6 @@ import { listConfig } from "../config/config-listing.ts";
 import { firewallsOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { WALL_CLOCK } from "../core/clock.ts";
-import { LEARN_START_MS } from "../core/limits.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
@@ -71,6 +70,7 @@ import {
   restartSettings,
 } from "./reload.ts";
 import type { RemoteConfig } from "./remote/remote-config.ts";
+import { LEARN_START_MS } from "./schema-learning.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
 import { readClock } from "./shared-clock.ts";
 import { listedSidecarRoutes, warnOfSidecar } from "./sidecar.ts";

@@ -1,6 +1,10 @@
 import { readFileSync } from "node:fs";
-import { MAX_RESERVED_DESCRIPTORS, MIN_AUTO_CONNECTIONS } from "../core/limits.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
+
+/** The least number of client connections that `max_connections: auto` comes to. */
+const MIN_AUTO_CONNECTIONS = 16;
+/** Descriptors that `max_connections: auto` leaves for origins, files and logs: a quarter of them, and so many at most. */
+const MAX_RESERVED_DESCRIPTORS = 4096;
 
 /** The limit of open descriptors of this process, RLIMIT_NOFILE; infinite where the system does not tell. proc(5). */
 export function descriptorLimit(): number {

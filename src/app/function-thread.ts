@@ -1,7 +1,9 @@
-import { FUNCTION_SLICE_US } from "../core/limits.ts";
 import { FunctionThread } from "../features/functions/thread/function-thread.ts";
 import type { FromFunction, ToFunction } from "../features/functions/wire.ts";
 import { askForTimeSlice } from "../net/thread-turns.ts";
+
+/** Longest turns of a function's thread, in microseconds, if another thread waits for the processor. */
+const FUNCTION_SLICE_US = 500;
 
 /** The slice of a thread's global scope that is used here. */
 interface Scope {

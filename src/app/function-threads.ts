@@ -1,6 +1,6 @@
 import type { FunctionsConfig } from "../config/function-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { FUNCTION_LOAD_MS, FUNCTION_RETIRE_MS } from "../core/limits.ts";
+import { shorterInTests } from "../core/shorter-in-tests.ts";
 import type { LiveModule } from "../features/dashboard/live-state.ts";
 import { createFileCells } from "../features/functions/file-cells.ts";
 import type { OverdueCall } from "../features/functions/function-link.ts";
@@ -21,6 +21,11 @@ import { closeLeftFiles, filesOfThread } from "./left-files.ts";
 import { type Taken, takenBy } from "./thread-usage.ts";
 import { startThread, ThreadEnds } from "./threads.ts";
 import type { WorkerPool } from "./worker-pool.ts";
+
+/** Milliseconds that a module may take to load. */
+const FUNCTION_LOAD_MS = 30_000;
+/** Milliseconds that requests of an earlier version of a module may take after a reload. */
+const FUNCTION_RETIRE_MS: number = shorterInTests("FUNCTION_RETIRE_MS", 300_000);
 
 /** How often threads are looked at. */
 const WATCH_MS = 50;

@@ -1,4 +1,3 @@
-import { UPGRADE_DEADLINE_MS } from "../core/limits.ts";
 import type { EventValue } from "../features/telemetry/events.ts";
 import { duplicate } from "../net/system-socket.ts";
 import { startFault } from "./binary-path.ts";
@@ -9,6 +8,9 @@ import {
   type ListenerName,
   type ListeningSocket,
 } from "./listeners.ts";
+
+/** How long a new binary may take until it serves, and the workers of the old one until they can hand over. */
+const UPGRADE_DEADLINE_MS = 30_000;
 
 /** Set for a process that takes over from a running one: the process id of the old one. */
 export const UPGRADE_VARIABLE = "EDGE_UPGRADE_FROM";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { AuthConfig } from "../config/auth/auth-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { JWKS_TIMEOUT_MS, MAX_JWKS_BYTES } from "../core/limits.ts";
+import { MAX_JWKS_BYTES } from "../core/limits.ts";
 import { withoutCredentials } from "../core/secret-name.ts";
 import { type FetchedKeySet, keySourceId } from "../features/auth/jwt/key-ring.ts";
 import { type FetchedText, KeySetOwner } from "../features/auth/jwt/key-set-owner.ts";
@@ -9,6 +9,9 @@ import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import { outboundRequest } from "../net/outbound-request.ts";
 import { readCertificates } from "../proto/pem/pem-text.ts";
+
+/** Milliseconds for the response to a request for keys. */
+const JWKS_TIMEOUT_MS = 5000;
 
 /** What the fetched keys of issuers need of the control thread. */
 export interface KeySurroundings {

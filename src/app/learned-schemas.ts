@@ -1,6 +1,9 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { LEARN_BACKOFF_MAX_MS, LEARN_BACKOFF_MS } from "../core/limits.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
+
+/** Milliseconds until the next attempt after one that failed; each time twice as long, up to the second. */
+const LEARN_BACKOFF_MS = 500;
+const LEARN_BACKOFF_MAX_MS = 30_000;
 
 /** What the learning of schemas asks of the control thread. */
 export interface LearningPort {

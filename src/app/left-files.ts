@@ -1,7 +1,10 @@
 import { closeSync } from "node:fs";
-import { MAX_FUNCTION_FILES, MIN_FUNCTION_FILES } from "../core/limits.ts";
 import { FILE_CELLS, type FileCells, markOf } from "../features/functions/file-cells.ts";
 import { FileMarks } from "../features/functions/file-marks.ts";
+
+/** Files that a thread of a module may have open: a sixteenth of the process's descriptors, within these. */
+const MIN_FUNCTION_FILES = 8;
+const MAX_FUNCTION_FILES = 256;
 
 /** Files that one thread of a module may have open. @param descriptors the limit of the process */
 export function filesOfThread(descriptors: number): number {

@@ -1,15 +1,22 @@
 import type { BlockList } from "node:net";
-import {
-  H3_CALM_MS,
-  H3_FLUSH_MS,
-  H3_FRESH_MS,
-  H3_HANDOVER_POLL_MS,
-  H3_HOLD_MS,
-  H3_LEAVE_MS,
-  H3_SERVE_MS,
-} from "../core/limits.ts";
 import type { H3Endpoint } from "../edge/h3-endpoint.ts";
+import { H3_HOLD_MS } from "../edge/h3-endpoint.ts";
+import { H3_FRESH_MS } from "../edge/h3-session.ts";
 import { ignoreAll, type QuicEndpoint } from "../net/quic.ts";
+
+/** For how long a process that is being replaced serves HTTP/3 as before, where requests are under way. */
+const H3_SERVE_MS = 700;
+/** How often it is looked whether they are done. */
+export const H3_HANDOVER_POLL_MS = 10;
+/** For how long a process that is being replaced finishes requests of HTTP/3, the time before GOAWAY included. */
+const H3_LEAVE_MS = 300;
+/**
+ * For how long a process that is being replaced waits for a moment in which no connection begins; for how long new connections are refused where none came; and
+ * for how long requests are finished when every connection has got GOAWAY.
+ */
+const H3_CALM_MS = 150;
+/** What the last responses over HTTP/3 have until they have left the runtime, which says no more than that it has taken them. */
+const H3_FLUSH_MS = 60;
 
 const enum Phase {
   /** All requests are served; whether some are in progress is watched. */

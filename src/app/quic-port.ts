@@ -1,14 +1,5 @@
 import type { BlockList } from "node:net";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import {
-  H3_HANDOVER_POLL_MS,
-  H3_MAX_SESSIONS,
-  H3_MAX_SESSIONS_PER_HOST,
-  H3_MAX_STREAMS,
-  H3_PORT_POLL_MS,
-  H3_SESSION_WINDOW_BYTES,
-  H3_STREAM_WINDOW_BYTES,
-} from "../core/limits.ts";
 import type { EdgeContext } from "../edge/client-socket.ts";
 import type { PausableListener } from "../edge/connection-gate.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
@@ -23,7 +14,18 @@ import {
   type QuicInit,
   useIdentities,
 } from "../net/quic.ts";
-import { QuicHandover } from "./quic-handover.ts";
+import { H3_HANDOVER_POLL_MS, QuicHandover } from "./quic-handover.ts";
+
+/** Requests that one HTTP/3 client may have open; Caddy and nginx allow 100 and 128. */
+const H3_MAX_STREAMS = 100;
+/** HTTP/3 connections, all together and from one address. */
+const H3_MAX_SESSIONS = 16_384;
+const H3_MAX_SESSIONS_PER_HOST = 4096;
+/** The windows that an HTTP/3 client begins with, a request and a connection; the runtime opens them as bytes come. */
+const H3_STREAM_WINDOW_BYTES = 262_144;
+const H3_SESSION_WINDOW_BYTES = 1_048_576;
+/** How often a new process asks for the UDP port that its predecessor still has. */
+const H3_PORT_POLL_MS = 20;
 
 /**
  * The HTTP/3 listener. The runtime's QUIC cannot share a UDP port, so one worker has it, the first; requests take that

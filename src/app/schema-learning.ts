@@ -4,13 +4,20 @@ import { autoRoutes, isServiceWanted } from "../config/auto-routes.ts";
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { faultRow } from "../core/fault.ts";
-import { LEARN_TIMEOUT_MS, MAX_LEARNED_NOTES, TICK_MS } from "../core/limits.ts";
 import { patternShape } from "../core/path-pattern.ts";
+import { TICK_MS } from "../core/timer-wheel.ts";
 import { type Reflected, Reflection } from "../features/transcode/reflection.ts";
 import { readSchema } from "../proto/grpc/schema.ts";
 import { LEARNED_SET, type LearnedSchema } from "./learned-schemas.ts";
 import { GrpcOrigins } from "./transcoded-routes.ts";
 import { WorkerServices } from "./worker-services.ts";
+
+/** Milliseconds that one attempt to learn all of an upstream's services may take. */
+const LEARN_TIMEOUT_MS = 10_000;
+/** Milliseconds that a start waits for the services of its upstreams. */
+export const LEARN_START_MS = 2000;
+/** What one line of the log says of methods that cannot be served. */
+const MAX_LEARNED_NOTES = 20;
 
 /** What an attempt comes to: a FileDescriptorSet, or why there is none. */
 export type Learning = { readonly ok: true; readonly base64: string } | { readonly ok: false; readonly error: string };

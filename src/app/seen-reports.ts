@@ -1,5 +1,5 @@
 import { heapSize } from "bun:jsc";
-import { TICK_MS } from "../core/limits.ts";
+import { TICK_MS } from "../core/timer-wheel.ts";
 import type { ThreadVitals, TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 
 /** Says once a second what a worker shows of its traffic, from the first watcher of the dashboard to the last. */

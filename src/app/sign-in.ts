@@ -1,5 +1,4 @@
 import type { OidcConfig } from "../config/auth/oidc-settings.ts";
-import { RENEWAL_TURN_MS } from "../core/limits.ts";
 import { OidcMethod, type OidcPorts } from "../features/auth/oidc/oidc-method.ts";
 import { Provider, type ProviderCalls } from "../features/auth/oidc/provider.ts";
 import { noticePage } from "../features/pages/built-in-page.ts";
@@ -7,6 +6,9 @@ import { BucketRate, TokenBuckets } from "../shared/token-bucket.ts";
 import type { ClientPolicyInputs } from "./client-policy.ts";
 
 export { takeCookiesOff } from "../features/auth/oidc/session-cookies.ts";
+
+/** How long other workers leave the renewal of a session to the one that has begun it. */
+const RENEWAL_TURN_MS = 10_000;
 
 /** Makes the methods by which users of one configuration sign in; this module is loaded where there are some. */
 export class SignIn {

@@ -1,6 +1,5 @@
 import { type RouteConfig, wafOf } from "../config/route-config.ts";
 import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
-import { MAX_HELD_LEAK_BYTES } from "../core/limits.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
@@ -27,6 +26,9 @@ import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { settingsByIndex } from "./routing.ts";
 import type { WayInputs } from "./worker-runtime.ts";
+
+/** Bytes of responses that a worker holds for it at the same time. */
+const MAX_HELD_LEAK_BYTES = 16_777_216;
 
 /** The phases of the firewall, each null where it has nothing to do. */
 export interface WafPolicy {

@@ -1,10 +1,12 @@
 import { Clock } from "../core/clock.ts";
-import { STANDSTILL_MS } from "../core/limits.ts";
 import { TimerWheel, Turn } from "../core/timer-wheel.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { type KnownName, type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../net/socket-buffers.ts";
 import type { UpstreamContext } from "../upstream/origin-socket.ts";
+
+/** A worker whose tick comes so much later than the one before has been stalled: a stopped process, a machine asleep. */
+const STANDSTILL_MS = 250;
 
 /** What one worker has once, whatever its configuration. */
 export class WorkerServices {

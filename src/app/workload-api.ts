@@ -3,11 +3,16 @@ import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type Incomi
 import { connect as connectSocket } from "node:net";
 import { alternativeNames } from "../core/alternative-names.ts";
 import { messageOf } from "../core/error-text.ts";
-import { MAX_WORKLOAD_MESSAGE_BYTES, WORKLOAD_RETRY_MAX_MS, WORKLOAD_RETRY_MIN_MS } from "../core/limits.ts";
 import type { ServerCertificate } from "../message/server-certificate.ts";
 import { FrameFault, frameMessage, MessageReader } from "../proto/grpc/message-frames.ts";
 import { readX509Response, type X509Svid } from "../proto/spiffe/workload-messages.ts";
 import { serverCertificate } from "./certificates.ts";
+
+/** Bytes of a message of a SPIFFE agent: identities of one process with the bundle of their trust domain. */
+const MAX_WORKLOAD_MESSAGE_BYTES = 4_194_304;
+/** Pause before an agent that is away is asked again, the first time and at most. */
+const WORKLOAD_RETRY_MIN_MS = 1000;
+const WORKLOAD_RETRY_MAX_MS = 30_000;
 
 /** Who is notified of the identity. */
 export interface WorkloadListener {

@@ -1,6 +1,5 @@
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { parseDuration } from "../config/duration.ts";
-import { MAX_LOAD_CONNECTIONS, MAX_LOAD_FILE_BYTES, MAX_LOAD_MS, MAX_LOAD_RATE } from "../core/limits.ts";
 import {
   type DurationTier,
   durationKey,
@@ -9,6 +8,7 @@ import {
   tiersOfDurations,
 } from "../tools/loadgen/duration-tier.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { MAX_LOAD_RATE } from "../tools/loadgen/limits.ts";
 import type { LoadPlan } from "../tools/loadgen/load-plan.ts";
 import { parseTarget } from "../tools/loadgen/load-target.ts";
 import { ReportFiles } from "../tools/loadgen/report-files.ts";
@@ -18,6 +18,13 @@ import { reachTarget } from "../tools/loadgen/target-reach.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, type FlagValues, startCommand } from "./flags.ts";
 import { type LoadCall, LoadSession } from "./load-session.ts";
+
+/** Bytes of a file of requests that the load generator sends. */
+const MAX_LOAD_FILE_BYTES = 64 * 1024 * 1024;
+/** Connections that the benign stream of the load generator keeps at most. */
+const MAX_LOAD_CONNECTIONS = 10_000;
+/** Milliseconds of one run of the load generator at most. */
+const MAX_LOAD_MS = 24 * 3_600_000;
 
 /** The command as `edge help loadgen` shows it. docs/tools.md#load-generator */
 export const loadgenCommand = {

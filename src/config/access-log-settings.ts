@@ -1,11 +1,13 @@
 import { ACCESS_FIELDS, type AccessField } from "../core/access-fields.ts";
-import { MAX_LOG_FILES } from "../core/limits.ts";
 import { orWord, TEXT } from "./form.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, list, piece, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf, orWritten } from "./row.ts";
 import { decimal, duration, flag, folderName, integer, size, textLike } from "./scalars.ts";
 import { templateFault } from "./template-kind.ts";
+
+/** Files of a log that were put aside and are kept. */
+const MAX_LOG_FILES = 10_000;
 
 /** `udp://host:514`, `tcp://host:601`, `unix:/run/log.sock`. */
 const SYSLOG = /^((udp|tcp):\/\/(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?|unix:\/\S+)$/;

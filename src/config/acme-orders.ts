@@ -1,5 +1,5 @@
-import { MAX_ACME_CERTIFICATES } from "../core/limits.ts";
 import type { AcmeOrder } from "./acme-settings.ts";
+import { MAX_ACME_CERTIFICATES } from "./acme-settings.ts";
 import type { FaultLog } from "./fault-log.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 

@@ -1,5 +1,5 @@
 import { ipVersion } from "../core/ip-address.ts";
-import { MAX_ACME_CERTIFICATES, MAX_ACME_NAMES } from "../core/limits.ts";
+import { MAX_ACME_NAMES } from "../core/limits.ts";
 import { withoutCredentials } from "../core/secret-name.ts";
 import { checkStorageKeys, storageRows } from "./acme-storage-settings.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
@@ -9,6 +9,9 @@ import { list, resolved, type Spot, written } from "./piece.ts";
 import { RATE } from "./policy-settings.ts";
 import { block, type ConfigOf, type Fields, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
 import { duration, fileName, flag, folderName, secret, text, textLike, word } from "./scalars.ts";
+
+/** Certificates that are obtained, beside those of hosts. */
+export const MAX_ACME_CERTIFICATES = 1000;
 
 /** How a name is proven. */
 export type ChallengeType = "http-01" | "tls-alpn-01" | "dns-01";

@@ -1,10 +1,9 @@
-import { MIN_COOKIE_SECRET_CHARS } from "../core/limits.ts";
-import { MASK } from "../core/secret-name.ts";
 import type { ClusterConfig } from "./cluster-settings.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { list, type Spot } from "./piece.ts";
 import { block, isFaultyAt, type Rows, type Values } from "./row.ts";
 import { secret, text, textLike } from "./scalars.ts";
+import { checkSecrets } from "./secret-keys.ts";
 
 const credentials = block({
   access_key_id: {
@@ -63,17 +62,7 @@ export function checkStorageKeys(values: Values<typeof storageRows>, spot: Spot)
       [...path, "storage"],
       'needs storage_key beside it, which "openssl rand -base64 32" makes: the keys of certificates are encrypted with it',
     );
-  if (keys.length > MAX_STORAGE_KEYS)
-    log.fault([...path, "storage_key"], `at most ${MAX_STORAGE_KEYS} secrets are tried`);
-  for (const [i, value] of keys.entries()) {
-    if (value === MASK)
-      log.warn([...path, "storage_key", i], "is what edge check --print shows of a secret: it decrypts nothing");
-    else if (value.length < MIN_COOKIE_SECRET_CHARS)
-      log.fault(
-        [...path, "storage_key", i],
-        `needs at least ${MIN_COOKIE_SECRET_CHARS} characters, found ${value.length}: "openssl rand -base64 32" makes one`,
-      );
-  }
+  checkSecrets(keys, log, [...path, "storage_key"], "it decrypts nothing");
   if ((own.access_key_id === "") !== (own.secret_access_key === ""))
     log.fault([...path, "storage_credentials"], "needs both access_key_id and secret_access_key");
 }
@@ -91,5 +80,3 @@ export function checkStorage(
       "redis needs a section cluster in config.yaml, with the store that the gateways share, such as cluster: {store: redis://10.0.0.9:6379}",
     );
 }
-
-const MAX_STORAGE_KEYS = 4;

@@ -1,10 +1,14 @@
 import { CRAWLER_NAMES } from "../core/crawlers.ts";
-import { MAX_AGENT_NAME_CHARS, MAX_AGENT_NAMES, MAX_AGENTS_FILE_BYTES } from "../core/limits.ts";
 import { pathPattern } from "./http-syntax.ts";
 import { describe, type Kind, list, piece, type Spot, Wrong } from "./piece.ts";
 import { OFF } from "./policy-settings.ts";
 import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "./row.ts";
 import { cidr, duration, fileName, flag, integer, secret, word } from "./scalars.ts";
+
+/** Names in a file of user agents, characters of each, and bytes of the file. docs/bots.md#what-is-suspicious */
+const MAX_AGENT_NAMES = 2000;
+export const MAX_AGENT_NAME_CHARS = 200;
+const MAX_AGENTS_FILE_BYTES = 262_144;
 
 const DAY_MS = 86_400_000;
 /** Printable ASCII; shorter ones would be in most user agents. */

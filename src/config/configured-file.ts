@@ -1,11 +1,13 @@
 import type { X509Certificate } from "node:crypto";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { MAX_PAGE_BYTES } from "../core/limits.ts";
 import { keyFault, type PemCertificates, readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { formatSize } from "./size.ts";
+
+/** Bytes of a page of a site: every worker holds it, and a refusal must stay cheap. */
+const MAX_PAGE_BYTES = 262_144;
 
 /** An HTML page as it was when the configuration was read. */
 export interface PageFile {

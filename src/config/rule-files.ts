@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { MAX_WAF_FILE_BYTES } from "../core/limits.ts";
 import { trimmedEnd } from "../core/trimming.ts";
 import type { RuleSet } from "../proto/seclang/rule-set.ts";
 import type { JudgedExpression } from "../shared/expression.ts";
@@ -8,6 +7,9 @@ import type { Kind, Spot } from "./piece.ts";
 import { list, resolved, written } from "./piece.ts";
 import { fileName } from "./scalars.ts";
 import { formatSize } from "./size.ts";
+
+/** Bytes of a file of rules, or of phrases. */
+const MAX_WAF_FILE_BYTES = 4_194_304;
 
 /** Files of rules in the language of ModSecurity, read and checked; none is a set without rules. docs/waf.md#rules-of-your-own */
 export function ruleFiles(): Kind<string[], RuleSet> {

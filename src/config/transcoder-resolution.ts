@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { MAX_DESCRIPTOR_BYTES, MAX_RULE_FILE_BYTES } from "../core/limits.ts";
+import { MAX_DESCRIPTOR_BYTES } from "../core/limits.ts";
 import { patternShape } from "../core/path-pattern.ts";
 import { REST_METHODS } from "../proto/grpc/http-rules.ts";
 import { colonPattern } from "../proto/grpc/path-template.ts";
@@ -14,6 +14,9 @@ import type { DescriptorSetConfig, FieldMapping, ReflectedAuto, TranscodedRouteC
 import { didYouMean } from "./nearest-name.ts";
 import { meshOrigin } from "./sidecar-settings.ts";
 import type { TranscoderValues } from "./transcoder-settings.ts";
+
+/** Bytes of a service configuration with rules for methods. */
+const MAX_RULE_FILE_BYTES = 4_194_304;
 
 /** The routes of the section. Everything that a descriptor set can tell is checked here. */
 export function resolveRoutes(values: TranscoderValues, log: FaultLog, files: ConfiguredFiles): TranscodedRoutes {

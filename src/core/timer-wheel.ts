@@ -1,4 +1,8 @@
-import { TICK_MS, WHEEL_SLOTS } from "./limits.ts";
+/** Granularity of the timer wheel in milliseconds. */
+export const TICK_MS = 50;
+
+/** Slots of the timer wheel; a longer timer goes round again. */
+export const WHEEL_SLOTS = 512;
 
 /** Who has timers. */
 export interface TimerOwner {

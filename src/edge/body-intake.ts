@@ -1,6 +1,5 @@
 import { Fault } from "../core/fault.ts";
 import type { KeptBytes } from "../core/kept-bytes.ts";
-import { BODY_RATE_GRACE_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
 import { streamsLines } from "../message/line-stream.ts";
@@ -8,6 +7,9 @@ import { Framing } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
 import { markNamedIn } from "../proto/h1/request-rules.ts";
 import { markSettledTrailers, markTrailersNamed } from "../proto/h1/trailer-names.ts";
+
+/** Milliseconds for which a request body may come at any rate before `min_body_rate` counts. */
+export const BODY_RATE_GRACE_MS = 10_000;
 
 /** How long a client may take for its request bodies. */
 export interface PaceSettings {

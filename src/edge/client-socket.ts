@@ -1,13 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { Fault } from "../core/fault.ts";
-import {
-  LINGER_BYTES,
-  LINGER_MS,
-  MAX_FREE_EXCHANGES,
-  MAX_IDLE_LOOKS,
-  MIN_IDLE_CLOSED_MS,
-  MIN_PROGRESS_BYTES,
-} from "../core/limits.ts";
+import { MAX_FREE_EXCHANGES, MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
 import type { Exchange, IdleExchangePorts, Pipeline } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -21,7 +14,13 @@ import type { BodyRoom, PaceSettings } from "./body-intake.ts";
 import type { ConnectionGate } from "./connection-gate.ts";
 import type { H1Request } from "./h1-connection.ts";
 import type { H2Stream } from "./h2-stream.ts";
+import { MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "./limits.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
+
+/** Milliseconds that a refused connection is read and discarded so that the client can read the response. */
+export const LINGER_MS = 1000;
+/** Bytes discarded from a refused connection before it is cut. */
+export const LINGER_BYTES = 8 * 1024 * 1024;
 
 /**
  *   Open ──last response written──▶ Closing ──flushed──▶ Lingering ──client closes or time is up──▶ Closed

@@ -1,8 +1,8 @@
-import { TUNNEL_IDLE_MS } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { TunnelEnd } from "../message/ports.ts";
 import type { InputBuffer } from "../net/socket-buffers.ts";
 import type { ClientLink } from "./client-socket.ts";
+import { TUNNEL_IDLE_MS } from "./limits.ts";
 
 /** Who is told when the tunnel is over. */
 export interface TunnelOwner {

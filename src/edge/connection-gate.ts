@@ -1,6 +1,10 @@
-import { MAX_HELD_CONNECTIONS, MAX_IDLE_CLOSED } from "../core/limits.ts";
 import type { ClientSocket, ConnectionSet } from "./client-socket.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
+
+/** Connections that a worker holds back unread because another worker took the last place at the same time. */
+const MAX_HELD_CONNECTIONS = 64;
+/** Idle connections that a worker closes in one tick for those who wait. */
+const MAX_IDLE_CLOSED = 16;
 
 /** A listener that can stop accepting for a while: what comes meanwhile waits in the kernel's queue. */
 export interface PausableListener {

@@ -1,15 +1,5 @@
 import { equalsBytes, offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
-import {
-  DRAIN_BYTES,
-  DRAIN_IDLE_MS,
-  DRAIN_MS,
-  EARLY_PIPELINED_MS,
-  EARLY_REPLY_MS,
-  IDLE_NEWCOMER_MS,
-  PASSTHROUGH_BYTES,
-  PIPELINED_BYTES,
-} from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import { type ClientPeer, Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
 import { streamsLines } from "../message/line-stream.ts";
@@ -26,6 +16,19 @@ import { BodyPace, isPassthrough, takeTrailers } from "./body-intake.ts";
 import { ClientLink, type EdgeContext, LifeState } from "./client-socket.ts";
 import { ClientTunnel, type TunnelOwner } from "./client-tunnel.ts";
 import { H1Response, type ResponseOwner } from "./h1-response.ts";
+import { DRAIN_BYTES, DRAIN_IDLE_MS, DRAIN_MS, IDLE_NEWCOMER_MS } from "./limits.ts";
+
+/** Bytes of a chunked request body that are handed on at a time in `passthrough`. docs/bodies.md#passthrough */
+const PASSTHROUGH_BYTES = 32768;
+/** Bytes after the request that is being answered for which a connection is read on; with more, the kernel holds them. */
+export const PIPELINED_BYTES = 16_384;
+/** Milliseconds that a response which needs no body waits for a short one, the draining included. docs/bodies.md#unread-bodies */
+export const EARLY_REPLY_MS = 100;
+/**
+ * The same for a request that came while the one before it was being answered: its client may not have read that response yet,
+ * which the end of the connection, with unread bytes after it, can destroy.
+ */
+export const EARLY_PIPELINED_MS = 200;
 
 /**
  *   Idle ──first byte──▶ Head ──complete──▶ Exchange ──response over──▶ (body read?) ──yes──▶ Idle

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_IDLE_MS, H2_CONNECTION_WINDOW_BYTES, H2_STREAM_WINDOW_BYTES, H2_UNREAD_BYTES } from "../core/limits.ts";
+import { H2_CONNECTION_WINDOW_BYTES, H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -11,7 +11,11 @@ import { Session } from "../proto/h2/session.ts";
 import { ClientLink, type EdgeContext, type Http2Settings, LifeState } from "./client-socket.ts";
 import { H2HeadWriter } from "./h2-head-writer.ts";
 import { H2Streams } from "./h2-streams.ts";
+import { DRAIN_IDLE_MS } from "./limits.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
+
+/** Memory that waits for a client that does not read, beyond which no more is read of what it sends. */
+const H2_UNREAD_BYTES = 262_144;
 
 /**
  *   Serving ──drain──▶ Leaving (GOAWAY, still taking) ──a moment later──▶ Gone (GOAWAY, last streams) ──▶ closing

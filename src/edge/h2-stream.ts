@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_BYTES, DRAIN_MS, H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
+import { H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import {
   cancelExchange,
@@ -21,6 +21,7 @@ import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { asksRate, BodyPace, type BodyRoom, HeldBody, keepTrailers } from "./body-intake.ts";
 import type { H2Connection } from "./h2-connection.ts";
 import { H2ReplySink } from "./h2-reply-sink.ts";
+import { DRAIN_BYTES, DRAIN_MS } from "./limits.ts";
 import { ReplyStall } from "./reply-stall.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { H2_HEADER_TABLE_BYTES, H2_REMEMBERED_RESETS } from "../core/limits.ts";
+import { H2_HEADER_TABLE_BYTES } from "../core/limits.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
 import { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
@@ -12,6 +12,9 @@ import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { Http2Settings } from "./client-socket.ts";
 import type { H2Connection } from "./h2-connection.ts";
 import { H2Stream } from "./h2-stream.ts";
+
+/** Streams that we have reset and whose late frames are passed over. */
+const H2_REMEMBERED_RESETS = 64;
 
 /** The streams of one connection: what frames do to them. RFC 9113 §5.1. */
 export class H2Streams implements SessionOwner {

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { TUNNEL_IDLE_MS } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
 import { acceptOf } from "../proto/websocket/handshake.ts";
 import type { H2Stream } from "./h2-stream.ts";
+import { TUNNEL_IDLE_MS } from "./limits.ts";
 
 /**
  * The client's end of a tunnel that is a stream: its DATA is the request's body, and what the origin sends is the response's.

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { H3_HOLD_MS, MAX_FREE_EXCHANGES, MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "../core/limits.ts";
+import { MAX_FREE_EXCHANGES } from "../core/limits.ts";
 import { ClientPeer, Exchange } from "../message/exchange.ts";
 import { type QuicSession, refuseSession } from "../net/quic.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
@@ -10,7 +10,11 @@ import { readCertificate } from "./client-certificate.ts";
 import type { EdgeContext } from "./client-socket.ts";
 import type { IdleSource } from "./connection-gate.ts";
 import { H3Session } from "./h3-session.ts";
+import { MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "./limits.ts";
 import type { PassedNames } from "./tls-endpoint.ts";
+
+/** How long the requests that come over an HTTP/3 connection wait for its GOAWAY, so that the client has none on its way then. */
+export const H3_HOLD_MS = 100;
 
 /** Who counts what comes over HTTP/3. */
 export interface StreamObserver {

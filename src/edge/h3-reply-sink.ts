@@ -1,5 +1,4 @@
 import { Fault, faultRow } from "../core/fault.ts";
-import { H3_MAX_REPLY_FIELDS } from "../core/limits.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { ReplySink, TunnelEnd } from "../message/ports.ts";
@@ -9,6 +8,9 @@ import { H3Error } from "../net/h3-error.ts";
 import { fixedRecord, interimRecord, replyRecord } from "../proto/h3/reply-record.ts";
 import type { H3Stream } from "./h3-stream.ts";
 import { endsConnection, replyForFault } from "./refusal.ts";
+
+/** Fields of a response over HTTP/3: the runtime sends 128 with those that the gateway adds. More are a malformed response there. */
+const H3_MAX_REPLY_FIELDS = 112;
 
 /** Writes the response of one HTTP/3 stream. RFC 9114 §4.1. */
 export class H3ReplySink implements ReplySink {

@@ -1,5 +1,4 @@
 import type { Fault } from "../core/fault.ts";
-import { H3_BEGINNING_MS, H3_FRESH_MS, IDLE_NEWCOMER_MS } from "../core/limits.ts";
 import { type ClientPeer, NO_CLIENT } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { endSession, leaveSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
@@ -9,6 +8,13 @@ import type { EdgeContext } from "./client-socket.ts";
 import type { IdleConnection } from "./connection-gate.ts";
 import type { H3Endpoint } from "./h3-endpoint.ts";
 import { H3HeadWait, H3Stream } from "./h3-stream.ts";
+import { IDLE_NEWCOMER_MS } from "./limits.ts";
+
+/** For how long further first requests of an HTTP/3 connection may still be coming after one, and how long such connections are waited for at most. */
+export const H3_FRESH_MS = 50;
+
+/** How long an HTTP/3 connection counts as beginning, whose first request may be on its way. */
+const H3_BEGINNING_MS = 150;
 
 /** One HTTP/3 connection: its client and its requests. RFC 9114. */
 export class H3Session implements IdleConnection {

@@ -1,7 +1,6 @@
 import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { KeptBytes } from "../core/kept-bytes.ts";
-import { H3_HEAD_ALONE_MS, H3_MAX_HELD_BYTES, H3_WRITE_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
 import type { BodyFlow } from "../message/ports.ts";
@@ -25,6 +24,13 @@ import type { EdgeContext } from "./client-socket.ts";
 import { H3ReplySink } from "./h3-reply-sink.ts";
 import type { H3Session } from "./h3-session.ts";
 import { ReplyStall } from "./reply-stall.ts";
+
+/** How long the end of an HTTP/3 request without a declared length is waited for, before a body is expected of it. */
+const H3_HEAD_ALONE_MS = 50;
+/** Bytes that go to an HTTP/3 stream in one call: what it holds beyond what it has been asked to. */
+const H3_WRITE_BYTES = 65_536;
+/** Requests with a longer body, or one of unknown length, do not wait for GOAWAY. */
+const H3_MAX_HELD_BYTES = 65_536;
 
 /**
  * One request over HTTP/3 and its response. RFC 9114 §4.1. The runtime's stream is read as it comes; what the taker of the

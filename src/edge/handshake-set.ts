@@ -1,4 +1,5 @@
-import { MAX_HANDSHAKES } from "../core/limits.ts";
+/** TLS handshakes that one listener of one worker has under way; a new one beyond that ends the oldest. */
+const MAX_HANDSHAKES = 1024;
 
 /** A handshake that can be given up. */
 export interface PendingHandshake {

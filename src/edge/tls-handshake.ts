@@ -1,17 +1,20 @@
 import { Fault } from "../core/fault.ts";
-import { DRAIN_IDLE_MS, MAX_CLIENT_HELLO_WIRE_BYTES, ON_DEMAND_WAIT_MS } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/socket-buffers.ts";
 import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";
-import { ClientHelloParser, HelloOutcome } from "../proto/tls/client-hello-parser.ts";
+import { ClientHelloParser, HelloOutcome, MAX_CLIENT_HELLO_WIRE_BYTES } from "../proto/tls/client-hello-parser.ts";
 import { isChallenge, type TlsChoice } from "./certificate-store.ts";
 import { type ShownCertificate, shownCertificate } from "./client-certificate.ts";
 import type { EdgeContext } from "./client-socket.ts";
 import type { PendingHandshake } from "./handshake-set.ts";
+import { DRAIN_IDLE_MS } from "./limits.ts";
 import type { ClientConnection } from "./proxied-connection.ts";
 import type { ForwardedConnection, PassedNames, TlsEndpoint } from "./tls-endpoint.ts";
+
+/** Milliseconds that a handshake waits for its certificate. */
+const ON_DEMAND_WAIT_MS = 30_000;
 
 /** Who goes on with a connection when its handshake has come to something. */
 export interface HandshakeHandler {

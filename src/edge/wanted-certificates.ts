@@ -1,4 +1,5 @@
-import { MAX_WAITING_HANDSHAKES } from "../core/limits.ts";
+/** Handshakes that wait for certificates, a worker. */
+const MAX_WAITING_HANDSHAKES = 256;
 
 /** Handshakes of a worker that wait for a certificate to be obtained. docs/acme.md#on-demand */
 export class WantedCertificates {

@@ -1,8 +1,10 @@
 import { Fault } from "../core/fault.ts";
-import { MAX_DROPPED_BODY_BYTES } from "../core/limits.ts";
 import { type Exchange, ExchangeState } from "./exchange.ts";
 import { PassingSink } from "./passing-sink.ts";
 import { Framing } from "./request-head.ts";
+
+/** Bytes of an origin's body that are read in vain to keep its connection, where a page takes the body's place. */
+const MAX_DROPPED_BODY_BYTES = 65_536;
 
 /**
  *   Passing ──replaceBody──▶ Dropping ──end, abort, or too much of a body──▶ Over

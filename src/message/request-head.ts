@@ -1,7 +1,9 @@
 import { EMPTY_BYTES, equalsBytes, latin1, sliceText } from "../core/bytes.ts";
-import { MAX_REQUEST_ID_BYTES } from "../core/limits.ts";
 import type { ExtraFields } from "./extra-fields.ts";
 import { HeaderBlock, HeaderId } from "./header-block.ts";
+
+/** Characters of a client's X-Request-Id that are kept; a longer one is replaced. */
+export const MAX_REQUEST_ID_BYTES = 128;
 
 /** How a message's body is delimited. RFC 9112 §6. */
 export const enum Framing {

@@ -1,7 +1,9 @@
 import { lookup, Resolver } from "node:dns/promises";
 import { readFileSync, statSync } from "node:fs";
 import { ipVersion, parseAddress, reverseName } from "../core/ip-address.ts";
-import { MAX_REVERSE_NAMES } from "../core/limits.ts";
+
+/** Names of one address that are looked at. */
+const MAX_REVERSE_NAMES = 4;
 
 /** What asking for a name has given. */
 export interface NameRecords {

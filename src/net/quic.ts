@@ -1,10 +1,13 @@
 import { createPrivateKey } from "node:crypto";
 import type { BlockList } from "node:net";
 import type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
-import { H3_STREAM_WAIT_MS, MIN_PROGRESS_BYTES } from "../core/limits.ts";
+import { MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import { H3Error } from "./h3-error.ts";
 
 export type { QuicEndpoint, QuicSession, QuicStream } from "node:quic";
+
+/** How long an idle HTTP/3 connection is given to open the stream without which the runtime sends no GOAWAY. */
+const H3_STREAM_WAIT_MS = 20;
 
 /** A certificate as the runtime's QUIC takes it. */
 export interface QuicIdentity {

@@ -1,13 +1,17 @@
 import { copyBytes, EMPTY_BYTES } from "../core/bytes.ts";
-import {
-  DEFAULT_UNSENT_BYTES,
-  KEPT_COPY_BYTES,
-  LEFT_CHUNK_BYTES,
-  MAX_FREE_SLABS,
-  RETURNED_CHUNK_BYTES,
-  SLAB_BYTES,
-} from "../core/limits.ts";
+import { RETURNED_CHUNK_BYTES } from "../core/limits.ts";
 import type { ByteSocket } from "./byte-socket.ts";
+
+/** Bytes of one output slab: response heads and small bodies leave in one write from it. */
+export const SLAB_BYTES = 16384;
+/** Bytes that may wait in one worker for peers that do not read, where no configuration says otherwise. */
+const DEFAULT_UNSENT_BYTES = 64 * 1024 * 1024;
+/** What is left of a larger chunk up to this is copied where it must wait, so that the chunk can go. */
+const KEPT_COPY_BYTES = 32768;
+/** Free output slabs a worker keeps. */
+export const MAX_FREE_SLABS = 256;
+/** Received chunks of so many bytes are not kept for the head at their beginning: it is copied. */
+const LEFT_CHUNK_BYTES = 65_536;
 
 /** What the writers of one worker share. */
 export class WriterGroup {

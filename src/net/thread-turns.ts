@@ -4,6 +4,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
 
 /**
+ * Longest turns of a data worker, in microseconds, if another thread waits for the processor: the shortest that the kernel gives, so that
+ * it runs as soon as it wakes, whatever functions and the collector do with their memory.
+ */
+export const WORKER_SLICE_US = 100;
+
+/**
  * Asks the kernel to let this thread run for so long at a time. A thread that has work for less, and asks for less than those that run,
  * runs as soon as it wakes: it need not wait until one of them has had its own slice, which may be 4 ms. Its share of the processors
  * stays what it was. Threads and processes that it starts do not inherit that. sched_setattr(2), `sched_runtime`: Linux 6.12, without

@@ -6,7 +6,6 @@ import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { fileName, integer } from "../config/scalars.ts";
 import { formatSize } from "../config/size.ts";
 import { groupFault, template } from "../config/template-kind.ts";
-import { MAX_RESPOND_BYTES } from "../core/limits.ts";
 import { type FixedAnswer, placeFault, respondHandler } from "../features/answer/respond-handler.ts";
 import { contentTypeOf } from "../features/files/content-type.ts";
 import type { Handler } from "../message/exchange.ts";
@@ -15,6 +14,9 @@ import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
 import type { RouteSite, RouteType } from "./route-type.ts";
+
+/** Bytes of a response that a route of type respond takes from the configuration or from a file; it is copied for each client. */
+const MAX_RESPOND_BYTES = 262_144;
 
 const keys = block(
   {

@@ -1,8 +1,14 @@
 import { Fault } from "../core/fault.ts";
-import { BODY_NEWCOMER_MS, MAX_SLOWEST_LOOKS, SPOOL_BYTES } from "../core/limits.ts";
 import { AddressTally, clearTallyOf, createAddressTally } from "./address-tally.ts";
 import { BodyHold, type HoldClient, type HoldOwner, type LateOwner } from "./body-hold.ts";
 import { BodyPool } from "./body-pool.ts";
+
+/** Milliseconds for which a body that has just begun is not ended for the room that it needs itself. */
+const BODY_NEWCOMER_MS = 1000;
+/** Held bodies that are compared when the slowest one is looked for: those that have been stalled longest. */
+const MAX_SLOWEST_LOOKS = 64;
+/** Buffered request bodies beyond this go to a temporary file. */
+export const SPOOL_BYTES = 1024 * 1024;
 
 /** Bytes of one buffer of a body that is kept in memory. */
 export const BODY_BLOCK_BYTES = 16384;

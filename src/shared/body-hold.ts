@@ -1,6 +1,8 @@
 import { Fault } from "../core/fault.ts";
-import { BODY_RATE_WINDOW_MS } from "../core/limits.ts";
 import type { BodyBudget, HoldAccount } from "./body-budget.ts";
+
+/** Milliseconds over which the rate of a held body is judged when the slowest one is looked for. */
+const BODY_RATE_WINDOW_MS = 10_000;
 
 /** Who holds a body. */
 export interface HoldOwner {

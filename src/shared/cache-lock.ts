@@ -1,5 +1,7 @@
-import { CACHE_LOCK_WAITS } from "../core/limits.ts";
 import { Head } from "./cache-memory.ts";
+
+/** Tenths of a millisecond that a thread waits for the lock of the cache before it does without. */
+const CACHE_LOCK_WAITS = 20;
 
 /**
  * The one lock of a cache. It is held for well under a microsecond, but for repairs; the word says by whom, so that the

@@ -1,4 +1,10 @@
-import { CACHE_BLOCK_MAX_BYTES, CACHE_BLOCK_MIN_BYTES, MAX_CACHE_BYTES, MAX_CACHE_FILLS } from "../core/limits.ts";
+/** Most memory of a cache: what one array can hold. */
+const MAX_CACHE_BYTES = 4_294_901_760;
+/** Size of the blocks of which stored responses consist; see CacheMemory. */
+const CACHE_BLOCK_MIN_BYTES = 256;
+const CACHE_BLOCK_MAX_BYTES = 16_384;
+/** Fetches for the cache under way at a time, all workers together; beyond it no exchange waits for another's fetch. */
+export const MAX_CACHE_FILLS = 1024;
 
 /** How large a cache may become. */
 export interface CacheSizes {

@@ -1,4 +1,3 @@
-import { MAX_CACHE_FILLS, MAX_CACHE_VARIANTS } from "../core/limits.ts";
 import { BlockCursor } from "./cache-blocks.ts";
 import type { CacheKey, KeyBytes } from "./cache-key.ts";
 import { CacheLock } from "./cache-lock.ts";
@@ -7,6 +6,7 @@ import {
   CacheMemory,
   FillResult,
   Head,
+  MAX_CACHE_FILLS,
   Slot,
   SlotFlag,
   SlotState,
@@ -18,6 +18,9 @@ import { makeStale, PURGE_STEP, purgeStep } from "./cache-purge.ts";
 import { rebuildCache } from "./cache-repair.ts";
 import { CacheSlots } from "./cache-slots.ts";
 import type { DiskIndex } from "./disk-index.ts";
+
+/** Responses of one resource that differ by Accept-Encoding or method; one more takes the place of the oldest. */
+const MAX_CACHE_VARIANTS = 32;
 
 /** What `find` has found. */
 export const enum CacheLookup {

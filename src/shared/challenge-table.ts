@@ -1,4 +1,5 @@
-import { MAX_CHALLENGE_BYTES } from "../core/limits.ts";
+/** Bytes of all HTTP-01 responses that are expected at once: some 370 names. */
+export const MAX_CHALLENGE_BYTES = 65536;
 
 /**
  * The responses to HTTP-01 challenges that are expected now, written by the control thread and seen by all workers at once.

@@ -1,12 +1,17 @@
 import type { RE2JS } from "re2js";
-import {
-  MAX_EXPRESSION_INPUT_BYTES,
-  MAX_EXPRESSION_PROGRAM,
-  MAX_EXPRESSION_STATES_BYTES,
-  MAX_RULE_PROGRAM,
-  MIN_RULE_STATES_BYTES,
-} from "../core/limits.ts";
 import { type Program, requiredLiterals } from "./expression-literals.ts";
+
+/** Instructions of an expression of a rule. */
+export const MAX_RULE_PROGRAM = 8192;
+/** Memory that one expression of a rule has at least for what it remembers of texts. */
+export const MIN_RULE_STATES_BYTES = 65_536;
+
+/** Bytes of a text that an expression is tried on; a longer one fits none. No line of a head is longer. */
+export const MAX_EXPRESSION_INPUT_BYTES = 8192;
+/** Instructions of an expression: steps for each byte of a text at most, some 20 ns each. */
+export const MAX_EXPRESSION_PROGRAM = 256;
+/** Memory in bytes for what an expression remembers of texts, in each worker; beyond it, it begins anew. */
+export const MAX_EXPRESSION_STATES_BYTES = 65_536;
 
 // The one place that knows which library runs the expressions of routes.yaml: re2js, RE2's algorithms in JavaScript. Measured
 // on the runtime's version (nanoseconds a match of paths of 20 to 30 bytes; two shared cores):

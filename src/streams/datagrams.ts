@@ -1,5 +1,4 @@
 import { ipVersion } from "../core/ip-address.ts";
-import { MAX_WAITING_DATAGRAMS } from "../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
 import { unmapped } from "../message/exchange.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
@@ -7,6 +6,9 @@ import { connectUdp, listenUdp, type UdpListener, type UdpSocket } from "../net/
 import { proxyHeader } from "../proto/proxy-protocol/proxy-header-writer.ts";
 import type { StreamEnd } from "../shared/stream-counters.ts";
 import type { Attempt, ForwardTarget, StreamRoute } from "./stream-route.ts";
+
+/** Datagrams that wait for the socket of their session. */
+const MAX_WAITING_DATAGRAMS = 16;
 
 /** What the datagrams of a worker are forwarded with. */
 export interface DatagramContext {

@@ -1,5 +1,4 @@
 import { Fault } from "../core/fault.ts";
-import { MAX_SCRIPT_ERROR_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { UpstreamCaller } from "../message/upstream.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
@@ -16,6 +15,9 @@ import {
 } from "../proto/fastcgi/records.ts";
 import { scriptRequestBound, writeScriptRequest } from "./fastcgi-request.ts";
 import { OriginPool, PooledConnection } from "./h1-upstream.ts";
+
+/** Of what a FastCGI script writes of errors for one request, so much is logged. */
+const MAX_SCRIPT_ERROR_BYTES = 2048;
 
 /** The connections of one worker to one FastCGI application, such as php-fpm. docs/php.md */
 export class FastCgiPool extends OriginPool {

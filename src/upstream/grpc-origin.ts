@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { MAX_FREE_EXCHANGES, MAX_GRPC_CONNECTIONS, MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
+import { MAX_FREE_EXCHANGES, MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
 import { Exchange } from "../message/exchange.ts";
 import type {
   GrpcCall,
@@ -18,6 +18,9 @@ import { FrameFault, frameMessage, MessageReader } from "../proto/grpc/message-f
 import { H2OriginPool } from "./h2-origin-pool.ts";
 import { MessageUnpacker, type UnpackListener } from "./message-unpacker.ts";
 import type { OriginSettings, UpstreamContext } from "./origin-socket.ts";
+
+/** Connections of one worker to one gRPC upstream; calls that they have no room for wait. */
+export const MAX_GRPC_CONNECTIONS = 16;
 
 /** How to reach an origin that speaks gRPC. */
 export interface GrpcOriginSettings extends OriginSettings {

@@ -1,16 +1,4 @@
 import { Fault } from "../core/fault.ts";
-import {
-  H2_LEARNT_MS,
-  H2_ORIGIN_CHURN_BURST,
-  H2_ORIGIN_CHURN_PER_SECOND,
-  H2_ORIGIN_REST_MS,
-  H2_ORIGIN_SHARE_MS,
-  H2_ORIGIN_SPREAD,
-  H2_ORIGIN_STREAMS,
-  H2_SEND_RESERVE_BYTES,
-  MAX_H2_ORIGIN_CONNECTIONS,
-  MAX_H2_ORIGIN_WAITING,
-} from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { Upstream, UpstreamCaller, UpstreamFailure } from "../message/upstream.ts";
@@ -18,9 +6,28 @@ import { Allowance } from "../proto/h2/allowance.ts";
 import { FrameBlock } from "../proto/h2/send-flow.ts";
 import { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream } from "./h2-upstream-stream.ts";
+import { H2_ORIGIN_STREAMS } from "./limits.ts";
 import { awaitsName, type OriginSettings, type UpstreamContext } from "./origin-socket.ts";
-import { expectedBodyBytes } from "./send-room.ts";
+import { expectedBodyBytes, H2_SEND_RESERVE_BYTES } from "./send-room.ts";
 import { StartRoom } from "./sent-start.ts";
+
+/** Connections of one worker to one origin of HTTP/2 that take streams; what they have no room for waits. */
+const MAX_H2_ORIGIN_CONNECTIONS = 128;
+/** Of these, those that are made so that request bodies do not share a window; beyond, they share those that have most of it. */
+const H2_ORIGIN_SPREAD = 16;
+/** Milliseconds for which bodies share connections after a further one could not be made. */
+const H2_ORIGIN_SHARE_MS = 10_000;
+/** Exchanges of one worker that wait for a stream to one origin; further ones get 503. */
+const MAX_H2_ORIGIN_WAITING = 4096;
+/** Milliseconds for which the number of streams beyond which an origin has refused one bounds its new connections. */
+const H2_LEARNT_MS = 1000;
+/**
+ * New connections to an origin that turns away or wears out the old ones, at once and a second; then a rest comes before each.
+ * As many again where it is us who have reset too much on the old ones.
+ */
+export const H2_ORIGIN_CHURN_BURST = 8;
+const H2_ORIGIN_CHURN_PER_SECOND = 2;
+const H2_ORIGIN_REST_MS = 500;
 
 /** Free stream objects that a pool keeps. */
 const MAX_FREE_STREAMS = 256;

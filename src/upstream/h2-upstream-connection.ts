@@ -1,14 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import {
-  H2_CONNECTION_WINDOW_BYTES,
-  H2_FRESH_MS,
-  H2_ORIGIN_EARLY_CANCEL_BURST,
-  H2_RUN_OUT_MS,
-  H2_SETTINGS_WAIT_MS,
-  H2_STREAM_WINDOW_BYTES,
-  MAX_RESPONSE_HEAD_BYTES,
-  MAX_UPSTREAM_CONNECTION_MS,
-} from "../core/limits.ts";
+import { H2_CONNECTION_WINDOW_BYTES, H2_STREAM_WINDOW_BYTES, MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
@@ -16,11 +7,18 @@ import { DEFAULT_WINDOW_BYTES, ErrorCode, PREFACE, SettingId } from "../proto/h2
 import { writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
 import type { FrameBlock, OutWay } from "../proto/h2/send-flow.ts";
 import { Session } from "../proto/h2/session.ts";
+import { H2_ORIGIN_EARLY_CANCEL_BURST } from "./cancel-ration.ts";
 import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
-import { H2UpstreamStreams } from "./h2-upstream-streams.ts";
+import { H2_RUN_OUT_MS, H2UpstreamStreams } from "./h2-upstream-streams.ts";
+import { MAX_UPSTREAM_CONNECTION_MS } from "./limits.ts";
 import { connectSocket, serverIdOf, UpstreamLink, type UpstreamSocketOwner } from "./origin-socket.ts";
 import { SendRoom } from "./send-room.ts";
+
+/** Milliseconds that a connection to an origin waits for its SETTINGS before it does without their limit of streams. */
+const H2_SETTINGS_WAIT_MS = 1000;
+/** Milliseconds for which a connection counts as new, so that further exchanges that need a new one go over it too. */
+const H2_FRESH_MS = 1000;
 
 /**
  *   Connecting ──open──▶ Open ──GOAWAY, too old──▶ Retired ──last stream over──▶ Closed

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { CONSENT_MS, H2_SEND_RESERVE_BYTES, H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
+import { H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -16,9 +16,10 @@ import { SendFlow } from "../proto/h2/send-flow.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
+import { CONSENT_MS } from "./limits.ts";
 import type { UpstreamContext } from "./origin-socket.ts";
 import { isTooMuch, isWholeBody } from "./request-writer.ts";
-import { expectedBodyBytes } from "./send-room.ts";
+import { expectedBodyBytes, H2_SEND_RESERVE_BYTES } from "./send-room.ts";
 import { SentStart, StartedBody, type StartRoom } from "./sent-start.ts";
 
 /**

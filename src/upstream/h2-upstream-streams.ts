@@ -1,11 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import {
-  H2_HEADER_TABLE_BYTES,
-  H2_ORIGIN_RESET_BURST,
-  H2_ORIGIN_RESETS_PER_SECOND,
-  H2_ORIGIN_STREAMS,
-  H2_RUN_OUT_MS,
-} from "../core/limits.ts";
+import { H2_HEADER_TABLE_BYTES } from "../core/limits.ts";
 import { ReplyHead } from "../message/request-head.ts";
 import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
@@ -21,6 +15,13 @@ import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { CancelRation } from "./cancel-ration.ts";
 import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
+import { H2_ORIGIN_STREAMS } from "./limits.ts";
+
+/** Milliseconds after which a stream that was given up without a reset is reset as soon as there may be one more. */
+export const H2_RUN_OUT_MS = 10_000;
+/** Streams that an origin resets on one connection, at once and a second, before new exchanges go over another. */
+const H2_ORIGIN_RESET_BURST = 20;
+const H2_ORIGIN_RESETS_PER_SECOND = 2;
 
 /** Streams are numbered up to here. RFC 9113 §5.1.1. */
 const MAX_STREAM_ID = 0x7fffffff;

@@ -1,7 +1,9 @@
-import { H2_SEND_RESERVE_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { HeaderId } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
+
+/** Bytes of a connection's window that a body must find, beside what others may take of it; a body of so much that goes on is a long one. */
+export const H2_SEND_RESERVE_BYTES = 16_384;
 
 /**
  * What the bodies under way on one connection to an origin of HTTP/2 may yet take of its window for DATA: each as much as its own

@@ -1,6 +1,9 @@
-import { MAX_H2_START_BYTES, MAX_H2_STARTS_BYTES } from "../core/limits.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { BodyFlow, RepeatableBody } from "../message/ports.ts";
+
+/** Bytes of a body's beginning that are kept until its origin of HTTP/2 takes the request up, and all those of one worker and origin. */
+const MAX_H2_START_BYTES = 65_536;
+const MAX_H2_STARTS_BYTES = 8_388_608;
 
 /** What the beginnings of bodies may take together, for the streams of one pool. */
 export class StartRoom {

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { TICK_MS, WHEEL_SLOTS } from "../../src/core/limits.ts";
-import { TimerNode, type TimerOwner, TimerWheel } from "../../src/core/timer-wheel.ts";
+import { TICK_MS, TimerNode, type TimerOwner, TimerWheel, WHEEL_SLOTS } from "../../src/core/timer-wheel.ts";
 
 const TIMERS = 8;
 /** A full turn and a little more: the longest delay that needs no second round, and longer ones. */

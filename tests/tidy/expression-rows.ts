@@ -1,5 +1,5 @@
 // What the rule about regular expressions lets pass, and examples of the expressions that are put together as the gateway runs.
-import { MAX_AGENT_NAME_CHARS } from "../../src/core/limits.ts";
+import { MAX_AGENT_NAME_CHARS } from "../../src/config/bot-settings.ts";
 import { anyOf } from "../../src/features/bots/agents.ts";
 import { PASS_COOKIE, SOLUTION_COOKIE } from "../../src/features/bots/bot-tokens.ts";
 import { withheldFiles } from "../../src/features/files/script-finder.ts";

@@ -89,7 +89,6 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
     why: "what edge help explains",
   },
   { from: /^src\/cli\/certs\.ts$/, to: /^src\/features\/acme\//, typeOnly: false, why: "what lies in cache_dir" },
-  { from: /^src\/cli\/loadgen\.ts$/, to: /^src\/core\/limits\.ts$/, typeOnly: false, why: "bounds of its flags" },
   { from: /^(?!src\/core\/)/, to: /^package\.json$/, typeOnly: false, why: "the version" },
 ];
 

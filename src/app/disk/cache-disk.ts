@@ -1,4 +1,3 @@
-import { DISK_START_MS } from "../../core/limits.ts";
 import type { DiskPurge } from "../../features/cache/purge-rule.ts";
 import type { CacheBuffers } from "../../shared/cache-memory.ts";
 import { DiskIndex } from "../../shared/disk-index.ts";
@@ -7,6 +6,9 @@ import { readClock } from "../shared-clock.ts";
 import { NO_DESCRIPTORS, startThread } from "../threads.ts";
 import type { FromDisk, ToDisk } from "./disk-thread.ts";
 import type { DiskSettings } from "./disk-writer.ts";
+
+/** Milliseconds that a start waits at most for what the disk's cache has. */
+const DISK_START_MS = 2000;
 
 /** What the disk of the cache tells the log. */
 export interface DiskReports {

@@ -1,5 +1,4 @@
 import { mkdirSync, readdirSync, writeSync } from "node:fs";
-import { DISK_RETRY_MS, DISK_SEGMENT_MAX_BYTES, DISK_SEGMENT_MIN_BYTES } from "../../core/limits.ts";
 import { StoreLock } from "../../features/acme/store-lock.ts";
 import { type DiskPurge, mayHaveTag, purgeRule } from "../../features/cache/purge-rule.ts";
 import { readHead } from "../../features/cache/stored-head.ts";
@@ -21,6 +20,12 @@ import {
   shapeOf,
 } from "../../shared/entry-bytes.ts";
 import { Segment, type SegmentRecord, serialsIn } from "./segment.ts";
+
+/** Bytes of a segment of the disk's cache, least and most: a sixty-fourth of all within these. */
+const DISK_SEGMENT_MIN_BYTES = 1_048_576;
+const DISK_SEGMENT_MAX_BYTES = 1_073_741_824;
+/** Milliseconds until a disk that failed is tried again. */
+const DISK_RETRY_MS = 10_000;
 
 /** What the thread of the disk tells. */
 export interface DiskEvents {

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { messageOf } from "../../core/error-text.ts";
-import { MAX_REMOTE_CONFIG_BYTES, REMOTE_CONFIG_TIMEOUT_MS } from "../../core/limits.ts";
 import { plainLine } from "../../core/printable.ts";
 import { withinMs } from "../../core/time-limit.ts";
 import type { FleetStore } from "../../features/fleet/fleet-store.ts";
@@ -8,6 +7,10 @@ import type { RemoteDocument, RemoteText } from "../../features/remote/remote-pa
 import type { SourceAddress } from "../../features/remote/source-address.ts";
 import { outboundRequest } from "../../net/outbound-request.ts";
 import { readCertificates } from "../../proto/pem/pem-text.ts";
+
+/** Largest configuration that is read from afar, each of its two files, and milliseconds for the response. */
+const MAX_REMOTE_CONFIG_BYTES = 16_777_216;
+const REMOTE_CONFIG_TIMEOUT_MS = 10_000;
 
 /** What reading from afar goes by, beside the address. */
 export interface SourceAccess {

@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
-import { MAX_USERS_FILE_BYTES } from "../../core/limits.ts";
 import { MASK } from "../../core/secret-name.ts";
 import type { KeyPath } from "../config-fault.ts";
 import { TEXT } from "../form.ts";
 import { pairs, piece, type Spot, Wrong, written } from "../piece.ts";
 import { block, isFaultyAt, type Rows, type Values } from "../row.ts";
 import { fileName, textLike } from "../scalars.ts";
+
+/** Largest file of users that is read. */
+const MAX_USERS_FILE_BYTES = 4_194_304;
 
 /** A user who may come in, as a line of a users file says. */
 export interface UserConfig {

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { CALLBACK_PATH } from "../../core/callback-path.ts";
-import { MAX_CLAIM_CHARS, MIN_COOKIE_SECRET_CHARS } from "../../core/limits.ts";
-import { MASK } from "../../core/secret-name.ts";
+import { MAX_CLAIM_CHARS } from "../../core/limits.ts";
 import { readCertificates } from "../../proto/pem/pem-text.ts";
 import { exactPath, isToken } from "../http-syntax.ts";
 import { list, pairs, type Spot, written } from "../piece.ts";
 import { block, type ConfigOf, type Rows, type Values } from "../row.ts";
 import { duration, fileName, secret, text, textLike } from "../scalars.ts";
+import { checkSecrets } from "../secret-keys.ts";
 import { claimValues } from "./claim-values.ts";
 
 /** A claim that a user must have, with one of these values. */
@@ -122,17 +122,7 @@ function checkOidc(values: Values<typeof rows>, { path, log }: Spot): void {
   if (!scopes.includes("openid")) log.fault([...path, "scopes"], "openid must be among the scopes");
   if (cookie_secret.length === 0 && !log.isFaulty([...path, "cookie_secret"]))
     log.fault(path, 'needs cookie_secret, which "openssl rand -base64 32" makes', true);
-  if (cookie_secret.length > MAX_SECRETS)
-    log.fault([...path, "cookie_secret"], `at most ${MAX_SECRETS} secrets are tried`);
-  for (const [i, value] of cookie_secret.entries()) {
-    if (value === MASK)
-      log.warn([...path, "cookie_secret", i], "is what edge check --print shows of a secret: it lets no user in");
-    else if (value.length < MIN_COOKIE_SECRET_CHARS)
-      log.fault(
-        [...path, "cookie_secret", i],
-        `needs at least ${MIN_COOKIE_SECRET_CHARS} characters, found ${value.length}: "openssl rand -base64 32" makes one`,
-      );
-  }
+  checkSecrets(cookie_secret, log, [...path, "cookie_secret"], "it lets no user in");
   if (logout_path === CALLBACK_PATH)
     log.fault([...path, "logout_path"], "this is where sign-ins end: choose another path");
   for (const [name, claim] of headers) {
@@ -157,6 +147,5 @@ function isClaimName(name: string): boolean {
 const OPEN_ISSUER =
   /^https:\/\/(accounts\.google\.com|login\.microsoftonline\.com\/(common|organizations|consumers)|gitlab\.com|appleid\.apple\.com)(\/|$)/;
 const CLAIM_NAME = "expected the name of a claim, such as email";
-const MAX_SECRETS = 4;
 const RESERVED =
   /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|keep-alive|proxy-.*|expect|cookie|date|via|x-forwarded-.*|x-real-ip|x-request-id)$/i;

@@ -1,7 +1,6 @@
 import { Agent } from "node:https";
 import * as acme from "acme-client";
 import { ipVersion } from "../../core/ip-address.ts";
-import { MAX_ACME_REPLY_BYTES } from "../../core/limits.ts";
 import {
   AcmeFailure,
   type CertificateAuthority,
@@ -15,6 +14,9 @@ import type { StoredAccount } from "./certificate-store.ts";
 import { LastProblem } from "./last-problem.ts";
 import { newPrivateKey } from "./own-certificate.ts";
 import { certificateId, readWindow } from "./renewal-information.ts";
+
+/** Bytes of one response of a certificate authority. */
+const MAX_ACME_REPLY_BYTES = 1_048_576;
 
 /** How the authority is reached. */
 export interface AuthorityAccess {

@@ -1,5 +1,4 @@
 import { TOKEN } from "../../core/bytes.ts";
-import { MAX_CHALLENGE_TOKEN_CHARS } from "../../core/limits.ts";
 import { type BodyRules, refuseBody } from "../../message/body-rules.ts";
 import { type Exchange, type Handler, type Phase, Verdict } from "../../message/exchange.ts";
 import { INVALID_TOKEN, PrebuiltResponse } from "../../message/prebuilt-response.ts";
@@ -7,6 +6,9 @@ import { METHOD_COUNT, Method, type RequestHead } from "../../message/request-he
 import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
 import { CHALLENGE_PREFIX, isChallenge, isPlainPath } from "../../proto/h1/request-rules.ts";
 import { canonicaliseDeeply, slashedPath } from "../../proto/target/canonical-path.ts";
+
+/** Characters of an HTTP-01 token. docs/acme.md#http-01 */
+const MAX_CHALLENGE_TOKEN_CHARS = 128;
 
 /** What answers challenges. */
 export interface ChallengeAnswers {

@@ -1,4 +1,3 @@
-import { MAX_ACTION_CALL_BYTES } from "../../core/limits.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -7,6 +6,9 @@ import { jsonReply } from "./built-in-reply.ts";
 import { CallBody, jsonObject } from "./call-body.ts";
 import { type ControlPort, PendingAnswer } from "./control-handler.ts";
 import type { Operator } from "./operator.ts";
+
+/** Bytes of the body of any other call by which an operator changes something. */
+const MAX_ACTION_CALL_BYTES = 4096;
 
 /** What the control thread is asked to do, as JSON. */
 export interface ActionCall {

@@ -1,9 +1,11 @@
 import { Fault, faultRow } from "../../core/fault.ts";
-import { PROBE_DRAIN_BYTES } from "../../core/limits.ts";
 import { reasonOf } from "../../core/status.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+
+/** Bytes of a probe's response that are read and discarded beyond what is kept. docs/endpoints.md#proxy-test */
+const PROBE_DRAIN_BYTES = 65536;
 
 /** What came of a probe. docs/endpoints.md#proxy-test */
 export interface ProbeResult {

@@ -1,5 +1,4 @@
 import { Fault } from "../../core/fault.ts";
-import { MAX_PROBE_CALL_BYTES } from "../../core/limits.ts";
 import { errorBody } from "../../core/status.ts";
 import {
   ClientPeer,
@@ -18,6 +17,9 @@ import type { AccessGuard } from "./access-guard.ts";
 import { jsonReply } from "./built-in-reply.ts";
 import { readProbe } from "./probe-request.ts";
 import { ProbeSink } from "./probe-sink.ts";
+
+/** Bytes of the body of a proxy-test call. docs/endpoints.md#proxy-test */
+const MAX_PROBE_CALL_BYTES = 65536;
 
 /** What a probe needs of its worker. */
 export interface ProbePorts {

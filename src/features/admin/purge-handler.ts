@@ -1,4 +1,3 @@
-import { MAX_PURGE_CALL_BYTES } from "../../core/limits.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { PurgeOrder, PurgeScope } from "../../message/purge-order.ts";
@@ -7,6 +6,9 @@ import { JSON_TYPE, jsonReply } from "./built-in-reply.ts";
 import { CallBody, jsonObject } from "./call-body.ts";
 import { PendingAnswer } from "./control-handler.ts";
 import type { Operator } from "./operator.ts";
+
+/** Bytes of the body of a purge call. */
+const MAX_PURGE_CALL_BYTES = 16_384;
 
 /** Takes responses out of the cache. @param done is told how many, now or later */
 export type Purge = (order: PurgeOrder, done: (purged: number) => void) => void;

@@ -1,5 +1,4 @@
 import { equalsLower, latin1 } from "../../core/bytes.ts";
-import { MAX_JOINED_REQUESTS } from "../../core/limits.ts";
 import { type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { AuthMethod } from "./auth-phase.ts";
@@ -7,6 +6,9 @@ import { takerOf } from "./client-place.ts";
 import type { Guesses } from "./guesses.ts";
 import { DENIED, type Judgement, letIn, NO_ROOM } from "./judgement.ts";
 import type { Passwords } from "./passwords.ts";
+
+/** Requests that wait for one check of a password, since they show the same; those beyond get 503. */
+const MAX_JOINED_REQUESTS = 1024;
 
 /** Name and password of a request. */
 export interface Credentials {

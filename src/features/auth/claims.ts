@@ -1,4 +1,7 @@
-import { MAX_CLAIM_BYTES, MAX_CLAIMS } from "../../core/limits.ts";
+/** Bytes of a claim that goes on in a field; a longer one does not, since a part of it would say something else. */
+const MAX_CLAIM_BYTES = 4096;
+/** Claims of a user that placeholders can name. */
+const MAX_CLAIMS = 256;
 
 /**
  * The claims of a user as text by name, for `{auth.claim.NAME}`: a list is joined with commas, and a member of an object has its path

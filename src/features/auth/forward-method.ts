@@ -1,13 +1,7 @@
 import { createHash } from "node:crypto";
 import { latin1 } from "../../core/bytes.ts";
 import { blamesOrigin, type Fault, faultRow } from "../../core/fault.ts";
-import {
-  AUTH_SERVICE_FAILURES,
-  AUTH_SERVICE_REST_MS,
-  MAX_AUTH_CALLS,
-  MAX_FREE_EXCHANGES,
-  MAX_REMEMBERED_VERDICTS,
-} from "../../core/limits.ts";
+import { MAX_FREE_EXCHANGES } from "../../core/limits.ts";
 import type { AuthIdentity, Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
@@ -18,6 +12,14 @@ import { ClientShares } from "./client-shares.ts";
 import { type Judgement, letIn, NO_ROOM, refusedWith } from "./judgement.ts";
 import { type CallSettings, ServiceCall, type ServiceReply } from "./service-call.ts";
 import { type ForwardedLines, ServiceRequest } from "./service-request.ts";
+
+/** Requests of a worker and method for which an authentication service is asked at a time; those beyond get 503. */
+const MAX_AUTH_CALLS = 1024;
+/** Calls in a row that an authentication service may leave without a response, and how long it is not asked after that. */
+const AUTH_SERVICE_FAILURES = 5;
+const AUTH_SERVICE_REST_MS = 2000;
+/** Verdicts of an authentication service that a worker remembers; beyond, the oldest is forgotten. */
+const MAX_REMEMBERED_VERDICTS = 4096;
 
 /** What the configuration says of an authentication service. */
 export interface ForwardTerms {

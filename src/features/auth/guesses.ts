@@ -1,9 +1,15 @@
-import { GUESSES_OF_ADDRESS, GUESSES_OF_USER, MS_PER_GUESS, MS_PER_GUESS_OF_USER } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
 import type { BucketKey } from "../../shared/token-bucket-key.ts";
 import { placeOf } from "./client-place.ts";
+
+/** Wrong passwords that an address may send for one user, and how long it waits for each further one. */
+const GUESSES_OF_USER = 10;
+const MS_PER_GUESS_OF_USER = 10_000;
+/** The same for all users together. */
+const GUESSES_OF_ADDRESS = 100;
+const MS_PER_GUESS = 2000;
 
 /**
  * How often an address may be wrong with the password of a user, and with those of all users together: a bucket for each, in all workers,

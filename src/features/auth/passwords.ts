@@ -1,12 +1,15 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { FairTurns, type TurnTaker } from "../../core/fair-turns.ts";
-import {
-  CREDENTIAL_MEMORY_MS,
-  MAX_PASSWORD_CHECKS,
-  MAX_REMEMBERED_CREDENTIALS,
-  MAX_WAITING_PASSWORDS,
-} from "../../core/limits.ts";
 import type { NowMs } from "../../message/ports.ts";
+
+/** Passwords that a worker checks at the same time: each takes the memory that its hash asks for, 64 MiB with argon2id's default. */
+export const MAX_PASSWORD_CHECKS = 2;
+/** Passwords that wait for that in a worker, in turns by network and client; beyond, the client with most waiting gets 503. */
+export const MAX_WAITING_PASSWORDS = 64;
+/** How long a password that was found good is not checked again. */
+export const CREDENTIAL_MEMORY_MS = 300_000;
+/** Good passwords that a worker remembers; beyond, the oldest is forgotten. */
+export const MAX_REMEMBERED_CREDENTIALS = 4096;
 
 /** Verifies a password against a hash; it takes its time, off the event loop. */
 export type HashCheck = (password: string, hash: string) => Promise<boolean>;

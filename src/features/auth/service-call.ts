@@ -1,6 +1,5 @@
 import { EMPTY_BYTES, equalsLower } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import { MAX_AUTH_REPLY_BYTES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -9,6 +8,9 @@ import type { Method } from "../../message/request-head.ts";
 import type { Upstream, UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import type { ServiceRequest } from "./service-request.ts";
+
+/** Bytes of the body of an authentication service's response: a longer one is none. */
+const MAX_AUTH_REPLY_BYTES = 65_536;
 
 /** A response of an authentication service. */
 export interface ServiceReply {

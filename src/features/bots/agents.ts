@@ -1,6 +1,10 @@
 import { CRAWLER_NAMES, CRAWLERS, type CrawlerName } from "../../core/crawlers.ts";
-import { MAX_BOUND_AGENT_BYTES, MAX_REMEMBERED_AGENTS } from "../../core/limits.ts";
 import { SCRAPER_NAMES } from "./agent-names.ts";
+
+/** Bytes of a user agent that are looked at, and that a pass is bound to: the cost is the same whatever a client sends. */
+export const MAX_BOUND_AGENT_BYTES = 512;
+/** User agents whose names a worker remembers to have looked for. */
+const MAX_REMEMBERED_AGENTS = 1024;
 
 /** What a user agent says of its sender. */
 export interface AgentFacts {

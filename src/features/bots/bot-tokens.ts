@@ -1,10 +1,15 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { isMappedV4, parseAddress } from "../../core/ip-address.ts";
-import { CHALLENGE_LIFE_MS, MAX_BOUND_AGENT_BYTES, MAX_PASSES_TRIED } from "../../core/limits.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { requestHost } from "../../message/request-host.ts";
 import { CookieValues } from "../../proto/semantics/cookie-values.ts";
+import { MAX_BOUND_AGENT_BYTES } from "./agents.ts";
+
+/** How long the task of a challenge may be solved, in milliseconds. */
+const CHALLENGE_LIFE_MS = 300_000;
+/** Cookies of one name that are looked at for a pass: another site of the domain may have set further ones. */
+const MAX_PASSES_TRIED = 4;
 
 /** What a route asks of a pass. */
 export interface PassTerms {

@@ -1,14 +1,16 @@
 import { CRAWLERS, type CrawlerName } from "../../core/crawlers.ts";
-import {
-  CRAWLER_FAILURE_MEMORY_MS,
-  CRAWLER_MEMORY_MS,
-  CRAWLER_REFUSAL_MEMORY_MS,
-  MAX_CRAWLER_LOOKUPS,
-  MAX_CRAWLER_LOOKUPS_OF_NETWORK,
-  MAX_CRAWLER_WAITERS,
-  MAX_REMEMBERED_CRAWLERS,
-} from "../../core/limits.ts";
 import type { NowMs } from "../../message/ports.ts";
+
+/** Addresses that a worker verifies as a crawler's at a time, and of those so many of one network. */
+const MAX_CRAWLER_LOOKUPS = 64;
+const MAX_CRAWLER_LOOKUPS_OF_NETWORK = 8;
+/** Requests that wait for that, each worker; further ones are challenged. */
+const MAX_CRAWLER_WAITERS = 1024;
+/** Verified and refused addresses that a worker remembers, and for how long. */
+const MAX_REMEMBERED_CRAWLERS = 4096;
+const CRAWLER_MEMORY_MS = 3_600_000;
+const CRAWLER_REFUSAL_MEMORY_MS = 300_000;
+const CRAWLER_FAILURE_MEMORY_MS = 5000;
 
 /** Asks name servers about addresses. */
 export interface ReverseNames {

@@ -1,13 +1,15 @@
 import { Fault } from "../../core/fault.ts";
-import { MAX_BACKGROUND_FETCHES, MAX_STALE_DRAIN_BYTES } from "../../core/limits.ts";
 import type { Exchange, Pipeline } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { ReplyHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
 import { FillResult } from "../../shared/cache-memory.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
-import { FetchSink } from "./fetch-sink.ts";
+import { FetchSink, MAX_STALE_DRAIN_BYTES } from "./fetch-sink.ts";
 import type { CachePolicy } from "./policy.ts";
+
+/** Responses that a worker fetches anew in the background at a time. */
+const MAX_BACKGROUND_FETCHES = 64;
 
 /** Fetches responses again in the background: stale-while-revalidate. RFC 5861 §3. */
 export class BackgroundFetches {

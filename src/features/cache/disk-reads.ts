@@ -1,5 +1,4 @@
 import { read } from "node:fs";
-import { MAX_DISK_READS } from "../../core/limits.ts";
 import type { CacheKey, KeyBytes } from "../../shared/cache-key.ts";
 import { FillResult, SlotFlag } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
@@ -15,6 +14,9 @@ import {
   reserveFor,
   shapeOf,
 } from "../../shared/entry-bytes.ts";
+
+/** Reads from the disk of the cache that a worker has under way at a time; what comes then waits its turn. */
+const MAX_DISK_READS = 16;
 
 /** What reading the disk needs of its worker. */
 export interface DiskReadPorts {

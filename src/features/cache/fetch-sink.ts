@@ -1,5 +1,4 @@
 import { Fault } from "../../core/fault.ts";
-import { MAX_STALE_DRAIN_BYTES } from "../../core/limits.ts";
 import { CacheNote, CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
@@ -14,6 +13,9 @@ import type { CachePolicy } from "./policy.ts";
 import { hasSameValidator } from "./selection.ts";
 import { type BodyEnd, StoredBody } from "./stored-body.ts";
 import { mergeHead } from "./stored-head.ts";
+
+/** Body bytes of a failing origin's response that are read and thrown away when a stale response is sent instead. */
+export const MAX_STALE_DRAIN_BYTES = 65_536;
 
 /**
  *   Waiting ──head: not to be stored──▶ Passing

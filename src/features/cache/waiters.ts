@@ -1,9 +1,15 @@
 import { Fault } from "../../core/fault.ts";
-import { CACHE_LOOKUP_MS, CACHE_POLL_MS, CACHE_WAIT_MS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Held } from "../../message/ports.ts";
 import { FillResult } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
+
+/** Milliseconds from the beginning of a request for which its look-up tries again where the lock could not be had. */
+export const CACHE_LOOKUP_MS = 200;
+/** Milliseconds that a request waits for another's fetch of the same response before it is forwarded itself. */
+const CACHE_WAIT_MS = 10_000;
+/** Milliseconds between two polls of other workers' fetches that exchanges wait for. */
+const CACHE_POLL_MS = 4;
 
 /** What an exchange has waited for. */
 export const enum Waited {

@@ -1,9 +1,17 @@
 import type { BrotliCompress, Gzip, ZstdCompress } from "node:zlib";
-import { CHEAP_LEVEL, MAX_COMPRESSION_BYTES, SYNC_COMPRESSION_BYTES, SYNC_COSTLY_BYTES } from "../../core/limits.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Coding } from "../../proto/semantics/accept-encoding.ts";
 import { lateZlib } from "../../shared/late-zlib.ts";
 import { type CompressionPolicy, FASTEST_LEVEL } from "./compression-policy.ts";
+
+/** Memory for responses that are being compressed, a worker; beyond it they go out plain. docs/compression.md#cost */
+export const MAX_COMPRESSION_BYTES = 128 * 1024 * 1024;
+/** Longest body that is compressed at once: a millisecond or so. Longer ones go by slices to other threads. */
+export const SYNC_COMPRESSION_BYTES = 262_144;
+/** The same where the level is above CHEAP_LEVEL. */
+export const SYNC_COSTLY_BYTES = 32_768;
+/** Levels up to this one cost less than 5 ns a byte. */
+const CHEAP_LEVEL = 5;
 
 /** Compresses a stream on the threads of the runtime. */
 export type StreamCodec = BrotliCompress | Gzip | ZstdCompress;

@@ -1,8 +1,11 @@
-import { COMPRESSION_SLICE_BYTES, MAX_COMPRESSION_BACKLOG_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Coding } from "../../proto/semantics/accept-encoding.ts";
 import { openStream, type StreamCodec } from "./codecs.ts";
 import type { CompressionServices } from "./compressing-handler.ts";
+
+/** Bytes of a stream that are compressed at a time, and those that may wait for it before its source is stopped. */
+const COMPRESSION_SLICE_BYTES = 65_536;
+const MAX_COMPRESSION_BACKLOG_BYTES = 131_072;
 
 /** Who takes what a stream gives. */
 export interface StreamTaker {

@@ -1,5 +1,4 @@
 import { Fault } from "../../core/fault.ts";
-import { COMPRESSION_HOLD_MS, COMPRESSION_HOLD_STORED_MS, MAX_KEPT_FILE_BYTES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { ExchangeState } from "../../message/exchange.ts";
@@ -21,6 +20,13 @@ import {
   judge,
 } from "./compressible.ts";
 import type { CompressionParts } from "./compressing-handler.ts";
+
+/** Longest file whose compressed form is kept. docs/compression.md#files */
+const MAX_KEPT_FILE_BYTES = 4 * 1024 * 1024;
+/** Milliseconds for which a response is held until its body is complete; then what there is goes out, and the rest as it comes. */
+const COMPRESSION_HOLD_MS = 250;
+/** The same where the cache would store it, which it can only with a length. */
+const COMPRESSION_HOLD_STORED_MS = 2000;
 
 /**
  *   Waiting ──head──▶ Passing: as it is

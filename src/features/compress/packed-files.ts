@@ -1,4 +1,5 @@
-import { MAX_KEPT_PACKED_BYTES } from "../../core/limits.ts";
+/** Bytes of all compressed forms of files that a worker keeps. docs/compression.md#files */
+const MAX_KEPT_PACKED_BYTES = 32 * 1024 * 1024;
 
 /**
  * The compressed forms of larger files, so that each is made once a worker and not for each request: by what the file is and

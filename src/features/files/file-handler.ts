@@ -18,6 +18,9 @@ import type { Resource } from "./file-variant.ts";
 import { encodedPath, encodedQuery } from "./percent-escape.ts";
 import { PathVerdict, RelativePath, requestPath } from "./relative-path.ts";
 
+/** Milliseconds that what is known of a file is believed before the disk is asked again, where no response is stored. */
+export const FILE_RECHECK_MS = 100;
+
 /** The settings of a mount. docs/files.md */
 export interface FileMount {
   /** The folder that is served: an absolute path. */

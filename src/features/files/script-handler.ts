@@ -1,10 +1,12 @@
 import type { Clock } from "../../core/clock.ts";
-import { FILE_RECHECK_MS, MAX_REMEMBERED_SCRIPTS } from "../../core/limits.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import { directoryLocation, lookedUpPath, mountPrefix, refuse, refusesPath } from "./file-handler.ts";
+import { directoryLocation, FILE_RECHECK_MS, lookedUpPath, mountPrefix, refuse, refusesPath } from "./file-handler.ts";
 import { movedPermanently, NOT_FOUND } from "./file-replies.ts";
 import { PathVerdict, RelativePath } from "./relative-path.ts";
 import { type FoundScript, ScriptFinder, ScriptLookup, type ScriptMount } from "./script-finder.ts";
+
+/** Paths of a FastCGI route whose files are remembered for FILE_RECHECK_MS, per worker. */
+const MAX_REMEMBERED_SCRIPTS = 1024;
 
 /** Who answers for what a path leads to. */
 export interface ScriptHandlers {

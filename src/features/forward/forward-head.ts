@@ -1,15 +1,24 @@
 import { copyBytes, equalsLower, latin1, RandomPool, table, writeDecimal } from "../../core/bytes.ts";
-import { MAX_CLIENT_CERT_CHARS, MAX_REQUEST_ID_BYTES, MAX_VIA_HOPS } from "../../core/limits.ts";
+import { MAX_CLIENT_CERT_CHARS } from "../../core/limits.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestNamer } from "../../message/ports.ts";
-import { Framing, Method, REQUEST_ID_FROM, type RequestHead } from "../../message/request-head.ts";
+import {
+  Framing,
+  MAX_REQUEST_ID_BYTES,
+  Method,
+  REQUEST_ID_FROM,
+  type RequestHead,
+} from "../../message/request-head.ts";
 import type { Target } from "../../message/target.ts";
 import { isOwnVia } from "../../message/via.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
 import { copyFields, dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
+
+/** Own entries in Via after which a request is taken for a loop (508). */
+const MAX_VIA_HOPS = 10;
 
 /** What a route says of the heads it forwards. */
 export interface ForwardHeadSettings {

@@ -1,5 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import { FUNCTION_IDLE_MS } from "../../core/limits.ts";
+import { shorterInTests } from "../../core/shorter-in-tests.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink, NowMs, ReplySource } from "../../message/ports.ts";
@@ -14,6 +14,9 @@ import { writeCall } from "./request-record.ts";
 import { readLine } from "./said.ts";
 import { faultOf, isOpen, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
 import { CallKind, type FunctionLine, RecordFault, type Records, SendWindow, Word } from "./wire.ts";
+
+/** Longest pause within the response of a function, in milliseconds: as that of an origin by default. */
+export const FUNCTION_IDLE_MS: number = shorterInTests("FUNCTION_IDLE_MS", 300_000);
 
 /** What calls ask of their worker. */
 export interface FunctionServices {

@@ -1,5 +1,4 @@
 import { Fault } from "../../core/fault.ts";
-import { FUNCTION_IDLE_MS } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import { type Exchange, ExchangeState, Verdict } from "../../message/exchange.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
@@ -7,7 +6,7 @@ import type { ReplySource } from "../../message/ports.ts";
 import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { CallOutcome } from "../../shared/span-ring.ts";
 import type { CallSpan } from "./call-spans.ts";
-import { type CallSite, failureLine } from "./function-call.ts";
+import { type CallSite, FUNCTION_IDLE_MS, failureLine } from "./function-call.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { PoolWaiter } from "./function-pool.ts";
 import { FunctionUpstream } from "./function-upstream.ts";

@@ -1,4 +1,5 @@
-import { MAX_COMPARED_BYTES } from "../../core/limits.ts";
+/** Bytes of a body that are compared with the mirror's; the mirror's own is not read any further. */
+export const MAX_COMPARED_BYTES = 1_048_576;
 
 /** What is kept of a response: its status, and a hash of its body's first MAX_COMPARED_BYTES, taken as they pass. */
 export class ResponseDigest {

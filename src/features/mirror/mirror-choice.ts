@@ -1,8 +1,11 @@
-import { MIRROR_FAILURES, MIRROR_REST_MS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { Target, TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
+
+/** Failures in a row after which a worker leaves a mirror out, and for how long. */
+export const MIRROR_FAILURES = 5;
+export const MIRROR_REST_MS = 10_000;
 
 /** What a mirror asks its worker for. */
 export interface MirrorPorts {

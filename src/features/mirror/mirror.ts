@@ -1,5 +1,4 @@
 import { Fault } from "../../core/fault.ts";
-import { MAX_COMPARED_BYTES, MAX_MIRRORED_BODY_BYTES, MAX_MIRRORED_REQUESTS } from "../../core/limits.ts";
 import type { TimerNode, TimerWheel } from "../../core/timer-wheel.ts";
 import type { Exchange, Handler, IdleExchangePorts, Pipeline, Verdict } from "../../message/exchange.ts";
 import { GivenBody } from "../../message/given-body.ts";
@@ -7,9 +6,12 @@ import type { NowMs } from "../../message/ports.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
 import type { MirrorCount } from "../../shared/counter-rows.ts";
-import { type Comparison, type Difference, ResponseDigest } from "./comparison.ts";
+import { type Comparison, type Difference, MAX_COMPARED_BYTES, ResponseDigest } from "./comparison.ts";
 import type { MirrorChoice } from "./mirror-choice.ts";
-import { MirroredExchange } from "./mirrored-exchange.ts";
+import { MAX_MIRRORED_BODY_BYTES, MirroredExchange } from "./mirrored-exchange.ts";
+
+/** Requests of a worker that are copied, or under way to a mirror, at a time. */
+const MAX_MIRRORED_REQUESTS = 256;
 
 /** What a route says of its mirror. */
 export interface MirrorSettings {

@@ -1,5 +1,4 @@
 import type { Fault } from "../../core/fault.ts";
-import { MAX_MIRRORED_BODY_BYTES, MIRROR_TOTAL_MS } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
@@ -8,6 +7,12 @@ import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { Upstream, UpstreamCaller } from "../../message/upstream.ts";
 import { Comparison, ResponseDigest } from "./comparison.ts";
 import type { Mirror } from "./mirror.ts";
+
+/** Milliseconds that a mirror has in all. */
+export const MIRROR_TOTAL_MS = 30_000;
+
+/** Largest request body that is mirrored. */
+export const MAX_MIRRORED_BODY_BYTES = 65_536;
 
 /**
  *   Waiting ──the request goes to a target──▶ Gathering ──its body is complete──▶ Over (the copy is sent)

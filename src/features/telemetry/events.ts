@@ -1,6 +1,10 @@
-import { CONNECT_FAILURE_LOG_MS, MAX_LOGGED_ORIGINS } from "../../core/limits.ts";
 import { jsonObject, jsonText } from "./log-batch.ts";
 import { type LogLevel, LogThreshold } from "./log-level.ts";
+
+/** For how long failures to connect to one origin, for one reason, stay at one line of a worker's log. */
+export const CONNECT_FAILURE_LOG_MS = 10_000;
+/** Origins and reasons of which a worker remembers that. */
+export const MAX_LOGGED_ORIGINS = 256;
 
 /** One kind of event of the log. */
 export interface EventRow {

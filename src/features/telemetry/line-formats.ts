@@ -1,6 +1,5 @@
 import { ACCESS_FIELDS, type AccessField } from "../../core/access-fields.ts";
 import { Fault, faultRow } from "../../core/fault.ts";
-import { MAX_LOG_LINE_CHARS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";
@@ -9,6 +8,9 @@ import type { AccessLogPorts, LineForm } from "./access-log.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { IsoTime, jsonText } from "./log-batch.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
+
+/** Characters of one value in a line of the access log. */
+const MAX_LOG_LINE_CHARS = 4096;
 
 /** Characters of a field that are kept, for those that a client or an origin can make long. */
 export const FIELD_CHARS = {

@@ -1,19 +1,26 @@
 import { FairQueue, type Queued } from "../../core/fair-queue.ts";
-import {
-  CODEC_IDLE_MS,
-  CODEC_LEFT_MS,
-  CODEC_LIMIT_MS,
-  CODEC_SHARE_MS,
-  CODEC_THREAD_WAIT_MS,
-  MAX_CODEC_JOBS,
-  MAX_CODEC_JOBS_OF_CLIENT,
-  MAX_CODEC_THREADS,
-  MAX_CODEC_THREADS_OF_CLIENT,
-} from "../../core/limits.ts";
 import type { Schema } from "../../proto/grpc/schema.ts";
 import type { CodecDone, CodecJob, CodecRecipe, CodecTask } from "./codec-jobs.ts";
 import type { CodecRoute } from "./codec-source.ts";
 import type { FieldText } from "./request-input.ts";
+
+/** Bytes of a JSON body, or of a message, from which on another thread transcodes it: reading and writing it here takes up to 30 ms. */
+export const LARGE_MESSAGE_BYTES = 48 * 1024;
+/** Large messages of a worker that wait for such a thread, and those of one client; more are refused with 503. */
+export const MAX_CODEC_JOBS = 1000;
+export const MAX_CODEC_JOBS_OF_CLIENT = 250;
+/** Threads of a worker for them, and how many of these one client has at once; one connection has one. */
+export const MAX_CODEC_THREADS = 6;
+export const MAX_CODEC_THREADS_OF_CLIENT = 4;
+/** Milliseconds that a large message waits until another thread is started for it. */
+export const CODEC_THREAD_WAIT_MS = 100;
+/** Milliseconds that one may take while others wait that have no thread, and in any case; then it is refused with 503, and its thread replaced. */
+export const CODEC_SHARE_MS = 2000;
+export const CODEC_LIMIT_MS = 10_000;
+/** Milliseconds that one may take on whose client has left. */
+export const CODEC_LEFT_MS = 100;
+/** Milliseconds without work after which all of these threads but one are ended. */
+export const CODEC_IDLE_MS = 10_000;
 
 /** A thread that does `CodecJobs`. */
 export interface CodecThread {

@@ -1,5 +1,8 @@
-import { MAX_STREAM_TURN_BYTES, MAX_STREAM_TURN_MESSAGES } from "../../core/limits.ts";
 import type { ReadJson } from "../../proto/grpc/json-text.ts";
+
+/** Messages of a stream of requests, and their bytes, that are transcoded before other connections get their turn. */
+export const MAX_STREAM_TURN_MESSAGES = 256;
+export const MAX_STREAM_TURN_BYTES = 64 * 1024;
 
 /** A JSON text of more than LARGE_MESSAGE_BYTES, which is not read yet. Its bytes stay unchanged until the source is asked again. */
 export class LargeText {

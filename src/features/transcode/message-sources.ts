@@ -1,8 +1,8 @@
-import { LARGE_MESSAGE_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink } from "../../message/ports.ts";
 import { JsonLines } from "../../proto/grpc/json-lines.ts";
 import { type ReadJson, readJson } from "../../proto/grpc/json-text.ts";
+import { LARGE_MESSAGE_BYTES } from "./large-messages.ts";
 import { LargeText, type MessageSource } from "./message-pump.ts";
 import { BadInput, LongMessage } from "./request-input.ts";
 

@@ -1,7 +1,15 @@
 import { Fault } from "../../core/fault.ts";
-import { MAX_SCHEMA_WAITERS, NO_SCHEMA_MS, REFLECTION_TIMEOUT_MS, SCHEMA_RETRY_MS } from "../../core/limits.ts";
 import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
 import { type Reflected, Reflection, type ReflectionServices } from "./reflection.ts";
+
+/** Milliseconds that reflection may take; then the call goes on without a schema. */
+const REFLECTION_TIMEOUT_MS = 2000;
+/** Milliseconds that "this upstream has no reflection" is believed. */
+const NO_SCHEMA_MS = 60_000;
+/** Milliseconds before reflection is tried again after it failed in any other way. */
+const SCHEMA_RETRY_MS = 1000;
+/** Requests that wait for the schema of one service; more get 503. */
+const MAX_SCHEMA_WAITERS = 1000;
 
 /** Who wants to know what an upstream tells of a service. */
 export interface SchemaWaiter {

@@ -1,6 +1,6 @@
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { Fault } from "../../core/fault.ts";
-import { MAX_DESCRIPTOR_BYTES, MAX_REFLECTED_FILES } from "../../core/limits.ts";
+import { MAX_DESCRIPTOR_BYTES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import type { GrpcCall, GrpcListener, GrpcStatus, GrpcUpstream } from "../../message/grpc-upstream.ts";
 import type { NowMs } from "../../message/ports.ts";
@@ -13,6 +13,9 @@ import {
   reflectionRequest,
 } from "../../proto/grpc/reflection-messages.ts";
 import { isWellKnown, type Schema, schemaOf } from "../../proto/grpc/schema.ts";
+
+/** Files that are asked for, one after the other, to complete what reflection told. */
+const MAX_REFLECTED_FILES = 1000;
 
 /** What reflection found out. */
 export type Reflected =

@@ -1,5 +1,6 @@
-import { LARGE_MESSAGE_BYTES, MAX_STREAM_TURN_BYTES, MAX_STREAM_TURN_MESSAGES } from "../../core/limits.ts";
 import type { CodecSourceOf, FailedBeside, LargeMessages, MessageOwner } from "./large-messages.ts";
+import { LARGE_MESSAGE_BYTES } from "./large-messages.ts";
+import { MAX_STREAM_TURN_BYTES, MAX_STREAM_TURN_MESSAGES } from "./message-pump.ts";
 
 /** Who writes the messages of a response. */
 export interface ReplyTaker {

@@ -1,5 +1,4 @@
 import { Fault, faultRow } from "../../core/fault.ts";
-import { SOCKET_CLOSE_MS } from "../../core/limits.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import { TimerNode } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
@@ -17,6 +16,9 @@ import { ReplyMessages, type ReplyTaker } from "./reply-messages.ts";
 import { RefusedMessage, type RequestInput } from "./request-input.ts";
 import { type SocketListener, SocketMessages } from "./socket-messages.ts";
 import type { TranscodeHandler } from "./transcode-handler.ts";
+
+/** Milliseconds that a client has to close a WebSocket after the gateway has. */
+const SOCKET_CLOSE_MS = 5000;
 
 /**
  * A call whose messages go over a WebSocket, a JSON text each way. docs/transcoder.md#websockets

@@ -1,6 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Fault } from "../../core/fault.ts";
-import { LARGE_MESSAGE_BYTES } from "../../core/limits.ts";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { TimerWheel } from "../../core/timer-wheel.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
@@ -17,6 +16,7 @@ import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { CodecSource } from "./codec-source.ts";
 import { errorJson, give, refuse } from "./json-reply.ts";
 import type { LargeMessages } from "./large-messages.ts";
+import { LARGE_MESSAGE_BYTES } from "./large-messages.ts";
 import { BodyLines } from "./message-sources.ts";
 import { BadInput, clientTimeoutMs, pathFields, queryFields, type RequestInput } from "./request-input.ts";
 import { SocketExchange } from "./socket-exchange.ts";

@@ -1,5 +1,4 @@
 import { Fault } from "../../core/fault.ts";
-import { LARGE_MESSAGE_BYTES } from "../../core/limits.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
@@ -8,6 +7,7 @@ import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import { CallExchange } from "./call-exchange.ts";
 import { errorJson, give, mediaType, prepareHead, trailersFor } from "./json-reply.ts";
 import type { FailedBeside } from "./large-messages.ts";
+import { LARGE_MESSAGE_BYTES } from "./large-messages.ts";
 import type { MessageSource } from "./message-pump.ts";
 import { ArrayElements, type BodyLines, GivenMessages } from "./message-sources.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";

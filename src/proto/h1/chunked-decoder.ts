@@ -1,8 +1,14 @@
 import { Byte, HEX_VALUE, isOws, offsetBehind } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_CHARS, MAX_CHUNK_SIZE_DIGITS } from "../../core/limits.ts";
 import { isFramingTrailer, type TrailerRule } from "./trailer-names.ts";
 import { TrailerSection } from "./trailer-section.ts";
+
+/** Significant hexadecimal digits of a chunk size; more is above the unsigned 64-bit range. */
+const MAX_CHUNK_SIZE_DIGITS = 16;
+/** Bytes of a chunk-size line up to its extension, leading zeros counted. */
+const MAX_CHUNK_SIZE_CHARS = 64;
+/** Bytes of the extensions on one chunk line. docs/bodies.md#chunk-syntax */
+const MAX_CHUNK_EXTENSION_BYTES = 256;
 
 /**
  * docs/bodies.md#the-reader

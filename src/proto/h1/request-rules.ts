@@ -1,13 +1,18 @@
 import { Byte, equalsBytes, equalsLower, indexOfByte, isOws, LOWER, latin1, TOKEN, table } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { hostLiteral } from "../../core/ip-address.ts";
-import { MAX_AUTHORITY_BYTES, MAX_CONNECTION_OPTIONS, MAX_CONTENT_LENGTH } from "../../core/limits.ts";
+import { MAX_AUTHORITY_BYTES } from "../../core/limits.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, Method, type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { hasDotSegment } from "../target/dot-segments.ts";
 import { isClaim } from "./claimed-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { namesHttp } from "./upgrade-tokens.ts";
+
+/** Options in the Connection fields of one head; more gives 400, since each is looked for among all fields. */
+export const MAX_CONNECTION_OPTIONS = 100;
+/** Largest Content-Length that a JavaScript number holds exactly. */
+const MAX_CONTENT_LENGTH = Number.MAX_SAFE_INTEGER;
 
 /**
  * Judges a head whose lines are well formed: framing, Host, Connection, Expect.

@@ -1,18 +1,16 @@
 import { Byte, equalsBytes, equalsLower, isDigit, latin1, skipFieldValue, sliceText, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import {
-  MAX_CONNECTION_OPTIONS,
-  MAX_REASON_BYTES,
-  MAX_RESPONSE_FIELDS,
-  MAX_RESPONSE_HEAD_BYTES,
-} from "../../core/limits.ts";
+import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { reasonOf } from "../../core/status.ts";
 import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
 import { markInternalField, markInternalFields } from "./internal-fields.ts";
 import { ListTokens } from "./list-tokens.ts";
 import { failure, NEED_MORE } from "./outcome.ts";
-import { isHttp11, markNamed, parseContentLength } from "./request-rules.ts";
+import { isHttp11, MAX_CONNECTION_OPTIONS, markNamed, parseContentLength } from "./request-rules.ts";
+
+/** Bytes of a reason phrase that is passed on; a longer one gives way to that of its status. */
+const MAX_REASON_BYTES = 128;
 
 /**
  * Reads HTTP/1.1 response heads as strictly as requests: what an origin sends is as hostile as what a client sends.

@@ -1,7 +1,8 @@
 import { Byte, EMPTY_BYTES, FIELD_VALUE, isOws, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import { MAX_FIELDS, MAX_TRAILER_BYTES } from "../../core/limits.ts";
+import { MAX_FIELDS } from "../../core/limits.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
+import { MAX_TRAILER_BYTES } from "../limits.ts";
 import type { TrailerRule } from "./trailer-names.ts";
 
 /** Reads the trailer section of a chunked body. RFC 9112 §7.1.2, docs/bodies.md#trailers */

@@ -1,5 +1,5 @@
 import { copyBytes } from "../../core/bytes.ts";
-import { COPY_BODY_BYTES, H2_BLOCK_BYTES } from "../../core/limits.ts";
+import { COPY_BODY_BYTES } from "../../core/limits.ts";
 import {
   DEFAULT_MAX_FRAME_BYTES,
   Flag,
@@ -10,6 +10,9 @@ import {
   writeFrameHeader,
 } from "./frame.ts";
 import type { Session } from "./session.ts";
+
+/** Bytes of DATA frames that are put together for one write. */
+const H2_BLOCK_BYTES = 65_536;
 
 /** The way out of a socket: small frames are gathered, large ones go as they are. */
 export interface FrameWriter extends FrameOutput {

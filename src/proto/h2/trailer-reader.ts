@@ -1,10 +1,11 @@
 import { Fault } from "../../core/fault.ts";
-import { MAX_FIELDS, MAX_TRAILER_BYTES } from "../../core/limits.ts";
+import { MAX_FIELDS } from "../../core/limits.ts";
 import { HeaderBlock } from "../../message/header-block.ts";
 import type { TrailerRule } from "../h1/trailer-names.ts";
 import { FieldEvent, type FieldSource } from "../hpack/decoder.ts";
 import { FieldKind, kindOf } from "../hpack/field-kind.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";
+import { MAX_TRAILER_BYTES } from "../limits.ts";
 
 /** Reads trailers out of a header block. RFC 9113 §8.1, docs/bodies.md#trailers */
 export class TrailerReader {

@@ -1,5 +1,12 @@
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
-import { MAX_JWK_ID_CHARS, MAX_JWKS_KEYS, MAX_RSA_BITS, MIN_RSA_BITS } from "../../core/limits.ts";
+
+/** Keys of a JWK set that count. */
+const MAX_JWKS_KEYS = 64;
+/** Longest name of a key. */
+const MAX_JWK_ID_CHARS = 256;
+/** RSA keys that verify tokens. RFC 7518 §3.3; longer ones cost too much. */
+const MIN_RSA_BITS = 2048;
+const MAX_RSA_BITS = 8192;
 
 /** How one algorithm of RFC 7518 §3.1 or RFC 8037 verifies. */
 export interface SignatureAlgorithm {

@@ -1,11 +1,3 @@
-import {
-  MAX_RULE_CHAIN,
-  MAX_RULE_FAULTS,
-  MAX_RULE_FILES,
-  MAX_RULE_INCLUDES,
-  MAX_RULE_LINES,
-  MAX_RULES,
-} from "../../core/limits.ts";
 import { type Directive, readDirectives } from "./directive-reader.ts";
 import { type PlacedText, RuleError, type RuleFault, refuse } from "./placed-text.ts";
 import { type RuleActions, readActions, readEngine, readRuleNames, redirectStatus } from "./rule-actions.ts";
@@ -23,6 +15,15 @@ import {
   type RuleSet,
 } from "./rule-set.ts";
 import { type RuleTargets, readTargets } from "./rule-variables.ts";
+
+/** Rules and markers of one `waf.rules`, rules in a chain, files, how deep they include each other, lines of files of phrases. */
+const MAX_RULES = 4096;
+const MAX_RULE_CHAIN = 16;
+const MAX_RULE_FILES = 256;
+const MAX_RULE_INCLUDES = 8;
+const MAX_RULE_LINES = 100_000;
+/** Faults of rules that are told at a time. */
+const MAX_RULE_FAULTS = 1000;
 
 /** Where rules and what they refer to come from. */
 export interface RuleFiles {

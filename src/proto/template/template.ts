@@ -1,8 +1,11 @@
 import { classOf } from "../../core/bytes.ts";
-import { MAX_PLACEHOLDER_CHARS, MAX_PLACEHOLDERS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { escapedByte } from "../target/percent-decoding.ts";
 import { PLACEHOLDERS, type PlaceholderReader, type UrlForm } from "./placeholders.ts";
+
+/** Placeholders of one template, and characters of a value that one is replaced with: the rest of it is left out. */
+const MAX_PLACEHOLDERS = 64;
+const MAX_PLACEHOLDER_CHARS = 8192;
 
 /**
  * For what a template is rendered, which decides what of a value may stand in it. Literal parts stay as they are.

@@ -1,5 +1,9 @@
 import { LOWER } from "../../core/bytes.ts";
-import { MAX_ALPN_NAMES, MAX_SIGNATURE_SCHEMES } from "../../core/limits.ts";
+
+/** Names of application protocols of one client that are looked at. */
+const MAX_ALPN_NAMES = 32;
+/** Signature schemes of a ClientHello that are looked at; there are some thirty. */
+const MAX_SIGNATURE_SCHEMES = 64;
 
 /** What a ClientHello says that decides which certificate and protocol the client gets. */
 export interface ClientHello {

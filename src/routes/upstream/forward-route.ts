@@ -1,15 +1,19 @@
 import { speaksHttp2 } from "../../config/origin.ts";
 import { type MirrorConfig, pathOf, type TargetConfig, type UpstreamRouteConfig } from "../../config/route-config.ts";
-import { MIRROR_CONNECT_MS, MIRROR_IDLE_MS, MIRROR_TOTAL_MS } from "../../core/limits.ts";
 import type { TargetInit } from "../../features/balance/balancer.ts";
 import { ForwardEnd, ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
 import { Mirror, MirroringHandler } from "../../features/mirror/mirror.ts";
 import { MirrorChoice } from "../../features/mirror/mirror-choice.ts";
+import { MIRROR_TOTAL_MS } from "../../features/mirror/mirrored-exchange.ts";
 import { type Handler, Pipeline } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";
 import type { MirrorSite, RouteSite } from "../route-type.ts";
+
+/** Milliseconds that a mirror has for a connection, and for the head of its response and between two pieces. */
+const MIRROR_CONNECT_MS = 5000;
+const MIRROR_IDLE_MS = 10_000;
 
 /** Makes the handler that sends a route's requests to the targets of a choice. */
 export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice, services: ForwardServices): Handler {

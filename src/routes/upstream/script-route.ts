@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { FastCgiConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
-import { FILE_RECHECK_MS } from "../../core/limits.ts";
-import { FileHandler, FileRehearsal } from "../../features/files/file-handler.ts";
+import { FILE_RECHECK_MS, FileHandler, FileRehearsal } from "../../features/files/file-handler.ts";
 import { withheldFiles } from "../../features/files/script-finder.ts";
 import { ScriptHandler } from "../../features/files/script-handler.ts";
 import type { Handler } from "../../message/exchange.ts";

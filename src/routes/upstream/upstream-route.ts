@@ -2,7 +2,6 @@ import { circuitBreaker } from "../../config/attempt-settings.ts";
 import { warnOfSpool } from "../../config/limit-check.ts";
 import { speaksHttp2 } from "../../config/origin.ts";
 import type { FastCgiConfig, TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
-import { MANY_ROUTES } from "../../core/limits.ts";
 import { targetChoice } from "../../features/balance/balancer.ts";
 import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";
 import type { Handler } from "../../message/exchange.ts";
@@ -14,6 +13,9 @@ import type { RouteShape, RouteSite, RouteType, TargetState, TargetStatus } from
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
 import { healthCheck, timeouts, upstreamKeys } from "./upstream-keys.ts";
+
+/** Routes from which on a configuration is large: their handlers are made late, and its leftovers are collected at once. */
+export const MANY_ROUTES = 1000;
 
 /** The row of `type: upstream`: requests go to other servers. docs/upstreams.md#upstreams */
 export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {

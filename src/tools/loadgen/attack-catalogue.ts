@@ -1,5 +1,8 @@
 // The hostile requests as bytes. docs/tools.md#attacks
-import { LOAD_ATTACK_BODY_BYTES, LOAD_ATTACK_LINE_BYTES } from "../../core/limits.ts";
+
+/** Bytes of the header line of ADV-07, and the length that ADV-08 declares. */
+const LOAD_ATTACK_LINE_BYTES = 9000;
+const LOAD_ATTACK_BODY_BYTES = 100 * 1024 * 1024;
 
 /** One attack and the status that it should get. */
 export interface Attack {

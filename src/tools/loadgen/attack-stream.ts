@@ -1,12 +1,15 @@
-import { LOAD_REQUEST_LIMIT_MS, MAX_OPEN_ATTACKS } from "../../core/limits.ts";
 import { Method } from "../../message/request-head.ts";
 import { AnswerReader, AnswerState } from "./answer-reader.ts";
 import type { Attack } from "./attack-catalogue.ts";
 import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
+import { LOAD_REQUEST_LIMIT_MS } from "./limits.ts";
 import { LoadSocket } from "./load-socket.ts";
 import type { LoadTarget } from "./load-target.ts";
 import type { SampleBatch } from "./sample-batch.ts";
+
+/** Connections of the adversarial stream that one thread holds open at once; more attacks wait for their turn. */
+const MAX_OPEN_ATTACKS = 1000;
 
 /** Hostile requests, each on a connection of its own, one after the other of the catalogue. */
 export class AttackStream {

@@ -1,8 +1,8 @@
-import { LOAD_REQUEST_LIMIT_MS } from "../../core/limits.ts";
 import { Method, methodFromName } from "../../message/request-head.ts";
 import { AnswerReader, AnswerState } from "./answer-reader.ts";
 import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
+import { LOAD_REQUEST_LIMIT_MS } from "./limits.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import { LoadSocket } from "./load-socket.ts";
 import { requestBytes } from "./request-bytes.ts";

@@ -1,5 +1,5 @@
-import { MAX_LOAD_RATE } from "../../core/limits.ts";
 import { successPercent } from "./consolidated-report.ts";
+import { MAX_LOAD_RATE } from "./limits.ts";
 import type { SaturationReport } from "./saturation-report.ts";
 
 /** One rate that was offered, and what became of it. */

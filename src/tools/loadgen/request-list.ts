@@ -1,5 +1,7 @@
-import { MAX_LOAD_REQUESTS } from "../../core/limits.ts";
 import { readRecorded } from "../replay/recorded-request.ts";
+
+/** Requests of a file that the load generator sends in turn. */
+const MAX_LOAD_REQUESTS = 100_000;
 
 /** A benign request that is sent again and again. */
 export interface PlannedRequest {

@@ -1,13 +1,16 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { isIP } from "node:net";
-import { LOAD_REQUEST_LIMIT_MS, MAX_LOAD_STREAMS } from "../../core/limits.ts";
 import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
+import { LOAD_REQUEST_LIMIT_MS } from "./limits.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import type { LoadTarget } from "./load-target.ts";
 import { fieldsOf } from "./request-bytes.ts";
 import type { PlannedRequest } from "./request-list.ts";
 import type { SampleBatch } from "./sample-batch.ts";
+
+/** Streams of HTTP/2 or HTTP/3 that one thread of the load generator has open at a time. */
+const MAX_LOAD_STREAMS = 1000;
 
 /** How one request is exchanged: resolves with a status or a `LoadEnding`, never rejects. */
 interface Exchanger {

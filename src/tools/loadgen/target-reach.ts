@@ -1,4 +1,4 @@
-import { LOAD_REQUEST_LIMIT_MS } from "../../core/limits.ts";
+import { LOAD_REQUEST_LIMIT_MS } from "./limits.ts";
 import { LoadSocket } from "./load-socket.ts";
 import type { LoadTarget } from "./load-target.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { SeenReports } from "../../../src/app/seen-reports.ts";
-import { TICK_MS } from "../../../src/core/limits.ts";
+import { TICK_MS } from "../../../src/core/timer-wheel.ts";
 import { type SeenTraffic, TrafficObserver } from "../../../src/features/dashboard/traffic-observer.ts";
 import { fakeExchange, fakeRoute } from "../features/telemetry/exchange-fake.ts";
 

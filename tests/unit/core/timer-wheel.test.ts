@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { TICK_MS, WHEEL_SLOTS } from "../../../src/core/limits.ts";
-import { TimerNode, TimerWheel } from "../../../src/core/timer-wheel.ts";
+import { TICK_MS, TimerNode, TimerWheel, WHEEL_SLOTS } from "../../../src/core/timer-wheel.ts";
 
 const TURN_MS = TICK_MS * WHEEL_SLOTS;
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
-import { BODY_RATE_GRACE_MS } from "../../../src/core/limits.ts";
-import { BodyPace } from "../../../src/edge/body-intake.ts";
+import { BODY_RATE_GRACE_MS, BodyPace } from "../../../src/edge/body-intake.ts";
 
 const SETTINGS = { readTimeoutMs: 30_000, minBodyRate: 240 };
 

@@ -1,6 +1,5 @@
 import { Clock } from "../../../src/core/clock.ts";
-import { TICK_MS } from "../../../src/core/limits.ts";
-import { TimerWheel, Turn } from "../../../src/core/timer-wheel.ts";
+import { TICK_MS, TimerWheel, Turn } from "../../../src/core/timer-wheel.ts";
 import { type ConnectionSettings, EdgeContext } from "../../../src/edge/client-socket.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { ClientPeer, type Exchange, type Phase, Pipeline, Verdict } from "../../../src/message/exchange.ts";

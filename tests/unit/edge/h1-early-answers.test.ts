@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { DRAIN_BYTES, DRAIN_MS, EARLY_PIPELINED_MS, EARLY_REPLY_MS, LINGER_MS } from "../../../src/core/limits.ts";
+import { LINGER_MS } from "../../../src/edge/client-socket.ts";
+import { EARLY_PIPELINED_MS, EARLY_REPLY_MS } from "../../../src/edge/h1-connection.ts";
+import { DRAIN_BYTES, DRAIN_MS } from "../../../src/edge/limits.ts";
 import type { Exchange } from "../../../src/message/exchange.ts";
 import { ClientSession } from "./client-session.ts";
 import { repliesIn, statusesIn } from "./reply-text.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DRAIN_IDLE_MS } from "../../../src/core/limits.ts";
+import { DRAIN_IDLE_MS } from "../../../src/edge/limits.ts";
 import { ClientSession } from "./client-session.ts";
 import { repliesIn, statusesIn } from "./reply-text.ts";
 import { BodyRecorder, beginReply, ECHO_TARGET, LateAnswers, textReply, writeReply } from "./scripts.ts";

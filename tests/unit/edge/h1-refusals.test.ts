@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FAULTS, Fault } from "../../../src/core/fault.ts";
-import { LINGER_BYTES, LINGER_MS, PIPELINED_BYTES } from "../../../src/core/limits.ts";
+import { LINGER_BYTES, LINGER_MS } from "../../../src/edge/client-socket.ts";
+import { PIPELINED_BYTES } from "../../../src/edge/h1-connection.ts";
 import { IN_PLACE } from "../proto/carriers.ts";
 import { chunkVectors } from "../proto/h1/chunk-log.ts";
 import { expectedLog, requestLog, requestVectors } from "../proto/h1/request-log.ts";

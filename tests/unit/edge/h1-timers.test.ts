@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
-import { TICK_MS } from "../../../src/core/limits.ts";
+import { TICK_MS } from "../../../src/core/timer-wheel.ts";
 import { ClientSession, SETTINGS } from "./client-session.ts";
 import { repliesIn, statusesIn } from "./reply-text.ts";
 import { BodyRecorder, beginReply, ECHO_TARGET, LateAnswers, textReply, writeReply } from "./scripts.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { LINGER_MS, TUNNEL_IDLE_MS } from "../../../src/core/limits.ts";
+import { LINGER_MS } from "../../../src/edge/client-socket.ts";
+import { TUNNEL_IDLE_MS } from "../../../src/edge/limits.ts";
 import type { TunnelEnd } from "../../../src/message/ports.ts";
 import { ClientSession } from "./client-session.ts";
 import { LateAnswers } from "./scripts.ts";

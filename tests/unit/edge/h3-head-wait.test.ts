@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { TICK_MS } from "../../../src/core/limits.ts";
+import { TICK_MS } from "../../../src/core/timer-wheel.ts";
 import { H3Endpoint } from "../../../src/edge/h3-endpoint.ts";
 import type { QuicSession, QuicStream } from "../../../src/net/quic.ts";
 import { ClientSession, SETTINGS } from "./client-session.ts";

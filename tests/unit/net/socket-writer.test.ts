@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_FREE_SLABS, SLAB_BYTES } from "../../../src/core/limits.ts";
-import { SlabPool, SocketWriter, WriterGroup } from "../../../src/net/socket-buffers.ts";
+import { MAX_FREE_SLABS, SLAB_BYTES, SlabPool, SocketWriter, WriterGroup } from "../../../src/net/socket-buffers.ts";
 import { FakeSocket } from "./fake-socket.ts";
 
 function writerOn(socket: FakeSocket, group = new WriterGroup(new SlabPool())) {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import {
+  compileExpression,
+  type Expression,
+  isExpressionFault,
   MAX_EXPRESSION_INPUT_BYTES,
   MAX_EXPRESSION_PROGRAM,
   MAX_EXPRESSION_STATES_BYTES,
-} from "../../../src/core/limits.ts";
-import { compileExpression, type Expression, isExpressionFault } from "../../../src/shared/expression.ts";
+} from "../../../src/shared/expression.ts";
 
 function made(source: string): Expression {
   const result = compileExpression(source);

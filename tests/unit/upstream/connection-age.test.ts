@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { MAX_UPSTREAM_CONNECTION_MS } from "../../../src/core/limits.ts";
+import { MAX_UPSTREAM_CONNECTION_MS } from "../../../src/upstream/limits.ts";
 import { FakeConnect } from "../features/forward/fake-connect.ts";
 import { ForwardSession } from "../features/forward/forward-session.ts";
 

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/fault.ts";
-import { H2_ORIGIN_CHURN_BURST, H2_STREAM_WINDOW_BYTES, MAX_GRPC_CONNECTIONS } from "../../../src/core/limits.ts";
+import { H2_STREAM_WINDOW_BYTES } from "../../../src/core/limits.ts";
 import type { GrpcCall, GrpcListener, GrpcStatus } from "../../../src/message/grpc-upstream.ts";
 import { IDLE_PORTS } from "../../../src/message/idle-ports.ts";
 import { threadResolver } from "../../../src/net/name-resolver.ts";
-import { GrpcOrigin } from "../../../src/upstream/grpc-origin.ts";
+import { GrpcOrigin, MAX_GRPC_CONNECTIONS } from "../../../src/upstream/grpc-origin.ts";
+import { H2_ORIGIN_CHURN_BURST } from "../../../src/upstream/h2-origin-pool.ts";
 import { END_HEADERS, END_STREAM, encode, frameBytes, PREFACE, Type } from "../../harness/h2-client.ts";
 import { grpcFrame } from "../../harness/raw-grpc-server.ts";
 import { ClientSession } from "../edge/client-session.ts";

@@ -1,4 +1,3 @@
-import { MAX_TOKEN_BYTES } from "../../../core/limits.ts";
 import { type AuthIdentity, type Exchange, NO_IDENTITY_PARTS } from "../../../message/exchange.ts";
 import type { NowMs } from "../../../message/ports.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
@@ -21,6 +20,9 @@ import {
 } from "./token.ts";
 import { TokenMemory } from "./token-memory.ts";
 import { Found, TokenPlaces } from "./token-places.ts";
+
+/** Longest token that is looked at; a longer one is refused unread. docs/authentication.md#tokens */
+const MAX_TOKEN_BYTES = 16_384;
 
 /** What tokens must say, and what becomes of it. */
 export interface JwtRules extends TokenRules {

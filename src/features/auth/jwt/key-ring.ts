@@ -1,7 +1,9 @@
 import { createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
-import { MAX_WAITING_TOKENS } from "../../../core/limits.ts";
 import { ALGORITHMS, type AlgorithmName, type VerificationKey } from "../../../proto/jwt/key-set.ts";
 import { ClientShares } from "../client-shares.ts";
+
+/** Requests that wait in a worker for the keys of one source; those beyond get 503. */
+const MAX_WAITING_TOKENS = 256;
 
 /** A key that is ready to verify. */
 export interface ReadyKey {

@@ -1,5 +1,11 @@
-import { JWKS_MAX_AGE_MS, JWKS_MIN_AGE_MS, JWKS_USUAL_AGE_MS, UNKNOWN_KEY_PAUSE_MS } from "../../../core/limits.ts";
 import { ALGORITHM_NAMES, ALGORITHMS, readKeySet, type VerificationKey } from "../../../proto/jwt/key-set.ts";
+
+/** How long fetched keys count as fresh: what their Cache-Control says within these bounds, or the usual time. */
+const JWKS_MIN_AGE_MS = 60_000;
+const JWKS_MAX_AGE_MS = 3_600_000;
+const JWKS_USUAL_AGE_MS = 600_000;
+/** Milliseconds between two requests for keys that tokens with unknown keys cause, all workers together. */
+const UNKNOWN_KEY_PAUSE_MS = 10_000;
 
 /** A JWK set as it was fetched. */
 export interface FetchedText {

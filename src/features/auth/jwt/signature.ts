@@ -1,8 +1,11 @@
 import { constants, createHmac, timingSafeEqual, verify } from "node:crypto";
 import { FairTurns, type TurnTaker } from "../../../core/fair-turns.ts";
-import { MAX_SLOW_SIGNATURES, MAX_WAITING_SIGNATURES } from "../../../core/limits.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { ReadyKey } from "./key-ring.ts";
+
+/** Signatures of slow algorithms that a worker verifies at a time off its event loop, and those that wait; beyond: 503. */
+const MAX_SLOW_SIGNATURES = 2;
+const MAX_WAITING_SIGNATURES = 64;
 
 /** A signature, and the bytes that it is for. */
 export interface Signed {

@@ -1,5 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { MAX_REMEMBERED_TOKEN_BYTES, MAX_REMEMBERED_TOKENS } from "../../../core/limits.ts";
+
+/** Verified tokens that a worker remembers for each method, and the bytes that they take; beyond, the oldest are forgotten. */
+const MAX_REMEMBERED_TOKENS = 8192;
+const MAX_REMEMBERED_TOKEN_BYTES = 8 * 1024 * 1024;
 
 /** What was found of a token, for as long as that holds. */
 interface Remembered<T> {

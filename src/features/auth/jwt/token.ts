@@ -1,10 +1,12 @@
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import type { ClaimRule } from "../../../config/auth/jwt-settings.ts";
-import { MAX_KEYS_TRIED } from "../../../core/limits.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import { type Claims, hasClaim } from "./claims.ts";
 import type { ReadyKey } from "./key-ring.ts";
 import type { Signed } from "./signature.ts";
+
+/** Keys of a set that a token without the name of its key is tried with. */
+const MAX_KEYS_TRIED = 4;
 
 /** Why a token is refused, for the log: the client is not told. docs/authentication.md#refused-tokens */
 export type TokenFault =

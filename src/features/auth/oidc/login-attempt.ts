@@ -1,5 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { LOGIN_ATTEMPT_MS, MAX_RETURN_CHARS } from "../../../core/limits.ts";
+
+/** How long a sign-in may take, from the redirect to the provider to the way back. */
+const LOGIN_ATTEMPT_MS = 600_000;
+/** Characters of the path to which a sign-in comes back; a longer one gives way to `/`. */
+const MAX_RETURN_CHARS = 512;
 
 /** A sign-in that is under way, as the sealed cookie of its tab keeps it. docs/authentication.md#signing-in */
 export interface LoginAttempt {

@@ -1,12 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
 import { CALLBACK_PATH } from "../../../core/callback-path.ts";
-import {
-  MAX_LOGIN_ATTEMPTS,
-  MAX_PROVIDER_WAITS,
-  MAX_REMEMBERED_SESSIONS,
-  RENEWAL_PAUSE_MS,
-} from "../../../core/limits.ts";
 import { MASK } from "../../../core/secret-name.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
@@ -16,11 +10,18 @@ import type { AuthMethod } from "../auth-phase.ts";
 import { ClientShares } from "../client-shares.ts";
 import { DENIED, type Judgement, letIn, NO_ROOM, refusedWith } from "../judgement.ts";
 import { beginAttempt, type LoginAttempt, readState, returnPath } from "./login-attempt.ts";
-import { type OpenSession, OpenSessions } from "./open-sessions.ts";
+import { MAX_REMEMBERED_SESSIONS, type OpenSession, OpenSessions } from "./open-sessions.ts";
 import { type ProviderCalls, ProviderError, type ProviderSettings } from "./provider.ts";
 import { Sealer } from "./sealer.ts";
 import { type Cookie, SessionCookies, setCookie } from "./session-cookies.ts";
 import { type Notice, type NoticePage, redirectTo, Visit } from "./visit.ts";
+
+/** Sign-ins that a browser may have under way at a time, in as many tabs; the oldest gives way. */
+const MAX_LOGIN_ATTEMPTS = 3;
+/** Requests that wait for an identity provider in a worker; beyond, they get 503. */
+const MAX_PROVIDER_WAITS = 64;
+/** For how long a provider that has failed is not asked for a renewal. */
+const RENEWAL_PAUSE_MS = 30_000;
 
 /** What a sign-in was about when it failed. */
 export type OidcStep = "login" | "callback" | "renewal" | "logout";

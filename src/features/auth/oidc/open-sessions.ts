@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
-import { MAX_REMEMBERED_SESSIONS, RENEWED_MEMORY_MS } from "../../../core/limits.ts";
 import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/exchange.ts";
 import { claimText, fieldBytes } from "../claims.ts";
 import type { ProviderWord } from "./provider.ts";
@@ -14,6 +13,11 @@ import {
   userOf,
   type WantedClaims,
 } from "./session.ts";
+
+/** Opened sessions that a worker remembers, and sign-ins that it knows to be over; beyond, the oldest is forgotten. */
+export const MAX_REMEMBERED_SESSIONS = 2048;
+/** For how long a session that was renewed or refused is known under its old cookie. */
+const RENEWED_MEMORY_MS = 60_000;
 
 /** A session whose cookie has been opened. */
 export interface OpenSession {

@@ -5,14 +5,16 @@ import type {
   TokenEndpointResponse,
   TokenEndpointResponseHelpers,
 } from "openid-client";
-import {
-  MAX_PROVIDER_BYTES,
-  PROVIDER_PAUSE_MS,
-  PROVIDER_SETTINGS_MS,
-  PROVIDER_TIMEOUT_MS,
-} from "../../../core/limits.ts";
 import { outboundRequest } from "../../../net/outbound-request.ts";
 import type { LoginAttempt } from "./login-attempt.ts";
+
+/** How long an identity provider may take for one answer, and how many bytes that may have. */
+const PROVIDER_TIMEOUT_MS = 5000;
+const MAX_PROVIDER_BYTES = 524_288;
+/** For how long a provider that has failed is not asked for its settings. */
+const PROVIDER_PAUSE_MS = 2000;
+/** How old a provider's settings may be before they are asked for again, beside the sign-ins that go on with the old ones. */
+const PROVIDER_SETTINGS_MS = 3_600_000;
 
 type Library = typeof import("openid-client");
 type Claims = Readonly<Record<string, unknown>>;

@@ -1,8 +1,10 @@
 import { Byte, isOws } from "../../../core/bytes.ts";
-import { MAX_SESSION_PART_CHARS } from "../../../core/limits.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HeaderId } from "../../../message/header-block.ts";
 import type { RequestHead } from "../../../message/request-head.ts";
+
+/** Characters of a session of auth.oidc in one cookie: browsers keep one of at most 4096 bytes, its name included. */
+const MAX_SESSION_PART_CHARS = 3880;
 
 /** A cookie of a request. */
 export interface Cookie {

@@ -1,7 +1,15 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
-import { MAX_CLAIM_CHARS, MAX_CLAIM_LIST_CHARS, MAX_SESSION_BYTES } from "../../../core/limits.ts";
+import { MAX_CLAIM_CHARS } from "../../../core/limits.ts";
 import { claimText } from "../claims.ts";
+
+/**
+ * Bytes of a session before it is sealed, compressed where it is long: two cookies. Browsers send all cookies of a host in one line of the
+ * head, which has at most 8 KiB with those of the application.
+ */
+const MAX_SESSION_BYTES = 4480;
+/** Characters of all entries of a claim that is a list; a longer one is left out. */
+const MAX_CLAIM_LIST_CHARS = 32_768;
 
 /** What is kept of a claim: the plain kinds, and lists of texts. */
 export type ClaimValue = string | number | boolean | readonly string[];

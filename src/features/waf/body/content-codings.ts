@@ -1,12 +1,15 @@
 import { EMPTY_BYTES } from "../../../core/bytes.ts";
-import {
-  MAX_CODING_WINDOW_BITS,
-  MAX_CONTENT_CODINGS,
-  MAX_INFLATION,
-  MIN_INFLATED_BYTES,
-} from "../../../core/limits.ts";
 import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
 import { lateZlib } from "../../../shared/late-zlib.ts";
+
+/** Content codings of one body that the firewall undoes; more are an attack. */
+const MAX_CONTENT_CODINGS = 3;
+/** Bytes that one byte of a compressed body may stand for; the rest counts as beyond `max_inspect_body_size`. */
+const MAX_INFLATION = 100;
+/** Bytes of content that are inspected of any compressed body, however small, within `max_inspect_body_size`. */
+const MIN_INFLATED_BYTES = 65_536;
+/** Window of a zstd body, as a power of two: 8 MiB, the most that RFC 9659 §3 allows for HTTP. */
+const MAX_CODING_WINDOW_BITS = 23;
 
 /** What is in a body with a Content-Encoding. */
 export interface Content {

@@ -1,4 +1,11 @@
-import { WAF_LEAST_BYTES, WAF_STEPS_PER_BYTE } from "../../../core/limits.ts";
+/**
+ * Steps of the WAF's inspection for each byte of a request, a step being a byte that is looked at. Source code, dumps of SQL,
+ * minified scripts and the like take up to 30 each time they are read, since several analysers look at them; the worst that is
+ * known of hostile bodies takes some 120. 64 KiB may so cost some 20 ms at most. Beyond it the request scores PROTOCOL-007.
+ */
+export const WAF_STEPS_PER_BYTE = 256;
+/** A shorter request has the steps of one of so many bytes. */
+export const WAF_LEAST_BYTES = 65_536;
 
 /**
  * The steps that the inspection of one request may take. A step is a byte that is looked at; what costs a bounded look

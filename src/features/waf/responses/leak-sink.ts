@@ -1,6 +1,5 @@
 import { copyBytes, EMPTY_BYTES } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
-import { LEAK_HOLD_MS, MAX_LEAK_BYTES } from "../../../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../../../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
@@ -10,6 +9,11 @@ import { Framing, type ReplyHead } from "../../../message/request-head.ts";
 import { codingsOf, contentOf, extraBytes } from "../body/content-codings.ts";
 import type { LeakPolicy } from "./leak-guard.ts";
 import { type Leak, LeakScan } from "./leak-scan.ts";
+
+/** Bytes of a response's content that are looked at for leaks. docs/waf.md#responses */
+const MAX_LEAK_BYTES = 16_384;
+/** Milliseconds for which a response is held to be looked at; then it is looked at as it goes out. */
+const LEAK_HOLD_MS = 1000;
 
 /**
  *   Waiting ──head: no text, no body──▶ Passing

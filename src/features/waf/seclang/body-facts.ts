@@ -1,5 +1,4 @@
 import { sliceText } from "../../../core/bytes.ts";
-import { MAX_RULE_ARGUMENTS } from "../../../core/limits.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { codingsOf, contentOf } from "../body/content-codings.ts";
 import { BodyKind, declaredTypes } from "../body/declared-types.ts";
@@ -7,6 +6,9 @@ import { eachPart } from "../body/multipart-parts.ts";
 import { readJsonValues } from "./json-values.ts";
 import { type BodyFacts, type RuleValue, ValueList } from "./rule-values.ts";
 import { htmlEntityDecode, urlDecode } from "./text-decodings.ts";
+
+/** Parameters of a request that rules of `waf.rules` see; beyond it the request scores PROTOCOL-007. */
+export const MAX_RULE_ARGUMENTS = 1000;
 
 /** What is known of a body beside its bytes. */
 export interface BodyHints {

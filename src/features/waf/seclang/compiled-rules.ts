@@ -1,4 +1,3 @@
-import { MAX_RULE_PROGRAM, MIN_RULE_STATES_BYTES, RULE_STATES_BYTES } from "../../../core/limits.ts";
 import type {
   ChainedRule,
   Control,
@@ -7,11 +6,20 @@ import type {
   RuleSet,
   RuleTarget,
 } from "../../../proto/seclang/rule-set.ts";
-import { compileRuleExpression, isExpressionFault, type RuleExpressionLimits } from "../../../shared/expression.ts";
+import {
+  compileRuleExpression,
+  isExpressionFault,
+  MAX_RULE_PROGRAM,
+  MIN_RULE_STATES_BYTES,
+  type RuleExpressionLimits,
+} from "../../../shared/expression.ts";
 import { LiteralFilter } from "./literal-filter.ts";
 import { type MacroText, macroText } from "./macro-text.ts";
 import { literalsOf, type Operator, operatorOf } from "./operators.ts";
 import { TRANSFORMATION_OF, type Transformation } from "./transformations.ts";
+
+/** Memory for what all expressions of a set of rules remember of texts, in each worker. */
+const RULE_STATES_BYTES = 33_554_432;
 
 /** A set of rules made ready; one for all requests of a worker. */
 export interface CompiledRules {

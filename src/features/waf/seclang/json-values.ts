@@ -1,5 +1,7 @@
-import { MAX_RULE_JSON_DEPTH } from "../../../core/limits.ts";
 import type { ValueList } from "./rule-values.ts";
+
+/** How deep a body in JSON is that rules see; what is deeper counts as a body that cannot be read. */
+export const MAX_RULE_JSON_DEPTH = 64;
 
 /**
  * Takes all values of a text in JSON by their paths, such as `json.user.0.name`: of members with the same name each, numbers as they are

@@ -1,9 +1,8 @@
-import { MAX_RULE_ARGUMENTS } from "../../../core/limits.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { isPlainPath } from "../../../proto/h1/request-rules.ts";
 import { queryWithMark, shownPath } from "../../../proto/target/routed-path.ts";
-import { type BodyHints, EMPTY_BODY, readBody, readPairs } from "./body-facts.ts";
+import { type BodyHints, EMPTY_BODY, MAX_RULE_ARGUMENTS, readBody, readPairs } from "./body-facts.ts";
 import { type BodyFacts, type RuleValue, ValueList } from "./rule-values.ts";
 import { urlDecode } from "./text-decodings.ts";
 

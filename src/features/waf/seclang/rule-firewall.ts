@@ -1,6 +1,5 @@
 import { EMPTY_BYTES } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
-import { MAX_RULE_MATCHES, MAX_RULE_TEXT_CHARS } from "../../../core/limits.ts";
 import { errorBody } from "../../../core/status.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { NowMs } from "../../../message/ports.ts";
@@ -14,6 +13,11 @@ import { type CompiledRules, compileRules } from "./compiled-rules.ts";
 import { RequestFacts } from "./request-facts.ts";
 import { type PhaseResult, runPhase } from "./rule-engine.ts";
 import { type RuleMatch, RuleTransaction } from "./rule-transaction.ts";
+
+/** Matches of one request that are logged. */
+const MAX_RULE_MATCHES = 16;
+/** Characters of a message or of data that a match is logged with. */
+const MAX_RULE_TEXT_CHARS = 512;
 
 /** What the rules of a file are asked with. */
 export interface RuleFirewallParts {

@@ -1,4 +1,3 @@
-import { MAX_RULE_VARIABLE_CHARS, MAX_RULE_VARIABLES, RULE_STEPS } from "../../../core/limits.ts";
 import type { RuleState } from "../../../message/exchange.ts";
 import {
   type ChainedRule,
@@ -9,6 +8,16 @@ import {
 } from "../../../proto/seclang/rule-set.ts";
 import type { RequestFacts } from "./request-facts.ts";
 import type { RuleValue } from "./rule-values.ts";
+
+/**
+ * Steps that rules of `waf.rules` may take in one request. A byte that an operator or a transformation looks at is a step of some 2 to
+ * 5 ns; where the automaton of an expression has no room, each of its instructions is one for each byte. Beyond it the request
+ * scores PROTOCOL-007.
+ */
+export const RULE_STEPS = 16_777_216;
+/** Variables that rules of one request set, and characters of one; further ones are not set, longer ones cut. */
+export const MAX_RULE_VARIABLES = 512;
+const MAX_RULE_VARIABLE_CHARS = 8192;
 
 /** A rule that matched, as it is told. */
 export interface RuleMatch {

@@ -4,8 +4,8 @@ import {
   MAX_PASSWORD_CHECKS,
   MAX_REMEMBERED_CREDENTIALS,
   MAX_WAITING_PASSWORDS,
-} from "../../../../src/core/limits.ts";
-import { Passwords } from "../../../../src/features/auth/passwords.ts";
+  Passwords,
+} from "../../../../src/features/auth/passwords.ts";
 
 const ANYONE = { network: "192.0.2.", client: "192.0.2.1" };
 

@@ -1,9 +1,9 @@
 // A look-up that does not get the lock of the cache: docs/cache.md#concurrent-misses
 import { expect, test } from "bun:test";
 import { Clock } from "../../../../src/core/clock.ts";
-import { CACHE_LOOKUP_MS } from "../../../../src/core/limits.ts";
 import type { CachePolicy } from "../../../../src/features/cache/policy.ts";
 import { ResponseCache } from "../../../../src/features/cache/response-cache.ts";
+import { CACHE_LOOKUP_MS } from "../../../../src/features/cache/waiters.ts";
 import { CacheResult } from "../../../../src/message/cache-result.ts";
 import { Exchange, Pipeline, Verdict } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";

@@ -1,7 +1,13 @@
 // docs/compression.md#cost: when the level drops, and when there is no more room.
 import { expect, test } from "bun:test";
-import { MAX_COMPRESSION_BYTES, SYNC_COMPRESSION_BYTES, SYNC_COSTLY_BYTES } from "../../../../src/core/limits.ts";
-import { Codecs, streamBytes, wholeBytes } from "../../../../src/features/compress/codecs.ts";
+import {
+  Codecs,
+  MAX_COMPRESSION_BYTES,
+  SYNC_COMPRESSION_BYTES,
+  SYNC_COSTLY_BYTES,
+  streamBytes,
+  wholeBytes,
+} from "../../../../src/features/compress/codecs.ts";
 import { compressionPolicy, MediaTypes } from "../../../../src/features/compress/compression-policy.ts";
 import { CODING_NAMES, Coding } from "../../../../src/proto/semantics/accept-encoding.ts";
 import { decoded, sampleJson } from "../../../harness/decoding.ts";

@@ -13,9 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Clock } from "../../../../src/core/clock.ts";
-import { FILE_RECHECK_MS } from "../../../../src/core/limits.ts";
 import { FileCache } from "../../../../src/features/files/file-cache.ts";
-import { FileHandler, type FileMount } from "../../../../src/features/files/file-handler.ts";
+import { FILE_RECHECK_MS, FileHandler, type FileMount } from "../../../../src/features/files/file-handler.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts, Pipeline } from "../../../../src/message/exchange.ts";
 import { headerIdFromName } from "../../../../src/message/header-block.ts";
 import { methodFromName } from "../../../../src/message/request-head.ts";

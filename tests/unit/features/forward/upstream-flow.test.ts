@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { DRAIN_MS, TUNNEL_IDLE_MS } from "../../../../src/core/limits.ts";
+import { DRAIN_MS, TUNNEL_IDLE_MS } from "../../../../src/edge/limits.ts";
 import { repliesIn, statusesIn } from "../../edge/reply-text.ts";
 import { FakeConnect } from "./fake-connect.ts";
 import { ForwardSession, TIMES } from "./forward-session.ts";

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_COMPARED_BYTES, MIRROR_FAILURES, MIRROR_REST_MS } from "../../../../src/core/limits.ts";
-import { Comparison, type Difference, ResponseDigest } from "../../../../src/features/mirror/comparison.ts";
-import { MirrorChoice } from "../../../../src/features/mirror/mirror-choice.ts";
+import {
+  Comparison,
+  type Difference,
+  MAX_COMPARED_BYTES,
+  ResponseDigest,
+} from "../../../../src/features/mirror/comparison.ts";
+import { MIRROR_FAILURES, MIRROR_REST_MS, MirrorChoice } from "../../../../src/features/mirror/mirror-choice.ts";
 import type { Upstream } from "../../../../src/message/upstream.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
-import { MAX_EGRESS_ORIGINS } from "../../../../src/core/limits.ts";
-import { AuthorityChoice } from "../../../../src/features/sidecar/authority-choice.ts";
+import { AuthorityChoice, MAX_EGRESS_ORIGINS } from "../../../../src/features/sidecar/authority-choice.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
 import type { Upstream } from "../../../../src/message/upstream.ts";
 import { anyExchange } from "../balance/balance-fake.ts";

@@ -2,8 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { CONNECT_FAILURE_LOG_MS, MAX_LOGGED_ORIGINS } from "../../../../src/core/limits.ts";
-import { EVENTS, type EventFields, eventLine } from "../../../../src/features/telemetry/events.ts";
+import {
+  CONNECT_FAILURE_LOG_MS,
+  EVENTS,
+  type EventFields,
+  eventLine,
+  MAX_LOGGED_ORIGINS,
+} from "../../../../src/features/telemetry/events.ts";
 import { IsoTime, jsonText, jsonTextOrNull } from "../../../../src/features/telemetry/log-batch.ts";
 import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 

@@ -1,19 +1,17 @@
 import { describe, expect, test } from "bun:test";
+import type { CodecDone, CodecJob } from "../../../../src/features/transcode/codec-jobs.ts";
 import {
   CODEC_IDLE_MS,
   CODEC_LEFT_MS,
   CODEC_LIMIT_MS,
   CODEC_SHARE_MS,
   CODEC_THREAD_WAIT_MS,
+  type CodecSourceOf,
+  LargeMessages,
   MAX_CODEC_JOBS,
   MAX_CODEC_JOBS_OF_CLIENT,
   MAX_CODEC_THREADS,
   MAX_CODEC_THREADS_OF_CLIENT,
-} from "../../../../src/core/limits.ts";
-import type { CodecDone, CodecJob } from "../../../../src/features/transcode/codec-jobs.ts";
-import {
-  type CodecSourceOf,
-  LargeMessages,
   type MessageOwner,
 } from "../../../../src/features/transcode/large-messages.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { WAF_LEAST_BYTES, WAF_STEPS_PER_BYTE } from "../../../../src/core/limits.ts";
-import { StepBudget } from "../../../../src/features/waf/match/step-budget.ts";
+import { StepBudget, WAF_LEAST_BYTES, WAF_STEPS_PER_BYTE } from "../../../../src/features/waf/match/step-budget.ts";
 import { WafInspector } from "../../../../src/features/waf/waf-inspector.ts";
 import { HOSTILE_PLACES, headOf, repeated } from "../../../harness/hostile-values.ts";
 import { NO_ROUTES } from "./vector-request.ts";

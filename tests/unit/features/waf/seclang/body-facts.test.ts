@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { MAX_RULE_ARGUMENTS, MAX_RULE_JSON_DEPTH } from "../../../../../src/core/limits.ts";
-import { readBody } from "../../../../../src/features/waf/seclang/body-facts.ts";
+import { MAX_RULE_ARGUMENTS, readBody } from "../../../../../src/features/waf/seclang/body-facts.ts";
+import { MAX_RULE_JSON_DEPTH } from "../../../../../src/features/waf/seclang/json-values.ts";
 import { HeaderBlock } from "../../../../../src/message/header-block.ts";
 
 function read(type: string, body: string | Uint8Array, more: Readonly<Record<string, string>> = {}, processor = "") {

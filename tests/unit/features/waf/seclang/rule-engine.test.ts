@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../../src/core/fault.ts";
-import { MAX_RULE_VARIABLES, RULE_STEPS } from "../../../../../src/core/limits.ts";
 import { compileRules } from "../../../../../src/features/waf/seclang/compiled-rules.ts";
 import { RequestFacts } from "../../../../../src/features/waf/seclang/request-facts.ts";
 import { type PhaseResult, runPhase } from "../../../../../src/features/waf/seclang/rule-engine.ts";
 import { RuleFirewall, transactionOf } from "../../../../../src/features/waf/seclang/rule-firewall.ts";
-import { RuleTransaction } from "../../../../../src/features/waf/seclang/rule-transaction.ts";
+import {
+  MAX_RULE_VARIABLES,
+  RULE_STEPS,
+  RuleTransaction,
+} from "../../../../../src/features/waf/seclang/rule-transaction.ts";
 import { questionedExchange } from "../../../../../src/features/waf/waf-explanation.ts";
 import { switchesOf } from "../../../../../src/features/waf/waf-inspector.ts";
 import { Exchange } from "../../../../../src/message/exchange.ts";
