@@ -1,6 +1,7 @@
 import { BlockCursor } from "./cache-blocks.ts";
 import type { CacheKey, KeyBytes } from "./cache-key.ts";
 import { CacheLock } from "./cache-lock.ts";
+import { BUSY, type CacheFetch, type CacheLookup, LookupKind } from "./cache-lookup.ts";
 import {
   type CacheBuffers,
   CacheMemory,
@@ -21,16 +22,6 @@ import type { DiskIndex } from "./disk-index.ts";
 
 /** Responses of one resource that differ by Accept-Encoding or method; one more takes the place of the oldest. */
 const MAX_CACHE_VARIANTS = 32;
-
-/** What `find` has found. */
-export const enum CacheLookup {
-  Nothing = 0,
-  Fresh,
-  /** A response whose time is over. */
-  Stale,
-  /** The cache cannot be asked now. */
-  Busy,
-}
 
 /** What is known of a response when it is stored; times in milliseconds of one clock that is monotonic and shared by all threads. */
 export interface EntryFacts {
@@ -71,13 +62,6 @@ export interface PurgeRule {
 export class CacheStore {
   readonly memory: CacheMemory;
   readonly slots: CacheSlots;
-  /** What `find` has found: a pinned entry, or -1. */
-  entry = -1;
-  /** A fetch of the same key that is under way, or -1. */
-  fill = -1;
-  fillGeneration = 0;
-  /** Whether the fetch is this caller's to make: `fill` was made for it. */
-  claimed = false;
   /** What is on disk; null where that is off. */
   readonly disk: DiskIndex | null;
   private readonly version: number;
@@ -113,27 +97,9 @@ export class CacheStore {
    * @param mayClaim whether a fetch is noted where nothing fresh is found and no fetch is under way
    */
   find(key: CacheKey, nowMs: number, mayClaim: boolean): CacheLookup {
-    this.entry = -1;
-    this.fill = -1;
-    this.claimed = false;
-    if (!this.lock.take()) return CacheLookup.Busy;
+    if (!this.lock.take()) return BUSY;
     try {
-      const sameUri = this.walk(key);
-      let found = CacheLookup.Nothing;
-      if (this.entry >= 0) {
-        this.pins.add(this.entry);
-        this.slots.index.touch(this.entry);
-        found =
-          nowMs < this.memory.times[this.entry * SlotTime.Count + SlotTime.FreshUntil]!
-            ? CacheLookup.Fresh
-            : CacheLookup.Stale;
-      }
-      if (mayClaim && found !== CacheLookup.Fresh && this.fill < 0 && sameUri < MAX_CACHE_VARIANTS * 2) {
-        this.fill = this.takeFill(key);
-        this.claimed = this.fill >= 0;
-      }
-      if (this.fill >= 0) this.fillGeneration = this.memory.words[this.memory.at(this.fill) + Slot.Generation]!;
-      return found;
+      return this.look(key, nowMs, mayClaim);
     } catch (error) {
       this.repair();
       throw error;
@@ -416,9 +382,11 @@ export class CacheStore {
     return ((words[at + Slot.UriBytes]! + 3) & ~3) + ((words[at + Slot.VariantBytes]! + 3) & ~3);
   }
 
-  /** Looks at the bucket: the entry of this key, a fetch of it. @returns the fetches of the resource */
-  private walk(key: CacheKey): number {
-    const { words } = this.memory;
+  /** Looks at the bucket: the entry of this key, a fetch of it. */
+  private look(key: CacheKey, nowMs: number, mayClaim: boolean): CacheLookup {
+    const { words, times } = this.memory;
+    let entry = -1;
+    let fill = -1;
     let sameUri = 0;
     for (let next = this.slots.index.firstOf(key.uriHash); next !== 0; ) {
       const slot = next - 1;
@@ -426,14 +394,24 @@ export class CacheStore {
       next = words[at + Slot.Next]!;
       if (words[at + Slot.UriHash] !== key.uriHash) continue;
       if (words[at + Slot.State] === SlotState.Ready) {
-        if (this.entry < 0 && this.slots.index.holds(slot, key)) this.entry = slot;
+        if (entry < 0 && this.slots.index.holds(slot, key)) entry = slot;
         continue;
       }
       sameUri++;
       // A fetch has no key yet. Two keys with one hash would merely wait for each other.
-      if (words[at + Slot.VariantHash] === key.variantHash) this.fill = slot;
+      if (words[at + Slot.VariantHash] === key.variantHash) fill = slot;
     }
-    return sameUri;
+    if (entry >= 0) {
+      this.pins.add(entry);
+      this.slots.index.touch(entry);
+      if (nowMs < times[entry * SlotTime.Count + SlotTime.FreshUntil]!) return { kind: LookupKind.Fresh, entry };
+    }
+    const isOwn = fill < 0;
+    if (isOwn && mayClaim && sameUri < MAX_CACHE_VARIANTS * 2) fill = this.takeFill(key);
+    const fetch: CacheFetch | null = fill < 0 ? null : { slot: fill, generation: this.generationOf(fill), isOwn };
+    if (entry >= 0) return { kind: LookupKind.Stale, entry, fetch };
+    if (fetch === null || isOwn) return { kind: LookupKind.Nothing, fetch };
+    return { kind: LookupKind.Filling, fetch };
   }
 
   private takeFill(key: CacheKey): number {

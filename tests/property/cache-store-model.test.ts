@@ -2,10 +2,11 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { latin1 } from "../../src/core/bytes.ts";
 import { CacheKey } from "../../src/shared/cache-key.ts";
+import { LookupKind } from "../../src/shared/cache-lookup.ts";
 import { createCacheBuffers, FillResult, Head, Slot, SlotState } from "../../src/shared/cache-memory.ts";
 import { rebuildCache } from "../../src/shared/cache-repair.ts";
-import { CacheLookup, CacheStore } from "../../src/shared/cache-store.ts";
-import { factsOf, readBody, storeAnswer, usedBlocks } from "../unit/shared/store-fill.ts";
+import { CacheStore } from "../../src/shared/cache-store.ts";
+import { entryOf, factsOf, readBody, storeAnswer, usedBlocks } from "../unit/shared/store-fill.ts";
 
 const MAX_ENTRIES = 6;
 const MAX_BYTES = 64 * 1024;
@@ -100,12 +101,13 @@ describe("the cache's store", () => {
           } else if (one.kind === "find" || one.kind === "hold") {
             const found = store.find(keyOf(store, one.uri, one.variant), now, false);
             const wanted = model.use(`${one.uri}|${one.variant}`);
-            if (wanted === undefined) expect(found).toBe(CacheLookup.Nothing);
+            if (wanted === undefined) expect(found.kind).toBe(LookupKind.Nothing);
             else {
-              expect(found).toBe(now < wanted.freshUntilMs ? CacheLookup.Fresh : CacheLookup.Stale);
-              expect(readBody(store, store.entry)).toBe(wanted.body);
-              if (one.kind === "hold") held.push({ slot: store.entry, body: wanted.body });
-              else store.unpin(store.entry);
+              expect(found.kind).toBe(now < wanted.freshUntilMs ? LookupKind.Fresh : LookupKind.Stale);
+              const slot = entryOf(found);
+              expect(readBody(store, slot)).toBe(wanted.body);
+              if (one.kind === "hold") held.push({ slot, body: wanted.body });
+              else store.unpin(slot);
             }
           } else if (one.kind === "invalidate") {
             expect(store.invalidate(keyOf(store, one.uri, 0))).toBe(model.invalidate(String(one.uri)));
@@ -116,8 +118,7 @@ describe("the cache's store", () => {
             store.abandon(fill, FillResult.GivenUp);
             // Room was made for it: what that cost is the store's business, and the test's numbers leave enough.
           } else {
-            const first = held.shift();
-            if (first !== undefined) store.unpin(first.slot);
+            for (const { slot } of held.splice(0, 1)) store.unpin(slot);
           }
           for (const { slot, body } of held) expect(readBody(store, slot)).toBe(body);
           expect(store.memory.words[Head.Entries]).toBe(model.entries.size);
@@ -130,9 +131,9 @@ describe("the cache's store", () => {
         expect(store.memory.words[Head.Entries]).toBe(model.entries.size);
         for (const [name, { body }] of model.entries) {
           const [u, v] = name.split("|").map(Number);
-          store.find(keyOf(store, u!, v!), 0, false);
-          expect(readBody(store, store.entry)).toBe(body);
-          store.unpin(store.entry);
+          const slot = entryOf(store.find(keyOf(store, u!, v!), 0, false));
+          expect(readBody(store, slot)).toBe(body);
+          store.unpin(slot);
         }
         store.purge({ matches: () => true, tags: null, staleSinceMs: -1 });
         expect(usedBlocks(store)).toBe(0);

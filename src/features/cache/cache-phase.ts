@@ -3,14 +3,15 @@ import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import { Method } from "../../message/request-head.ts";
 import type { CacheKey } from "../../shared/cache-key.ts";
+import { type CacheFetch, LookupKind, type StaleLookup } from "../../shared/cache-lookup.ts";
 import { FillResult, Slot, SlotFlag, SlotTime } from "../../shared/cache-memory.ts";
-import { CacheLookup, type CacheStore } from "../../shared/cache-store.ts";
+import type { CacheStore } from "../../shared/cache-store.ts";
 import { isEnough } from "./admission.ts";
 import type { BackgroundFetches } from "./background-fetches.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { ConfirmingSink } from "./confirming-sink.ts";
 import { type RequestDirectives, requestDirectives } from "./directives.ts";
-import { DiskAnswer, type DiskReads, isOfUse } from "./disk-reads.ts";
+import { type DiskAnswer, type DiskReads, isOfUse, OnDisk } from "./disk-reads.ts";
 import { FetchSink } from "./fetch-sink.ts";
 import { sharingNeeded } from "./identity.ts";
 import type { CachePolicy } from "./policy.ts";
@@ -83,62 +84,110 @@ export class CachePhase implements Phase {
     const isPlain = needed === 0 && (isRange || !isSelective(request)) && !directives.onlyIfCached;
     const { nowMs } = this.parts.fetches.ages;
     const mayClaim = isPlain && mayWait && !this.parts.unstorable.has(key, nowMs);
-    const found = this.store.find(key, nowMs, mayClaim);
-    if (this.store.entry >= 0 && !this.mayHave(this.store.entry, needed, policy, found)) this.dropEntry();
-    else if (found === CacheLookup.Fresh) {
-      if (policy.isConfirmed) return this.confirm(ex, policy, this.store.entry);
-      if (directives.minFreshS > 0 && !this.staysFresh(this.store.entry, directives.minFreshS)) {
-        this.dropEntry();
-        return directives.onlyIfCached ? this.notStored(ex) : this.refresh(ex, policy, directives);
+    let lookup = this.store.find(key, nowMs, mayClaim);
+    let had = waited;
+    if (lookup.kind === LookupKind.Nothing || lookup.kind === LookupKind.Filling) {
+      const mayAsk = mayWait && waited.what !== Waited.Disk && !policy.isConfirmed;
+      const onDisk = mayAsk ? this.readDisk(key, lookup.fetch, needed) : null;
+      if (onDisk !== null && onDisk.kind === OnDisk.Reading) return this.waitFor(ex, onDisk.fetch);
+      if (onDisk !== null && onDisk.kind === OnDisk.AtHand) {
+        had = DISK_WAIT;
+        lookup = this.store.find(key, nowMs, mayClaim);
+        if (onDisk.entry >= 0) this.store.unpin(onDisk.entry);
       }
-      return this.hit(ex, policy, this.store.entry, CacheResult.Hit, waited);
-    } else if (found === CacheLookup.Stale && this.mayBeStale(this.store.entry, directives.maxStaleS)) {
-      if (this.store.claimed) this.parts.fetches.gaveUp(this.store.fill, FillResult.GivenUp);
-      return this.hit(ex, policy, this.store.entry, CacheResult.Stale);
     }
-    const asksDisk = found === CacheLookup.Nothing && mayWait && waited.what !== Waited.Disk && !policy.isConfirmed;
-    const onDisk = asksDisk ? this.readDisk(ex, key, needed) : DiskAnswer.None;
-    if (onDisk === DiskAnswer.Reading) return Verdict.Wait;
-    if (onDisk === DiskAnswer.Read) {
-      const verdict = this.lookUp(ex, policy, mayWait, DISK_WAIT);
-      this.parts.disk!.letGo();
-      return verdict;
-    }
-    if (found === CacheLookup.Busy && isPlain && mayWait && this.parts.waiters.lookAgain(ex)) return Verdict.Wait;
-    if (isRange && found === CacheLookup.Nothing && this.store.claimed) return this.fetchWhole(ex, policy);
     // Another's response is of no use to a request whose own may be for its client alone.
-    return this.goWithout(ex, policy, mayWait && !directives.onlyIfCached && needed === 0, directives.onlyIfCached);
+    const mayJoin = mayWait && needed === 0;
+    switch (lookup.kind) {
+      case LookupKind.Fresh:
+        return this.useFresh(ex, policy, lookup.entry, needed, directives, had);
+      case LookupKind.Stale:
+        return this.useStale(ex, policy, lookup, needed, directives, mayJoin);
+      case LookupKind.Busy:
+        if (isPlain && mayWait && this.parts.waiters.lookAgain(ex, had)) return Verdict.Wait;
+        return this.goWithout(ex, policy, null, directives, mayJoin);
+      case LookupKind.Nothing:
+        if (isRange && lookup.fetch !== null) return this.fetchWhole(ex, policy, lookup.fetch);
+        return this.goWithout(ex, policy, lookup.fetch, directives, mayJoin);
+      case LookupKind.Filling:
+        return this.goWithout(ex, policy, lookup.fetch, directives, mayJoin);
+    }
   }
 
-  /** Whether what is not in memory is on disk, and comes from there; an exchange that must wait for that waits. */
-  private readDisk(ex: Exchange, key: CacheKey, needed: number): DiskAnswer {
-    const { disk, fetches, waiters } = this.parts;
-    if (disk === null) return DiskAnswer.None;
+  private useFresh(
+    ex: Exchange,
+    policy: CachePolicy,
+    entry: number,
+    needed: number,
+    directives: RequestDirectives,
+    waited: Wait,
+  ): Verdict {
+    if (!this.maySee(entry, needed)) {
+      this.store.unpin(entry);
+      return this.goWithout(ex, policy, null, directives, false);
+    }
+    if (policy.isConfirmed) return this.confirm(ex, policy, entry);
+    if (directives.minFreshS > 0 && !this.staysFresh(entry, directives.minFreshS)) {
+      this.store.unpin(entry);
+      return directives.onlyIfCached ? this.notStored(ex) : this.refresh(ex, policy, directives);
+    }
+    return this.hit(ex, policy, entry, CacheResult.Hit, waited);
+  }
+
+  private useStale(
+    ex: Exchange,
+    policy: CachePolicy,
+    { entry, fetch }: StaleLookup,
+    needed: number,
+    directives: RequestDirectives,
+    mayJoin: boolean,
+  ): Verdict {
+    // That of a file is renewed by nothing but the file.
+    if (!policy.isConfirmed && this.maySee(entry, needed)) {
+      if (this.mayBeStale(entry, directives.maxStaleS)) {
+        if (fetch?.isOwn === true) this.parts.fetches.gaveUp(fetch.slot, FillResult.GivenUp);
+        return this.hit(ex, policy, entry, CacheResult.Stale);
+      }
+      if (this.isServedStale(entry)) {
+        this.fetchAnew(ex, policy, entry, fetch);
+        return this.hit(ex, policy, entry, CacheResult.Stale);
+      }
+      if (!directives.onlyIfCached && !(mayJoin && this.isFetchedForAll(ex, fetch))) {
+        ex.cacheResult = CacheResult.Expired;
+        this.watch(ex, policy, ownSlot(fetch), entry);
+        return Verdict.Next;
+      }
+    }
+    this.store.unpin(entry);
+    return this.goWithout(ex, policy, fetch, directives, mayJoin);
+  }
+
+  /** Whether what is not in memory is on disk, and comes from there. */
+  private readDisk(key: CacheKey, known: CacheFetch | null, needed: number): DiskAnswer | null {
+    const { disk, fetches } = this.parts;
+    if (disk === null) return null;
     const { nowMs } = fetches.ages;
-    const answer = disk.begin(key, (place) => isOfUse(place, nowMs) && isEnough(place.flags, needed));
-    if (answer === DiskAnswer.Reading) waiters.add(ex, disk.fill, disk.generation);
-    return answer;
+    return disk.begin(key, known, (place) => isOfUse(place, nowMs) && isEnough(place.flags, needed));
   }
 
-  /** Nothing fresh: the stale response, another's fetch, or the origin. */
-  private goWithout(ex: Exchange, policy: CachePolicy, mayWait: boolean, onlyIfCached: boolean): Verdict {
-    const { entry, fill, claimed, fillGeneration } = this.store;
-    if (entry >= 0 && this.isServedStale(entry)) {
-      this.fetchAnew(ex, policy, entry);
-      return this.hit(ex, policy, entry, CacheResult.Stale);
-    }
-    if (onlyIfCached) {
-      if (entry >= 0) this.dropEntry();
-      return this.notStored(ex);
-    }
-    if (!claimed && fill >= 0 && mayWait && !this.isKnownUnstorable(ex)) {
-      if (entry >= 0) this.dropEntry();
-      this.parts.waiters.add(ex, fill, fillGeneration);
-      return Verdict.Wait;
-    }
-    ex.cacheResult = entry >= 0 ? CacheResult.Expired : CacheResult.Miss;
-    this.watch(ex, policy, claimed ? fill : -1, entry);
+  /** Nothing that is stored is of use: another's fetch, or the origin. @param fetch another's, or the look-up's own */
+  private goWithout(
+    ex: Exchange,
+    policy: CachePolicy,
+    fetch: CacheFetch | null,
+    { onlyIfCached }: RequestDirectives,
+    mayJoin: boolean,
+  ): Verdict {
+    if (onlyIfCached) return this.notStored(ex);
+    if (mayJoin && this.isFetchedForAll(ex, fetch)) return this.waitFor(ex, fetch);
+    ex.cacheResult = CacheResult.Miss;
+    this.watch(ex, policy, ownSlot(fetch), -1);
     return Verdict.Next;
+  }
+
+  private waitFor(ex: Exchange, fetch: CacheFetch): Verdict {
+    this.parts.waiters.add(ex, fetch);
+    return Verdict.Wait;
   }
 
   private notStored(ex: Exchange): Verdict {
@@ -156,25 +205,20 @@ export class CachePhase implements Phase {
   }
 
   /** Revalidates at the origin in the background, unless a fetch is already under way. */
-  private fetchAnew(ex: Exchange, policy: CachePolicy, entry: number): void {
+  private fetchAnew(ex: Exchange, policy: CachePolicy, entry: number, fetch: CacheFetch | null): void {
     const { fetches, background } = this.parts;
-    let { fill, claimed } = this.store;
-    if (fill < 0) {
-      fill = this.store.claim(fetches.keys.of(ex));
-      claimed = fill >= 0;
-    }
-    if (claimed) background.start(ex, policy, fill, entry);
+    const fill = fetch === null ? this.store.claim(fetches.keys.of(ex)) : ownSlot(fetch);
+    if (fill >= 0) background.start(ex, policy, fill, entry);
   }
 
   /** docs/cache.md#ranges: the whole response is fetched for all who ask for parts of it; this exchange waits for it like others. */
-  private fetchWhole(ex: Exchange, policy: CachePolicy): Verdict {
-    const { fill, fillGeneration } = this.store;
+  private fetchWhole(ex: Exchange, policy: CachePolicy, fetch: CacheFetch): Verdict {
     const cookies: CookieField[] = [];
-    this.parts.background.start(ex, policy, fill, -1, ({ headers }) => {
+    this.parts.background.start(ex, policy, fetch.slot, -1, ({ headers }) => {
       for (let i = 0; i < headers.count; i++)
         if (isCookie(headers.ids[i]!)) cookies.push([headers.nameText(i), headers.valueText(i)]);
     });
-    this.parts.waiters.add(ex, fill, fillGeneration, { what: Waited.OwnFetch, cookies });
+    this.parts.waiters.add(ex, fetch, cookies);
     return Verdict.Wait;
   }
 
@@ -203,10 +247,9 @@ export class CachePhase implements Phase {
     ex.cacheUse = sink;
   }
 
-  /** Whether an entry is of use to a request. That of a file is renewed by nothing but the file. */
-  private mayHave(slot: number, needed: number, policy: CachePolicy, found: CacheLookup): boolean {
+  /** Whether an entry may go to a request that needs it to be shareable. */
+  private maySee(slot: number, needed: number): boolean {
     const { memory } = this.store;
-    if (policy.isConfirmed && found !== CacheLookup.Fresh) return false;
     return isEnough(memory.words[memory.at(slot) + Slot.Flags]!, needed);
   }
 
@@ -226,20 +269,22 @@ export class CachePhase implements Phase {
     return this.store.memory.times[slot * SlotTime.Count + SlotTime.FreshUntil]! - this.parts.fetches.ages.nowMs;
   }
 
-  private isKnownUnstorable(ex: Exchange): boolean {
+  /** Whether another fetches what a request may wait for, as far as is known. */
+  private isFetchedForAll(ex: Exchange, fetch: CacheFetch | null): fetch is CacheFetch {
+    if (fetch === null || fetch.isOwn) return false;
     const { unstorable, fetches } = this.parts;
-    return unstorable.has(fetches.keys.of(ex), fetches.ages.nowMs);
+    return !unstorable.has(fetches.keys.of(ex), fetches.ages.nowMs);
   }
 
   private isServedStale(slot: number): boolean {
     const { times } = this.store.memory;
     return this.parts.fetches.ages.nowMs < times[slot * SlotTime.Count + SlotTime.StaleWhileUntil]!;
   }
+}
 
-  private dropEntry(): void {
-    this.store.unpin(this.store.entry);
-    this.store.entry = -1;
-  }
+/** The slot of a fetch that the look-up has claimed; -1 for none. */
+function ownSlot(fetch: CacheFetch | null): number {
+  return fetch?.isOwn === true ? fetch.slot : -1;
 }
 
 function isCookie(id: HeaderId): boolean {

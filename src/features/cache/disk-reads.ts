@@ -1,5 +1,6 @@
 import { read } from "node:fs";
 import type { CacheKey, KeyBytes } from "../../shared/cache-key.ts";
+import type { CacheFetch } from "../../shared/cache-lookup.ts";
 import { FillResult, SlotFlag } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 import type { DiskIndex, DiskPlace } from "../../shared/disk-index.ts";
@@ -35,26 +36,28 @@ export interface DiskReadPorts {
   counted(isSound: boolean): void;
 }
 
-/** What came of a key that was looked for on the disk. */
-export const enum DiskAnswer {
+/** How a key stands on the disk. */
+export const enum OnDisk {
   /** It is not there. */
-  None = 0,
-  /** It is being read into `fill`. */
+  Nothing = 0,
+  /** It is being read, by this look-up or another. */
   Reading,
-  /** It was at hand: it is in memory now, or of no use. */
-  Read,
+  /** It was at hand, and is in memory now; or it was of no use. */
+  AtHand,
 }
+
+/** What came of a key that was looked for on the disk. */
+export type DiskAnswer =
+  | { readonly kind: OnDisk.Nothing }
+  | { readonly kind: OnDisk.Reading; readonly fetch: CacheFetch }
+  /** `entry` is pinned for the caller; -1 where it was of no use. */
+  | { readonly kind: OnDisk.AtHand; readonly entry: number };
 
 /**
  * Brings entries from the disk into the memory: by asynchronous reads, once for all who ask, as a fetch for which they wait like for
  * that of an origin; at once where the kernel has it in its memory. What is damaged in any way is taken out, and counts as not there. docs/cache.md#on-disk
  */
 export class DiskReads {
-  /** The fetch that the last `begin` has found or begun. */
-  fill = -1;
-  generation = 0;
-  /** What was at hand, pinned until `letGo`; -1 for nothing. */
-  private entry = -1;
   private readonly store: CacheStore;
   private readonly disk: DiskIndex;
   private readonly ports: DiskReadPorts;
@@ -71,40 +74,37 @@ export class DiskReads {
 
   /**
    * Begins to read what a look-up has not found in memory, right after that look-up.
+   * @param known the fetch that the look-up has found or claimed: it becomes that of the disk where there is something to read
    * @param isOfUse whether an entry would serve the request
    */
-  begin(key: CacheKey, isOfUse: (place: DiskPlace) => boolean): DiskAnswer {
+  begin(key: CacheKey, known: CacheFetch | null, isOfUse: (place: DiskPlace) => boolean): DiskAnswer {
     const { store, disk } = this;
-    if (!store.claimed && store.fill >= 0 && store.isReading(store.fill)) {
-      this.fill = store.fill;
-      this.generation = store.fillGeneration;
-      return DiskAnswer.Reading;
-    }
-    if (!disk.has(key)) return DiskAnswer.None;
-    const fill = store.claimed ? store.fill : store.claim(key);
-    if (fill < 0) return DiskAnswer.None;
+    const own = known?.isOwn === true ? known : null;
+    if (known !== null && own === null && store.isReading(known.slot)) return { kind: OnDisk.Reading, fetch: known };
+    if (!disk.has(key)) return NOT_ON_DISK;
+    const fill = own === null ? store.claim(key) : own.slot;
+    if (fill < 0) return NOT_ON_DISK;
     // In this order: who takes the entry out after it was found, finds this fetch.
     store.noteReading(fill);
     const place = disk.find(key);
     if (place === null || !isOfUse(place)) {
       if (place !== null) disk.release(place);
-      if (store.claimed) store.noteFetching(fill);
-      else store.abandon(fill, FillResult.GivenUp);
-      return DiskAnswer.None;
+      if (own === null) store.abandon(fill, FillResult.GivenUp);
+      else store.noteFetching(fill);
+      return NOT_ON_DISK;
     }
-    this.fill = fill;
-    this.generation = store.generationOf(fill);
+    const generation = store.generationOf(fill);
     const one = new DiskRead(this, place, fill, key);
     const { fd, offset, totalBytes } = place;
     const bytes = totalBytes > ENTRY_PIECE_BYTES ? null : this.ports.readNow(fd, offset, totalBytes);
     if (bytes !== null) {
       this.active++;
       one.onPrefix(bytes);
-      return DiskAnswer.Read;
+      return { kind: OnDisk.AtHand, entry: one.entry };
     }
     if (this.active < MAX_DISK_READS) this.start(one);
     else this.waiting.push(one);
-    return DiskAnswer.Reading;
+    return { kind: OnDisk.Reading, fetch: { slot: fill, generation, isOwn: true } };
   }
 
   /** Reads bytes of a segment. @param then gets null where they cannot be read */
@@ -138,20 +138,13 @@ export class DiskReads {
     const wasAtHand = one.buffer === null;
     this.end(one, true);
     if (wasAtHand) {
-      this.letGo();
-      this.entry = fill;
+      one.entry = fill;
       return;
     }
     this.ports.onEnded(fill);
     if (!isStored) this.store.unpin(fill);
     // Those who wait go on first: what many churn must not be gone by then.
     else setImmediate(() => this.ports.inTurn(() => this.store.unpin(fill)));
-  }
-
-  /** The exchange for which something was at hand has been answered, or goes on without. */
-  letGo(): void {
-    if (this.entry >= 0) this.store.unpin(this.entry);
-    this.entry = -1;
   }
 
   /** There is no room for it: those who wait go to the origin. */
@@ -195,6 +188,8 @@ class DiskRead {
   readonly place: DiskPlace;
   readonly fill: number;
   buffer: Buffer | null = null;
+  /** What was at hand, pinned for the look-up that asked; -1 for nothing. */
+  entry = -1;
   private readonly owner: DiskReads;
   private readonly key: KeyBytes;
   private prefix: Buffer = EMPTY;
@@ -291,3 +286,4 @@ export function isOfUse(place: DiskPlace, nowMs: number): boolean {
 }
 
 const EMPTY: Buffer = Buffer.alloc(0);
+const NOT_ON_DISK: DiskAnswer = { kind: OnDisk.Nothing };

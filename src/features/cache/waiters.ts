@@ -1,6 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Held } from "../../message/ports.ts";
+import type { CacheFetch } from "../../shared/cache-lookup.ts";
 import { FillResult } from "../../shared/cache-memory.ts";
 import type { CacheStore } from "../../shared/cache-store.ts";
 
@@ -27,16 +28,18 @@ export interface Wait {
   readonly what: Waited;
   /** The cookies of a response that was fetched for this very exchange; they are in no stored copy. */
   readonly cookies: readonly CookieField[];
+  /** Since when it has tried to get the lock of the cache, in milliseconds; -1 where it does not. */
+  readonly triesSinceMs: number;
 }
 
 /** A field Set-Cookie or Set-Cookie2. */
 export type CookieField = readonly [name: string, value: string];
 
 /** An exchange that has waited for nothing. */
-export const NO_WAIT: Wait = { what: Waited.Nothing, cookies: [] };
-const FETCH_WAIT: Wait = { what: Waited.Fetch, cookies: [] };
+export const NO_WAIT: Wait = { what: Waited.Nothing, cookies: [], triesSinceMs: -1 };
+const FETCH_WAIT: Wait = { what: Waited.Fetch, cookies: [], triesSinceMs: -1 };
 /** An exchange that has waited for the disk. */
-export const DISK_WAIT: Wait = { what: Waited.Disk, cookies: [] };
+export const DISK_WAIT: Wait = { what: Waited.Disk, cookies: [], triesSinceMs: -1 };
 
 /** Goes on with an exchange that waited for another's fetch. */
 export interface WaitOwner {
@@ -74,32 +77,39 @@ export class Waiters {
     this.time = time;
   }
 
-  /** Lets an exchange wait for the end of a fetch. @param own what it waits for where the fetch is its own */
-  add(ex: Exchange, fill: number, generation: number, own: Wait | null = null): void {
-    const others = fill === NO_FETCH ? NO_WAIT : this.store.isReading(fill) ? DISK_WAIT : FETCH_WAIT;
-    const waited = own ?? others;
-    const waiter = new Waiter(ex, generation, this.time.now() + CACHE_WAIT_MS, waited);
-    ex.cacheUse = waiter;
-    const all = this.waiting.get(fill);
-    if (all === undefined) this.waiting.set(fill, [waiter]);
-    else all.push(waiter);
-    this.poll ??= setInterval(() => this.look(), CACHE_POLL_MS);
+  /** Lets an exchange wait for the end of a fetch. @param ownCookies of a fetch that is its own; null where it is another's */
+  add(ex: Exchange, { slot, generation }: CacheFetch, ownCookies: readonly CookieField[] | null = null): void {
+    if (ownCookies !== null)
+      this.hold(ex, slot, generation, { what: Waited.OwnFetch, cookies: ownCookies, triesSinceMs: -1 });
+    else this.hold(ex, slot, generation, this.store.isReading(slot) ? DISK_WAIT : FETCH_WAIT);
   }
 
   /**
    * Lets an exchange look once more, a few milliseconds later: the lock of the cache could not be had. A thread that holds it may
    * have lost its processor, and a request that did without would be a second one for what another fetches.
+   * @param waited what it has waited for before: it still has when it looks again
    * @returns false where it has tried for long enough
    */
-  lookAgain(ex: Exchange): boolean {
-    if (this.time.now() - ex.startedMs > CACHE_LOOKUP_MS) return false;
-    this.add(ex, NO_FETCH, 0);
+  lookAgain(ex: Exchange, waited: Wait): boolean {
+    const nowMs = this.time.now();
+    const triesSinceMs = waited.triesSinceMs < 0 ? nowMs : waited.triesSinceMs;
+    if (nowMs - triesSinceMs > CACHE_LOOKUP_MS) return false;
+    this.hold(ex, NO_FETCH, 0, { ...waited, triesSinceMs });
     return true;
   }
 
   /** A fetch of this worker has ended. Waiting exchanges continue when the current call stack has finished. */
   wake(fill: number): void {
     if (this.waiting.has(fill)) setImmediate(() => this.time.inTurn(() => this.release(fill)));
+  }
+
+  private hold(ex: Exchange, fill: number, generation: number, waited: Wait): void {
+    const waiter = new Waiter(ex, generation, this.time.now() + CACHE_WAIT_MS, waited);
+    ex.cacheUse = waiter;
+    const all = this.waiting.get(fill);
+    if (all === undefined) this.waiting.set(fill, [waiter]);
+    else all.push(waiter);
+    this.poll ??= setInterval(() => this.look(), CACHE_POLL_MS);
   }
 
   private look(): void {

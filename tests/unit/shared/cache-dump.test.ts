@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { dumpEntries, loadEntries } from "../../../src/shared/cache-dump.ts";
+import { LookupKind } from "../../../src/shared/cache-lookup.ts";
 import { createCacheBuffers, Slot, SlotFlag, SlotTime } from "../../../src/shared/cache-memory.ts";
-import { CacheLookup, CacheStore } from "../../../src/shared/cache-store.ts";
-import { factsOf, keyOf, readBody, storeAnswer, usedBlocks } from "./store-fill.ts";
+import { CacheStore } from "../../../src/shared/cache-store.ts";
+import { entryOf, factsOf, keyOf, readBody, storeAnswer, usedBlocks } from "./store-fill.ts";
 
 const DUMPED_AT = 5000;
 const LOADED_AT = 90;
@@ -51,17 +52,19 @@ describe("a dump", () => {
     expect(load(other, dumpOf(filled()))).toBe(ENTRIES);
     for (let i = 0; i < ENTRIES; i++) {
       const key = keyOf(other, `/${"x".repeat(i)}`, i);
-      expect(other.find(key, LOADED_AT + 999, false)).toBe(CacheLookup.Fresh);
+      const found = other.find(key, LOADED_AT + 999, false);
+      expect(found.kind).toBe(LookupKind.Fresh);
+      const entry = entryOf(found);
       const { words, times } = other.memory;
-      const at = other.memory.at(other.entry);
-      expect(readBody(other, other.entry)).toBe(bodyOf(i));
+      const at = other.memory.at(entry);
+      expect(readBody(other, entry)).toBe(bodyOf(i));
       expect([words[at + Slot.Flags], words[at + Slot.Tags], words[at + Slot.Status]]).toEqual([2, i << 28, 200]);
-      const time = (which: SlotTime) => times[other.entry * SlotTime.Count + which]!;
+      const time = (which: SlotTime) => times[entry * SlotTime.Count + which]!;
       expect(time(SlotTime.StoredAt) - LOADED_AT).toBe(i + 1 - DUMPED_AT);
       expect(time(SlotTime.FreshUntil) - LOADED_AT).toBe(1000 + i);
       expect([time(SlotTime.StaleWhileUntil), time(SlotTime.StaleErrorUntil)]).toEqual([0, LOADED_AT + 2000]);
       expect(time(SlotTime.ContentLength)).toBe(i);
-      other.unpin(other.entry);
+      other.unpin(entry);
     }
   });
 
@@ -72,8 +75,9 @@ describe("a dump", () => {
     const pieces: Buffer[] = [];
     for (const _ of dumpEntries(second, LOADED_AT, (bytes) => pieces.push(Buffer.from(bytes))));
     expect(load(third, Buffer.concat(pieces))).toBe(ENTRIES);
-    expect(third.find(keyOf(third, "/xxx", 3), LOADED_AT, false)).toBe(CacheLookup.Fresh);
-    expect(third.memory.times[third.entry * SlotTime.Count]! - LOADED_AT).toBe(4 - DUMPED_AT);
+    const found = third.find(keyOf(third, "/xxx", 3), LOADED_AT, false);
+    expect(found.kind).toBe(LookupKind.Fresh);
+    expect(third.memory.times[entryOf(found) * SlotTime.Count]! - LOADED_AT).toBe(4 - DUMPED_AT);
   });
 
   test("that is cut anywhere gives the whole entries before the cut, and nothing of the others", () => {
@@ -86,8 +90,8 @@ describe("a dump", () => {
       last = count;
       for (let i = 0; i < ENTRIES; i++) {
         const found = other.find(keyOf(other, `/${"x".repeat(i)}`, i), LOADED_AT, false);
-        expect(found).toBe(i < count ? CacheLookup.Fresh : CacheLookup.Nothing);
-        if (other.entry >= 0) other.unpin(other.entry);
+        expect(found.kind).toBe(i < count ? LookupKind.Fresh : LookupKind.Nothing);
+        if (found.kind === LookupKind.Fresh) other.unpin(found.entry);
       }
     }
     expect(last).toBe(ENTRIES - 1);
@@ -110,7 +114,7 @@ describe("a dump", () => {
     store.claim(keyOf(store, "/on-its-way"));
     const small = newStore(7, 5);
     expect(load(small, dumpOf(store))).toBe(ENTRIES);
-    expect(small.find(keyOf(small, `/${"x".repeat(11)}`, 11), LOADED_AT, false)).toBe(CacheLookup.Fresh);
-    expect(small.find(keyOf(small, "/", 0), LOADED_AT, false)).toBe(CacheLookup.Nothing);
+    expect(small.find(keyOf(small, `/${"x".repeat(11)}`, 11), LOADED_AT, false).kind).toBe(LookupKind.Fresh);
+    expect(small.find(keyOf(small, "/", 0), LOADED_AT, false).kind).toBe(LookupKind.Nothing);
   });
 });

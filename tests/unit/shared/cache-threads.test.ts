@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { CacheOwner } from "../../../src/app/cache-owner.ts";
+import { LookupKind } from "../../../src/shared/cache-lookup.ts";
 import { Head } from "../../../src/shared/cache-memory.ts";
-import { CacheLookup, CacheStore } from "../../../src/shared/cache-store.ts";
+import { CacheStore } from "../../../src/shared/cache-store.ts";
 import type { CacheOrder, CacheReport } from "./cache-worker.ts";
-import { factsOf, keyOf, readBody, storeAnswer } from "./store-fill.ts";
+import { entryOf, factsOf, keyOf, readBody, storeAnswer } from "./store-fill.ts";
 
 const THREADS = 4;
 /** Threads take seconds to start where every processor is busy. */
@@ -124,8 +125,7 @@ test("what a thread left half done under the lock is derived anew, and what othe
   const keeper = new CacheOwner(SIZES, THREADS);
   const store = new CacheStore(keeper.buffers!, 0);
   for (let i = 0; i < 20; i++) storeAnswer(store, keyOf(store, `/${i}`), `body ${i}`, factsOf(i, 1000));
-  store.find(keyOf(store, "/3"), 1, false);
-  const sent = store.entry;
+  const sent = entryOf(store.find(keyOf(store, "/3"), 1, false));
   store.remove(sent);
   const { words, bucketsAt, bucketMask } = store.memory;
   const dead = new CacheStore(keeper.buffers!, 2);
@@ -136,14 +136,14 @@ test("what a thread left half done under the lock is derived anew, and what othe
   words.fill(77, bucketsAt, bucketsAt + bucketMask + 1);
   words[Head.FreeBlock] = 3;
   words[Head.Newest] = 1_000_000;
-  expect(store.find(keyOf(store, "/4"), 1, false)).toBe(CacheLookup.Busy);
+  expect(store.find(keyOf(store, "/4"), 1, false).kind).toBe(LookupKind.Busy);
   await keeper.workerDied(2);
   for (let i = 0; i < 20; i++) {
     const found = store.find(keyOf(store, `/${i}`), 1, false);
-    expect(found).toBe(i === 3 ? CacheLookup.Nothing : CacheLookup.Fresh);
+    expect(found.kind).toBe(i === 3 ? LookupKind.Nothing : LookupKind.Fresh);
     if (i === 3) continue;
-    expect(readBody(store, store.entry)).toBe(`body ${i}`);
-    store.unpin(store.entry);
+    expect(readBody(store, entryOf(found))).toBe(`body ${i}`);
+    store.unpin(entryOf(found));
   }
   expect(readBody(store, sent)).toBe("body 3");
   store.unpin(sent);

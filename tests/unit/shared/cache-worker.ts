@@ -1,5 +1,6 @@
+import { LookupKind } from "../../../src/shared/cache-lookup.ts";
 import { type CacheBuffers, FillResult } from "../../../src/shared/cache-memory.ts";
-import { CacheLookup, CacheStore } from "../../../src/shared/cache-store.ts";
+import { CacheStore } from "../../../src/shared/cache-store.ts";
 import { factsOf, keyOf, readBody } from "./store-fill.ts";
 
 /** A worker thread that uses a cache at random until it is told to stop, and checks every byte that it reads. */
@@ -77,10 +78,10 @@ class RandomUse {
 
   private look(path: number): void {
     const found = this.store.find(keyOf(this.store, `/${path}`), 1, false);
-    if (found === CacheLookup.Busy) this.busy++;
-    if (found !== CacheLookup.Fresh) return;
+    if (found.kind === LookupKind.Busy) this.busy++;
+    if (found.kind !== LookupKind.Fresh) return;
     this.hits++;
-    const slot = this.store.entry;
+    const slot = found.entry;
     const body = readBody(this.store, slot);
     this.check(path, body);
     if (this.held.length < 20 && this.random(4) === 0) this.held.push({ slot, body });

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { CacheKey } from "../../../src/shared/cache-key.ts";
+import { LookupKind } from "../../../src/shared/cache-lookup.ts";
 import { createCacheBuffers } from "../../../src/shared/cache-memory.ts";
-import { CacheLookup, CacheStore } from "../../../src/shared/cache-store.ts";
+import { CacheStore } from "../../../src/shared/cache-store.ts";
 import { factsOf, storeAnswer } from "./store-fill.ts";
 
 const OBJECTS = 100_000;
@@ -172,9 +173,10 @@ function storeRatio(
     key.endUri();
     key.addByte(1);
     key.endVariant();
-    if (store.find(key, 2, false) === CacheLookup.Fresh) {
+    const found = store.find(key, 2, false);
+    if (found.kind === LookupKind.Fresh) {
       hits++;
-      store.unpin(store.entry);
+      store.unpin(found.entry);
     } else storeAnswer(store, key, body.subarray(0, sizeOf(object)), facts);
   }
   return hits / requests;

@@ -1,6 +1,7 @@
 import { latin1 } from "../../../src/core/bytes.ts";
 import { BlockCursor } from "../../../src/shared/cache-blocks.ts";
 import { CacheKey } from "../../../src/shared/cache-key.ts";
+import { type CacheLookup, LookupKind } from "../../../src/shared/cache-lookup.ts";
 import { Head, Slot } from "../../../src/shared/cache-memory.ts";
 import type { CacheStore, EntryFacts } from "../../../src/shared/cache-store.ts";
 
@@ -47,6 +48,11 @@ export function storeAnswer(store: CacheStore, key: CacheKey, body: string | Buf
   const isStored = store.commit(fill, facts);
   store.unpin(fill);
   return isStored;
+}
+
+/** The entry that a look-up has found and pinned; -1 for none. */
+export function entryOf(lookup: CacheLookup): number {
+  return lookup.kind === LookupKind.Fresh || lookup.kind === LookupKind.Stale ? lookup.entry : -1;
 }
 
 /** The body of an entry that is pinned. */

@@ -5,8 +5,9 @@ import type { CachePolicy } from "../../../../src/features/cache/policy.ts";
 import { ResponseCache } from "../../../../src/features/cache/response-cache.ts";
 import { CACHE_LOOKUP_MS } from "../../../../src/features/cache/waiters.ts";
 import { CacheResult } from "../../../../src/message/cache-result.ts";
-import { Exchange, Pipeline, Verdict } from "../../../../src/message/exchange.ts";
+import { Exchange, type Handler, Pipeline, Verdict } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
+import { Framing } from "../../../../src/message/request-head.ts";
 import type { Route } from "../../../../src/message/route.ts";
 import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
 import { createCacheBuffers, Head } from "../../../../src/shared/cache-memory.ts";
@@ -63,8 +64,26 @@ class Lab {
     return Verdict.Done;
   }
 
-  ask(): { readonly ex: Exchange; readonly verdict: Verdict } {
-    const bytes = Buffer.from("GET /a HTTP/1.1\r\nHost: a.test\r\n\r\n");
+  /** The fetch of a whole response that has been begun for a part of it. */
+  background: Exchange | null = null;
+
+  /** The origin responds to what was fetched in the background. */
+  respond(body: string): void {
+    const own = this.background!;
+    const { reply } = own;
+    reply.status = 200;
+    reply.framing = Framing.Length;
+    reply.contentLength = body.length;
+    reply.headers.resetOwn();
+    reply.headers.add("Cache-Control", "public, max-age=60");
+    reply.headers.add("Set-Cookie", "a=1");
+    own.sink.head(own);
+    own.sink.body(own, Buffer.from(body), 0, body.length);
+    own.sink.end(own);
+  }
+
+  ask(fields = ""): { readonly ex: Exchange; readonly verdict: Verdict } {
+    const bytes = Buffer.from(`GET /a HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n`);
     const ex = new Exchange(IDLE_PORTS);
     const dispatch = { name: "dispatch", run: () => this.send() };
     ex.request.reset(bytes);
@@ -72,7 +91,11 @@ class Lab {
     parser.begin(0);
     parser.parse(bytes, bytes.length, ex.request);
     ex.open(IDLE_PORTS.sink, IDLE_PORTS.flow, ex.client, new Pipeline([this.cache.phase, dispatch], [], []));
-    ex.route = { index: 0, init: {} } as Route;
+    const handle = (own: Exchange): Verdict => {
+      this.background = own;
+      return Verdict.Done;
+    };
+    ex.route = { index: 0, init: {}, handler: { name: "origin", handle } as Handler } as Route;
     ex.startedMs = this.turn.nowMs;
     ex.phases = [this.cache.phase, dispatch];
     ex.step = 1;
@@ -112,4 +135,35 @@ test("is given up with its client", async () => {
   lab.lock(false);
   await Bun.sleep(20);
   expect(lab.sent).toBe(0);
+});
+
+test("a part whose own fetch has ended is told of as fetched, with the cookies that came", async () => {
+  const lab = new Lab();
+  const { ex, verdict } = lab.ask("Range: bytes=0-1\r\n");
+  expect(verdict).toBe(Verdict.Wait);
+  lab.respond("whole");
+  lab.lock(true);
+  await Bun.sleep(20);
+  lab.lock(false);
+  await Bun.sleep(20);
+  expect(lab.sent).toBe(0);
+  expect(ex.reply.status).toBe(206);
+  expect(ex.cacheResult).toBe(CacheResult.Miss);
+  expect(ex.reply.extra).not.toBeNull();
+  ex.cacheUse?.release();
+});
+
+test("the time that it has waited for another's fetch does not count as time in which it tried", async () => {
+  const lab = new Lab();
+  const { ex, verdict } = lab.ask("Range: bytes=0-1\r\n");
+  expect(verdict).toBe(Verdict.Wait);
+  lab.turn.nowMs += CACHE_LOOKUP_MS + 1;
+  lab.respond("whole");
+  lab.lock(true);
+  await Bun.sleep(20);
+  lab.lock(false);
+  await Bun.sleep(20);
+  expect(lab.sent).toBe(0);
+  expect(ex.cacheResult).toBe(CacheResult.Miss);
+  ex.cacheUse?.release();
 });
