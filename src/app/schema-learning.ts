@@ -3,7 +3,7 @@ import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/pro
 import { autoRoutes, isServiceWanted } from "../config/auto-routes.ts";
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { faultRow } from "../core/fault.ts";
+import { faultRow } from "../core/fault-rows.ts";
 import { patternShape } from "../core/path-pattern.ts";
 import { TICK_MS } from "../core/timer-wheel.ts";
 import { type Reflected, Reflection } from "../features/transcode/reflection.ts";

@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { hasCertificate } from "../config/mesh-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf, stackOf } from "../core/error-text.ts";
-import { faultRow } from "../core/fault.ts";
+import { faultRow } from "../core/fault-rows.ts";
 import { TICK_MS } from "../core/timer-wheel.ts";
 import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
 import { ConnectionSet, type ConnectionSettings, EdgeContext } from "../edge/client-socket.ts";

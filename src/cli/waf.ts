@@ -1,7 +1,8 @@
 import { pathRouter } from "../app/routing.ts";
 import { firewallFor } from "../app/waf-policy.ts";
 import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
-import { Fault, faultRow } from "../core/fault.ts";
+import { Fault } from "../core/fault.ts";
+import { faultRow } from "../core/fault-rows.ts";
 import { placeText } from "../features/waf/incident.ts";
 import { explainWaf, questionedExchange, type WafExplanation } from "../features/waf/waf-explanation.ts";
 import { Exchange } from "../message/exchange.ts";

@@ -1,4 +1,5 @@
-import { type Fault, faultRow } from "../core/fault.ts";
+import type { Fault } from "../core/fault.ts";
+import { faultRow } from "../core/fault-rows.ts";
 import { COPY_BODY_BYTES } from "../core/limits.ts";
 import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";

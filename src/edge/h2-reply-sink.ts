@@ -1,5 +1,6 @@
 import { equalsLower, latin1 } from "../core/bytes.ts";
-import { Fault, FaultKind, faultRow } from "../core/fault.ts";
+import { Fault, FaultKind } from "../core/fault.ts";
+import { faultRow } from "../core/fault-rows.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { ReplySink, TunnelEnd } from "../message/ports.ts";

@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
-import { FAULTS, Fault, faultRow } from "../core/fault.ts";
+import { Fault } from "../core/fault.ts";
+import { FAULTS, faultRow } from "../core/fault-rows.ts";
 import { errorBody } from "../core/status.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { INVALID_TOKEN, PrebuiltResponse } from "../message/prebuilt-response.ts";

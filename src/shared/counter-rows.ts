@@ -1,4 +1,4 @@
-import { FAULTS } from "../core/fault.ts";
+import { FAULTS } from "../core/fault-rows.ts";
 import { LENIENCIES, Leniency } from "../core/leniency.ts";
 
 const TLS_HANDSHAKES = "Completed TLS handshakes, by whether an earlier session was resumed.";

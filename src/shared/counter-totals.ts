@@ -1,4 +1,5 @@
-import { FAULTS, type FaultKind } from "../core/fault.ts";
+import type { FaultKind } from "../core/fault.ts";
+import { FAULTS } from "../core/fault-rows.ts";
 import {
   CACHE_AT,
   COUNTERS,

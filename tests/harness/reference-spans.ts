@@ -1,6 +1,6 @@
 import type { Attributes, SpanContext } from "@opentelemetry/api";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace";
-import { faultRow } from "../../src/core/fault.ts";
+import { faultRow } from "../../src/core/fault-rows.ts";
 import { type Sender, splitTime } from "../../src/features/telemetry/otlp/resource.ts";
 import { UNMATCHED_LABEL } from "../../src/features/telemetry/route-labels.ts";
 import { hexOf } from "../../src/proto/trace/trace-context.ts";

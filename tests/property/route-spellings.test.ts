@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FAULTS } from "../../src/core/fault.ts";
+import { FAULTS } from "../../src/core/fault-rows.ts";
 import { buildRouter } from "../../src/features/route/build-router.ts";
 import { PathEscapesPhase, RouteExactPhase, RoutePrefixPhase } from "../../src/features/route/routing-phases.ts";
 import { Verdict } from "../../src/message/exchange.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import fc from "fast-check";
-import { FAULTS } from "../../src/core/fault.ts";
+import { FAULTS } from "../../src/core/fault-rows.ts";
 import { SpanEncoder } from "../../src/features/telemetry/otlp/span-encoder.ts";
 import { CACHE_RESULT_NAMES } from "../../src/message/cache-result.ts";
 import {

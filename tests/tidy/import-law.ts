@@ -84,7 +84,7 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
   },
   {
     from: /^src\/cli\/help\/help-topics\.ts$/,
-    to: /^src\/(core\/fault|features\/telemetry\/(events|(event|metric|refusal)-guide))\.ts$/,
+    to: /^src\/(core\/fault-rows|features\/telemetry\/(events|(event|metric)-guide))\.ts$/,
     typeOnly: false,
     why: "what edge help explains",
   },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { FAULTS } from "../../src/core/fault.ts";
+import { FAULTS } from "../../src/core/fault-rows.ts";
 import { ROUTE_TYPES } from "../../src/routes/route-types.ts";
 import { place, SOURCE_MODULES } from "./source-module.ts";
 

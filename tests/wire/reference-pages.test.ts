@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configSchema, routesSchema } from "../../src/config/json-schema.ts";
 import { ACCESS_FIELDS } from "../../src/core/access-fields.ts";
-import { FAULTS } from "../../src/core/fault.ts";
+import { FAULTS } from "../../src/core/fault-rows.ts";
 import { THRESHOLDS, type Threshold } from "../../src/features/dashboard/thresholds.ts";
 import { EVENT_GUIDE } from "../../src/features/telemetry/event-guide.ts";
 import { EVENTS, type EventName, type EventRow } from "../../src/features/telemetry/events.ts";

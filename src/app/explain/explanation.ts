@@ -8,7 +8,8 @@ import {
   wafOf,
 } from "../../config/route-config.ts";
 import type { RuntimeConfig, WafConfig } from "../../config/runtime-config.ts";
-import { Fault, faultRow } from "../../core/fault.ts";
+import { Fault } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import { isSecretName, MASK } from "../../core/secret-name.ts";
 import { reasonOf } from "../../core/status.ts";
 import { sharingNeeded } from "../../features/cache/identity.ts";

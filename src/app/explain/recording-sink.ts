@@ -1,4 +1,5 @@
-import { type Fault, faultRow } from "../../core/fault.ts";
+import type { Fault } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import { replyForFault } from "../../edge/refusal.ts";
 import { type Exchange, ExchangeState, finishExchange } from "../../message/exchange.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";

@@ -1,11 +1,10 @@
 import { ERROR_GUIDE, type ErrorGuide } from "../../app/error-guide.ts";
 import { formText, KeyList, type ListedKey } from "../../config/key-list.ts";
 import type { Row } from "../../config/row.ts";
-import { FAULTS, type FaultRow } from "../../core/fault.ts";
+import { FAULTS, type FaultRow } from "../../core/fault-rows.ts";
 import { EVENT_GUIDE } from "../../features/telemetry/event-guide.ts";
 import { EVENTS, type EventName } from "../../features/telemetry/events.ts";
 import { METRIC_GUIDE, type MetricName } from "../../features/telemetry/metric-guide.ts";
-import { REFUSAL_GUIDE } from "../../features/telemetry/refusal-guide.ts";
 import { WAF_RULES } from "../../features/waf/rule-table.ts";
 import { ROUTE_FORMAT } from "../../routes/route-format.ts";
 import { anchorOf } from "./anchor.ts";
@@ -102,8 +101,7 @@ function errorTopic([name, { cause, cure, page }]: [string, ErrorGuide]): HelpTo
   return { name, kind: "an error of a command", text: `${cause}\n\nWhat to do. ${cure}`, pages };
 }
 
-function refusalTopic({ label, status, message, close }: FaultRow): HelpTopic {
-  const { cause, cure, page } = REFUSAL_GUIDE[label]!;
+function refusalTopic({ label, status, message, close, cause, cure, page }: FaultRow): HelpTopic {
   return {
     name: label,
     kind: "a refusal",

@@ -1,4 +1,5 @@
-import { Fault, faultRow } from "../../core/fault.ts";
+import { Fault } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import { reasonOf } from "../../core/status.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";

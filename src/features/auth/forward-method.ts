@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { latin1 } from "../../core/bytes.ts";
-import { blamesOrigin, type Fault, faultRow } from "../../core/fault.ts";
+import { blamesOrigin, type Fault } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import { MAX_FREE_EXCHANGES } from "../../core/limits.ts";
 import type { AuthIdentity, Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";

@@ -1,5 +1,6 @@
 import type { LoadBalancingConfig } from "../../config/route-config.ts";
-import { blamesOrigin, Fault, faultRow } from "../../core/fault.ts";
+import { blamesOrigin, Fault } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";

@@ -1,4 +1,5 @@
-import { Fault, FaultKind, faultRow } from "../../core/fault.ts";
+import { Fault, FaultKind } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { LiveRow } from "./live-state.ts";

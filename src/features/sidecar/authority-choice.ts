@@ -1,4 +1,5 @@
-import { Fault, faultRow } from "../../core/fault.ts";
+import { Fault } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";

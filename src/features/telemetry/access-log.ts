@@ -1,5 +1,6 @@
 import type { AccessField } from "../../core/access-fields.ts";
-import { Fault, faultRow } from "../../core/fault.ts";
+import { Fault } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { RequestNamer } from "../../message/ports.ts";

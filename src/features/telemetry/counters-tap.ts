@@ -1,4 +1,5 @@
-import { Fault, FaultKind, faultRow } from "../../core/fault.ts";
+import { Fault, FaultKind } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";

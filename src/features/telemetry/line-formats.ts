@@ -1,5 +1,6 @@
 import { ACCESS_FIELDS, type AccessField } from "../../core/access-fields.ts";
-import { Fault, faultRow } from "../../core/fault.ts";
+import { Fault } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";

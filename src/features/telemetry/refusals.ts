@@ -1,4 +1,5 @@
-import { Fault, FaultKind, faultRow } from "../../core/fault.ts";
+import { Fault, FaultKind } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { RequestNamer } from "../../message/ports.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";

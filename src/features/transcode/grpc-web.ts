@@ -1,4 +1,5 @@
-import { Fault, faultRow } from "../../core/fault.ts";
+import { Fault } from "../../core/fault.ts";
+import { faultRow } from "../../core/fault-rows.ts";
 import { type Exchange, ExchangeState, type Handler, Verdict } from "../../message/exchange.ts";
 import { GivenBody } from "../../message/given-body.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";

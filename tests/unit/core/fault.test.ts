@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { FAULTS, Fault, FaultKind, faultRow } from "../../../src/core/fault.ts";
+import { Fault, FaultKind } from "../../../src/core/fault.ts";
+import { FAULTS, faultRow } from "../../../src/core/fault-rows.ts";
 import { reasonOf } from "../../../src/core/status.ts";
 
 describe("the table of refusals", () => {

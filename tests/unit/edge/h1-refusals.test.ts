@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { FAULTS, Fault } from "../../../src/core/fault.ts";
+import { Fault } from "../../../src/core/fault.ts";
+import { FAULTS } from "../../../src/core/fault-rows.ts";
 import { LINGER_BYTES, LINGER_MS } from "../../../src/edge/client-socket.ts";
 import { PIPELINED_BYTES } from "../../../src/edge/h1-connection.ts";
 import { IN_PLACE } from "../proto/carriers.ts";

@@ -1,7 +1,8 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { InstrumentationScope } from "@opentelemetry/core";
 import { latin1 } from "../../../core/bytes.ts";
-import { Fault, faultRow } from "../../../core/fault.ts";
+import { Fault } from "../../../core/fault.ts";
+import { faultRow } from "../../../core/fault-rows.ts";
 import { CACHE_RESULT_NAMES } from "../../../message/cache-result.ts";
 import { METHOD_COUNT, Method, methodName } from "../../../message/request-head.ts";
 import {

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { faultRow } from "../../../../src/core/fault.ts";
+import { faultRow } from "../../../../src/core/fault-rows.ts";
 import vectors from "../../../vectors/files/fallbacks.json";
 import { ask, get, TestSite } from "./test-site.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { faultRow } from "../../../../src/core/fault.ts";
+import { faultRow } from "../../../../src/core/fault-rows.ts";
 import type { FileHandler } from "../../../../src/features/files/file-handler.ts";
 import pathVectors from "../../../vectors/files/paths.json";
 import type { FakeSink } from "./fake-sink.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { faultRow } from "../../../../src/core/fault.ts";
+import { faultRow } from "../../../../src/core/fault-rows.ts";
 import { buildRouter } from "../../../../src/features/route/build-router.ts";
 import { PrefixGuard } from "../../../../src/features/route/prefix-guard.ts";
 import {

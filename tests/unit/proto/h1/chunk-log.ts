@@ -1,4 +1,5 @@
-import { Fault, faultRow } from "../../../../src/core/fault.ts";
+import { Fault } from "../../../../src/core/fault.ts";
+import { faultRow } from "../../../../src/core/fault-rows.ts";
 import { HeaderBlock } from "../../../../src/message/header-block.ts";
 import { ChunkEvent, ChunkedDecoder } from "../../../../src/proto/h1/chunked-decoder.ts";
 import { isFramingTrailer } from "../../../../src/proto/h1/trailer-names.ts";

@@ -1,4 +1,4 @@
-import { faultRow } from "../../../../src/core/fault.ts";
+import { faultRow } from "../../../../src/core/fault-rows.ts";
 import { HeaderId } from "../../../../src/message/header-block.ts";
 import { methodName, RequestHead } from "../../../../src/message/request-head.ts";
 import { faultOf, NEED_MORE } from "../../../../src/proto/h1/outcome.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { FAULTS, FaultKind } from "../../../../src/core/fault.ts";
+import { FaultKind } from "../../../../src/core/fault.ts";
+import { FAULTS } from "../../../../src/core/fault-rows.ts";
 import { expectEverySplit } from "../every-split.ts";
 import { bytesOf, readVectors } from "../vector-file.ts";
 import { expectedLog, REQUEST_FILES, type RequestVector, requestLog, requestVectors } from "./request-log.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { faultRow } from "../../../../src/core/fault.ts";
+import { faultRow } from "../../../../src/core/fault-rows.ts";
 import { RequestHead } from "../../../../src/message/request-head.ts";
 import { RequestHeadReader } from "../../../../src/proto/h2/request-head-reader.ts";
 import { HpackDecoder } from "../../../../src/proto/hpack/decoder.ts";
