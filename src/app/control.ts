@@ -3,6 +3,7 @@ import { listConfig } from "../config/config-listing.ts";
 import { firewallsOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { WALL_CLOCK } from "../core/clock.ts";
+import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
@@ -676,16 +677,19 @@ export class Control implements PoolListener {
       exposition: (format) => exposition.shown(format),
     });
     const keysAnswer = async (id: string) => jsonAnswer(200, await keys.wanted(id));
-    return new Map<string, Answerer>([
+    const ofEndpoints: EndpointAnswers = {
       ...answers,
       ...this.operations.answers(),
-      ["keys", keysAnswer],
-      ["nodes", () => this.fleet.nodesAnswer()],
-      ["cache-purge", async (purge) => jsonAnswer(200, await this.cache.purgeDisk(JSON.parse(purge)))],
-      ["watch", (_, worker) => this.live.watch(worker)],
-      ["openapi", async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi())],
-      ["config", () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config, ROUTE_FORMAT) })],
-    ]);
+      nodes: () => this.fleet.nodesAnswer(),
+      openapi: async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi()),
+      config: () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config, ROUTE_FORMAT) }),
+    };
+    const ofWorkers: Record<string, Answerer> = {
+      keys: keysAnswer,
+      "cache-purge": async (purge) => jsonAnswer(200, await this.cache.purgeDisk(JSON.parse(purge))),
+      watch: (_, worker) => this.live.watch(worker),
+    };
+    return new Map(Object.entries<Answerer>({ ...ofEndpoints, ...ofWorkers }));
   }
 
   private readonly event = (event: EventName, fields: EventFields): void => {

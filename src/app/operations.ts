@@ -1,7 +1,8 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { errorBody } from "../core/status.ts";
 import type { ActionCall } from "../features/admin/action-handler.ts";
-import { type Answerer, type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts";
+import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
+import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts";
 import type { Operator } from "../features/admin/operator.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { isLogLevel, LOG_LEVELS, type LogLevel } from "../features/telemetry/log-level.ts";
@@ -95,14 +96,14 @@ export class Operations {
   }
 
   /** Who answers the actions' questions, for a ControlRpc. */
-  answers(): ReadonlyMap<string, Answerer> {
-    return new Map<string, Answerer>([
-      ["drain", (body) => this.drain(readCall(body), true)],
-      ["undrain", (body) => this.drain(readCall(body), false)],
-      ["maintenance", (body) => this.switchMaintenance(readCall(body))],
-      ["reload", (body) => this.reloadCall(readCall(body))],
-      ["log-level", (body) => this.changeLogLevel(readCall(body))],
-    ]);
+  answers(): Pick<EndpointAnswers, "drain" | "undrain" | "maintenance" | "reload" | "log-level"> {
+    return {
+      drain: (body) => this.drain(readCall(body), true),
+      undrain: (body) => this.drain(readCall(body), false),
+      maintenance: (body) => this.switchMaintenance(readCall(body)),
+      reload: (body) => this.reloadCall(readCall(body)),
+      "log-level": (body) => this.changeLogLevel(readCall(body)),
+    };
   }
 
   private async reloadCall({ operator, call }: ActionCall): Promise<ControlAnswer> {

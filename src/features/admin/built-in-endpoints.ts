@@ -3,6 +3,27 @@ import { HeaderId } from "../../message/header-block.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { ActionHandler } from "./action-handler.ts";
 import { ControlHandler, type ControlPort } from "./control-handler.ts";
+import type { Answerer } from "./control-rpc.ts";
+import {
+  among,
+  COUNT,
+  call,
+  FLAG,
+  HEALTH,
+  INCIDENT,
+  LEVEL,
+  list,
+  object,
+  openObject,
+  PROBE,
+  RELOAD,
+  ROUTE,
+  type Schema,
+  STATUS,
+  TEXT,
+  TIME,
+  TRAFFIC,
+} from "./endpoint-schemas.ts";
 import type { HealthHandler } from "./health-handler.ts";
 import { type ProbePorts, ProxyTestHandler } from "./proxy-test-handler.ts";
 import { type Purge, type PurgeAudit, PurgeHandler } from "./purge-handler.ts";
@@ -17,6 +38,27 @@ export interface BuiltInPlace {
   readonly internal: boolean;
 }
 
+/** What an endpoint takes and gives: the OpenAPI document and the table of docs/endpoints.md are made of it. */
+export interface EndpointDoc {
+  readonly summary: string;
+  /** The response, as docs/endpoints.md shows it. */
+  readonly shown: string;
+  /** The page of docs/ that says more, with its heading. */
+  readonly page: string;
+  /** What a query may say. */
+  readonly query?: Readonly<Record<string, Schema>>;
+  /** The JSON of the body; none takes no body. */
+  readonly request?: Schema;
+  /** Whether the body may be left out. */
+  readonly isBodyOptional?: boolean;
+  /** What the response with 200 is: JSON of a schema, or another media type. */
+  readonly response: Schema | string;
+  /** Further statuses whose body is JSON of another schema than that of an error. */
+  readonly others?: Readonly<Record<string, Schema>>;
+  /** Statuses of refusals, beside those of who may come. */
+  readonly refusals: readonly number[];
+}
+
 /** A built-in endpoint with what answers there. */
 export interface BuiltInEndpoint extends BuiltInPlace {
   readonly handler: Handler;
@@ -24,7 +66,7 @@ export interface BuiltInEndpoint extends BuiltInPlace {
 
 /** The built-in endpoints of a worker. docs/endpoints.md */
 export function builtInEndpoints(parts: EndpointParts): readonly BuiltInEndpoint[] {
-  return ENDPOINTS.map(({ make, ...place }) => ({ ...place, handler: make(parts) }));
+  return ENDPOINTS.map(({ path, methods, internal, make }) => ({ path, methods, internal, handler: make(parts) }));
 }
 
 /** What the endpoints are made of. */
@@ -46,28 +88,53 @@ export interface DashboardParts {
   readonly stream: Handler;
 }
 
-interface EndpointRow extends BuiltInPlace {
+/** All of an endpoint: who may come, what answers, what it takes and gives. */
+export interface EndpointRow<Question extends string | null = string | null> extends BuiltInPlace {
+  /** What the control thread is asked; null if it is not. */
+  readonly question: Question;
   readonly make: (parts: EndpointParts) => Handler;
+  readonly doc: EndpointDoc;
 }
 
-/** The control thread answers the question. */
-function asked(path: string, question: string): EndpointRow {
-  return {
-    path,
-    methods: READ,
-    internal: true,
-    make: ({ guard, control }) => new ControlHandler(question, guard, control),
-  };
+type Make = EndpointRow["make"];
+
+const READ: readonly string[] = ["GET"];
+const WRITE: readonly string[] = ["POST"];
+
+/** A worker answers every client. */
+function open(path: string, doc: EndpointDoc, make: Make): EndpointRow<null> {
+  return { path, methods: READ, internal: false, question: null, make, doc };
+}
+
+/** A worker answers those whom the guard lets in. */
+function guarded(path: string, doc: EndpointDoc, make: Make): EndpointRow<null> {
+  return { path, methods: READ, internal: true, question: null, make, doc };
+}
+
+/** A worker does what an operator asks for. */
+function changing(path: string, doc: EndpointDoc, make: Make): EndpointRow<null> {
+  return { path, methods: WRITE, internal: true, question: null, make, doc };
+}
+
+/** The control thread answers the question. @param bodyOf what goes with it; the query without it */
+function asked<const Question extends string>(
+  path: string,
+  question: Question,
+  doc: EndpointDoc,
+  bodyOf?: (ex: Exchange) => string,
+): EndpointRow<Question> {
+  const make: Make = ({ guard, control }) => new ControlHandler(question, guard, control, bodyOf);
+  return { path, methods: READ, internal: true, question, make, doc };
 }
 
 /** The control thread does what an operator asks for. */
-function action(path: string, name: string): EndpointRow {
-  return {
-    path,
-    methods: WRITE,
-    internal: true,
-    make: ({ guard, control }) => new ActionHandler(name, guard, control),
-  };
+function action<const Question extends string>(
+  path: string,
+  question: Question,
+  doc: EndpointDoc,
+): EndpointRow<Question> {
+  const make: Make = ({ guard, control }) => new ActionHandler(question, guard, control);
+  return { path, methods: WRITE, internal: true, question, make, doc };
 }
 
 /** Scrapers that read OpenMetrics say so. docs/tracing.md#exemplars */
@@ -75,47 +142,232 @@ function wantedFormat({ request: { headers } }: Exchange): string {
   return headers.valueOf(HeaderId.Accept).toLowerCase().includes("application/openmetrics-text") ? "openmetrics" : "";
 }
 
-const READ: readonly string[] = ["GET"];
-const WRITE: readonly string[] = ["POST"];
+const DRAINED: Omit<EndpointDoc, "summary" | "shown"> = {
+  page: "endpoints.md#actions",
+  request: call({ target: TEXT }),
+  response: object({ target: TEXT, drained: list(TEXT) }),
+  refusals: [400, 404, 413, 415],
+};
 
-/** What each takes and gives is in ENDPOINT_DOCS. docs/endpoints.md#built-in-endpoints */
-const ENDPOINTS: readonly EndpointRow[] = [
-  { path: "/health", methods: READ, internal: false, make: ({ health }) => health },
-  { path: "/api/status", methods: READ, internal: false, make: ({ status }) => status },
-  { path: "/internal/", methods: READ, internal: true, make: ({ dashboard }) => dashboard.page },
-  { path: "/internal/api/stream", methods: READ, internal: true, make: ({ dashboard }) => dashboard.stream },
-  asked("/internal/api/config", "config"),
-  asked("/internal/api/openapi.json", "openapi"),
-  {
-    path: "/metrics",
-    methods: READ,
-    internal: true,
-    make: ({ guard, control }) => new ControlHandler("exposition", guard, control, wantedFormat),
-  },
-  asked("/internal/api/status", "status"),
-  asked("/internal/api/metrics", "metrics"),
-  asked("/internal/api/routes", "routes"),
-  asked("/internal/api/nodes", "nodes"),
-  asked("/internal/api/security/incidents", "incidents"),
-  asked("/internal/api/upstreams/health", "upstreams"),
-  {
-    path: "/internal/api/proxy-test",
-    methods: WRITE,
-    internal: true,
-    make: ({ guard, probes }) => new ProxyTestHandler(guard, probes),
-  },
-  {
-    path: "/internal/api/cache/purge",
-    methods: WRITE,
-    internal: true,
-    make: ({ guard, purge, onPurged }) => new PurgeHandler(guard, purge, onPurged),
-  },
-  action("/internal/api/upstreams/drain", "drain"),
-  action("/internal/api/upstreams/undrain", "undrain"),
-  action("/internal/api/maintenance", "maintenance"),
-  action("/internal/api/reload", "reload"),
-  action("/internal/api/log-level", "log-level"),
-];
+/** One row an endpoint, in the order of docs/endpoints.md#built-in-endpoints. */
+export const ENDPOINTS = [
+  open(
+    "/health",
+    {
+      summary: "Whether the process serves. 503 while it is ending.",
+      shown: "[health](#health)",
+      page: "endpoints.md#health",
+      response: object({ status: among("ok") }),
+      others: { 503: object({ status: among("draining") }) },
+      refusals: [],
+    },
+    ({ health }) => health,
+  ),
+  open(
+    "/api/status",
+    {
+      summary: "What serves, and for how long.",
+      shown: "`server`, `version`, `uptime`, `engine`, all texts",
+      page: "endpoints.md#built-in-endpoints",
+      response: object({ server: TEXT, version: TEXT, uptime: TEXT, engine: TEXT }),
+      refusals: [],
+    },
+    ({ status }) => status,
+  ),
+  guarded(
+    "/internal/",
+    {
+      summary: "The dashboard, a page for browsers.",
+      shown: "[the dashboard](dashboard.md)",
+      page: "dashboard.md#dashboard",
+      response: "text/html",
+      refusals: [],
+    },
+    ({ dashboard }) => dashboard.page,
+  ),
+  guarded(
+    "/internal/api/stream",
+    {
+      summary: "Live numbers: one event a second.",
+      shown: "[live events](dashboard.md#the-stream)",
+      page: "dashboard.md#the-stream",
+      response: "text/event-stream",
+      refusals: [503],
+    },
+    ({ dashboard }) => dashboard.stream,
+  ),
+  asked("/internal/api/config", "config", {
+    summary: "The configuration in use as YAML, secrets masked.",
+    shown: "[the configuration in use](dashboard.md#the-stream)",
+    page: "dashboard.md#the-stream",
+    response: "application/yaml",
+    refusals: [503],
+  }),
+  asked("/internal/api/openapi.json", "openapi", {
+    summary: "This document.",
+    shown: "[all of these, as OpenAPI](#openapi)",
+    page: "endpoints.md#openapi",
+    response: openObject({ openapi: TEXT, info: openObject({}), paths: openObject({}) }),
+    refusals: [503],
+  }),
+  asked(
+    "/metrics",
+    "exposition",
+    {
+      summary: "All metrics, in the text format of Prometheus or OpenMetrics.",
+      shown: "[metrics](#metrics)",
+      page: "endpoints.md#metrics",
+      response: "text/plain",
+      refusals: [503],
+    },
+    wantedFormat,
+  ),
+  asked("/internal/api/status", "status", {
+    summary: "The process, what it has counted, and what is switched on.",
+    shown: "[status](#status)",
+    page: "endpoints.md#status",
+    response: STATUS,
+    refusals: [503],
+  }),
+  asked("/internal/api/metrics", "metrics", {
+    summary: "Counts of the traffic since the start.",
+    shown: "[traffic](#traffic)",
+    page: "endpoints.md#traffic",
+    response: TRAFFIC,
+    refusals: [503],
+  }),
+  asked("/internal/api/routes", "routes", {
+    summary: "Every active route with the values in force.",
+    shown: "[routes](#routes)",
+    page: "endpoints.md#routes",
+    response: object({ total: COUNT, routes: list(ROUTE) }),
+    refusals: [503],
+  }),
+  asked("/internal/api/nodes", "nodes", {
+    summary: "The gateways of the fleet.",
+    shown: "[nodes](#nodes)",
+    page: "endpoints.md#nodes",
+    response: object({
+      total: COUNT,
+      nodes: list(
+        object({
+          id: TEXT,
+          name: TEXT,
+          version: TEXT,
+          generation: COUNT,
+          state: among("serving", "draining"),
+          config: TEXT,
+          trial: among("", "canary", "waiting"),
+          pid: COUNT,
+          started_at: TIME,
+          seen_at: TIME,
+          own: FLAG,
+        }),
+      ),
+    }),
+    refusals: [404, 503],
+  }),
+  asked("/internal/api/security/incidents", "incidents", {
+    summary: "What the firewall and the guards found, the newest first.",
+    shown: "[incidents](#incidents)",
+    page: "endpoints.md#incidents",
+    query: {
+      limit: { type: "integer", minimum: 1, maximum: 1000, default: 100 },
+      since: { type: "string", description: "ISO 8601, or milliseconds since 1970" },
+    },
+    response: object({ total_incidents: COUNT, incidents: list(INCIDENT) }),
+    refusals: [400, 503],
+  }),
+  asked("/internal/api/upstreams/health", "upstreams", {
+    summary: "Asks every target once and says how it is.",
+    shown: "[upstreams](#upstreams)",
+    page: "endpoints.md#upstreams",
+    response: HEALTH,
+    refusals: [503],
+  }),
+  changing(
+    "/internal/api/proxy-test",
+    {
+      summary: "Sends a request through the gateway itself and returns what came of it.",
+      shown: "[a probe](#proxy-test)",
+      page: "endpoints.md#proxy-test",
+      request: openObject(
+        { path: TEXT },
+        { method: among("GET", "HEAD", "POST"), headers: { type: "object", additionalProperties: TEXT } },
+      ),
+      response: PROBE,
+      refusals: [400],
+    },
+    ({ guard, probes }) => new ProxyTestHandler(guard, probes),
+  ),
+  changing(
+    "/internal/api/cache/purge",
+    {
+      summary: "Takes responses out of the cache.",
+      shown: "[a purge](cache.md#purge)",
+      page: "cache.md#purge",
+      request: {
+        ...call(
+          {},
+          {
+            url: TEXT,
+            prefix: TEXT,
+            tag: TEXT,
+            tags: { ...list(TEXT), minItems: 1 },
+            all: { const: true },
+            soft: FLAG,
+          },
+        ),
+        minProperties: 1,
+      },
+      response: object({ purged: COUNT }),
+      refusals: [400, 404, 413],
+    },
+    ({ guard, purge, onPurged }) => new PurgeHandler(guard, purge, onPurged),
+  ),
+  action("/internal/api/upstreams/drain", "drain", {
+    summary: "Takes a target out of service.",
+    shown: "[a target out of service](#actions)",
+    ...DRAINED,
+  }),
+  action("/internal/api/upstreams/undrain", "undrain", {
+    summary: "Takes a target back into service.",
+    shown: "[and back into it](#actions)",
+    ...DRAINED,
+  }),
+  action("/internal/api/maintenance", "maintenance", {
+    summary: "Switches maintenance of all routes, or of one, on or off.",
+    shown: "[maintenance on and off](#actions)",
+    page: "endpoints.md#actions",
+    request: call({ on: FLAG }, { route: { type: ["string", "null"] } }),
+    response: object({ on: FLAG, route: { type: ["string", "null"] }, generation: COUNT, routes: list(TEXT) }),
+    refusals: [400, 404, 413, 415, 500, 503],
+  }),
+  action("/internal/api/reload", "reload", {
+    summary: "Reads the configuration again.",
+    shown: "[a reload](#actions)",
+    page: "endpoints.md#actions",
+    request: { type: "object" },
+    isBodyOptional: true,
+    response: RELOAD,
+    others: { 422: RELOAD },
+    refusals: [400, 413, 415, 503],
+  }),
+  action("/internal/api/log-level", "log-level", {
+    summary: "Changes how much is logged.",
+    shown: "[how much is logged](#actions)",
+    page: "endpoints.md#actions",
+    request: call({ level: LEVEL }),
+    response: object({ level: LEVEL, before: LEVEL }),
+    refusals: [400, 413, 415],
+  }),
+] as const;
+
+/** What the control thread may be asked by an endpoint. */
+export type EndpointQuestion = Exclude<(typeof ENDPOINTS)[number]["question"], null>;
+
+/** Who answers in the control thread: a question without its answerer does not compile. */
+export type EndpointAnswers = Readonly<Record<EndpointQuestion, Answerer>>;
 
 /** Where the built-in endpoints are. */
 export const BUILT_IN_PLACES: readonly BuiltInPlace[] = ENDPOINTS;

@@ -1,7 +1,8 @@
 import type { RuntimeConfig } from "../../config/runtime-config.ts";
 import type { CounterTotals } from "../../shared/counter-totals.ts";
 import type { IncidentReader } from "../../shared/incident-ring.ts";
-import { type Answerer, jsonAnswer } from "./control-rpc.ts";
+import type { EndpointAnswers } from "./built-in-endpoints.ts";
+import { jsonAnswer } from "./control-rpc.ts";
 import { incidentAnswer } from "./incident-list.ts";
 import { type ProcessState, runtimeSummary } from "./runtime-summary.ts";
 import { trafficSummary } from "./traffic-summary.ts";
@@ -22,22 +23,21 @@ export interface InternalSources {
   readonly exposition: (format: string) => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** The responses to all questions that the built-in endpoints ask, for a ControlRpc. */
-export function internalAnswers(sources: InternalSources): ReadonlyMap<string, Answerer> {
+/** Answers the questions of the built-in endpoints whose data this feature has. */
+export function internalAnswers(
+  sources: InternalSources,
+): Pick<EndpointAnswers, "status" | "metrics" | "routes" | "upstreams" | "incidents" | "exposition"> {
   const { totals, incidents } = sources;
   const traffic = () => trafficSummary(totals, sources.config().server.waf);
-  return new Map<string, Answerer>([
-    ["status", () => jsonAnswer(200, runtimeSummary(sources.state(), sources.config(), traffic()))],
-    ["metrics", () => jsonAnswer(200, traffic())],
-    ["routes", () => jsonAnswer(200, sources.routes())],
-    ["upstreams", async () => jsonAnswer(200, upstreamHealth(await sources.probeTargets(), sources.state().nowMs))],
-    ["incidents", (query) => incidentAnswer(incidents, query)],
-    [
-      "exposition",
-      async (format) => {
-        const { contentType, text } = await sources.exposition(format);
-        return { status: 200, contentType, body: text };
-      },
-    ],
-  ]);
+  return {
+    status: () => jsonAnswer(200, runtimeSummary(sources.state(), sources.config(), traffic())),
+    metrics: () => jsonAnswer(200, traffic()),
+    routes: () => jsonAnswer(200, sources.routes()),
+    upstreams: async () => jsonAnswer(200, upstreamHealth(await sources.probeTargets(), sources.state().nowMs)),
+    incidents: (query) => incidentAnswer(incidents, query),
+    exposition: async (format) => {
+      const { contentType, text } = await sources.exposition(format);
+      return { status: 200, contentType, body: text };
+    },
+  };
 }

@@ -1,8 +1,8 @@
 import { reasonOf } from "../../core/status.ts";
 import { VERSION } from "../../shared/version.ts";
-import { BUILT_IN_PLACES, type BuiltInPlace } from "./built-in-endpoints.ts";
+import { ENDPOINTS, type EndpointDoc, type EndpointRow } from "./built-in-endpoints.ts";
 import { JSON_TYPE } from "./built-in-reply.ts";
-import { ENDPOINT_DOCS, type EndpointDoc, ERROR, type Schema } from "./endpoint-docs.ts";
+import { ERROR, type Schema } from "./endpoint-schemas.ts";
 
 /** The built-in endpoints as OpenAPI 3.1, for `/internal/api/openapi.json`. docs/endpoints.md#openapi */
 export function openApi(): object {
@@ -16,7 +16,7 @@ export function openApi(): object {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],
-    paths: Object.fromEntries(BUILT_IN_PLACES.map((place) => [place.path, pathItem(place)])),
+    paths: Object.fromEntries(ENDPOINTS.map((row) => [row.path, pathItem(row)])),
     components: {
       schemas: { Error: ERROR },
       securitySchemes: {
@@ -26,10 +26,7 @@ export function openApi(): object {
   };
 }
 
-function pathItem({ path, methods, internal }: BuiltInPlace): object {
-  const doc = ENDPOINT_DOCS[path];
-  // A test holds the two lists to each other.
-  if (doc === undefined) return {};
+function pathItem({ path, methods, internal, doc }: EndpointRow): object {
   return Object.fromEntries(methods.map((method) => [method.toLowerCase(), operation(path, method, doc, internal)]));
 }
 

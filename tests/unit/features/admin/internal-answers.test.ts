@@ -42,7 +42,7 @@ function setUp(configText = CONFIG) {
     exposition: async () => ({ contentType: "text/plain; version=0.0.4", text: "metrics\n" }),
   });
   const get = async (what: string, query = "") => {
-    const { status, contentType, body } = await answers.get(what)!(query, 0);
+    const { status, contentType, body } = await answers[what as keyof typeof answers](query, 0);
     return { status, contentType, body: contentType === "application/json" ? JSON.parse(body) : body };
   };
   return { ...telemetry, writer: new IncidentWriter(ring, 0), get };
