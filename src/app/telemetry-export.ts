@@ -1,15 +1,11 @@
-import type { ReadableLogRecord } from "@opentelemetry/sdk-logs";
-import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { TelemetryConfig } from "../config/telemetry-settings.ts";
 import { messageOf } from "../core/error-text.ts";
 import type { EventLog } from "../features/telemetry/events.ts";
 import { Exemplars } from "../features/telemetry/exemplars.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
-import { logRecordOf } from "../features/telemetry/otlp/log-data.ts";
-import { metricData } from "../features/telemetry/otlp/metric-data.ts";
-import { type Channel, ChannelTally, openChannel, type Signal } from "../features/telemetry/otlp/otlp-channel.ts";
-import type { Sender } from "../features/telemetry/otlp/resource.ts";
+import type { ChannelTally, OtlpChannel, Signal } from "../features/telemetry/otlp/otlp-channel.ts";
+import type { Sender } from "../features/telemetry/otlp/sender.ts";
 import { SpanEncoder } from "../features/telemetry/otlp/span-encoder.ts";
 import { createSpanRings, SpanReader, type StoredSpan } from "../shared/span-ring.ts";
 import { VERSION } from "../shared/version.ts";
@@ -28,13 +24,21 @@ export interface ExportPorts {
 interface Channels {
   readonly sender: Sender;
   readonly traces: TraceChannel | null;
-  readonly metrics: Channel<ResourceMetrics> | null;
-  readonly logs: Channel<ReadableLogRecord[]> | null;
+  readonly metrics: OtlpChannel | null;
+  readonly logs: OtlpChannel | null;
+  readonly messages: Messages;
 }
 
 /** Spans on their way to the collector. */
-interface TraceChannel extends Channel<Uint8Array> {
+interface TraceChannel {
+  readonly channel: OtlpChannel;
   readonly encoder: SpanEncoder;
+}
+
+/** What makes messages of metrics and lines. */
+interface Messages {
+  readonly metricsRequest: typeof import("../features/telemetry/otlp/metric-data.ts").metricsRequest;
+  readonly logsRequest: typeof import("../features/telemetry/otlp/log-data.ts").logsRequest;
 }
 
 /** Sends spans, metrics and lines of the log to a collector, from the control thread. docs/tracing.md */
@@ -44,9 +48,9 @@ export class TelemetryExport {
   readonly exemplars: Exemplars = new Exemplars();
   private readonly ports: ExportPorts;
   private readonly tallies: Readonly<Record<Signal, ChannelTally>> = {
-    traces: new ChannelTally(),
-    metrics: new ChannelTally(),
-    logs: new ChannelTally(),
+    traces: { sent: 0, dropped: 0 },
+    metrics: { sent: 0, dropped: 0 },
+    logs: { sent: 0, dropped: 0 },
   };
   private readers: readonly SpanReader[] = [];
   private channels: Channels | null = null;
@@ -72,7 +76,7 @@ export class TelemetryExport {
     return this.rings;
   }
 
-  /** Takes up a configuration. Packages are loaded where it sends anything. */
+  /** Takes up a configuration. What makes messages is loaded if it sends anything. */
   async use(config: RuntimeConfig): Promise<void> {
     const { telemetry } = config;
     if (this.used !== null && Bun.deepEquals(telemetry, this.used)) return;
@@ -83,7 +87,7 @@ export class TelemetryExport {
     if (!telemetry.enabled || !telemetry.otlp.enabled) return;
     try {
       const channels = await this.open(telemetry);
-      if (this.used !== telemetry) return close(channels);
+      if (this.used !== telemetry) return;
       this.channels = channels;
       this.timers = [
         setInterval(() => this.look(), LOOK_MS),
@@ -129,42 +133,45 @@ export class TelemetryExport {
     this.takeSpans(true);
     this.sendAllLines(true);
     this.sendMetrics();
-    const all = [channels.traces, channels.metrics, channels.logs].map((channel) => channel?.flush());
+    const all = [channels.traces?.channel, channels.metrics, channels.logs].map((channel) => channel?.flush());
     await Promise.race([Promise.all(all), new Promise((resolve) => setTimeout(resolve, limitMs))]);
   }
 
-  private async open({ otlp, serviceName, resource: attributes }: TelemetryConfig): Promise<Channels> {
-    const { resourceFromAttributes } = await import("@opentelemetry/resources");
-    const resource = resourceFromAttributes({
-      "service.name": serviceName,
-      "service.version": VERSION,
-      "service.instance.id": crypto.randomUUID(),
-      ...Object.fromEntries(attributes),
-    });
-    const channelOf = <T>(signal: Signal) =>
-      openChannel<T>(signal, otlp, {
+  private async open({ otlp, serviceName, resource }: TelemetryConfig): Promise<Channels> {
+    const [{ OtlpChannel }, { metricsRequest }, { logsRequest }] = await Promise.all([
+      import("../features/telemetry/otlp/otlp-channel.ts"),
+      import("../features/telemetry/otlp/metric-data.ts"),
+      import("../features/telemetry/otlp/log-data.ts"),
+    ]);
+    const channelOf = (signal: Signal) =>
+      new OtlpChannel(signal, otlp, {
         tally: this.tallies[signal],
         onFailed: (which, error) => this.failed(which, error),
       });
-    const sender = { resource, scope: { name: "edge", version: VERSION } };
+    const sender: Sender = {
+      resource: {
+        "service.name": serviceName,
+        "service.version": VERSION,
+        "service.instance.id": crypto.randomUUID(),
+        ...Object.fromEntries(resource),
+      },
+      scope: { name: "edge", version: VERSION },
+    };
     return {
       sender,
-      traces: otlp.traces.enabled
-        ? { ...(await channelOf<Uint8Array>("traces")), encoder: new SpanEncoder(sender) }
-        : null,
-      metrics: otlp.metrics ? await channelOf<ResourceMetrics>("metrics") : null,
-      logs: otlp.logs ? await channelOf<ReadableLogRecord[]>("logs") : null,
+      traces: otlp.traces.enabled ? { channel: channelOf("traces"), encoder: new SpanEncoder(sender) } : null,
+      metrics: otlp.metrics ? channelOf("metrics") : null,
+      logs: otlp.logs ? channelOf("logs") : null,
+      messages: { metricsRequest, logsRequest },
     };
   }
 
   private close(): void {
     for (const timer of this.timers) clearInterval(timer);
     this.timers = [];
-    const { channels } = this;
+    const traces = this.channels?.traces ?? null;
     this.channels = null;
-    if (channels === null) return;
-    if (channels.traces !== null) this.sendSpans(channels.traces);
-    close(channels);
+    if (traces !== null) this.sendSpans(traces);
   }
 
   private look(): void {
@@ -199,34 +206,30 @@ export class TelemetryExport {
     if (traces.encoder.isFull) this.sendSpans(traces);
   }
 
-  private sendSpans({ encoder, send }: TraceChannel): void {
+  private sendSpans({ encoder, channel }: TraceChannel): void {
     const { count } = encoder;
     if (count === 0) return;
     this.spansSentAt = this.looks;
-    send(encoder.take(), count);
+    const message = encoder.take();
+    channel.send(() => message, count);
   }
 
-  private sendLines({ logs, sender }: Channels): void {
-    const nowMs = Date.now();
-    const records = this.lines.splice(0, BATCH).map((line) => logRecordOf(line, sender, nowMs));
-    logs?.send(records, records.length);
+  private sendLines({ logs, sender, messages }: Channels): void {
+    const lines = this.lines.splice(0, BATCH);
+    logs?.send(() => messages.logsRequest(lines, sender, Date.now()), lines.length);
   }
 
   private sendMetrics(): void {
     const { channels } = this;
     if (channels === null || channels.metrics === null) return;
     const { metrics, startedAtMs } = this.ports;
-    const data = metricData(metrics(), channels.sender, startedAtMs, Date.now());
-    channels.metrics.send(data, 1);
+    const { sender, messages } = channels;
+    channels.metrics.send(() => messages.metricsRequest(metrics(), sender, startedAtMs, Date.now()), 1);
   }
 
   private failed(signal: Signal, error: string): void {
     this.ports.events.eventOf(signal, "telemetry_failed", { signal, error, dropped: this.tallies[signal].dropped });
   }
-}
-
-function close({ traces, metrics, logs }: Channels): void {
-  for (const channel of [traces, metrics, logs]) channel?.close();
 }
 
 /** How often rings are emptied. */

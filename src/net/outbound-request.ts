@@ -32,7 +32,7 @@ export interface OutboundReply {
  * Asks another service: for keys, settings, approvals, documents. It follows no redirect, refuses compressed bodies, since a few bytes that
  * become gigabytes would be inflated before their number is looked at, and verifies certificates whatever the environment says. Nothing else
  * in the gateway calls `fetch`. docs/security.md#environment
- * @throws why there is no response, fit for one log line
+ * @throws why there is no response, fit for one log line; a RangeError if there is one that is not taken
  */
 export async function outboundRequest(request: OutboundRequest): Promise<OutboundReply> {
   const { timeoutMs, wants = "ok" } = request;
@@ -52,7 +52,7 @@ export async function outboundRequest(request: OutboundRequest): Promise<Outboun
   }
   if ((headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity") {
     await body?.cancel();
-    throw new Error("the response is compressed, which was not asked for");
+    throw new RangeError("the response is compressed, which was not asked for");
   }
   try {
     return { status, headers, body: await wholeBody(body, request.maxBytes) };

@@ -1,24 +1,29 @@
-import type { Attributes, SpanContext } from "@opentelemetry/api";
-import type { ReadableSpan } from "@opentelemetry/sdk-trace";
 import { faultRow } from "../../src/core/fault-rows.ts";
-import { type Sender, splitTime } from "../../src/features/telemetry/otlp/resource.ts";
+import { keyValues, unixNano } from "../../src/features/telemetry/otlp/messages.ts";
 import { UNMATCHED_LABEL } from "../../src/features/telemetry/route-labels.ts";
-import { hexOf } from "../../src/proto/trace/trace-context.ts";
 import { SpanKind } from "../../src/shared/span-ring.ts";
 import type { SpanRecord } from "./span-records.ts";
 
+type Attributes = Record<string, string | number>;
+
+/** The trace of a record and the ids of one of its spans. */
+interface SpanIds {
+  readonly record: SpanRecord;
+  readonly own: Uint8Array;
+  /** Undefined if there is none. */
+  readonly parent: Uint8Array | undefined;
+  readonly isParentRemote: boolean;
+}
+
 /**
- * The spans of a request as the packages of OpenTelemetry take them: what they make of these is what the gateway's own encoder has to make
- * of the record.
+ * The spans of a request as messages of @bufbuild/protobuf: what that package writes of them is what the gateway's own encoder has to write of
+ * the record.
  */
-export function referenceSpans(record: SpanRecord, sender: Sender): readonly ReadableSpan[] {
-  const traceId = hexOf(record.traceId);
-  const contextOf = (id: Uint8Array): SpanContext => ({ traceId, spanId: hexOf(id), traceFlags: record.flags });
-  const own = contextOf(record.spanId);
-  const caller = record.parentId.some((byte) => byte !== 0)
-    ? { ...contextOf(record.parentId), isRemote: true }
-    : undefined;
-  if (record.kind === SpanKind.Upstream) return [clientSpan(record, sender, contextOf(record.clientSpanId), own)];
+export function referenceSpans(record: SpanRecord): readonly object[] {
+  const parent = record.parentId.some((byte) => byte !== 0) ? record.parentId : undefined;
+  const ids: SpanIds = { record, own: record.spanId, parent, isParentRemote: false };
+  const client: SpanIds = { ...ids, own: record.clientSpanId, parent: record.spanId };
+  if (record.kind === SpanKind.Upstream) return [clientSpan(client)];
   const called = CALLED[record.kind];
   if (called !== undefined) {
     const failed = record.status >= 500 || !["ok", "cancelled"].includes(record.outcome);
@@ -30,21 +35,26 @@ export function referenceSpans(record: SpanRecord, sender: Sender): readonly Rea
       failed,
       attributes: callAttributes(record, called),
     };
-    return [span(sender, INTERNAL, own, caller === undefined ? undefined : contextOf(record.parentId), parts)];
+    return [span(INTERNAL, ids, parts)];
   }
-  const server = span(sender, SERVER, own, caller, {
-    name: nameOf(record),
-    fromMs: record.startMs,
-    toMs: record.endMs,
-    failed: record.status >= 500,
-    attributes: serverAttributes(record),
-  });
+  const server = span(
+    SERVER,
+    { ...ids, isParentRemote: parent !== undefined },
+    {
+      name: nameOf(record),
+      fromMs: record.startMs,
+      toMs: record.endMs,
+      failed: record.status >= 500,
+      attributes: serverAttributes(record),
+    },
+  );
   if (record.sentMs < 0) return [server];
-  return [server, clientSpan(record, sender, contextOf(record.clientSpanId), own)];
+  return [server, clientSpan(client)];
 }
 
-function clientSpan(record: SpanRecord, sender: Sender, context: SpanContext, parent: SpanContext): ReadableSpan {
-  return span(sender, CLIENT, context, parent, {
+function clientSpan(ids: SpanIds): object {
+  const { record } = ids;
+  return span(CLIENT, ids, {
     name: methodOf(record.method),
     fromMs: Math.min(record.sentMs, record.endMs),
     toMs: record.endMs,
@@ -75,30 +85,21 @@ interface SpanParts {
 }
 
 function span(
-  { resource, scope }: Sender,
   kind: number,
-  context: SpanContext,
-  parent: SpanContext | undefined,
+  { record, own, parent, isParentRemote }: SpanIds,
   { name, fromMs, toMs, failed, attributes }: SpanParts,
-): ReadableSpan {
+): object {
   return {
+    traceId: record.traceId,
+    spanId: own,
+    ...(parent === undefined ? {} : { parentSpanId: parent }),
     name,
     kind,
-    spanContext: () => context,
-    ...(parent === undefined ? {} : { parentSpanContext: parent }),
-    startTime: splitTime(fromMs),
-    endTime: splitTime(toMs),
-    duration: splitTime(toMs - fromMs),
-    status: { code: failed ? ERROR : UNSET },
-    attributes,
-    links: [],
-    events: [],
-    ended: true,
-    resource,
-    instrumentationScope: scope,
-    droppedAttributesCount: 0,
-    droppedEventsCount: 0,
-    droppedLinksCount: 0,
+    startTimeUnixNano: unixNano(fromMs),
+    endTimeUnixNano: unixNano(toMs),
+    attributes: keyValues(attributes),
+    ...(failed ? { status: { code: ERROR } } : {}),
+    flags: record.flags | KNOWS_REMOTE | (isParentRemote ? IS_REMOTE : 0),
   };
 }
 
@@ -187,9 +188,10 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set([
   "TRACE",
   "PATCH",
 ]);
-/** Kinds of spans and codes of their status, as numbers: the package that names them is not loaded for that. */
-const INTERNAL = 0;
-const SERVER = 1;
-const CLIENT = 2;
-const UNSET = 0;
+/** SpanKind, StatusCode and SpanFlags of opentelemetry/proto/trace/v1/trace.proto. */
+const INTERNAL = 1;
+const SERVER = 2;
+const CLIENT = 3;
 const ERROR = 2;
+const KNOWS_REMOTE = 0x100;
+const IS_REMOTE = 0x200;

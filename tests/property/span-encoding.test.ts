@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer";
-import { resourceFromAttributes } from "@opentelemetry/resources";
 import fc from "fast-check";
 import { FAULTS } from "../../src/core/fault-rows.ts";
+import { exportRequest } from "../../src/features/telemetry/otlp/messages.ts";
 import { SpanEncoder } from "../../src/features/telemetry/otlp/span-encoder.ts";
 import { CACHE_RESULT_NAMES } from "../../src/message/cache-result.ts";
 import {
@@ -17,7 +16,7 @@ import { referenceSpans } from "../harness/reference-spans.ts";
 import { recordSpan, type SpanRecord, spanOf } from "../harness/span-records.ts";
 
 const sender = {
-  resource: resourceFromAttributes({ "service.name": "caf\u00e9 \u2615", zone: "z".repeat(300) }),
+  resource: { "service.name": "caf\u00e9 \u2615", zone: "z".repeat(300) },
   scope: { name: "edge", version: "1.2.3" },
 };
 
@@ -81,14 +80,14 @@ function encoded(spans: readonly SpanRecord[], encoder: SpanEncoder): { ours: Bu
     encoder.add(one);
     stored.push(spanOf(one));
   });
-  const reference = stored.flatMap((one) => referenceSpans(one, sender));
+  const reference = stored.flatMap((one) => referenceSpans(one));
   expect(encoder.count).toBe(reference.length);
-  const library = ProtobufTraceSerializer.serializeRequest(reference)!;
+  const library = exportRequest("traces", sender, reference);
   return { ours: Buffer.from(encoder.take()), library: Buffer.from(library) };
 }
 
 describe("spans on the wire", () => {
-  test("are to the byte what the package of OpenTelemetry makes of them", () => {
+  test("are to the byte what @bufbuild/protobuf makes of them", () => {
     const encoder = new SpanEncoder(sender);
     fc.assert(
       fc.property(fc.array(span, { minLength: 1, maxLength: 6 }), (spans) => {

@@ -7,10 +7,14 @@ import {
   FieldDescriptorProto_Type,
   FieldDescriptorProtoSchema,
   FileDescriptorProtoSchema,
+  OneofDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 import { type Schema, schemaOf } from "./schema.ts";
 
-/** Messages by name, each with its fields as `name: type = number`; a type may end in `[]`, and `string{}` is a map. */
+/**
+ * Messages by name, each with its fields as `name: type = number`; a type may end in `[]`, and `string{}` is a map. A `?` after the name says
+ * that the field is written even if it has the default of its type, as `optional` and `oneof` do.
+ */
 export type CompactMessages = Readonly<Record<string, readonly string[]>>;
 
 /**
@@ -30,13 +34,19 @@ export function schemaOfTable(pkg: string, dependency: string[], messages: Compa
 function messageOf(pkg: string, name: string, fields: readonly string[]): DescriptorProto {
   const nestedType = fields.some((field) => field.includes("{}")) ? [STRING_ENTRY] : [];
   const own = fields.map((field) => fieldOf(field.replace("string{}", `${pkg}.${name}.StringEntry[]`)));
-  return create(DescriptorProtoSchema, { name, field: own, nestedType });
+  // Each field of that kind has a group of its own, as compilers write it.
+  const optional = own.filter(({ proto3Optional }) => proto3Optional);
+  const oneofDecl = optional.map((field, i) => {
+    field.oneofIndex = i;
+    return create(OneofDescriptorProtoSchema, { name: `_${field.name}` });
+  });
+  return create(DescriptorProtoSchema, { name, field: own, nestedType, oneofDecl });
 }
 
 function fieldOf(text: string): FieldDescriptorProto {
-  const parts = /^(\w+): ([\w.]+)(\[\])? = (\d+)$/.exec(text);
+  const parts = /^(\w+)(\??): ([\w.]+)(\[\])? = (\d+)$/.exec(text);
   if (parts === null) throw new Error(`not a field: ${text}`);
-  const [, name, type, list, number] = parts as unknown as [string, string, string, string | undefined, string];
+  const [, name, mark, type, list, number] = parts as unknown as string[] as FieldParts;
   const scalar = SCALARS[type];
   return create(FieldDescriptorProtoSchema, {
     name,
@@ -45,14 +55,20 @@ function fieldOf(text: string): FieldDescriptorProto {
     label: list === undefined ? FieldDescriptorProto_Label.OPTIONAL : FieldDescriptorProto_Label.REPEATED,
     type: scalar ?? FieldDescriptorProto_Type.MESSAGE,
     typeName: scalar === undefined ? `.${type}` : "",
+    proto3Optional: mark === "?",
   });
 }
+
+type FieldParts = [whole: string, name: string, mark: string, type: string, list: string | undefined, number: string];
 
 const SCALARS: Readonly<Record<string, FieldDescriptorProto_Type>> = {
   string: FieldDescriptorProto_Type.STRING,
   bytes: FieldDescriptorProto_Type.BYTES,
   int32: FieldDescriptorProto_Type.INT32,
   int64: FieldDescriptorProto_Type.INT64,
+  fixed32: FieldDescriptorProto_Type.FIXED32,
+  fixed64: FieldDescriptorProto_Type.FIXED64,
+  double: FieldDescriptorProto_Type.DOUBLE,
   bool: FieldDescriptorProto_Type.BOOL,
 };
 

@@ -1,44 +1,49 @@
-import type { ValueType } from "@opentelemetry/api";
-import type { DataPoint, Histogram, MetricData, ResourceMetrics } from "@opentelemetry/sdk-metrics";
 import type { Metric, Sample } from "../metric.ts";
-import { type Sender, type SplitTime, splitTime } from "./resource.ts";
+import { exportRequest, keyValues, unixNano } from "./messages.ts";
+import type { Sender } from "./sender.ts";
 
 /**
  * What `/metrics` shows, under the same names. Sums are cumulative. docs/tracing.md#metrics-and-logs
  * @param startedMs since when is counted, and @param nowMs, in milliseconds since the epoch
  */
-export function metricData(
+export function metricsRequest(
   metrics: readonly Metric[],
-  { resource, scope }: Sender,
+  sender: Sender,
   startedMs: number,
   nowMs: number,
-): ResourceMetrics {
-  const times = { startTime: splitTime(startedMs), endTime: splitTime(nowMs) };
-  const data = metrics.map((metric) => dataOf(metric, times)).filter(({ dataPoints }) => dataPoints.length > 0);
-  return { resource, scopeMetrics: [{ scope, metrics: data }] };
+): Uint8Array {
+  const times = { startTimeUnixNano: unixNano(startedMs), timeUnixNano: unixNano(nowMs) };
+  const items = metrics.flatMap((metric) => {
+    const samples = metric.read();
+    return samples.length === 0 ? [] : [messageOf(metric, samples, times)];
+  });
+  return exportRequest("metrics", sender, items);
 }
 
 /** From when to when a number was counted. */
 interface Times {
-  readonly startTime: SplitTime;
-  readonly endTime: SplitTime;
+  readonly startTimeUnixNano: bigint;
+  readonly timeUnixNano: bigint;
 }
 
-function dataOf(metric: Metric, times: Times): MetricData {
-  const samples = metric.read();
-  const base = {
-    descriptor: { name: metric.name, description: metric.help, unit: unitOf(metric.name), valueType: DOUBLE },
-    aggregationTemporality: CUMULATIVE,
-  };
-  if (metric.type === "histogram") return { ...base, dataPointType: HISTOGRAM, dataPoints: histograms(samples, times) };
-  const dataPoints = samples.map(({ value, labels }) => ({ ...times, attributes: labels, value }));
-  return metric.type === "gauge"
-    ? { ...base, dataPointType: GAUGE, dataPoints }
-    : { ...base, dataPointType: SUM, isMonotonic: true, dataPoints };
+function messageOf({ name, help, type }: Metric, samples: readonly Sample[], times: Times): object {
+  const base = { name, description: help, unit: unitOf(name) };
+  const aggregationTemporality = CUMULATIVE;
+  if (type === "histogram") {
+    return { ...base, histogram: { dataPoints: histogramPoints(samples, times), aggregationTemporality } };
+  }
+  const dataPoints = samples.map(({ value, labels }) => ({
+    ...times,
+    asDouble: value,
+    attributes: keyValues(labels),
+  }));
+  return type === "gauge"
+    ? { ...base, gauge: { dataPoints } }
+    : { ...base, sum: { dataPoints, aggregationTemporality, isMonotonic: true } };
 }
 
 /** The samples of the text format count what is at most `le`; here each bucket counts its own. */
-function histograms(samples: readonly Sample[], times: Times): DataPoint<Histogram>[] {
+function histogramPoints(samples: readonly Sample[], times: Times): object[] {
   const series = new Map<string, Sample[]>();
   for (const sample of samples) {
     const { le: _, ...labels } = sample.labels;
@@ -49,15 +54,20 @@ function histograms(samples: readonly Sample[], times: Times): DataPoint<Histogr
   }
   return [...series].map(([key, own]) => {
     const buckets = own.filter(({ metricName }) => metricName?.endsWith("_bucket") === true);
-    const counts = buckets.map(({ value }, i) => value - (i === 0 ? 0 : buckets[i - 1]!.value));
-    const boundaries = buckets.map(({ labels }) => Number(labels.le)).filter(Number.isFinite);
-    const value: Histogram = {
-      buckets: { boundaries, counts },
+    return {
+      ...times,
+      count: whole(totalOf(own, "_count")),
       sum: totalOf(own, "_sum"),
-      count: totalOf(own, "_count"),
+      bucketCounts: buckets.map(({ value }, i) => whole(value - (i === 0 ? 0 : buckets[i - 1]!.value))),
+      explicitBounds: buckets.map(({ labels }) => Number(labels.le)).filter(Number.isFinite),
+      attributes: keyValues(JSON.parse(key) as Record<string, string>),
     };
-    return { ...times, attributes: JSON.parse(key) as Record<string, string>, value };
   });
+}
+
+/** Counts are read while workers count: a bucket may be ahead of the one after it. */
+function whole(count: number): bigint {
+  return BigInt(Math.max(0, Math.round(count)));
 }
 
 function totalOf(samples: readonly Sample[], suffix: string): number {
@@ -70,9 +80,5 @@ function unitOf(name: string): string {
   return /_bytes(_total)?$/.test(name) ? "By" : "1";
 }
 
-/** The library's enumerations as numbers: they are not loaded for that. */
-const DOUBLE = 1 as ValueType.DOUBLE;
-const CUMULATIVE = 1;
-const HISTOGRAM = 0;
-const GAUGE = 2;
-const SUM = 3;
+/** AGGREGATION_TEMPORALITY_CUMULATIVE */
+const CUMULATIVE = 2;

@@ -1,0 +1,6 @@
+/** Who sends: it stands before all that is sent. */
+export interface Sender {
+  /** Attributes by name. */
+  readonly resource: Readonly<Record<string, string>>;
+  readonly scope: { readonly name: string; readonly version: string };
+}
