@@ -1,5 +1,5 @@
 import { runDiskThread } from "../src/app/disk/disk-thread.ts";
-import { verifyTls } from "../src/app/verified-tls.ts";
+import { verifyTls } from "../src/net/verified-tls.ts";
 
 verifyTls();
 runDiskThread();

@@ -1,5 +1,5 @@
-import { HeldSignals } from "../src/app/held-signals.ts";
-import { verifyTls } from "../src/app/verified-tls.ts";
+import { HeldSignals } from "../src/control/held-signals.ts";
+import { verifyTls } from "../src/net/verified-tls.ts";
 import type { run as runMain } from "./main.ts";
 
 const signals = new HeldSignals(process.argv[2] === "serve");

@@ -1,4 +1,4 @@
-import { verifyTls } from "../src/app/verified-tls.ts";
+import { verifyTls } from "../src/net/verified-tls.ts";
 import { runGeneratorThread } from "../src/tools/loadgen/generator-thread.ts";
 
 verifyTls();

@@ -1,5 +1,5 @@
-import type { HeldSignals } from "../src/app/held-signals.ts";
 import { main } from "../src/cli/main.ts";
+import type { HeldSignals } from "../src/control/held-signals.ts";
 
 /** What `edge.ts` loads when it holds the signals. */
 export function run(signals: HeldSignals): Promise<void> {

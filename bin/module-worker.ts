@@ -1,5 +1,5 @@
 import { runModuleThread } from "../src/app/module-thread.ts";
-import { verifyTls } from "../src/app/verified-tls.ts";
+import { verifyTls } from "../src/net/verified-tls.ts";
 
 verifyTls();
 runModuleThread();

@@ -1,5 +1,5 @@
-import { runCodecThread } from "../src/app/codec-thread.ts";
-import { verifyTls } from "../src/app/verified-tls.ts";
+import { runCodecThread } from "../src/features/transcode/control/codec-thread.ts";
+import { verifyTls } from "../src/net/verified-tls.ts";
 
 verifyTls();
 runCodecThread();

@@ -1,5 +1,5 @@
-import { verifyTls } from "../src/app/verified-tls.ts";
-import { runWorker } from "../src/app/worker-main.ts";
+import { verifyTls } from "../src/net/verified-tls.ts";
+import { runWorker } from "../src/worker/worker-main.ts";
 
 verifyTls();
 runWorker();

@@ -11,9 +11,9 @@ import { type CacheBuffers, CacheMemory, type CacheSizes, createCacheBuffers, He
 import { rebuildCache, reclaimFrom } from "../shared/cache-repair.ts";
 import { CacheStore } from "../shared/cache-store.ts";
 import { DiskIndex } from "../shared/disk-index.ts";
+import { settingsByIndex } from "../worker/routing.ts";
 import { CacheHandover, LAYOUT, takeOverCache } from "./cache-handover.ts";
 import { CacheDisk, type DiskReports } from "./disk/cache-disk.ts";
-import { settingsByIndex } from "./routing.ts";
 
 /** The control thread and that of the disk. */
 const OTHER_THREADS = 2;

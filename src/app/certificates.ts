@@ -6,10 +6,10 @@ import { messageOf } from "../core/error-text.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { labelled, type Metric } from "../features/telemetry/metric.ts";
 import type { CertificateSet, CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
+import { FileWatch } from "../net/file-watch.ts";
 import { createTlsContext } from "../net/tls-context.ts";
 import { keyFault, readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
-import { FileWatch } from "./file-watch.ts";
-import type { ListenerCertificates } from "./messages.ts";
+import type { ListenerCertificates } from "../worker/messages.ts";
 
 /** Longest wait of a start for the first identity of an agent that does not respond. */
 const WORKLOAD_START_MS = 2000;

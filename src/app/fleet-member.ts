@@ -1,10 +1,10 @@
+import type { NodeRegistry } from "../control/node-registry.ts";
+import type { ReloadOutcome } from "../control/reload.ts";
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
 import type { FleetPorts } from "./fleet.ts";
 import { HealthHints } from "./health-hints.ts";
-import type { NodeRegistry } from "./node-registry.ts";
-import type { ReloadOutcome } from "./reload.ts";
 import type { CanaryRollout } from "./remote/canary-rollout.ts";
 import type { RemoteConfig } from "./remote/remote-config.ts";
 

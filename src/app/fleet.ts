@@ -12,7 +12,7 @@ import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import { VERSION } from "../shared/version.ts";
-import type { FromWorker, ToWorker } from "./messages.ts";
+import type { FromWorker, ToWorker } from "../worker/messages.ts";
 
 /** What workers know of the fleet. */
 export interface FleetState {

@@ -1,5 +1,6 @@
 import type { FunctionsConfig } from "../config/function-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { WorkerPool } from "../control/worker-pool.ts";
 import { shorterInTests } from "../core/shorter-in-tests.ts";
 import type { LiveModule } from "../features/dashboard/live-state.ts";
 import { createFileCells } from "../features/functions/file-cells.ts";
@@ -11,16 +12,15 @@ import type { FunctionNews, FunctionWord } from "../features/functions/worker-fu
 import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
+import { descriptorLimit } from "../net/descriptor-watch.ts";
 import { stepBack, stepCollectorsBack } from "../net/thread-turns.ts";
+import { type Taken, takenBy } from "../net/thread-usage.ts";
+import { startThread, ThreadEnds } from "../net/threads.ts";
 import { residentBytes } from "../shared/process-memory.ts";
 import { UNKNOWN_THREAD } from "../shared/thread-id.ts";
-import { descriptorLimit } from "./descriptor-watch.ts";
 import { FunctionMetrics, type ThreadFacts } from "./function-metrics.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
 import { closeLeftFiles, filesOfThread } from "./left-files.ts";
-import { type Taken, takenBy } from "./thread-usage.ts";
-import { startThread, ThreadEnds } from "./threads.ts";
-import type { WorkerPool } from "./worker-pool.ts";
 
 /** Milliseconds that a module may take to load. */
 const FUNCTION_LOAD_MS = 30_000;

@@ -1,4 +1,5 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { WorkerPool } from "../control/worker-pool.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import { moduleSettings } from "./configured-modules.ts";
@@ -7,7 +8,6 @@ import { type FunctionThreadPorts, FunctionThreads, threadPorts } from "./functi
 import { lockRun } from "./run-lock.ts";
 import { runScheduled } from "./schedule-run.ts";
 import { ScheduledFunctions } from "./scheduled-functions.ts";
-import type { WorkerPool } from "./worker-pool.ts";
 
 /** The control thread's part in code of users: the threads of functions and hooks, and schedules. docs/functions.md */
 export class Functions extends FunctionThreads {

@@ -1,7 +1,7 @@
+import type { NodeRegistry } from "../control/node-registry.ts";
 import { HEALTH_SCRIPT } from "../features/fleet/health-script.ts";
 import type { SharedStore } from "../features/fleet/shared-store.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
-import type { NodeRegistry } from "./node-registry.ts";
 
 /** What gateways of a fleet tell each other of targets that are down. docs/fleet.md#health */
 export class HealthHints {

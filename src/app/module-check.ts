@@ -1,8 +1,8 @@
 import type { ModuleUse } from "../features/functions/module-exports.ts";
 import { faultAt, type ModuleFault } from "../features/functions/module-fault.ts";
+import { NO_DESCRIPTORS, startThread } from "../net/threads.ts";
 import type { ModuleSettings } from "./configured-modules.ts";
 import type { ModuleOrder } from "./module-thread.ts";
-import { NO_DESCRIPTORS, startThread } from "./threads.ts";
 
 /** A module of the configuration. */
 export interface UsedModule {

@@ -1,9 +1,9 @@
+import { NO_DESCRIPTORS, startThread } from "../net/threads.ts";
 import type { ModuleSettings } from "./configured-modules.ts";
 import { MODULE_ENTRY } from "./module-check.ts";
 import type { ModuleOrder } from "./module-thread.ts";
 import type { FromRun } from "./scheduled-call.ts";
 import type { RunOutcome, ScheduledEvent, ScheduledJob } from "./scheduled-functions.ts";
-import { NO_DESCRIPTORS, startThread } from "./threads.ts";
 
 type LogOfRun = Extract<FromRun, { readonly kind: "log" }>;
 

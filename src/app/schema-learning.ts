@@ -8,9 +8,9 @@ import { patternShape } from "../core/path-pattern.ts";
 import { TICK_MS } from "../core/timer-wheel.ts";
 import { type Reflected, Reflection } from "../features/transcode/reflection.ts";
 import { readSchema } from "../proto/grpc/schema.ts";
+import { GrpcOrigins } from "../worker/transcoded-routes.ts";
+import { WorkerServices } from "../worker/worker-services.ts";
 import { LEARNED_SET, type LearnedSchema } from "./learned-schemas.ts";
-import { GrpcOrigins } from "./transcoded-routes.ts";
-import { WorkerServices } from "./worker-services.ts";
 
 /** Milliseconds that one attempt to learn all of an upstream's services may take. */
 const LEARN_TIMEOUT_MS = 10_000;

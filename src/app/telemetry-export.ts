@@ -9,7 +9,7 @@ import type { Sender } from "../features/telemetry/otlp/sender.ts";
 import { SpanEncoder } from "../features/telemetry/otlp/span-encoder.ts";
 import { createSpanRings, SpanReader, type StoredSpan } from "../shared/span-ring.ts";
 import { VERSION } from "../shared/version.ts";
-import { recordsSpans } from "./tracing.ts";
+import { recordsSpans } from "../worker/tracing.ts";
 
 /** What the export asks the control thread for. */
 export interface ExportPorts {

@@ -1,13 +1,13 @@
 import { configuredModules, moduleSettings } from "../app/configured-modules.ts";
-import { judgeRoutes } from "../app/judge-routes.ts";
-import { unwritableLogs } from "../app/log-outputs.ts";
 import type { UsedModule } from "../app/module-check.ts";
 import { shownPath } from "../app/module-text.ts";
-import { runtimeVariables } from "../app/start-notes.ts";
 import { listConfig } from "../config/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
+import { runtimeVariables } from "../control/start-notes.ts";
+import { judgeRoutes } from "../explain/judge-routes.ts";
+import { unwritableLogs } from "../features/telemetry/control/log-outputs.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { CheckReport } from "./check-report.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -89,11 +89,11 @@ async function loadModules(
 function tellOfRoutes(config: RuntimeConfig, report: CheckReport): void {
   if (config.routes.length === 0) return;
   const { unreachedRoutes } =
-    require("../app/explain/unreached-routes.ts") as typeof import("../app/explain/unreached-routes.ts");
+    require("../explain/unreached-routes.ts") as typeof import("../explain/unreached-routes.ts");
   report.add("warning", unreachedRoutes(config));
   if (!config.routes.some((route) => "to" in route)) return;
   const { doubtfulRedirects } =
-    require("../app/explain/redirect-loops.ts") as typeof import("../app/explain/redirect-loops.ts");
+    require("../explain/redirect-loops.ts") as typeof import("../explain/redirect-loops.ts");
   report.add("note", doubtfulRedirects(config));
 }
 
@@ -105,7 +105,7 @@ function runTests(
 ): void {
   if (tests.length === 0) return;
   // The gateway is loaded where there is something to run through it.
-  const { failedTests } = require("../app/explain/run-tests.ts") as typeof import("../app/explain/run-tests.ts");
+  const { failedTests } = require("../explain/run-tests.ts") as typeof import("../explain/run-tests.ts");
   const failures = failedTests(config, tests);
   report.add("test", failures);
   if (failures.length > 0) report.sum(`${failures.length} of ${count(tests.length, "test")} failed`);

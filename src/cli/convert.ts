@@ -1,9 +1,9 @@
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { judgeRoutes } from "../app/judge-routes.ts";
 import type { ConfigFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
+import { judgeRoutes } from "../explain/judge-routes.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { PRODUCTS, type Product, planOf, recognise } from "../tools/convert/convert.ts";
 import { Draft } from "../tools/convert/draft.ts";

@@ -1,14 +1,14 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { configuredModules, moduleSettings } from "../app/configured-modules.ts";
-import { FileWatch } from "../app/file-watch.ts";
-import type { HeldSignals } from "../app/held-signals.ts";
 import { checkModules } from "../app/module-check.ts";
 import { faultAt, moduleFaultText, moduleFiles, shownPath, thrownAt } from "../app/module-text.ts";
-import { mayColor } from "../app/start-summary.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../config/load-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { HeldSignals } from "../control/held-signals.ts";
+import { mayColor } from "../control/start-summary.ts";
+import { FileWatch } from "../net/file-watch.ts";
 import { LineCutter } from "../tools/logs/line-source.ts";
 import { LogView } from "../tools/logs/log-view.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";

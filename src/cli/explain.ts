@@ -1,9 +1,9 @@
-import { type DryRequest, DryRun, type HttpVersion } from "../app/explain/dry-run.ts";
-import { explainRequest } from "../app/explain/explanation.ts";
-import { requestOf } from "../app/explain/typed-request.ts";
-import { passedNames } from "../app/passed-names.ts";
-import { mayColor } from "../app/start-summary.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { mayColor } from "../control/start-summary.ts";
+import { type DryRequest, DryRun, type HttpVersion } from "../explain/dry-run.ts";
+import { explainRequest } from "../explain/explanation.ts";
+import { requestOf } from "../explain/typed-request.ts";
+import { passedNames } from "../worker/passed-names.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { explanationText, PLAIN, TERMINAL } from "./explanation-text.ts";
 import { startCommand, takeRepeated } from "./flags.ts";

@@ -1,3 +1,5 @@
+import { formatDuration } from "../config/duration.ts";
+import { formatSize } from "../config/size.ts";
 import type {
   AuthSummary,
   CacheSummary,
@@ -6,9 +8,7 @@ import type {
   LimitSummary,
   MirrorSummary,
   RouteSummary,
-} from "../app/explain/explanation.ts";
-import { formatDuration } from "../config/duration.ts";
-import { formatSize } from "../config/size.ts";
+} from "../explain/explanation.ts";
 
 /** How parts of the text stand out. */
 export interface Paint {

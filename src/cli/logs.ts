@@ -1,4 +1,4 @@
-import { mayColor } from "../app/start-summary.ts";
+import { mayColor } from "../control/start-summary.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { followLines, readLines } from "../tools/logs/line-source.ts";
 import { LogView, sinceOf } from "../tools/logs/log-view.ts";

@@ -1,5 +1,5 @@
-import { EarlyThread } from "../app/early-thread.ts";
-import type { HeldSignals } from "../app/held-signals.ts";
+import { EarlyThread } from "../control/early-thread.ts";
+import type { HeldSignals } from "../control/held-signals.ts";
 import { VERSION } from "../shared/version.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";

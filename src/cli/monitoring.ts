@@ -1,5 +1,5 @@
-import { alertRules } from "../app/monitoring/alerts.ts";
-import { grafanaDashboard } from "../app/monitoring/grafana.ts";
+import { alertRules } from "../help/alerts.ts";
+import { grafanaDashboard } from "../help/grafana.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 

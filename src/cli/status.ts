@@ -1,4 +1,4 @@
-import { mayColor } from "../app/start-summary.ts";
+import { mayColor } from "../control/start-summary.ts";
 import { liveStates } from "../tools/watch/live-source.ts";
 import { statusJson, statusText } from "../tools/watch/status-view.ts";
 import { COLORS, ENDLESS, NO_COLORS } from "../tools/watch/text.ts";

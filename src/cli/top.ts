@@ -1,5 +1,5 @@
-import type { HeldSignals } from "../app/held-signals.ts";
-import { mayColor } from "../app/start-summary.ts";
+import type { HeldSignals } from "../control/held-signals.ts";
+import { mayColor } from "../control/start-summary.ts";
 import type { LiveState } from "../features/dashboard/live-state.ts";
 import { FullScreen } from "../tools/watch/full-screen.ts";
 import { liveStates } from "../tools/watch/live-source.ts";

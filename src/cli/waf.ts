@@ -1,11 +1,11 @@
-import { pathRouter } from "../app/routing.ts";
-import { firewallFor } from "../app/waf-policy.ts";
 import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
 import { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { placeText } from "../features/waf/incident.ts";
 import { explainWaf, questionedExchange, type WafExplanation } from "../features/waf/waf-explanation.ts";
 import { Exchange } from "../message/exchange.ts";
+import { pathRouter } from "../worker/routing.ts";
+import { firewallFor } from "../worker/waf-policy.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, startCommand, takeRepeated } from "./flags.ts";
 import { loadForRequest, REQUEST_FLAGS } from "./load-for-request.ts";

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { alertRules } from "../../src/app/monitoring/alerts.ts";
-import { grafanaDashboard } from "../../src/app/monitoring/grafana.ts";
+import { alertRules } from "../../src/help/alerts.ts";
+import { grafanaDashboard } from "../../src/help/grafana.ts";
 import { runEdge } from "../harness/gateway.ts";
 
 const PROMTOOL = process.env.PROMTOOL ?? Bun.which("promtool");

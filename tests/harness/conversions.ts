@@ -1,9 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { judgeRoutes } from "../../src/app/judge-routes.ts";
 import { runConvert } from "../../src/cli/convert.ts";
 import { type ConfigResult, loadConfig } from "../../src/config/load-config.ts";
+import { judgeRoutes } from "../../src/explain/judge-routes.ts";
 import { ROUTE_FORMAT } from "../../src/routes/route-format.ts";
 import type { Product } from "../../src/tools/convert/convert.ts";
 

@@ -37,7 +37,7 @@ const PROJECT = join(import.meta.dir, "..", "..");
 /** The compiled gateway that the tests run; EDGE_BINARY names another one. */
 export const EDGE_BINARY = process.env.EDGE_BINARY ?? join(PROJECT, "edge");
 
-/** The build with the endpoints of `src/app/test-hooks.ts`, made first where it is not there or too old. */
+/** The build with the endpoints of `src/worker/test-hooks.ts`, made first where it is not there or too old. */
 export function binaryWithHooks(): string {
   const build = Bun.spawnSync([join(PROJECT, "scripts", "build"), "--tests"], { stdout: "ignore", stderr: "pipe" });
   if (build.exitCode !== 0) throw new Error(`scripts/build --tests: ${build.stderr.toString()}`);

@@ -18,7 +18,7 @@ export interface ShortInput {
 
 /** The code of the gateway, without the endpoints that are there to hold a worker, in the build for tests alone. */
 export function isJudged(path: string): boolean {
-  return /^(?:bin|src)\//.test(path) && path !== "src/app/test-hooks.ts";
+  return /^(?:bin|src)\//.test(path) && path !== "src/worker/test-hooks.ts";
 }
 
 const { raw } = String;
@@ -61,7 +61,7 @@ export interface MadeExpressions {
 
 export const MADE: readonly MadeExpressions[] = [
   {
-    path: "src/app/explain/redirect-loops.ts",
+    path: "src/explain/redirect-loops.ts",
     calls: 1,
     of: "a label of this program",
     examples: [/^https?:\/\/edge-check-sample\.invalid/],

@@ -2,9 +2,15 @@
 import { dirname } from "node:path";
 import type { Import, SourceModule } from "./source-module.ts";
 
+/** The engines and what they stand on. */
+const FLOORS = ["core", "message", "config", "proto", "shared", "net", "edge", "upstream", "streams"];
+
 type Module = Pick<SourceModule, "path" | "imports" | "namesBun">;
 
-/** What each folder of src, and bin, may import beside itself. */
+/**
+ * What each folder of src, and bin, may import beside itself. The control half of a feature (`features/<x>/control/`) has a line of its own: it runs beside
+ * the data plane, in the control thread or in one that this starts.
+ */
 export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   core: [],
   message: ["core"],
@@ -12,17 +18,25 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   proto: ["core", "message"],
   shared: ["core"],
   features: ["core", "message", "proto", "shared"],
+  "features/*/control": ["core", "message", "config", "proto", "shared", "net"],
   net: ["core"],
   edge: ["core", "message", "proto", "net"],
   upstream: ["core", "message", "proto", "net", "shared"],
   streams: ["core", "message", "proto", "shared", "net", "edge", "upstream"],
   routes: ["core", "message", "config", "features"],
-  app: ["core", "message", "config", "proto", "shared", "features", "net", "edge", "upstream", "streams", "routes"],
+  worker: [...FLOORS, "features", "features/*/control", "routes", "app"],
+  help: ["core", "features"],
+  control: [...FLOORS, "features", "features/*/control", "routes", "worker", "help", "app"],
+  app: [...FLOORS, "features", "features/*/control", "routes", "worker", "control", "help"],
+  explain: [...FLOORS, "features", "features/*/control", "routes", "worker", "app"],
   tools: ["core", "message", "proto", "net"],
   demo: [],
-  cli: ["app", "tools", "demo"],
-  bin: ["app", "tools", "cli"],
+  cli: ["net", "app", "control", "worker", "features/*/control", "explain", "help", "tools", "demo"],
+  bin: ["app", "control", "worker", "features/*/control", "net", "tools", "cli"],
 };
+
+/** What every feature says in the same words: names of events, levels and metrics. */
+const VOCABULARY = /^src\/features\/telemetry\/(events|log-level|metric)\.ts$/;
 
 /** Imports that the table above does not allow, each with its reason. */
 const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why: string }[] = [
@@ -63,7 +77,12 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
     typeOnly: false,
     why: "the one way to ask another service",
   },
-  { from: /^src\/tools\/multihop\//, to: /^src\/app\//, typeOnly: false, why: "multihop --standalone runs a gateway" },
+  {
+    from: /^src\/tools\/multihop\//,
+    to: /^src\/control\//,
+    typeOnly: false,
+    why: "multihop --standalone runs a gateway",
+  },
   {
     from: /^src\/cli\//,
     to: /^src\/(config|routes)\//,
@@ -123,12 +142,15 @@ export function importCircles(modules: readonly Module[]): string[] {
   return circles;
 }
 
-// The folder that the law speaks of: `core`, `bin`; null for a file that lies in none.
+// The line of the law that a file falls under: `core`, `bin`, `features/*/control`; null for a file that lies in none.
 function folderOf(path: string): string | null {
   const [top, folder, rest] = path.split("/");
+  if (CONTROL_HALF.test(path)) return "features/*/control";
   const name = top === "src" && rest !== undefined ? folder! : top!;
   return name in ALLOWED ? name : null;
 }
+
+const CONTROL_HALF = /^src\/features\/[^/]+\/control\//;
 
 function ownFault(path: string, from: string, { target, isTypeOnly }: Import): string | null {
   if (ALSO_ALLOWED.some((rule) => rule.from.test(path) && rule.to.test(target) && (isTypeOnly || !rule.typeOnly))) {
@@ -136,10 +158,20 @@ function ownFault(path: string, from: string, { target, isTypeOnly }: Import): s
   }
   const to = folderOf(target);
   if (to === null || target.startsWith("tests/")) return `imports ${target}, which is not part of the gateway`;
-  if (from === "features" && to === "features") {
-    return featureOf(path) === featureOf(target) ? null : `a feature imports the feature ${featureOf(target)}`;
-  }
+  if (isOfFeature(from) && isOfFeature(to)) return featureFault(path, target);
   return to === from || ALLOWED[from]!.includes(to) ? null : `${from} may not import ${to} (${target})`;
+}
+
+function isOfFeature(folder: string): boolean {
+  return folder === "features" || folder === "features/*/control";
+}
+
+function featureFault(path: string, target: string): string | null {
+  if (CONTROL_HALF.test(path) && VOCABULARY.test(target)) return null;
+  if (featureOf(path) !== featureOf(target)) return `a feature imports the feature ${featureOf(target)}`;
+  return CONTROL_HALF.test(target) && !CONTROL_HALF.test(path)
+    ? `the data plane imports the control half ${target}`
+    : null;
 }
 
 function foreignFault(from: string, target: string, packages: readonly string[]): string | null {

@@ -11,7 +11,7 @@ import { SOURCE_MODULES, type SourceModule } from "./source-module.ts";
 const ROUNDS = 5;
 const REQUEST = "GET /api/items?page=2 HTTP/1.1\r\nHost: shop.test\r\nAccept: */*\r\nUser-Agent: reader/1\r\n\r\n";
 
-type Modules = typeof import("../../src/app/in-process-gateway.ts");
+type Modules = typeof import("../../src/control/in-process-gateway.ts");
 
 /** A copy of src that notes which of its files run. */
 export class TracedGateway {
@@ -35,7 +35,7 @@ export class TracedGateway {
    * @param settings further keys of `server`, as YAML
    */
   async filesOfGet(settings: string): Promise<string[]> {
-    const { InProcessGateway } = (await import(join(this.folder, "src/app/in-process-gateway.ts"))) as Modules;
+    const { InProcessGateway } = (await import(join(this.folder, "src/control/in-process-gateway.ts"))) as Modules;
     const origin = ScriptedOrigin.start().otherwise((call) => call.reply("200 OK", [], "served"));
     const gateway = await InProcessGateway.start({
       config: `server: {host: 127.0.0.1, port: 0, ${settings}}`,

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createServer } from "node:tls";
-import { runtimeVariables } from "../../src/app/start-notes.ts";
+import { runtimeVariables } from "../../src/control/start-notes.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";

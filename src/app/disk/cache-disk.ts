@@ -1,9 +1,9 @@
+import { readClock } from "../../core/shared-clock.ts";
 import type { DiskPurge } from "../../features/cache/purge-rule.ts";
+import { NO_DESCRIPTORS, startThread } from "../../net/threads.ts";
 import type { CacheBuffers } from "../../shared/cache-memory.ts";
 import { DiskIndex } from "../../shared/disk-index.ts";
 import { createDiskIndex } from "../../shared/disk-layout.ts";
-import { readClock } from "../shared-clock.ts";
-import { NO_DESCRIPTORS, startThread } from "../threads.ts";
 import type { FromDisk, ToDisk } from "./disk-thread.ts";
 import type { DiskSettings } from "./disk-writer.ts";
 

@@ -1,9 +1,9 @@
 import { stackOf } from "../../core/error-text.ts";
+import { type ClockReading, SharedClock } from "../../core/shared-clock.ts";
 import type { DiskPurge } from "../../features/cache/purge-rule.ts";
 import type { CacheBuffers } from "../../shared/cache-memory.ts";
 import { CacheStore } from "../../shared/cache-store.ts";
 import { DiskIndex } from "../../shared/disk-index.ts";
-import { type ClockReading, SharedClock } from "../shared-clock.ts";
 import { type DiskSettings, DiskWriter } from "./disk-writer.ts";
 
 /** What the control thread tells the thread of the disk. Those with an `id` are answered with `done`. */

@@ -4,6 +4,7 @@ import type { CanaryConfig, ClusterConfig } from "../../config/cluster-settings.
 import { formatFault } from "../../config/config-fault.ts";
 import type { ConfigResult, GivenFiles } from "../../config/load-config.ts";
 import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import type { ReloadOutcome, ReloadResult } from "../../control/reload.ts";
 import { messageOf } from "../../core/error-text.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
 import { type KeptConfiguration, KeptPair } from "../../features/remote/kept-pair.ts";
@@ -18,7 +19,6 @@ import {
 } from "../../features/remote/remote-pair.ts";
 import { besideSource, readSourceAddress, sourceWithSuffix } from "../../features/remote/source-address.ts";
 import type { EventFields, EventName } from "../../features/telemetry/events.ts";
-import type { ReloadOutcome, ReloadResult } from "../reload.ts";
 import { type CanaryPorts, CanaryRollout } from "./canary-rollout.ts";
 import { documentAt, type SourceAccess } from "./documents.ts";
 

@@ -106,7 +106,7 @@ function pageList(groups: readonly { title: string; pages: readonly (readonly [s
 const REFERENCES: ReadonlyMap<string, () => Promise<string>> = new Map([
   ["config", async () => (await import("../settings-reference.ts")).CONFIG_REFERENCE],
   ["routes", async () => (await import("../settings-reference.ts")).ROUTES_REFERENCE],
-  ["log", async () => (await import("../../app/log-reference.ts")).logReference(wrappedTable)],
+  ["log", async () => (await import("../../help/log-reference.ts")).logReference(wrappedTable)],
 ]);
 
 function overview({ list }: HelpCommands): string {

@@ -1,4 +1,4 @@
-import { InProcessGateway } from "../../app/in-process-gateway.ts";
+import { InProcessGateway } from "../../control/in-process-gateway.ts";
 import { BACKENDS, type BackendName } from "./backend.ts";
 
 /**

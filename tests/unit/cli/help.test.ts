@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ERROR_GUIDE } from "../../../src/app/error-guide.ts";
-
 import { startCommand } from "../../../src/cli/flags.ts";
 import { anchorOf } from "../../../src/cli/help/anchor.ts";
 import { DocPages } from "../../../src/cli/help/doc-pages.ts";
@@ -12,6 +10,7 @@ import { runHelp } from "../../../src/cli/help/run-help.ts";
 import { listing } from "../../../src/cli/main.ts";
 import type { ListedKey } from "../../../src/config/key-list.ts";
 import { FAULTS } from "../../../src/core/fault-rows.ts";
+import { ERROR_GUIDE } from "../../../src/help/error-guide.ts";
 
 // docs/errors.md and docs/keys.md are derived: `scripts/reference` writes them from the tables.
 const DOCS = join(import.meta.dir, "../../../docs");

@@ -2,9 +2,9 @@ import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { judgeRoutes } from "../../../src/app/judge-routes.ts";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { type ConfigResult, loadConfig } from "../../../src/config/load-config.ts";
+import { judgeRoutes } from "../../../src/explain/judge-routes.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { countries, networksOf } from "../../harness/mmdb.ts";
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { NodeList } from "../../../../src/app/node-list.ts";
-import { SlowStart } from "../../../../src/app/node-registry.ts";
+import { SlowStart } from "../../../../src/control/node-registry.ts";
 import type { Policy } from "../../../../src/features/balance/balancer.ts";
 import { LeastConnections } from "../../../../src/features/balance/least-connections.ts";
 import { Rendezvous } from "../../../../src/features/balance/rendezvous.ts";
 import { SmoothRoundRobin } from "../../../../src/features/balance/smooth-round-robin.ts";
 import { TwoChoices, WeightedRandom } from "../../../../src/features/balance/weighted-random.ts";
 import { createNodeTable, NodeTable } from "../../../../src/shared/node-table.ts";
+import { NodeList } from "../../../../src/worker/node-list.ts";
 import { SeededRandom } from "../../../harness/seeded-random.ts";
 import { configOf } from "../../config/any-config.ts";
 import { FakeTime } from "../../upstream/fake-time.ts";

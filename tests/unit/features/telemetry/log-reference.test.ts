@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { logReference } from "../../../../src/app/log-reference.ts";
 import { wrappedTable } from "../../../../src/cli/help/wrapped.ts";
 import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../../../../src/core/access-fields.ts";
 import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
 import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
+import { logReference } from "../../../../src/help/log-reference.ts";
 import { fakeExchange } from "./exchange-fake.ts";
 import { fakeTelemetry, loggedLines, NAMES } from "./telemetry-fake.ts";
 

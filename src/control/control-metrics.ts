@@ -1,0 +1,164 @@
+import type { AcmeService } from "../app/acme-service.ts";
+import type { CacheOwner } from "../app/cache-owner.ts";
+import type { CertificateTerm, TlsCertificates } from "../app/certificates.ts";
+import type { Fleet } from "../app/fleet.ts";
+import type { FleetMember } from "../app/fleet-member.ts";
+import type { Functions } from "../app/functions.ts";
+import type { TelemetryExport } from "../app/telemetry-export.ts";
+import type { KeyService } from "../features/auth/control/key-service.ts";
+import type { GeoDatabases } from "../features/geo/control/geo-databases.ts";
+import { Exposition } from "../features/telemetry/exposition.ts";
+import { gatewayMetrics } from "../features/telemetry/gateway-metrics.ts";
+import { type Metric, single } from "../features/telemetry/metric.ts";
+import { processFactMetrics } from "../features/telemetry/process-facts.ts";
+import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import type { CounterTotals } from "../shared/counter-totals.ts";
+import type { DiskIndex } from "../shared/disk-index.ts";
+import { BreakerState } from "../shared/node-table.ts";
+import { VERSION } from "../shared/version.ts";
+import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
+import type { WorkerWatch } from "./worker-watch.ts";
+
+/** What the control thread has to tell in metrics. */
+export interface MetricSources {
+  readonly totals: CounterTotals;
+  readonly nodes: NodeRegistry;
+  readonly labels: TelemetryLabels;
+  readonly acme: AcmeService;
+  readonly keys: KeyService;
+  readonly certificates: TlsCertificates;
+  readonly cache: CacheOwner;
+  readonly geo: GeoDatabases;
+  readonly watch: WorkerWatch;
+  readonly telemetry: TelemetryExport;
+  readonly fleet: Fleet;
+  readonly member: FleetMember;
+  readonly functions: Functions;
+  lastReloadSuccessful(): boolean;
+  lastReloadSeconds(): number;
+  droppedLogLines(): number;
+}
+
+/** All metrics of the gateway. docs/operations.md#metrics */
+export function controlExposition(sources: MetricSources): Exposition {
+  const { totals, nodes, labels, acme, certificates, cache } = sources;
+  const { lastReloadSuccessful, lastReloadSeconds, droppedLogLines } = sources;
+  const metrics = [
+    ...gatewayMetrics(totals),
+    ...nodeMetrics(
+      () => nodes.standings(),
+      (originKey) => labels.upstreams.labelOf(labels.upstreams.idOf(originKey)),
+    ),
+    ...acme.metrics(),
+    ...sources.keys.metrics(),
+    certificateMetrics(() => certificates.terms()),
+    ...certificates.metrics(),
+    ...sources.geo.metrics(),
+    ...cacheMetrics(cache),
+    ...sources.watch.metrics(),
+    ...sources.telemetry.metrics(),
+    ...sources.fleet.metrics(),
+    ...sources.member.metrics(),
+    ...sources.functions.metrics(),
+    ...processFactMetrics({ version: VERSION, lastReloadSuccessful, lastReloadSeconds, droppedLogLines }),
+  ];
+  return new Exposition(metrics, sources.telemetry.exemplars);
+}
+
+/**
+ * The gauges of upstream nodes. Where settings differ from route to route an origin has several breakers: the worst is
+ * shown. docs/operations.md#metrics
+ * @param standings asked at every scrape
+ * @param labelOf the label of an origin: its key, or the one for all beyond the limit of labels
+ */
+export function nodeMetrics(
+  standings: () => readonly NodeStanding[],
+  labelOf: (originKey: string) => string,
+): readonly Metric[] {
+  const worst = (standingOf: (node: NodeStanding) => number, worse: (a: number, b: number) => number) => () => {
+    const values = new Map<string, number>();
+    for (const node of standings()) {
+      const label = labelOf(node.originKey);
+      const value = standingOf(node);
+      values.set(label, worse(values.get(label) ?? value, value));
+    }
+    return [...values].map(([upstream, value]) => ({ value, labels: { upstream } }));
+  };
+  return [
+    {
+      name: "gateway_circuit_breaker_state",
+      help: "State of the circuit breaker, by upstream: 0 closed, 1 half-open, 2 open.",
+      type: "gauge",
+      read: worst(({ breaker }) => STATE_VALUES[breaker], Math.max),
+    },
+    {
+      name: "gateway_upstream_healthy",
+      help: "1 while the breaker of the upstream is closed and its health check passes, else 0.",
+      type: "gauge",
+      read: worst(({ breaker, healthy }) => (healthy && breaker === BreakerState.Closed ? 1 : 0), Math.min),
+    },
+  ];
+}
+
+const STATE_VALUES: Readonly<Record<BreakerState, number>> = {
+  [BreakerState.Closed]: 0,
+  [BreakerState.HalfOpen]: 1,
+  [BreakerState.Trial]: 1,
+  [BreakerState.Open]: 2,
+};
+
+/** What the response cache holds. docs/cache.md#memory */
+export function cacheMetrics(cache: CacheOwner): readonly Metric[] {
+  return [
+    single("gauge", "gateway_cache_entries", "Stored responses.", () => cache.entries),
+    single("gauge", "gateway_cache_bytes", "Bytes of memory that stored responses use.", () => cache.bytes),
+    single(
+      "counter",
+      "gateway_cache_evictions_total",
+      "Stored responses evicted to make room for others.",
+      () => cache.evictions,
+    ),
+    ...(cache.diskIndex === null ? [] : diskMetrics(cache.diskIndex)),
+  ];
+}
+
+/** What is on disk. docs/cache.md#on-disk */
+function diskMetrics(disk: DiskIndex): readonly Metric[] {
+  return [
+    single("gauge", "gateway_cache_disk_up", "1 while stored responses are written to disk, else 0.", () =>
+      disk.isWriting ? 1 : 0,
+    ),
+    single("gauge", "gateway_cache_disk_entries", "Stored responses on disk.", () => disk.entries),
+    single("gauge", "gateway_cache_disk_bytes", "Bytes of disk that stored responses use.", () => disk.bytes),
+    single(
+      "counter",
+      "gateway_cache_disk_evictions_total",
+      "Stored responses removed from disk to make room for others.",
+      () => disk.evictions,
+    ),
+    single(
+      "counter",
+      "gateway_cache_disk_missed_total",
+      "Stored responses that were gone from memory before they were written to disk.",
+      () => disk.missed,
+    ),
+  ];
+}
+
+/**
+ * When certificates expire. Where several are for one domain, the first counts, which is the one that is shown.
+ * docs/acme.md#failures
+ * @param terms asked at every scrape
+ */
+export function certificateMetrics(terms: () => readonly CertificateTerm[]): Metric {
+  return {
+    name: "gateway_certificate_not_after_seconds",
+    help: "When the certificate of a domain expires, in seconds since the epoch.",
+    type: "gauge",
+    read: () => {
+      const values = new Map<string, number>();
+      for (const { domain, notAfterS } of terms()) if (!values.has(domain)) values.set(domain, notAfterS);
+      return [...values].map(([domain, value]) => ({ value, labels: { domain } }));
+    },
+  };
+}

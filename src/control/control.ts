@@ -1,0 +1,699 @@
+import { availableParallelism } from "node:os";
+import { AcmeService, ListenerSink } from "../app/acme-service.ts";
+import { CacheOwner } from "../app/cache-owner.ts";
+import { TlsCertificates } from "../app/certificates.ts";
+import { Fleet } from "../app/fleet.ts";
+import { FleetMember } from "../app/fleet-member.ts";
+import { Functions } from "../app/functions.ts";
+import { LearnedSchemas } from "../app/learned-schemas.ts";
+import type { RemoteConfig } from "../app/remote/remote-config.ts";
+import { LEARN_START_MS } from "../app/schema-learning.ts";
+import { TelemetryExport } from "../app/telemetry-export.ts";
+import { listConfig } from "../config/config-listing.ts";
+import { firewallsOf } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { WALL_CLOCK } from "../core/clock.ts";
+import { readClock } from "../core/shared-clock.ts";
+import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
+import type { ControlQuestion } from "../features/admin/control-channel.ts";
+import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
+import { internalAnswers } from "../features/admin/internal-answers.ts";
+import { KeyService } from "../features/auth/control/key-service.ts";
+import { machineKey } from "../features/balance/sticky.ts";
+import { LiveFeed } from "../features/dashboard/live-feed.ts";
+import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
+import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
+import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
+import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
+import type { Exposition } from "../features/telemetry/exposition.ts";
+import { FdOutput } from "../features/telemetry/fd-output.ts";
+import { LogThreshold } from "../features/telemetry/log-level.ts";
+import { LogWriter, teed } from "../features/telemetry/log-writer.ts";
+import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import { routeList } from "../routes/route-list.ts";
+import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
+import { createChallengeTable } from "../shared/challenge-table.ts";
+import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../shared/connection-counts.ts";
+import { COUNTERS } from "../shared/counter-rows.ts";
+import type { CounterBuffers } from "../shared/counter-table.ts";
+import { CounterTotals } from "../shared/counter-totals.ts";
+import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
+import { createTokenBuckets } from "../shared/token-bucket.ts";
+import { VERSION } from "../shared/version.ts";
+import {
+  isUnixListener,
+  type ListenerName,
+  type ListeningSocket,
+  listenersOf,
+  portFields,
+  udpAddressesOf,
+  withPorts,
+} from "../worker/listeners.ts";
+import type { FromWorker, ToWorker } from "../worker/messages.ts";
+import { ConfigPacket, collectSource, packConfig } from "../worker/packed-config.ts";
+import { listedSidecarRoutes, warnOfSidecar } from "../worker/sidecar.ts";
+import { labelsOf } from "../worker/worker-runtime.ts";
+import { binaryPathOf, startFacts } from "./binary-path.ts";
+import { controlExposition } from "./control-metrics.ts";
+import { feedSources } from "./dashboard-feed.ts";
+import type { EarlyThread } from "./early-thread.ts";
+import { Ending } from "./ending.ts";
+import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
+import type { HeldSignals } from "./held-signals.ts";
+import { InternalSocket } from "./internal-socket.ts";
+import { NodeRegistry } from "./node-registry.ts";
+import { Operations } from "./operations.ts";
+import { claimPorts, claimUdp, moveClaims, workerFailure } from "./port-claim.ts";
+import { processState } from "./process-state.ts";
+import {
+  type NextConfiguration,
+  needsRestart,
+  type ReloadResult,
+  Reloads,
+  type RestartSettings,
+  removedParts,
+  restartSettings,
+} from "./reload.ts";
+import { ServiceNotifier } from "./service-notifier.ts";
+import { reactToSignals } from "./signal-actions.ts";
+import { StandIns } from "./stand-ins.ts";
+import { quicNotes } from "./start-notes.ts";
+import { type SummaryStyle, startSummary } from "./start-summary.ts";
+import { UpstreamSurvey } from "./upstream-survey.ts";
+import { type PoolListener, WorkerFence, WorkerPool } from "./worker-pool.ts";
+import { WorkerWatch } from "./worker-watch.ts";
+
+/** What the control thread is started with. */
+export interface ControlOptions {
+  readonly config: RuntimeConfig;
+  /** Said in the first log lines. */
+  readonly notes: readonly { readonly note: string }[];
+  /** How a person at a terminal is told of the start in place of these lines; null for the lines. */
+  readonly summary: SummaryStyle | null;
+  /** Reads configuration and routes again. */
+  readonly reload: () => ReloadResult | Promise<ReloadResult>;
+  /** Where the configuration comes from in place of files; null for files. */
+  readonly remote: RemoteConfig | null;
+  readonly signals: HeldSignals;
+  /** The thread of the first worker. */
+  readonly early: EarlyThread;
+}
+
+const LOG_DRAIN_MS = 500;
+const TELEMETRY_DRAIN_MS = 1000;
+
+/** The control thread: workers, signals, logs, the responses to /metrics and /internal/api. */
+export class Control implements PoolListener {
+  private config: RuntimeConfig;
+  /** The same as the files said it, without what operators have switched since. */
+  private fileConfig: RuntimeConfig;
+  private readonly packet: ConfigPacket = new ConfigPacket();
+  private readonly cookieKey: string = machineKey();
+  private readonly options: Omit<ControlOptions, "config">;
+  private readonly startedAtMs: number = Date.now() - performance.now();
+  private readonly labels: TelemetryLabels = new TelemetryLabels();
+  private readonly incidents: SharedArrayBuffer = createIncidentRing();
+  private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
+  private readonly threshold: LogThreshold = new LogThreshold();
+  private readonly events: EventLog = new EventLog(
+    teed(this.log, (line) => this.telemetry.addLines(line)),
+    WALL_CLOCK,
+    this.threshold,
+  );
+  private readonly telemetry: TelemetryExport;
+  private readonly exposition: Exposition;
+  private readonly accessOutputs: LogOutputs = new LogOutputs((output, error) =>
+    this.event("log_failed", { output, error }),
+  );
+  private readonly pool: WorkerPool;
+  private readonly bodyBudget: BodyBudgetBuffers;
+  private readonly connections: ConnectionBuffers;
+  private readonly buckets: SharedArrayBuffer = createTokenBuckets(crypto.getRandomValues(new Int32Array(2)));
+  private readonly challenges: SharedArrayBuffer = createChallengeTable();
+  private readonly totals: CounterTotals;
+  private readonly nodes: NodeRegistry;
+  private readonly cache: CacheOwner;
+  private readonly rpc: ControlRpc;
+  private readonly certificates: TlsCertificates;
+  private readonly geo: GeoDatabases;
+  private readonly fleet: Fleet;
+  private readonly member: FleetMember;
+  private readonly functions: Functions;
+  private readonly fence: WorkerFence;
+  private readonly reloads: Reloads;
+  private readonly operations: Operations;
+  private readonly watch: WorkerWatch;
+  private readonly standIns: StandIns;
+  private readonly live: LiveFeed;
+  private readonly acme: AcmeService;
+  private readonly keys: KeyService;
+  private readonly schemas: LearnedSchemas = new LearnedSchemas({
+    changed: () => this.onSchema(),
+    event: (event, fields) => this.event(event, fields),
+  });
+  private ports: ReadonlyMap<ListenerName, number> = new Map();
+  private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
+  private readonly services: ServiceNotifier = new ServiceNotifier(process.env);
+  /** The listening sockets of each worker. */
+  private readonly listening: Map<number, readonly ListeningSocket[]> = new Map();
+  /** Workers that were started again: an inherited socket went with the first. */
+  private readonly restarted: Set<number> = new Set();
+  private readonly handover: Handover;
+  private readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
+  private announced = false;
+  private keywords: KeywordMemory | null = null;
+  private readonly internalSocket: InternalSocket = new InternalSocket();
+  private readonly ending: Ending;
+  private readonly running: RestartSettings;
+  private finish: (code: number) => void = () => {};
+  private fail: (error: Error) => void = () => {};
+
+  constructor(options: ControlOptions) {
+    const { config, ...others } = options;
+    this.options = others; // A reload replaces the configuration: the first must not stay here.
+    this.config = this.schemas.applied(config);
+    this.fileConfig = config;
+    this.running = restartSettings(config);
+    const { workers } = config.server;
+    this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this, options.early);
+    this.telemetry = this.makeTelemetry();
+    const secret = crypto.getRandomValues(new Int32Array(2));
+    this.bodyBudget = createBodyBudget(this.pool.size, secret);
+    this.connections = createConnectionCounts(this.pool.size, secret);
+    const { routes, upstreams, streams: labels } = this.labels;
+    this.totals = new CounterTotals(this.pool.buffers, routes, upstreams, { labels, cells: this.connections.streams });
+    this.cache = this.makeCache();
+    this.nodes = new NodeRegistry(this.config, this.pool, (event, fields) => this.event(event, fields));
+    this.certificates = new TlsCertificates(
+      (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
+      (event, fields) => this.event(event, fields),
+    );
+    this.member = new FleetMember(options.remote, this.totals, this.nodes, {
+      isEnding: () => this.ending.hasBegun,
+      reload: () => this.reloads.want(),
+      event: this.event,
+    });
+    this.fleet = this.makeFleet();
+    this.functions = new Functions(this.pool, this.fleet, this.threshold, this.event);
+    this.geo = new GeoDatabases(
+      (geo) => this.pool.broadcast({ kind: "geo", geo }),
+      (fields) => this.event("geo_reload", fields),
+    );
+    this.handover = this.makeHandover();
+    this.fence = new WorkerFence(
+      (id) => this.pool.broadcast({ kind: "fence", id }),
+      () => this.listening.keys(),
+    );
+    this.standIns = new StandIns({
+      tell: (worker, message) => this.pool.send(worker, message),
+      listening: this.listening,
+      moves: (worker) => this.watch.moves(worker),
+    });
+    this.watch = this.makeWatch();
+    this.ending = this.makeEnding();
+    this.reloads = this.makeReloads();
+    this.operations = this.makeOperations();
+    this.config = this.operations.restored(this.inherited.state, this.config);
+    this.acme = new AcmeService({
+      challenges: this.challenges,
+      certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled()),
+      serving: this.serving.promise,
+      event: this.event,
+    });
+    this.keys = new KeyService({
+      publish: (sets) => this.pool.broadcast({ kind: "keys", sets }),
+      event: this.event,
+    });
+    this.live = this.makeLive();
+    this.exposition = this.makeExposition();
+    this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
+  }
+
+  private makeFleet(): Fleet {
+    return new Fleet({
+      startedAtMs: this.startedAtMs,
+      generation: () => this.reloads.generation,
+      isEnding: () => this.ending.hasBegun,
+      ...this.member.fleetPorts,
+      publish: (state) => this.pool.broadcast({ kind: "fleet", state }),
+      purge: (order) => {
+        const [first] = this.listening.keys();
+        if (first !== undefined) this.pool.send(first, { kind: "purge", order });
+      },
+      event: this.event,
+    });
+  }
+
+  private makeTelemetry(): TelemetryExport {
+    return new TelemetryExport({
+      workers: this.pool.size,
+      startedAtMs: this.startedAtMs,
+      metrics: () => this.exposition.metrics,
+      events: this.events,
+    });
+  }
+
+  private makeOperations(): Operations {
+    return new Operations({
+      nodes: this.nodes,
+      reloads: this.reloads,
+      fileConfig: () => this.fileConfig,
+      config: () => this.config,
+      useLogLevel: (level) => {
+        this.threshold.use(level);
+        this.pool.broadcast({ kind: "log-level", level });
+      },
+      event: this.event,
+    });
+  }
+
+  private makeCache(): CacheOwner {
+    return new CacheOwner(this.config.server.cache, this.pool.size, {
+      opened: (fields) => this.event("cache_disk_open", fields),
+      failed: (fields) => this.event("cache_disk_failed", fields),
+      exception: (error) => this.event("exception", { what: "cache.disk", error }),
+    });
+  }
+
+  private makeHandover(): Handover {
+    return new Handover(
+      () => this.allSockets(),
+      (fields) => {
+        if (fields.ok === false && !this.handover.hasSuccessor) this.cache.keep();
+        if (!this.ending.hasBegun) this.event("upgrade", fields);
+      },
+      this.inherited.binary || binaryPathOf(startFacts()),
+      () => this.cache.handOn(),
+      () => this.operations.kept(),
+    );
+  }
+
+  private makeWatch(): WorkerWatch {
+    return new WorkerWatch(this.pool.size, {
+      onStill: (worker) => {
+        if (!this.ending.hasBegun) this.standIns.help(worker);
+      },
+      onMoves: (worker) => this.standIns.done(worker),
+      onStall: (worker, stalledMs, isHeld) =>
+        this.event("worker_stalled", { worker, stalled_ms: stalledMs, held: isHeld }),
+      replace: (worker) => this.pool.replace(worker),
+    });
+  }
+
+  private makeEnding(): Ending {
+    return new Ending({
+      settings: () => this.config.server,
+      // A successor takes the connections that a delay is for.
+      isDelayed: () => this.announced && !this.handover.hasSuccessor,
+      hasSuccessor: () => this.handover.hasSuccessor,
+      successorPid: () => this.handover.successorPid,
+      pool: this.pool,
+      onBegin: () => this.services.stopping(),
+      onDrain: () => {
+        this.standIns.end();
+        // From here on each worker closes its own: to close one again might close another descriptor of the same number.
+        this.listening.clear();
+      },
+      connections: () => this.totals.sum(COUNTERS.activeConnections),
+      event: this.event,
+      finish: (code) => this.finish(code),
+    });
+  }
+
+  private makeLive(): LiveFeed {
+    return new LiveFeed(
+      feedSources({
+        totals: this.totals,
+        incidents: new IncidentReader(this.incidents),
+        pool: this.pool,
+        watch: this.watch,
+        nodes: this.nodes,
+        labels: this.labels,
+        certificates: this.certificates,
+        cache: this.cache,
+        reloads: this.reloads,
+        functions: this.functions,
+        startedAtMs: this.startedAtMs,
+        config: () => this.config,
+        isEnding: () => this.ending.hasBegun,
+        operated: () => this.operations.state(),
+        failedLogs: () => this.accessOutputs.failing,
+      }),
+    );
+  }
+
+  private makeReloads(): Reloads {
+    return new Reloads({
+      read: this.options.reload,
+      current: () => this.fileConfig,
+      prepare: (next) => this.prepare(next, this.schemas.applied(this.operations.maintenance.applied(next))),
+      isEnding: () => this.ending.hasBegun,
+      // One that stands still takes it up when it moves again, or its successor does.
+      workers: () => [...this.listening.keys()].filter((worker) => !this.watch.isStalled(worker)),
+      broadcast: (message) => this.pool.broadcast(message),
+      onBegin: () => this.services.reloading(),
+      onEnd: () => this.services.reloaded(),
+      event: this.event,
+    });
+  }
+
+  /**
+   * Serves until a signal ends it.
+   * @returns the exit code
+   * @throws when the port cannot be had
+   */
+  run(): Promise<number> {
+    this.pool.start();
+    this.cache.takeOver(this.inherited.cacheFile, this.inherited.predecessor);
+    const { sockets, predecessor } = this.inherited;
+    this.ports = claimPorts(listenersOf(this.config), sockets);
+    claimUdp(udpAddressesOf(this.config), predecessor === 0 ? [] : udpAddressesOf(this.config));
+    this.internalSocket.start(this.config.internalApi, sockets, predecessor === 0);
+    this.certificates.use(this.config);
+    this.geo.use(this.config, this.geo.read(this.config));
+    this.fleet.use(this.config.cluster);
+    this.functions.use(this.config);
+    warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
+    const quic = quicNotes(this.config, this.certificates.sets.https);
+    if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
+    const firewalls = firewallsOf(this.config);
+    if (firewalls.length > 0) this.keywords = sharedKeywords(firewalls);
+    return new Promise((resolve, reject) => {
+      this.fail = (error) => {
+        this.pool.stop();
+        void this.log.drain(LOG_DRAIN_MS).then(() => reject(error));
+      };
+      this.finish = (code) => {
+        this.watch.stop();
+        this.live.stop();
+        this.nodes.stop();
+        this.keys.stop();
+        this.schemas.stop();
+        this.member.stop();
+        this.certificates.stop();
+        this.geo.stop();
+        this.functions.stop();
+        this.pool.stop();
+        this.internalSocket.end(this.handover.successorPid);
+        const outputs = [this.log, this.accessOutputs];
+        const last = outputs.map((output) => output.drain(LOG_DRAIN_MS));
+        const others = [this.cache.stopDisk(), this.telemetry.stop(TELEMETRY_DRAIN_MS), this.fleet.stop(LOG_DRAIN_MS)];
+        others.push(this.acme.end(LOG_DRAIN_MS));
+        void Promise.all([...last, ...others]).then(() => resolve(code));
+      };
+      const { operations, handover, ending, accessOutputs: outputs } = this;
+      reactToSignals({ signals: this.options.signals, operations, handover, ending, outputs, event: this.event });
+      this.nodes.start();
+      this.keys.use(this.config);
+      void this.telemetry.use(this.config);
+      // An upstream that is there has its routes from the first request on.
+      const learning = Promise.race([this.schemas.use(this.fileConfig), Bun.sleep(LEARN_START_MS)]);
+      const ready = [
+        this.certificates.identified,
+        this.acme.use(this.config),
+        this.accessOutputs.use(this.config),
+        this.cache.startDisk(),
+        learning,
+      ];
+      void Promise.all(ready).then(() => (this.ending.hasBegun ? this.finish(0) : this.pool.release()));
+    });
+  }
+
+  /** The workers have not begun, or get the configuration anew. */
+  private onSchema(): void {
+    if (this.pool.released) return void this.serving.promise.then(() => this.reloads.rebuild());
+    this.config = this.schemas.applied(this.operations.maintenance.applied(this.fileConfig));
+    this.nodes.use(this.nodes.prepare(this.config));
+  }
+
+  startMessage(index: number, counters: CounterBuffers): ToWorker {
+    return {
+      kind: "start",
+      index,
+      workers: this.pool.size,
+      config: this.packet.of(this.config, (config) => withPorts(config, this.ports)),
+      labels: labelsOf(this.config, this.labels),
+      counters,
+      incidents: this.incidents,
+      bodyBudget: this.bodyBudget,
+      connections: this.connections,
+      buckets: this.buckets,
+      challenges: this.challenges,
+      cookieKey: this.cookieKey,
+      clock: readClock(),
+      nodes: this.nodes.buffer,
+      names: this.nodes.names.known(),
+      sockets: this.restarted.has(index)
+        ? this.standIns.socketsFor(index, listenersOf(this.config))
+        : socketsOf(index, this.pool.size, this.inherited.sockets),
+      waitsForQuic: this.restarted.has(index) || this.inherited.sockets.length > 0,
+      certificates: this.certificates.sets,
+      cache: this.cache.buffers,
+      keywords: this.keywords,
+      geo: this.geo.buffers,
+      spans: this.telemetry.rings,
+      fleet: this.fleet.state,
+      keySets: this.keys.sets,
+      beats: this.watch.buffer,
+      logLevel: this.operations.level,
+      internalSocket: this.internalSocket.fd,
+    };
+  }
+
+  onMessage(index: number, message: FromWorker): void {
+    switch (message.kind) {
+      case "listening":
+        if (!this.ending.isDraining) this.listening.set(index, message.sockets);
+        if (this.restarted.has(index)) this.standIns.done(index);
+        this.live.workerReady();
+        this.functions.workerListens(index);
+        // The signal may have come while this worker was starting.
+        if (this.ending.hasBegun) this.ending.tell(index);
+        else if (this.listening.size === this.pool.size && !this.announced) this.announce();
+        if (!this.ending.hasBegun) this.handover.goOn();
+        break;
+      case "failed":
+        this.event("worker_failed", { worker: index, error: message.message });
+        this.fail(workerFailure(withPorts(this.config, this.ports), message));
+        break;
+      case "log":
+      case "access":
+        this.totals.logTaken(index, message.batch.length);
+        (message.kind === "log" ? this.log : this.accessOutputs).add(message.batch);
+        this.telemetry.addLines(message.batch);
+        break;
+      case "exception":
+        this.event("exception", { worker: index, error: message.message });
+        break;
+      case "question":
+        void this.answer(index, message.question);
+        break;
+      case "watchers":
+        this.live.setWatchers(index, message.count);
+        break;
+      case "seen":
+        this.live.seen(index, JSON.parse(message.seen) as SeenTraffic);
+        break;
+      case "audited":
+        this.live.changed("audit", message.fields);
+        break;
+      case "wanted":
+        void this.acme.wanted(message.name).then(() => this.pool.send(index, { kind: "settled", name: message.name }));
+        break;
+      case "prepared":
+      case "applied":
+        this.reloads.onAnswer(index, message.kind, message.id, message.kind === "prepared" ? message.error : "");
+        break;
+      case "fenced":
+        this.fence.onFenced(index, message.id);
+        break;
+      case "take":
+      case "purged":
+        this.fleet.onMessage(message, (reply) => this.pool.send(index, reply));
+        break;
+      case "functions":
+        this.functions.onWorker(index, message.said);
+        break;
+      case "breaker":
+      case "named":
+        this.nodes.onWorker(message);
+        break;
+    }
+  }
+
+  private async answer(index: number, { id, what, body }: ControlQuestion): Promise<void> {
+    const answer = await this.rpc.answer(what, body, index);
+    this.pool.send(index, { kind: "answer", reply: { id, ...answer } });
+  }
+
+  onDeath(index: number, reason: string, restarted: boolean): void {
+    this.totals.workerDied(index);
+    returnBudgetOf(this.bodyBudget, index);
+    clearConnectionsOf(this.connections, index);
+    this.nodes.workerDied(index);
+    this.functions.workerDied(index);
+    void this.cache.workerDied(index);
+    this.restarted.add(index);
+    const sockets = this.listening.get(index) ?? [];
+    this.listening.delete(index);
+    this.watch.forget(index);
+    this.live.workerDied(index);
+    this.standIns.workerDied(index, sockets, listenersOf(this.config));
+    // What is left of its listeners would go on taking connections that are not served.
+    if (!restarted) this.standIns.end();
+    this.fence.onDeath(index);
+    this.reloads.onDeath(index);
+    this.event("worker_died", { worker: index, reason, restarted });
+  }
+
+  onDrained(): void {
+    this.ending.onDrained();
+  }
+
+  private announce(): void {
+    this.announced = true;
+    this.serving.resolve();
+    this.packet.forget(this.config);
+    this.watch.start();
+    this.live.start();
+    this.member.begin();
+    this.services.ready(() => this.watch.allBeat);
+    endPredecessor(this.inherited);
+    const facts = { workers: this.pool.size, version: VERSION, pid: process.pid };
+    const { summary, notes } = this.options;
+    if (summary === null) {
+      this.event("listening", { host: this.config.server.host, ...portFields(this.config, this.ports), ...facts });
+      return;
+    }
+    const all = [...notes, ...quicNotes(this.config, this.certificates.sets.https)].map(({ note }) => note);
+    this.log.add(startSummary(this.config, { ...facts, ports: this.ports, notes: all }, summary));
+  }
+
+  /**
+   * @param fileConfig as the files say it
+   * @param config the same with what operators have switched
+   */
+  private prepare(fileConfig: RuntimeConfig, config: RuntimeConfig): NextConfiguration {
+    const ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
+    claimUdp(udpAddressesOf(config), udpAddressesOf(this.config));
+    const nodes = this.nodes.prepare(config);
+    const cache = this.cache.buffersFor(config.server.cache);
+    const geo = this.geo.read(config);
+    const socket = this.internalSocket.prepare(config.internalApi);
+    const message = {
+      config: packConfig(withPorts(config, ports)),
+      labels: labelsOf(config, this.labels),
+      nodes: nodes.buffer,
+      cache,
+      geo: geo.buffers,
+      internalSocket: socket.fd,
+      spans: this.telemetry.ringsFor(config),
+    };
+    collectSource(config);
+    const before = this.config;
+    return {
+      message,
+      drop: () => socket.abort(),
+      takeUp: () => {
+        this.config = config;
+        this.fileConfig = fileConfig;
+        this.ports = ports;
+        socket.commit();
+        this.nodes.use(nodes);
+        this.cache.use(config.server.cache, cache);
+        this.certificates.use(config);
+        this.geo.use(config, geo);
+        this.fleet.use(config.cluster);
+        this.functions.use(config);
+        warnOfSidecar(config, (event, fields) => this.event(event, fields));
+        void this.acme.use(config);
+        void this.accessOutputs.use(config);
+        this.keys.use(config);
+        void this.telemetry.use(config);
+        void this.schemas.use(fileConfig);
+      },
+      settled: () => {
+        this.packet.forget(config);
+        return {
+          routes: config.routes.length,
+          needs_restart: needsRestart(this.running, config),
+          removed: removedParts(before, config),
+        };
+      },
+    };
+  }
+
+  /** The listening sockets of all workers; null while one of them is starting. */
+  private allSockets(): readonly ListeningSocket[] | null {
+    if (this.listening.size < this.pool.size) return null;
+    const ofWorkers = [...this.listening.values()].flat().filter((one) => !isUnixListener(one));
+    return [...ofWorkers, ...this.internalSocket.sockets];
+  }
+
+  private makeExposition(): Exposition {
+    const { totals, nodes, labels, acme, keys, certificates, cache, geo, watch, telemetry, fleet } = this;
+    return controlExposition({
+      totals,
+      nodes,
+      functions: this.functions,
+      labels,
+      acme,
+      keys,
+      certificates,
+      cache,
+      geo,
+      watch,
+      telemetry,
+      fleet,
+      member: this.member,
+      lastReloadSuccessful: () => this.reloads.isLastOk,
+      lastReloadSeconds: () => this.reloads.lastMs / 1000,
+      droppedLogLines: () => this.log.droppedLines + this.accessOutputs.droppedLines,
+    });
+  }
+
+  private answers() {
+    const { exposition, keys } = this;
+    const survey = new UpstreamSurvey(this.nodes);
+    const answers = internalAnswers({
+      config: () => this.config,
+      state: () =>
+        processState(this.config, {
+          startedAtMs: this.startedAtMs,
+          draining: this.ending.hasBegun,
+          // Without a listener in clear text that of TLS is the gateway's.
+          port: this.ports.get("http") ?? this.ports.get("https") ?? 0,
+          workers: this.pool.size,
+          generation: this.reloads.generation,
+          operations: this.operations.state(),
+          configSource: this.member.source(),
+        }),
+      routes: () => routeList(this.config, this.nodes.targetStatus, listedSidecarRoutes(this.config)),
+      probeTargets: () => survey.run(this.config),
+      totals: this.totals,
+      incidents: new IncidentReader(this.incidents),
+      exposition: (format) => exposition.shown(format),
+    });
+    const keysAnswer = async (id: string) => jsonAnswer(200, await keys.wanted(id));
+    const ofEndpoints: EndpointAnswers = {
+      ...answers,
+      ...this.operations.answers(),
+      nodes: () => this.fleet.nodesAnswer(),
+      openapi: async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi()),
+      config: () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config, ROUTE_FORMAT) }),
+    };
+    const ofWorkers: Record<string, Answerer> = {
+      keys: keysAnswer,
+      "cache-purge": async (purge) => jsonAnswer(200, await this.cache.purgeDisk(JSON.parse(purge))),
+      watch: (_, worker) => this.live.watch(worker),
+    };
+    return new Map(Object.entries<Answerer>({ ...ofEndpoints, ...ofWorkers }));
+  }
+
+  private readonly event = (event: EventName, fields: EventFields): void => {
+    this.events.event(event, fields);
+    this.live.changed(event, fields);
+  };
+}

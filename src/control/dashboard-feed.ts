@@ -1,0 +1,101 @@
+import { hostname } from "node:os";
+import type { CacheOwner } from "../app/cache-owner.ts";
+import type { TlsCertificates } from "../app/certificates.ts";
+import type { Functions } from "../app/functions.ts";
+import { pathOf } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { FeedSources } from "../features/dashboard/live-feed.ts";
+import type { LiveGateway, LiveTarget } from "../features/dashboard/live-state.ts";
+import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { exclusionLine } from "../features/waf/learned-exclusions.ts";
+import type { CounterTotals } from "../shared/counter-totals.ts";
+import type { IncidentReader } from "../shared/incident-ring.ts";
+import { BreakerState } from "../shared/node-table.ts";
+import { residentBytes } from "../shared/process-memory.ts";
+import { VERSION } from "../shared/version.ts";
+import type { NodeRegistry } from "./node-registry.ts";
+import type { OperationState } from "./operations.ts";
+import type { Reloads } from "./reload.ts";
+import type { WorkerPool } from "./worker-pool.ts";
+import type { WorkerWatch } from "./worker-watch.ts";
+
+/** What the control thread has to tell on the dashboard. */
+export interface DashboardSources {
+  readonly totals: CounterTotals;
+  readonly incidents: IncidentReader;
+  readonly pool: WorkerPool;
+  readonly watch: WorkerWatch;
+  readonly nodes: NodeRegistry;
+  readonly labels: TelemetryLabels;
+  readonly certificates: TlsCertificates;
+  readonly cache: CacheOwner;
+  readonly reloads: Reloads;
+  readonly functions: Pick<Functions, "live">;
+  readonly startedAtMs: number;
+  config(): RuntimeConfig;
+  isEnding(): boolean;
+  /** What operators have switched. */
+  operated(): OperationState;
+  /** Outputs of the access log that cannot be written. */
+  failedLogs(): readonly string[];
+}
+
+/** Where the live stream gets what it says. docs/dashboard.md#the-stream */
+export function feedSources(from: DashboardSources): FeedSources {
+  const { totals, incidents, pool, watch, nodes, labels, certificates, cache } = from;
+  return {
+    totals,
+    incidents,
+    workers: pool.size,
+    moves: (worker) => watch.moves(worker),
+    gateway: () => gatewayOf(from),
+    targets: () => targetsOf(nodes, labels),
+    certificates: () => certificates.terms(),
+    cache: () => {
+      const { enabled, maxBytes } = from.config().server.cache;
+      return enabled ? { entries: cache.entries, bytes: cache.bytes, maxBytes, evictions: cache.evictions } : null;
+    },
+    exclusionOf: ({ ruleId, path, location }) => exclusionLine(ruleId, path, location),
+    modules: () => from.functions.live(),
+    observe: (isWatched) => pool.broadcast({ kind: "observe", isWatched }),
+    send: (worker, text) => pool.send(worker, { kind: "live", text }),
+  };
+}
+
+function gatewayOf({ config, reloads, startedAtMs, isEnding, operated, failedLogs }: DashboardSources): LiveGateway {
+  const { server } = config();
+  const operations = operated();
+  return {
+    version: VERSION,
+    host: hostname(),
+    pid: process.pid,
+    startedAt: Math.round(startedAtMs),
+    status: isEnding() ? "draining" : "ok",
+    generation: reloads.generation,
+    lastReloadOk: reloads.isLastOk,
+    waf: server.waf.enabled ? (server.waf.mode === "detection" ? "detection" : "enforce") : "off",
+    maintenance: operations.maintenance,
+    logLevel: operations.log_level,
+    rssBytes: residentBytes(),
+    failedLogs: failedLogs(),
+  };
+}
+
+function targetsOf(nodes: NodeRegistry, { upstreams }: TelemetryLabels): LiveTarget[] {
+  return nodes.standings().map(({ originKey, route, breaker, healthy, failures }) => ({
+    route: pathOf(route),
+    upstream: upstreams.labelOf(upstreams.idOf(originKey)),
+    breaker: BREAKERS[breaker],
+    healthy,
+    checked: route.healthCheck.enabled,
+    failures,
+    drained: nodes.isDrained(originKey),
+  }));
+}
+
+const BREAKERS: Readonly<Record<BreakerState, LiveTarget["breaker"]>> = {
+  [BreakerState.Closed]: "closed",
+  [BreakerState.HalfOpen]: "half-open",
+  [BreakerState.Trial]: "half-open",
+  [BreakerState.Open]: "open",
+};

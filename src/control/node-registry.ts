@@ -1,0 +1,385 @@
+import { speaksHttp2, usesTls } from "../config/origin.ts";
+import type { NodeOwner, TargetConfig } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { trimmedEnd } from "../core/trimming.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import { type KnownName, type NameResolver, type NameSettings, threadResolver } from "../net/name-resolver.ts";
+import type { TargetStatus } from "../routes/route-type.ts";
+import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
+import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../shared/node-table.ts";
+import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
+import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
+import { readUpstreamTls } from "../upstream/tls-files.ts";
+import type { FromWorker } from "../worker/messages.ts";
+import { type NodeInit, NodeList, nodeKey, nodeKeys } from "../worker/node-list.ts";
+import { BreakerWatch, type BreakerWatchPorts } from "./breaker-watch.ts";
+import type { WorkerPool } from "./worker-pool.ts";
+
+/** The state of a node, as the internal API says it. docs/upstreams.md#circuit-breaker */
+export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
+
+/** A node with its state, for metrics and the dashboard. */
+export interface NodeStanding {
+  readonly originKey: string;
+  /** The first of the routes that lead there. */
+  readonly route: NodeOwner;
+  readonly failures: number;
+  readonly breaker: BreakerState;
+  readonly healthy: boolean;
+}
+
+/** The nodes of a configuration that is not in use yet. */
+export interface PreparedTable {
+  readonly list: NodeList;
+  /** For the workers. */
+  readonly buffer: SharedArrayBuffer;
+  readonly asked: NameSettings;
+}
+
+/** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
+export class NodeRegistry {
+  /** The addresses of named origins, for the probes. */
+  readonly names: NameResolver;
+  private list: NodeList;
+  private shared: SharedArrayBuffer;
+  private table: NodeTable;
+  private readonly watch: BreakerWatch;
+  private readonly slowStart: SlowStart;
+  private readonly prober: Prober;
+  /** Tells all workers of the addresses of a name. */
+  private readonly publish: (known: KnownName) => void;
+  private readonly event: (event: EventName, fields: EventFields) => void;
+  /** Keys of the origins that an operator has drained. A reload keeps them. */
+  private readonly drained: Set<string> = new Set();
+  /** Nodes whose last change came of a probe that got no response at all. */
+  private readonly unreachable: Set<string> = new Set();
+
+  constructor(
+    config: RuntimeConfig,
+    workers: Pick<WorkerPool, "broadcast">,
+    event: (event: EventName, fields: EventFields) => void,
+  ) {
+    this.event = event;
+    this.publish = (known) => workers.broadcast({ kind: "names", known });
+    const onFailure = (upstream: string, reason: string) => event("upstream_failed", { upstream, reason });
+    this.names = threadResolver(onFailure, this.publish);
+    this.names.use(config.proxy.transport);
+    this.list = new NodeList(config);
+    this.shared = createNodeTable(this.list.size);
+    this.table = new NodeTable(this.shared);
+    const probe = (node: NodeInit, done: (succeeded: boolean) => void) => void this.tries(node).then(done);
+    const ports = { now: () => performance.now(), after, event, probe };
+    this.watch = new BreakerWatch(ports, this.list, this.table);
+    this.slowStart = new SlowStart(ports, this.list, this.table);
+    this.prober = new Prober({
+      probe: (origin, path, timeoutMs) => probeTarget(origin, path, timeoutMs, this.names),
+      random: Math.random,
+      after,
+      onChange: (key, healthy, outcome) => this.onHealth(key, healthy, outcome),
+    });
+  }
+
+  /** The table for the workers: one a configuration. */
+  get buffer(): SharedArrayBuffer {
+    return this.shared;
+  }
+
+  /** Begins the active health checks. */
+  start(): void {
+    this.prober.use(this.list.nodes.flatMap((node) => this.checkOf(node)));
+  }
+
+  /** Ends them. */
+  stop(): void {
+    this.prober.stop();
+  }
+
+  /** A table for the nodes of a configuration, to be taken up by `use`. */
+  prepare(config: RuntimeConfig): PreparedTable {
+    const list = new NodeList(config);
+    return { list, buffer: createNodeTable(list.size), asked: config.proxy.transport };
+  }
+
+  /** Takes up a new configuration: nodes that it has too keep their state. */
+  use({ list, buffer: shared, asked }: PreparedTable): void {
+    this.names.use(asked);
+    const table = new NodeTable(shared);
+    list.nodes.forEach(({ key }, slot) => {
+      const before = this.list.slotOf(key);
+      if (before >= 0) table.copyFrom(this.table, before, slot);
+    });
+    list.nodes.forEach(({ target }, slot) => void table.setDrained(slot, this.drained.has(target.originKey)));
+    for (const key of list.others) table.setDrained(list.otherSlotOf(key), this.drained.has(key));
+    this.list = list;
+    this.shared = shared;
+    this.table = table;
+    this.watch.use(list, table);
+    this.slowStart.use(list, table);
+    for (const key of this.unreachable) if (list.slotOf(key) < 0) this.unreachable.delete(key);
+    this.start();
+  }
+
+  /** A worker has moved a breaker. */
+  onWorker(message: Extract<FromWorker, { kind: "breaker" | "named" }>): void {
+    if (message.kind === "named") {
+      this.names.learn(message.known);
+      this.publish(message.known);
+      return;
+    }
+    if (message.change === "closed") this.slowStart.begin(message.key);
+    this.watch.onChange(message.key, message.change);
+  }
+
+  /** The trials that a dead worker held are open to others, and what it did not tell any more is found. */
+  workerDied(worker: number): void {
+    this.table.returnTrialsOf(worker);
+    this.watch.adopt();
+    this.slowStart.adopt();
+  }
+
+  /** All nodes as they stand. */
+  standings(): readonly NodeStanding[] {
+    return this.list.nodes.map(({ target, route }, slot) => ({
+      originKey: target.originKey,
+      route,
+      failures: this.table.failures(slot),
+      breaker: this.table.state(slot),
+      healthy: this.table.isHealthy(slot),
+    }));
+  }
+
+  /** Keys of the origins that this gateway has found to be down itself: by a breaker or a health check. */
+  down(): readonly string[] {
+    const found = this.list.nodes.filter(
+      ({ key }, slot) =>
+        !this.table.isHealthy(slot) || (this.table.state(slot) === BreakerState.Open && !this.watch.isSuspected(key)),
+    );
+    return [...new Set(found.map(({ target }) => target.originKey))];
+  }
+
+  /**
+   * Another gateway says that an origin is down: it is tried by itself before it gets more requests. The only usable target of a route is left
+   * as it is. docs/fleet.md#health
+   * @returns whether a node was taken out for that
+   */
+  suspect(originKey: string): boolean {
+    let isAny = false;
+    this.list.nodes.forEach((node, slot) => {
+      const { route, target } = node;
+      if (target.originKey !== originKey || !route.circuitBreaker.enabled) return;
+      const others = nodeKeys(route).map((key) => this.list.slotOf(key));
+      if (others.some((other) => other >= 0 && other !== slot && this.table.isUsable(other)))
+        isAny = this.watch.suspect(node, slot) || isAny;
+    });
+    if (isAny) this.event("breaker_hint", { upstream: originKey });
+    return isAny;
+  }
+
+  /** The breaker of a node, its failures in a row, and the health check's word; null for one that is not there. */
+  stateOf(key: string): { isOpen: boolean; failures: number; healthy: boolean; isDrained: boolean } | null {
+    const slot = this.list.slotOf(key);
+    if (slot < 0) return null;
+    const isOpen = this.table.state(slot) !== BreakerState.Closed;
+    const { table } = this;
+    return {
+      isOpen,
+      failures: table.failures(slot),
+      healthy: table.isHealthy(slot),
+      isDrained: table.isDrained(slot),
+    };
+  }
+
+  /**
+   * Takes an origin out of service, or back in: no new request goes there from any route, what is under way ends.
+   * docs/operations.md#draining-a-target
+   * @param target as routes.yaml names it, with or without its path
+   * @returns the origin's key; null where no route leads there
+   */
+  drain(target: string, isDrained: boolean): string | null {
+    const wanted = comparable(target);
+    const { nodes, others } = this.list;
+    const found = nodes.find(
+      ({ target: { originKey, url } }) => comparable(originKey) === wanted || comparable(url) === wanted,
+    );
+    const originKey = found?.target.originKey ?? others.find((key) => comparable(key) === wanted);
+    if (originKey === undefined) return null;
+    if (isDrained) this.drained.add(originKey);
+    else this.drained.delete(originKey);
+    nodes.forEach((node, slot) => {
+      if (node.target.originKey === originKey) this.table.setDrained(slot, isDrained);
+    });
+    const other = this.list.otherSlotOf(originKey);
+    if (other >= 0) this.table.setDrained(other, isDrained);
+    return originKey;
+  }
+
+  /** Keys of the drained origins that routes lead to. */
+  drainedOrigins(): readonly string[] {
+    if (this.drained.size === 0) return [];
+    const inUse = new Set([...this.list.nodes.map(({ target }) => target.originKey), ...this.list.others]);
+    return [...this.drained].filter((key) => inUse.has(key));
+  }
+
+  /** Whether an operator has drained an origin. */
+  isDrained(originKey: string): boolean {
+    return this.drained.has(originKey);
+  }
+
+  /** How the target of a route is; of a transcoded one nothing is known. */
+  readonly targetStatus: TargetStatus = (originKey, route) =>
+    route === null
+      ? { status: "CLOSED", drained: false }
+      : { status: this.statusOf(nodeKey(route, originKey)), drained: this.isDrained(originKey) };
+
+  /** What is known of a node without asking it. */
+  statusOf(key: string): NodeStatus {
+    const state = this.stateOf(key);
+    if (state?.isOpen) return "OPEN";
+    return state !== null && !state.healthy && this.unreachable.has(key) ? "UNREACHABLE" : "CLOSED";
+  }
+
+  private onHealth(key: string, healthy: boolean, outcome: ProbeOutcome): void {
+    const slot = this.list.slotOf(key);
+    if (slot < 0) return;
+    if (healthy) this.slowStart.begin(key);
+    this.table.setHealthy(slot, healthy);
+    if (healthy || outcome.error === "") this.unreachable.delete(key);
+    else this.unreachable.add(key);
+    const upstream = this.list.nodes[slot]!.target.originKey;
+    if (healthy) this.event("upstream_healthy", { upstream });
+    else this.event("upstream_unhealthy", { upstream, status: outcome.statusCode, error: outcome.error });
+  }
+
+  /** Whether a node can be reached, or passes its health check where it has one. */
+  private async tries(node: NodeInit): Promise<boolean> {
+    const { healthCheck, timeouts } = node.route;
+    // Nothing says whether a datagram has arrived: the time is all that brings it back.
+    if (node.target.scheme === "udp") return false;
+    let origin: ProbeOrigin;
+    try {
+      origin = this.probeOrigin(node);
+    } catch {
+      return false;
+    }
+    if (!healthCheck.enabled) return (await probeConnection(origin, timeouts.connectMs, this.names)).error === "";
+    const { statusCode } = await probeTarget(origin, healthCheck.path, healthCheck.timeoutMs, this.names);
+    return isExpected(healthCheck, statusCode);
+  }
+
+  private probeOrigin({ route, target, isMesh }: NodeInit): ProbeOrigin {
+    // Whether a peer can be reached is all that is asked; who it is, is for the requests to see.
+    if (isMesh) return probeOrigin(route, { ...target, scheme: "http" }, this.list.maxResponseFields);
+    return probeOrigin(route, target, this.list.maxResponseFields);
+  }
+
+  private checkOf(node: NodeInit): HealthCheck[] {
+    const { healthCheck } = node.route;
+    if (!healthCheck.enabled) return [];
+    try {
+      return [{ key: node.key, origin: this.probeOrigin(node), ...healthCheck }];
+    } catch (error) {
+      this.event("exception", { what: "health_check", error: String(error) });
+      return [];
+    }
+  }
+}
+
+/** Probes a target: by a request for `path`, or where that is "" by a connection, whose status is CONNECTED_STATUS. */
+export async function probeTarget(
+  origin: ProbeOrigin,
+  path: string,
+  timeoutMs: number,
+  names: NameResolver,
+): Promise<ProbeOutcome> {
+  if (path !== "") return probeHttp(origin, path, timeoutMs, names);
+  const outcome = await probeConnection(origin, timeoutMs, names);
+  return outcome.error === "" ? { ...outcome, statusCode: CONNECTED_STATUS } : outcome;
+}
+
+/**
+ * How to reach a target for a probe.
+ * @param maxResponseFields of the head of its response
+ * @throws when a file of its TLS settings cannot be read
+ */
+export function probeOrigin(route: NodeOwner, target: TargetConfig, maxResponseFields: number): ProbeOrigin {
+  return {
+    hostname: target.hostname,
+    port: target.port,
+    socketPath: target.socketPath,
+    authority: target.authority,
+    tls: usesTls(target.scheme) && route.tls !== null ? readUpstreamTls(route.tls, target.hostname) : null,
+    isHttp2: speaksHttp2(target.scheme),
+    isLenient: !route.strictOrigins,
+    ...(route.fastcgi ? { scriptRoot: route.fastcgi.root } : {}),
+    maxResponseFields,
+  };
+}
+
+/** Capitals count in the path of a socket, and not in the name of a host. */
+function comparable(target: string): string {
+  const plain = trimmedEnd(target, "/");
+  return /^unix:/i.test(plain) ? plain : plain.toLowerCase();
+}
+
+function after(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, ms);
+  return () => clearTimeout(timer);
+}
+
+/**
+ * Lets the shares of recovered nodes grow, on the control thread: a part of the share is held back, less and less of it
+ * until `slow_start` is over. The workers read that part from the table. docs/operations.md#failing-targets
+ */
+export class SlowStart {
+  private readonly ports: Pick<BreakerWatchPorts, "now" | "after">;
+  private list: NodeList;
+  private table: NodeTable;
+  /** When each node that has not got its full share yet has recovered. */
+  private readonly sinceMs: Map<string, number> = new Map();
+
+  constructor(ports: Pick<BreakerWatchPorts, "now" | "after">, list: NodeList, table: NodeTable) {
+    this.ports = ports;
+    this.list = list;
+    this.table = table;
+  }
+
+  /** Takes the nodes of a new configuration; what is held back is in the table already. */
+  use(list: NodeList, table: NodeTable): void {
+    this.list = list;
+    this.table = table;
+  }
+
+  /** A node has recovered. */
+  begin(key: string): void {
+    const slot = this.list.slotOf(key);
+    if (slot < 0 || this.durationOf(slot) === 0) return;
+    const isGrowing = this.sinceMs.has(key);
+    this.sinceMs.set(key, this.ports.now());
+    if (isGrowing) this.table.holdBack(slot, MAX_HELD_BACK);
+    else this.grow(key);
+  }
+
+  /** Takes over what a worker has held back and did not live to tell. */
+  adopt(): void {
+    this.list.nodes.forEach(({ key }, slot) => {
+      if (this.table.heldBack(slot) > 0 && !this.sinceMs.has(key)) this.begin(key);
+    });
+  }
+
+  private grow(key: string): void {
+    const slot = this.list.slotOf(key);
+    const since = this.sinceMs.get(key);
+    const durationMs = slot < 0 ? 0 : this.durationOf(slot);
+    const left = since === undefined || durationMs === 0 ? 0 : 1 - (this.ports.now() - since) / durationMs;
+    if (slot >= 0) this.table.holdBack(slot, Math.ceil(MAX_HELD_BACK * Math.max(0, left)));
+    if (left > 0) this.ports.after(Math.max(MIN_STEP_MS, durationMs / STEPS), () => this.grow(key));
+    else this.sinceMs.delete(key);
+  }
+
+  private durationOf(slot: number): number {
+    return this.list.nodes[slot]!.route.circuitBreaker.slowStartMs;
+  }
+}
+
+const STEPS = 100;
+const MIN_STEP_MS = 20;

@@ -1,0 +1,38 @@
+import { type LogOutputs, reopened } from "../features/telemetry/control/log-outputs.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { Ending } from "./ending.ts";
+import type { Handover } from "./handover.ts";
+import type { HeldSignals } from "./held-signals.ts";
+import type { Operations } from "./operations.ts";
+
+/** What signals act on. */
+export interface SignalTargets {
+  readonly signals: HeldSignals;
+  readonly operations: Operations;
+  readonly handover: Handover;
+  readonly ending: Ending;
+  readonly outputs: LogOutputs;
+  event(name: EventName, fields: EventFields): void;
+}
+
+/** From now on signals do what docs/operations.md says of them, each with its line `audit`. */
+export function reactToSignals({ signals, operations, handover, ending, outputs, event }: SignalTargets): void {
+  const audit = (action: string, from: string) => operations.audit(action, { by: "signal", from });
+  const end = (signal: string): void => {
+    if (!handover.hasSuccessor) audit("stop", signal);
+    ending.begin();
+  };
+  signals.react({
+    SIGTERM: () => end("SIGTERM"),
+    SIGINT: () => end("SIGINT"),
+    SIGHUP: () => void operations.reload({ by: "signal", from: "SIGHUP" }),
+    SIGUSR1: () => {
+      audit("log_reopen", "SIGUSR1");
+      event("log_reopen", reopened(outputs.reopen()));
+    },
+    SIGUSR2: () => {
+      audit("upgrade", "SIGUSR2");
+      if (!ending.hasBegun) handover.want();
+    },
+  });
+}

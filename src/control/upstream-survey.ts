@@ -1,0 +1,194 @@
+import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
+import { usesTls } from "../config/origin.ts";
+import { pathOf, type UpstreamRouteConfig, type UpstreamTlsConfig, upstreamRoutes } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { StreamConfig } from "../config/stream-config.ts";
+import type { ProbedTarget } from "../features/admin/upstream-health.ts";
+import type { NameResolver } from "../net/name-resolver.ts";
+import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
+import type { ProbeOrigin, ProbeOutcome } from "../upstream/http-probe.ts";
+import { readUpstreamTls } from "../upstream/tls-files.ts";
+import { nodeKeys } from "../worker/node-list.ts";
+import { INGRESS_LABEL, listedSidecarRoutes, systemRoots } from "../worker/sidecar.ts";
+import { type NodeRegistry, probeOrigin, probeTarget } from "./node-registry.ts";
+
+/** Longest wait for the response to one probe. docs/endpoints.md#upstreams */
+const PROBE_LIMIT_MS = 2000;
+/** After this no further probe begins, so that the response comes while the client still waits. */
+const SURVEY_LIMIT_MS = 5000;
+/** Probes under way at once: the control thread has other work. */
+const MAX_RUNNING = 128;
+
+/**
+ * Probes every target of every route, of a sidecar and of the transcoder at once, for `/internal/api/upstreams/health`. Each
+ * origin and path is asked once, however many routes lead there; who asks while a survey runs gets its result. It changes no
+ * state: reading is free.
+ */
+export class UpstreamSurvey {
+  private readonly nodes: NodeRegistry;
+  private current: Promise<readonly ProbedTarget[]> | null = null;
+
+  constructor(nodes: NodeRegistry) {
+    this.nodes = nodes;
+  }
+
+  /** The targets of a configuration as they are now. */
+  run(config: RuntimeConfig): Promise<readonly ProbedTarget[]> {
+    this.current ??= this.probeAll(config).finally(() => {
+      this.current = null;
+    });
+    return this.current;
+  }
+
+  private async probeAll(config: RuntimeConfig): Promise<readonly ProbedTarget[]> {
+    const entries = entriesOf(config);
+    const probes = new Map(entries.map((entry) => [entry.probeKey, entry]));
+    const outcomes = new Map<string, ProbeOutcome>();
+    const untilMs = performance.now() + SURVEY_LIMIT_MS;
+    const left = [...probes.values()];
+    const work = async (): Promise<void> => {
+      for (let entry = left.pop(); entry !== undefined; entry = left.pop()) {
+        outcomes.set(entry.probeKey, performance.now() < untilMs ? await probe(entry, this.nodes.names) : NOT_ASKED);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(MAX_RUNNING, left.length) }, work));
+    return entries.map((entry) => this.judge(entry, outcomes.get(entry.probeKey)!));
+  }
+
+  private judge({ label, url, nodeKey, isExpected }: Entry, outcome: ProbeOutcome): ProbedTarget {
+    const state = nodeKey === "" ? null : this.nodes.stateOf(nodeKey);
+    const { statusCode, latencyMs, error } = outcome;
+    const isOpen = state?.isOpen ?? false;
+    return {
+      route: label,
+      target: url,
+      status: isOpen ? "OPEN" : error === "" ? "CLOSED" : "UNREACHABLE",
+      healthy: !isOpen && isExpected(statusCode) && (state?.healthy ?? true),
+      statusCode,
+      latencyMs,
+      consecutiveFailures: state?.failures ?? 0,
+      drained: state?.isDrained ?? false,
+      error,
+    };
+  }
+}
+
+/** A target of a route, and how it is asked. */
+interface Entry {
+  /** What the route is called. */
+  readonly label: string;
+  readonly url: string;
+  /** Of its node; "" where it is none. */
+  readonly nodeKey: string;
+  readonly path: string;
+  /** What is asked once only. */
+  readonly probeKey: string;
+  /** @throws when a file of its TLS settings cannot be read */
+  readonly origin: () => ProbeOrigin;
+  readonly isExpected: (statusCode: number) => boolean;
+  /** Whether it is not asked, and its breaker is all that is known. */
+  readonly isKnown?: boolean;
+}
+
+/** Those of routes, of streams, of a sidecar and of the transcoder. */
+function entriesOf(config: RuntimeConfig): Entry[] {
+  const { transcoder } = config;
+  const { maxResponseFields } = config.proxy.transport;
+  return [
+    ...upstreamRoutes(config.routes).flatMap((route) => routeEntries(route, pathOf(route), maxResponseFields)),
+    ...listedSidecarRoutes(config).flatMap(({ listener, route }) => {
+      const isInbound = listener === INGRESS_LABEL;
+      return routeEntries(route, isInbound ? listener : `${listener} ${pathOf(route)}`, maxResponseFields, systemRoots);
+    }),
+    ...config.streams.flatMap((stream) => streamEntries(stream, maxResponseFields)),
+    ...(transcoder.enabled
+      ? transcoder.routes.map((route) => grpcEntry(route, transcoder.tls, maxResponseFields))
+      : []),
+  ];
+}
+
+/** @param roots the roots where the settings name none; without it, the library's own list */
+function routeEntries(
+  route: UpstreamRouteConfig,
+  label: string,
+  maxResponseFields: number,
+  roots?: () => readonly string[] | undefined,
+): Entry[] {
+  const keys = nodeKeys(route);
+  const tls = JSON.stringify(route.tls);
+  const { healthCheck, strictOrigins } = route;
+  return route.targets.map((target, i) => {
+    const path = healthCheck.enabled ? healthCheck.path : `${target.basePath}/`;
+    return {
+      label,
+      url: target.url,
+      nodeKey: keys[i]!,
+      path,
+      probeKey: `${target.originKey} ${path} ${tls} ${strictOrigins}`,
+      origin: () => {
+        const origin = probeOrigin(route, target, maxResponseFields);
+        if (roots === undefined || origin.tls === null || origin.tls.ca !== undefined) return origin;
+        return { ...origin, tls: { ...origin.tls, ca: roots() } };
+      },
+      isExpected: healthCheck.enabled
+        ? (status) => status >= healthCheck.expectStatusFrom && status <= healthCheck.expectStatusTo
+        : isAnswer,
+    };
+  });
+}
+
+/** Of a stream, whose targets are connected to. */
+function streamEntries(stream: StreamConfig, maxResponseFields: number): Entry[] {
+  const keys = nodeKeys(stream);
+  return stream.targets.map((target, i) => ({
+    label: stream.path,
+    url: target.url,
+    nodeKey: keys[i]!,
+    path: "",
+    probeKey: target.originKey,
+    // Nothing says whether a datagram has arrived.
+    isKnown: stream.type === "udp",
+    origin: () => probeOrigin(stream, target, maxResponseFields),
+    isExpected: isAnswer,
+  }));
+}
+
+function grpcEntry(
+  { httpPath, upstream }: TranscodedRouteConfig,
+  tls: UpstreamTlsConfig,
+  maxResponseFields: number,
+): Entry {
+  const path = upstream.basePath + GRPC_HEALTH_PATH;
+  const { hostname, port, authority, originKey } = upstream;
+  return {
+    label: httpPath,
+    url: originKey + upstream.basePath,
+    nodeKey: "",
+    path,
+    probeKey: `${originKey} ${path} grpc`,
+    origin: () => {
+      const secure = usesTls(upstream.scheme) ? readUpstreamTls(tls, hostname) : null;
+      return { hostname, port, authority, tls: secure, isHttp2: true, isGrpc: true, maxResponseFields };
+    },
+    isExpected: isAnswer,
+  };
+}
+
+async function probe(entry: Entry, names: NameResolver): Promise<ProbeOutcome> {
+  if (entry.isKnown === true) return { statusCode: CONNECTED_STATUS, latencyMs: 0, error: "" };
+  let origin: ProbeOrigin;
+  try {
+    origin = entry.origin();
+  } catch {
+    return { statusCode: 0, latencyMs: 0, error: "TLS: a file of the route's settings cannot be read" };
+  }
+  return probeTarget(origin, entry.path, PROBE_LIMIT_MS, names);
+}
+
+function isAnswer(statusCode: number): boolean {
+  return statusCode > 0 && statusCode < 500;
+}
+
+const NOT_ASKED: ProbeOutcome = { statusCode: 0, latencyMs: 0, error: "not asked: too many targets" };
+/** The call by which gRPC servers are asked for their health; one that does not know it says so, with status 200. */
+const GRPC_HEALTH_PATH = "/grpc.health.v1.Health/Check";

@@ -1,0 +1,79 @@
+import type { Fault } from "../core/fault.ts";
+import { faultRow } from "../core/fault-rows.ts";
+import { replyForFault } from "../edge/refusal.ts";
+import { type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
+import type { ReplySink, TunnelEnd } from "../message/ports.ts";
+import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
+
+/** A field as it would be written. */
+export type Field = readonly [name: string, value: string];
+
+/** What a client would get. */
+export interface RecordedReply {
+  /** 0 where the connection is closed without a response. */
+  readonly status: number;
+  /** Without Date, Connection and what frames the body. */
+  readonly fields: readonly Field[];
+  /** The beginning of the body of what the gateway answers itself. */
+  readonly body: string;
+}
+
+/** Takes the response to a request that is explained, in place of a client: the taps see it as they see any. */
+export class RecordingSink implements ReplySink {
+  /** Null while there is none. */
+  reply: RecordedReply | null = null;
+  private fields: Field[] = [];
+  private text = "";
+
+  fixed(ex: Exchange, reply: PrebuiltResponse): void {
+    ex.state = ExchangeState.Replying;
+    ex.reply.status = reply.status;
+    ex.pipeline.onFixed(ex, reply);
+    this.fields = [...reply.fields];
+    this.text = reply.body.subarray(0, MAX_BODY_BYTES).toString("utf8");
+    this.finish(ex);
+  }
+
+  head(ex: Exchange): void {
+    ex.state = ExchangeState.Replying;
+    ex.pipeline.onHead(ex);
+    const { headers } = ex.reply;
+    for (let i = 0; i < headers.count; i++) this.fields.push([headers.nameText(i), headers.valueText(i)]);
+  }
+
+  body(_ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
+    const room = MAX_BODY_BYTES - this.text.length;
+    if (room > 0) this.text += Buffer.from(bytes.subarray(from, Math.min(to, from + room))).toString("utf8");
+    return true;
+  }
+
+  end(ex: Exchange): void {
+    this.finish(ex);
+  }
+
+  abort(ex: Exchange, fault: Fault): void {
+    if (this.reply !== null) return;
+    ex.fault = fault;
+    if (ex.state === ExchangeState.Replying || faultRow(fault).status === 0) this.finish(ex);
+    else this.fixed(ex, replyForFault(ex, fault));
+  }
+
+  interim(): void {}
+
+  wantBody(): void {}
+
+  upgrade(_ex: Exchange, tunnel: TunnelEnd): TunnelEnd {
+    return tunnel;
+  }
+
+  private finish(ex: Exchange): void {
+    if (this.reply !== null) return;
+    const { reply } = ex;
+    const extra = reply.extra?.fields ?? [];
+    const id: readonly Field[] = reply.shownIdEnd > 0 ? [["X-Request-Id", reply.requestId()]] : [];
+    this.reply = { status: reply.status, fields: [...this.fields, ...extra, ...id], body: this.text };
+    finishExchange(ex, performance.now());
+  }
+}
+
+const MAX_BODY_BYTES = 4096;

@@ -1,0 +1,106 @@
+import type { RouteConfig } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { buildRouter } from "../features/route/build-router.ts";
+import type { Router } from "../features/route/router.ts";
+import { RouteExactPhase, RoutePrefixPhase } from "../features/route/routing-phases.ts";
+import { ClientPeer, Exchange, Pipeline } from "../message/exchange.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
+import type { RequestHead } from "../message/request-head.ts";
+import type { Route, RouteInit } from "../message/route.ts";
+import { settingsByIndex } from "../worker/routing.ts";
+
+/** A route that did not get a request although its path fits. */
+export interface LostRoute {
+  readonly route: Route;
+  readonly why: string;
+}
+
+/** The route that the router alone would give a request to: whatever phases say of it. */
+export function routeByPath(router: Router, head: RequestHead): Route | null {
+  return askRouter(router, head);
+}
+
+/**
+ * The routes whose path takes a request and that did not get it, the most specific first, and why. What a route takes is asked of a
+ * router that has this route alone, first without its hosts and methods, then with them.
+ * @param winner null where none got it
+ */
+export function lostRoutes(router: Router, winner: Route | null, head: RequestHead): LostRoute[] {
+  const contest = new Contest(head);
+  const lost = router.routes.flatMap((route) => {
+    if (route === winner) return [];
+    const why = contest.reason(route.init, winner?.init ?? null);
+    return why === "" ? [] : [{ route, why }];
+  });
+  return lost.sort((a, b) => rank(b.route.init) - rank(a.route.init) || a.route.index - b.route.index);
+}
+
+/** What routes.yaml says of a route; null for those of the gateway's own and transcoded ones. */
+export function settingsOf(config: RuntimeConfig, { routes }: Router, route: Route): RouteConfig | null {
+  return settingsByIndex(config, routes)[route.index] ?? null;
+}
+
+class Contest {
+  private readonly head: RequestHead;
+
+  constructor(head: RequestHead) {
+    this.head = head;
+  }
+
+  /** "" where the path is not the route's. */
+  reason(init: RouteInit, winner: RouteInit | null): string {
+    const { hosts, methods, match, ...others } = init;
+    const bare = { ...others, hosts: [], methods: [] };
+    if (!this.takes(bare)) return "";
+    if (hosts.length > 0 && !this.takes({ ...bare, hosts })) return `is for host ${hosts.join(", ")}`;
+    if (match?.fits(this.head) === false) return "has a match that does not fit";
+    if (methods.length > 0 && !this.takes(init)) return `takes ${methods.join(", ")} only`;
+    return winner === null ? "gives way: a more specific path lacks the method" : beatenBy(init, winner);
+  }
+
+  private takes(init: RouteInit): boolean {
+    return askRouter(buildRouter([init]), this.head) !== null;
+  }
+}
+
+/** Null where no route takes the request, or not its method. */
+function askRouter(router: Router, head: RequestHead): Route | null {
+  const ex = new Exchange(IDLE_PORTS);
+  ex.request.copyFrom(head);
+  const bodies = { maxBodyBytes: 0, rejectsChunked: false };
+  const phases = [
+    new RouteExactPhase({ router, bodies, guard: null, isPreflight: null }),
+    new RoutePrefixPhase(router, bodies),
+  ];
+  const pipeline = new Pipeline(phases, [], []);
+  // The copy has no databases of its own: it is where the request is.
+  pipeline.places = { countryOf: () => head.sender.country, asnOf: () => 0 };
+  let isRefused = false;
+  const sink = {
+    ...IDLE_PORTS.sink,
+    abort: () => {
+      isRefused = true;
+    },
+  };
+  ex.open(sink, IDLE_PORTS.flow, new ClientPeer(head.sender.clientIp, false, 0), pipeline);
+  pipeline.start(ex);
+  return isRefused ? null : ex.route;
+}
+
+/** Why a route that takes the request by itself gives way. docs/routing.md#which-route-wins */
+function beatenBy(loser: RouteInit, winner: RouteInit): string {
+  if (rank(loser) < rank(winner)) return winner.exact ? "is less specific than the exact path" : "is a shorter prefix";
+  if (loser.hosts.length === 0 && winner.hosts.length > 0) return "names no host";
+  if (winner.hosts.length > 0) return "has a less specific host";
+  if (loser.match === undefined && winner.match !== undefined) return "is asked after those with match";
+  return "comes after it";
+}
+
+/** The more specific the path, the higher. */
+function rank({ exact, pattern, path }: RouteInit): number {
+  if (pattern !== undefined) return EXACT / 2;
+  return exact ? EXACT : path.replace(/\/\*?$/, "").length;
+}
+
+/** Above the length of any path. */
+const EXACT = 1_000_000;

@@ -1,0 +1,122 @@
+import { isWithin } from "../config/cidr.ts";
+import type { ConfigFault } from "../config/config-fault.ts";
+import { type FieldTest, type MatchConfig, NO_MATCH, type RouteConfig, regexOf } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { buildRouter } from "../features/route/build-router.ts";
+import { METHOD_COUNT, methodName, RequestHead } from "../message/request-head.ts";
+import type { Route, RouteInit } from "../message/route.ts";
+import { RequestParser } from "../proto/h1/request-parser.ts";
+import { pathRouter, settingsByIndex } from "../worker/routing.ts";
+import { routeByPath } from "./route-contest.ts";
+
+/**
+ * Warns of routes that no request reaches: the router that serves is asked for each with requests that are made for it, of every host and
+ * method that it takes. What a route with `match` asks is taken as held where what the other asks follows from it. docs/routing.md#routes-that-are-never-asked
+ */
+export function unreachedRoutes(config: RuntimeConfig): ConfigFault[] {
+  const { routes } = pathRouter(config);
+  const settings = settingsByIndex(config, routes);
+  let asked: RouteConfig | null = null;
+  const router = buildRouter(
+    routes.map(({ init }, i) => {
+      const other = settings[i] ?? null;
+      return init.match === undefined || other === null
+        ? init
+        : {
+            ...init,
+            match: { id: init.match.id, fits: () => asked !== null && (other === asked || isFilled(other, asked)) },
+          };
+    }),
+  );
+  const own = routes.length - config.routes.length;
+  return config.routes.flatMap((route, i) => {
+    asked = route;
+    const index = own + i;
+    const winner = firstWinner(router.routes[index]!, (head) => routeByPath(router, head));
+    if (winner === null || winner.index === index) return [];
+    const line = placeOf(winner, settings[winner.index] ?? null);
+    const key = route.path === "" ? "prefix" : "path";
+    const message = `no request reaches this route: all that it would take goes to ${line}; remove one, or tell them apart by host, methods or match`;
+    return [{ ...route.position, path: `routes[${i}].${key}`, message }];
+  });
+}
+
+/** The route itself where some request reaches it; else one that a request for it went to; null where none of them went anywhere. */
+function firstWinner(route: Route, ask: (head: RequestHead) => Route | null): Route | null {
+  let other: Route | null = null;
+  for (const head of samples(route)) {
+    const winner = ask(head);
+    if (winner === route) return route;
+    other ??= winner;
+  }
+  return other;
+}
+
+/** Requests that a route would take if it were alone. */
+function* samples({ init, allowedMethods }: Route): Generator<RequestHead> {
+  for (const path of samplePaths(init)) {
+    for (const host of init.hosts.length === 0 ? [UNNAMED_HOST] : init.hosts) {
+      for (let method = 1; method < METHOD_COUNT; method++) {
+        if (allowedMethods[method] === 0) continue;
+        const head = sampleHead(`${methodName(method)} ${path}`, host.replace(/^\*/, UNNAMED_LABEL));
+        if (head !== null) yield head;
+      }
+    }
+  }
+}
+
+/** Paths below a prefix that hardly another route names. */
+function samplePaths({ path, exact }: RouteInit): string[] {
+  const escaped = encodeURI(path.replace(/\/?\*?$/, exact ? "$&" : ""));
+  return exact ? [escaped] : [`${escaped}/${UNNAMED_LABEL}/${UNNAMED_LABEL}/${UNNAMED_LABEL}`, escaped || "/"];
+}
+
+function sampleHead(start: string, host: string): RequestHead | null {
+  const bytes = Buffer.from(`${start} HTTP/1.1\r\nHost: ${host}\r\n\r\n`, "latin1");
+  const head = new RequestHead();
+  head.reset(bytes);
+  const parser = new RequestParser(bytes.length);
+  parser.begin(0);
+  return parser.parse(bytes, bytes.length, head) === bytes.length ? head : null;
+}
+
+function placeOf({ label, kind }: Route, settings: RouteConfig | null): string {
+  if (settings === null)
+    return kind.isBuiltIn ? `the endpoint ${label} of the gateway's own` : `the transcoder's ${label}`;
+  return `the route in line ${settings.position.line}`;
+}
+
+/** Whether every request that one route takes has all that another asks. */
+function isFilled(other: RouteConfig, asked: RouteConfig): boolean {
+  const regex = regexOf(other);
+  return (regex === "" || regex === regexOf(asked)) && follows(other.match ?? NO_MATCH, asked.match ?? NO_MATCH);
+}
+
+/** Whether every request for which `asked` holds fits `other`. */
+function follows(other: MatchConfig, asked: MatchConfig): boolean {
+  if (other.share < 1) return false;
+  if (other.clientIp.length > 0 && !areWithin(asked, other)) return false;
+  const { country } = other;
+  if (country.length > 0 && (asked.country.length === 0 || !asked.country.every((one) => country.includes(one))))
+    return false;
+  return (
+    other.header.every((test) => isImplied(test, asked.header, true)) &&
+    other.query.every((test) => isImplied(test, asked.query, false)) &&
+    other.cookie.every((test) => isImplied(test, asked.cookie, false))
+  );
+}
+
+function areWithin(asked: MatchConfig, other: MatchConfig): boolean {
+  return asked.clientIp.length > 0 && asked.clientIp.every((one) => other.clientIp.some((wide) => isWithin(one, wide)));
+}
+
+function isImplied([name, wanted]: FieldTest, asked: readonly FieldTest[], isHeader: boolean): boolean {
+  return asked.some(([other, value]) => {
+    const isSame = isHeader ? other.toLowerCase() === name.toLowerCase() : other === name;
+    return isSame && (value === wanted || (wanted === true && value !== false));
+  });
+}
+
+/** A label that no route is likely to name. */
+const UNNAMED_LABEL = "edge-check-sample";
+const UNNAMED_HOST = `${UNNAMED_LABEL}.invalid`;

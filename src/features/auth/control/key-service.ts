@@ -1,0 +1,160 @@
+import { readFileSync } from "node:fs";
+import type { AuthConfig } from "../../../config/auth/auth-settings.ts";
+import type { RuntimeConfig } from "../../../config/runtime-config.ts";
+import { MAX_JWKS_BYTES } from "../../../core/limits.ts";
+import { withoutCredentials } from "../../../core/secret-name.ts";
+import { outboundRequest } from "../../../net/outbound-request.ts";
+import { readCertificates } from "../../../proto/pem/pem-text.ts";
+import type { EventFields, EventName } from "../../telemetry/events.ts";
+import type { Metric } from "../../telemetry/metric.ts";
+import { type FetchedKeySet, keySourceId } from "../jwt/key-ring.ts";
+import { type FetchedText, KeySetOwner } from "../jwt/key-set-owner.ts";
+
+/** Milliseconds for the response to a request for keys. */
+const JWKS_TIMEOUT_MS = 5000;
+
+/** What the fetched keys of issuers need of the control thread. */
+export interface KeySurroundings {
+  /** Tells all workers of newer keys. */
+  readonly publish: (sets: readonly FetchedKeySet[]) => void;
+  readonly event: (event: EventName, fields: EventFields) => void;
+}
+
+/** A source of keys, as configured. */
+interface KeySource {
+  readonly id: string;
+  readonly url: string;
+  /** "" trusts the system's roots. */
+  readonly caFile: string;
+}
+
+interface Kept {
+  readonly source: KeySource;
+  readonly owner: KeySetOwner;
+}
+
+/** The `jwks_url` of all routes, in the control thread: fetched once, whatever the number of workers. docs/authentication.md#keys */
+export class KeyService {
+  private readonly around: KeySurroundings;
+  private readonly kept: Map<string, Kept> = new Map();
+
+  constructor(around: KeySurroundings) {
+    this.around = around;
+  }
+
+  /** Begins with the sources of a configuration, goes on with those that were there, and ends the others. */
+  use(config: RuntimeConfig): void {
+    const sources = new Map(keySources(config).map((source) => [source.id, source]));
+    for (const [id, { owner }] of this.kept) {
+      if (sources.has(id)) continue;
+      owner.stop();
+      this.kept.delete(id);
+    }
+    for (const [id, source] of sources) {
+      const known = this.kept.get(id);
+      if (known === undefined) this.begin(source);
+      else known.owner.hurry();
+    }
+  }
+
+  stop(): void {
+    for (const { owner } of this.kept.values()) owner.stop();
+    this.kept.clear();
+  }
+
+  /** The sets that are there, for a worker that begins. */
+  get sets(): readonly FetchedKeySet[] {
+    return [...this.kept.values()].flatMap(({ source: { id }, owner: { keys } }) =>
+      keys === null ? [] : [{ id, keys }],
+    );
+  }
+
+  /** A worker asks for newer keys of a source. @returns for how many milliseconds it need not ask again */
+  async wanted(id: string): Promise<number> {
+    return (await this.kept.get(id)?.owner.wanted()) ?? 0;
+  }
+
+  /** docs/authentication.md#keys */
+  metrics(): readonly Metric[] {
+    const each = (value: (owner: KeySetOwner) => number, labels: Readonly<Record<string, string>> = {}) =>
+      [...this.kept.values()].map(({ source, owner }) => ({
+        value: value(owner),
+        labels: { url: withoutCredentials(source.url), ...labels },
+      }));
+    return [
+      {
+        name: "gateway_jwks_fetches_total",
+        help: "Requests for the keys of token issuers, by URL and result.",
+        type: "counter",
+        read: () => [
+          ...each(({ fetches }) => fetches, { result: "success" }),
+          ...each(({ failures }) => failures, { result: "failure" }),
+        ],
+      },
+      {
+        name: "gateway_jwks_keys",
+        help: "Keys of token issuers that tokens are verified with, by URL.",
+        type: "gauge",
+        read: () => each(({ keys }) => keys?.length ?? 0),
+      },
+    ];
+  }
+
+  private begin(source: KeySource): void {
+    const url = withoutCredentials(source.url);
+    const { around } = this;
+    const owner = new KeySetOwner({
+      fetch: () => fetchKeySet(source),
+      now: () => performance.now(),
+      after(ms, act) {
+        const timer = setTimeout(act, ms);
+        return () => clearTimeout(timer);
+      },
+      onKeys: (keys, notes) => {
+        around.event("jwks_fetched", { url, keys: keys.length, ...(notes.length > 0 ? { passed_over: notes } : {}) });
+        around.publish([{ id: source.id, keys }]);
+      },
+      onFailure: (reason, failures, retryInMs) =>
+        around.event("jwks_failed", {
+          url,
+          error: reason.slice(0, MAX_REASON_CHARS),
+          failures,
+          keys_kept: owner.keys?.length ?? 0,
+          retry_in_s: Math.round(retryInMs / 1000),
+        }),
+    });
+    this.kept.set(source.id, { source, owner });
+    void owner.fetch();
+  }
+}
+
+/** All sources that a configuration names. */
+function keySources({ server, internalApi, routes }: RuntimeConfig): readonly KeySource[] {
+  const configs = new Set<AuthConfig>([server.auth, internalApi.auth, ...routes.map(({ auth }) => auth)]);
+  return [...configs].flatMap(({ methods }) =>
+    methods.flatMap(({ key, config }) => {
+      if (key !== "jwt" || config.jwksUrl === "") return [];
+      const { jwksUrl: url, caFile } = config;
+      return [{ id: keySourceId(url, caFile), url, caFile }];
+    }),
+  );
+}
+
+/**
+ * Fetches a JWK set. Redirects are not followed: a set has one place, and no response can send the gateway elsewhere.
+ * @throws why it cannot be had
+ */
+async function fetchKeySet({ url, caFile }: KeySource): Promise<FetchedText> {
+  const { status, headers, body } = await outboundRequest({
+    url,
+    headers: { Accept: "application/jwk-set+json, application/json" },
+    ca: caFile === "" ? "" : readCertificates(readFileSync(caFile)).pem,
+    timeoutMs: JWKS_TIMEOUT_MS,
+    maxBytes: MAX_JWKS_BYTES,
+  });
+  if (status >= 300 && status < 400) throw new Error(`status ${status}: redirects are not followed`);
+  if (status !== 200) throw new Error(`status ${status}`);
+  return { text: Buffer.from(body).toString("utf8"), cacheControl: headers.get("cache-control") ?? "" };
+}
+
+const MAX_REASON_CHARS = 300;

@@ -1,0 +1,151 @@
+import { statSync } from "node:fs";
+import { type GeoKind, openDatabase, readDatabase } from "../../../config/geo-settings.ts";
+import type { RuntimeConfig } from "../../../config/runtime-config.ts";
+import { messageOf } from "../../../core/error-text.ts";
+import { FileWatch } from "../../../net/file-watch.ts";
+import type { EventFields } from "../../telemetry/events.ts";
+import { labelled, type Metric } from "../../telemetry/metric.ts";
+import type { GeoBuffers } from "../place-finder.ts";
+
+/** A database as it is in memory; `bytes` null where the configuration names none. */
+interface Database {
+  readonly kind: GeoKind;
+  readonly file: string;
+  /** Tells one state of the file from another. */
+  readonly stamp: string;
+  readonly bytes: SharedArrayBuffer | null;
+  /** Seconds since the epoch. */
+  readonly builtSeconds: number;
+}
+
+/** The databases of one configuration. */
+export interface GeoSet {
+  readonly country: Database;
+  readonly asn: Database;
+  readonly buffers: GeoBuffers;
+}
+
+/**
+ * The databases of addresses, in the control thread: read once, into memory that all workers share, and again when a file changes.
+ * What cannot be used leaves the one before in use. docs/guards.md#countries-and-networks
+ */
+export class GeoDatabases {
+  private readonly send: (buffers: GeoBuffers) => void;
+  private readonly event: (fields: EventFields) => void;
+  private readonly watch: FileWatch = new FileWatch(() => this.refresh());
+  private set: GeoSet = setOf(absent("country_db"), absent("asn_db"));
+  /** What has been told of a file, and of which state of it. */
+  private readonly failures: Map<string, string> = new Map();
+  private reloads = 0;
+  private failed = 0;
+
+  /**
+   * @param send takes what has changed to every worker
+   * @param event writes to the log
+   */
+  constructor(send: (buffers: GeoBuffers) => void, event: (fields: EventFields) => void) {
+    this.send = send;
+    this.event = event;
+  }
+
+  /** What workers are to use now. */
+  get buffers(): GeoBuffers {
+    return this.set.buffers;
+  }
+
+  /**
+   * Reads the databases of a configuration that is not in use yet; files that have not changed are not read again.
+   * @throws Error where one cannot be used
+   */
+  read({ server: { geo } }: RuntimeConfig): GeoSet {
+    const { country, asn } = this.set;
+    return setOf(reread(country, geo.countryDb) ?? country, reread(asn, geo.asnDb) ?? asn);
+  }
+
+  /** Takes what `read` has given for this configuration, and watches the files from now on. */
+  use({ server: { geo } }: RuntimeConfig, set: GeoSet): void {
+    this.set = set;
+    this.failures.clear();
+    this.watch.use([geo.countryDb, geo.asnDb]);
+  }
+
+  /** Watches no more. */
+  stop(): void {
+    this.watch.stop();
+  }
+
+  metrics(): readonly Metric[] {
+    return [
+      labelled("gauge", "gateway_geo_database_built_seconds", BUILT_HELP, "database", () =>
+        [this.set.country, this.set.asn]
+          .filter(({ bytes }) => bytes !== null)
+          .map(({ kind, builtSeconds }) => ({ label: kind, count: builtSeconds })),
+      ),
+      labelled("counter", "gateway_geo_reloads_total", RELOADS_HELP, "result", () => [
+        { label: "ok", count: this.reloads },
+        { label: "failed", count: this.failed },
+      ]),
+    ];
+  }
+
+  private refresh(): void {
+    const { set } = this;
+    const [country, asn] = [this.renewed(set.country), this.renewed(set.asn)];
+    if (country === set.country && asn === set.asn) return;
+    this.set = setOf(country, asn);
+    this.send(this.set.buffers);
+    for (const [now, before] of [[country, set.country] as const, [asn, set.asn] as const]) {
+      if (now === before) continue;
+      this.reloads++;
+      const { kind: database, file, builtSeconds } = now;
+      this.event({ ok: true, database, file, built: new Date(builtSeconds * 1000).toISOString() });
+    }
+  }
+
+  /** The database as its file is now, or the one before where that is as it was or cannot be used. */
+  private renewed(old: Database): Database {
+    const { kind, file } = old;
+    try {
+      const now = reread(old, file);
+      if (now === null) return old;
+      this.failures.delete(file);
+      return now;
+    } catch (error) {
+      const text = messageOf(error);
+      const told = `${stampOf(file)} ${text}`;
+      if (this.failures.get(file) !== told) {
+        this.failures.set(file, told);
+        this.failed++;
+        this.event({ ok: false, database: kind, file, error: text });
+      }
+      return old;
+    }
+  }
+}
+
+/** @returns null where the file is the one that was read before @throws Error where it cannot be used */
+function reread(old: Database, file: string): Database | null {
+  if (file === "") return old.file === "" ? null : absent(old.kind);
+  const stamp = stampOf(file);
+  if (file === old.file && stamp === old.stamp) return null;
+  const bytes = readDatabase(file);
+  const { builtSeconds } = openDatabase(old.kind, bytes);
+  return { kind: old.kind, file, stamp, bytes: bytes.buffer, builtSeconds };
+}
+
+/** "" where the file is not there. */
+function stampOf(file: string): string {
+  const state = statSync(file, { throwIfNoEntry: false });
+  return state === undefined ? "" : `${state.ino} ${state.size} ${state.mtimeMs}`;
+}
+
+function absent(kind: GeoKind): Database {
+  return { kind, file: "", stamp: "", bytes: null, builtSeconds: 0 };
+}
+
+function setOf(country: Database, asn: Database): GeoSet {
+  return { country, asn, buffers: { country: country.bytes, asn: asn.bytes } };
+}
+
+const BUILT_HELP = "When a database of addresses was made, in seconds since the epoch.";
+const RELOADS_HELP = "Databases of addresses found changed, by result.";

@@ -1,0 +1,46 @@
+import { lowestDescriptor } from "./descriptors.ts";
+import { hearsSignals } from "./thread-usage.ts";
+
+/** Descriptors that must be free for a thread: its event loop takes two, and others may take some before it has begun. */
+const SPARE_DESCRIPTORS = 8;
+
+/** Why there is no thread. */
+export const NO_DESCRIPTORS = "no descriptors are left to start its thread with";
+
+/**
+ * Starts a thread. All threads are started here: one for whose event loop no descriptor is left would end the process.
+ * @param entry of the binary, or of the source tree; resolved against the entry point
+ * @param env what the thread has in place of the process's environment
+ * @returns null where descriptors run short
+ */
+export function startThread(entry: string, env?: Readonly<Record<string, string>>): globalThis.Worker | null {
+  if (lowestDescriptor(SPARE_DESCRIPTORS) < 0) return null;
+  return env === undefined ? new globalThis.Worker(entry) : new globalThis.Worker(entry, { env: { ...env } });
+}
+
+/** A thread that is to end. */
+interface Ending {
+  readonly worker: globalThis.Worker;
+  /** As the kernel numbers threads; 0 or less where it is not known. */
+  readonly tid: number;
+}
+
+/**
+ * Ends threads. One that the system holds (see `hearsSignals`) is ended when it moves again: the runtime would hold locks that all threads of the
+ * process need until then.
+ */
+export class ThreadEnds {
+  private readonly held: Set<Ending> = new Set();
+
+  /** @returns whether the thread ends now */
+  end(ending: Ending): boolean {
+    if (hearsSignals(ending.tid)) ending.worker.terminate();
+    else this.held.add(ending);
+    return !this.held.has(ending);
+  }
+
+  /** To be called now and then: ends those that move again. */
+  look(): void {
+    for (const ending of this.held) if (hearsSignals(ending.tid) && this.held.delete(ending)) ending.worker.terminate();
+  }
+}

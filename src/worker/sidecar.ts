@@ -1,0 +1,457 @@
+import { inboundFunction } from "../app/function-modules.ts";
+import { NO_AUTH } from "../config/auth/auth-settings.ts";
+import { NO_KEY_RULES } from "../config/cache-key-settings.ts";
+import { hasCertificate, type SidecarConfig, type TrafficSplit } from "../config/mesh-config.ts";
+import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
+import { NO_MATCH, type OriginScheme, type TargetConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { Fault } from "../core/fault.ts";
+import { targetChoice } from "../features/balance/balancer.ts";
+import { ForwardEnd, type ForwardServices } from "../features/forward/forward-handler.ts";
+import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
+import { BoundedBodyPhase } from "../features/ingest/bounded-body.ts";
+import { buildRouter } from "../features/route/build-router.ts";
+import { methodSet } from "../features/route/method-set.ts";
+import { RequestMatcher } from "../features/route/request-matcher.ts";
+import type { Router } from "../features/route/router.ts";
+import { AuthorityChoice, type OriginSource } from "../features/sidecar/authority-choice.ts";
+import { BodyWarningTap } from "../features/sidecar/body-warning-tap.ts";
+import { EgressPhase } from "../features/sidecar/egress-phase.ts";
+import { IngressAccess, spiffeId } from "../features/sidecar/ingress-access.ts";
+import { IngressPhase } from "../features/sidecar/ingress-phase.ts";
+import type { AccessLog } from "../features/telemetry/access-log.ts";
+import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import { PeerTap } from "../features/telemetry/peer-tap.ts";
+import type { Tracer } from "../features/telemetry/tracer.ts";
+import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
+import type { RequestHead } from "../message/request-head.ts";
+import { type Route, type RouteInit, RouteKind } from "../message/route.ts";
+import type { CertificateSet } from "../message/server-certificate.ts";
+import type { Upstream } from "../message/upstream.ts";
+import { lateTls } from "../net/late-modules.ts";
+import { isPlainPath } from "../proto/h1/request-rules.ts";
+import { canonicalise } from "../proto/target/canonical-path.ts";
+import { NO_HEADER_EDITS } from "../routes/header-operations.ts";
+import type { ListenerRoute } from "../routes/route-list.ts";
+import { forwardHandler, targetsOf } from "../routes/upstream/forward-route.ts";
+import type { BodyBudget } from "../shared/body-budget.ts";
+import { PeerRole } from "../shared/counter-table.ts";
+import type { UpstreamTls } from "../upstream/origin-socket.ts";
+import { OwnListeners } from "./listeners.ts";
+import type { OriginPools } from "./origin-pools.ts";
+import { CHUNKED_MODES } from "./routing.ts";
+import type { RuntimeInputs } from "./worker-runtime.ts";
+
+/** What the pipelines of a sidecar are made of. */
+export interface SidecarParts {
+  readonly inputs: RuntimeInputs;
+  readonly pools: OriginPools;
+  readonly budget: BodyBudget;
+  readonly accessLog: AccessLog | null;
+  /** Null without `telemetry`. Callers are applications and sidecars, whose traces are taken up. */
+  readonly tracer: Tracer | null;
+}
+
+/** What the two listeners of a sidecar do with requests. */
+export interface SidecarPipelines {
+  readonly ingress: Pipeline;
+  readonly egress: Pipeline;
+}
+
+/**
+ * The order of a request's way through a sidecar, made of the edge's own phases. Paths pass through unchanged, so neither
+ * router nor guards nor firewall of the edge stand in it.
+ *
+ *   counters → trace → sidecarIngress | sidecarEgress → bodyLimit → boundedBody → traceFields → dispatch
+ *   spans ← accessLog ← bodyWarning ← forwardEnd ← counters
+ */
+export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): SidecarPipelines | null {
+  if (!config.sidecar.enabled) return null;
+  const { inputs, pools, budget } = parts;
+  const services: ForwardServices = {
+    requestIds: inputs.requestIds,
+    wheel: inputs.services.wheel,
+    turn: inputs.services.turn,
+    bodies: budget,
+  };
+  const own = new OwnListeners(config);
+  const { serverIds, trafficSplits } = config.sidecar;
+  const handlerOf = (route: UpstreamRouteConfig, ids: readonly string[]): Handler => {
+    const poolOf = (target: UpstreamRouteConfig["targets"][number]) => pools.poolWith(target, inputs.sidecar, own, ids);
+    const targets = targetsOf(route, poolOf, inputs.nodes);
+    return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), services);
+  };
+  const apps = appRoutes(config);
+  const [inbound = null, grpc = null] = apps.map((app, i) => {
+    const application = handlerOf(app, []);
+    const handler = i === 0 ? inboundHandler(config, inputs, application) : application;
+    return soleRoute(config, INGRESS_LABEL, handler, streams(config, app));
+  });
+  const splits = sidecarRoutes(config).slice(apps.length);
+  const authorities = new AuthorityChoice(
+    new EgressOrigins(own, pools, inputs.sidecar, serverIds),
+    inputs.tally,
+    inputs.services.turn,
+  );
+  const direct = soleRoute(config, EGRESS_LABEL, forwardHandler(directRoute(config), authorities, services));
+  const router = buildRouter(
+    splits.map((split, i) => {
+      const ids = trafficSplits[i]!.serverIds;
+      return splitInit(config, split, handlerOf(split, ids.length > 0 ? ids : serverIds));
+    }),
+  );
+  const egress = new EgressPhase(
+    { splitFor: (head) => splitFor(router, head) },
+    direct,
+    config.sidecar.outbound === "allow_any" ? authorities : null,
+    inputs.reports,
+  );
+  const ingress =
+    inbound === null ? egress : new IngressPhase({ plain: inbound, grpc }, accessOf(config.sidecar), inputs.reports);
+  const { maxBodyBytes } = config.server;
+  const clients = new PeerTap(inputs.reports, PeerRole.Client, ({ client }) => spiffeId(client.identity) || NO_PEER);
+  const servers = new PeerTap(inputs.reports, PeerRole.Server, ({ upstreamLabel, serverId }) =>
+    upstreamLabel === "" ? "" : serverId || NO_PEER,
+  );
+  return {
+    ingress: pipelineOf(ingress, maxBodyBytes, parts, [clients]),
+    egress: pipelineOf(egress, maxBodyBytes, parts, [servers]),
+  };
+}
+
+/** What responds to what comes in: the application, or a function before it. docs/sidecar.md#a-function-before-the-application */
+function inboundHandler(config: RuntimeConfig, inputs: RuntimeInputs, application: Handler): Handler {
+  const own = inboundFunction(config.sidecar);
+  if (own === null || inputs.functions === null) return application;
+  const functions = inputs.functions();
+  functions.use(config.functions);
+  const pipeline = new Pipeline([], [], [new ForwardEnd()], null, inputs.requestIds);
+  return functions.handlerOf({ ...own, upstream: { handler: application, pipeline, idle: IDLE_PORTS } });
+}
+
+function accessOf({ allowedIds, authorization }: SidecarConfig): IngressAccess {
+  const rules = authorization.map((rule) => ({ ...rule, methods: methodSet(rule.methods).allowed }));
+  return new IngressAccess(allowedIds, rules);
+}
+
+/** The label of peers without an id. */
+const NO_PEER = "none";
+
+/** @param readingLimit bytes of the body of a GET or HEAD: the sidecar's own limit is for requests that change something */
+function pipelineOf(route: Phase, readingLimit: number, parts: SidecarParts, more: readonly ReplyTap[] = []): Pipeline {
+  const { inputs, budget, accessLog, tracer } = parts;
+  const warning = new BodyWarningTap({
+    onWarning: (message, method, path, limit) => {
+      inputs.events.event("sidecar_warning", { message, method, path, limit });
+    },
+  });
+  const taps: ReplyTap[] = [inputs.counters, new ForwardEnd(), warning, ...more];
+  if (accessLog !== null) taps.push(accessLog);
+  if (tracer !== null) taps.push(tracer.tap);
+  const limit = new BodyLimitPhase(readingLimit);
+  const phases = [
+    inputs.counters,
+    ...(tracer === null ? [] : [tracer.phase]),
+    route,
+    limit,
+    new BoundedBodyPhase(budget, inputs.reports),
+    ...(tracer === null ? [] : [tracer.fieldsPhase]),
+    new DispatchPhase(),
+  ];
+  return new Pipeline(phases, [], taps, null, inputs.requestIds);
+}
+
+/** The split with the longest prefix; where none has the method, which only CONNECT and TRACE lack, there is none. */
+function splitFor(router: Router, head: RequestHead): Route | null {
+  return isPlainPath(head)
+    ? router.findPrefix(head)
+    : router.findPrefixCanonical(canonicalise(head.path()).canonical, head);
+}
+
+function soleRoute(config: RuntimeConfig, label: string, handler: Handler, streamsHttp2 = false): Route {
+  return buildRouter([{ ...routeInit(config, label, "/", handler), streamsHttp2 }]).routes[0]!;
+}
+
+/** Whether bodies that come by HTTP/2 go on as they come: a server that speaks it may respond before their end. */
+function streams({ sidecar }: RuntimeConfig, { targets }: UpstreamRouteConfig): boolean {
+  return sidecar.buffer === null ? targets.every(({ scheme }) => speaksHttp2(scheme)) : !sidecar.buffer;
+}
+
+/** A split among the routes: prefix, host and `match` go before one another as they do at routes. docs/sidecar.md#splits */
+function splitInit(config: RuntimeConfig, split: UpstreamRouteConfig, handler: Handler): RouteInit {
+  const { prefix, hosts, match } = split;
+  const init = { ...routeInit(config, prefix, prefix, handler), hosts, streamsHttp2: streams(config, split) };
+  return match === null
+    ? init
+    : { ...init, match: new RequestMatcher(match, JSON.stringify([prefix, hosts, match]), 0) };
+}
+
+function routeInit(config: RuntimeConfig, label: string, path: string, handler: Handler): RouteInit {
+  return {
+    kind: RouteKind.Upstream,
+    label,
+    path,
+    exact: false,
+    methods: [],
+    hosts: [],
+    stripPrefix: false,
+    chunkedMode: CHUNKED_MODES[sidecarChunkedMode(config)],
+    buffersBodies: config.sidecar.buffer !== false,
+    maxBodyBytes: config.sidecar.maxBodyBytes,
+    bodyLimitKey: "sidecar.max_body_bytes",
+    handler,
+    dropsTrailers: config.server.requestTrailers === "drop",
+  };
+}
+
+/** How chunked bodies are taken: as the edge takes them, but that `buffer` says whether they stream. docs/sidecar.md#bodies */
+function sidecarChunkedMode({ sidecar, proxy }: RuntimeConfig): UpstreamRouteConfig["inboundChunkedMode"] {
+  const mode = proxy.transport.inboundChunkedMode;
+  if (mode === "reject" || sidecar.buffer === null) return mode;
+  return sidecar.buffer ? "normalize" : "passthrough";
+}
+
+/** The servers that requests to the outbound listener name themselves: a pool an origin key, made when it is first named. */
+export class EgressOrigins implements OriginSource {
+  private readonly own: OwnListeners;
+  private readonly pools: OriginPools;
+  private readonly identity: SidecarIdentity;
+  private readonly serverIds: readonly string[];
+
+  constructor(own: OwnListeners, pools: OriginPools, identity: SidecarIdentity, serverIds: readonly string[]) {
+    this.serverIds = serverIds;
+    this.own = own;
+    this.pools = pools;
+    this.identity = identity;
+  }
+
+  originOf(scheme: "http" | "https", authority: string): Upstream | Fault {
+    const parsed = parseAuthority(authority);
+    if (typeof parsed === "string") return Fault.BadHost;
+    const port = parsed.port >= 0 ? parsed.port : scheme === "https" ? 443 : 80;
+    if (this.own.isNamed(parsed.hostname, port)) return Fault.LoopDetected;
+    return this.pools.poolWith(originOf(scheme, parsed.hostname, port, ""), this.identity, this.own, this.serverIds);
+  }
+
+  isOwn(authority: string): boolean {
+    const parsed = parseAuthority(authority);
+    return typeof parsed !== "string" && this.own.isNamed(parsed.hostname, parsed.port);
+  }
+
+  forget(upstream: Upstream): void {
+    this.pools.drop(upstream);
+  }
+}
+
+/** The label of requests that come in, and of those that go out to where they say themselves. */
+export const INGRESS_LABEL = "sidecar-ingress";
+export const EGRESS_LABEL = "sidecar-egress";
+
+/**
+ * A sidecar's traffic as upstream routes, so that it goes the way of all other traffic: those of the application beside it, then one a
+ * split.
+ */
+export function sidecarRoutes(config: RuntimeConfig): readonly UpstreamRouteConfig[] {
+  const { sidecar } = config;
+  if (!sidecar.enabled) return [];
+  const outbound = sidecar.mode === "ingress" ? [] : sidecar.trafficSplits;
+  return [...appRoutes(config), ...outbound.map((split) => sidecarRoute(config, split.prefix, split.backends, split))];
+}
+
+/** The routes of `sidecarRoutes`, for listings. */
+export function listedSidecarRoutes(config: RuntimeConfig): readonly ListenerRoute[] {
+  const inbound = appRoutes(config).length;
+  return sidecarRoutes(config).map((route, i) => ({ listener: i < inbound ? INGRESS_LABEL : EGRESS_LABEL, route }));
+}
+
+/**
+ * The routes to the application on the local interface, one a protocol that it is spoken to by: with `auto`, the second is for gRPC. None
+ * where nothing comes in.
+ */
+export function appRoutes(config: RuntimeConfig): readonly UpstreamRouteConfig[] {
+  const { mode, appPort, appProtocol } = config.sidecar;
+  if (mode === "egress") return [];
+  const schemes: readonly OriginScheme[] =
+    appProtocol === "auto" ? ["http", "h2c"] : [appProtocol === "h2c" ? "h2c" : "http"];
+  return schemes.map((scheme) => {
+    const app = originOf(scheme, "127.0.0.1", appPort, "");
+    return sidecarRoute(config, "/", [{ ...app, url: app.originKey, weight: 1, backup: false }]);
+  });
+}
+
+/** The way out where no split takes a request: its targets are found when it comes. */
+export function directRoute(config: RuntimeConfig): UpstreamRouteConfig {
+  return sidecarRoute(config, "/", []);
+}
+
+/** Chances stay what the weights say, unless a split has a breaker. docs/sidecar.md#splits */
+function sidecarRoute(
+  config: RuntimeConfig,
+  prefix: string,
+  targets: readonly TargetConfig[],
+  { hosts, match, timeouts, retryAttempts, circuitBreaker }: SplitTerms = USUAL,
+): UpstreamRouteConfig {
+  const { sidecar, proxy, server } = config;
+  const { connectTimeoutMs, responseHeaderTimeoutMs } = proxy.transport;
+  return {
+    type: "upstream",
+    position: { file: "", line: 0, col: 0 },
+    prefix,
+    path: "",
+    methods: [],
+    hosts,
+    match: match === null ? null : { ...NO_MATCH, ...match },
+    rewrite: null,
+    inboundChunkedMode: sidecarChunkedMode(config),
+    maxBodyBytes: sidecar.maxBodyBytes,
+    acmeChallenge: "gateway",
+    cache: { enabled: false, defaultTtlMs: 0, key: NO_KEY_RULES },
+    compression: { ...server.compression, enabled: false, isOwn: false },
+    rateLimit: { ...server.rateLimit, enabled: false },
+    auth: NO_AUTH,
+    ipRules: { allow: [], deny: [], allowCountries: [], denyCountries: [], denyAsns: [] },
+    bots: { ...server.bots, enabled: false, isOwn: false },
+    waf: null,
+    errors: null,
+    maintenance: null,
+    headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
+    targets,
+    mirror: null,
+    hooks: null,
+    loadBalancing: { policy: "random", keyName: "", cookie: null },
+    healthCheck: NO_CHECK,
+    circuitBreaker,
+    retryAttempts,
+    timeouts: {
+      ...timeouts,
+      connectMs: timeouts.connectMs ?? connectTimeoutMs,
+      responseHeaderMs: timeouts.responseHeaderMs ?? responseHeaderTimeoutMs,
+    },
+    strictOrigins: true,
+    preserveHost: true,
+    grpcWeb: false,
+    fastcgi: null,
+    stripPrefix: false,
+    tls: {
+      caFile: sidecar.caFile,
+      clientCertificate: sidecar.certificate,
+      serverName: "",
+      insecureSkipVerify: sidecar.insecureSkipVerify,
+    },
+  };
+}
+
+/** What a split says beside prefix and backends. */
+type SplitTerms = Pick<TrafficSplit, "hosts" | "match" | "timeouts" | "retryAttempts" | "circuitBreaker">;
+
+/** Where no split says otherwise. */
+const USUAL: SplitTerms = {
+  hosts: [],
+  match: null,
+  timeouts: { connectMs: null, responseHeaderMs: null, idleMs: 0, totalMs: 0 },
+  retryAttempts: 1,
+  circuitBreaker: {
+    enabled: false,
+    failureThreshold: 0,
+    openDurationMs: 0,
+    failureStatuses: [],
+    successRate: 0,
+    successRateRequests: 0,
+    slowStartMs: 0,
+  },
+};
+
+const NO_CHECK = {
+  enabled: false,
+  path: "",
+  intervalMs: 0,
+  timeoutMs: 0,
+  healthyThreshold: 1,
+  unhealthyThreshold: 1,
+  expectStatusFrom: 200,
+  expectStatusTo: 399,
+} as const;
+
+/**
+ * What a sidecar shows to upstreams and whom it trusts, in one worker. Connections that are made from now on take what is
+ * here now, so that certificates change without a restart. docs/sidecar.md#rotation
+ */
+export class SidecarIdentity {
+  private chain: string | undefined = undefined;
+  private key: string | undefined = undefined;
+  private authorities: string | readonly string[] | undefined = undefined;
+  private verifies = true;
+  /** Whether an agent has yet to say who is trusted: until then no server is. */
+  private isAwaited = false;
+  /** What was taken last, as one text. */
+  private taken = "";
+
+  /**
+   * Takes what the files hold now.
+   * @returns whether it is anything else than before: then connections that are open show what is out of date
+   */
+  use(config: SidecarConfig, set: CertificateSet): boolean {
+    const own = set.certificates[0];
+    const taken = JSON.stringify([own?.chain, own?.key, set.clientAuthorities, config.insecureSkipVerify]);
+    if (taken === this.taken) return false;
+    this.taken = taken;
+    this.chain = own?.chain;
+    this.key = own?.key;
+    this.authorities = set.clientAuthorities === "" ? systemRoots() : set.clientAuthorities;
+    this.verifies = !config.insecureSkipVerify;
+    this.isAwaited = config.workloadApi !== "" && set.clientAuthorities === "";
+    return true;
+  }
+
+  /** How connections to a host are secured; its parts are looked up when each is made. @param serverIds see UpstreamTls */
+  tlsFor(hostname: string, serverIds: readonly string[]): UpstreamTls {
+    const identity = this;
+    return {
+      serverName: hostname,
+      get serverIds() {
+        return identity.isAwaited ? NO_SERVER : serverIds;
+      },
+      get ca() {
+        return identity.authorities;
+      },
+      get cert() {
+        return identity.chain;
+      },
+      get key() {
+        return identity.key;
+      },
+      get rejectUnauthorized() {
+        return identity.verifies;
+      },
+    };
+  }
+}
+
+/** Ids that no server has. */
+const NO_SERVER: readonly string[] = ["spiffe://"];
+
+/** The authorities of the system, which Bun's own list is not; where there are none, Bun's own have to do. */
+export function systemRoots(): readonly string[] | undefined {
+  const roots = lateTls().getCACertificates("system");
+  return roots.length === 0 ? undefined : roots;
+}
+
+/**
+ * Warns of what a sidecar's configuration leaves open, whenever a configuration is taken up. docs/sidecar.md#tls-outbound
+ */
+export function warnOfSidecar(config: RuntimeConfig, event: (event: EventName, fields: EventFields) => void): void {
+  for (const message of sidecarWarnings(config)) event("sidecar_warning", { message });
+}
+
+function sidecarWarnings({ sidecar }: RuntimeConfig): readonly string[] {
+  if (!sidecar.enabled) return [];
+  const warnings: string[] = [];
+  if (sidecar.insecureSkipVerify && sidecar.mode !== "ingress") {
+    warnings.push("sidecar.insecure_skip_verify: certificate verification is disabled for outbound connections");
+  }
+  if (!hasCertificate(sidecar) && sidecar.mode !== "egress") {
+    warnings.push("sidecar: no cert_file, so the inbound listener speaks cleartext");
+  }
+  return warnings;
+}

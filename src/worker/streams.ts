@@ -1,0 +1,186 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { addressText, type ListenAddress, type StreamConfig } from "../config/stream-config.ts";
+import type { ConnectionObserver, EdgeContext } from "../edge/client-socket.ts";
+import type { ForwardedConnection, PassedNames } from "../edge/tls-endpoint.ts";
+import { StreamChoice } from "../features/balance/stream-choice.ts";
+import { addressRules } from "../features/client/address-rules.ts";
+import { hasOwnOutputs } from "../features/telemetry/control/log-outputs.ts";
+import type { LogBatch } from "../features/telemetry/log-batch.ts";
+import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import { StreamLog } from "../features/telemetry/stream-log.ts";
+import type { ClientPeer } from "../message/exchange.ts";
+import type { ClientPlaces } from "../message/ports.ts";
+import type { ByteSocket } from "../net/byte-socket.ts";
+import type { WorkerCounters } from "../shared/counter-table.ts";
+import { OpenStreams, type StreamCounters } from "../shared/stream-counters.ts";
+import type { StreamRecord } from "../shared/stream-record.ts";
+import type { DatagramStream } from "../streams/datagrams.ts";
+import { type ForwardContext, Forwarding } from "../streams/forwarding.ts";
+import type { ListeningStream } from "../streams/stream-listener.ts";
+import type { StreamRoute } from "../streams/stream-route.ts";
+import type { OriginSettings } from "../upstream/origin-socket.ts";
+import { type StreamListener, streamListener } from "./listeners.ts";
+import type { ConfiguredNodes } from "./node-set.ts";
+import { type NameTable, passedNames } from "./passed-names.ts";
+import type { WorkerServices } from "./worker-services.ts";
+
+/** What the streams of a worker are made with. */
+export interface StreamInputs {
+  readonly services: WorkerServices;
+  readonly counters: Pick<WorkerCounters, "streamCounters" | "streamId">;
+  /** Open connections by stream, of all workers; see createOpenStreams. */
+  readonly open: SharedArrayBuffer;
+  readonly worker: number;
+  readonly workers: number;
+  readonly nodes: ConfiguredNodes;
+  readonly places: ClientPlaces;
+  readonly log: LogBatch;
+  /** Lines of the access log, where they have outputs of their own. */
+  readonly accessLines: LogBatch;
+  readonly threshold: LogThreshold;
+}
+
+/** The streams of one configuration in one worker. docs/streams.md */
+export class Streams implements PassedNames {
+  private readonly services: WorkerServices;
+  private readonly names: NameTable | null;
+  private readonly contexts: Map<ConnectionObserver, ForwardContext> = new Map();
+  private readonly routes: ReadonlyMap<StreamConfig, StreamRoute>;
+  private readonly listening: ReadonlyMap<StreamListener, ListeningStream>;
+  private readonly datagrams: ReadonlyMap<string, DatagramStream>;
+
+  constructor(config: RuntimeConfig, inputs: StreamInputs) {
+    this.services = inputs.services;
+    this.names = passedNames(config);
+    const log = streamLog(config, inputs);
+    this.listening = new Map(
+      config.streams.flatMap((stream) =>
+        (stream.type === "tcp" ? stream.listen : []).map((at): [StreamListener, ListeningStream] => [
+          streamListener(at),
+          {
+            acceptsProxy: stream.acceptProxy,
+            forward: (ctx, socket, peer) => this.forwarding(stream, ctx, socket, peer, ""),
+          },
+        ]),
+      ),
+    );
+    this.routes = new Map(config.streams.map((stream) => [stream, new ConfiguredStream(stream, config, inputs, log)]));
+    this.datagrams = new Map(
+      config.streams
+        .filter(({ type }) => type === "udp")
+        .flatMap((stream) => {
+          const shares = inputs.workers * stream.listen.length;
+          const maxSessions = Math.max(1, Math.floor(stream.maxConnections / shares));
+          const datagrams = { route: this.routes.get(stream)!, responses: stream.responses, maxSessions };
+          return stream.listen.map((at): [string, DatagramStream] => [addressText(at), datagrams]);
+        }),
+    );
+  }
+
+  isPassed(serverName: string): boolean {
+    return (this.names?.get(serverName) ?? null) !== null;
+  }
+
+  forward(ctx: EdgeContext, socket: ByteSocket, peer: ClientPeer, serverName: string): ForwardedConnection | null {
+    const stream = this.names?.get(serverName) ?? null;
+    return stream === null ? null : this.forwarding(stream, ctx, socket, peer, serverName);
+  }
+
+  /** The stream of a listener; null where a configuration has it no longer. */
+  at(name: StreamListener): ListeningStream | null {
+    return this.listening.get(name) ?? null;
+  }
+
+  /** The UDP stream of an address; null where a configuration has it no longer. */
+  datagramsAt(at: ListenAddress): DatagramStream | null {
+    return this.datagrams.get(addressText(at)) ?? null;
+  }
+
+  private forwarding(
+    stream: StreamConfig,
+    { observer }: EdgeContext,
+    socket: ByteSocket,
+    peer: ClientPeer,
+    host: string,
+  ): Forwarding {
+    return new Forwarding(this.contextOf(observer), this.routes.get(stream)!, socket, peer, host);
+  }
+
+  /** One for all connections of a listener. */
+  private contextOf(observer: ConnectionObserver): ForwardContext {
+    const known = this.contexts.get(observer);
+    if (known !== undefined) return known;
+    const made = {
+      upstream: this.services.upstream,
+      onClose: () => observer.onClose(),
+      onException: (error: unknown) => observer.onException(error),
+    };
+    this.contexts.set(observer, made);
+    return made;
+  }
+}
+
+/** Null where connections are not logged. */
+function streamLog(config: RuntimeConfig, { services, log, accessLines, threshold }: StreamInputs): StreamLog | null {
+  const { accessLog } = config.server;
+  if (!accessLog.enabled) return null;
+  // A file of lines in another format has no place for these.
+  const isApart = hasOwnOutputs(accessLog) && accessLog.format === "json";
+  const ports = { clock: services.clock, random: Math.random, threshold, isApart };
+  return new StreamLog(isApart ? accessLines : log, accessLog.sample, ports);
+}
+
+const PROTOCOLS = { tcp: "tcp", udp: "udp", tls_passthrough: "tls" } as const;
+
+class ConfiguredStream implements StreamRoute {
+  readonly label: string;
+  readonly protocol: StreamRecord["protocol"];
+  readonly connectMs: number;
+  readonly idleMs: number;
+  readonly attempts: number;
+  readonly sendProxy: "" | "v1" | "v2";
+  readonly maxConnections: number;
+  readonly counters: StreamCounters;
+  readonly open: OpenStreams;
+  readonly admits: StreamRoute["admits"];
+  readonly needsAddress: boolean;
+  readonly log: StreamRoute["log"];
+  private readonly choice: StreamChoice<OriginSettings>;
+
+  constructor(stream: StreamConfig, config: RuntimeConfig, inputs: StreamInputs, log: StreamLog | null) {
+    const id = inputs.counters.streamId(stream.path);
+    this.label = stream.path;
+    this.protocol = PROTOCOLS[stream.type];
+    this.connectMs = stream.timeouts.connectMs;
+    this.idleMs = stream.idleTimeoutMs;
+    this.attempts = stream.retryAttempts + 1;
+    this.sendProxy = stream.sendProxy;
+    this.maxConnections = stream.maxConnections;
+    this.counters = inputs.counters.streamCounters(id);
+    this.open = new OpenStreams(inputs.open, inputs.worker, id);
+    const rules = [config.server.ipRules, stream.ipRules].map((one) => addressRules(one, inputs.places));
+    this.admits = (address) => rules.every((one) => one === null || one.admit(address));
+    this.log = log === null ? null : (record) => log.write(record);
+    this.needsAddress = log !== null || rules.some((one) => one !== null) || stream.policy === "ip_hash";
+    this.choice = new StreamChoice(stream.policy, targetsOf(stream, inputs.nodes), Math.random);
+  }
+
+  choose(attempt: Parameters<StreamRoute["choose"]>[0]): ReturnType<StreamRoute["choose"]> {
+    return this.choice.choose(attempt);
+  }
+}
+
+/** The targets of a stream that may get connections. */
+function targetsOf(stream: StreamConfig, nodes: ConfiguredNodes) {
+  const streamNodes = nodes.nodesOf(stream);
+  return stream.targets.flatMap((target, i) => {
+    if (target.weight === 0) return [];
+    const earlier = stream.targets.slice(0, i).filter(({ url }) => url === target.url).length;
+    return [{ ...target, node: streamNodes[i]!, dial: dialOf(target), name: `${target.url}#${earlier}` }];
+  });
+}
+
+function dialOf({ originKey, hostname, port, socketPath, authority }: StreamConfig["targets"][number]): OriginSettings {
+  const none = { tls: null, maxIdleConnections: 0, idleTimeoutMs: 0, maxResponseFields: 0 };
+  return { originKey, hostname, port, socketPath, authority, ...none };
+}

@@ -1,0 +1,59 @@
+import type { FleetState } from "../app/fleet.ts";
+import { FleetBuckets, type FleetCall, type FleetReplies } from "../features/limit/fleet-buckets.ts";
+import { COUNTERS } from "../shared/counter-rows.ts";
+import type { WorkerCounters } from "../shared/counter-table.ts";
+import type { FromWorker } from "./messages.ts";
+import type { WorkerServices } from "./worker-services.ts";
+
+/** A worker's way to the store of the fleet, which the control thread has. */
+export class WorkerFleet {
+  readonly buckets: FleetBuckets;
+  private readonly post: (message: FromWorker) => void;
+  private readonly services: Pick<WorkerServices, "inTurn">;
+  private readonly workers: number;
+  private readonly asked: Map<number, (replies: FleetReplies) => void> = new Map();
+  private lastId = 0;
+
+  /** @param workers of this gateway; the others are taken to have as many */
+  constructor(
+    post: (message: FromWorker) => void,
+    services: Pick<WorkerServices, "inTurn">,
+    workers: number,
+    counters: WorkerCounters,
+  ) {
+    this.post = post;
+    this.services = services;
+    this.workers = workers;
+    this.buckets = new FleetBuckets({
+      nowMs: () => performance.now(),
+      count: (what) => counters.add(what === "wait" ? COUNTERS.clusterWaits : COUNTERS.clusterAlone),
+      ask: (calls, answer) => this.ask(calls, answer),
+      later: (work, afterMs) => {
+        const turn = (): void => services.inTurn(work);
+        if (afterMs === 0) setImmediate(turn);
+        else setTimeout(turn, afterMs);
+      },
+    });
+  }
+
+  use({ isUp, nodes, timeoutMs }: FleetState): void {
+    this.buckets.use(isUp, nodes, this.workers, timeoutMs);
+  }
+
+  /** The control thread has asked the store. */
+  taken(id: number, replies: FleetReplies): void {
+    const answer = this.asked.get(id);
+    this.asked.delete(id);
+    if (answer !== undefined) this.services.inTurn(() => answer(replies));
+  }
+
+  private ask(calls: readonly FleetCall[], answer: (replies: FleetReplies) => void): void {
+    if (this.asked.size >= MAX_ASKED) return void queueMicrotask(() => this.services.inTurn(() => answer(null)));
+    const id = ++this.lastId;
+    this.asked.set(id, answer);
+    this.post({ kind: "take", id, calls });
+  }
+}
+
+/** Calls under way: the control thread answers each within the store's limit of two seconds. */
+const MAX_ASKED = 1024;

@@ -1,0 +1,65 @@
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { ConnectionSet } from "../edge/client-socket.ts";
+import { ConnectionGate, type GateLimits, type GateObserver, type OpenCounts } from "../edge/connection-gate.ts";
+import { connectionsFor, DescriptorWatch, descriptorLimit } from "../net/descriptor-watch.ts";
+import { NetworkSet } from "../shared/cidr.ts";
+
+/** The gates of one worker: that of clients, and that of the internal listener, which operators need most when it is full. */
+export class WorkerGates {
+  readonly clients: ConnectionGate;
+  readonly internal: ConnectionGate;
+  private readonly descriptors: number = descriptorLimit();
+
+  constructor(config: RuntimeConfig, counts: OpenCounts, connections: ConnectionSet, observer: GateObserver) {
+    const watch = new DescriptorWatch(this.descriptors);
+    let isShort = false;
+    this.clients = new ConnectionGate(this.limitsOf(config), counts, connections, observer, () => {
+      isShort = watch.isShort();
+      return isShort;
+    });
+    this.internal = new ConnectionGate(NO_LIMITS, new OwnCount(), connections, observer, () => isShort);
+  }
+
+  /** Takes the limits of a new configuration. */
+  use(config: RuntimeConfig): void {
+    this.clients.use(this.limitsOf(config));
+  }
+
+  /** To be called every TICK_MS, as a turn. */
+  tick(nowMs: number): void {
+    this.clients.tick(nowMs);
+    this.internal.tick(nowMs);
+  }
+
+  drain(): void {
+    this.clients.drain();
+  }
+
+  private limitsOf({ server }: RuntimeConfig): GateLimits {
+    const { maxConnections, maxConnectionsPerIp, trustedProxies } = server;
+    return {
+      maxConnections: maxConnections > 0 ? maxConnections : connectionsFor(this.descriptors),
+      maxPerAddress: maxConnectionsPerIp,
+      exempt: new NetworkSet(trustedProxies),
+    };
+  }
+}
+
+/** Connections that count for no other worker. */
+class OwnCount implements OpenCounts {
+  readonly addresses = { idOf: (): number => 0, add: (): void => {}, total: (): number => 0 };
+  add(): void {}
+  total(): number {
+    return 0;
+  }
+  askForRoom(): void {}
+  isAskedForRoom(): boolean {
+    return false;
+  }
+}
+
+const NO_LIMITS: GateLimits = {
+  maxConnections: Number.POSITIVE_INFINITY,
+  maxPerAddress: 0,
+  exempt: { has: () => true },
+};

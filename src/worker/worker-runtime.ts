@@ -1,0 +1,443 @@
+import { cachePolicies } from "../app/cache-owner.ts";
+import { type NodeOwner, pathOf, upstreamRoutes } from "../config/route-config.ts";
+import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
+import type { ConnectionSettings, Http2Settings } from "../edge/client-socket.ts";
+import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
+import { AccessGuard } from "../features/admin/access-guard.ts";
+import { type BuiltInEndpoint, builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
+import type { ControlPort } from "../features/admin/control-handler.ts";
+import type { HealthHandler } from "../features/admin/health-handler.ts";
+import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
+import type { Purge, PurgeAudit } from "../features/admin/purge-handler.ts";
+import { StatusHandler } from "../features/admin/status-handler.ts";
+import type { ReverseNames } from "../features/bots/crawler-check.ts";
+import type { InvalidationNote } from "../features/cache/cache-tap.ts";
+import type { DiskReadPorts } from "../features/cache/disk-reads.ts";
+import { ResponseCache } from "../features/cache/response-cache.ts";
+import { DashboardHandler } from "../features/dashboard/dashboard-handler.ts";
+import { StreamHandler, type Watchers } from "../features/dashboard/watchers.ts";
+import { FileCache } from "../features/files/file-cache.ts";
+import { ForwardEnd } from "../features/forward/forward-handler.ts";
+import { copyClientHost, isLoop, type RequestIds, writeForwarded } from "../features/forward/forward-head.ts";
+import type { Router } from "../features/route/router.ts";
+import { AccessLog } from "../features/telemetry/access-log.ts";
+import { hasOwnOutputs } from "../features/telemetry/control/log-outputs.ts";
+import type { CountersTap } from "../features/telemetry/counters-tap.ts";
+import type { EventLog } from "../features/telemetry/events.ts";
+import type { LogBatch } from "../features/telemetry/log-batch.ts";
+import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { largeMessages } from "../features/transcode/control/codec-threads.ts";
+import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
+import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
+import type { Pipeline } from "../message/exchange.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
+import type { PurgeOrder } from "../message/purge-order.ts";
+import type { RequestHead } from "../message/request-head.ts";
+import type { Route, RouteInit } from "../message/route.ts";
+import type { RouteSite } from "../routes/route-type.ts";
+import { routeTypeOf } from "../routes/route-types.ts";
+import type { BodyBudget } from "../shared/body-budget.ts";
+import type { CacheStore } from "../shared/cache-store.ts";
+import { NetworkSet } from "../shared/cidr.ts";
+import type { CounterLabels, WorkerCounters } from "../shared/counter-table.ts";
+import { ENTRY_PIECE_BYTES } from "../shared/entry-bytes.ts";
+import type { SpanWriter } from "../shared/span-ring.ts";
+import type { AuthSite } from "./auth-methods.ts";
+import { buildClientPolicy, type ClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
+import { Compression, contentCodingPhase } from "./compression.ts";
+import type { ConfiguredNodes } from "./node-set.ts";
+import { OriginPools } from "./origin-pools.ts";
+import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
+import {
+  authPaths,
+  BUILT_IN_LABELS,
+  hasInternalWay,
+  internalRouter,
+  publicRouter,
+  ROBOTS_PATH,
+  type RouteHandlers,
+  servesRobots,
+  transcodedRoutes,
+} from "./routing.ts";
+import {
+  EGRESS_LABEL,
+  INGRESS_LABEL,
+  type SidecarIdentity,
+  type SidecarPipelines,
+  sidecarPipelines,
+  sidecarRoutes,
+} from "./sidecar.ts";
+import type { Streams } from "./streams.ts";
+import { hasTraces, tracerOf } from "./tracing.ts";
+import type { TrafficReports } from "./traffic-reports.ts";
+import { LeakGuards } from "./waf-policy.ts";
+import type { WorkerServices } from "./worker-services.ts";
+
+/** What a runtime is wired from, beside the configuration. */
+export interface RuntimeInputs {
+  readonly services: WorkerServices;
+  readonly counters: CountersTap;
+  /** Takes the access lines. */
+  readonly log: LogBatch;
+  /** Lines of the access log, where they have outputs of their own. */
+  readonly accessLines: LogBatch;
+  readonly events: EventLog;
+  readonly reports: TrafficReports;
+  readonly control: ControlPort;
+  /** The level of the log. */
+  readonly threshold: LogThreshold;
+  readonly onPurged: PurgeAudit;
+  /** Is told of what requests that change a resource have taken out of the cache. */
+  readonly onInvalidated: InvalidationNote;
+  readonly health: HealthHandler;
+  /** The open streams of the dashboard. */
+  readonly watchers: Watchers;
+  readonly requestIds: RequestIds;
+  readonly challenges: ChallengeAnswers;
+  /** Counts the responses of upstreams that are no nodes. */
+  readonly tally: TranscodeServices["tally"];
+  /** The store of the response cache; null where it is off. */
+  readonly cacheStore: CacheStore | null;
+  /** What a sidecar shows to upstreams. */
+  readonly sidecar: SidecarIdentity;
+  readonly nodes: ConfiguredNodes;
+  /** Loads what asks functions; null where they are not asked. */
+  readonly functions: RouteSite["functions"];
+  /** What sticky cookies and passes are made with where the configuration has no secret. */
+  readonly cookieKey: string;
+  /** Whom to ask for the names of addresses. */
+  readonly reverse: ReverseNames;
+  /** The worker's own; it outlives configurations. */
+  readonly budget: BodyBudget;
+  readonly client: ClientPolicyInputs;
+  /** Where spans go; null where no configuration has asked for them. */
+  readonly spans: SpanWriter | null;
+  readonly counterTable: WorkerCounters;
+  /** Open connections by stream, of all workers. */
+  readonly open: SharedArrayBuffer;
+  /** The worker's number. */
+  readonly worker: number;
+  /** How many there are. */
+  readonly workers: number;
+  /** Endpoints beyond the built-in ones: those that only tests use. */
+  readonly extraRoutes: readonly RouteInit[];
+}
+
+/** Everything that a configuration becomes in one worker. A reload builds a second one and swaps. */
+export interface WorkerRuntime {
+  readonly config: RuntimeConfig;
+  readonly router: Router;
+  readonly pipeline: Pipeline;
+  /** Of the listeners of `internal_api.listen` and `internal_api.socket`. */
+  readonly internalPipeline: Pipeline;
+  readonly settings: ConnectionSettings;
+  readonly pools: OriginPools;
+  /** null where there is no sidecar. */
+  readonly sidecar: SidecarPipelines | null;
+  /** null where there are none. */
+  readonly streams: Streams | null;
+  /** null where the cache is off. */
+  readonly purge: Purge | null;
+}
+
+/** Wires a configuration: this is the list of the gateway's features. */
+export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): WorkerRuntime {
+  const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
+  const { budget } = inputs;
+  const site = routeSite(config, inputs, pools);
+  const purge =
+    inputs.cacheStore === null
+      ? null
+      : (order: PurgeOrder, done: (purged: number) => void) => way.cache!.purge(order, done);
+  const endpoints = endpointsOf(
+    config,
+    inputs,
+    { isProbed: (path, head) => isProbed(router, path, head), pipeline: () => way.pipeline },
+    purge,
+  );
+  const compression = new Compression(config, inputs);
+  const leaks = new LeakGuards(config, inputs);
+  const transcoded = transcoding(config, inputs, pools);
+  const router: Router = publicRouter(config, {
+    endpoints,
+    transcoded: (route) => compression.wrapTranscoded(transcoded(route)),
+    configured: (route) => compression.wrap(leaks.wrap(routeTypeOf(route).build(route, site), route), route),
+    extra: inputs.extraRoutes,
+  });
+  const way = publicWay(config, router, inputs, (origin, tls) => pools.poolOf(origin, { tls, strictOrigins: true }));
+  const { pipeline, client, accessLog } = way;
+  const internalPipeline = hasInternalWay(config)
+    ? buildInternalPipeline(config, internalRouter(config, endpoints), { inputs, accessLog, budget, client })
+    : pipeline;
+  const tracer = tracerOf(config, inputs.spans, () => true);
+  const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog, tracer });
+  const streams = streamsOf(config, inputs);
+  const settings = connectionSettings(config);
+  return { config, router, pipeline, internalPipeline, settings, pools, sidecar, streams, purge };
+}
+
+/** What forwards connections is loaded where a configuration asks for it. */
+function streamsOf(config: RuntimeConfig, inputs: RuntimeInputs): Streams | null {
+  if (config.streams.length === 0) return null;
+  const { Streams } = require("./streams.ts") as typeof import("./streams.ts");
+  const { services, nodes, log, accessLines, threshold, open, counterTable, worker, workers } = inputs;
+  const { places } = inputs.client;
+  return new Streams(config, {
+    services,
+    counters: counterTable,
+    open,
+    worker,
+    workers,
+    nodes,
+    places,
+    log,
+    accessLines,
+    threshold,
+  });
+}
+
+/** What the way of the public listeners is made of, beside configuration and routes. */
+export type WayInputs = Pick<
+  RuntimeInputs,
+  | "services"
+  | "counters"
+  | "log"
+  | "accessLines"
+  | "control"
+  | "onPurged"
+  | "onInvalidated"
+  | "threshold"
+  | "reports"
+  | "requestIds"
+  | "challenges"
+  | "cacheStore"
+  | "budget"
+  | "client"
+  | "cookieKey"
+  | "reverse"
+  | "functions"
+  | "spans"
+>;
+
+/** The way of a request on the public listeners, and the parts of it that others share. */
+export interface PublicWay {
+  readonly pipeline: Pipeline;
+  readonly client: ClientPolicy;
+  /** Null where it is off. */
+  readonly accessLog: AccessLog | null;
+  /** Null where it is off. */
+  readonly cache: ResponseCache | null;
+}
+
+/**
+ * Wires the way of a request on the public listeners, whatever answers on the routes.
+ * @param poolOf gives the connections to a server that `auth` asks
+ */
+export function publicWay(
+  config: RuntimeConfig,
+  router: Router,
+  inputs: WayInputs,
+  poolOf: AuthSite["poolOf"],
+): PublicWay {
+  const { budget } = inputs;
+  const cache = responseCache(config, router.routes, inputs);
+  const { accessLog: lines, geo } = config.server;
+  const { places } = inputs.client;
+  const accessLog = lines.enabled
+    ? new AccessLog(
+        hasOwnOutputs(lines) ? inputs.accessLines : inputs.log,
+        lines.sample,
+        {
+          clock: inputs.services.clock,
+          random: Math.random,
+          protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
+          namesUsers: [config.server, config.internalApi, ...config.routes].some(({ auth }) => auth.enabled),
+          cacheOf: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
+          countryOf: geo.countryDb === "" ? null : (ex) => places.countryOf(ex.clientIp),
+          asnOf: geo.asnDb === "" ? () => "" : (ex) => String(places.asnOf(ex.clientIp) || ""),
+          names: inputs.requestIds,
+          threshold: inputs.threshold,
+          isApart: hasOwnOutputs(lines),
+          namesTraces: hasTraces(config),
+        },
+        lines,
+      )
+    : null;
+  const { wheel, turn } = inputs.services;
+  const heads = { writeForwarded, copyClientHost, isLoop };
+  const calls = { idle: IDLE_PORTS, wheel, turn, listener: inputs.reports, lines: heads };
+  const client = buildClientPolicy(config, router.routes, inputs.client, { calls, poolOf });
+  const contentCoding = contentCodingPhase(config, router.routes);
+  const tracer = tracerOf(config, inputs.spans, (ex) => ex.fromTrustedProxy);
+  const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache, tracer });
+  if (hasGeo(config)) pipeline.places = places;
+  return { pipeline, client, accessLog, cache };
+}
+
+/** Whether there is a database of addresses. */
+function hasGeo({ server: { geo } }: RuntimeConfig): boolean {
+  return geo.countryDb !== "" || geo.asnDb !== "";
+}
+
+function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: WayInputs): ResponseCache | null {
+  const { services, cacheStore, counters, requestIds } = inputs;
+  if (cacheStore === null || !config.server.cache.enabled) return null;
+  const { tls } = config.server;
+  const dividesByTls = tls.enabled && tls.clientAuth !== "none";
+  return new ResponseCache(cacheStore, cachePolicies(config, routes), dividesByTls, {
+    times: { clock: services.clock, ages: inputs.client.sharedClock },
+    time: {
+      now: () => services.turn.nowMs,
+      inTurn: (work) => services.inTurn(work),
+      onException: (error) => services.upstream.onException(error),
+    },
+    idle: IDLE_PORTS,
+    counter: counters,
+    purgers: new NetworkSet(config.server.cache.purgeFrom),
+    readNow: readyReads(cacheStore),
+    purgeDisk: (purge, done) =>
+      inputs.control.ask("cache-purge", JSON.stringify(purge), (status, _, body) =>
+        done(status === 200 ? Number(body) : 0),
+      ),
+    onPurged: (from, order, purged) => inputs.onPurged({ by: "", from }, order, purged),
+    onInvalidated: config.cluster.enabled ? inputs.onInvalidated : null,
+    showsKeys: config.server.cache.statusKey,
+    nameRequest: (ex) => requestIds.assign(ex),
+    endTaps: [new ForwardEnd()],
+  });
+}
+
+/** Reads of the cache's files that need not wait. What calls the system library is loaded where there are such files. */
+function readyReads({ disk }: CacheStore): DiskReadPorts["readNow"] {
+  if (disk === null) return () => null;
+  const { ReadyReads } = require("../net/system-file.ts") as typeof import("../net/system-file.ts");
+  const reads = new ReadyReads(ENTRY_PIECE_BYTES);
+  return (fd, offset, length) => reads.at(fd, offset, length);
+}
+
+/** The labels that the counters know routes by. */
+export function routeLabels(config: RuntimeConfig): readonly string[] {
+  const sidecar = config.sidecar.enabled ? [INGRESS_LABEL, EGRESS_LABEL] : [];
+  return [
+    ...BUILT_IN_LABELS,
+    ...(servesRobots(config) ? [ROBOTS_PATH] : []),
+    ...config.routes.map(pathOf),
+    ...authPaths(config).map(({ path }) => path),
+    ...transcodedRoutes(config).map((route) => route.httpPath),
+    ...sidecar,
+    ...sidecarRoutes(config).map(pathOf),
+  ];
+}
+
+/** The labels that the counters know upstreams by. */
+export function upstreamLabels(config: RuntimeConfig): readonly string[] {
+  const owners: readonly NodeOwner[] = [...upstreamRoutes(config.routes), ...sidecarRoutes(config), ...config.streams];
+  const targets = owners.flatMap((owner) => owner.targets);
+  return [...targets, ...transcodedRoutes(config).map((route) => route.upstream)].map((origin) => origin.originKey);
+}
+
+/** Numbers the labels of a configuration. */
+export function labelsOf(config: RuntimeConfig, labels: TelemetryLabels): CounterLabels {
+  const streams = config.streams.map(({ path }) => path);
+  return labels.forConfiguration(routeLabels(config), upstreamLabels(config), streams);
+}
+
+/** What speaks gRPC is loaded where a configuration has routes for it; see resolveTranscoder. */
+function transcoding(config: RuntimeConfig, inputs: RuntimeInputs, pools: OriginPools): RouteHandlers["transcoded"] {
+  if (transcodedRoutes(config).length === 0) return () => fail("no transcoded route");
+  const { transcodeHandlers } = require("./transcoded-routes.ts") as typeof import("./transcoded-routes.ts");
+  const { wheel, turn, upstream } = inputs.services;
+  const { budget: bodies, requestIds, tally } = inputs;
+  const defer = (resume: () => void) => setImmediate(() => inputs.services.inTurn(resume));
+  const large = largeMessages((work) => inputs.services.inTurn(work));
+  pools.closeWith(large);
+  const services = { wheel, turn, bodies, requestIds, tally, defer, large };
+  return transcodeHandlers(config, pools, upstream, services, inputs.nodes);
+}
+
+function fail(message: string): never {
+  throw new Error(message);
+}
+
+function endpointsOf(
+  config: RuntimeConfig,
+  inputs: RuntimeInputs,
+  probed: Pick<ProbePorts, "isProbed" | "pipeline">,
+  purge: Purge | null,
+): readonly BuiltInEndpoint[] {
+  const status = new StatusHandler(inputs.client.sharedClock);
+  const guard = new AccessGuard(config.internalApi);
+  const probes = { idle: IDLE_PORTS, maxResponseBytes: config.internalApi.maxProxyTestResponseBytes, ...probed };
+  const dashboard = {
+    page: new DashboardHandler(guard),
+    stream: new StreamHandler(guard, (answer) => inputs.control.ask("watch", "", answer), inputs.watchers),
+  };
+  const { health, control, onPurged } = inputs;
+  return builtInEndpoints({ health, status, guard, control, probes, purge, onPurged, dashboard });
+}
+
+/** What the handlers of routes are made with. */
+function routeSite(config: RuntimeConfig, inputs: RuntimeInputs, pools: OriginPools): RouteSite {
+  const { requestIds, budget: bodies, nodes, services, cookieKey } = inputs;
+  const { clock, wheel, turn } = services;
+  const defer = (resume: () => void) => setImmediate(() => services.inTurn(resume));
+  return {
+    config,
+    files: { cache: new FileCache(), clock, defer },
+    forward: { requestIds, wheel, turn, bodies },
+    mirrors: {
+      idle: IDLE_PORTS,
+      listener: inputs.reports,
+      wheel,
+      turn,
+      places: { taken: 0 },
+      poolOf: (target, route) => pools.poolOf(target, route, true),
+      drainOf: (originKey) => nodes.drainOf(originKey),
+      random: Math.random,
+      onException: (error) => services.upstream.onException(error),
+    },
+    functions: inputs.functions,
+    cookieKey,
+    poolOf: (target, route) => pools.poolOf(target, route),
+    nodesOf: (route) => nodes.nodesOf(route),
+  };
+}
+
+function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
+  return {
+    headerTimeoutMs: server.headerTimeoutMs,
+    readTimeoutMs: server.readTimeoutMs,
+    minBodyRate: server.minBodyRate,
+    writeTimeoutMs: server.writeTimeoutMs,
+    idleTimeoutMs: server.idleTimeoutMs,
+    halfCloseGraceMs: server.halfCloseGraceMs,
+    maxHeadBytes: server.maxHeaderBytes,
+    maxFields: server.maxHeaderFields,
+    logsAddresses: server.accessLog.enabled,
+    http2: http2Settings(server),
+    proxies: server.proxyProtocol.enabled ? new NetworkSet(server.proxyProtocol.trusted) : null,
+  };
+}
+
+function http2Settings({ http2, maxHeaderFields }: ServerConfig): Http2Settings | null {
+  if (!http2.enabled) return null;
+  return {
+    maxConcurrentStreams: http2.maxConcurrentStreams,
+    maxListBytes: http2.maxHeaderListBytes,
+    maxFields: maxHeaderFields,
+    refusesUnknownPseudo: http2.unknownPseudoHeaders === "reject",
+    allowsConnectProtocol: http2.extendedConnect,
+  };
+}
+
+/** Built-in endpoints that a probe may ask for. docs/endpoints.md#proxy-test */
+const PROBED_BUILT_INS: readonly string[] = ["/health", "/api/status"];
+
+/** Whether a probe may be sent to this path: an active route takes it, or one of two built-in endpoints. */
+export function isProbed(router: Router, canonicalPath: string, head: RequestHead): boolean {
+  if (PROBED_BUILT_INS.includes(canonicalPath)) return true;
+  if (router.prefixId(canonicalPath, head) >= 0) return true;
+  const exact = router.findExactCanonical(canonicalPath, head) ?? router.findPattern(canonicalPath, head);
+  return exact !== null && !exact.kind.isBuiltIn;
+}

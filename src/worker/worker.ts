@@ -1,0 +1,694 @@
+import { closeSync } from "node:fs";
+import { WorkerCache } from "../app/cache-owner.ts";
+import { hasCertificate } from "../config/mesh-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { messageOf, stackOf } from "../core/error-text.ts";
+import { faultRow } from "../core/fault-rows.ts";
+import { SharedClock } from "../core/shared-clock.ts";
+import { TICK_MS } from "../core/timer-wheel.ts";
+import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
+import { ConnectionSet, type ConnectionSettings, EdgeContext } from "../edge/client-socket.ts";
+import { type ListenAt, type Listener, listenPlain, listenUnix } from "../edge/listener.ts";
+import { TlsEndpoint } from "../edge/tls-endpoint.ts";
+import { listenTls } from "../edge/tls-listener.ts";
+import { WantedCertificates } from "../edge/wanted-certificates.ts";
+import { ControlChannel } from "../features/admin/control-channel.ts";
+import { HealthHandler } from "../features/admin/health-handler.ts";
+import type { Operator } from "../features/admin/operator.ts";
+import { KeySets } from "../features/auth/jwt/key-ring.ts";
+import { SeenReports } from "../features/dashboard/seen-reports.ts";
+import { TrafficObserver } from "../features/dashboard/traffic-observer.ts";
+import { Watchers } from "../features/dashboard/watchers.ts";
+import { FleetInvalidations } from "../features/fleet/fleet-invalidations.ts";
+import { RequestIds } from "../features/forward/forward-head.ts";
+import { PlaceFinder } from "../features/geo/place-finder.ts";
+import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
+import { CountersTap } from "../features/telemetry/counters-tap.ts";
+import { type EventFields, EventLog } from "../features/telemetry/events.ts";
+import { LogBatch } from "../features/telemetry/log-batch.ts";
+import { LogThreshold } from "../features/telemetry/log-level.ts";
+import { Refusals } from "../features/telemetry/refusals.ts";
+import { UNMATCHED_LABEL } from "../features/telemetry/route-labels.ts";
+import { adoptKeywords } from "../features/waf/rule-table.ts";
+import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
+import { type Exchange, IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
+import type { PurgeOrder } from "../message/purge-order.ts";
+import { NO_CERTIFICATES } from "../message/server-certificate.ts";
+import { duplicate } from "../net/system-socket.ts";
+import { askForTimeSlice, WORKER_SLICE_US } from "../net/thread-turns.ts";
+import { BodyBudget, type BodyLimits } from "../shared/body-budget.ts";
+import { DEFAULT_SPOOLED_BYTES } from "../shared/body-pool.ts";
+import type { CacheStore } from "../shared/cache-store.ts";
+import { ChallengeReader } from "../shared/challenge-table.ts";
+import { ConnectionCounts } from "../shared/connection-counts.ts";
+import { COUNTERS } from "../shared/counter-rows.ts";
+import { WorkerCounters } from "../shared/counter-table.ts";
+import { Heartbeat } from "../shared/heartbeat.ts";
+import { IncidentWriter } from "../shared/incident-ring.ts";
+import { SpanWriter } from "../shared/span-ring.ts";
+import type { WorkerFunctionSite } from "./function-site.ts";
+import {
+  isStreamListener,
+  type ListenerName,
+  type ListeningSocket,
+  listenersOf,
+  type OpeningListener,
+  udpAddressesOf,
+} from "./listeners.ts";
+import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
+import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
+import { collectLeftovers, unpackConfig } from "./packed-config.ts";
+import { QuicPort } from "./quic-port.ts";
+import { SidecarIdentity } from "./sidecar.ts";
+import type { Streams } from "./streams.ts";
+import { failReload, testRoutes } from "./test-hooks.ts";
+import { TrafficReports } from "./traffic-reports.ts";
+import type { UdpListeners } from "./udp-listeners.ts";
+import { WorkerFleet } from "./worker-fleet.ts";
+import { WorkerGates } from "./worker-gates.ts";
+import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
+import { buildRuntime, type WorkerRuntime } from "./worker-runtime.ts";
+import { WorkerServices } from "./worker-services.ts";
+
+type Start = Extract<ToWorker, { kind: "start" }>;
+
+/** How often log lines go to the control thread and late responses are given up. */
+const LOG_FLUSH_MS = 100;
+const DRAIN_POLL_MS = 50;
+/** How long no keys are asked for after the control thread did not answer. */
+const KEYS_PAUSE_MS = 1000;
+/** How often the free space of the disk is looked at, where the room for bodies depends on it. */
+const DISK_LOOK_MS = 1000;
+
+/** A configuration that is built and not in use. */
+interface Prepared {
+  readonly id: number;
+  readonly runtime: WorkerRuntime;
+  readonly nodes: PreparedNodes;
+  readonly store: CacheStore | null;
+  /** Null where the worker drains, and opens nothing. */
+  readonly places: PreparedPlaces | null;
+}
+
+/** One data worker: client connections in, upstream connections out, nothing shared but the buffers. */
+export class Worker {
+  private readonly post: (message: FromWorker) => void;
+  private readonly services: WorkerServices;
+  private readonly counters: WorkerCounters;
+  private readonly log: LogBatch;
+  /** Lines of the access log, where they have outputs of their own. */
+  private readonly accessLines: LogBatch;
+  private readonly control: ControlChannel;
+  private readonly health: HealthHandler = new HealthHandler();
+  private readonly connections: ConnectionSet = new ConnectionSet();
+  private readonly edge: EdgeContext;
+  /** What the listeners of a sidecar share; they are there even where there is no sidecar, and are then unused. */
+  private readonly ingress: EdgeContext;
+  private readonly egress: EdgeContext;
+  private readonly sidecar: SidecarIdentity = new SidecarIdentity();
+  /** For the listener of `internal_api.listen`, likewise. */
+  private readonly internalEdge: EdgeContext;
+  /** The control thread's descriptor of `internal_api.socket`; -1 where there is none. */
+  private internalSocket: number;
+  /** The packet itself is not kept. */
+  private readonly start: Omit<Start, "config">;
+  private readonly sharedClock: SharedClock;
+  private readonly events: EventLog;
+  private readonly threshold: LogThreshold = new LogThreshold();
+  private readonly refusals: Refusals;
+  private readonly reports: TrafficReports;
+  private readonly invalidations: FleetInvalidations = new FleetInvalidations((order) =>
+    this.post({ kind: "purged", order }),
+  );
+  private readonly countersTap: CountersTap;
+  private readonly requestIds: RequestIds;
+  private readonly nodes: NodeSet;
+  private readonly bodies: BodyBudget;
+  private readonly gates: WorkerGates;
+  private readonly cache: WorkerCache = new WorkerCache();
+  private readonly challenges: ChallengeReader;
+  private readonly places: PlaceFinder = new PlaceFinder();
+  private readonly keySets: KeySets;
+  private readonly watchers: Watchers;
+  private readonly observer: TrafficObserver;
+  /** On while the dashboard is watched. */
+  private readonly seenReports: SeenReports;
+  private readonly fleet: WorkerFleet;
+  /** Null while no configuration has had functions. */
+  private functions: WorkerFunctionSite | null = null;
+  /** Null while nothing takes spans. */
+  private spans: SpanWriter | null = null;
+  private runtime: WorkerRuntime;
+  /** Null while there are none. */
+  private streams: Streams | null = null;
+  private udp: UdpListeners | null = null;
+  /** What a reload has built, until the control thread says what becomes of it. */
+  private prepared: Prepared | null = null;
+  private readonly https: TlsEndpoint;
+  private readonly mtls: TlsEndpoint;
+  private readonly wanted: WantedCertificates;
+  private certificates: ListenerCertificates;
+  private readonly listeners: WorkerListeners;
+  /** In the first worker, where HTTP/3 is on. */
+  private quic: QuicPort | null = null;
+
+  constructor(start: Start, post: (message: FromWorker) => void) {
+    const { config: packed, ...others } = start;
+    this.start = others;
+    this.internalSocket = start.internalSocket;
+    this.post = post;
+    this.services = new WorkerServices(
+      (error) => post({ kind: "exception", message: stackOf(error) }),
+      (upstream, reason) => this.events.eventOf(`${upstream} ${reason}`, "upstream_failed", { upstream, reason }),
+      (upstream, what) => this.reports.onLeniency(upstream, what),
+      (upstream, requestId, script, text) => this.reports.onScriptErrors(upstream, requestId, script, text),
+      (known) => post({ kind: "named", known }),
+    );
+    // Soon: the time since the message was sent may count.
+    this.sharedClock = new SharedClock(this.services.turn, start.clock);
+    const { clock } = this.services;
+    this.counters = new WorkerCounters(start.counters, start.labels);
+    this.services.writers.unsent.onAbandoned = () => this.counters.add(COUNTERS.connectionsAbandoned);
+    this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
+    this.takeRing(start.spans);
+    this.fleet = new WorkerFleet(post, this.services, start.workers, this.counters);
+    this.fleet.use(start.fleet);
+    this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
+    this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);
+    this.threshold.use(start.logLevel);
+    this.events = new EventLog(this.log, clock, this.threshold);
+    this.requestIds = new RequestIds(clock);
+    this.refusals = new Refusals(this.counters, this.events, this.requestIds);
+    this.countersTap = new CountersTap(this.counters, this.refusals);
+    this.watchers = new Watchers((count) => post({ kind: "watchers", count }));
+    this.observer = makeObserver(clock);
+    this.seenReports = new SeenReports(this.observer, (seen) => post({ kind: "seen", seen }));
+    this.challenges = new ChallengeReader(start.challenges);
+    this.keySets = this.makeKeySets();
+    this.nodes = this.makeNodes();
+    const cacheStore = this.cache.storeIn(start.cache, start.index);
+    this.cache.use(cacheStore, start.cache);
+    this.places.use(start.geo);
+    if (start.keywords !== null) adoptKeywords(start.keywords);
+    const config = unpackConfig(packed);
+    this.services.names.use(config.proxy.transport, start.names);
+    this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config, 0));
+    const counts = new ConnectionCounts(start.connections, start.index);
+    this.reports = this.makeReports(counts);
+    this.gates = new WorkerGates(config, counts, this.connections, this.reports);
+    const nodes = this.nodes.prepare(config, start.nodes);
+    this.runtime = this.wire(config, nodes, cacheStore);
+    nodes.commit();
+    this.edge = this.makeEdge(this.runtime.pipeline);
+    this.ingress = this.makeEdge(this.runtime.sidecar?.ingress ?? IDLE_PIPELINE);
+    this.egress = this.makeEdge(this.runtime.sidecar?.egress ?? IDLE_PIPELINE);
+    this.internalEdge = this.makeEdge(this.runtime.internalPipeline, this.gates.internal);
+    this.limitUnsent(config);
+    this.certificates = start.certificates;
+    this.https = new TlsEndpoint(new CertificateStore(tlsPolicyOf(config)));
+    this.mtls = new TlsEndpoint(new CertificateStore(sidecarPolicyOf(config)));
+    this.wanted = new WantedCertificates((name) => post({ kind: "wanted", name }));
+    this.useCertificates(config);
+    this.useStreams(this.runtime.streams);
+    this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
+  }
+
+  private makeReports(connections: ConnectionCounts): TrafficReports {
+    return new TrafficReports({
+      counters: this.counters,
+      log: this.events,
+      names: this.requestIds,
+      ring: new IncidentWriter(this.start.incidents, this.start.index),
+      connections,
+      clock: this.services.clock,
+    });
+  }
+
+  /** The listener that is being opened. */
+  get opening(): OpeningListener {
+    return this.listeners.opening;
+  }
+
+  /**
+   * Begins to serve.
+   * @throws when an address cannot be had
+   */
+  async listen(): Promise<void> {
+    const heart = new Heartbeat(this.start.beats, this.start.index);
+    setInterval(() => {
+      heart.beat();
+      this.services.tick();
+      this.seenReports.tick();
+      this.services.inTurn(() => {
+        this.bodies.tick();
+        this.quic?.tick();
+        this.gates.tick(this.services.turn.nowMs);
+      });
+      this.counters.set(COUNTERS.unsentBytes, this.services.writers.unsent.total);
+    }, TICK_MS);
+    setInterval(() => {
+      this.flushLog();
+      this.cache.store?.tidy();
+      this.services.inTurn(() => this.control.expire());
+    }, LOG_FLUSH_MS);
+    setInterval(() => {
+      if (dependsOnDisk(this.runtime.config)) this.limitBodies(this.runtime.config);
+    }, DISK_LOOK_MS);
+    const sockets = this.listeners.prepare(listenersOf(this.runtime.config)).commit();
+    await this.openQuic();
+    await this.openUdp(this.runtime.config);
+    this.post({ kind: "listening", sockets });
+  }
+
+  private flushLog(): void {
+    this.log.flush();
+    this.accessLines.flush();
+  }
+
+  /** Takes what the control thread says. */
+  receive(message: ToWorker): void {
+    if (message.kind === "answer") this.services.inTurn(() => this.control.receive(message.reply));
+    else if (message.kind === "live") this.services.inTurn(() => this.watchers.send(message.text));
+    else if (message.kind === "observe") this.observe(message.isWatched);
+    else if (message.kind === "leaving") this.health.draining = true;
+    else if (message.kind === "drain") this.drain(message.hasSuccessor);
+    else if (message.kind === "cut") this.cut();
+    else if (message.kind === "help") this.help(message.worker, message.sockets);
+    else if (message.kind === "leave") this.listeners.leave(message.worker);
+    else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
+    else if (message.kind === "settled") this.services.inTurn(() => this.wanted.settled(message.name));
+    else if (message.kind === "log-level") this.threshold.use(message.level);
+    else if (message.kind === "keys") this.keySets.use(message.sets);
+    else if (message.kind === "fleet") this.fleet.use(message.state);
+    else if (message.kind === "taken") this.fleet.taken(message.id, message.replies);
+    else if (message.kind === "functions") this.services.inTurn(() => this.functionSite().receive(message.news));
+    else if (message.kind === "purge") this.services.inTurn(() => this.runtime.purge?.(message.order, () => {}));
+    else if (message.kind === "certificates") {
+      this.certificates = { ...this.certificates, ...message.certificates };
+      this.useCertificates(this.runtime.config);
+    } else if (message.kind === "geo") this.places.use(message.geo);
+    else if (message.kind === "names") this.services.names.learn(message.known);
+    else if (message.kind === "prepare") {
+      this.post({ kind: "prepared", id: message.id, error: this.prepare(message) });
+    } else if (message.kind === "commit") this.commit(message);
+    else if (message.kind === "abort" && this.prepared?.id === message.id) this.abandon();
+  }
+
+  /** Looks at the traffic from now on, or no longer. */
+  private observe(isWatched: boolean): void {
+    this.countersTap.observer = isWatched ? this.observer : null;
+    if (isWatched) this.seenReports.start();
+    else this.seenReports.stop();
+  }
+
+  /** Where another process still has the UDP port, it releases it in a moment: TCP need not wait for that. */
+  private async openQuic(): Promise<void> {
+    const { index, waitsForQuic } = this.start;
+    const { config } = this.runtime;
+    if (!config.server.http3.enabled || index > 0) return;
+    const { counters } = this;
+    this.listeners.opening = "http3";
+    const observer = {
+      onStreamOpen: () => counters.add(COUNTERS.activeQuicStreams),
+      onStreamClose: () => counters.add(COUNTERS.activeQuicStreams, -1),
+    };
+    this.quic = new QuicPort(this.edge, config, this.certificates.https ?? NO_CERTIFICATES, observer);
+    this.quic.usePassed(this.runtime.streams);
+    const opened = this.quic.open(waitsForQuic);
+    if (!waitsForQuic) await opened;
+    else opened.catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
+  }
+
+  /** Handshakes that begin from now on take these certificates, and the policy of this configuration. */
+  private useCertificates(config: RuntimeConfig): void {
+    const set = this.certificates.https ?? NO_CERTIFICATES;
+    this.https.certificates.use(set, tlsPolicyOf(config));
+    const { acme } = config.server;
+    this.https.wanted = acme.enabled && acme.onDemand !== null ? this.wanted : null;
+    this.quic?.useCertificates(set);
+    if (!config.sidecar.enabled) return;
+    const mutual = this.certificates.sidecar ?? NO_CERTIFICATES;
+    this.mtls.certificates.use(mutual, sidecarPolicyOf(config));
+    if (this.sidecar.use(config.sidecar, mutual)) this.services.inTurn(() => this.runtime.pools.renewSidecar());
+  }
+
+  /**
+   * Builds all that a configuration needs, beside what is in use; nothing of it serves yet. docs/operations.md#reload
+   * @returns why it cannot be used, or ""
+   */
+  private prepare(next: NewConfiguration): string {
+    const { id, config: packed, labels, nodes: table, cache } = next;
+    this.abandon();
+    this.internalSocket = next.internalSocket;
+    this.takeRing(next.spans);
+    let runtime: WorkerRuntime | null = null;
+    try {
+      const config = unpackConfig(packed);
+      // Labels are numbered for the life of the process: those of the configuration in use are among them.
+      this.counters.useLabels(labels);
+      const nodes = this.nodes.prepare(config, table);
+      const store = this.cache.storeIn(cache, this.start.index);
+      runtime = this.wire(config, nodes, store);
+      failReload();
+      const places = this.edge.draining ? null : this.listeners.prepare(listenersOf(config));
+      this.prepared = { id, runtime, nodes, store, places };
+      return "";
+    } catch (error) {
+      runtime?.pools.close();
+      return messageOf(error);
+    }
+  }
+
+  /** New requests take the new configuration; those in flight end on the old one. */
+  private commit(message: NewConfiguration): void {
+    const { id } = message;
+    // A worker that was started meanwhile has not been asked to prepare.
+    const fault = this.prepared?.id === id ? "" : this.prepare(message);
+    // The others serve it already: a thread that cannot is started again, with the same configuration.
+    if (this.prepared === null) throw new Error(`a configuration that others serve cannot be built: ${fault}`);
+    const { runtime, nodes, store, places } = this.prepared;
+    this.prepared = null;
+    nodes.commit();
+    this.cache.use(store, message.cache);
+    this.places.use(message.geo);
+    const old = this.runtime;
+    if (hasOtherAccess(old.config, runtime.config)) this.services.inTurn(() => this.watchers.endAll());
+    this.runtime = runtime;
+    const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
+    this.edge.reconfigure(settings, pipeline);
+    this.useStreams(runtime.streams);
+    this.internalEdge.reconfigure(unproxied(settings), internalPipeline);
+    // Connections to listeners that a configuration no longer asks for go on as they were.
+    if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
+    if (sidecar !== null) this.egress.reconfigure(unproxied(settings), sidecar.egress);
+    // The control thread has seen that the ports are free.
+    if (!this.edge.draining)
+      this.openUdp(config).catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
+    this.limitUnsent(config);
+    this.limitBodies(config);
+    this.gates.use(config);
+    this.services.names.use(config.proxy.transport);
+    this.useCertificates(config);
+    if (this.edge.draining) places?.abort();
+    else if (places !== null) this.post({ kind: "listening", sockets: places.commit() });
+    this.services.inTurn(() => old.pools.close());
+    collectLeftovers(config);
+    this.post({ kind: "applied", id });
+  }
+
+  /** Connections that begin from now on take these. */
+  private useStreams(streams: Streams | null): void {
+    this.streams = streams;
+    this.https.passed = streams;
+    this.quic?.usePassed(streams);
+  }
+
+  /** @throws when an address cannot be had */
+  private async openUdp(config: RuntimeConfig): Promise<void> {
+    const addresses = udpAddressesOf(config);
+    if (this.udp === null && addresses.length === 0) return;
+    if (this.udp === null) {
+      const { UdpListeners } = require("./udp-listeners.ts") as typeof import("./udp-listeners.ts");
+      const { turn, wheel, names } = this.services;
+      const onException = (error: unknown) => this.post({ kind: "exception", message: stackOf(error) });
+      this.udp = new UdpListeners({ turn, wheel, names, onException }, () => this.streams);
+    }
+    this.listeners.opening = "udp";
+    await this.udp.use(addresses);
+  }
+
+  /** There is one for the life of the process, once a configuration has asked for it. */
+  private takeRing(rings: readonly SharedArrayBuffer[]): void {
+    const own = rings[this.start.index];
+    if (own !== undefined) this.spans ??= new SpanWriter(own);
+  }
+
+  /** Lets go of what was prepared and is not to be used. */
+  private abandon(): void {
+    const { prepared } = this;
+    if (prepared === null) return;
+    this.prepared = null;
+    prepared.places?.abort();
+    this.services.inTurn(() => prepared.runtime.pools.close());
+  }
+
+  private openListener(name: ListenerName, where: ListenAt): Listener {
+    const { connections } = this;
+    if (isStreamListener(name)) {
+      const { listenStream } =
+        require("../streams/stream-listener.ts") as typeof import("../streams/stream-listener.ts");
+      return listenStream(this.edge, connections, where, () => this.streams?.at(name) ?? null);
+    }
+    if (name === "https") return listenTls(this.edge, connections, this.https, where);
+    if (name === "internal-socket") {
+      const at = "fd" in where ? where : { fd: duplicate(this.internalSocket) };
+      return listenUnix(this.internalEdge, connections, at);
+    }
+    if (name === "internal") return listenPlain(this.internalEdge, connections, where);
+    if (name === "sidecar-egress")
+      return listenPlain(this.egress, connections, where, () => this.runtime.config.sidecar.transparent);
+    if (name === "http") return listenPlain(this.edge, connections, where);
+    const isSecure = hasCertificate(this.runtime.config.sidecar);
+    return isSecure
+      ? listenTls(this.ingress, connections, this.mtls, where)
+      : listenPlain(this.ingress, connections, where);
+  }
+
+  /** Another worker does not accept: what waits for it is accepted here. */
+  private help(worker: number, sockets: readonly ListeningSocket[]): void {
+    if (this.edge.draining) for (const { fd } of sockets) closeSync(fd);
+    else this.listeners.help(worker, sockets);
+  }
+
+  private limitBodies(config: RuntimeConfig): void {
+    this.bodies.use(bodyLimitsOf(config, this.bodies.disk.totalKib * 1024));
+  }
+
+  private limitUnsent(config: RuntimeConfig): void {
+    this.services.writers.unsent.limit = config.server.maxUnsentBytes / this.start.workers;
+  }
+
+  private drain(hasSuccessor: boolean): void {
+    // A worker that was starting when the signal came is told twice, and closes its listeners once.
+    if (this.edge.draining) return;
+    this.health.draining = true;
+    for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
+    this.listeners.stop();
+    this.services.inTurn(() => this.udp?.close());
+    this.services.inTurn(() => this.watchers.end());
+    this.gates.drain();
+    this.services.inTurn(() => this.connections.drain());
+    this.quic?.drain(hasSuccessor);
+    const poll = setInterval(() => {
+      if (this.connections.size > 0 || (this.quic?.size ?? 0) > 0) return;
+      clearInterval(poll);
+      this.flushLog();
+      this.runtime.pools.close();
+      this.post({ kind: "drained" });
+    }, DRAIN_POLL_MS);
+  }
+
+  /** Ends what has not ended in time, so that its access lines are written. */
+  private cut(): void {
+    this.services.inTurn(() => this.connections.cutAll());
+    this.quic?.cut();
+    this.flushLog();
+    this.post({ kind: "drained" });
+  }
+
+  private wire(config: RuntimeConfig, nodes: ConfiguredNodes, cacheStore: CacheStore | null): WorkerRuntime {
+    return buildRuntime(config, {
+      services: this.services,
+      counters: this.countersTap,
+      log: this.log,
+      accessLines: this.accessLines,
+      events: this.events,
+      reports: this.reports,
+      control: this.control,
+      threshold: this.threshold,
+      onPurged: (operator, order, purged) => {
+        this.counters.add(PURGES[order.kind]);
+        this.post({ kind: "purged", order });
+        const fields = purgeFields(operator, order, purged);
+        this.events.event("audit", fields);
+        this.post({ kind: "audited", fields });
+      },
+      onInvalidated: (authority, target) => this.invalidations.note(authority, target),
+      health: this.health,
+      watchers: this.watchers,
+      requestIds: this.requestIds,
+      challenges: this.challenges,
+      tally: {
+        upstreamAnswered: (label, status, durationMs) => {
+          const id = this.counters.upstreamId(label);
+          this.counters.upstreamEnded(id, this.counters.upstreamSlot(id, status), durationMs);
+        },
+      },
+      cacheStore,
+      sidecar: this.sidecar,
+      functions: () => this.functionSite(),
+      nodes,
+      cookieKey: this.start.cookieKey,
+      reverse: this.services.names,
+      spans: this.spans,
+      budget: this.bodies,
+      client: {
+        buckets: this.start.buckets,
+        fleet: this.fleet.buckets,
+        sharedClock: this.sharedClock,
+        places: this.places,
+        reports: this.reports,
+        turns: this.services,
+        keySets: this.keySets,
+        wallClock: this.services.clock,
+      },
+      counterTable: this.counters,
+      open: this.start.connections.streams,
+      worker: this.start.index,
+      workers: this.start.workers,
+      extraRoutes: testRoutes(),
+    });
+  }
+
+  private functionSite(): WorkerFunctionSite {
+    if (this.functions === null) {
+      const { WorkerFunctionSite } = require("./function-site.ts") as typeof import("./function-site.ts");
+      askForTimeSlice(WORKER_SLICE_US);
+      const { services, requestIds, events, threshold, post } = this;
+      const { index: worker, workers } = this.start;
+      const spans = () => this.spans;
+      this.functions = new WorkerFunctionSite({
+        worker,
+        workers,
+        services,
+        requestIds,
+        events,
+        threshold,
+        spans,
+        post,
+      });
+    }
+    return this.functions;
+  }
+
+  private makeKeySets(): KeySets {
+    const { control, services } = this;
+    const sets = new KeySets(
+      // Later in any case: where too many ask at once, the channel answers before it returns.
+      (id, answer) =>
+        control.ask("keys", id, (status, _, body) =>
+          queueMicrotask(() => services.inTurn(() => answer(status === 200 ? Number(body) : KEYS_PAUSE_MS))),
+        ),
+      () => services.turn.nowMs,
+    );
+    sets.use(this.start.keySets);
+    return sets;
+  }
+
+  private makeNodes(): NodeSet {
+    const { counters, services, start } = this;
+    return new NodeSet({
+      turn: services.turn,
+      worker: start.index,
+      counters,
+      onBreaker: (key, change) => this.post({ kind: "breaker", key, change }),
+    });
+  }
+
+  private makeEdge(pipeline: Pipeline, gate = this.gates.clients): EdgeContext {
+    const { services, counters } = this;
+    return new EdgeContext({
+      writers: services.writers,
+      wheel: services.wheel,
+      clock: services.clock,
+      turn: services.turn,
+      idlePorts: IDLE_PORTS,
+      bodies: this.bodies,
+      gate,
+      settings: pipeline === this.runtime.pipeline ? this.runtime.settings : unproxied(this.runtime.settings),
+      pipeline,
+      observer: {
+        onOpen: () => {
+          counters.add(COUNTERS.acceptedConnections);
+          counters.add(COUNTERS.activeConnections);
+        },
+        onClose: () => {
+          counters.add(COUNTERS.activeConnections, -1);
+          gate.leave();
+        },
+        onSecured: (isResumed) => counters.add(isResumed ? COUNTERS.resumedHandshakes : COUNTERS.fullHandshakes),
+        onRefused: (fault, address) => {
+          this.refusals.framing(fault, address);
+          if (this.seenReports.isOn) this.observer.refused(address, faultRow(fault).label, null);
+        },
+        onException: (error) => this.post({ kind: "exception", message: stackOf(error) }),
+      },
+    });
+  }
+}
+
+const PURGES = {
+  uri: COUNTERS.cachePurgesUrl,
+  prefix: COUNTERS.cachePurgesPrefix,
+  tags: COUNTERS.cachePurgesTags,
+  all: COUNTERS.cachePurgesAll,
+} as const;
+
+/** The fields of the line `audit` of a purge. */
+function purgeFields({ by, from }: Operator, order: PurgeOrder, purged: number): EventFields {
+  const { isSoft, kind } = order;
+  const what: EventFields =
+    kind === "all" ? {} : kind === "tags" ? { tags: order.tags } : { [kind]: order.authority + order.target };
+  return { action: "purge", by: by === "" ? null : by, from, ok: true, kind, ...what, soft: isSoft, purged };
+}
+
+/** Whether others may see the internal endpoints: watchers come again, and show who they are. */
+function hasOtherAccess(before: RuntimeConfig, after: RuntimeConfig): boolean {
+  return JSON.stringify(before.internalApi) !== JSON.stringify(after.internalApi);
+}
+
+function makeObserver(clock: WorkerServices["clock"]): TrafficObserver {
+  const cacheOf = (ex: Exchange): string => CACHE_RESULT_NAMES[ex.cacheResult]!;
+  return new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL, cacheOf });
+}
+
+/** No load balancer is in front of a sidecar. */
+function unproxied(settings: ConnectionSettings): ConnectionSettings {
+  return { ...settings, proxies: null };
+}
+
+/**
+ * The limits of held bodies. Where `max_spooled_bytes` is `auto`, half of what the disk has free beside such bodies, 16 GiB at
+ * most. What is free changes: to be asked again now and then (`dependsOnDisk`).
+ * @param spooledBytes what all such bodies take now
+ */
+export function bodyLimitsOf({ proxy }: RuntimeConfig, spooledBytes: number): BodyLimits {
+  const { maxBufferedBytes, maxBufferedShare, maxSpooledBytes } = proxy.transport;
+  const half = (): number => (freeSpoolBytes() + spooledBytes) / 2;
+  const diskBytes = maxSpooledBytes > 0 ? maxSpooledBytes : Math.min(DEFAULT_SPOOLED_BYTES, half());
+  return { memoryBytes: maxBufferedBytes, share: maxBufferedShare, diskBytes };
+}
+
+/** Whether the limits follow what the disk has free. */
+export function dependsOnDisk({ proxy }: RuntimeConfig): boolean {
+  return proxy.transport.maxSpooledBytes === 0;
+}
+
+/**
+ * How the inbound listener of a sidecar makes its handshakes: without strict mTLS a client certificate is asked for, and
+ * verified where one is sent. docs/sidecar.md#who-may-come-in
+ */
+export function sidecarPolicyOf(config: RuntimeConfig): TlsPolicy {
+  const { protocols } = tlsPolicyOf(config);
+  return { minVersion: "1.2", clientAuth: config.sidecar.strictMtls ? "require" : "request", protocols };
+}
+
+/** How the listener of `server.tls` makes its handshakes. docs/tls.md#versions-and-suites */
+export function tlsPolicyOf({ server }: RuntimeConfig): TlsPolicy {
+  const { minVersion, clientAuth } = server.tls;
+  return { minVersion, clientAuth, protocols: server.http2.enabled ? ["h2", ...HTTP1] : HTTP1 };
+}
+
+/** RFC 7301 §6: old clients offer HTTP/1.0 alone, and are served by the same engine. */
+const HTTP1: readonly string[] = ["http/1.1", "http/1.0"];

@@ -1,0 +1,38 @@
+import { expect, test } from "bun:test";
+import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
+import { Reloads } from "../../../src/control/reload.ts";
+import type { EventFields } from "../../../src/features/telemetry/events.ts";
+
+test("a reload that the end of the process overtakes changes nothing, and its line says why", async () => {
+  const events: EventFields[] = [];
+  const told: string[] = [];
+  let isEnding = false;
+  let isTakenUp = false;
+  const ended = Promise.withResolvers<void>();
+  const reloads = new Reloads({
+    read: () => ({ ok: true, config: {} as RuntimeConfig }),
+    current: () => ({}) as RuntimeConfig,
+    prepare: () => ({
+      message: {} as never,
+      takeUp: () => {
+        isTakenUp = true;
+      },
+      drop: () => told.push("dropped"),
+      settled: () => ({}),
+    }),
+    isEnding: () => isEnding,
+    workers: () => [0],
+    broadcast: ({ kind }) => told.push(kind),
+    onBegin: () => {},
+    onEnd: () => ended.resolve(),
+    event: (_, fields) => events.push(fields),
+  });
+  const outcome = reloads.want();
+  isEnding = true;
+  reloads.onAnswer(0, "prepared", 1, "");
+  await ended.promise;
+  expect(await outcome).toEqual({ ok: false, generation: 1, faults: ["the process is ending"], fields: {} });
+  expect(told).toEqual(["prepare", "abort", "dropped"]);
+  expect([isTakenUp, reloads.generation]).toEqual([false, 1]);
+  expect(events).toEqual([{ ok: false, generation: 1, faults: ["the process is ending"] }]);
+});
