@@ -1,18 +1,26 @@
 import { X509Certificate } from "node:crypto";
-import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from "node:http2";
-import { connect as connectSocket } from "node:net";
 import { alternativeNames } from "../core/alternative-names.ts";
 import { messageOf } from "../core/error-text.ts";
 import type { ServerCertificate } from "../message/server-certificate.ts";
-import { FrameFault, frameMessage, MessageReader } from "../proto/grpc/message-frames.ts";
-import { readX509Response, type X509Svid } from "../proto/spiffe/workload-messages.ts";
+import { GrpcCode } from "../proto/grpc/grpc-status.ts";
+import {
+  FETCH_X509_SVID,
+  identityIn,
+  type X509Svid,
+  type X509SvidResponse,
+} from "../proto/spiffe/workload-messages.ts";
+import { type GrpcFailure, type GrpcServer, OutboundGrpc } from "../upstream/outbound-grpc.ts";
 import { serverCertificate } from "./certificates.ts";
 
-/** Bytes of a message of a SPIFFE agent: identities of one process with the bundle of their trust domain. */
-const MAX_WORKLOAD_MESSAGE_BYTES = 4_194_304;
 /** Pause before an agent that is away is asked again, the first time and at most. */
 const WORKLOAD_RETRY_MIN_MS = 1000;
 const WORKLOAD_RETRY_MAX_MS = 30_000;
+/** An agent that gives no identity says so: one that is silent is asked again. */
+const FIRST_MESSAGE_MS = 30_000;
+/** Of a message: identities of one process with the bundle of their trust domain. */
+const CONNECTION = { connectTimeoutMs: 5000, maxMessageBytes: 4_194_304 };
+/** Without the header an agent refuses, so that no request that something else was made to send gets an identity. */
+const CALL = { firstMessageMs: FIRST_MESSAGE_MS, headers: { "workload.spiffe.io": "true" } };
 
 /** Who is notified of the identity. */
 export interface WorkloadListener {
@@ -30,7 +38,7 @@ export interface WorkloadListener {
 export class WorkloadApi {
   readonly socketPath: string;
   private readonly listener: WorkloadListener;
-  private session: ClientHttp2Session | null = null;
+  private connection: OutboundGrpc | null = null;
   private timer: Timer | null = null;
   private pauseMs = WORKLOAD_RETRY_MIN_MS;
   private isStopped = false;
@@ -50,49 +58,39 @@ export class WorkloadApi {
   stop(): void {
     this.isStopped = true;
     if (this.timer !== null) clearTimeout(this.timer);
-    this.session?.destroy();
-    this.session = null;
+    this.connection?.close();
   }
 
   private ask(): void {
     this.timer = null;
-    const socket = connectSocket(this.socketPath);
-    const session = connect("http://localhost", { createConnection: () => socket });
-    this.session = session;
-    const stream = session.request(REQUEST);
-    const messages = new MessageReader(MAX_WORKLOAD_MESSAGE_BYTES);
-    let reason = "";
-    const end = (why: string): void => {
-      if (reason !== "") return;
-      reason = why;
-      session.destroy();
-      if (!this.isStopped) this.failed(why);
-    };
-    const status = (fields: IncomingHttpHeaders & IncomingHttpStatusHeader): void => {
-      const refusal = refusalIn(fields);
-      if (refusal !== "") end(refusal);
-    };
-    stream.on("response", status);
-    stream.on("trailers", status);
-    stream.on("data", (bytes: Buffer) => {
-      const fault = messages.push(bytes, (message) => {
-        const refusal = this.take(message);
-        if (refusal !== "") end(refusal);
-        return refusal === "";
-      });
-      if (fault !== FrameFault.None) end("a message that is too long, or compressed");
+    void this.listen().then((reason) => {
+      if (!this.isStopped) this.failed(reason);
     });
-    // Of a socket that is not there, only the socket tells why.
-    for (const each of [socket, stream, session] as const) {
-      each.on("error", (error: Error & { code?: string }) => end(error.code ?? messageOf(error)));
-      each.on("close", () => end("the agent has ended the stream"));
+  }
+
+  /** @returns why no more comes */
+  private async listen(): Promise<string> {
+    try {
+      const connection = await OutboundGrpc.open(serverAt(this.socketPath), CONNECTION, null);
+      this.connection = connection;
+      if (this.isStopped) connection.close();
+      for await (const response of connection.call<X509SvidResponse>(FETCH_X509_SVID, {}, CALL)) {
+        const refusal = this.take(response);
+        if (refusal !== "") return refusal;
+      }
+      return "the agent has ended the stream";
+    } catch (error) {
+      const { status, message } = error as GrpcFailure;
+      return status === GrpcCode.PermissionDenied ? "the agent knows no identity for this process" : message;
+    } finally {
+      this.connection?.close();
+      this.connection = null;
     }
-    stream.end(frameMessage(NO_BYTES));
   }
 
   /** @returns what is wrong with what the agent has sent; "" where it counts */
-  private take(message: Uint8Array): string {
-    const svid = readX509Response(message);
+  private take(response: X509SvidResponse): string {
+    const svid = identityIn(response);
     if (typeof svid === "string") return svid;
     const now = JSON.stringify(svid);
     if (now === this.last || this.isStopped) return "";
@@ -128,23 +126,6 @@ function certificateOf({ id, chain, key, bundle }: X509Svid): ServerCertificate 
   return serverCertificate(id, chain, key);
 }
 
-/** Why an agent gives nothing, as its header or trailer says it; "" where it does not. */
-function refusalIn(fields: IncomingHttpHeaders & IncomingHttpStatusHeader): string {
-  const { ":status": status = 200, "grpc-status": code = "0", "grpc-message": message = "" } = fields;
-  if (status !== 200) return `the socket responds with HTTP status ${status}`;
-  if (code === "0") return "";
-  if (code === PERMISSION_DENIED) return "the agent knows no identity for this process";
-  return `the agent responds with gRPC status ${String(code)} ${String(message)}`.trimEnd();
+function serverAt(socketPath: string): GrpcServer {
+  return { hostname: "", port: 0, socketPath, authority: "localhost", basePath: "", tls: null };
 }
-
-const PERMISSION_DENIED = "7";
-
-const REQUEST = {
-  ":method": "POST",
-  ":path": "/SpiffeWorkloadAPI/FetchX509SVID",
-  "content-type": "application/grpc",
-  te: "trailers",
-  // Without it an agent refuses, so that no request that something else was made to send gets an identity.
-  "workload.spiffe.io": "true",
-} as const;
-const NO_BYTES: Uint8Array = new Uint8Array(0);

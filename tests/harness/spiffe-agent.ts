@@ -57,6 +57,17 @@ export class SpiffeAgent {
     for (const stream of this.streams) if (!stream.destroyed) stream.write(frame);
   }
 
+  /** Resets every stream: those who wait hear no more on it. */
+  reset(): void {
+    for (const stream of this.streams) stream.close(8);
+    this.streams = [];
+  }
+
+  /** Says that a message of 100 MB comes, and begins with it. */
+  sendHuge(): void {
+    for (const stream of this.streams) if (!stream.destroyed) stream.write(Buffer.from([0, 5, 0xf5, 0xe1, 0, 0, 0, 0]));
+  }
+
   /** Goes away: its socket, and every connection. */
   stop(): void {
     for (const session of this.sessions) session.destroy();

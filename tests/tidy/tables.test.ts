@@ -61,6 +61,23 @@ describe("tables", () => {
     expect(elsewhere).toEqual([]);
   });
 
+  test("clients of HTTP are made in known places, each of which verifies certificates", () => {
+    const clients = /^(node:(http|https|http2)|@connectrpc\/connect-node)$/;
+    const known = [
+      // What the package for ACME asks, and what becomes of it.
+      "src/features/acme/acme-client-authority.ts",
+      "src/features/acme/last-problem.ts",
+      "src/upstream/outbound-grpc.ts",
+    ];
+    const users = SOURCE_MODULES.filter(
+      ({ path, imports }) =>
+        path.startsWith("src/") &&
+        !ASKS_BY_ITSELF.test(path) &&
+        imports.some(({ target, isTypeOnly }) => !isTypeOnly && clients.test(target)),
+    );
+    expect([...new Set(users.map(({ path }) => path))].sort()).toEqual(known);
+  });
+
   test("every thread verifies certificates before it loads anything that asks", () => {
     const entries = SOURCE_MODULES.filter(({ path }) => /^bin\/(?!main\.ts$)/.test(path));
     expect(entries.length).toBeGreaterThan(5);

@@ -115,6 +115,19 @@ describe("in this order", () => {
     await eventually(async () => expect((await shownCertificate(ingress, "x")).subject).toContain("orders4"));
   });
 
+  test.each(["reset", "sendHuge"] as const)(
+    "after %s of its stream it is asked again, and what it gives then counts",
+    async (harm) => {
+      const agent = agents[0]!;
+      const { calls } = agent;
+      agent[harm]();
+      expect((await into(web))?.status).toBe(200);
+      await eventually(() => expect(agent.calls).toBeGreaterThan(calls), 20_000);
+      agent.give({ ...first, own: await mesh.issue({ name: `after-${harm}`, id: ID }) });
+      await eventually(async () => expect((await shownCertificate(ingress, "x")).subject).toContain(`after-${harm}`));
+    },
+  );
+
   test("the end of the certificate is a metric", async () => {
     const samples = await gateway.samples();
     const own = samples.filter(({ name }) => name === "gateway_certificate_not_after_seconds");

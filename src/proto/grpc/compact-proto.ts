@@ -7,7 +7,10 @@ import {
   FieldDescriptorProto_Type,
   FieldDescriptorProtoSchema,
   FileDescriptorProtoSchema,
+  MethodDescriptorProtoSchema,
   OneofDescriptorProtoSchema,
+  type ServiceDescriptorProto,
+  ServiceDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 import { type Schema, schemaOf } from "./schema.ts";
 
@@ -17,15 +20,25 @@ import { type Schema, schemaOf } from "./schema.ts";
  */
 export type CompactMessages = Readonly<Record<string, readonly string[]>>;
 
+/** Services by name, each with its methods as `Name: Request -> Response`; `[]` after the response says that it is a stream. */
+export type CompactServices = Readonly<Record<string, readonly string[]>>;
+
 /**
- * The few message types that the gateway itself must know, as a proto3 file of its own.
- * @throws for a field that cannot be read: these tables are part of the program
+ * The few message types and services that the gateway itself must know, as a proto3 file of its own.
+ * @param pkg "" for none
+ * @throws for a row that cannot be read: these tables are part of the program
  */
-export function schemaOfTable(pkg: string, dependency: string[], messages: CompactMessages): Schema {
+export function schemaOfTable(
+  pkg: string,
+  dependency: string[],
+  messages: CompactMessages,
+  services: CompactServices = {},
+): Schema {
   const messageType = Object.entries(messages).map(([type, fields]) => messageOf(pkg, type, fields));
+  const service = Object.entries(services).map(([type, methods]) => serviceOf(type, methods));
   const name = `edge/${pkg}.proto`;
   const schema = schemaOf([
-    create(FileDescriptorProtoSchema, { name, package: pkg, syntax: "proto3", dependency, messageType }),
+    create(FileDescriptorProtoSchema, { name, package: pkg, syntax: "proto3", dependency, messageType, service }),
   ]);
   if (typeof schema === "string") throw new Error(schema);
   return schema;
@@ -57,6 +70,21 @@ function fieldOf(text: string): FieldDescriptorProto {
     typeName: scalar === undefined ? `.${type}` : "",
     proto3Optional: mark === "?",
   });
+}
+
+function serviceOf(name: string, methods: readonly string[]): ServiceDescriptorProto {
+  const method = methods.map((text) => {
+    const parts = /^(\w+): ([\w.]+) -> ([\w.]+)(\[\])?$/.exec(text);
+    if (parts === null) throw new Error(`not a method: ${text}`);
+    const [, own, input, output, stream] = parts;
+    return create(MethodDescriptorProtoSchema, {
+      name: own!,
+      inputType: `.${input}`,
+      outputType: `.${output}`,
+      serverStreaming: stream !== undefined,
+    });
+  });
+  return create(ServiceDescriptorProtoSchema, { name, method });
 }
 
 type FieldParts = [whole: string, name: string, mark: string, type: string, list: string | undefined, number: string];

@@ -1,4 +1,31 @@
-import { BinaryReader } from "@bufbuild/protobuf/wire";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { schemaOfTable } from "../grpc/compact-proto.ts";
+
+/** The SPIFFE Workload API, as far as certificates are asked for. docs/sidecar.md#workload-api */
+const API = schemaOfTable(
+  "",
+  [],
+  {
+    X509SVIDRequest: [],
+    X509SVIDResponse: ["svids: X509SVID[] = 1"],
+    X509SVID: ["spiffe_id: string = 1", "x509_svid: bytes = 2", "x509_svid_key: bytes = 3", "bundle: bytes = 4"],
+  },
+  { SpiffeWorkloadAPI: ["FetchX509SVID: X509SVIDRequest -> X509SVIDResponse[]"] },
+);
+
+/** The call whose stream brings each new certificate. */
+export const FETCH_X509_SVID: DescMethod = API.method("/SpiffeWorkloadAPI/FetchX509SVID")!;
+
+/** A message of its stream. */
+export interface X509SvidResponse {
+  readonly svids: readonly {
+    readonly spiffeId: string;
+    /** DER, the own certificate first. */
+    readonly x509Svid: Uint8Array;
+    readonly x509SvidKey: Uint8Array;
+    readonly bundle: Uint8Array;
+  }[];
+}
 
 /** An identity as the SPIFFE Workload API gives it, made texts of. docs/sidecar.md#workload-api */
 export interface X509Svid {
@@ -12,41 +39,19 @@ export interface X509Svid {
 }
 
 /**
- * Reads an `X509SVIDResponse`: the first identity in it is the default one. Bundles of other trust domains and lists of revoked
- * certificates are passed over.
- * @returns what is wrong with it, where it is no such message
+ * The first identity of a response, which is the default one. Bundles of other trust domains and lists of revoked certificates are passed over.
+ * @returns what is wrong with it, if it cannot be used
  */
-export function readX509Response(message: Uint8Array): X509Svid | string {
-  try {
-    const reader = new BinaryReader(message);
-    while (reader.pos < reader.len) {
-      const [field, type] = reader.tag();
-      if (field === 1) return readSvid(reader.bytes());
-      reader.skip(type, field);
-    }
-  } catch {
-    return "a message that cannot be read";
-  }
-  return "no identity in the response";
-}
-
-function readSvid(message: Uint8Array): X509Svid | string {
-  const reader = new BinaryReader(message);
-  const fields: Uint8Array[] = [];
-  while (reader.pos < reader.len) {
-    const [field, type] = reader.tag();
-    if (field >= 1 && field <= 4) fields[field] = reader.bytes();
-    else reader.skip(type, field);
-  }
-  const [, id, chain, key, bundle] = fields;
-  if (id === undefined || chain === undefined || key === undefined || bundle === undefined)
+export function identityIn({ svids: [first] }: X509SvidResponse): X509Svid | string {
+  if (first === undefined) return "no identity in the response";
+  const { spiffeId: id, x509Svid: chain, x509SvidKey: key, bundle } = first;
+  if ([id, chain, key, bundle].some((field) => field.length === 0))
     return "an identity without certificate, key or bundle";
   const certificates = derElements(chain);
   const authorities = derElements(bundle);
-  if (certificates === null || certificates.length === 0 || authorities === null || authorities.length === 0)
-    return "certificates that cannot be read";
+  if (certificates === null || authorities === null) return "certificates that cannot be read";
   return {
-    id: Buffer.from(id).toString("utf8"),
+    id,
     chain: certificates.map((der) => pem("CERTIFICATE", der)).join(""),
     key: pem("PRIVATE KEY", key),
     bundle: authorities.map((der) => pem("CERTIFICATE", der)).join(""),
