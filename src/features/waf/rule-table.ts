@@ -15,7 +15,7 @@ import { CALL_GROUP } from "./detectors/script-calls.ts";
 import { SCRIPT_GROUP } from "./detectors/script-context.ts";
 import { CODE_GROUP } from "./detectors/server-code.ts";
 import { SHELL_GROUP } from "./detectors/shell-commands.ts";
-import { SQL_GROUP } from "./detectors/sql-phrases.ts";
+import { SQL_GROUP } from "./detectors/sql-group.ts";
 import { STRICT_COMMAND_GROUP } from "./detectors/strict-commands.ts";
 import { STRICT_MARKUP_GROUP } from "./detectors/strict-markup.ts";
 import { STRICT_PATH_GROUP } from "./detectors/strict-paths.ts";

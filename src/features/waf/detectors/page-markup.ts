@@ -52,6 +52,7 @@ const PAGE_MARKUP: WafRule = {
       "script\\",
       "style=",
     ],
+    ...each("src href action background poster", (name) => [`${name}='//`, `${name}='http`]),
   ],
   crs: [941160, 941100, 941120, 941310, 941320],
 };
@@ -160,7 +161,9 @@ function isActingAttribute(bytes: Uint8Array, from: number, to: number, kind: El
   const attribute = ATTRIBUTE_NAMES.valueOf(bytes, from, to);
   if (isPart) return true;
   if (attribute === STYLED) return isActiveStyle(bytes, next + 1);
-  if (attribute === LOADING) return isActiveUrl(bytes, next + 1);
+  if (attribute === LOADING || attribute === FETCHING) {
+    return isDangling(bytes, next + 1) || (attribute === LOADING && isActiveUrl(bytes, next + 1));
+  }
   return attribute !== 0;
 }
 
@@ -171,6 +174,19 @@ function isActiveStyle(bytes: Uint8Array, from: number): boolean {
     if (byte === Byte.Backslash || byte === Byte.LeftBracket || byte === Byte.CloseBrace || byte === Byte.OpenBrace)
       return true;
     if (byte === Byte.OpenParen && startsWith(bytes, at - URL.length + 1, URL)) return true;
+  }
+  return false;
+}
+
+/** An address on another server in a quote that the value leaves open: the page's own text, up to its next quote, goes there. */
+function isDangling(bytes: Uint8Array, quote: number): boolean {
+  if (!isQuote(bytes[quote]!)) return false;
+  const isAbsolute = bytes[quote + 1] === Byte.Slash && bytes[quote + 2] === Byte.Slash;
+  if (!isAbsolute && !startsWith(bytes, quote + 1, HTTP)) return false;
+  const limit = quote + MAX_TAG;
+  for (let at = quote + 1; at < limit; at++) {
+    if (bytes[at] === Byte.Nul) return true;
+    if (bytes[at] === bytes[quote] || bytes[at] === Byte.Greater) return false;
   }
   return false;
 }
@@ -340,10 +356,12 @@ const INSTRUCTIONS: WordSet = new WordSet([
 ]);
 const STYLED = 2;
 const LOADING = 3;
+const FETCHING = 4;
 const ATTRIBUTE_NAMES: WordSet = new WordSet([
   [1, ATTRIBUTES],
   [STYLED, "style"],
   [LOADING, "href src"],
+  [FETCHING, "action background poster"],
 ]);
 const BINDINGS: WordSet = new WordSet([[1, PIECES]]);
 const DOCTYPE: Uint8Array = latin1("doctype html");
@@ -353,6 +371,7 @@ const PICTURE: Uint8Array = latin1("data:image/");
 const ENDED: Uint8Array = latin1(">]]>");
 const COMMENT_END: Uint8Array = latin1("-->");
 const COMMENT_OPEN: Uint8Array = latin1("<!--");
+const HTTP: Uint8Array = latin1("http");
 const NAMESPACE: Uint8Array = latin1("xmlns");
 const PROGRAM_DATA: Uint8Array = latin1("data:application/");
 const CDATA: Uint8Array = latin1(" cdata ");

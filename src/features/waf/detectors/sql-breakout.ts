@@ -58,10 +58,10 @@ const SQL_STATEMENT: WafRule = {
   description: "stacked query after a semicolon",
   keywords: [
     ...each(
-      "drop delete insert update create alter truncate exec declare set waitfor select shutdown merge replace handler",
+      "drop delete insert update create alter truncate exec declare set waitfor select shutdown merge replace handler load begin if",
       (word) => [`;${word}`, `; ${word}`],
     ),
-    ...[";  ", ";/*", "; /*", "copy (", "copy("],
+    ...[";  ", ";/*", "; /*", "copy (", "copy(", "^0 update", "^00 update", "^000 update"],
   ],
 };
 const SQL_CLAUSE: WafRule = {
@@ -168,9 +168,12 @@ export class SqlBreakout implements Detector {
     const isNothing = at === 0 && (isLogic || kind === Sql.Order || isCompared);
     this.anchor = kind === Sql.Number || kind === Sql.Constant ? Anchor.Number : Anchor.Word;
     if (isNothing) this.anchor = Anchor.Nothing;
-    if (kind === Sql.Number || kind === Sql.Constant || kind === Sql.Name || kind === Sql.Variable) at++;
-    else if (kind === Sql.Text || kind === Sql.Function) at++;
+    if (!isNothing && STARTS.includes(kind)) at++;
     this.tryContinuation(at);
+    // (a)+0 AND 8=3
+    while (tokens.kind(at) === Sql.Close) at++;
+    const next = tokens.kind(at);
+    if (!isNothing && (next === Sql.Arithmetic || next === Sql.Open)) this.tryContinuation(this.operands.skip(0));
   }
 
   private tryQuotes(value: ValueReading, quote: number): void {
@@ -185,7 +188,9 @@ export class SqlBreakout implements Detector {
       this.tokens.begin(at + 1);
       // A quote after a blank or a bracket begins a text of the value's own.
       const isBehindData = at === 0 || !BEFORE_TEXT.includes(bytes[at - 1]!);
-      this.anchor = isOdd && isBehindData ? Anchor.OddQuote : Anchor.EvenQuote;
+      // \'': where a quote is escaped, the next one ends the text.
+      const isBehindEscape = bytes[at - 1] === quote && bytes[at - 2] === Byte.Backslash;
+      this.anchor = (isOdd && isBehindData) || isBehindEscape ? Anchor.OddQuote : Anchor.EvenQuote;
       this.tryContinuation(0);
     }
   }
@@ -215,18 +220,34 @@ export class SqlBreakout implements Detector {
         if (isUnion(tokens, at, this.anchor !== Anchor.Word)) this.found(SQL_UNION, at);
         break;
       case Sql.Semicolon:
-        if (this.isSecond(first, at) && isStatement(tokens, at + 1)) this.found(SQL_STATEMENT, at);
+        if (this.isSecond(first, at) && isStatement(tokens, this.behindSemicolons(at))) this.found(SQL_STATEMENT, at);
         else if (this.isCutOff(at + 1)) this.found(SQL_COMMENT, at);
         else if (this.anchor === Anchor.OddQuote && isScriptStatement(tokens, at + 1)) this.found(MONGO_OPERATOR, at);
         break;
       case Sql.Comment:
         if (this.isCutOff(at)) this.found(SQL_COMMENT, at);
         break;
+      case Sql.Statement:
+        // 21 UPDATE t SET a=1: SQL Server needs no semicolon.
+        if (this.anchor === Anchor.Number && this.isUpdate(at)) this.found(SQL_STATEMENT, at);
+        break;
       case Sql.Order:
       case Sql.Limit:
         if (this.isClause(at)) this.found(SQL_CLAUSE, at);
         break;
     }
+  }
+
+  private behindSemicolons(at: number): number {
+    let next = at;
+    while (this.tokens.kind(next) === Sql.Semicolon) next++;
+    return next;
+  }
+
+  /** UPDATE t SET a = */
+  private isUpdate(at: number): boolean {
+    const { tokens } = this;
+    return isStatement(tokens, at) && tokens.kind(at + 3) === Sql.Name && tokens.kind(at + 4) === Sql.Compare;
   }
 
   /** Whether a statement may follow the semicolon at `at`: not where a text begins with the end of one and goes on below. */
@@ -246,6 +267,7 @@ export class SqlBreakout implements Detector {
     if (kind === Sql.Compare) return this.isComparison(left, next);
     if (left !== Operand.Literal || this.anchor === Anchor.Word || this.anchor === Anchor.EvenQuote) return false;
     if (kind === Sql.Comment) return true;
+    if (kind === Sql.Semicolon) return isStatement(tokens, next + 1);
     if (this.anchor === Anchor.Number && kind === Sql.End) return this.isNegation(at);
     if (this.anchor !== Anchor.OddQuote) return false;
     if (kind === Sql.Logic) return this.isNumber(next - 1) || this.isJoined(at - 1, next);
@@ -461,6 +483,8 @@ const MAX_TAIL = 12;
 const BEFORE_TEXT: readonly number[] = [
   0x20, 0x09, 0x0a, 0x0d, 0x28, 0x5b, 0x7b, 0x3d, 0x2c, 0x3a, 0x2b, 0x7c, 0x26, 0x3c, 0x3e,
 ];
+/** Tokens that begin a value, and from which SQL goes on. */
+const STARTS: readonly Sql[] = [Sql.Number, Sql.Constant, Sql.Name, Sql.Variable, Sql.Text, Sql.Function];
 const LOWER_B = 0x62;
 const LOWER_I = 0x69;
 const LOWER_N = 0x6e;

@@ -61,6 +61,8 @@ export class SqlOperands {
       case Sql.Constant:
         return Operand.Literal;
       case Sql.Variable:
+        // @@version: the server's own.
+        return tokens.byteAt(tokens.from(at) + 1) === Byte.At ? Operand.Call : Operand.Name;
       case Sql.Name:
         return Operand.Name;
       case Sql.Function:
@@ -192,7 +194,9 @@ export function isUnion(tokens: SqlTokens, at: number, isAnchored: boolean): boo
 
 /** length(user()): the call of a function that prose has none of. */
 function isCallOfCall(tokens: SqlTokens, at: number): boolean {
-  return tokens.kind(at + 1) === Sql.Open && tokens.kind(at + 2) === Sql.Function && tokens.kind(at + 3) === Sql.Open;
+  const inner = tokens.kind(at + 2);
+  const isName = inner === Sql.Function || inner === Sql.Name;
+  return tokens.kind(at + 1) === Sql.Open && isName && tokens.kind(at + 3) === Sql.Open;
 }
 
 /** UNION -- ⟨line break⟩ SELECT: a comment where a blank would do. */
@@ -225,7 +229,7 @@ function isTable(tokens: SqlTokens, at: number): boolean {
   const kind = tokens.kind(at);
   if (kind === Sql.Open) return tokens.kind(at + 1) === Sql.Select;
   if (kind !== Sql.Name && kind !== Sql.Text && kind !== Sql.Function) return false;
-  const next = tokens.kind(at + 1);
+  const next = tokens.kind(behindAlias(tokens, at + 1));
   switch (next) {
     case Sql.Where:
     case Sql.Close:
@@ -242,6 +246,14 @@ function isTable(tokens: SqlTokens, at: number): boolean {
   }
 }
 
+/** The index after AS and a new name, in a list of tables: prose has no commas behind two names in a row. */
+function behindAlias(tokens: SqlTokens, at: number): number {
+  if (tokens.kind(at) !== Sql.Name) return at;
+  const isAs = ALIAS.valueOf(tokens.source, tokens.from(at), tokens.to(at)) !== 0;
+  const behind = isAs && tokens.kind(at + 1) === Sql.Name ? at + 2 : at + 1;
+  return tokens.kind(behind) === Sql.Comma ? behind : at;
+}
+
 function isEnd(kind: Sql): boolean {
   return kind === Sql.End || kind === Sql.Comment || kind === Sql.OpenText;
 }
@@ -250,7 +262,8 @@ function isEnd(kind: Sql): boolean {
 export function isStatement(tokens: SqlTokens, at: number): boolean {
   const kind = tokens.kind(at);
   if (kind === Sql.Select) return isSelectList(tokens, at + 1);
-  if (kind === Sql.Shutdown) return isOver(tokens.kind(at + 1));
+  if (kind === Sql.Shutdown)
+    return isOver(tokens.kind(at + 1)) || ENDS.valueOf(tokens.source, tokens.from(at + 1), tokens.to(at + 1)) !== 0;
   if (kind !== Sql.Statement) return false;
   const next = tokens.kind(at + 1);
   switch (STATEMENTS.valueOf(tokens.source, tokens.from(at), tokens.to(at))) {
@@ -270,11 +283,19 @@ export function isStatement(tokens: SqlTokens, at: number): boolean {
       return isStatement(tokens, at + 1);
     case Form.Handler:
       return next === Sql.Name && isOver(tokens.kind(at + 3)) && isOpen(tokens, at + 2);
+    case Form.Load:
+      return LOADED.valueOf(tokens.source, tokens.from(at + 1), tokens.to(at + 1)) !== 0 && next === Sql.Name;
+    case Form.Condition:
+      return isComparedNumber(tokens, at + 1) && isStatement(tokens, at + 4);
     case Form.Copy:
       return next === Sql.Open && tokens.kind(at + 2) === Sql.Select;
     default:
       return false;
   }
+}
+
+function isComparedNumber(tokens: SqlTokens, at: number): boolean {
+  return tokens.kind(at) === Sql.Number && tokens.kind(at + 1) === Sql.Compare && tokens.kind(at + 2) === Sql.Number;
 }
 
 /** Whether "return true" or "while(1)" is at token `at`: a program for a document database. */
@@ -302,10 +323,14 @@ const enum Form {
   Handler,
   /** Another statement. */
   Block,
+  /** DATA or XML, from a file. */
+  Load,
+  /** A comparison of numbers, and a statement. */
+  Condition,
 }
 
 /** exec sp_who, exec master..xp_cmdshell: a procedure of the server's own. */
-function isProcedure(tokens: SqlTokens, at: number): boolean {
+export function isProcedure(tokens: SqlTokens, at: number): boolean {
   if (tokens.kind(at) !== Sql.Name) return false;
   const { source } = tokens;
   const from = tokens.from(at);
@@ -342,10 +367,15 @@ const STATEMENTS: WordSet = new WordSet([
   [Form.Copy, "copy"],
   [Form.Handler, "handler"],
   [Form.Block, "begin"],
+  [Form.Load, "load"],
+  [Form.Condition, "if"],
 ]);
 const OBJECTS: WordSet = new WordSet([
   [1, "table database schema view user users index procedure function trigger login role sequence temporary temp or"],
 ]);
+const ALIAS: WordSet = new WordSet([[1, "as"]]);
+const LOADED: WordSet = new WordSet([[1, "data xml"]]);
+const ENDS: WordSet = new WordSet([[1, "end"]]);
 const HANDLED: WordSet = new WordSet([[1, "open"]]);
 const LOOP = 2;
 const SCRIPT_WORDS: WordSet = new WordSet([

@@ -7,15 +7,14 @@ import {
   CRITICAL_SCORE,
   type DetectionListener,
   type Detector,
-  type DetectorGroup,
   ERROR_SCORE,
   each,
   NOTICE_SCORE,
   type WafRule,
   words,
 } from "../rule.ts";
-import { BREAKOUT_RULES, breakoutKeywords, SQL_COMPARISON, SQL_UNION, SqlBreakout } from "./sql-breakout.ts";
-import { isConstantCase, isSelectOfTable, isUnion } from "./sql-grammar.ts";
+import { SQL_COMPARISON, SQL_UNION } from "./sql-breakout.ts";
+import { isConstantCase, isProcedure, isSelectOfTable, isUnion } from "./sql-grammar.ts";
 import { SQL_WORDS, Sql, SqlTokens } from "./sql-tokens.ts";
 
 /** Names of catalogs and of functions that no prose has, separated by blanks. */
@@ -37,7 +36,7 @@ const SQL_FUNCTION: WafRule = {
   keywords: [
     ...words(SQL_NAMES),
     ...["sleep(", "sleep (", "sleep/", "benchmark(", "benchmark (", "benchmark/", "waitfor d", "waitfor t", "waitfor/"],
-    ...["current_setting(", "exec(@", "exec (@"],
+    ...["current_setting(", "exec(@", "exec (@", "exec sp_", "exec xp_", "execute sp_", "execute xp_"],
   ],
 };
 const SQL_CATALOG: WafRule = {
@@ -57,21 +56,8 @@ const SQL_SELECT: WafRule = {
   keywords: [...each("( * / + - @ ' ! ~ ` . % \\", (mark) => `select${mark}`), ...["select ", "(select"]],
 };
 
-/** SQL in values: what leaves the literal that a value is pasted into, and phrases that give SQL away wherever they are. */
-export const SQL_GROUP: DetectorGroup = {
-  rules: [...BREAKOUT_RULES, SQL_FUNCTION, SQL_CATALOG, SQL_SELECT],
-  locations: [
-    InputLocation.Query,
-    InputLocation.Agent,
-    InputLocation.Header,
-    InputLocation.Extension,
-    InputLocation.Body,
-    InputLocation.Segment,
-    InputLocation.PathRest,
-  ],
-  keywords: breakoutKeywords,
-  detectors: () => [new SqlBreakout(), new SqlPhrases()],
-};
+/** The rules that are reported here alone. */
+export const PHRASE_RULES: readonly WafRule[] = [SQL_FUNCTION, SQL_CATALOG, SQL_SELECT];
 
 /** Finds what gives SQL away wherever it is in a value: functions, catalogs, UNION SELECT, SELECT … FROM. */
 export class SqlPhrases implements Detector {
@@ -113,7 +99,7 @@ export class SqlPhrases implements Detector {
     switch (phrase) {
       case Phrase.Union:
         this.tokens.begin(from);
-        if (isUnion(this.tokens, 0, false)) this.report(SQL_UNION, from);
+        if (isUnion(this.tokens, 0, this.isUnionAlone(from))) this.report(SQL_UNION, from);
         break;
       case Phrase.Select:
         if (from < this.selectTo) break;
@@ -127,7 +113,7 @@ export class SqlPhrases implements Detector {
         if (isConstantCase(this.tokens, 0)) this.report(SQL_COMPARISON, from);
         break;
       case Phrase.If:
-        if (from === 0 && this.isConstantIf(to)) this.report(SQL_COMPARISON, from);
+        if ((from === 0 || this.isBehindMark(from)) && this.isConstantIf(to)) this.report(SQL_COMPARISON, from);
         break;
       case Phrase.Catalog:
         if (this.bytes[to] === Byte.Dot || this.isBehind(from, Sql.From) || this.isBehind(from, Sql.Into)) {
@@ -142,13 +128,26 @@ export class SqlPhrases implements Detector {
     }
   }
 
+  /** Whether a UNION is none of prose: UNION ALL that begins the value, one that a comment precedes. */
+  private isUnionAlone(from: number): boolean {
+    if (from === 0) return this.tokens.kind(1) === Sql.Quantity;
+    return this.bytes[from - 1] === Byte.Slash && this.bytes[from - 2] === Byte.Star;
+  }
+
+  /** Whether a comma or a semicolon precedes. */
+  private isBehindMark(from: number): boolean {
+    const at = this.bytes[from - 1] === Byte.Space ? from - 2 : from - 1;
+    return this.bytes[at] === Byte.Comma || this.bytes[at] === Byte.Semicolon;
+  }
+
   /** if(1=1,id,price): a choice by literals, where a column is due. */
   private isConstantIf(open: number): boolean {
     this.tokens.begin(open);
     const { tokens } = this;
     if (tokens.kind(0) === Sql.Open && tokens.kind(1) === Sql.Select) return tokens.kind(2) !== Sql.End;
     if (tokens.kind(0) !== Sql.Open || tokens.kind(1) !== Sql.Number || tokens.kind(2) !== Sql.Compare) return false;
-    return tokens.kind(3) === Sql.Number && tokens.kind(4) === Sql.Comma;
+    const next = tokens.kind(4) === Sql.Close ? 5 : 4;
+    return tokens.kind(3) === Sql.Number && tokens.kind(next) === Sql.Comma;
   }
 
   private isAttackCall(phrase: Phrase, from: number, to: number): boolean {
@@ -161,7 +160,7 @@ export class SqlPhrases implements Detector {
       case Phrase.Setting:
         return bytes[open] === Byte.OpenParen && isQuote(bytes[inside]!) && this.isLine;
       case Phrase.Run:
-        return bytes[open] === Byte.OpenParen && bytes[inside] === Byte.At && this.isLine;
+        return (bytes[open] === Byte.OpenParen && bytes[inside] === Byte.At && this.isLine) || this.isProcedure(from);
       case Phrase.Package:
         return bytes[to] === Byte.Dot && bytes[this.skipName(to)] === Byte.OpenParen;
       case Phrase.Sleep:
@@ -175,14 +174,19 @@ export class SqlPhrases implements Detector {
       case Phrase.Delay:
         return this.isDelay(open);
       case Phrase.File:
-        return this.isBehind(from, Sql.Into) && (isQuote(bytes[open]!) || isDigit(bytes[open]!));
+        return this.isBehind(from, Sql.Into) && (isQuote(bytes[open]!) || isDigit(bytes[open]!) || this.isCallAt(open));
       case Phrase.LoadFile:
         return (
           bytes[open] === Byte.OpenParen &&
           (this.isInSql(from, inside) || isDigit(bytes[inside]!) || this.isPath(inside))
         );
       case Phrase.Procedure:
-        return this.isBehind(from, Sql.Statement) || bytes[from - 1] === Byte.Dot || isQuote(bytes[open]!);
+        return (
+          this.isBehind(from, Sql.Statement) ||
+          this.isBehindComment(from) ||
+          bytes[from - 1] === Byte.Dot ||
+          isQuote(bytes[open]!)
+        );
       default:
         return false;
     }
@@ -193,6 +197,28 @@ export class SqlPhrases implements Detector {
     let at = from;
     while (isDigit(this.bytes[at]!)) at++;
     return at - from > MAX_YEAR_DIGITS || (at - from > 2 && this.bytes[this.skipGap(at)] === Byte.Comma);
+  }
+
+  /** EXECUTE sp_add_job @name = 'x': a value that runs a procedure of the server's own. */
+  private isProcedure(from: number): boolean {
+    this.tokens.begin(from);
+    return from === 0 && this.isLine && this.tokens.kind(2) === Sql.Variable && isProcedure(this.tokens, 1);
+  }
+
+  /** substring('/tmp/x',1,6), with a bracket around it or without. */
+  private isCallAt(at: number): boolean {
+    const from = this.bytes[at] === Byte.OpenParen ? this.skipGap(at + 1) : at;
+    const end = wordEnd(this.bytes, from);
+    return SQL_WORDS.valueOf(this.bytes, from, end) === Sql.Function && this.bytes[end] === Byte.OpenParen;
+  }
+
+  /** -- sp_password: the word for which SQL Server keeps a statement out of its log. */
+  private isBehindComment(from: number): boolean {
+    const limit = Math.max(0, from - MAX_GAP_BYTES);
+    for (let at = from - 1; at > limit; at--) {
+      if (this.bytes[at] === Byte.Dash && this.bytes[at - 1] === Byte.Dash) return true;
+    }
+    return false;
   }
 
   /** Passes over a name with dots in it, MAX_NAME_BYTES at most, and white space. */

@@ -105,14 +105,29 @@ export class SqlTokens {
         while (isDigit(bytes[at]!)) at++;
       }
     }
+    // 1f UNION: a suffix of Oracle's.
+    if ((bytes[at] === LOWER_F || bytes[at] === LOWER_D) && this.isWord(at + 1)) at++;
     this.at = Math.min(at, this.end);
     return Sql.Number;
+  }
+
+  /** Whether a word of SQL goes on at `from`. */
+  private isWord(from: number): boolean {
+    const limit = Math.min(this.end, from + SHORT_RUN_BYTES);
+    let at = from;
+    while (at < limit && SQL_NAME[this.source[at]!] === 1) at++;
+    return SQL_WORDS.valueOf(this.source, from, at) !== 0;
   }
 
   private readWord(from: number): Sql {
     this.at = this.runs.nameEnd(from);
     const word = SQL_WORDS.valueOf(this.source, from, this.at);
-    return word === 0 ? Sql.Name : word;
+    if (word !== 0) return word;
+    // SELECT.1 is SELECT .1
+    if (this.source[from + SELECT_BYTES] !== Byte.Dot) return Sql.Name;
+    if (SQL_WORDS.valueOf(this.source, from, from + SELECT_BYTES) !== Sql.Select) return Sql.Name;
+    this.at = from + SELECT_BYTES;
+    return Sql.Select;
   }
 
   private readText(from: number, quote: number): Sql {
@@ -146,6 +161,11 @@ export class SqlTokens {
         return isPair ? Sql.Logic : Sql.Arithmetic;
       case Byte.Bang:
         return next === Byte.Equals ? Sql.Compare : Sql.Prefix;
+      case Byte.Backslash:
+        if (next !== LOWER_N) return Sql.Other;
+        // \N: NULL, to MySQL.
+        this.at = from + 2;
+        return Sql.Constant;
       default:
         return this.readSingle(byte, next);
     }
@@ -342,7 +362,7 @@ export const SQL_FUNCTIONS: string = [
   "sleep benchmark pg_sleep ascii ord substring substr mid char_length concat concat_ws group_concat char chr",
   "unhex load_file extractvalue updatexml user current_user session_user system_user database schema version",
   "ifnull iif nullif exp row elt make_set cast convert json_keys randomblob sqlite_version row_count gtid_subset",
-  "st_latfromgeohash pg_read_file lo_import query_to_xml dbms_pipe.receive_message dbms_lock.sleep",
+  "lpad rpad st_latfromgeohash pg_read_file lo_import query_to_xml dbms_pipe.receive_message dbms_lock.sleep",
   "utl_http.request utl_inaddr.get_host_address utl_inaddr.get_host_name dbms_xmlgen.getxml ctxsys.drithsx.sn",
   "openrowset opendatasource",
 ].join(" ");
@@ -393,7 +413,11 @@ const MAX_TOKENS = 24;
 /** A longer text counts as one that is not closed. */
 const MAX_TEXT_BYTES = 128;
 const CARET = 0x5e;
+const LOWER_D = 0x64;
 const LOWER_E = 0x65;
+const LOWER_F = 0x66;
+const LOWER_N = 0x6e;
+const SELECT_BYTES = 6;
 const TILDE = 0x7e;
 /** !, <, =, >: alone or side by side they compare. */
 const COMPARISON: Uint8Array = classOf("!<=>");

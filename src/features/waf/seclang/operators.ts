@@ -11,7 +11,7 @@ import {
 import { FOLDED } from "../../../shared/expression-literals.ts";
 import { CALL_GROUP } from "../detectors/script-calls.ts";
 import { SCRIPT_GROUP } from "../detectors/script-context.ts";
-import { SQL_GROUP } from "../detectors/sql-phrases.ts";
+import { SQL_GROUP } from "../detectors/sql-group.ts";
 import { ValueReading } from "../match/value-reading.ts";
 import type { Detector, DetectorGroup } from "../rule.ts";
 import { type MacroText, macroText } from "./macro-text.ts";
