@@ -2,6 +2,7 @@ import { acmeOrders } from "../config/acme-orders.ts";
 import type { AcmeOrder } from "../config/acme-settings.ts";
 import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { ipVersion, reverseName } from "../core/ip-address.ts";
+import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import type {
   AcmeFailure,
   Challenge,
@@ -10,7 +11,6 @@ import type {
 } from "../features/acme/certificate-authority.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
 import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
 import type { CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
 import { ChallengeWriter, MAX_CHALLENGE_BYTES } from "../shared/challenge-table.ts";
@@ -26,7 +26,7 @@ export interface AcmeSurroundings {
   readonly certificates: IssuedCertificateSink;
   /** Resolves when every worker listens: an authority that connects earlier is refused. */
   readonly serving: Promise<void>;
-  readonly event: (event: EventName, fields: EventFields) => void;
+  readonly event: WriteEvent;
 }
 
 /** `server.acme` in the control thread. The client itself is loaded when it is first wanted. */
@@ -270,7 +270,7 @@ function failureFields(
   { kind, message, names: refused }: AcmeFailure,
   failures: number,
   retryInMs: number,
-): EventFields {
+): FieldsOfEvent<"cert_failed"> {
   return {
     names,
     ...(refused.length === 0 ? {} : { refused }),

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import type { ChallengeType } from "../config/acme-settings.ts";
 import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
 import { trimmed } from "../core/trimming.ts";
+import type { WriteEvent } from "../facts/events.ts";
 import { AcmeFailure, type Challenge } from "../features/acme/certificate-authority.ts";
 import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import { DocumentSeal } from "../features/acme/shared/document-seal.ts";
@@ -12,14 +13,13 @@ import { RedisDocuments } from "../features/acme/shared/redis-documents.ts";
 import { S3Documents } from "../features/acme/shared/s3-documents.ts";
 import { SealedDocuments } from "../features/acme/shared/sealed-documents.ts";
 import { SharedStorage } from "../features/acme/shared/shared-storage.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
 
 /** Of a configuration what the storage goes by. */
 export type StorageConfig = Pick<RuntimeConfig, "cluster"> & { readonly server: { readonly acme: AcmeConfig } };
 
 /** What a shared storage asks the control thread for. */
 export interface StoragePorts {
-  readonly event: (event: EventName, fields: EventFields) => void;
+  readonly event: WriteEvent;
   /** Shows these challenges and no others. Resolves when every worker does. */
   readonly showChallenges: (http: readonly Challenge[], alpn: readonly Challenge[]) => Promise<void>;
 }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { CertificateFiles, RuntimeConfig } from "../config/runtime-config.ts";
 import { alternativeNames } from "../core/alternative-names.ts";
 import { messageOf } from "../core/error-text.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { WriteEvent } from "../facts/events.ts";
 import { labelled, type Metric } from "../features/telemetry/metric.ts";
 import type { CertificateSet, CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
 import { FileWatch } from "../net/file-watch.ts";
@@ -20,7 +20,7 @@ export class TlsCertificates {
   private readonly sidecar: CertificateList;
   private reloads = 0;
   private failures = 0;
-  private readonly event: (event: EventName, fields: EventFields) => void;
+  private readonly event: WriteEvent;
   /** Where the sidecar's identity comes from an agent. */
   private workload: { readonly socketPath: string; stop(): void } | null = null;
   private firstWord: PromiseWithResolvers<void> | null = null;
@@ -29,10 +29,7 @@ export class TlsCertificates {
    * @param send takes what has changed to every worker
    * @param event writes to the log
    */
-  constructor(
-    send: (certificates: ListenerCertificates) => void,
-    event: (event: EventName, fields: EventFields) => void,
-  ) {
+  constructor(send: (certificates: ListenerCertificates) => void, event: WriteEvent) {
     this.event = event;
     const changes = {
       onReloaded: (file: string) => {

@@ -1,6 +1,6 @@
 import type { NodeRegistry } from "../control/node-registry.ts";
 import type { ReloadOutcome } from "../control/reload.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { WriteEvent } from "../facts/events.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
 import type { FleetPorts } from "./fleet.ts";
@@ -11,7 +11,7 @@ import type { RemoteConfig } from "./remote/remote-config.ts";
 /** What a member of a fleet asks the control thread for. */
 export interface MemberPorts {
   reload(): Promise<ReloadOutcome>;
-  event(event: EventName, fields: EventFields): void;
+  readonly event: WriteEvent;
   isEnding(): boolean;
 }
 

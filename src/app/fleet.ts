@@ -2,13 +2,13 @@ import { hostname } from "node:os";
 import type { ClusterConfig } from "../config/cluster-settings.ts";
 import { messageOf } from "../core/error-text.ts";
 import { errorBody } from "../core/status.ts";
+import type { WriteEvent } from "../facts/events.ts";
 import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { TAKE_SCRIPT } from "../features/fleet/fleet-script.ts";
 import type { FleetStore } from "../features/fleet/fleet-store.ts";
 import { PurgeLog } from "../features/fleet/purge-log.ts";
 import { SharedStore } from "../features/fleet/shared-store.ts";
 import type { FleetCall, FleetReplies, FleetReply } from "../features/limit/fleet-buckets.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import { VERSION } from "../shared/version.ts";
@@ -34,7 +34,7 @@ export interface FleetPorts {
   readonly publish: (state: FleetState) => void;
   /** Takes responses out of this gateway's cache. */
   readonly purge: (order: PurgeOrder) => void;
-  readonly event: (event: EventName, fields: EventFields) => void;
+  readonly event: WriteEvent;
   /** What else this gateway tells of itself. */
   readonly about: () => Pick<FleetNode, "config" | "trial">;
   /** Called every two seconds while the store is there. */

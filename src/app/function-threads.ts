@@ -2,14 +2,15 @@ import type { FunctionsConfig } from "../config/function-settings.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { WorkerPool } from "../control/worker-pool.ts";
 import { shorterInTests } from "../core/shorter-in-tests.ts";
+import type { WriteEvent } from "../facts/events.ts";
 import type { LiveModule } from "../features/dashboard/live-state.ts";
+import { eventOfLine } from "../features/functions/events.ts";
 import { createFileCells } from "../features/functions/file-cells.ts";
 import type { OverdueCall } from "../features/functions/function-link.ts";
 import { isFromFunction } from "../features/functions/said.ts";
 import { freePlacesOf } from "../features/functions/thread-places.ts";
 import { Cell, createCells, type ModuleExports, type ToFunction } from "../features/functions/wire.ts";
 import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { LogLevel, LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import { descriptorLimit } from "../net/descriptor-watch.ts";
@@ -80,7 +81,7 @@ export interface FunctionThreadPorts {
   /** How many data workers there are. */
   readonly workers: number;
   readonly tell: (worker: number, news: FunctionNews, transfer: MessagePort[]) => void;
-  readonly event: (event: EventName, fields: EventFields) => void;
+  readonly event: WriteEvent;
   /** Whether the log takes lines of this level. */
   readonly takes: (level: LogLevel) => boolean;
   /** Bytes of memory that the process has. */
@@ -285,9 +286,8 @@ export class FunctionThreads {
       this.discard(thread);
       this.publish({ what: "failed", module: thread.owner.module });
     } else if (message.kind === "log") {
-      const { event, level, fields } = message.line;
-      const named = { module: thread.owner.module, ...(event === "function_log" ? { level } : {}), ...fields };
-      if (this.ports.takes(level)) this.ports.event(event, named);
+      const { line } = message;
+      if (this.ports.takes(line.level)) this.ports.event(...eventOfLine(thread.owner.module, line));
     } else if (message.kind === "finished" && thread.state === "retired") this.discard(thread);
   }
 

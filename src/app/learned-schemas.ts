@@ -1,5 +1,5 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { WriteEvent } from "../facts/events.ts";
 
 /** Milliseconds until the next attempt after one that failed; each time twice as long, up to the second. */
 const LEARN_BACKOFF_MS = 500;
@@ -9,7 +9,7 @@ const LEARN_BACKOFF_MAX_MS = 30_000;
 export interface LearningPort {
   /** Something new was learned: what `applied` gives is another configuration now. */
   readonly changed: () => void;
-  readonly event: (event: EventName, fields: EventFields) => void;
+  readonly event: WriteEvent;
 }
 
 /** What an upstream has told of itself, in the control thread, for all workers. */

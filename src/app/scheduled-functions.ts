@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { WriteEvent } from "../facts/events.ts";
 import type { Metric, Sample } from "../features/telemetry/metric.ts";
 import { nextRun } from "../shared/schedule.ts";
 
@@ -42,7 +42,7 @@ export interface SchedulePorts {
   readonly run: (job: ScheduledJob, event: ScheduledEvent) => Promise<RunOutcome>;
   /** Asks the fleet whether this gateway makes a run; a gateway that is alone makes all. @param id the same at all gateways */
   readonly lock: (id: string, dueMs: number, leaseMs: number) => Promise<RunLock>;
-  readonly event: (event: EventName, fields: EventFields) => void;
+  readonly event: WriteEvent;
 }
 
 /** The jobs of `functions.cron`: one timer each, no run beside another of the same job. docs/functions.md#schedules */
@@ -204,7 +204,7 @@ class JobTimer {
   }
 }
 
-function factsOf({ module, schedule }: ScheduledJob, dueMs: number): EventFields {
+function factsOf({ module, schedule }: ScheduledJob, dueMs: number) {
   return { module, schedule, due: new Date(dueMs).toISOString() };
 }
 

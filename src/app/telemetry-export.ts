@@ -1,7 +1,7 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { TelemetryConfig } from "../config/telemetry-settings.ts";
 import { messageOf } from "../core/error-text.ts";
-import type { EventLog } from "../features/telemetry/events.ts";
+import { EVENTS, type GatewayLog } from "../facts/events.ts";
 import { Exemplars } from "../features/telemetry/exemplars.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
 import type { ChannelTally, OtlpChannel, Signal } from "../features/telemetry/otlp/otlp-channel.ts";
@@ -17,7 +17,7 @@ export interface ExportPorts {
   readonly startedAtMs: number;
   /** All metrics of the gateway. */
   readonly metrics: () => readonly Metric[];
-  readonly events: EventLog;
+  readonly events: GatewayLog;
 }
 
 /** The channels of a configuration; null for what it does not ask for. */
@@ -216,7 +216,7 @@ export class TelemetryExport {
 
   private sendLines({ logs, sender, messages }: Channels): void {
     const lines = this.lines.splice(0, BATCH);
-    logs?.send(() => messages.logsRequest(lines, sender, Date.now()), lines.length);
+    logs?.send(() => messages.logsRequest(lines, sender, EVENTS, Date.now()), lines.length);
   }
 
   private sendMetrics(): void {

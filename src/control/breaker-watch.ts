@@ -1,5 +1,5 @@
+import type { WriteEvent } from "../facts/events.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { BreakerState, type NodeTable } from "../shared/node-table.ts";
 import type { NodeInit, NodeList } from "../worker/node-list.ts";
 
@@ -9,7 +9,7 @@ export interface BreakerWatchPorts {
   now(): number;
   /** Calls back after a time. @returns what keeps it from doing so */
   after(ms: number, act: () => void): () => void;
-  event(event: EventName, fields: EventFields): void;
+  readonly event: WriteEvent;
   /** Tries a connection to a node, or its health check where it has one. @param done takes whether it succeeded */
   probe(node: NodeInit, done: (succeeded: boolean) => void): void;
 }

@@ -14,6 +14,7 @@ import { firewallsOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { WALL_CLOCK } from "../core/clock.ts";
 import { readClock } from "../core/shared-clock.ts";
+import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
@@ -24,7 +25,7 @@ import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
 import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
 import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
-import { type EventFields, EventLog, type EventName } from "../features/telemetry/events.ts";
+import { EventLog, type LineSink } from "../features/telemetry/event-log.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
@@ -117,11 +118,8 @@ export class Control implements PoolListener {
   private readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
   private readonly threshold: LogThreshold = new LogThreshold();
-  private readonly events: EventLog = new EventLog(
-    teed(this.log, (line) => this.telemetry.addLines(line)),
-    WALL_CLOCK,
-    this.threshold,
-  );
+  private readonly lines: LineSink = teed(this.log, (line) => this.telemetry.addLines(line));
+  private readonly events: GatewayLog = new EventLog(EVENTS, this.lines, WALL_CLOCK, this.threshold);
   private readonly telemetry: TelemetryExport;
   private readonly exposition: Exposition;
   private readonly accessOutputs: LogOutputs = new LogOutputs((output, error) =>
@@ -151,7 +149,7 @@ export class Control implements PoolListener {
   private readonly keys: KeyService;
   private readonly schemas: LearnedSchemas = new LearnedSchemas({
     changed: () => this.onSchema(),
-    event: (event, fields) => this.event(event, fields),
+    event: (...event) => this.event(...event),
   });
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
@@ -185,10 +183,10 @@ export class Control implements PoolListener {
     const { routes, upstreams, streams: labels } = this.labels;
     this.totals = new CounterTotals(this.pool.buffers, routes, upstreams, { labels, cells: this.connections.streams });
     this.cache = this.makeCache();
-    this.nodes = new NodeRegistry(this.config, this.pool, (event, fields) => this.event(event, fields));
+    this.nodes = new NodeRegistry(this.config, this.pool, this.event);
     this.certificates = new TlsCertificates(
       (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
-      (event, fields) => this.event(event, fields),
+      this.event,
     );
     this.member = new FleetMember(options.remote, this.totals, this.nodes, {
       isEnding: () => this.ending.hasBegun,
@@ -375,7 +373,7 @@ export class Control implements PoolListener {
     this.geo.use(this.config, this.geo.read(this.config));
     this.fleet.use(this.config.cluster);
     this.functions.use(this.config);
-    warnOfSidecar(this.config, (event, fields) => this.event(event, fields));
+    warnOfSidecar(this.config, this.event);
     const quic = quicNotes(this.config, this.certificates.sets.https);
     if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
     const firewalls = firewallsOf(this.config);
@@ -607,7 +605,7 @@ export class Control implements PoolListener {
         this.geo.use(config, geo);
         this.fleet.use(config.cluster);
         this.functions.use(config);
-        warnOfSidecar(config, (event, fields) => this.event(event, fields));
+        warnOfSidecar(config, this.event);
         void this.acme.use(config);
         void this.accessOutputs.use(config);
         this.keys.use(config);
@@ -692,8 +690,8 @@ export class Control implements PoolListener {
     return new Map(Object.entries<Answerer>({ ...ofEndpoints, ...ofWorkers }));
   }
 
-  private readonly event = (event: EventName, fields: EventFields): void => {
-    this.events.event(event, fields);
-    this.live.changed(event, fields);
+  private readonly event: WriteEvent = (...event) => {
+    this.events.event(...event);
+    this.live.changed(event[0], event[1]);
   };
 }

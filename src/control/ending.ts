@@ -1,4 +1,4 @@
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { WriteEvent } from "../facts/events.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 
 /** What the process ends with after a signal. */
@@ -27,7 +27,7 @@ export interface EndingPort {
   onDrain(): void;
   /** Open client connections. */
   connections(): number;
-  event(name: EventName, fields: EventFields): void;
+  readonly event: WriteEvent;
   /** Ends the process. */
   finish(code: number): void;
 }
@@ -59,7 +59,7 @@ export class Ending {
     const { shutdownTimeoutMs, drainDelayMs } = port.settings();
     const delayMs = port.isDelayed() ? drainDelayMs : 0;
     // The signal may be an operator's, who is to know that the other process goes on.
-    const successor: EventFields = port.hasSuccessor() ? { successor: port.successorPid() } : {};
+    const successor = port.hasSuccessor() ? { successor: port.successorPid() } : {};
     port.event("draining", { delay_ms: delayMs, timeout_ms: shutdownTimeoutMs, ...successor });
     if (delayMs === 0) this.drain(shutdownTimeoutMs);
     else {

@@ -1,4 +1,4 @@
-import type { EventValue } from "../features/telemetry/events.ts";
+import type { FieldsOfEvent } from "../facts/events.ts";
 import { duplicate } from "../net/system-socket.ts";
 import {
   isStreamListener,
@@ -82,7 +82,7 @@ function listenerNamed(name: string | undefined): ListenerName {
 }
 
 /** What a handover tells the log: an `upgrade` line. */
-type UpgradeFields = Readonly<Record<string, EventValue>>;
+type UpgradeFields = FieldsOfEvent<"upgrade">;
 
 /**
  * Hands the listening sockets to the binary that lies where this one was started from. The successor asks this process to
@@ -197,7 +197,7 @@ export class Handover {
     this.successor = null;
   }
 
-  private failed(fields: UpgradeFields): void {
+  private failed(fields: Omit<UpgradeFields, "ok" | "binary">): void {
     this.event({ ok: false, binary: this.binary, ...fields });
   }
 }

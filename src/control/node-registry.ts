@@ -2,7 +2,7 @@ import { speaksHttp2, usesTls } from "../config/origin.ts";
 import type { NodeOwner, TargetConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { trimmedEnd } from "../core/trimming.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { WriteEvent } from "../facts/events.ts";
 import { type KnownName, type NameResolver, type NameSettings, threadResolver } from "../net/name-resolver.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
@@ -48,17 +48,13 @@ export class NodeRegistry {
   private readonly prober: Prober;
   /** Tells all workers of the addresses of a name. */
   private readonly publish: (known: KnownName) => void;
-  private readonly event: (event: EventName, fields: EventFields) => void;
+  private readonly event: WriteEvent;
   /** Keys of the origins that an operator has drained. A reload keeps them. */
   private readonly drained: Set<string> = new Set();
   /** Nodes whose last change came of a probe that got no response at all. */
   private readonly unreachable: Set<string> = new Set();
 
-  constructor(
-    config: RuntimeConfig,
-    workers: Pick<WorkerPool, "broadcast">,
-    event: (event: EventName, fields: EventFields) => void,
-  ) {
+  constructor(config: RuntimeConfig, workers: Pick<WorkerPool, "broadcast">, event: WriteEvent) {
     this.event = event;
     this.publish = (known) => workers.broadcast({ kind: "names", known });
     const onFailure = (upstream: string, reason: string) => event("upstream_failed", { upstream, reason });

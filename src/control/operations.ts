@@ -1,5 +1,6 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { errorBody } from "../core/status.ts";
+import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import type { ActionCall } from "../features/admin/action-handler.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts";
@@ -9,7 +10,6 @@ import {
   routesInMaintenance,
   type SwitchState,
 } from "../features/pages/control/maintenance-switches.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { isLogLevel, LOG_LEVELS, type LogLevel } from "../features/telemetry/log-level.ts";
 import type { KnownName } from "../net/name-resolver.ts";
 import type { NodeRegistry } from "./node-registry.ts";
@@ -25,7 +25,7 @@ export interface OperationPort {
   config(): RuntimeConfig;
   /** Every thread logs at this level from now on. */
   useLogLevel(level: LogLevel): void;
-  event(name: EventName, fields: EventFields): void;
+  readonly event: WriteEvent;
 }
 
 /** What the process that takes over begins with. */
@@ -124,7 +124,11 @@ export class Operations {
   }
 
   /** Notes an action that has a line of its own for what comes of it. */
-  audit(action: string, { by, from }: Operator, about: EventFields = {}): void {
+  audit(
+    action: string,
+    { by, from }: Operator,
+    about: Omit<FieldsOfEvent<"audit">, "action" | "by" | "from"> = {},
+  ): void {
     this.port.event("audit", { action, by: by === "" ? null : by, from, ...about });
   }
 

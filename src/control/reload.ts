@@ -3,9 +3,12 @@ import { hasCertificate } from "../config/mesh-config.ts";
 import { type KeyPlace, keyPlaces } from "../config/row.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf } from "../core/error-text.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
+import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import { isUnixListener, type ListenerPlace, listenersOf } from "../worker/listeners.ts";
 import type { NewConfiguration, ToWorker } from "../worker/messages.ts";
+
+/** What `config_reload` says of a reload beside whether it has succeeded. */
+export type ReloadFields = Omit<FieldsOfEvent<"config_reload">, "ok">;
 
 /** What a reload gives: a new configuration, or why there is none. */
 export type ReloadResult =
@@ -13,11 +16,11 @@ export type ReloadResult =
       readonly ok: true;
       readonly config: RuntimeConfig;
       /** What `config_reload` says of it. */
-      readonly fields?: EventFields;
+      readonly fields?: ReloadFields;
       /** Called when it is in use everywhere, or why it is not. @param faults none where it is */
       readonly settled?: (faults: readonly string[]) => void;
     }
-  | { readonly ok: false; readonly faults: readonly string[]; readonly fields?: EventFields };
+  | { readonly ok: false; readonly faults: readonly string[]; readonly fields?: ReloadFields };
 
 /** A configuration that the control thread has made ready for the workers, and has not taken up itself. */
 export interface NextConfiguration {
@@ -27,7 +30,7 @@ export interface NextConfiguration {
   /** Some worker could not build it: what was opened for it is closed. */
   drop(): void;
   /** Every worker has taken it up. @returns the settings that only a restart takes up, and what it took away */
-  settled(): EventFields;
+  settled(): ReloadFields;
 }
 
 /** What reloads ask of the control thread. */
@@ -46,7 +49,7 @@ export interface ReloadPort {
   /** Tells the service manager of the beginning and of the end. */
   onBegin(): void;
   onEnd(): void;
-  event(name: EventName, fields: EventFields): void;
+  readonly event: WriteEvent;
 }
 
 /** What has come of a reload. */
@@ -57,7 +60,7 @@ export interface ReloadOutcome {
   /** Why nothing has changed; empty where it has. */
   readonly faults: readonly string[];
   /** What `config_reload` says beside these. */
-  readonly fields: EventFields;
+  readonly fields: ReloadFields;
 }
 
 type Waiting = ((outcome: ReloadOutcome) => void)[];
@@ -188,7 +191,7 @@ export class Reloads {
    * @returns what the log says of it
    * @throws ReloadFaults, or whatever building the configuration has thrown
    */
-  private async run(config: RuntimeConfig): Promise<EventFields> {
+  private async run(config: RuntimeConfig): Promise<ReloadFields> {
     const { port, rollout } = this;
     const next = port.prepare(config);
     const id = ++this.lastId;

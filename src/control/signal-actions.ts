@@ -1,5 +1,5 @@
+import type { WriteEvent } from "../facts/events.ts";
 import { type LogOutputs, reopened } from "../features/telemetry/control/log-outputs.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import type { Ending } from "./ending.ts";
 import type { Handover } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
@@ -12,7 +12,7 @@ export interface SignalTargets {
   readonly handover: Handover;
   readonly ending: Ending;
   readonly outputs: LogOutputs;
-  event(name: EventName, fields: EventFields): void;
+  readonly event: WriteEvent;
 }
 
 /** From now on signals do what docs/operations.md says of them, each with its line `audit`. */

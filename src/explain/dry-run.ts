@@ -3,6 +3,7 @@ import type { RouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
 import { Fault } from "../core/fault.ts";
 import { withoutCredentials } from "../core/secret-name.ts";
+import { EVENTS } from "../facts/events.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
 import { builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
@@ -17,7 +18,7 @@ import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import type { Router } from "../features/route/router.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
-import { EventLog } from "../features/telemetry/events.ts";
+import { EventLog } from "../features/telemetry/event-log.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { Refusals } from "../features/telemetry/refusals.ts";
@@ -188,7 +189,7 @@ export class DryRun {
     const counters = new WorkerCounters(createCounterBuffers(), labels);
     const log = new LogBatch({ write: nothing }, counters);
     const requestIds = new RequestIds(services.clock);
-    const events = new EventLog(log, services.clock);
+    const events = new EventLog(EVENTS, log, services.clock);
     const reports = new NotedReports(
       {
         counters,

@@ -1,5 +1,5 @@
 import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../core/access-fields.ts";
-import { EVENTS } from "../features/telemetry/events.ts";
+import { EVENTS } from "../facts/events.ts";
 
 type Row = readonly [name: string, meaning: string];
 
@@ -7,7 +7,9 @@ type Row = readonly [name: string, meaning: string];
 export function logReference(table: (rows: readonly Row[]) => string): string {
   const plain = (rows: readonly Row[]) => table(rows.map(([name, meaning]) => [name, meaning.replaceAll("`", "")]));
   const fields = Object.entries(ACCESS_FIELDS);
-  const events = Object.entries(EVENTS).map(([name, { meaning }]): Row => [name, meaning]);
+  const events = Object.entries(EVENTS).map(([name, { meaning, fields }]): Row => {
+    return [name, `${meaning} Fields: ${Object.keys(fields).join(", ")}.`];
+  });
   return (
     "The log goes to standard output, one JSON object a line.\n" +
     "not_logged counts the lines of this kind that were left out before it, because\nthere were too many.\n\n" +

@@ -1,14 +1,15 @@
 import type { FunctionsConfig } from "../config/function-settings.ts";
 import type { RouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { GatewayLog } from "../facts/events.ts";
 import { CallCounter } from "../features/functions/call-counts.ts";
+import { eventOfLine } from "../features/functions/events.ts";
 import type { FunctionListener, FunctionServices } from "../features/functions/function-call.ts";
 import { FunctionHandler } from "../features/functions/function-handler.ts";
 import type { LinkPorts } from "../features/functions/function-link.ts";
 import { HookPhase } from "../features/functions/hook-phase.ts";
 import { type FunctionNews, WorkerFunctions } from "../features/functions/worker-functions.ts";
 import { CallTracer } from "../features/telemetry/call-tracer.ts";
-import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
 import type { FunctionSite, FunctionUse } from "../routes/route-type.ts";
@@ -26,7 +27,7 @@ export interface FunctionSiteParts {
   readonly workers: number;
   readonly services: WorkerServices;
   readonly requestIds: FunctionServices["requestIds"];
-  readonly events: EventLog;
+  readonly events: GatewayLog;
   readonly threshold: LogThreshold;
   /** Where spans go; null while nothing takes them. */
   readonly spans: () => SpanWriter | null;
@@ -50,9 +51,8 @@ export class WorkerFunctionSite implements FunctionSite {
       post({ kind: "functions", said: { what: "idle", thread } }),
     );
     const listener: FunctionListener = {
-      onLine: (module, { event, level, fields }) => {
-        if (threshold.takes(level))
-          events.event(event, event === "function_log" ? { module, level, ...fields } : { module, ...fields });
+      onLine: (module, line) => {
+        if (threshold.takes(line.level)) events.event(...eventOfLine(module, line));
       },
       onCall: (module, outcome, ms) => this.counter.add(module, outcome, ms),
     };

@@ -1,12 +1,12 @@
 import type { FleetState } from "../app/fleet.ts";
 import type { ClockReading } from "../core/shared-clock.ts";
+import type { FieldsOfEvent } from "../facts/events.ts";
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
 import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { FleetCall, FleetReplies } from "../features/limit/fleet-buckets.ts";
-import type { EventFields } from "../features/telemetry/events.ts";
 import type { LogLevel } from "../features/telemetry/log-level.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
@@ -144,7 +144,7 @@ export type FromWorker =
   /** `seen` is a SeenTraffic as JSON: many small objects are dearer to clone. */
   | { readonly kind: "seen"; readonly seen: string }
   /** The worker has logged that an operator has done something. */
-  | { readonly kind: "audited"; readonly fields: EventFields }
+  | { readonly kind: "audited"; readonly fields: FieldsOfEvent<"audit"> }
   | { readonly kind: "fenced"; readonly id: number }
   /** `error` is "" where the configuration can be used. */
   | { readonly kind: "prepared"; readonly id: number; readonly error: string }

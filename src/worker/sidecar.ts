@@ -6,6 +6,7 @@ import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
 import { NO_MATCH, type OriginScheme, type TargetConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Fault } from "../core/fault.ts";
+import type { WriteEvent } from "../facts/events.ts";
 import { targetChoice } from "../features/balance/balancer.ts";
 import { ForwardEnd, type ForwardServices } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
@@ -20,7 +21,6 @@ import { EgressPhase } from "../features/sidecar/egress-phase.ts";
 import { IngressAccess, spiffeId } from "../features/sidecar/ingress-access.ts";
 import { IngressPhase } from "../features/sidecar/ingress-phase.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
-import type { EventFields, EventName } from "../features/telemetry/events.ts";
 import { PeerTap } from "../features/telemetry/peer-tap.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
 import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
@@ -440,7 +440,7 @@ export function systemRoots(): readonly string[] | undefined {
 /**
  * Warns of what a sidecar's configuration leaves open, whenever a configuration is taken up. docs/sidecar.md#tls-outbound
  */
-export function warnOfSidecar(config: RuntimeConfig, event: (event: EventName, fields: EventFields) => void): void {
+export function warnOfSidecar(config: RuntimeConfig, event: WriteEvent): void {
   for (const message of sidecarWarnings(config)) event("sidecar_warning", { message });
 }
 

@@ -33,7 +33,7 @@ export class SignIn {
         return all.take(key, rate, sharedClock.nowMs) === 0;
       },
       onFailed: ({ requestId, clientIp }, step, issuer, reason) =>
-        reports.onSignInFailed(step, { request_id: requestId, client_ip: clientIp, issuer, reason }),
+        reports.onSignInFailed({ step, request_id: requestId, client_ip: clientIp, issuer, reason }),
       onCut: ({ requestId, clientIp }, issuer, claims) =>
         reports.onSessionCut({ request_id: requestId, client_ip: clientIp, issuer, claims: claims.join(" ") }),
     };

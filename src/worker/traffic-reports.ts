@@ -2,6 +2,7 @@ import { Fault } from "../core/fault.ts";
 import type { Leniency } from "../core/leniency.ts";
 import { printable } from "../core/printable.ts";
 import type { GateObserver } from "../edge/connection-gate.ts";
+import type { FieldsOfEvent, GatewayLog } from "../facts/events.ts";
 import type { AuthListener } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
 import type { OidcStep } from "../features/auth/oidc/oidc-method.ts";
@@ -15,7 +16,6 @@ import type { MaintenanceListener } from "../features/pages/maintenance-phase.ts
 import type { GuardListener } from "../features/route/routing-phases.ts";
 import { type Denial, spiffeId } from "../features/sidecar/ingress-access.ts";
 import type { DenialListener } from "../features/sidecar/ingress-phase.ts";
-import type { EventLog } from "../features/telemetry/events.ts";
 import type { PeerTally } from "../features/telemetry/peer-tap.ts";
 import type { IncidentListener, OverLimit, RuleText, WafIncident } from "../features/waf/incident.ts";
 import type { Exchange } from "../message/exchange.ts";
@@ -28,14 +28,14 @@ import type { IncidentWriter } from "../shared/incident-ring.ts";
 
 /** Is told of sign-ins, renewals and sign-outs that have failed. */
 export interface SignInListener {
-  onSignInFailed(step: OidcStep, fields: Readonly<Record<string, string>>): void;
-  onSessionCut(fields: Readonly<Record<string, string>>): void;
+  onSignInFailed(fields: FieldsOfEvent<"sign_in_failed"> & { readonly step: OidcStep }): void;
+  onSessionCut(fields: FieldsOfEvent<"session_cut">): void;
 }
 
 /** Where a worker reports to. */
 export interface ReportPorts {
   readonly counters: WorkerCounters;
-  readonly log: EventLog;
+  readonly log: GatewayLog;
   readonly names: RequestNamer;
   readonly ring: IncidentWriter;
   readonly connections: ConnectionCounts;
@@ -271,12 +271,12 @@ export class TrafficReports
     this.to.counters.add(isVerified ? COUNTERS.crawlersVerified : COUNTERS.crawlersRefused);
   }
 
-  onSignInFailed(step: OidcStep, fields: Readonly<Record<string, string>>): void {
-    this.to.counters.add(SIGN_IN_ROWS[step]);
-    this.to.log.event("sign_in_failed", { step, ...fields });
+  onSignInFailed(fields: FieldsOfEvent<"sign_in_failed"> & { readonly step: OidcStep }): void {
+    this.to.counters.add(SIGN_IN_ROWS[fields.step]);
+    this.to.log.event("sign_in_failed", fields);
   }
 
-  onSessionCut(fields: Readonly<Record<string, string>>): void {
+  onSessionCut(fields: FieldsOfEvent<"session_cut">): void {
     this.to.log.event("session_cut", fields);
   }
 
@@ -313,7 +313,7 @@ export class TrafficReports
   }
 
   /** A line a minute for each reason, all workers together. docs/security.md#resources-of-one-client */
-  private tooMany(kind: LimitKind, fields: Readonly<Record<string, string>>): void {
+  private tooMany(kind: LimitKind, fields: Pick<FieldsOfEvent<"connection_limit">, "key" | "client_ip">): void {
     const { connections, log, clock } = this.to;
     if (!connections.takesLine(kind, clock.nowMs)) return;
     log.event("connection_limit", { reason: LIMIT_REASONS[kind]!, ...fields, open: connections.total() });
@@ -353,7 +353,7 @@ const LIMIT_REASONS: readonly string[] = ["too_many_connections", "too_many_of_o
 
 /** In the order of Leniency. */
 /** What a rule says of itself, without what it does not say. */
-function said({ msg, data, severity, tags }: RuleText): object {
+function said({ msg, data, severity, tags }: RuleText) {
   const fields = {
     ...(msg === "" ? {} : { msg }),
     ...(data === "" ? {} : { data }),

@@ -2,6 +2,7 @@ import { cachePolicies } from "../app/cache-owner.ts";
 import { type NodeOwner, pathOf, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/client-socket.ts";
+import type { GatewayLog } from "../facts/events.ts";
 import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
 import { type BuiltInEndpoint, builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
@@ -23,7 +24,6 @@ import type { Router } from "../features/route/router.ts";
 import { AccessLog } from "../features/telemetry/access-log.ts";
 import { hasOwnOutputs } from "../features/telemetry/control/log-outputs.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
-import type { EventLog } from "../features/telemetry/events.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
@@ -82,7 +82,7 @@ export interface RuntimeInputs {
   readonly log: LogBatch;
   /** Lines of the access log, where they have outputs of their own. */
   readonly accessLines: LogBatch;
-  readonly events: EventLog;
+  readonly events: GatewayLog;
   readonly reports: TrafficReports;
   readonly control: ControlPort;
   /** The level of the log. */

@@ -12,6 +12,7 @@ import { type ListenAt, type Listener, listenPlain, listenUnix } from "../edge/l
 import { TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { listenTls } from "../edge/tls-listener.ts";
 import { WantedCertificates } from "../edge/wanted-certificates.ts";
+import { EVENTS, type FieldsOfEvent, type GatewayLog } from "../facts/events.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import type { Operator } from "../features/admin/operator.ts";
@@ -24,7 +25,7 @@ import { RequestIds } from "../features/forward/forward-head.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
-import { type EventFields, EventLog } from "../features/telemetry/events.ts";
+import { EventLog } from "../features/telemetry/event-log.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { Refusals } from "../features/telemetry/refusals.ts";
@@ -114,7 +115,7 @@ export class Worker {
   /** The packet itself is not kept. */
   private readonly start: Omit<Start, "config">;
   private readonly sharedClock: SharedClock;
-  private readonly events: EventLog;
+  private readonly events: GatewayLog;
   private readonly threshold: LogThreshold = new LogThreshold();
   private readonly refusals: Refusals;
   private readonly reports: TrafficReports;
@@ -177,7 +178,7 @@ export class Worker {
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);
     this.threshold.use(start.logLevel);
-    this.events = new EventLog(this.log, clock, this.threshold);
+    this.events = new EventLog(EVENTS, this.log, clock, this.threshold);
     this.requestIds = new RequestIds(clock);
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
@@ -636,9 +637,9 @@ const PURGES = {
 } as const;
 
 /** The fields of the line `audit` of a purge. */
-function purgeFields({ by, from }: Operator, order: PurgeOrder, purged: number): EventFields {
+function purgeFields({ by, from }: Operator, order: PurgeOrder, purged: number): FieldsOfEvent<"audit"> {
   const { isSoft, kind } = order;
-  const what: EventFields =
+  const what =
     kind === "all" ? {} : kind === "tags" ? { tags: order.tags } : { [kind]: order.authority + order.target };
   return { action: "purge", by: by === "" ? null : by, from, ok: true, kind, ...what, soft: isSoft, purged };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { stringify } from "yaml";
 import { PATIENCE_MS } from "./byte-socket.ts";
+import { eventFaults } from "./event-faults.ts";
 import type { LogLine } from "./line-collector.ts";
 import { LogFile } from "./log-file.ts";
 import { parseMetrics, type Sample, sumOf } from "./metrics-text.ts";
@@ -120,7 +121,7 @@ export class Gateway {
 
   /**
    * Asks for an orderly end and checks that it came: with exit code 0, or with 3 where the test has left something under way, and
-   * with nothing but JSON on stdout.
+   * with nothing but JSON on stdout, whose events have the fields of their rows.
    */
   async stop(): Promise<void> {
     try {
@@ -129,6 +130,8 @@ export class Gateway {
       const code = await this.exited();
       if (code !== 0 && code !== DRAIN_CUT) throw new Error(`the gateway ended with ${code}; ${this.lastWords()}`);
       if (this.logs.stray.length > 0) throw new Error(`not JSON on stdout: ${this.logs.stray.slice(0, 5).join("\n")}`);
+      const faults = eventFaults(this.logs.json);
+      if (faults.length > 0) throw new Error(`the log: ${faults.slice(0, 5).join("\n")}`);
     } finally {
       this.kill();
     }

@@ -24,19 +24,20 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   upstream: ["core", "message", "proto", "net", "shared"],
   streams: ["core", "message", "proto", "shared", "net", "edge", "upstream"],
   routes: ["core", "message", "config", "features"],
-  worker: [...FLOORS, "features", "features/*/control", "routes", "app"],
-  help: ["core", "features"],
-  control: [...FLOORS, "features", "features/*/control", "routes", "worker", "help", "app"],
-  app: [...FLOORS, "features", "features/*/control", "routes", "worker", "control", "help"],
-  explain: [...FLOORS, "features", "features/*/control", "routes", "worker", "app"],
+  worker: [...FLOORS, "features", "features/*/control", "facts", "routes", "app"],
+  facts: ["core", "message", "shared", "features"],
+  help: ["core", "facts", "features"],
+  control: [...FLOORS, "features", "features/*/control", "facts", "routes", "worker", "help", "app"],
+  app: [...FLOORS, "features", "features/*/control", "facts", "routes", "worker", "control", "help"],
+  explain: [...FLOORS, "features", "features/*/control", "facts", "routes", "worker", "app"],
   tools: ["core", "message", "proto", "net"],
   demo: [],
-  cli: ["net", "app", "control", "worker", "features/*/control", "explain", "help", "tools", "demo"],
+  cli: ["net", "facts", "app", "control", "worker", "features/*/control", "explain", "help", "tools", "demo"],
   bin: ["app", "control", "worker", "features/*/control", "net", "tools", "cli"],
 };
 
-/** What every feature says in the same words: names of events, levels and metrics. */
-const VOCABULARY = /^src\/features\/telemetry\/(events|log-level|metric)\.ts$/;
+/** What every feature says in the same words: levels and metrics. */
+const VOCABULARY = /^src\/features\/telemetry\/(log-level|metric)\.ts$/;
 
 /** Imports that the table above does not allow, each with its reason. */
 const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why: string }[] = [
@@ -103,7 +104,7 @@ const ALSO_ALLOWED: readonly { from: RegExp; to: RegExp; typeOnly: boolean; why:
   },
   {
     from: /^src\/cli\/help\/help-topics\.ts$/,
-    to: /^src\/(core\/fault-rows|features\/telemetry\/(events|(event|metric)-guide))\.ts$/,
+    to: /^src\/(core\/fault-rows|features\/telemetry\/metric-guide)\.ts$/,
     typeOnly: false,
     why: "what edge help explains",
   },

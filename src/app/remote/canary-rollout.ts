@@ -1,7 +1,7 @@
 import type { CanaryConfig } from "../../config/cluster-settings.ts";
+import type { WriteEvent } from "../../facts/events.ts";
 import { CANARY_SCRIPT, type CanaryView, chooseCanaries, readCanaryView } from "../../features/fleet/canary-script.ts";
 import type { SharedStore } from "../../features/fleet/shared-store.ts";
-import type { EventFields, EventName } from "../../features/telemetry/events.ts";
 import { SEEN_MS } from "../fleet.ts";
 import type { CanaryGate, RemoteConfig } from "./remote-config.ts";
 
@@ -12,7 +12,7 @@ export interface CanaryPorts {
   readonly remote: Pick<RemoteConfig, "state" | "canary" | "try" | "accept" | "refuse" | "hurry">;
   /** Requests that have ended since the start, and 5xx among them. */
   counts(): { readonly requests: number; readonly errors: number };
-  event(event: EventName, fields: EventFields): void;
+  readonly event: WriteEvent;
   /** Whether the process ends. */
   isEnding(): boolean;
 }

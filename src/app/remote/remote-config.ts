@@ -4,9 +4,10 @@ import type { CanaryConfig, ClusterConfig } from "../../config/cluster-settings.
 import { formatFault } from "../../config/config-fault.ts";
 import type { ConfigResult, GivenFiles } from "../../config/load-config.ts";
 import type { RuntimeConfig } from "../../config/runtime-config.ts";
-import type { ReloadOutcome, ReloadResult } from "../../control/reload.ts";
+import type { ReloadFields, ReloadOutcome, ReloadResult } from "../../control/reload.ts";
 import { messageOf } from "../../core/error-text.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
+import type { WriteEvent } from "../../facts/events.ts";
 import { type KeptConfiguration, KeptPair } from "../../features/remote/kept-pair.ts";
 import type { SigningKey } from "../../features/remote/minisign.ts";
 import {
@@ -18,7 +19,6 @@ import {
   type SignedTimes,
 } from "../../features/remote/remote-pair.ts";
 import { besideSource, readSourceAddress, sourceWithSuffix } from "../../features/remote/source-address.ts";
-import type { EventFields, EventName } from "../../features/telemetry/events.ts";
 import { type CanaryPorts, CanaryRollout } from "./canary-rollout.ts";
 import { documentAt, type SourceAccess } from "./documents.ts";
 
@@ -40,7 +40,7 @@ export interface RemoteOptions extends SourceAccess {
 export interface RemotePorts {
   /** Asks for a reload, which calls `read`. */
   reload(): Promise<ReloadOutcome>;
-  event(event: EventName, fields: EventFields): void;
+  readonly event: WriteEvent;
   readonly canary: CanaryGate;
 }
 
@@ -343,7 +343,7 @@ export class RemoteConfig {
       : [`${this.pair.labels.config}: cluster: store, master and prefix cannot change while cluster.canary is on`];
   }
 
-  private fieldsOf({ version, texts }: RemoteConfiguration): EventFields {
+  private fieldsOf({ version, texts }: RemoteConfiguration): ReloadFields {
     const { tag } = texts.config;
     return { source: this.pair.labels.config, version, ...(tag === "" || tag.startsWith("@") ? {} : { etag: tag }) };
   }

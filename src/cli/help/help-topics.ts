@@ -1,8 +1,7 @@
 import { formText, KeyList, type ListedKey } from "../../config/key-list.ts";
 import type { Row } from "../../config/row.ts";
 import { FAULTS, type FaultRow } from "../../core/fault-rows.ts";
-import { EVENT_GUIDE } from "../../features/telemetry/event-guide.ts";
-import { EVENTS, type EventName } from "../../features/telemetry/events.ts";
+import { EVENTS, type EventName, fieldTexts } from "../../facts/events.ts";
 import { METRIC_GUIDE, type MetricName } from "../../features/telemetry/metric-guide.ts";
 import { WAF_RULES } from "../../features/waf/rule-table.ts";
 import { ERROR_GUIDE, type ErrorGuide } from "../../help/error-guide.ts";
@@ -118,7 +117,9 @@ export function refusalText(status: number, message: string, close: boolean): st
 }
 
 function eventTopic(name: EventName): HelpTopic {
-  const text = `${EVENTS[name].meaning}\n\nWhat to do. ${EVENT_GUIDE[name] ?? ""}`;
+  const { meaning, advice } = EVENTS[name];
+  const fields = fieldTexts(EVENTS[name]).join("; ");
+  const text = [meaning, `Fields. ${fields}.`, `What to do. ${advice}`].join("\n\n");
   return { name, kind: "an event of the log", text, pages: [`docs/events.md#${anchorOf(name)}`] };
 }
 

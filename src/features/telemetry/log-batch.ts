@@ -1,4 +1,4 @@
-import type { LineSink } from "./events.ts";
+import type { LineSink } from "./event-log.ts";
 
 /** Where a worker's log lines go: to the control thread. Never blocks. */
 export interface LogPort {

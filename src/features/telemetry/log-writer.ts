@@ -1,4 +1,5 @@
-import { eventLine, type LineSink } from "./events.ts";
+import { eventLine, type LineSink } from "./event-log.ts";
+import type { TELEMETRY_EVENTS } from "./events.ts";
 
 /** Takes bytes without ever blocking the caller. */
 export interface LogOutput {
@@ -120,7 +121,7 @@ export class LogWriter implements LineSink {
   }
 
   private reportDrops(): void {
-    const line = eventLine(this.nowMs(), "log_dropped", { lines: this.unreported });
+    const line = eventLine<typeof TELEMETRY_EVENTS>(this.nowMs(), "log_dropped", { lines: this.unreported });
     this.unreported = 0;
     this.queue.unshift(line);
     this.queuedChars += line.length;

@@ -3,16 +3,17 @@ import { faultRow } from "../../core/fault-rows.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { RequestNamer } from "../../message/ports.ts";
 import type { WorkerCounters } from "../../shared/counter-table.ts";
-import type { EventLog } from "./events.ts";
+import type { EventLog } from "./event-log.ts";
+import type { REFUSAL_EVENTS } from "./events.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
 /** Counts and logs what is refused for its bytes or by a limit. docs/security.md#resources-of-one-client */
 export class Refusals {
   private readonly counters: WorkerCounters;
-  private readonly log: EventLog;
+  private readonly log: EventLog<typeof REFUSAL_EVENTS>;
   private readonly names: RequestNamer;
 
-  constructor(counters: WorkerCounters, log: EventLog, names: RequestNamer) {
+  constructor(counters: WorkerCounters, log: EventLog<typeof REFUSAL_EVENTS>, names: RequestNamer) {
     this.counters = counters;
     this.log = log;
     this.names = names;

@@ -1,3 +1,5 @@
+import { EVENTS } from "../../../src/facts/events.ts";
+import { EventLog } from "../../../src/features/telemetry/event-log.ts";
 // A whole gateway without a system call: the phases in their order, sockets that take everything and forget it.
 
 import { Clock } from "../../../src/core/clock.ts";
@@ -19,7 +21,6 @@ import { buildRouter } from "../../../src/features/route/build-router.ts";
 import { PrefixGuard } from "../../../src/features/route/prefix-guard.ts";
 import { PrefixGuardPhase, RouteExactPhase, RoutePrefixPhase } from "../../../src/features/route/routing-phases.ts";
 import { CountersTap } from "../../../src/features/telemetry/counters-tap.ts";
-import { EventLog } from "../../../src/features/telemetry/events.ts";
 import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
 import { Refusals } from "../../../src/features/telemetry/refusals.ts";
 import { Waf, WafPhase } from "../../../src/features/waf/waf.ts";
@@ -247,7 +248,7 @@ export class GatewayLab {
     const counters = new WorkerCounters(createCounterBuffers(), labels);
     const log = new LogBatch({ write: fail }, counters);
     const names = new RequestIds(this.clock);
-    return new CountersTap(counters, new Refusals(counters, new EventLog(log, this.clock), names));
+    return new CountersTap(counters, new Refusals(counters, new EventLog(EVENTS, log, this.clock), names));
   }
 }
 

@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { Reloads } from "../../../src/control/reload.ts";
-import type { EventFields } from "../../../src/features/telemetry/events.ts";
 
 test("a reload that the end of the process overtakes changes nothing, and its line says why", async () => {
-  const events: EventFields[] = [];
+  const events: object[] = [];
   const told: string[] = [];
   let isEnding = false;
   let isTakenUp = false;

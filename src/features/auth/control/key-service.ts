@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import type { AuthConfig } from "../../../config/auth/auth-settings.ts";
 import type { RuntimeConfig } from "../../../config/runtime-config.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
 import { MAX_JWKS_BYTES } from "../../../core/limits.ts";
 import { withoutCredentials } from "../../../core/secret-name.ts";
 import { outboundRequest } from "../../../net/outbound-request.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
-import type { EventFields, EventName } from "../../telemetry/events.ts";
 import type { Metric } from "../../telemetry/metric.ts";
+import type { AUTH_EVENTS } from "../events.ts";
 import { type FetchedKeySet, keySourceId } from "../jwt/key-ring.ts";
 import { type FetchedText, KeySetOwner } from "../jwt/key-set-owner.ts";
 
@@ -17,7 +18,7 @@ const JWKS_TIMEOUT_MS = 5000;
 export interface KeySurroundings {
   /** Tells all workers of newer keys. */
   readonly publish: (sets: readonly FetchedKeySet[]) => void;
-  readonly event: (event: EventName, fields: EventFields) => void;
+  readonly event: EventWriter<typeof AUTH_EVENTS>;
 }
 
 /** A source of keys, as configured. */

@@ -2,9 +2,10 @@ import { statSync } from "node:fs";
 import { type GeoKind, openDatabase, readDatabase } from "../../../config/geo-settings.ts";
 import type { RuntimeConfig } from "../../../config/runtime-config.ts";
 import { messageOf } from "../../../core/error-text.ts";
+import type { FieldsOf } from "../../../core/event-row.ts";
 import { FileWatch } from "../../../net/file-watch.ts";
-import type { EventFields } from "../../telemetry/events.ts";
 import { labelled, type Metric } from "../../telemetry/metric.ts";
+import type { GEO_EVENTS } from "../events.ts";
 import type { GeoBuffers } from "../place-finder.ts";
 
 /** A database as it is in memory; `bytes` null where the configuration names none. */
@@ -31,7 +32,7 @@ export interface GeoSet {
  */
 export class GeoDatabases {
   private readonly send: (buffers: GeoBuffers) => void;
-  private readonly event: (fields: EventFields) => void;
+  private readonly event: (fields: FieldsOf<(typeof GEO_EVENTS)["geo_reload"]>) => void;
   private readonly watch: FileWatch = new FileWatch(() => this.refresh());
   private set: GeoSet = setOf(absent("country_db"), absent("asn_db"));
   /** What has been told of a file, and of which state of it. */
@@ -43,7 +44,10 @@ export class GeoDatabases {
    * @param send takes what has changed to every worker
    * @param event writes to the log
    */
-  constructor(send: (buffers: GeoBuffers) => void, event: (fields: EventFields) => void) {
+  constructor(
+    send: (buffers: GeoBuffers) => void,
+    event: (fields: FieldsOf<(typeof GEO_EVENTS)["geo_reload"]>) => void,
+  ) {
     this.send = send;
     this.event = event;
   }

@@ -1,6 +1,7 @@
 import type { LogOutputConfig } from "../../../config/access-log-settings.ts";
 import type { RuntimeConfig } from "../../../config/runtime-config.ts";
-import type { EventFields } from "../events.ts";
+import type { FieldsOf } from "../../../core/event-row.ts";
+import type { TELEMETRY_EVENTS } from "../events.ts";
 import { FdOutput } from "../fd-output.ts";
 import { type LogOutput, LogWriter } from "../log-writer.ts";
 import { logFileFault } from "../rotating-file.ts";
@@ -100,7 +101,7 @@ export function unwritableLogs({ server }: RuntimeConfig): readonly string[] {
 }
 
 /** What the log says of outputs that were opened anew. */
-export function reopened(outputs: number): EventFields {
+export function reopened(outputs: number): FieldsOf<(typeof TELEMETRY_EVENTS)["log_reopen"]> {
   return outputs > 0 ? { outputs } : { note: "the log goes to standard output: there is no file to reopen" };
 }
 

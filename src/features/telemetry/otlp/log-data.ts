@@ -1,4 +1,4 @@
-import { EVENTS, type EventName, type EventRow } from "../events.ts";
+import type { EventRows } from "../../../core/event-row.ts";
 import type { LogLevel } from "../log-level.ts";
 import { anyValue, exportRequest, keyValues, unixNano } from "./messages.ts";
 import type { Sender } from "./sender.ts";
@@ -6,19 +6,20 @@ import type { Sender } from "./sender.ts";
 /**
  * Lines of the log as records: the event is a record's name, the fields are its attributes. docs/tracing.md#metrics-and-logs
  * @param lines of JSON, or whatever a format of the access log makes
+ * @param rows of the events
  * @param nowMs milliseconds since the epoch
  */
-export function logsRequest(lines: readonly string[], sender: Sender, nowMs: number): Uint8Array {
-  const records = lines.map((line) => logRecordOf(line, nowMs));
+export function logsRequest(lines: readonly string[], sender: Sender, rows: EventRows, nowMs: number): Uint8Array {
+  const records = lines.map((line) => logRecordOf(line, rows, nowMs));
   return exportRequest("logs", sender, records);
 }
 
-function logRecordOf(line: string, nowMs: number): object {
+function logRecordOf(line: string, rows: EventRows, nowMs: number): object {
   const fields = fieldsOf(line);
   const { time, timestamp, event, trace_id: traceId, ...others } = fields ?? {};
   const at = Date.parse(String(time ?? timestamp));
   const name = typeof event === "string" ? event : "access";
-  const severity = severityOf(name, others.ok === false);
+  const severity = severityOf(rows, name, others.ok === false);
   return {
     timeUnixNano: unixNano(Number.isNaN(at) ? nowMs : at),
     observedTimeUnixNano: unixNano(nowMs),
@@ -41,10 +42,9 @@ function fieldsOf(line: string): Record<string, unknown> | null {
 }
 
 /** That of the event's row; what has come to nothing is an error. */
-function severityOf(event: string, hasFailed: boolean): LogLevel {
+function severityOf(rows: EventRows, event: string, hasFailed: boolean): LogLevel {
   if (hasFailed) return "error";
-  const row: EventRow | undefined = Object.hasOwn(EVENTS, event) ? EVENTS[event as EventName] : undefined;
-  const level = row?.level ?? "info";
+  const level = (Object.hasOwn(rows, event) ? rows[event]!.level : undefined) ?? "info";
   return level === "always" ? "info" : level;
 }
 

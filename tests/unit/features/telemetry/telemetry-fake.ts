@@ -1,4 +1,5 @@
-import { EventLog } from "../../../../src/features/telemetry/events.ts";
+import { EVENTS, type GatewayLog } from "../../../../src/facts/events.ts";
+import { EventLog } from "../../../../src/features/telemetry/event-log.ts";
 import { LogBatch } from "../../../../src/features/telemetry/log-batch.ts";
 import { Refusals } from "../../../../src/features/telemetry/refusals.ts";
 import { TelemetryLabels } from "../../../../src/features/telemetry/route-labels.ts";
@@ -12,7 +13,7 @@ export interface FakeTelemetry {
   readonly batches: string[];
   readonly batch: LogBatch;
   readonly clock: { nowMs: number };
-  readonly events: EventLog;
+  readonly events: GatewayLog;
   readonly refusals: Refusals;
 }
 
@@ -28,7 +29,7 @@ export function fakeTelemetry(routes: readonly string[] = [], upstreams: readonl
   const batches: string[] = [];
   const batch = new LogBatch({ write: (text) => batches.push(text) }, counters);
   const clock = { nowMs: Date.parse("2026-01-31T12:00:00.000Z") };
-  const events = new EventLog(batch, clock);
+  const events = new EventLog(EVENTS, batch, clock);
   return {
     labels,
     counters,

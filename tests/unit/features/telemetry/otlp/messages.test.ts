@@ -1,6 +1,7 @@
 // docs/tracing.md#metrics-and-logs
 import { describe, expect, test } from "bun:test";
 import protobuf from "protobufjs";
+import { EVENTS } from "../../../../../src/facts/events.ts";
 import type { Metric } from "../../../../../src/features/telemetry/metric.ts";
 import { logsRequest } from "../../../../../src/features/telemetry/otlp/log-data.ts";
 import { rejectedOf } from "../../../../../src/features/telemetry/otlp/messages.ts";
@@ -30,7 +31,7 @@ function decode(type: "Logs" | "Metrics", bytes: Uint8Array): Decoded {
 }
 
 function lineOf(text: string): Decoded {
-  return decode("Logs", logsRequest([text], sender, 2000)).lines[0];
+  return decode("Logs", logsRequest([text], sender, EVENTS, 2000)).lines[0];
 }
 
 describe("a line of the log", () => {

@@ -1,0 +1,245 @@
+import {
+  CONNECT_FAILURE_LOG_MS,
+  ERROR,
+  flag,
+  nullable,
+  number,
+  OF_REQUEST,
+  OK,
+  optional,
+  text,
+  texts,
+  UPSTREAM,
+} from "../core/event-row.ts";
+
+const SUCCESSOR = optional(number("process that goes on"));
+const WORKER = number("number of the worker");
+
+/** What the gateway as a whole, its listeners and its connections write to the log. */
+export const GATEWAY_EVENTS = {
+  listening: {
+    level: "always",
+    meaning: "The ports are open.",
+    advice: "Nothing. Two of them without an end between: the process was started again, see what ended it.",
+    fields: {
+      host: text("address that it listens at"),
+      port: optional(number("port of HTTP")),
+      tls_port: optional(number("port of HTTPS")),
+      sidecar_ingress_port: optional(number("port of a sidecar for what comes in")),
+      sidecar_egress_port: optional(number("port for what goes out")),
+      internal_port: optional(number("port of `internal_api.listen`")),
+      tcp_ports: optional(text("ports of streams")),
+      http3_port: optional(number("port of HTTP/3, of UDP")),
+      internal_socket: optional(text("path of the UNIX socket")),
+      workers: number("how many workers there are"),
+      version: text("version of edge"),
+      pid: number("the process"),
+    },
+  },
+  draining: {
+    level: "always",
+    meaning: "SIGTERM or SIGINT: after `delay_ms` no new connection is accepted.",
+    advice: "Nothing, where the end was wanted. The line `audit` before it says which signal came.",
+    fields: {
+      delay_ms: number("`drain_delay`"),
+      timeout_ms: number("`shutdown_timeout`"),
+      successor: SUCCESSOR,
+    },
+  },
+  drain_cut: {
+    level: "warn",
+    meaning: "Connections still active after `shutdown_timeout` were closed; the exit code is 3.",
+    advice:
+      "Requests were cut. Raise `server.shutdown_timeout`, or let the load balancer take the instance out earlier (`drain_delay`).",
+    fields: { connections: number("how many") },
+  },
+  config_reload: {
+    meaning: "A reload, once every worker serves the new configuration. With `ok: false` nothing changed.",
+    advice:
+      "With `ok: false`, mend what `faults` names and reload; until then the configuration from before serves. Check that `removed` was wanted, and restart for what `needs_restart` names.",
+    fields: {
+      ok: OK,
+      generation: optional(number("counts the configurations that have been in use")),
+      faults: optional(texts("why nothing changed")),
+      routes: optional(number("how many routes there are")),
+      needs_restart: optional(texts("what takes effect only after a restart")),
+      removed: optional(texts("listeners and protections that are gone")),
+      late: optional(texts("workers that took too long to take it up")),
+      source: optional(text("the URL that it comes from")),
+      version: optional(text("the configuration")),
+      etag: optional(text("its ETag")),
+    },
+  },
+  audit: {
+    level: "always",
+    meaning: "An operator did something (docs/operations.md#audit). Written at every level.",
+    advice: "Keep it: it says who changed what.",
+    fields: {
+      action: text("reload, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen or stop"),
+      by: nullable(text("a user of `internal_api.auth`, token, `uid 0` at the UNIX socket, signal, or null")),
+      from: text("an address, unix, or the name of the signal"),
+      ok: optional(OK),
+      generation: optional(number("of a reload: counts the configurations that have been in use")),
+      faults: optional(texts("why nothing changed")),
+      target: optional(text("of drain and undrain: the origin")),
+      on: optional(flag("of maintenance: whether it is on")),
+      route: optional(nullable(text("of maintenance: the route; null for all"))),
+      level: optional(text("of log_level: the level")),
+      before: optional(text("the level before")),
+      kind: optional(text("of a purge: uri, prefix, tags or all")),
+      uri: optional(text("of a purge: the URL")),
+      prefix: optional(text("of a purge: the beginning of the URLs")),
+      tags: optional(texts("of a purge: the tags")),
+      soft: optional(flag("of a purge: whether responses are kept as stale ones")),
+      purged: optional(number("of a purge: how many responses")),
+    },
+  },
+  upgrade: {
+    meaning: "SIGUSR2: a new binary took over. With `ok: false`, `error` says why this process goes on.",
+    advice: "With `ok: false`, the old process goes on: mend what `error` says and send SIGUSR2 again.",
+    fields: {
+      ok: OK,
+      binary: text("the file"),
+      successor: SUCCESSOR,
+      sockets: optional(number("listening sockets that were handed over")),
+      exit_code: optional(nullable(number("with which the new process has ended"))),
+      error: optional(ERROR),
+    },
+  },
+  start: {
+    meaning: "A note or warning about how the gateway was started.",
+    advice: "Read it once: it names what is left unprotected or unusual about the start.",
+    fields: { note: text("what it is"), variable: optional(text("variable of the environment")) },
+  },
+  start_failed: {
+    level: "error",
+    meaning: "The gateway could not start, with `--log-format json`; one line for each reason.",
+    advice: "Mend what `error` says; `edge check` says more of the files.",
+    fields: { error: ERROR },
+  },
+  certificate_reload: {
+    meaning: "A certificate file changed.",
+    advice: "With `ok: false`, mend the files: certificate and key must belong together.",
+    fields: { ok: OK, file: text("the file"), error: optional(ERROR) },
+  },
+  upstream_failed: {
+    level: "warn",
+    meaning: "No connection to an upstream. One line in 10 s for each upstream and reason.",
+    advice:
+      "See the origin: ECONNREFUSED is no process, timeout no machine or a firewall, CERT_HAS_EXPIRED its certificate, ENOTFOUND its name.",
+    everyMs: CONNECT_FAILURE_LOG_MS,
+    fields: {
+      upstream: UPSTREAM,
+      reason: text(
+        "ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED, server_id_denied (docs/sidecar.md#ids-of-servers) and so on; of a UNIX socket ENOENT (no such socket) and EACCES (no permission to connect to it)",
+      ),
+    },
+  },
+  lenient_answer: {
+    meaning:
+      "A response was accepted because `strict_origins` is false. One line in 10 s for each upstream and reason.",
+    advice: "Mend the origin, then take `strict_origins: false` away.",
+    everyMs: CONNECT_FAILURE_LOG_MS,
+    fields: {
+      upstream: UPSTREAM,
+      reason: text("bare_lf, folding, repeated_length, body_of_204 or repeated_coding"),
+    },
+  },
+  script_errors: {
+    level: "warn",
+    meaning: "A FastCGI script wrote of errors, on FCGI_STDERR. docs/php.md#errors",
+    advice: "Mend the script; `error_log` and `log_errors` of PHP say what goes there.",
+    perSecond: 100,
+    fields: {
+      upstream: UPSTREAM,
+      request_id: OF_REQUEST.request_id,
+      script: text("the script"),
+      text: text("its first 2,048 bytes in one line"),
+    },
+  },
+  upstream_unhealthy: {
+    level: "warn",
+    meaning: "A health check failed `unhealthy_threshold` times in a row.",
+    advice: "See the origin, and what its health path says.",
+    fields: {
+      upstream: UPSTREAM,
+      status: number("status of the last response; 0 without one"),
+      error: text("why there was none"),
+    },
+  },
+  upstream_healthy: {
+    meaning: "An unhealthy upstream passes its health check again.",
+    advice: "Nothing.",
+    fields: { upstream: UPSTREAM },
+  },
+  breaker_open: {
+    level: "warn",
+    meaning: "A circuit breaker opened: the upstream gets no requests.",
+    advice: "See the origin: `failures` requests in a row failed there.",
+    fields: {
+      upstream: UPSTREAM,
+      failures: number("failures in a row"),
+      recent_requests: optional(number("with `success_rate`: requests that were looked at")),
+      recent_failures: optional(number("failures among them")),
+      open_ms: number("how long it is open"),
+    },
+  },
+  breaker_hint: {
+    meaning:
+      "Another gateway says that the upstream is down (`cluster.health`): it is tried by itself before it gets more requests, for a moment at most.",
+    advice: "Nothing. `breaker_open` follows where the upstream is down for this gateway as well.",
+    perSecond: 100,
+    fields: { upstream: UPSTREAM },
+  },
+  breaker_closed: {
+    meaning: "A circuit breaker closed again.",
+    advice: "Nothing. `open_for_ms` is how long it was out.",
+    fields: { upstream: UPSTREAM, open_for_ms: number("how long it was out") },
+  },
+  connection_limit: {
+    level: "warn",
+    meaning:
+      "Too many client connections, in total or from one address, or no file descriptors left. One line a minute for each reason.",
+    advice: "Raise the setting in `key`, or find the address that holds so many.",
+    fields: {
+      reason: text("too_many_connections, too_many_of_one_address or out_of_descriptors"),
+      key: text("the setting"),
+      client_ip: optional(OF_REQUEST.client_ip),
+      open: number("connections that are open"),
+    },
+  },
+  worker_failed: {
+    level: "error",
+    meaning: "A worker could not start.",
+    advice: "See `error`: an address that is taken, a file that cannot be read.",
+    fields: { worker: WORKER, error: ERROR },
+  },
+  worker_stalled: {
+    level: "error",
+    meaning:
+      "A worker did not respond for `stalled_ms` and is replaced; its connections are lost. With `held: true` the system holds its thread: it is left alone until it moves.",
+    advice:
+      "See the machine's CPU and swap; with `held: true` its disks and network file systems, or a debugger. Restart the process where the worker stays held. Report it where all these were well.",
+    fields: {
+      worker: WORKER,
+      stalled_ms: number("how long it did not respond"),
+      held: flag("whether the system holds its thread"),
+    },
+  },
+  worker_died: {
+    level: "error",
+    meaning: "A worker ended and was started again.",
+    advice: "Report it with the lines before; the worker is started again.",
+    fields: { worker: WORKER, reason: text("why"), restarted: flag("whether it is started again") },
+  },
+  exception: {
+    level: "error",
+    meaning: "A defect in edge, which cost one connection at most. Please report it.",
+    advice: "Report it; it cost one connection at most.",
+    fields: {
+      worker: optional(WORKER),
+      what: optional(text("part of the gateway")),
+      error: text("the error with its stack"),
+    },
+  },
+} as const;

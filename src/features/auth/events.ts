@@ -1,0 +1,82 @@
+import { ERROR, number, OF_REQUEST, OF_TARGET, optional, ROUTE, text, texts } from "../../core/event-row.ts";
+
+/** What `auth` writes to the log. docs/authentication.md */
+export const AUTH_EVENTS = {
+  auth_refused: {
+    level: "warn",
+    meaning: "A request without good credentials. The name that was tried is not written.",
+    advice: "Many from one address are guesses. Many `reason: expired` of all users: a clock is wrong.",
+    perSecond: 20,
+    fields: {
+      ...OF_REQUEST,
+      ...OF_TARGET,
+      route: ROUTE,
+      auth: text("the method"),
+      status: number(
+        "what it got: 401, 403, a redirect to a sign-in, 429 after too many wrong passwords, or 503 if nothing could be said",
+      ),
+      reason: optional(text("in a word, why a token was not taken (docs/authentication.md#refused-tokens)")),
+    },
+  },
+  auth_field_dropped: {
+    level: "warn",
+    meaning:
+      "A method of `auth` let a request in, and the value for `field` has control characters, outer space or more than 8192 bytes: the request, or its response, goes on without that field.",
+    advice: "See what the provider or service sends: the field is missing for the origin.",
+    perSecond: 1,
+    fields: {
+      request_id: OF_REQUEST.request_id,
+      route: ROUTE,
+      auth: text("the method"),
+      field: text("name of the field"),
+    },
+  },
+  auth_service_failed: {
+    level: "error",
+    meaning: "An authentication service gave no verdict: requests got 503.",
+    advice: "See the service: while it is away no request is let in.",
+    everyMs: 1000,
+    fields: { service: text("its URL"), reason: text("why") },
+  },
+  sign_in_failed: {
+    level: "warn",
+    meaning: "A sign-in with OpenID Connect, the renewal of a session or a sign-out has failed.",
+    advice: "See `step` and `reason`: the provider's address, the client's secret, the return address, the clock.",
+    perSecond: 20,
+    fields: {
+      step: text("login (the provider could not be asked), callback (the way back failed), renewal or logout"),
+      ...OF_REQUEST,
+      issuer: text("the provider"),
+      reason: text("why"),
+    },
+  },
+  session_cut: {
+    level: "warn",
+    meaning: "OpenID Connect: a user has signed in, and the cookies of the session have no room for all claims.",
+    advice:
+      "Nothing, if only `allow` needs them: it was judged by all claims. If `headers` or `{auth.claim.NAME}` need them, have the provider send fewer groups.",
+    perSecond: 5,
+    fields: { ...OF_REQUEST, issuer: text("the provider"), claims: text("names of those that are not whole") },
+  },
+  jwks_fetched: {
+    meaning: "The keys of a token issuer are there, or are others than before.",
+    advice: "Nothing. `passed_over` names keys of the issuer that are of no use.",
+    fields: {
+      url: text("where they come from"),
+      keys: number("how many there are"),
+      passed_over: optional(texts("those that are of no use, and why")),
+    },
+  },
+  jwks_failed: {
+    level: "warn",
+    meaning: "The keys of a token issuer could not be fetched.",
+    advice: "See the issuer's URL. The keys from before hold until they are replaced there.",
+    fields: {
+      url: text("where they come from"),
+      error: ERROR,
+      failures: number("failures in a row"),
+      keys_kept: number("keys from before, which stay"),
+      retry_in_s: number("when it is tried again"),
+    },
+  },
+} as const;

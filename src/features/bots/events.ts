@@ -1,0 +1,26 @@
+import { OF_REQUEST, OF_TARGET, ROUTE, STATUS, text } from "../../core/event-row.ts";
+
+/** What challenges for bots write to the log. docs/bots.md */
+export const BOT_EVENTS = {
+  bot_challenge: {
+    meaning: "403: a request was asked for a task (`server.bots`).",
+    advice: "Nothing. Where people complain, see `reason` and allow what they use.",
+    perSecond: 20,
+    fields: {
+      ...OF_REQUEST,
+      ...OF_TARGET,
+      route: ROUTE,
+      reason: text("what was suspicious, or all"),
+      solution: text("why the solution that it brought does not count, else none"),
+      form: text("page, or json for a program"),
+      user_agent: text("its User-Agent"),
+      status: STATUS,
+    },
+  },
+  bot_solved: {
+    meaning: "A browser has solved its task and got a pass.",
+    advice: "Nothing.",
+    perSecond: 20,
+    fields: { ...OF_REQUEST, route: ROUTE },
+  },
+} as const;

@@ -1,0 +1,45 @@
+import { ERROR, flag, number, OK, optional, text } from "../../core/event-row.ts";
+
+const VERSION = text("the configuration");
+
+/** What a fleet writes to the log. docs/fleet.md */
+export const FLEET_EVENTS = {
+  cluster_store_away: {
+    level: "error",
+    meaning:
+      "The store of the fleet cannot be reached, and why: limits of the fleet are each gateway's own meanwhile, and purges wait.",
+    advice: "See Redis and the network between; limits and purges go on by themselves meanwhile.",
+    perSecond: 1,
+    fields: { error: ERROR },
+  },
+  cluster_store_back: {
+    meaning: "The store of the fleet is there again.",
+    advice: "Nothing.",
+    perSecond: 1,
+    fields: { nodes: number("gateways of the fleet") },
+  },
+  canary_begin: {
+    meaning: "A configuration is tried: `canaries` of `nodes` gateways take `version` first.",
+    advice: "Nothing. `edge nodes` shows which gateways have it.",
+    fields: {
+      version: VERSION,
+      own: flag("whether this gateway is among them"),
+      canaries: number("gateways that take it first"),
+      nodes: number("gateways of the fleet"),
+    },
+  },
+  canary_end: {
+    meaning: "The trial is over: `version` is taken everywhere. With `ok: false` it is taken nowhere, by `reason`.",
+    advice:
+      "With `ok: false`, see what the canaries logged: the version is not taken until the source has another one.",
+    fields: {
+      ok: OK,
+      version: VERSION,
+      reason: optional(text("why it is taken nowhere")),
+      requests: number("requests of the canaries"),
+      errors: number("5xx among them"),
+      others_requests: number("requests of the other gateways"),
+      others_errors: number("5xx among them"),
+    },
+  },
+} as const;

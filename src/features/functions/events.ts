@@ -1,0 +1,87 @@
+import { ERROR, type EventArgs, flag, number, optional, ROUTE, text, texts } from "../../core/event-row.ts";
+import type { FunctionLine } from "./wire.ts";
+
+const MODULE = text("file of the module");
+const AT = text("file, line and column");
+const STACK = text("the stack of the error");
+
+/** A line that a function, or its thread, has caused, with the name of its module. */
+export function eventOfLine(
+  module: string,
+  { event, level, fields }: FunctionLine,
+): EventArgs<Pick<typeof FUNCTION_EVENTS, FunctionLine["event"]>> {
+  return event === "function_log" ? [event, { module, level, ...fields }] : [event, { module, ...fields }];
+}
+
+/** What functions write to the log. docs/functions.md#mistakes */
+export const FUNCTION_EVENTS = {
+  function_log: {
+    level: "always",
+    perSecond: 100,
+    isOpen: true,
+    meaning: "A function has written it by `ctx.log` or `console`. Lines below `log.level` are left out.",
+    advice: "What the function's author has meant by it.",
+    fields: {
+      module: MODULE,
+      level: text("level of the line"),
+      message: optional(text("what was written")),
+      route: optional(ROUTE),
+      request_id: optional(text("the request, as in its access line")),
+    },
+  },
+  function_failed: {
+    level: "error",
+    perSecond: 20,
+    isOpen: true,
+    meaning: "A function, or a hook, has thrown, gave no response that can be sent, or none in time.",
+    advice: "Mend the module at the place in `at`, and reload. The request in `request_id` got 500, 502 or 504.",
+    fields: {
+      module: MODULE,
+      what: optional(text("what has failed")),
+      error: optional(ERROR),
+      at: optional(AT),
+      stack: optional(STACK),
+      route: optional(ROUTE),
+      request_id: optional(text("the request, as in its access line")),
+      request_ids: optional(texts("those under way, if it may belong to any of them")),
+    },
+  },
+  function_load_failed: {
+    level: "error",
+    meaning:
+      "A module cannot be loaded, or lacks what is asked for. An earlier version of it goes on; without one its requests get 500.",
+    advice: "Mend the module at the place in `at`, and reload; `edge check` loads all of them beforehand.",
+    fields: { module: MODULE, error: ERROR, at: AT, stack: STACK },
+  },
+  function_thread_ended: {
+    level: "warn",
+    perSecond: 10,
+    meaning: "The thread of a module has ended.",
+    advice:
+      "stuck: find the loop, in the line `function_failed` before it. memory: find what grows, or raise `functions.memory`. exit: take `process.exit` out.",
+    fields: {
+      module: MODULE,
+      reason: text(
+        "stuck (it did not come back within the time-out), memory, exit (`process.exit`, or a failure of the runtime) or broken (what it said cannot be read)",
+      ),
+      restarted: flag("whether it is started again"),
+    },
+  },
+  function_scheduled: {
+    meaning: "A run of `functions.cron` was due. What another gateway of the fleet runs has no line.",
+    advice:
+      "With `ok: false`: error and died name what to mend in the module; timeout: raise `timeout`, or do less; overlap: let it run less often; store_away: see Redis.",
+    fields: {
+      module: MODULE,
+      schedule: text("its line of the schedule"),
+      due: text("when it was due"),
+      ok: flag("whether it has ended well"),
+      result: text(
+        "ok, error, timeout, died (its thread has ended), overlap (the run before is still under way) or store_away (the store of the fleet cannot be asked)",
+      ),
+      duration_ms: optional(number("how long it took")),
+      error: optional(ERROR),
+      stack: optional(STACK),
+    },
+  },
+} as const;

@@ -1,0 +1,16 @@
+import { ERROR, OK, optional, text } from "../../core/event-row.ts";
+
+/** What databases of addresses write to the log. docs/guards.md#countries-and-networks */
+export const GEO_EVENTS = {
+  geo_reload: {
+    meaning: "A database of addresses has changed. With `ok: false`, `error` says why the one before stays.",
+    advice: "With `ok: false`, fetch the file again.",
+    fields: {
+      ok: OK,
+      database: text("country_db or asn_db"),
+      file: text("its file"),
+      built: optional(text("when it was built")),
+      error: optional(ERROR),
+    },
+  },
+} as const;

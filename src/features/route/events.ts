@@ -1,0 +1,12 @@
+import { OF_REQUEST, OF_TARGET, STATUS, text } from "../../core/event-row.ts";
+
+/** What routing writes to the log. docs/files.md#paths */
+export const ROUTE_EVENTS = {
+  prefix_guard_block: {
+    level: "warn",
+    meaning: "403: the path leads out of its static prefix.",
+    advice: "Nothing: a scanner looks for files outside.",
+    perSecond: 100,
+    fields: { ...OF_REQUEST, ...OF_TARGET, action: text("blocked"), status: STATUS },
+  },
+} as const;

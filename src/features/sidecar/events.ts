@@ -1,0 +1,44 @@
+import { ERROR, number, OF_REQUEST, OF_TARGET, OK, optional, text } from "../../core/event-row.ts";
+
+/** What a sidecar writes to the log. docs/sidecar.md */
+export const SIDECAR_EVENTS = {
+  sidecar_warning: {
+    level: "warn",
+    meaning: "A body exceeds the limit of the sidecar, or a setting leaves something unprotected.",
+    advice: "Set what it names, or raise the limit.",
+    perSecond: 100,
+    fields: {
+      message: text("what it is"),
+      method: optional(text("method of the request")),
+      path: optional(text("its path")),
+      limit: optional(number("the limit, in bytes")),
+    },
+  },
+  workload_identity: {
+    meaning:
+      "The SPIFFE agent has given the sidecar an identity. With `ok: false` the agent is away or gives none, by `error`: what it gave before stays until its end.",
+    advice: "With `ok: false`, see the SPIFFE agent before `not_after`.",
+    fields: {
+      ok: OK,
+      identity: optional(text("the SPIFFE id")),
+      not_after: optional(text("when it ends")),
+      socket: optional(text("the agent's socket")),
+      error: optional(ERROR),
+      retry_in_s: optional(number("when it is asked again")),
+    },
+  },
+  sidecar_denied: {
+    level: "warn",
+    meaning: "403 at a sidecar, for who asks, or where it goes.",
+    advice:
+      "`allowed_ids`, `authorization`: allow the identity where it should come in, otherwise see what calls. `outbound`: give the destination a split where the application should reach it.",
+    perSecond: 20,
+    fields: {
+      ...OF_REQUEST,
+      identity: text("SPIFFE id of the client; empty without one"),
+      host: text("host that was asked for"),
+      ...OF_TARGET,
+      reason: text("allowed_ids or authorization for what comes in; outbound for what goes out to no split"),
+    },
+  },
+} as const;

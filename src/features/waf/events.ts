@@ -1,0 +1,46 @@
+import { number, OF_REQUEST, OF_TARGET, optional, text, texts } from "../../core/event-row.ts";
+
+const OF_MATCH = {
+  ...OF_REQUEST,
+  method: text("method of the request"),
+  path: text("the target up to its query"),
+  category: text("category of the attack"),
+  rule_id: text("the rule that matched"),
+  crs: optional(number("the rule of the OWASP Core Rule Set that finds the same")),
+  anomaly_score: number("score of the request"),
+  action: text("blocked or logged"),
+  location: text("part of the request in which it matched"),
+  msg: optional(text("message of a rule of `waf.rules`")),
+  data: optional(text("its `logdata`")),
+  severity: optional(text("its severity")),
+  tags: optional(texts("its tags")),
+  triggered_rules: optional(texts("all rules that matched, if clients are not told them")),
+} as const;
+
+/** What the firewall writes to the log. docs/waf.md#events */
+export const WAF_EVENTS = {
+  waf_block: {
+    level: "warn",
+    meaning: "The firewall refused a request.",
+    advice:
+      "From one address: an attack, nothing need be done. From users: a false positive, which an exclusion of `rule_id` at `location` lets pass (docs/waf.md#false-positives).",
+    fields: OF_MATCH,
+  },
+  waf_detect: {
+    level: "warn",
+    meaning: "The firewall matched a request in detection mode and let it pass.",
+    advice: "Decide whether it is an attack. When all of them are, set `mode: enforce`.",
+    fields: OF_MATCH,
+  },
+  waf_over_limit: {
+    level: "warn",
+    meaning: "413: the body is larger than `max_inspect_body_size` and `over_limit` is `reject`.",
+    advice: "Raise `max_inspect_body_size`, or exclude the route from `over_limit: reject`.",
+    fields: {
+      ...OF_REQUEST,
+      ...OF_TARGET,
+      key: text("the setting"),
+      max_inspect_body_size: number("bytes that are inspected at most"),
+    },
+  },
+} as const;
