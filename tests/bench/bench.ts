@@ -5,7 +5,6 @@ import { measureFleetLimits } from "./fleet-limits.ts";
 import { measureFunctionPeers } from "./function-peers.ts";
 import { measureFunctionTrouble } from "./function-trouble.ts";
 import { measureFunctions } from "./functions.ts";
-import { measureHttp3 } from "./http3.ts";
 import { measureIdle } from "./idle.ts";
 import { type Lab, openLab } from "./lab.ts";
 import { describeRun } from "./machine.ts";
@@ -28,7 +27,6 @@ const PARTS: Readonly<Record<string, Part>> = {
   start: measureStartTime,
   workers: measureTwoWorkers,
   attack: measureUnderAttack,
-  http3: measureHttp3,
   limits: measureFleetLimits,
   functions: measureFunctions,
   "function-peers": measureFunctionPeers,

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { percentile } from "./figures.ts";
+import { isSecure } from "./peer-configs.ts";
 import type { Scenario, Tool } from "./scenarios.ts";
 
 /** What one run of a load tool has seen. */
@@ -32,25 +33,33 @@ const MANY_PATHS = 500;
 const AB_MOST_CONNECTIONS = 32;
 const H2_CONNECTIONS = 16;
 const H2_STREAMS = 16;
+const HTTP3_CONNECTIONS = 8;
 /** Past its time by this much, a tool is ended. */
 const GRACE_MS = 20_000;
 
 /** The program behind each kind of load. */
-export const PROGRAM: Readonly<Record<Tool, "wrk" | "ab" | "h2load">> = {
+const PROGRAM: Readonly<Record<Tool, "wrk" | "ab" | "h2load" | "bun">> = {
   wrk: "wrk",
   "wrk-post": "wrk",
   "wrk-chunked": "wrk",
   "wrk-many": "wrk",
   ab: "ab",
   h2load: "h2load",
+  // Debian builds its h2load without HTTP/3.
+  "http3-load": "bun",
 };
+
+/** Whether this machine has the program that makes the load. */
+export function hasTool(tool: Tool): boolean {
+  return tool === "http3-load" || Bun.which(PROGRAM[tool]) !== null;
+}
 
 /** Puts the load of a scenario on one server. */
 export async function runLoad(plan: LoadPlan): Promise<Load> {
-  const tls = plan.scenario.setting === "tls";
+  const tls = isSecure(plan.scenario.setting);
   const url = `${tls ? "https://localhost" : "http://127.0.0.1"}:${plan.port}${plan.scenario.path}`;
   const program = PROGRAM[plan.scenario.tool];
-  const run = { wrk: runWrk, ab: runAb, h2load: runH2load }[program];
+  const run = { wrk: runWrk, ab: runAb, h2load: runH2load, bun: runHttp3 }[program];
   const load = await run(plan, url);
   // A server that speaks another protocol gives the tools nothing to count, not even an error.
   return load.requests === 0 ? { ...load, errors: Math.max(1, load.errors) } : load;
@@ -167,6 +176,15 @@ async function runH2load(plan: LoadPlan, url: string): Promise<Load> {
   const { connections, streams } = plan.h2 ?? { connections: H2_CONNECTIONS, streams: H2_STREAMS };
   const args = [`-t${plan.threads}`, `-c${connections}`, `-m${streams}`, `-D${plan.seconds}`, `--log-file=${log}`];
   return readH2load(await output(["h2load", ...args, url], plan.seconds), readFileSync(log, "utf8"));
+}
+
+// The client shares the machine and costs more than either server: the CPU time of the server is the figure.
+async function runHttp3({ scenario, port, seconds }: LoadPlan): Promise<Load> {
+  const args = [port, scenario.path, seconds, HTTP3_CONNECTIONS, H2_STREAMS].map(String);
+  const text = await output([process.execPath, join(import.meta.dir, "http3-load.ts"), ...args], seconds);
+  const done = JSON.parse(text === "" ? '{"requests":0,"failed":1,"seconds":1}' : text);
+  const { requests, failed: errors } = done;
+  return { requests, errors, requestsPerSecond: requests / done.seconds, p50Ms: Number.NaN, p99Ms: Number.NaN };
 }
 
 async function output(command: string[], seconds: number): Promise<string> {

@@ -29,7 +29,6 @@ export const SECTIONS = [
   "start",
   "workers",
   "attack",
-  "http3",
   "limits",
   "functions",
   "function-peers",
@@ -42,13 +41,12 @@ export const SECTIONS = [
 
 const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
 
-  all       (default) peers, idle, start, workers, attack, http3, function-peers; written to tests/bench/results.md
+  all       (default) peers, idle, start, workers, attack, function-peers; written to tests/bench/results.md
   peers     CPU time per request beside nginx, HAProxy, Caddy and Varnish
   idle      resident memory of idle keep-alive connections
   start     time from spawn to the first answer
   workers   throughput with two workers
   attack    latency of the others while half of the requests are malformed, and the cost of a refused one
-  http3     CPU time per request over HTTP/3 beside Caddy
   limits    CPU time of limits at 10,000 requests a second: a gateway's own, and a fleet's on Redis
   functions CPU time of a function and of a hook at 20,000 requests a second, beside Bun.serve behind the same route; hooks a second of one thread
   function-peers    CPU time and latency of a function beside nginx with njs and Lua, and beside Bun.serve and workerd behind a proxy

@@ -29,6 +29,11 @@ const MAX_CONNECTIONS = 11_000;
 /** Of compression: edge drops to it under full load, so that all servers have it. */
 const LEVEL = 1;
 
+/** Whether the load goes to the port with a certificate. */
+export function isSecure(setting: Setting): boolean {
+  return setting === "tls" || setting === "http3";
+}
+
 function hasCache(setting: Setting): boolean {
   return setting === "cache" || setting === "cache-disk" || setting === "compression";
 }
@@ -54,7 +59,7 @@ http {
 
 /** nginx as the gateway. */
 export function nginxConfig(lab: Lab, ports: Ports, setting: Setting): string {
-  const tls = setting === "tls" ? nginxTls(lab, ports) : "";
+  const tls = isSecure(setting) ? nginxTls(lab, ports, setting === "http3") : "";
   const cache = hasCache(setting) ? `proxy_cache_path ${lab.dir}/nginx-cache keys_zone=answers:16m;` : "";
   const cached = hasCache(setting) ? `location /c/ { ${nginxPass()} proxy_cache answers; }` : "";
   return `${nginxTop(lab.dir, "nginx", lab.workers)}
@@ -130,7 +135,7 @@ export function caddyConfig(lab: Lab, ports: Ports, setting: Setting): string {
 }
 http://127.0.0.1:${ports.http} {${encode}${routes}
 }
-${setting === "tls" || setting === "http3" ? tls : ""}`;
+${isSecure(setting) ? tls : ""}`;
 }
 
 function caddyPass(lab: Lab): string {
@@ -179,8 +184,7 @@ sub vcl_recv {
 /** The gateway's own config.yaml. */
 export function edgeConfig(lab: Lab, ports: Ports, setting: Setting): string {
   const files = `cert_file: ${join(lab.dir, "cert.pem")}, key_file: ${join(lab.dir, "key.pem")}`;
-  const isSecure = setting === "tls" || setting === "http3";
-  const tls = isSecure ? `  tls: {enabled: true, port: ${ports.tls}, ${files}}\n` : "";
+  const tls = isSecure(setting) ? `  tls: {enabled: true, port: ${ports.tls}, ${files}}\n` : "";
   const http3 = setting === "http3" ? "  http3: {enabled: true}\n" : "";
   const disk = `, max_bytes: 2MiB, max_entries: 100, disk: {path: ${join(lab.dir, "edge-cache")}}`;
   const cache = hasCache(setting) ? `  cache: {enabled: true${setting === "cache-disk" ? disk : ""}}\n` : "";
@@ -249,8 +253,9 @@ function nginxAuth(lab: Lab): string {
     }`;
 }
 
-function nginxTls(lab: Lab, ports: Ports): string {
-  return `listen 127.0.0.1:${ports.tls} ssl http2; ssl_certificate ${lab.dir}/cert.pem; ssl_certificate_key ${lab.dir}/key.pem;`;
+function nginxTls(lab: Lab, ports: Ports, hasQuic: boolean): string {
+  const quic = hasQuic ? `listen 127.0.0.1:${ports.tls} quic reuseport; quic_gso on;` : "";
+  return `listen 127.0.0.1:${ports.tls} ssl http2; ${quic} ssl_certificate ${lab.dir}/cert.pem; ssl_certificate_key ${lab.dir}/key.pem;`;
 }
 
 function nginxPass(path = "/"): string {

@@ -9,9 +9,9 @@
 import { availableParallelism } from "node:os";
 import { fixed, inTurn, median, table } from "./figures.ts";
 import { type Lab, makeCertificate } from "./lab.ts";
-import { type Load, type LoadPlan, PROGRAM, runLoad } from "./load-tools.ts";
+import { hasTool, type Load, type LoadPlan, runLoad } from "./load-tools.ts";
 import type { Options } from "./options.ts";
-import type { Setting } from "./peer-configs.ts";
+import { isSecure, type Setting } from "./peer-configs.ts";
 import { cpuSeconds, residentMb, stolenSeconds } from "./process-stats.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
 import { progress, type Section } from "./section.ts";
@@ -39,7 +39,7 @@ const TURN_SECONDS = 1;
 /** Share of the machine's CPU time that its host may give to others in a turn. */
 const MOST_STOLEN = 0.03;
 const MOST_TRIES = 4;
-const SETTINGS: readonly Setting[] = ["plain", "tls", "cache", "cache-disk", "compression", "auth", "fastcgi"];
+const SETTINGS: readonly Setting[] = ["plain", "tls", "http3", "cache", "cache-disk", "compression", "auth", "fastcgi"];
 const GATEWAY = "edge";
 /** The gateway as it was, from --before. */
 const BEFORE = "before";
@@ -159,7 +159,7 @@ function sampleOf(turns: readonly Turn[], residentMb: number): Sample {
 }
 
 function planOf(scenario: Scenario, server: RunningServer, { options, lab }: Round): Omit<LoadPlan, "seconds"> {
-  const port = scenario.setting === "tls" ? server.ports.tls : server.ports.http;
+  const port = isSecure(scenario.setting) ? server.ports.tls : server.ports.http;
   return { scenario, port, connections: options.connections, threads: 1, dir: lab.dir };
 }
 
@@ -171,8 +171,8 @@ function chosenScenarios(only: readonly string[], lab: Lab): Scenario[] {
   const unknown = only.filter((name) => !SCENARIOS.some((s) => s.name === name));
   if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(", ")}`);
   const wanted = SCENARIOS.filter((s) => only.length === 0 || only.includes(s.name));
-  const tls = wanted.some((s) => s.setting === "tls") && makeCertificate(lab.dir);
-  const left = wanted.filter((s) => Bun.which(PROGRAM[s.tool]) !== null && (tls || s.setting !== "tls"));
+  const tls = wanted.some((s) => isSecure(s.setting)) && makeCertificate(lab.dir);
+  const left = wanted.filter((s) => hasTool(s.tool) && (tls || !isSecure(s.setting)));
   if (left.length < wanted.length) {
     const names = wanted.filter((s) => !left.includes(s)).map((s) => s.name);
     console.error(`left out, their tools are not installed: ${names.join(", ")} (scripts/install-peers)`);

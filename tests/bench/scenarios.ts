@@ -3,7 +3,7 @@ import { BASIC_FIELDS, BEARER_FIELDS, PASS_FIELDS, SESSION_FIELDS } from "./auth
 import type { Setting } from "./peer-configs.ts";
 
 /** How the load is made. */
-export type Tool = "wrk" | "wrk-post" | "wrk-chunked" | "wrk-many" | "ab" | "h2load";
+export type Tool = "wrk" | "wrk-post" | "wrk-chunked" | "wrk-many" | "ab" | "h2load" | "http3-load";
 
 /** One comparison of the gateway with its peers. */
 export interface Scenario {
@@ -38,6 +38,9 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: "tls-h1-proxy", path: "/p/x", tool: "wrk", setting: "tls", peers: PROXIES },
   { name: "tls-h2-proxy", path: "/p/x", tool: "h2load", setting: "tls", peers: PROXIES },
   { name: "tls-handshake", path: "/health", tool: "ab", setting: "tls", peers: PROXIES },
+  { name: "direct-h3", path: "/health", tool: "http3-load", setting: "http3", peers: FILE_SERVERS },
+  { name: "proxy-small-h3", path: "/p/x", tool: "http3-load", setting: "http3", peers: FILE_SERVERS },
+  { name: "static-100k-h3", path: "/static/big.bin", tool: "http3-load", setting: "http3", peers: FILE_SERVERS },
   { name: "cache-hit-1k", path: "/c/cached", tool: "wrk", setting: "cache", peers: CACHES },
   // Five hundred responses as that of cache-hit-1k, of which memory has hardly any: edge reads its files, nginx those of proxy_cache.
   { name: "cache-hit-disk", path: "/c/many", tool: "wrk-many", setting: "cache-disk", peers: ["nginx"] },
