@@ -34,6 +34,7 @@ export class H3Endpoint implements IdleSource {
   private readonly sessions: Set<H3Session> = new Set();
   private readonly free: Exchange[] = [];
   private isHolding = false;
+  private isRefusing = false;
 
   constructor(ctx: EdgeContext, rules: HeadRules, observer: StreamObserver) {
     this.ctx = ctx;
@@ -77,6 +78,7 @@ export class H3Endpoint implements IdleSource {
     if (gate.enter()) {
       const taken = new H3Session(this, session);
       if (this.isHolding) taken.hold();
+      if (this.isRefusing) taken.leave();
       this.sessions.add(taken);
       return;
     }
@@ -113,6 +115,11 @@ export class H3Endpoint implements IdleSource {
     setTimeout(() => {
       for (const session of present) session.leave();
     }, H3_HOLD_MS);
+  }
+
+  /** Refuses connections that come from now on; the runtime may have taken one already that it has not announced. */
+  refuse(): void {
+    this.isRefusing = true;
   }
 
   /** Makes the requests of all connections wait for `leave`. */

@@ -15,6 +15,8 @@ export const H3_FRESH_MS = 50;
 
 /** How long an HTTP/3 connection counts as beginning, whose first request may be on its way. */
 const H3_BEGINNING_MS = 150;
+/** How long a handshake may take that is under way as the connection is left. */
+const H3_LAST_HANDSHAKE_MS = 1000;
 
 /** One HTTP/3 connection: its client and its requests. RFC 9114. */
 export class H3Session implements IdleConnection {
@@ -34,6 +36,8 @@ export class H3Session implements IdleConnection {
   private idleSinceMs: number;
   /** Whether the client has been told with GOAWAY. */
   private hasLeft = false;
+  /** Whether it is refused as soon as its handshake is done. */
+  private isRefused = false;
   private release: () => void = IGNORE;
 
   constructor(endpoint: H3Endpoint, session: QuicSession) {
@@ -51,10 +55,14 @@ export class H3Session implements IdleConnection {
 
   /**
    * Takes no further request; those that are there are answered, then the connection closes. RFC 9114 §5.2. One that has just
-   * been made has time for its first request, which may be on its way.
+   * been made has time for its first request, which may be on its way; one whose handshake is under way is refused when that is done,
+   * since the client may have no keys by which it could be told before.
    */
   leave(): void {
-    if (!this.hasAsked && this.isBeginning(this.ctx.turn.nowMs)) setTimeout(() => this.close(), H3_BEGINNING_MS);
+    if (this.isShaking) {
+      if (!this.isRefused) setTimeout(() => this.close(), H3_LAST_HANDSHAKE_MS);
+      this.isRefused = true;
+    } else if (!this.hasAsked && this.isBeginning(this.ctx.turn.nowMs)) setTimeout(() => this.close(), H3_BEGINNING_MS);
     else this.close();
   }
 
@@ -145,6 +153,7 @@ export class H3Session implements IdleConnection {
     this.ctx.turn.begin();
     this.isShaking = false;
     this.beganMs = this.ctx.turn.nowMs;
+    if (this.isRefused) return this.close();
     if (typeof serverName === "string" && this.endpoint.passed?.isPassed(serverName.toLowerCase()) === true)
       return refuseSession(this.session);
     const address = this.session.path?.remote.address ?? "";

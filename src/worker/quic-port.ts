@@ -26,6 +26,11 @@ const H3_STREAM_WINDOW_BYTES = 262_144;
 const H3_SESSION_WINDOW_BYTES = 1_048_576;
 /** How often a new process asks for the UDP port that its predecessor still has. */
 const H3_PORT_POLL_MS = 20;
+/**
+ * For how long what comes over a closed HTTP/3 connection is answered before the process ends: some three times the time after which a
+ * client sends again (RFC 9000 §10.2).
+ */
+const H3_CLOSING_MS = 300;
 
 /**
  * The HTTP/3 listener. The runtime's QUIC cannot share a UDP port, so one worker has it, the first; requests take that
@@ -40,6 +45,8 @@ export class QuicPort implements PausableListener {
   private certificates: CertificateSet;
   private isLeaving = false;
   private isPaused = false;
+  /** Since when no connection has been there while the port is being left. */
+  private emptySinceMs: number | null = null;
   /** Connections that the runtime has refused while it was paused. */
   private refused = 0;
 
@@ -117,9 +124,9 @@ export class QuicPort implements PausableListener {
     this.refused = refused;
   }
 
-  /** Connections that are open. */
-  get size(): number {
-    return this.connections.size;
+  /** Whether it is being left and clients may still have to be told, or it has connections. */
+  get isOpen(): boolean {
+    return this.connections.size > 0 || (this.endpoint !== null && !this.endpoint.destroyed);
   }
 
   /**
@@ -130,25 +137,45 @@ export class QuicPort implements PausableListener {
     this.isLeaving = true;
     this.ctx.gate.delete(this);
     this.ctx.turn.begin();
-    if (this.endpoint !== null && hasSuccessor) {
-      const { endpoint, connections, ignored } = this;
-      new QuicHandover(endpoint, connections, ignored, () => this.end());
-    } else {
-      this.connections.drain();
-      this.endpoint?.close().catch(() => {});
+    const { endpoint, connections, ignored } = this;
+    if (endpoint === null) return;
+    if (hasSuccessor) new QuicHandover(endpoint, connections, ignored, () => this.letGo());
+    else {
+      endpoint.busy = true;
+      connections.refuse();
+      connections.drain();
+      this.closeWhenTold(endpoint);
     }
   }
 
   /** Ends all connections at once. */
   cut(): void {
-    this.end();
+    this.connections.end();
   }
 
   /**
-   * What tells the clients leaves by the same port: an endpoint that is destroyed sends nothing. A connection that it took
-   * meanwhile would be told nothing.
+   * Keeps the port until no connection has been there for H3_CLOSING_MS: the runtime answers what comes meanwhile over one that is closed
+   * with a stateless reset, so that a client is told which never got the datagram that closed its connection. RFC 9000 §10.2, §10.3. The
+   * runtime draws the key of these resets itself, so that no other process can send them.
    */
-  private end(): void {
+  private closeWhenTold(endpoint: QuicEndpoint): void {
+    const poll = setInterval(() => {
+      const nowMs = performance.now();
+      if (this.connections.size > 0) this.emptySinceMs = null;
+      else this.emptySinceMs ??= nowMs;
+      const isTold = this.emptySinceMs !== null && nowMs - this.emptySinceMs >= H3_CLOSING_MS;
+      // Nobody has come over HTTP/3 at all: there is nobody to tell.
+      if (!isTold && Number(endpoint.stats.packetsReceived) > 0) return;
+      clearInterval(poll);
+      endpoint.destroy();
+    }, H3_HANDOVER_POLL_MS);
+  }
+
+  /**
+   * Ends all connections and lets the port go. What tells the clients leaves by the same port: an endpoint that is destroyed sends
+   * nothing. A connection that it took meanwhile would be told nothing.
+   */
+  private letGo(): void {
     ignoreAll(this.ignored);
     this.connections.end();
     setTimeout(() => this.endpoint?.destroy(), H3_HANDOVER_POLL_MS);

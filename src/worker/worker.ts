@@ -482,7 +482,7 @@ export class Worker {
     this.services.inTurn(() => this.connections.drain());
     this.quic?.drain(hasSuccessor);
     const poll = setInterval(() => {
-      if (this.connections.size > 0 || (this.quic?.size ?? 0) > 0) return;
+      if (this.connections.size > 0 || this.quic?.isOpen === true) return;
       clearInterval(poll);
       this.flushLog();
       this.runtime.pools.close();
@@ -495,7 +495,7 @@ export class Worker {
     this.services.inTurn(() => this.connections.cutAll());
     this.quic?.cut();
     this.flushLog();
-    this.post({ kind: "drained" });
+    if (this.quic?.isOpen !== true) this.post({ kind: "drained" });
   }
 
   private wire(config: RuntimeConfig, nodes: ConfiguredNodes, cacheStore: CacheStore | null): WorkerRuntime {
