@@ -164,7 +164,7 @@ export class QuicPort implements PausableListener {
       if (this.connections.size > 0) this.emptySinceMs = null;
       else this.emptySinceMs ??= nowMs;
       const isTold = this.emptySinceMs !== null && nowMs - this.emptySinceMs >= H3_CLOSING_MS;
-      // Nobody has come over HTTP/3 at all: there is nobody to tell.
+      // Without one packet of a client there is no client to tell.
       if (!isTold && Number(endpoint.stats.packetsReceived) > 0) return;
       clearInterval(poll);
       endpoint.destroy();
