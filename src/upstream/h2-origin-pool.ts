@@ -8,12 +8,12 @@ import { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream } from "./h2-upstream-stream.ts";
 import { H2_ORIGIN_STREAMS } from "./limits.ts";
 import { awaitsName, type OriginSettings, type UpstreamContext } from "./origin-socket.ts";
-import { expectedBodyBytes, H2_SEND_RESERVE_BYTES } from "./send-room.ts";
+import { CALL_BYTES, expectedBodyBytes, H2_SEND_RESERVE_BYTES } from "./send-room.ts";
 import { StartRoom } from "./sent-start.ts";
 
 /** Connections of one worker to one origin of HTTP/2 that take streams; what they have no room for waits. */
 const MAX_H2_ORIGIN_CONNECTIONS = 128;
-/** Of these, those that are made so that request bodies do not share a window; beyond, they share those that have most of it. */
+/** Of these, those that are made so that request bodies do not share a window; beyond, they share the one that has most room. */
 const H2_ORIGIN_SPREAD = 16;
 /** Milliseconds for which bodies share connections after a further one could not be made. */
 const H2_ORIGIN_SHARE_MS = 10_000;
@@ -213,12 +213,12 @@ export class H2OriginPool implements Upstream, TimerOwner {
       const connection = open[i]!;
       if ((connection.serial < leastSerial && !isFull) || !connection.hasRoom()) continue;
       if (bodyBytes < 0 || connection.fitsBody(bodyBytes)) return connection;
-      if (widest === null || connection.session.sendWindow > widest.session.sendWindow) widest = connection;
+      if (widest === null || connection.roomForBody > widest.roomForBody) widest = connection;
     }
     return widest === null || this.mayMakeFor(widest) ? null : widest;
   }
 
-  /** Whether a body waits for a further connection rather than share the one that has most of its window left. */
+  /** Whether a body waits for a further connection rather than share the one that has most room. */
   private mayMakeFor({ session }: H2UpstreamConnection): boolean {
     const { nowMs } = this.context.turn;
     if (nowMs < Math.max(this.restUntilMs, this.sharesUntilMs)) return false;
@@ -269,7 +269,7 @@ function firstOf(waiting: ReadonlySet<H2UpstreamStream>): H2UpstreamStream {
 function bodiesOf(waiting: ReadonlySet<H2UpstreamStream>): number {
   let [looks, bodies] = [0, 0];
   for (const { expectedBytes } of waiting) {
-    if (expectedBytes > H2_SEND_RESERVE_BYTES) bodies++;
+    if (expectedBytes > H2_SEND_RESERVE_BYTES && expectedBytes !== CALL_BYTES) bodies++;
     if (++looks > MAX_MISSES || bodies === MAX_COMING) break;
   }
   return bodies;

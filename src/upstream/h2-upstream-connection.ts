@@ -111,6 +111,11 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
     return this.sendRoom.fits(Math.min(bytes, peer.initialWindowBytes), sendWindow);
   }
 
+  /** Bytes of the window that a further body finds here where all others take what they may; below 0 where they share it. */
+  get roomForBody(): number {
+    return this.sendRoom.left(this.session.sendWindow);
+  }
+
   /** Makes the connection. @param connectMs for how long that may take */
   connect(connectMs: number): void {
     this.connectMs = connectMs;

@@ -19,7 +19,7 @@ import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { CONSENT_MS } from "./limits.ts";
 import type { UpstreamContext } from "./origin-socket.ts";
 import { isTooMuch, isWholeBody } from "./request-writer.ts";
-import { expectedBodyBytes, H2_SEND_RESERVE_BYTES } from "./send-room.ts";
+import { expectedBodyBytes } from "./send-room.ts";
 import { SentStart, StartedBody, type StartRoom } from "./sent-start.ts";
 
 /**
@@ -187,7 +187,6 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.bodyTaken = true;
     this.bodyBytes += to - from;
     if (this.connection === null || isTooMuch(ex, this.bodyBytes)) return this.breakOff();
-    if (this.pledged === 0 && this.bodyBytes > H2_SEND_RESERVE_BYTES) this.pledge(this.connection, this.bodyBytes);
     this.send(bytes, from, to, this.connection);
     if (this.out.waiting === 0) return;
     this.holdsBody = true;
@@ -256,14 +255,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
 
   /** What the body may take of the connection's window is kept from others; of one whose length is not known, all that it may. */
   private pledge({ session, sendRoom }: H2UpstreamConnection, bytes: number): void {
-    const window = session.peer.initialWindowBytes;
-    if (this.pledged < 0) {
-      this.pledged = Math.min(bytes, window);
-      sendRoom.begin(this.pledged);
-    } else {
-      sendRoom.raise(window - this.pledged);
-      this.pledged = window;
-    }
+    this.pledged = Math.min(bytes, session.peer.initialWindowBytes);
+    sendRoom.begin(this.pledged);
   }
 
   /** All of the body has been sent, or nothing more of it will be. */

@@ -2,7 +2,7 @@ import type { Exchange } from "../message/exchange.ts";
 import { HeaderId } from "../message/header-block.ts";
 import { Framing } from "../message/request-head.ts";
 
-/** Bytes of a connection's window that a body must find, beside what others may take of it; a body of so much that goes on is a long one. */
+/** Bytes of a connection's window that a body must find, beside what others may take of it. */
 export const H2_SEND_RESERVE_BYTES = 16_384;
 
 /**
@@ -20,13 +20,13 @@ export class SendRoom {
     return window >= this.pledged + bytes + H2_SEND_RESERVE_BYTES;
   }
 
-  begin(bytes: number): void {
-    this.bodies++;
-    this.pledged += bytes;
+  /** What is left of the connection's window when the bodies under way have taken all that they may; below 0 where they share it. */
+  left(window: number): number {
+    return window - this.pledged;
   }
 
-  /** A body turns out to be larger than was pledged for it. */
-  raise(bytes: number): void {
+  begin(bytes: number): void {
+    this.bodies++;
     this.pledged += bytes;
   }
 
@@ -37,14 +37,17 @@ export class SendRoom {
   }
 }
 
-/**
- * Bytes that the body of a request may have, as far as is known when it begins: nothing where there is none. Calls of gRPC are
- * short, or long and slow, and share connections until one has sent much.
- */
+/** Bytes that the body of a request may have, as far as is known when it begins: nothing where there is none. */
 export function expectedBodyBytes({ request }: Exchange): number {
   if (request.framing === Framing.Length) return request.contentLength;
   if (request.framing !== Framing.Chunked) return 0;
-  return request.headers.valueOf(HeaderId.ContentType).startsWith(GRPC) ? 0 : Number.POSITIVE_INFINITY;
+  return request.headers.valueOf(HeaderId.ContentType).startsWith(GRPC) ? CALL_BYTES : Number.POSITIVE_INFINITY;
 }
+
+/**
+ * A call of gRPC may send without end as well, but most have ended with their first message: a connection is not made for each of those
+ * that wait, but for one that finds no window beside the bodies that are under way.
+ */
+export const CALL_BYTES: number = Number.MAX_VALUE;
 
 const GRPC = "application/grpc";
