@@ -203,33 +203,36 @@ describe("an origin of HTTP/2 that leaves uploads unread", () => {
     ["15,000 bytes each", 15_000, 12],
     ["15,000 bytes each", 15_000, 40],
     ["their whole window", 400_000, 8],
-  ])("gets calls of gRPC that have begun, and further ones, beside those that it leaves with %s (%#)", async (_, bytes, count) => {
-    await unread.play(picky);
-    const lines = ["Transfer-Encoding: chunked", "Content-Type: application/grpc"];
-    const message = Buffer.alloc(600, "m");
-    const begin = async (path: string): Promise<RawClient> => {
-      const client = await gateway.connect();
-      client.send(head1(path, lines));
-      return client;
-    };
-    // In turn, so that each connection has calls of both kinds if calls share it.
-    const stuck: RawClient[] = [];
-    const fine: RawClient[] = [];
-    for (let i = 0; i < count; i++) {
-      stuck.push(await begin("/through/stuck"));
-      fine.push(await begin("/through/fine"));
-    }
-    await eventually(() => expect(unread.streams.length).toBe(2 * count));
-    for (const client of stuck) client.send(chunk(BODY.subarray(0, bytes)));
-    await eventually(() => {
-      const held = unread.streams.filter(({ path }) => path === "/stuck").map(({ length }) => length);
-      expect(Math.min(...held)).toBeGreaterThanOrEqual(Math.min(bytes, 15_000));
-    });
-    for (let i = 0; i < count; i++) fine.push(await begin("/through/fine"));
-    for (const client of fine) client.send(Buffer.concat([chunk(message), Buffer.from("0\r\n\r\n")]));
-    for (const client of fine) expect((await client.reply("POST")).text).toBe(`${message.length}`);
-    for (const client of [...fine, ...stuck]) client.reset();
-  });
+  ])(
+    "gets calls of gRPC that have begun, and further ones, beside those that it leaves with %s (%#)",
+    async (_, bytes, count) => {
+      await unread.play(picky);
+      const lines = ["Transfer-Encoding: chunked", "Content-Type: application/grpc"];
+      const message = Buffer.alloc(600, "m");
+      const begin = async (path: string): Promise<RawClient> => {
+        const client = await gateway.connect();
+        client.send(head1(path, lines));
+        return client;
+      };
+      // In turn, so that each connection has calls of both kinds if calls share it.
+      const stuck: RawClient[] = [];
+      const fine: RawClient[] = [];
+      for (let i = 0; i < count; i++) {
+        stuck.push(await begin("/through/stuck"));
+        fine.push(await begin("/through/fine"));
+      }
+      await eventually(() => expect(unread.streams.length).toBe(2 * count));
+      for (const client of stuck) client.send(chunk(BODY.subarray(0, bytes)));
+      await eventually(() => {
+        const held = unread.streams.filter(({ path }) => path === "/stuck").map(({ length }) => length);
+        expect(Math.min(...held)).toBeGreaterThanOrEqual(Math.min(bytes, 15_000));
+      });
+      for (let i = 0; i < count; i++) fine.push(await begin("/through/fine"));
+      for (const client of fine) client.send(Buffer.concat([chunk(message), Buffer.from("0\r\n\r\n")]));
+      for (const client of fine) expect((await client.reply("POST")).text).toBe(`${message.length}`);
+      for (const client of [...fine, ...stuck]) client.reset();
+    },
+  );
 
   test("shares its connections among small bodies and calls of gRPC", async () => {
     await unread.play({ ...picky, onEnd: (stream) => void setTimeout(() => answer(stream), 100) });
