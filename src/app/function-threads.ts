@@ -7,6 +7,7 @@ import type { LiveModule } from "../features/dashboard/live-state.ts";
 import { eventOfLine } from "../features/functions/events.ts";
 import { createFileCells } from "../features/functions/file-cells.ts";
 import type { OverdueCall } from "../features/functions/function-link.ts";
+import { createQueueCells, freeQueueOf } from "../features/functions/queue-places.ts";
 import { isFromFunction } from "../features/functions/said.ts";
 import { freePlacesOf } from "../features/functions/thread-places.ts";
 import { Cell, createCells, type ModuleExports, type ToFunction } from "../features/functions/wire.ts";
@@ -149,13 +150,19 @@ export class FunctionThreads {
       for (const thread of own.threads) this.retire(thread);
     }
     for (const [module, use] of uses) {
-      const own = this.modules.get(module) ?? new ModuleThreads(module);
-      this.modules.set(module, own);
+      const own = this.modules.get(module) ?? this.add(module);
       own.use = use;
       own.generation++;
       for (let i = 0; i < config.functions.workers; i++) this.start(own, own.generation);
     }
     if (uses.size > 0) this.watching ??= setInterval(() => this.watch(), WATCH_MS);
+  }
+
+  private add(module: string): ModuleThreads {
+    const own = new ModuleThreads(module, createQueueCells(this.ports.workers));
+    this.modules.set(module, own);
+    this.publish({ what: "queue", module, cells: own.queue });
+    return own;
   }
 
   /** What a data worker says. */
@@ -184,6 +191,8 @@ export class FunctionThreads {
     if (this.connected.has(worker)) return;
     this.connected.add(worker);
     for (const thread of this.threads.values()) if (thread.state === "serving") this.connect(thread, worker);
+    for (const { module, queue } of this.modules.values())
+      this.ports.tell(worker, { what: "queue", module, cells: queue }, []);
     for (const { module, hasFailed, threads } of this.modules.values())
       if (hasFailed && threads.size === 0) this.ports.tell(worker, { what: "failed", module }, []);
   }
@@ -191,6 +200,7 @@ export class FunctionThreads {
   workerDied(worker: number): void {
     this.connected.delete(worker);
     this.counts.workerDied(worker);
+    for (const { queue } of this.modules.values()) freeQueueOf(queue, worker);
     for (const thread of this.threads.values()) {
       this.send(thread, { kind: "disconnect", worker });
       freePlacesOf(thread.cells, worker);
@@ -495,6 +505,8 @@ function longestStillMs({ state, owner, overdue, cells }: Thread): number {
 /** The threads of one module. */
 class ModuleThreads {
   readonly module: string;
+  /** The places of what waits; see QueuePlaces. */
+  readonly queue: SharedArrayBuffer;
   readonly threads: Set<Thread> = new Set();
   /** The configuration that a thread was loaded for, by its number. */
   readonly generations: Map<number, number> = new Map();
@@ -504,8 +516,9 @@ class ModuleThreads {
   hasFailed = false;
   deathsInRow = 0;
 
-  constructor(module: string) {
+  constructor(module: string, queue: SharedArrayBuffer) {
     this.module = module;
+    this.queue = queue;
   }
 
   facts(): ThreadFacts {

@@ -24,7 +24,6 @@ const COUNT_MS = 500;
 /** What the functions of a data worker are made with. */
 export interface FunctionSiteParts {
   readonly worker: number;
-  readonly workers: number;
   readonly services: WorkerServices;
   readonly requestIds: FunctionServices["requestIds"];
   readonly events: GatewayLog;
@@ -40,14 +39,14 @@ export class WorkerFunctionSite implements FunctionSite {
   private readonly services: FunctionServices;
   private readonly counter: CallCounter = new CallCounter();
 
-  constructor({ worker, workers, services, requestIds, events, threshold, spans, post }: FunctionSiteParts) {
+  constructor({ worker, services, requestIds, events, threshold, spans, post }: FunctionSiteParts) {
     const ports: LinkPorts = {
       inTurn: (work) => services.inTurn(work),
       onException: (error) => services.upstream.onException(error),
       onBroken: (thread) => post({ kind: "functions", said: { what: "broken", thread } }),
       onOverdue: (thread, call) => post({ kind: "functions", said: { what: "overdue", thread, call } }),
     };
-    this.functions = new WorkerFunctions(worker, workers, ports, (thread) =>
+    this.functions = new WorkerFunctions(worker, ports, (thread) =>
       post({ kind: "functions", said: { what: "idle", thread } }),
     );
     const listener: FunctionListener = {

@@ -557,11 +557,10 @@ export class Worker {
       const { WorkerFunctionSite } = require("./function-site.ts") as typeof import("./function-site.ts");
       askForTimeSlice(WORKER_SLICE_US);
       const { services, requestIds, events, threshold, post } = this;
-      const { index: worker, workers } = this.start;
+      const { index: worker } = this.start;
       const spans = () => this.spans;
       this.functions = new WorkerFunctionSite({
         worker,
-        workers,
         services,
         requestIds,
         events,

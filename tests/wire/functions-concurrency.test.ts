@@ -77,3 +77,37 @@ test("what a worker had that has ended is free", async () => {
     expect(Math.max(...replies.map(({ text }) => Number(text)))).toBe(2);
   });
 }, 60_000);
+
+test("`functions.queue` is of a module, whatever data workers its requests come by", async () => {
+  const queued = await startGateway({
+    config: { server: { workers: 4 }, functions: { concurrency: 1, queue: 8, workers: 1 } },
+    routes: [{ type: "function", prefix: "/waits", module: "./waits.ts", timeout: "20s" }],
+    files: { "waits.ts": `export default { fetch: async () => (await Bun.sleep(100), new Response("ok")) };` },
+  });
+  // One connection is one worker's.
+  const session = connect(`http://127.0.0.1:${queued.port}`);
+  const statusOf = async (): Promise<number> => {
+    const stream = session.request({ ":path": "/waits/x" });
+    let status = 0;
+    stream.on("response", (head) => {
+      status = head[":status"] as number;
+    });
+    for await (const _ of stream);
+    return status;
+  };
+  const statuses = async (count: number): Promise<number[]> =>
+    (await Promise.all(Array.from({ length: count }, statusOf))).sort((a, b) => a - b);
+  expect(await statuses(9)).toEqual(new Array(9).fill(200));
+  expect(await statuses(12)).toEqual([...new Array(9).fill(200), ...new Array(3).fill(503)]);
+  session.close();
+  // Those of many connections take no more places together, and give all of them back.
+  for (let round = 0; round < 3; round++) {
+    const replies = await Promise.all(Array.from({ length: 40 }, () => queued.once(request("GET /waits/x"))));
+    const served = replies.filter(({ status }) => status === 200).length;
+    expect(served).toBeGreaterThanOrEqual(9);
+    expect(replies.filter(({ status }) => status === 503).length).toBe(40 - served);
+    // As long as the slowest client takes to send, places become free.
+    expect(served).toBeLessThan(20);
+  }
+  await stopAll(queued);
+}, 60_000);

@@ -1,5 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import type { FunctionLink } from "./function-link.ts";
+import { createQueueCells, QueuePlaces } from "./queue-places.ts";
 import type { ModuleExports } from "./wire.ts";
 
 /** A call that wants a thread. */
@@ -10,11 +11,11 @@ export interface PoolWaiter {
   onRefused(fault: Fault): void;
 }
 
-/** The bounds of one worker's part in the threads of a module. */
+/** The bounds of the requests of a module, of all workers together. */
 export interface PoolBounds {
-  /** Requests that one thread has at once, of all workers. */
+  /** Those that one thread has at once. */
   readonly concurrency: number;
-  /** Requests of this worker that wait for one. */
+  /** Those that wait for one. */
   readonly queue: number;
 }
 
@@ -29,6 +30,8 @@ export class FunctionPool {
   private readonly links: FunctionLink[] = [];
   private readonly waiting: Set<PoolWaiter> = new Set();
   private hasFailed = false;
+  /** The worker's own until the control thread has told of those that all share. */
+  private places: QueuePlaces = new QueuePlaces(createQueueCells(1), 0);
 
   constructor(bounds: PoolBounds) {
     this.bounds = bounds;
@@ -44,12 +47,18 @@ export class FunctionPool {
     this.serve();
   }
 
+  /** From now on what waits takes these places. */
+  useQueue(places: QueuePlaces): void {
+    places.move(this.waiting.size);
+    this.places = places;
+  }
+
   /** Asks for a thread, now or later. */
   take(waiter: PoolWaiter): void {
     const link = this.waiting.size === 0 ? this.free() : null;
     if (link !== null) waiter.onLink(link);
     else if (this.hasFailed && this.links.length === 0) waiter.onRefused(Fault.FunctionFailed);
-    else if (this.waiting.size >= this.bounds.queue) waiter.onRefused(Fault.FunctionBusy);
+    else if (!this.places.take(this.bounds.queue)) waiter.onRefused(Fault.FunctionBusy);
     else {
       this.waiting.add(waiter);
       this.listen();
@@ -58,7 +67,7 @@ export class FunctionPool {
 
   /** It waits no longer. */
   leave(waiter: PoolWaiter): void {
-    this.waiting.delete(waiter);
+    if (this.waiting.delete(waiter)) this.places.give();
     if (this.waiting.size === 0) this.rest();
   }
 
@@ -69,6 +78,7 @@ export class FunctionPool {
       const link = this.free();
       if (link === null) return this.listen();
       this.waiting.delete(waiter);
+      this.places.give();
       waiter.onLink(link);
     }
     this.rest();
@@ -106,6 +116,7 @@ export class FunctionPool {
     if (this.links.length > 0) return;
     const all = [...this.waiting];
     this.waiting.clear();
+    for (const _ of all) this.places.give();
     for (const waiter of all) waiter.onRefused(Fault.FunctionFailed);
   }
 

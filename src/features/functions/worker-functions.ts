@@ -2,10 +2,13 @@ import type { FunctionsConfig } from "../../config/function-settings.ts";
 import type { CallCounts } from "./call-counts.ts";
 import { FunctionLink, type LinkPorts, type OverdueCall } from "./function-link.ts";
 import { FunctionPool, type PoolBounds } from "./function-pool.ts";
+import { QueuePlaces } from "./queue-places.ts";
 import type { ModuleExports } from "./wire.ts";
 
 /** What the control thread tells the data workers of threads. */
 export type FunctionNews =
+  /** The places of a module's queue, for all data workers. */
+  | { readonly what: "queue"; readonly module: string; readonly cells: SharedArrayBuffer }
   /** A thread has loaded its module; calls go by the port. */
   | {
       readonly what: "ready";
@@ -38,7 +41,6 @@ export type FunctionWord =
 /** The modules of one data worker; it outlives configurations. */
 export class WorkerFunctions {
   private readonly worker: number;
-  private readonly workers: number;
   private readonly ports: LinkPorts;
   private readonly onIdle: (thread: number) => void;
   private readonly pools: Map<string, FunctionPool> = new Map();
@@ -46,19 +48,18 @@ export class WorkerFunctions {
   private bounds: PoolBounds = { concurrency: 1, queue: 0 };
 
   /**
-   * @param worker the number of this data worker, of `workers`
+   * @param worker the number of this data worker
    * @param onIdle is told of a retired thread that has nothing of this worker in hand any more
    */
-  constructor(worker: number, workers: number, ports: LinkPorts, onIdle: (thread: number) => void) {
+  constructor(worker: number, ports: LinkPorts, onIdle: (thread: number) => void) {
     this.worker = worker;
-    this.workers = workers;
     this.ports = ports;
     this.onIdle = onIdle;
   }
 
-  /** Takes the bounds of a configuration: the places of a thread are shared by all workers, and each has its part of what may wait. */
+  /** Takes the bounds of a configuration. */
   use({ concurrency, queue }: Pick<FunctionsConfig, "concurrency" | "queue">): void {
-    this.bounds = { concurrency, queue: Math.ceil(queue / this.workers) };
+    this.bounds = { concurrency, queue };
     for (const pool of this.pools.values()) pool.useBounds(this.bounds);
   }
 
@@ -79,6 +80,7 @@ export class WorkerFunctions {
 
   receive(news: FunctionNews): void {
     if (news.what === "failed") return this.poolOf(news.module).fail();
+    if (news.what === "queue") return this.poolOf(news.module).useQueue(new QueuePlaces(news.cells, this.worker));
     if (news.what === "ready") return this.add(news);
     const found = this.links.get(news.thread);
     if (found === undefined) {
