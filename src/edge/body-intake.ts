@@ -195,8 +195,6 @@ export function keepTrailers(ex: Exchange, trailers: HeaderBlock | null, maxFiel
   return takeTrailers(ex, (block) => appendTo(block, trailers), isHeadSent);
 }
 
-function appendTo(block: HeaderBlock, { bytes, spans, count }: HeaderBlock): void {
-  for (let s = 0; s < count * 4; s += 4) {
-    block.addBytes(bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
-  }
+function appendTo(block: HeaderBlock, trailers: HeaderBlock): void {
+  for (let i = 0; i < trailers.count; i++) block.addField(trailers, i);
 }

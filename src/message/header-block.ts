@@ -30,7 +30,8 @@ export class HeaderIdSet {
 
 /**
  * Header fields as offsets into bytes owned elsewhere (a parsed head), or into own bytes (a head being made).
- * `spans` holds four numbers a field: name from, name to, value from, value to. Values carry no outer whitespace.
+ * `spans` holds four numbers a field: name from, name to, value from, value to; no one else sees them, since methods that say
+ * one of them cost nothing once they are compiled into their callers. Values carry no outer whitespace.
  * What takes fields out moves the others: an index holds until then, and what changes a field finds it by itself, so that none is
  * written by an index from before. `tests/tidy/header-indexes.test.ts` looks that none is kept.
  */
@@ -43,7 +44,7 @@ export class HeaderBlock {
   private present0 = 0;
   private present1 = 0;
   private present2 = 0;
-  spans: Int32Array = new Int32Array(CAPACITY * 4);
+  private spans: Int32Array = new Int32Array(CAPACITY * 4);
   ids: Uint8Array = new Uint8Array(CAPACITY);
   /** Where own bytes end, when this block is being made; -1 for a parsed one. */
   private end = -1;
@@ -82,12 +83,10 @@ export class HeaderBlock {
   copyFrom(other: HeaderBlock): void {
     this.resetOwn();
     for (let i = 0; i < other.count; i++) {
-      const at = i * 4;
-      const { bytes, spans } = other;
-      this.addBytes(bytes, spans[at]!, spans[at + 1]!, spans[at + 2]!, spans[at + 3]!);
+      this.addField(other, i);
       if (other.ids[i] === this.ids[i]) continue;
       this.count--;
-      this.push(other.ids[i]!, ...spansOf(this.spans, at));
+      this.push(other.ids[i]!, this.nameFrom(i), this.nameTo(i), this.valueFrom(i), this.valueTo(i));
     }
   }
 
@@ -133,6 +132,17 @@ export class HeaderBlock {
     const middle = copyBytes(own, from, bytes, nameFrom, nameTo);
     this.end = copyBytes(own, middle, bytes, valueFrom, valueTo);
     this.push(headerIdOf(own, from, middle), from, middle, middle, this.end);
+  }
+
+  /** Appends a field of another block, by copying it. */
+  addField(other: HeaderBlock, index: number): void {
+    this.addBytes(
+      other.bytes,
+      other.nameFrom(index),
+      other.nameTo(index),
+      other.valueFrom(index),
+      other.valueTo(index),
+    );
   }
 
   /**
@@ -211,19 +221,82 @@ export class HeaderBlock {
     return ((this.present0 & ids.bits0) | (this.present1 & ids.bits1) | (this.present2 & ids.bits2)) !== 0;
   }
 
+  /** Index of the first field at or after `from` that has no id of its own and this name, or -1. @param lower in lower case */
+  findNamed(lower: Uint8Array, from = 0): number {
+    let index = this.find(HeaderId.Other, from);
+    while (index >= 0 && !this.isNamed(index, lower)) index = this.find(HeaderId.Other, index + 1);
+    return index;
+  }
+
+  /** Where the name of field `index` begins in `bytes`. */
+  nameFrom(index: number): number {
+    return this.spans[index * 4]!;
+  }
+
+  nameTo(index: number): number {
+    return this.spans[index * 4 + 1]!;
+  }
+
+  /** Where the value of field `index` begins in `bytes`. */
+  valueFrom(index: number): number {
+    return this.spans[index * 4 + 2]!;
+  }
+
+  valueTo(index: number): number {
+    return this.spans[index * 4 + 3]!;
+  }
+
+  /** Ends the value of field `index` before what the caller has taken out of it, where it stands. */
+  endValue(index: number, to: number): void {
+    this.spans[index * 4 + 3] = to;
+  }
+
+  nameLength(index: number): number {
+    return this.nameTo(index) - this.nameFrom(index);
+  }
+
+  valueLength(index: number): number {
+    return this.valueTo(index) - this.valueFrom(index);
+  }
+
+  /** Whether the name of field `index` is `lower`, without regard to case. */
+  isNamed(index: number, lower: Uint8Array): boolean {
+    return equalsLower(this.bytes, this.nameFrom(index), this.nameTo(index), lower);
+  }
+
   /** Whether the value of field `index` is `lower`, without regard to case. */
   valueEquals(index: number, lower: Uint8Array): boolean {
-    return equalsLower(this.bytes, this.spans[index * 4 + 2]!, this.spans[index * 4 + 3]!, lower);
+    return equalsLower(this.bytes, this.valueFrom(index), this.valueTo(index), lower);
+  }
+
+  /** Copies the name of field `index`. @returns the offset after it */
+  copyName(index: number, out: Buffer, at: number): number {
+    return copyBytes(out, at, this.bytes, this.nameFrom(index), this.nameTo(index));
+  }
+
+  /** Copies the value of field `index`. @returns the offset after it */
+  copyValue(index: number, out: Buffer, at: number): number {
+    return copyBytes(out, at, this.bytes, this.valueFrom(index), this.valueTo(index));
+  }
+
+  /** Name of field `index` as it was written: a view, which holds as long as the block's bytes. */
+  nameBytes(index: number): Uint8Array {
+    return this.bytes.subarray(this.nameFrom(index), this.nameTo(index));
+  }
+
+  /** Value of field `index`: a view, which holds as long as the block's bytes. */
+  valueBytes(index: number): Uint8Array {
+    return this.bytes.subarray(this.valueFrom(index), this.valueTo(index));
   }
 
   /** Name of field `index` as it was written. */
   nameText(index: number): string {
-    return this.text(this.spans[index * 4]!, this.spans[index * 4 + 1]!);
+    return sliceText(this.bytes, this.nameFrom(index), this.nameTo(index));
   }
 
   /** Value of field `index`, one character a byte. */
   valueText(index: number): string {
-    return this.text(this.spans[index * 4 + 2]!, this.spans[index * 4 + 3]!);
+    return sliceText(this.bytes, this.valueFrom(index), this.valueTo(index));
   }
 
   /** Value of the first field with this id, or "" when there is none. */
@@ -246,10 +319,6 @@ export class HeaderBlock {
     this.ids = new Uint8Array(fields);
     this.spans.set(spans.subarray(0, this.count * 4));
     this.ids.set(ids.subarray(0, this.count));
-  }
-
-  private text(from: number, to: number): string {
-    return sliceText(this.bytes, from, to);
   }
 
   /** Copies parsed bytes into own ones, so that fields can be added after them; offsets stay as they are. */
@@ -275,10 +344,6 @@ export class HeaderBlock {
     this.own = own;
     this.bytes = own;
   }
-}
-
-function spansOf(spans: Int32Array, at: number): [number, number, number, number] {
-  return [spans[at]!, spans[at + 1]!, spans[at + 2]!, spans[at + 3]!];
 }
 
 /** Known header fields as small integers; 0 is every other field. */

@@ -578,8 +578,8 @@ function readAhead(decoder: ChunkedDecoder, { bytes, from, to }: InputBuffer): b
  */
 export function authenticatesConnection(headers: HeaderBlock): boolean {
   for (let i = headers.find(HeaderId.Authorization); i >= 0; i = headers.find(HeaderId.Authorization, i + 1)) {
-    const from = headers.spans[i * 4 + 2]!;
-    const to = headers.spans[i * 4 + 3]!;
+    const from = headers.valueFrom(i);
+    const to = headers.valueTo(i);
     if (SCHEMES.some((scheme) => beginsWith(headers.bytes, from, to, scheme))) return true;
   }
   return false;

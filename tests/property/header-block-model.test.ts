@@ -98,8 +98,7 @@ function take(block: HeaderBlock, model: Pair[], next: Step, source: HeaderBlock
       // As at the start of the next request: a head is parsed into the block.
       block.reset(source.bytes);
       for (let i = 0; i < source.count; i++) {
-        const [nameFrom, nameTo, valueFrom, valueTo] = source.spans.subarray(i * 4, i * 4 + 4);
-        block.push(source.ids[i]!, nameFrom!, nameTo!, valueFrom!, valueTo!);
+        block.push(source.ids[i]!, source.nameFrom(i), source.nameTo(i), source.valueFrom(i), source.valueTo(i));
       }
       model.splice(0, model.length, ...PARSED);
       break;

@@ -64,7 +64,7 @@ export class BasicMethod implements AuthMethod {
     const { headers } = ex.request;
     const at = onlyAuthorization(headers);
     if (at < 0) return DENIED;
-    const field = headers.bytes.subarray(headers.spans[at * 4 + 2]!, headers.spans[at * 4 + 3]!);
+    const field = headers.valueBytes(at);
     const before = this.passwords.shown(field);
     if (before !== null && this.hashes.get(before.name) === before.hash) return this.letIn(before.name);
     const found = credentialsOf(headers);
@@ -127,8 +127,8 @@ export class BasicMethod implements AuthMethod {
 export function credentialsOf(headers: HeaderBlock): Credentials | null {
   const at = onlyAuthorization(headers);
   if (at < 0) return null;
-  const from = headers.spans[at * 4 + 2]!;
-  const to = headers.spans[at * 4 + 3]!;
+  const from = headers.valueFrom(at);
+  const to = headers.valueTo(at);
   if (to - from <= SCHEME.length || !equalsLower(headers.bytes, from, from + SCHEME.length, SCHEME)) return null;
   const encoded = headers.valueText(at).slice(SCHEME.length).trim();
   if (!BASE64.test(encoded)) return null;

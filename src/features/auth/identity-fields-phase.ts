@@ -45,10 +45,9 @@ export class IdentityFieldsPhase implements Phase {
   }
 
   run({ request: { headers } }: Exchange): Verdict {
-    const { count, spans } = headers;
-    for (let i = 0; i < count; i++) {
-      const from = spans[i * 4]!;
-      const to = spans[i * 4 + 1]!;
+    for (let i = 0; i < headers.count; i++) {
+      const from = headers.nameFrom(i);
+      const to = headers.nameTo(i);
       if (this.lengths[to - from] === 1) this.judge(headers, i, from, to);
     }
     return Verdict.Next;

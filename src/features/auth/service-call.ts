@@ -1,4 +1,4 @@
-import { EMPTY_BYTES, equalsLower } from "../../core/bytes.ts";
+import { EMPTY_BYTES } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts } from "../../message/exchange.ts";
@@ -225,12 +225,9 @@ function fieldsOf({ reply: { headers } }: Exchange): [string, string][] {
 
 function fieldsNamed({ reply: { headers } }: Exchange, names: readonly Uint8Array[]): [string, string][] {
   const fields: [string, string][] = [];
-  const { bytes, spans, count } = headers;
-  for (let i = 0; i < count; i++) {
-    const [from, to] = [spans[i * 4]!, spans[i * 4 + 1]!];
+  for (let i = 0; i < headers.count; i++) {
     if (DROPPED[headers.ids[i]!] === 1) continue;
-    if (names.some((name) => equalsLower(bytes, from, to, name)))
-      fields.push([headers.nameText(i), headers.valueText(i)]);
+    if (names.some((name) => headers.isNamed(i, name))) fields.push([headers.nameText(i), headers.valueText(i)]);
   }
   return fields;
 }

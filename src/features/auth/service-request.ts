@@ -76,17 +76,18 @@ export class ServiceRequest {
 
   private copyShown(ex: Exchange, out: Buffer, start: number): number {
     const { names } = this;
-    const { bytes, count, ids, spans } = ex.request.headers;
+    const { headers } = ex.request;
+    const { bytes, count, ids } = headers;
     let at = start;
     for (let i = 0; i < count; i++) {
       if (DROP[ids[i]!] === 1) continue;
-      const s = i * 4;
-      const [from, to] = [spans[s]!, spans[s + 1]!];
+      const from = headers.nameFrom(i);
+      const to = headers.nameTo(i);
       if (ASKED.some((name) => isFolded(bytes, from, to, name))) continue;
       if (names !== null && !names.some((name) => isSame(bytes, from, to, name))) continue;
-      at = copyBytes(out, at, bytes, from, to);
+      at = headers.copyName(i, out, at);
       at = copyBytes(out, at, COLON, 0, COLON.length);
-      at = crlf(out, copyBytes(out, at, bytes, spans[s + 2]!, spans[s + 3]!));
+      at = crlf(out, headers.copyValue(i, out, at));
     }
     return at;
   }

@@ -42,8 +42,8 @@ export class HeaderHashKey implements HashKey {
   hashOf({ request }: Exchange): number {
     const index = this.field.find(request);
     if (index < 0) return -1;
-    const { bytes, spans } = request.headers;
-    return hashBytes(bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
+    const { headers } = request;
+    return hashBytes(headers.bytes, headers.valueFrom(index), headers.valueTo(index));
   }
 }
 

@@ -96,8 +96,8 @@ export class BotTokens {
   private signed(purpose: string, ex: Exchange, issued: string, bits: number): string {
     const { headers } = ex.request;
     const agent = headers.find(HeaderId.UserAgent);
-    const from = agent < 0 ? 0 : headers.spans[agent * 4 + 2]!;
-    const to = agent < 0 ? 0 : headers.spans[agent * 4 + 3]!;
+    const from = agent < 0 ? 0 : headers.valueFrom(agent);
+    const to = agent < 0 ? 0 : headers.valueTo(agent);
     const mac = createHmac("sha256", this.key)
       .update(`${purpose}\n${issued}\n${bits}\n${networkOf(ex)}\n${requestHost(ex.request)}\n`)
       .update(headers.bytes.subarray(from, Math.min(to, from + MAX_BOUND_AGENT_BYTES)))

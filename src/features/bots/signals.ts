@@ -1,4 +1,4 @@
-import { equalsLower, latin1 } from "../../core/bytes.ts";
+import { latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
@@ -72,20 +72,13 @@ function isRepeated(headers: HeaderBlock, id: HeaderId): boolean {
 }
 
 function hasField(headers: HeaderBlock, lowerName: Uint8Array): boolean {
-  return indexOf(headers, lowerName) >= 0;
+  return headers.findNamed(lowerName) >= 0;
 }
 
 /** The value of the first field of the name; "" where there is none. */
 function textOf(headers: HeaderBlock, lowerName: Uint8Array): string {
-  const at = indexOf(headers, lowerName);
+  const at = headers.findNamed(lowerName);
   return at < 0 ? "" : headers.valueText(at);
-}
-
-function indexOf({ bytes, spans, ids, count }: HeaderBlock, lowerName: Uint8Array): number {
-  for (let i = 0; i < count; i++) {
-    if (ids[i] === HeaderId.Other && equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, lowerName)) return i;
-  }
-  return -1;
 }
 
 const ACCEPT_LANGUAGE: Uint8Array = latin1("accept-language");

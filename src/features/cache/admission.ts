@@ -115,8 +115,8 @@ function staleUntil(freshUntilMs: number, seconds: number): number {
 function isStream(headers: HeaderBlock): boolean {
   const type = headers.find(HeaderId.ContentType);
   if (type >= 0) {
-    const from = headers.spans[type * 4 + 2]!;
-    const to = headers.spans[type * 4 + 3]!;
+    const from = headers.valueFrom(type);
+    const to = headers.valueTo(type);
     for (const name of STREAM_TYPES) {
       if (from + name.length <= to && equalsLower(headers.bytes, from, from + name.length, name)) return true;
     }
@@ -128,7 +128,7 @@ function isStream(headers: HeaderBlock): boolean {
 /** Whether the response depends on fields that are not in the key. */
 function variesOtherwise(headers: HeaderBlock, rules: KeyRules | null): boolean {
   for (let i = headers.find(HeaderId.Vary); i >= 0; i = headers.find(HeaderId.Vary, i + 1)) {
-    const tokens = new ListTokens(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+    const tokens = new ListTokens(headers, i);
     while (tokens.next()) {
       if (equalsLower(headers.bytes, tokens.from, tokens.to, ACCEPT_ENCODING)) continue;
       if (!rules?.headers.has(sliceText(headers.bytes, tokens.from, tokens.to).toLowerCase())) return true;

@@ -44,10 +44,12 @@ function isSpokenFor({ request: { headers }, fromTrustedProxy }: Exchange, { pas
   return holdsAny(headers, SPEAKING) || holdsAny(headers, passedFields);
 }
 
-function holdsAny({ bytes, count, ids, spans }: HeaderBlock, names: readonly Uint8Array[]): boolean {
+function holdsAny(headers: HeaderBlock, names: readonly Uint8Array[]): boolean {
+  const { bytes, count, ids } = headers;
   for (let i = 0; i < count; i++) {
     if (ids[i] !== HeaderId.Other) continue;
-    const [from, to] = [spans[i * 4]!, spans[i * 4 + 1]!];
+    const from = headers.nameFrom(i);
+    const to = headers.nameTo(i);
     if (names.some((name) => isFolded(bytes, from, to, name))) return true;
   }
   return false;

@@ -88,8 +88,8 @@ function addAuthority(key: CacheKey, request: RequestHead): void {
   let { bytes, authorityFrom: from, authorityTo: to } = request;
   if (request.hostIndex >= 0) {
     bytes = request.headers.bytes;
-    from = request.headers.spans[request.hostIndex * 4 + 2]!;
-    to = request.headers.spans[request.hostIndex * 4 + 3]!;
+    from = request.headers.valueFrom(request.hostIndex);
+    to = request.headers.valueTo(request.hostIndex);
   }
   // RFC 3986 §3.2.3: an empty port is no port.
   if (to > from && bytes[to - 1] === Byte.Colon) to--;
@@ -102,8 +102,8 @@ function addText(key: CacheKey, text: string): void {
 
 function addEncodings(key: CacheKey, { headers }: RequestHead): void {
   for (let i = headers.find(HeaderId.AcceptEncoding); i >= 0; i = headers.find(HeaderId.AcceptEncoding, i + 1)) {
-    const from = headers.spans[i * 4 + 2]!;
-    const to = headers.spans[i * 4 + 3]!;
+    const from = headers.valueFrom(i);
+    const to = headers.valueTo(i);
     if (to === from) continue;
     key.addByte(Byte.Nul);
     key.add(headers.bytes, from, to);
@@ -113,9 +113,9 @@ function addEncodings(key: CacheKey, { headers }: RequestHead): void {
 function boundOf(request: RequestHead): number {
   const { headers, hostIndex } = request;
   let bound = request.targetTo - request.targetFrom + request.authorityTo - request.authorityFrom + PARTS_BOUND;
-  if (hostIndex >= 0) bound += headers.spans[hostIndex * 4 + 3]! - headers.spans[hostIndex * 4 + 2]!;
+  if (hostIndex >= 0) bound += headers.valueLength(hostIndex);
   for (let i = headers.find(HeaderId.AcceptEncoding); i >= 0; i = headers.find(HeaderId.AcceptEncoding, i + 1)) {
-    bound += headers.spans[i * 4 + 3]! - headers.spans[i * 4 + 2]! + 1;
+    bound += headers.valueLength(i) + 1;
   }
   return bound;
 }

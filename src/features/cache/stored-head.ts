@@ -1,4 +1,4 @@
-import { copyBytes, sliceText, writeDecimal } from "../../core/bytes.ts";
+import { copyBytes, latin1, writeDecimal } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
@@ -43,12 +43,12 @@ export class StoredHeads {
     let row = 0;
     let at = this.fieldCount * ROW_BYTES;
     for (const i of kept) {
-      const nameBytes = headers.spans[i * 4 + 1]! - headers.spans[i * 4]!;
-      const valueBytes = headers.spans[i * 4 + 3]! - headers.spans[i * 4 + 2]!;
+      const nameBytes = headers.nameLength(i);
+      const valueBytes = headers.valueLength(i);
       row = this.writeRow(row, nameBytes, valueBytes, headers.ids[i]!);
-      at = copyBytes(this.bytes, at, headers.bytes, headers.spans[i * 4]!, headers.spans[i * 4 + 1]!);
+      at = headers.copyName(i, this.bytes, at);
       at = this.writeText(at, ": ");
-      at = copyBytes(this.bytes, at, headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+      at = headers.copyValue(i, this.bytes, at);
       at = this.writeText(at, "\r\n");
     }
     if (!isDated) {
@@ -171,9 +171,7 @@ export function mergeHead(stored: HeaderBlock, fresh: HeaderBlock): void {
   stored.removeWhere((_, j) => isReplaced(stored, j, fresh));
   for (let i = 0; i < fresh.count; i++) {
     if (KEPT[fresh.ids[i]!] === 1 || isOldDescription(fresh, i)) continue;
-    const s = i * 4;
-    const { bytes, spans } = fresh;
-    stored.addBytes(bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
+    stored.addField(fresh, i);
   }
 }
 
@@ -193,11 +191,10 @@ function hasSameName(one: HeaderBlock, i: number, other: HeaderBlock, j: number)
 /** Content-MD5 has no identity of its own. */
 function isOldDescription(headers: HeaderBlock, i: number): boolean {
   if (headers.ids[i] !== HeaderId.Other) return false;
-  const from = headers.spans[i * 4]!;
-  const to = headers.spans[i * 4 + 1]!;
-  return to - from === 11 && sliceText(headers.bytes, from, to).toLowerCase() === "content-md5";
+  return headers.isNamed(i, CONTENT_MD5);
 }
 
+const CONTENT_MD5: Uint8Array = latin1("content-md5");
 const DROP: Uint8Array = dropTable([
   ...HOP_BY_HOP,
   HeaderId.XRequestId,

@@ -92,7 +92,7 @@ export function dropPlainFields(headers: HeaderBlock): void {
 /** Adds Vary: Accept-Encoding, where the response does not say it. */
 export function addVary(headers: HeaderBlock): void {
   for (let i = headers.find(HeaderId.Vary); i >= 0; i = headers.find(HeaderId.Vary, i + 1)) {
-    const tokens = new ListTokens(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+    const tokens = new ListTokens(headers, i);
     while (tokens.next()) {
       if (equalsLower(headers.bytes, tokens.from, tokens.to, ACCEPT_ENCODING)) return;
       if (equalsLower(headers.bytes, tokens.from, tokens.to, STAR)) return;

@@ -37,7 +37,7 @@ interface Offer {
 export function negotiatedCoding({ headers }: RequestHead): Coding {
   const index = headers.find(HeaderId.AcceptEncoding);
   if (index < 0) return Coding.Identity;
-  return Math.max(0, FIRST_BYTES.indexOf(headers.bytes[headers.spans[index * 4 + 2]!]!));
+  return Math.max(0, FIRST_BYTES.indexOf(headers.bytes[headers.valueFrom(index)]!));
 }
 
 /** A client that says nothing of encodings stays so. */

@@ -112,8 +112,7 @@ export function copyClientHost(head: RequestHead, out: Buffer, at: number): numb
   if (head.authorityTo > head.authorityFrom)
     return copyBytes(out, at, head.bytes, head.authorityFrom, head.authorityTo);
   if (head.hostIndex < 0) return at;
-  const { bytes, spans } = head.headers;
-  return copyBytes(out, at, bytes, spans[head.hostIndex * 4 + 2]!, spans[head.hostIndex * 4 + 3]!);
+  return head.headers.copyValue(head.hostIndex, out, at);
 }
 
 /**
@@ -133,14 +132,11 @@ export function writeForwarded(ex: Exchange, out: Buffer, start: number): number
 /** A trusted proxy is before us: the chain that it reports is kept, and it is appended. */
 function writeChain(ex: Exchange, out: Buffer, start: number): number {
   const { headers } = ex.request;
-  const { bytes, spans } = headers;
   let at = copyBytes(out, start, FORWARDED_FOR, 0, FORWARDED_FOR.length);
   const first = at;
   for (let i = headers.find(HeaderId.XForwardedFor); i >= 0; i = headers.find(HeaderId.XForwardedFor, i + 1)) {
-    const from = spans[i * 4 + 2]!;
-    const to = spans[i * 4 + 3]!;
-    if (from === to) continue;
-    at = copyBytes(out, copyBytes(out, at, bytes, from, to), COMMA, 0, COMMA.length);
+    if (headers.valueLength(i) === 0) continue;
+    at = copyBytes(out, headers.copyValue(i, out, at), COMMA, 0, COMMA.length);
   }
   // The proxy forwards for a client: it must not be recorded as the client.
   if (at === first && ex.forwardedIp === UNKNOWN_CLIENT) at += out.latin1Write(`${UNKNOWN_CLIENT}, `, at);
@@ -154,21 +150,19 @@ function writeChain(ex: Exchange, out: Buffer, start: number): number {
 /** What a trusted proxy says of the certificate that it has verified, where the gateway has not seen one itself. */
 function copyCertificates(headers: HeaderBlock, out: Buffer, start: number): number {
   const id = HeaderId.XForwardedClientCert;
-  const { bytes, spans } = headers;
   let at = start;
   for (let i = headers.find(id); i >= 0; i = headers.find(id, i + 1)) {
     at = copyBytes(out, at, CLIENT_CERT, 0, CLIENT_CERT.length);
-    at = crlf(out, copyBytes(out, at, bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!));
+    at = crlf(out, headers.copyValue(i, out, at));
   }
   return at;
 }
 
 /** Whether TE holds `trailers`, alone or among codings, which are for this hop. RFC 9110 §10.1.4 */
 function acceptsTrailers(headers: HeaderBlock): boolean {
-  const { bytes, spans } = headers;
   for (let i = headers.find(HeaderId.Te); i >= 0; i = headers.find(HeaderId.Te, i + 1)) {
-    const tokens = new ListTokens(bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!);
-    while (tokens.next()) if (equalsLower(bytes, tokens.from, tokens.to, TRAILERS)) return true;
+    const tokens = new ListTokens(headers, i);
+    while (tokens.next()) if (equalsLower(headers.bytes, tokens.from, tokens.to, TRAILERS)) return true;
   }
   return false;
 }
@@ -236,8 +230,8 @@ export class RequestIds implements RequestNamer {
     let at = REQUEST_ID_FROM;
     const headers = ex.request.headers;
     const index = headers.find(HeaderId.XRequestId);
-    const from = index < 0 ? 0 : headers.spans[index * 4 + 2]!;
-    const to = index < 0 ? 0 : headers.spans[index * 4 + 3]!;
+    const from = index < 0 ? 0 : headers.valueFrom(index);
+    const to = index < 0 ? 0 : headers.valueTo(index);
     if (isValid(headers.bytes, from, to)) at = copyBytes(line, at, headers.bytes, from, to);
     else at = this.writeUuid(line, at);
     line[at++] = 0x0d;

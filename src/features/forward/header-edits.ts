@@ -1,4 +1,4 @@
-import { Byte, copyBytes, equalsLower, latin1 } from "../../core/bytes.ts";
+import { Byte, copyBytes, latin1 } from "../../core/bytes.ts";
 import { MAX_HEADER_LINE_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId, headerIdFromName } from "../../message/header-block.ts";
@@ -129,8 +129,10 @@ export class HeldRequestEdits {
     for (const { name, value } of added) headers.add(name, value);
   }
 
-  private isGone({ bytes, spans }: HeaderBlock, index: number): boolean {
-    const [from, to] = [spans[index * 4]!, spans[index * 4 + 1]!];
+  private isGone(headers: HeaderBlock, index: number): boolean {
+    const { bytes } = headers;
+    const from = headers.nameFrom(index);
+    const to = headers.nameTo(index);
     return this.gone.some((name) => isSameFolded(bytes, from, to, name));
   }
 }
@@ -268,7 +270,7 @@ function removeAll(headers: HeaderBlock, id: HeaderId, name: Uint8Array): void {
   if (headers.find(id) < 0) return;
   headers.removeWhere((_, i) => {
     if (headers.ids[i] !== id) return false;
-    return id !== HeaderId.Other || equalsLower(headers.bytes, headers.spans[i * 4]!, headers.spans[i * 4 + 1]!, name);
+    return id !== HeaderId.Other || headers.isNamed(i, name);
   });
 }
 

@@ -65,13 +65,12 @@ function writeRawTarget(out: Batch, { request }: Exchange): void {
 }
 
 function writeFields(out: Batch, { request: { headers } }: Exchange, drop: Uint8Array): void {
-  const { bytes, spans, ids, count } = headers;
+  const { bytes, ids, count } = headers;
   for (let i = 0; i < count; i++) {
     if (drop[ids[i]!] === 1) continue;
-    const at = i * 4;
-    out.copyLower(bytes, spans[at]!, spans[at + 1]!);
+    out.copyLower(bytes, headers.nameFrom(i), headers.nameTo(i));
     out.byte(Byte.Colon);
-    out.copy(bytes, spans[at + 2]!, spans[at + 3]!);
+    out.copy(bytes, headers.valueFrom(i), headers.valueTo(i));
     out.byte(Byte.Lf);
   }
 }

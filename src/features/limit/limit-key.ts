@@ -101,8 +101,8 @@ export class HeaderLimitKey implements LimitKey {
   of(ex: Exchange): BucketKey {
     const { headers } = ex.request;
     const index = this.field.find(ex.request);
-    const from = index < 0 ? 0 : headers.spans[index * 4 + 2]!;
-    const to = index < 0 ? 0 : headers.spans[index * 4 + 3]!;
+    const from = index < 0 ? 0 : headers.valueFrom(index);
+    const to = index < 0 ? 0 : headers.valueTo(index);
     if (from === to) return this.client.of(ex);
     this.key.hash(headers.bytes, from, to);
     return this.key;

@@ -1,4 +1,4 @@
-import { equalsLower, latin1, RandomPool } from "../../core/bytes.ts";
+import { latin1, RandomPool } from "../../core/bytes.ts";
 import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method, REQUEST_ID_FROM } from "../../message/request-head.ts";
@@ -94,8 +94,8 @@ export class Tracer {
       const trace = this.idle.pop() ?? new RequestTrace();
       const flags = readTraceparent(
         headers.bytes,
-        headers.spans[told * 4 + 2]!,
-        headers.spans[told * 4 + 3]!,
+        headers.valueFrom(told),
+        headers.valueTo(told),
         trace.traceId,
         trace.parentId,
       );
@@ -184,8 +184,8 @@ function recordHead({ request, reply }: Exchange, span: SpanWriter): void {
   }
 }
 
-function recordField(which: SpanText, { bytes, spans }: HeaderBlock, index: number, span: SpanWriter): void {
-  span.slice(which, bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
+function recordField(which: SpanText, headers: HeaderBlock, index: number, span: SpanWriter): void {
+  span.slice(which, headers.bytes, headers.valueFrom(index), headers.valueTo(index));
 }
 
 /**
@@ -217,7 +217,7 @@ export function drawId(id: Uint8Array, pool: RandomPool): void {
 function findField(headers: HeaderBlock, name: Uint8Array): number {
   let found = NONE;
   for (let i = 0; i < headers.count; i++) {
-    if (!isNamed(headers, i, name)) continue;
+    if (!headers.isNamed(i, name)) continue;
     if (found >= 0) return NONE;
     found = i;
   }
@@ -226,19 +226,15 @@ function findField(headers: HeaderBlock, name: Uint8Array): number {
 
 function takeOff(headers: HeaderBlock, name: Uint8Array): void {
   for (let i = 0; i < headers.count; i++) {
-    if (isNamed(headers, i, name)) headers.ids[i] = HeaderId.NamedByConnection;
+    if (headers.isNamed(i, name)) headers.ids[i] = HeaderId.NamedByConnection;
   }
 }
 
 /** The values of all fields with this name, as one. RFC 9110 §5.3 */
 function valuesOf(headers: HeaderBlock, name: Uint8Array): string {
   const values: string[] = [];
-  for (let i = 0; i < headers.count; i++) if (isNamed(headers, i, name)) values.push(headers.valueText(i));
+  for (let i = 0; i < headers.count; i++) if (headers.isNamed(i, name)) values.push(headers.valueText(i));
   return values.join(",");
-}
-
-function isNamed({ bytes, spans }: HeaderBlock, index: number, name: Uint8Array): boolean {
-  return equalsLower(bytes, spans[index * 4]!, spans[index * 4 + 1]!, name);
 }
 
 const NONE = -1;

@@ -31,21 +31,21 @@ export class ArrayElements implements MessageSource {
   readonly isOver = true;
   lastBytes = 0;
   private readonly body: Uint8Array;
-  private readonly spans: Uint32Array;
+  private readonly edges: Uint32Array;
   private at = 0;
 
-  /** @param spans of `elementSpans` */
-  constructor(body: Uint8Array, spans: Uint32Array) {
+  /** @param edges of `elementSpans` */
+  constructor(body: Uint8Array, edges: Uint32Array) {
     this.body = body;
-    this.spans = spans;
+    this.edges = edges;
   }
 
   next(): ReadJson | LargeText | null {
-    const { at, spans } = this;
-    if (at === spans.length) return null;
+    const { at, edges } = this;
+    if (at === edges.length) return null;
     this.at += 2;
-    this.lastBytes = spans[at + 1]! - spans[at]!;
-    return textOf(this.body.subarray(spans[at], spans[at + 1]));
+    this.lastBytes = edges[at + 1]! - edges[at]!;
+    return textOf(this.body.subarray(edges[at], edges[at + 1]));
   }
 
   more(): void {}

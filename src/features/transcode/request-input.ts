@@ -1,9 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { equalsLower, latin1, sliceText } from "../../core/bytes.ts";
+import { latin1, sliceText } from "../../core/bytes.ts";
 import type { Fault } from "../../core/fault.ts";
 import type { PathPattern } from "../../core/path-pattern.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
 import { mergeSlashes } from "../../proto/target/dot-segments.ts";
 
 /** A value that path or query give to a field, which may lie deeper: `filter.author`. */
@@ -88,9 +88,7 @@ export function queryFields(ex: Exchange): FieldText[] {
  */
 export function clientTimeoutMs(headers: HeaderBlock): number {
   let least = Number.POSITIVE_INFINITY;
-  for (let i = headers.find(HeaderId.Other); i >= 0; i = headers.find(HeaderId.Other, i + 1)) {
-    const { bytes, spans } = headers;
-    if (!equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, GRPC_TIMEOUT)) continue;
+  for (let i = headers.findNamed(GRPC_TIMEOUT); i >= 0; i = headers.findNamed(GRPC_TIMEOUT, i + 1)) {
     const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(headers.valueText(i)) ?? [];
     if (unit === undefined) throw new BadInput("Grpc-Timeout: expected a time such as 500m (milliseconds) or 10S");
     // Timers count whole milliseconds: what is shorter is one.

@@ -35,12 +35,12 @@ export function mayHeadersMatch(
   steps: StepBudget,
 ): boolean {
   const { automaton, groupsAt } = tables;
-  const { bytes, spans, count } = headers;
+  const { bytes, count } = headers;
   for (let i = 0; i < count; i++) {
     const reading = readingOf(headers, i);
     if (reading === Reading.None) continue;
-    const from = spans[i * 4 + 2]!;
-    const to = spans[i * 4 + 3]!;
+    const from = headers.valueFrom(i);
+    const to = headers.valueTo(i);
     if (seen.has(reading - 1, bytes, from, to)) continue;
     const groups = groupsAt[reading === Reading.Agent ? InputLocation.Agent : InputLocation.Extension]!;
     if ((findGroups(automaton, KINDS[reading]!, bytes, from, to) & groups) !== 0) return true;
@@ -53,15 +53,15 @@ export function mayHeadersMatch(
 /** Inspects the headers that rules look at. */
 export function inspectHeaders(inspector: ValueInspector, headers: HeaderBlock): void {
   for (let i = 0; i < headers.count; i++) {
-    const { bytes, spans } = headers;
-    const from = spans[i * 4 + 2]!;
-    const to = spans[i * 4 + 3]!;
+    const { bytes } = headers;
+    const from = headers.valueFrom(i);
+    const to = headers.valueTo(i);
     const reading = readingOf(headers, i);
     if (reading === Reading.Cookie) {
       inspectPairs(inspector, InputLocation.Header, Byte.Semicolon, bytes, from, to);
       continue;
     }
-    inspector.setName(bytes, spans[i * 4]!, spans[i * 4 + 1]!);
+    inspector.setName(bytes, headers.nameFrom(i), headers.nameTo(i));
     if (reading === Reading.Url) inspectUrl(inspector, headers, i);
     else if (reading !== Reading.None || isLookup(bytes, from, to)) {
       inspector.value.location = reading === Reading.Agent ? InputLocation.Agent : InputLocation.Extension;
@@ -74,13 +74,13 @@ export function inspectHeaders(inspector: ValueInspector, headers: HeaderBlock):
 
 /** The values of all fields with the name of the first of them, as most origins join them. RFC 9110 §5.2. */
 function inspectJoined(inspector: ValueInspector, headers: HeaderBlock, first: number): void {
-  const { bytes, spans, count } = headers;
-  const name = bytes.subarray(spans[first * 4]!, spans[first * 4 + 1]!);
+  const { bytes, count } = headers;
+  const name = headers.nameBytes(first);
   const values: Uint8Array[] = [];
   for (let i = 0; i < count; i++) {
-    if (!isSameFolded(bytes, spans[i * 4]!, spans[i * 4 + 1]!, name)) continue;
+    if (!isSameFolded(bytes, headers.nameFrom(i), headers.nameTo(i), name)) continue;
     if (i < first) return;
-    values.push(...(values.length > 0 ? [COMMA] : []), bytes.subarray(spans[i * 4 + 2]!, spans[i * 4 + 3]!));
+    values.push(...(values.length > 0 ? [COMMA] : []), headers.valueBytes(i));
   }
   if (values.length === 1) return;
   const all = Buffer.concat(values);
@@ -90,11 +90,11 @@ function inspectJoined(inspector: ValueInspector, headers: HeaderBlock, first: n
 
 /** The path of a Referer as one value, then its query as pairs, all under the header's name. */
 function inspectUrl(inspector: ValueInspector, headers: HeaderBlock, index: number): void {
-  const { bytes, spans } = headers;
+  const { bytes } = headers;
   const { value } = inspector;
-  const to = spans[index * 4 + 3]!;
+  const to = headers.valueTo(index);
   value.location = InputLocation.Header;
-  for (let from = spans[index * 4 + 2]!; from < to; ) {
+  for (let from = headers.valueFrom(index); from < to; ) {
     let end = from;
     let valueFrom = from;
     for (; end < to && URL_BYTES[bytes[end]!] !== Role.Separator; end++) {
@@ -109,8 +109,8 @@ function inspectUrl(inspector: ValueInspector, headers: HeaderBlock, index: numb
 function readingOf(headers: HeaderBlock, index: number): Reading {
   const id = headers.ids[index]!;
   if (id !== HeaderId.Other && id !== HeaderId.NamedByConnection) return READINGS[id]!;
-  const { bytes, spans } = headers;
-  const from = spans[index * 4]!;
+  const { bytes } = headers;
+  const from = headers.nameFrom(index);
   const next = bytes[from + 1];
   // Origins that read fields as CGI does take X_Name for X-Name.
   const isExtension = LOWER[bytes[from]!] === Byte.LowerX && (next === Byte.Dash || next === Byte.Underscore);
@@ -122,9 +122,9 @@ function readingOf(headers: HeaderBlock, index: number): Reading {
  * ones it is dearer than a look, since it cannot be told to stop at their end.
  */
 function hasLookup(headers: HeaderBlock): boolean {
-  const { bytes, spans, count } = headers;
-  const from = spans[0]!;
-  const to = spans[count * 4 - 1]!;
+  const { bytes, count } = headers;
+  const from = headers.nameFrom(0);
+  const to = headers.valueTo(count - 1);
   if (to - from > SHORT_HEAD_BYTES) {
     const first = bytes.indexOf(Byte.Dollar, from);
     if (first < 0 || first >= to) return false;
@@ -133,9 +133,10 @@ function hasLookup(headers: HeaderBlock): boolean {
 }
 
 function isAnyLookup(headers: HeaderBlock): boolean {
-  const { bytes, spans, count } = headers;
+  const { bytes, count } = headers;
   for (let i = 0; i < count; i++) {
-    if (readingOf(headers, i) === Reading.None && isLookup(bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!)) return true;
+    if (readingOf(headers, i) === Reading.None && isLookup(bytes, headers.valueFrom(i), headers.valueTo(i)))
+      return true;
   }
   return false;
 }

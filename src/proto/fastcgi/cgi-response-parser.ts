@@ -1,4 +1,4 @@
-import { Byte, equalsLower, isDigit, latin1 } from "../../core/bytes.ts";
+import { Byte, isDigit, latin1 } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { Method } from "../../message/request-head.ts";
 import { LenientResponseParser } from "../h1/lenient-response-parser.ts";
@@ -28,13 +28,14 @@ export class CgiResponseParser extends LenientResponseParser {
 
   /** The status of a script's response, whose field is taken out, with its phrase; 0 where there is none that could be one. */
   private takeStatus(headers: HeaderBlock): number {
-    const { bytes, spans } = headers;
+    const { bytes } = headers;
     const found: number[] = [];
     headers.removeWhere((_, i) => {
-      const at = i * 4;
-      if (!equalsLower(bytes, spans[at]!, spans[at + 1]!, STATUS)) return false;
-      const status = statusIn(bytes, spans[at + 2]!, spans[at + 3]!);
-      this.reason = phraseOf(bytes, spans[at + 2]! + PHRASE_AT, spans[at + 3]!, status);
+      if (!headers.isNamed(i, STATUS)) return false;
+      const from = headers.valueFrom(i);
+      const to = headers.valueTo(i);
+      const status = statusIn(bytes, from, to);
+      this.reason = phraseOf(bytes, from + PHRASE_AT, to, status);
       found.push(status);
       return true;
     });

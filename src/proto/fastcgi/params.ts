@@ -79,7 +79,7 @@ export class FieldParams {
   typeFrom = 0;
   typeTo = 0;
   /** Four numbers a field: name from, name to, value from, value to. */
-  private spans: Int32Array = new Int32Array(4 * FIRST_FIELDS);
+  private places: Int32Array = new Int32Array(4 * FIRST_FIELDS);
   /** Of each field: the next one with the same name, or -1; 0 is never one. */
   private next: Int32Array = new Int32Array(FIRST_FIELDS);
   /** Of each field: the last one with the same name, or -1 where an earlier one has it. */
@@ -140,11 +140,11 @@ export class FieldParams {
   private add(head: Buffer, nameFrom: number, nameTo: number, valueFrom: number, valueTo: number, hash: number): void {
     const i = this.count++;
     if (i === this.hashes.length) this.grow();
-    const { spans } = this;
-    spans[i * 4] = nameFrom;
-    spans[i * 4 + 1] = nameTo;
-    spans[i * 4 + 2] = valueFrom;
-    spans[i * 4 + 3] = valueTo;
+    const { places } = this;
+    places[i * 4] = nameFrom;
+    places[i * 4 + 1] = nameTo;
+    places[i * 4 + 2] = valueFrom;
+    places[i * 4 + 3] = valueTo;
     this.hashes[i] = hash;
     this.next[i] = -1;
     const first = this.find(head, i);
@@ -161,13 +161,13 @@ export class FieldParams {
 
   /** The first field with the name of field `index`, or -1. */
   private find(head: Buffer, index: number): number {
-    const { spans, hashes } = this;
+    const { places, hashes } = this;
     const hash = hashes[index]!;
-    const from = spans[index * 4]!;
-    const length = spans[index * 4 + 1]! - from;
+    const from = places[index * 4]!;
+    const length = places[index * 4 + 1]! - from;
     for (let i = this.buckets[hash & (BUCKETS - 1)]!; i >= 0; i = this.chain[i]!) {
-      const other = spans[i * 4]!;
-      if (hashes[i] !== hash || spans[i * 4 + 1]! - other !== length) continue;
+      const other = places[i * 4]!;
+      if (hashes[i] !== hash || places[i * 4 + 1]! - other !== length) continue;
       let at = 0;
       while (at < length && VARIABLE[head[from + at]!] === VARIABLE[head[other + at]!]) at++;
       if (at === length) return i;
@@ -176,26 +176,26 @@ export class FieldParams {
   }
 
   private writeField(head: Buffer, index: number, out: Buffer, start: number): number {
-    const { spans, next } = this;
-    const nameFrom = spans[index * 4]!;
-    const nameTo = spans[index * 4 + 1]!;
+    const { places, next } = this;
+    const nameFrom = places[index * 4]!;
+    const nameTo = places[index * 4 + 1]!;
     const joint = next[index]! < 0 || !equalsLower(head, nameFrom, nameTo, COOKIE) ? COMMA : SEMICOLON;
     let length = -joint.length;
-    for (let i = index; i >= 0; i = next[i]!) length += spans[i * 4 + 3]! - spans[i * 4 + 2]! + joint.length;
+    for (let i = index; i >= 0; i = next[i]!) length += places[i * 4 + 3]! - places[i * 4 + 2]! + joint.length;
     let at = writeLength(out, writeLength(out, start, PREFIX.length + nameTo - nameFrom), length);
     at = copyBytes(out, at, PREFIX, 0, PREFIX.length);
     for (let from = nameFrom; from < nameTo; from++) out[at++] = VARIABLE[head[from]!]!;
-    at = copyBytes(out, at, head, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
+    at = copyBytes(out, at, head, places[index * 4 + 2]!, places[index * 4 + 3]!);
     for (let i = next[index]!; i >= 0; i = next[i]!) {
       at = copyBytes(out, at, joint, 0, joint.length);
-      at = copyBytes(out, at, head, spans[i * 4 + 2]!, spans[i * 4 + 3]!);
+      at = copyBytes(out, at, head, places[i * 4 + 2]!, places[i * 4 + 3]!);
     }
     return at;
   }
 
   private grow(): void {
     const fields = this.hashes.length * 2;
-    this.spans = larger(this.spans, fields * 4);
+    this.places = larger(this.places, fields * 4);
     this.next = larger(this.next, fields);
     this.last = larger(this.last, fields);
     this.hashes = larger(this.hashes, fields);

@@ -99,12 +99,12 @@ export function isFolded(bytes: Uint8Array, from: number, to: number, name: Uint
   return (isFamily ? to - from >= name.length : to - from === name.length) && readsAs(bytes, from, name);
 }
 
-function claimAt({ bytes, spans }: HeaderBlock, index: number): Claim {
-  return claimOf(bytes, spans[index * 4]!, spans[index * 4 + 1]!);
+function claimAt(headers: HeaderBlock, index: number): Claim {
+  return claimOf(headers.bytes, headers.nameFrom(index), headers.nameTo(index));
 }
 
-function readsAsOne({ bytes, spans }: HeaderBlock, index: number, name: Uint8Array): boolean {
-  return isFolded(bytes, spans[index * 4]!, spans[index * 4 + 1]!, name);
+function readsAsOne(headers: HeaderBlock, index: number, name: Uint8Array): boolean {
+  return isFolded(headers.bytes, headers.nameFrom(index), headers.nameTo(index), name);
 }
 
 function readsAs(bytes: Uint8Array, from: number, name: Uint8Array): boolean {

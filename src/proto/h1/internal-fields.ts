@@ -11,10 +11,11 @@ export function markInternalFields(headers: HeaderBlock): void {
 }
 
 /** The same for one field that has no identity of its own. */
-export function markInternalField({ bytes, spans, ids }: HeaderBlock, index: number): void {
-  const from = spans[index * 4]!;
+export function markInternalField(headers: HeaderBlock, index: number): void {
+  const { bytes, ids } = headers;
+  const from = headers.nameFrom(index);
   if (LOWER[bytes[from]!] !== LOWER_X) return;
-  if (isInternal(bytes, from, spans[index * 4 + 1]!)) ids[index] = HeaderId.NamedByConnection;
+  if (isInternal(bytes, from, headers.nameTo(index))) ids[index] = HeaderId.NamedByConnection;
 }
 
 function isInternal(bytes: Uint8Array, from: number, to: number): boolean {

@@ -118,18 +118,18 @@ function mergeCodings(headers: HeaderBlock): boolean {
  * @returns whether there were several; where they differ, they stay for the strict rules to refuse
  */
 function mergeLengths(headers: HeaderBlock): boolean {
-  const { bytes, spans } = headers;
+  const { bytes } = headers;
   const first = headers.find(HeaderId.ContentLength);
   if (first < 0) return false;
-  const from = spans[first * 4 + 2]!;
-  const to = endOfElement(bytes, from, spans[first * 4 + 3]!);
-  const isSingle = to === spans[first * 4 + 3] && headers.find(HeaderId.ContentLength, first + 1) < 0;
+  const from = headers.valueFrom(first);
+  const to = endOfElement(bytes, from, headers.valueTo(first));
+  const isSingle = to === headers.valueTo(first) && headers.find(HeaderId.ContentLength, first + 1) < 0;
   if (isSingle) return false;
   const text = bytes.subarray(from, to);
   for (let i = first; i >= 0; i = headers.find(HeaderId.ContentLength, i + 1)) {
-    if (!isListOf(bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!, text)) return false;
+    if (!isListOf(bytes, headers.valueFrom(i), headers.valueTo(i), text)) return false;
   }
-  spans[first * 4 + 3] = to;
+  headers.endValue(first, to);
   headers.removeWhere((_, i) => i > first && headers.ids[i] === HeaderId.ContentLength);
   return true;
 }

@@ -1,4 +1,5 @@
 import { Byte, isOws } from "../../core/bytes.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
 
 /**
  * The elements of a comma-separated field value, one at a time, without copying. RFC 9110 §5.6.1. Empty elements are
@@ -12,11 +13,10 @@ export class ListTokens {
   private readonly end: number;
   private at: number;
 
-  /** @param from where the value begins; it ends at `to` */
-  constructor(bytes: Uint8Array, from: number, to: number) {
-    this.bytes = bytes;
-    this.at = from;
-    this.end = to;
+  constructor(headers: HeaderBlock, index: number) {
+    this.bytes = headers.bytes;
+    this.at = headers.valueFrom(index);
+    this.end = headers.valueTo(index);
   }
 
   /** Goes to the next element. @returns false when there is none */

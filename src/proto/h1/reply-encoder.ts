@@ -13,17 +13,16 @@ import { parseContentLength } from "./request-rules.ts";
  * @returns the offset after the last line
  */
 export function copyFields(out: Buffer, start: number, block: HeaderBlock, drop: Uint8Array): number {
-  const { bytes, spans, ids, count } = block;
+  const { bytes, ids, count } = block;
   let at = start;
   let runFrom = -1;
   let runTo = -1;
   for (let i = 0; i < count; i++) {
     if (drop[ids[i]!] === 1) continue;
-    const s = i * 4;
-    const nameFrom = spans[s]!;
-    const nameTo = spans[s + 1]!;
-    const valueFrom = spans[s + 2]!;
-    const valueTo = spans[s + 3]!;
+    const nameFrom = block.nameFrom(i);
+    const nameTo = block.nameTo(i);
+    const valueFrom = block.valueFrom(i);
+    const valueTo = block.valueTo(i);
     const asWritten = valueFrom === nameTo + 2 && bytes[nameTo + 1] === Byte.Space && bytes[valueTo] === Byte.Cr;
     if (asWritten && runTo === nameFrom) {
       runTo = valueTo + 2;
@@ -199,9 +198,7 @@ function hasPlainLength(reply: ReplyHead): boolean {
   const { headers } = reply;
   const index = headers.find(HeaderId.ContentLength);
   if (index < 0 || headers.find(HeaderId.ContentLength, index + 1) >= 0) return false;
-  return (
-    headers.bytes[headers.spans[index * 4 + 2]!] !== ZERO && parseContentLength(headers, index) === reply.contentLength
-  );
+  return headers.bytes[headers.valueFrom(index)] !== ZERO && parseContentLength(headers, index) === reply.contentLength;
 }
 
 /** An empty body is announced, where a reader could otherwise wait for the connection's end. */

@@ -73,8 +73,8 @@ export function judgeRequest(head: RequestHead): Fault {
  * @returns the length in bytes, or -1
  */
 export function parseContentLength(headers: HeaderBlock, index: number): number {
-  const from = headers.spans[index * 4 + 2]!;
-  const to = headers.spans[index * 4 + 3]!;
+  const from = headers.valueFrom(index);
+  const to = headers.valueTo(index);
   if (from === to) return -1;
   let length = 0;
   for (let at = from; at < to; at++) {
@@ -93,9 +93,9 @@ export function parseContentLength(headers: HeaderBlock, index: number): number 
  */
 function judgeCoding(headers: HeaderBlock, index: number, again: boolean, fault: Fault): Fault {
   const bytes = headers.bytes;
-  const nameTo = headers.spans[index * 4 + 1]!;
-  const from = headers.spans[index * 4 + 2]!;
-  const to = headers.spans[index * 4 + 3]!;
+  const nameTo = headers.nameTo(index);
+  const from = headers.valueFrom(index);
+  const to = headers.valueTo(index);
   if (again && fault !== Fault.UnsupportedCoding) return Fault.BadTransferEncoding;
   if (hasTab(bytes, nameTo + 1)) return Fault.BadTransferEncoding;
   if (!again && equalsLower(bytes, from, to, CHUNKED)) return Fault.None;
@@ -146,12 +146,12 @@ function judgeExpectation(head: RequestHead, index: number): Fault {
 function judgeHost(head: RequestHead): Fault {
   const hasAuthority = head.authorityTo > head.authorityFrom;
   const { headers } = head;
-  const { bytes, spans } = headers;
+  const { bytes } = headers;
   const host = headers.find(HeaderId.Host);
   let isOtherSpelling = false;
   if (host >= 0) {
-    const from = spans[host * 4 + 2]!;
-    const to = spans[host * 4 + 3]!;
+    const from = headers.valueFrom(host);
+    const to = headers.valueTo(host);
     const authority = judgeAuthority(bytes, from, to);
     if (authority === Authority.Bad) return Fault.BadHost;
     if (hasAuthority) {
@@ -162,7 +162,7 @@ function judgeHost(head: RequestHead): Fault {
       if (!sameAuthority(bytes, from, ownTo, head.bytes, authorityFrom, targetTo)) return Fault.AuthorityMismatch;
       isOtherSpelling = to - from !== authorityTo - authorityFrom;
     }
-    if (authority === Authority.Unusual) spans[host * 4 + 3] = canonicaliseAuthority(bytes, from, to);
+    if (authority === Authority.Unusual) headers.endValue(host, canonicaliseAuthority(bytes, from, to));
   } else if (head.minor === 1) return Fault.MissingHost;
   if (hasAuthority) head.authorityTo = canonicaliseAuthority(head.bytes, head.authorityFrom, head.authorityTo);
   // RFC 9112 §3.2.2: the target's wins, and all that key, match and forward a host see one.
@@ -180,7 +180,7 @@ function judgeConnection(head: RequestHead, hasUpgrade: boolean): boolean {
       head.keepAlive = true;
       continue;
     }
-    const tokens = new ListTokens(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+    const tokens = new ListTokens(headers, i);
     while (tokens.next()) {
       if (++options > MAX_CONNECTION_OPTIONS) return false;
       const { from, to } = tokens;
@@ -204,7 +204,7 @@ function judgeConnection(head: RequestHead, hasUpgrade: boolean): boolean {
  */
 export function markNamedIn(fields: HeaderBlock, head: HeaderBlock, first: number): void {
   for (let i = head.find(HeaderId.Connection); i >= 0; i = head.find(HeaderId.Connection, i + 1)) {
-    const tokens = new ListTokens(head.bytes, head.spans[i * 4 + 2]!, head.spans[i * 4 + 3]!);
+    const tokens = new ListTokens(head, i);
     while (tokens.next()) markNamed(fields, head.bytes, tokens.from, tokens.to, first);
   }
 }
@@ -218,10 +218,7 @@ export function markNamedIn(fields: HeaderBlock, head: HeaderBlock, first: numbe
 export function markNamed(fields: HeaderBlock, bytes: Uint8Array, from: number, to: number, first = 0): void {
   const name = bytes.slice(from, to).map((byte) => LOWER[byte]!);
   for (let i = first; i < fields.count; i++) {
-    if (fields.ids[i] !== HeaderId.Other) continue;
-    if (equalsLower(fields.bytes, fields.spans[i * 4]!, fields.spans[i * 4 + 1]!, name)) {
-      fields.ids[i] = HeaderId.NamedByConnection;
-    }
+    if (fields.ids[i] === HeaderId.Other && fields.isNamed(i, name)) fields.ids[i] = HeaderId.NamedByConnection;
   }
 }
 

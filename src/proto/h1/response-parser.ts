@@ -203,8 +203,8 @@ export class ResponseParser {
       this.keepAlive = true;
       return;
     }
-    const { bytes, spans } = headers;
-    const tokens = new ListTokens(bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
+    const { bytes } = headers;
+    const tokens = new ListTokens(headers, index);
     while (tokens.next()) {
       if (++this.options > MAX_CONNECTION_OPTIONS) return;
       const { from, to } = tokens;

@@ -1,4 +1,4 @@
-import { equalsLower, latin1 } from "../../core/bytes.ts";
+import { latin1 } from "../../core/bytes.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { CLAIMS } from "./claimed-fields.ts";
@@ -27,11 +27,7 @@ export class SentField {
   /** Where the next one is, from the field `from` on; -1 where there is none. */
   find({ headers, sender }: RequestHead, from: number = 0): number {
     if (this.isNeverSent || (this.isOwn && !sender.fromTrustedProxy)) return -1;
-    let i = headers.find(this.id, from);
-    if (this.id !== HeaderId.Other) return i;
-    const { bytes, spans } = headers;
-    while (i >= 0 && !equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, this.name)) i = headers.find(this.id, i + 1);
-    return i;
+    return this.id === HeaderId.Other ? headers.findNamed(this.name, from) : headers.find(this.id, from);
   }
 
   /** The values of all of them; of X-Forwarded-Proto the one that is sent. */

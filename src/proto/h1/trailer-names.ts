@@ -43,10 +43,10 @@ export function isForbiddenTrailer(bytes: Uint8Array, from: number, to: number):
  * @param from number of the first trailer in `trailers`, which may be the same block
  */
 export function markSettledTrailers(trailers: HeaderBlock, from: number, head: HeaderBlock, count: number): void {
-  const { bytes, spans } = trailers;
+  const { bytes } = trailers;
   for (let i = from; i < trailers.count; i++) {
-    const nameFrom = spans[i * 4]!;
-    const nameTo = spans[i * 4 + 1]!;
+    const nameFrom = trailers.nameFrom(i);
+    const nameTo = trailers.nameTo(i);
     const isOld = isSettled(bytes, nameFrom, nameTo) || isAmong(head, count, bytes, nameFrom, nameTo);
     if (isOld) trailers.ids[i] = HeaderId.NamedByConnection;
   }
@@ -54,16 +54,17 @@ export function markSettledTrailers(trailers: HeaderBlock, from: number, head: H
 
 /** Marks the trailers with the lower-case name in `name`, whatever their separators. @param from number of the first trailer */
 export function markTrailersNamed(trailers: HeaderBlock, name: Uint8Array, from: number): void {
-  const { bytes, spans } = trailers;
+  const { bytes } = trailers;
   for (let i = from; i < trailers.count; i++) {
-    if (isSameFolded(bytes, spans[i * 4]!, spans[i * 4 + 1]!, name)) trailers.ids[i] = HeaderId.NamedByConnection;
+    if (isSameFolded(bytes, trailers.nameFrom(i), trailers.nameTo(i), name))
+      trailers.ids[i] = HeaderId.NamedByConnection;
   }
 }
 
 function isAmong(head: HeaderBlock, count: number, bytes: Uint8Array, from: number, to: number): boolean {
   const name = bytes.subarray(from, to);
   for (let i = 0; i < count; i++) {
-    if (isSameFolded(head.bytes, head.spans[i * 4]!, head.spans[i * 4 + 1]!, name)) return true;
+    if (isSameFolded(head.bytes, head.nameFrom(i), head.nameTo(i), name)) return true;
   }
   return false;
 }

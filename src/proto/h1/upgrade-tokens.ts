@@ -36,10 +36,10 @@ function protocolsOf(headers: HeaderBlock): string[] {
   return index < 0 || headers.find(HeaderId.Upgrade, index + 1) >= 0 ? [] : protocolsAt(headers, index);
 }
 
-function protocolsAt({ bytes, spans }: HeaderBlock, index: number): string[] {
-  const tokens = new ListTokens(bytes, spans[index * 4 + 2]!, spans[index * 4 + 3]!);
+function protocolsAt(headers: HeaderBlock, index: number): string[] {
+  const tokens = new ListTokens(headers, index);
   const protocols: string[] = [];
-  while (tokens.next()) protocols.push(sliceText(bytes, tokens.from, tokens.to).toLowerCase());
+  while (tokens.next()) protocols.push(sliceText(headers.bytes, tokens.from, tokens.to).toLowerCase());
   return protocols;
 }
 

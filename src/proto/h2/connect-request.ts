@@ -1,4 +1,4 @@
-import { Byte, copyBytes, equalsLower, latin1 } from "../../core/bytes.ts";
+import { Byte, copyBytes, latin1 } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";
@@ -31,10 +31,8 @@ export function becomeUpgrade(
 }
 
 /** Whether the field is about the handshake that HTTP/2 does without. */
-export function isKeyField({ bytes, spans }: HeaderBlock, index: number): boolean {
-  const from = spans[index * 4]!;
-  const to = spans[index * 4 + 1]!;
-  return equalsLower(bytes, from, to, KEY) || equalsLower(bytes, from, to, ACCEPT);
+export function isKeyField(headers: HeaderBlock, index: number): boolean {
+  return headers.isNamed(index, KEY) || headers.isNamed(index, ACCEPT);
 }
 
 function addLine(lines: LineBuffer, headers: HeaderBlock, id: HeaderId, name: Uint8Array, value: Uint8Array): void {

@@ -1,4 +1,4 @@
-import { Byte, copyBytes } from "../../core/bytes.ts";
+import { Byte } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { LineBuffer } from "../hpack/line-buffer.ts";
 
@@ -9,15 +9,14 @@ import type { LineBuffer } from "../hpack/line-buffer.ts";
 export function joinCookies(lines: LineBuffer, headers: HeaderBlock): void {
   const first = headers.find(HeaderId.Cookie);
   if (first < 0 || headers.find(HeaderId.Cookie, first + 1) < 0) return;
-  const { spans } = headers;
   let length = LINE_EXTRA;
   for (let i = first; i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
-    length += spans[i * 4 + 3]! - spans[i * 4 + 2]! + SEPARATOR_BYTES;
+    length += headers.valueLength(i) + SEPARATOR_BYTES;
   }
   const out = lines.reserve(length);
   headers.bytes = out;
   const nameFrom = lines.end;
-  const nameTo = copyBytes(out, nameFrom, out, spans[first * 4]!, spans[first * 4 + 1]!);
+  const nameTo = headers.copyName(first, out, nameFrom);
   out[nameTo] = Byte.Colon;
   out[nameTo + 1] = Byte.Space;
   const valueFrom = nameTo + 2;
@@ -27,7 +26,7 @@ export function joinCookies(lines: LineBuffer, headers: HeaderBlock): void {
       out[at++] = Byte.Semicolon;
       out[at++] = Byte.Space;
     }
-    at = copyBytes(out, at, out, spans[i * 4 + 2]!, spans[i * 4 + 3]!);
+    at = headers.copyValue(i, out, at);
   }
   // Thousands of crumbs fit into a head: one pass, not one each.
   headers.removeAll(HeaderId.Cookie);

@@ -92,12 +92,11 @@ export function encodeTrailerBlock(encoder: HpackEncoder, out: Buffer, start: nu
 
 /** Writes the fields of a block that `drop` does not name. */
 export function encodeFields(encoder: HpackEncoder, block: HeaderBlock, drop: Uint8Array): void {
-  const { bytes, spans, ids, count } = block;
+  const { bytes, ids, count } = block;
   for (let i = 0; i < count; i++) {
     const id = ids[i]!;
     if (drop[id] === 1) continue;
-    const s = i * 4;
-    encoder.field(id, bytes, spans[s]!, spans[s + 1]!, spans[s + 2]!, spans[s + 3]!);
+    encoder.field(id, bytes, block.nameFrom(i), block.nameTo(i), block.valueFrom(i), block.valueTo(i));
   }
 }
 

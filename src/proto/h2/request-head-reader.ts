@@ -110,13 +110,13 @@ export class RequestHeadReader {
     else if (headers.count - this.crumbs === this.rules.maxFields) return Fault.TooManyFields;
     if (id === HeaderId.Host && this.hasAuthority) {
       // RFC 9113 §8.3.1: both may stand there, and then they name the same. `:authority` always is the first field.
-      const { spans } = headers;
       const { bytes } = lines;
       // The scheme is a pseudo-header, and so before every other field; the wrong ones are refused at the end.
       const isSecure = this.schemeTo - this.schemeFrom === HTTPS.length;
       const ownTo = withoutDefaultPort(bytes, valueFrom, valueTo, isSecure);
-      const to = withoutDefaultPort(bytes, spans[2]!, spans[3]!, isSecure);
-      const isSame = sameAuthority(bytes, valueFrom, ownTo, bytes, spans[2]!, to);
+      const from = headers.valueFrom(0);
+      const to = withoutDefaultPort(bytes, from, headers.valueTo(0), isSecure);
+      const isSame = sameAuthority(bytes, valueFrom, ownTo, bytes, from, to);
       return isSame ? Fault.None : Fault.AuthorityMismatch;
     }
     if (id === HeaderId.Cookie) this.hasCookie = true;
@@ -196,8 +196,8 @@ export class RequestHeadReader {
     const { bytes } = lines;
     if (head.method === Method.Connect && this.protocolTo === 0) {
       if (this.schemeTo > 0 || head.targetTo > 0 || !this.hasAuthority) return Fault.BadPseudoHeader;
-      head.targetFrom = head.headers.spans[2]!;
-      head.targetTo = head.headers.spans[3]!;
+      head.targetFrom = head.headers.valueFrom(0);
+      head.targetTo = head.headers.valueTo(0);
       return locateTarget(bytes, head);
     }
     if (this.protocolTo > 0 && !this.hasAuthority) return Fault.BadPseudoHeader;

@@ -23,7 +23,7 @@ export class DynamicTable {
   private readonly capacity: number;
   private readonly mask: number;
   /** Four numbers an entry: line from, name length, value length, tag. */
-  private spans: Int32Array = NO_SPANS;
+  private rows: Int32Array = NO_SPANS;
   private maxSize: number;
   private end = 0;
 
@@ -43,7 +43,7 @@ export class DynamicTable {
   }
 
   /**
-   * Offset of an entry's four numbers in `spans`.
+   * Offset of an entry's four numbers in `rows`.
    * @param index 0 is the newest, `count - 1` the oldest
    */
   slotAt(index: number): number {
@@ -51,19 +51,19 @@ export class DynamicTable {
   }
 
   lineFrom(slot: number): number {
-    return this.spans[slot]!;
+    return this.rows[slot]!;
   }
 
   nameLength(slot: number): number {
-    return this.spans[slot + 1]!;
+    return this.rows[slot + 1]!;
   }
 
   valueLength(slot: number): number {
-    return this.spans[slot + 2]!;
+    return this.rows[slot + 2]!;
   }
 
   tag(slot: number): FieldTag {
-    return this.spans[slot + 3]!;
+    return this.rows[slot + 3]!;
   }
 
   /** Puts a line into the table. One larger than the table empties it. RFC 7541 §4.4. */
@@ -71,8 +71,8 @@ export class DynamicTable {
     const size = nameLength + valueLength + ENTRY_OVERHEAD;
     this.evictTo(this.maxSize - size);
     if (size > this.maxSize) return;
-    if (this.spans === NO_SPANS) {
-      this.spans = new Int32Array((this.mask + 1) * 4);
+    if (this.rows === NO_SPANS) {
+      this.rows = new Int32Array((this.mask + 1) * 4);
       this.bytes = Buffer.allocUnsafeSlow(this.capacity * 2);
     }
     const length = nameLength + valueLength + LINE_EXTRA;
@@ -81,10 +81,10 @@ export class DynamicTable {
     this.end = copyBytes(this.bytes, at, bytes, lineFrom, lineFrom + length);
     this.inserted++;
     const slot = this.slotAt(0);
-    this.spans[slot] = at;
-    this.spans[slot + 1] = nameLength;
-    this.spans[slot + 2] = valueLength;
-    this.spans[slot + 3] = tag;
+    this.rows[slot] = at;
+    this.rows[slot + 1] = nameLength;
+    this.rows[slot + 2] = valueLength;
+    this.rows[slot + 3] = tag;
     this.count++;
     this.size += size;
   }
@@ -92,7 +92,7 @@ export class DynamicTable {
   private evictTo(size: number): void {
     while (this.count > 0 && this.size > size) {
       const slot = this.slotAt(this.count - 1);
-      this.size -= this.spans[slot + 1]! + this.spans[slot + 2]! + ENTRY_OVERHEAD;
+      this.size -= this.rows[slot + 1]! + this.rows[slot + 2]! + ENTRY_OVERHEAD;
       this.count--;
     }
     if (this.count === 0) this.end = 0;
@@ -100,12 +100,12 @@ export class DynamicTable {
 
   /** The live lines stand side by side: they move together. */
   private compact(): void {
-    const from = this.spans[this.slotAt(this.count - 1)]!;
+    const from = this.rows[this.slotAt(this.count - 1)]!;
     this.bytes.copyWithin(0, from, this.end);
     this.end -= from;
     for (let i = 0; i < this.count; i++) {
       const slot = this.slotAt(i);
-      this.spans[slot] = this.spans[slot]! - from;
+      this.rows[slot] = this.rows[slot]! - from;
     }
   }
 }

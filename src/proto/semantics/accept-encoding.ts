@@ -35,7 +35,7 @@ const preferred = new Int16Array(CODING_COUNT);
 export function codingWeights(headers: HeaderBlock): Int16Array {
   weights.fill(NOT_LISTED);
   for (let i = headers.find(HeaderId.AcceptEncoding); i >= 0; i = headers.find(HeaderId.AcceptEncoding, i + 1)) {
-    readWeights(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!);
+    readWeights(headers.bytes, headers.valueFrom(i), headers.valueTo(i));
   }
   const star = Math.max(weights[STAR]!, 0);
   const plain = weights[Coding.Identity] === NOT_LISTED ? star : weights[Coding.Identity]!;

@@ -28,14 +28,14 @@ export class CookieValues {
   next(): boolean {
     const headers = this.headers!;
     for (; this.field >= 0; this.enter(headers.find(HeaderId.Cookie, this.field + 1))) {
-      if (this.nextIn(headers.bytes, headers.spans[this.field * 4 + 3]!)) return true;
+      if (this.nextIn(headers.bytes, headers.valueTo(this.field))) return true;
     }
     return false;
   }
 
   private enter(field: number): void {
     this.field = field;
-    if (field >= 0) this.at = this.headers!.spans[field * 4 + 2]!;
+    if (field >= 0) this.at = this.headers!.valueFrom(field);
   }
 
   private nextIn(bytes: Uint8Array, end: number): boolean {

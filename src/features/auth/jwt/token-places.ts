@@ -102,8 +102,8 @@ class FieldPlace implements Place {
     const first = this.field.find(head);
     if (first < 0) return Found.Nothing;
     if (this.field.find(head, first + 1) >= 0) return Found.Several;
-    const from = headers.spans[first * 4 + 2]!;
-    const to = headers.spans[first * 4 + 3]!;
+    const from = headers.valueFrom(first);
+    const to = headers.valueTo(first);
     const after = afterScheme(headers.bytes, from, to);
     if (after < 0 && (this.needsScheme || from === to)) return Found.Nothing;
     this.bytes = headers.bytes;
@@ -115,8 +115,7 @@ class FieldPlace implements Place {
   takeOff(head: RequestHead): void {
     const { headers } = head;
     for (let i = this.field.find(head); i >= 0; i = this.field.find(head, i + 1)) {
-      const isToken =
-        !this.needsScheme || afterScheme(headers.bytes, headers.spans[i * 4 + 2]!, headers.spans[i * 4 + 3]!) >= 0;
+      const isToken = !this.needsScheme || afterScheme(headers.bytes, headers.valueFrom(i), headers.valueTo(i)) >= 0;
       if (isToken) headers.ids[i] = HeaderId.NamedByConnection;
     }
   }
@@ -159,22 +158,22 @@ class CookiePlace implements Place {
 
 /** Takes a cookie's pair out of its field, and the field where it was the only one. */
 function removePair(headers: RequestHead["headers"], from: number, to: number): void {
-  const { bytes, spans } = headers;
+  const { bytes } = headers;
   const field = fieldAt(headers, from);
-  const [start, end] = [spans[field * 4 + 2]!, spans[field * 4 + 3]!];
+  const [start, end] = [headers.valueFrom(field), headers.valueTo(field)];
   let next = to;
   while (next < end && (bytes[next] === Byte.Semicolon || bytes[next] === Byte.Space)) next++;
   let begin = from;
   if (next === end)
     while (begin > start && (bytes[begin - 1] === Byte.Semicolon || bytes[begin - 1] === Byte.Space)) begin--;
   bytes.copyWithin(begin, next, end);
-  spans[field * 4 + 3] = end - (next - begin);
-  if (spans[field * 4 + 3] === start) headers.ids[field] = HeaderId.NamedByConnection;
+  headers.endValue(field, end - (next - begin));
+  if (headers.valueLength(field) === 0) headers.ids[field] = HeaderId.NamedByConnection;
 }
 
 function fieldAt(headers: RequestHead["headers"], at: number): number {
   for (let i = headers.find(HeaderId.Cookie); i >= 0; i = headers.find(HeaderId.Cookie, i + 1)) {
-    if (headers.spans[i * 4 + 2]! <= at && at <= headers.spans[i * 4 + 3]!) return i;
+    if (headers.valueFrom(i) <= at && at <= headers.valueTo(i)) return i;
   }
   throw new Error("a cookie outside of the Cookie fields");
 }

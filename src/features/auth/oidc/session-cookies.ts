@@ -113,9 +113,8 @@ export function takeCookiesOff(head: RequestHead): void {
 
 /** Takes the cookies off one field. @returns whether nothing is left of it */
 function isEmptied(headers: HeaderBlock, index: number): boolean {
-  const { spans } = headers;
-  const from = spans[index * 4 + 2]!;
-  const to = spans[index * 4 + 3]!;
+  const from = headers.valueFrom(index);
+  const to = headers.valueTo(index);
   const bytes = Buffer.from(headers.bytes.buffer, headers.bytes.byteOffset, to);
   let [out, kept] = [from, from];
   for (
@@ -136,7 +135,7 @@ function isEmptied(headers: HeaderBlock, index: number): boolean {
   out += to - kept;
   // After what was last there is a separator now.
   if (kept === to) while (out > from && isSeparator(bytes[out - 1]!)) out--;
-  spans[index * 4 + 3] = out;
+  headers.endValue(index, out);
   return out === from;
 }
 

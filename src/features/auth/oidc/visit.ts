@@ -1,7 +1,7 @@
-import { equalsLower, latin1 } from "../../../core/bytes.ts";
+import { latin1 } from "../../../core/bytes.ts";
 import { errorBody } from "../../../core/status.ts";
 import type { Exchange } from "../../../message/exchange.ts";
-import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
+import type { HeaderBlock } from "../../../message/header-block.ts";
 import { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
 import { Method } from "../../../message/request-head.ts";
 import { requestHost } from "../../../message/request-host.ts";
@@ -89,12 +89,8 @@ export function redirectTo(location: string, fields: Fields): PrebuiltResponse {
 }
 
 function fieldOf(headers: HeaderBlock, name: Uint8Array): string {
-  const { bytes, spans, ids, count } = headers;
-  for (let i = 0; i < count; i++) {
-    if (ids[i] === HeaderId.Other && equalsLower(bytes, spans[i * 4]!, spans[i * 4 + 1]!, name))
-      return headers.valueText(i).toLowerCase();
-  }
-  return "";
+  const index = headers.findNamed(name);
+  return index < 0 ? "" : headers.valueText(index).toLowerCase();
 }
 
 const NO_STORE = ["Cache-Control", "no-store"] as const;

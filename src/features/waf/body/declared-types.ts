@@ -1,4 +1,3 @@
-import { sliceText } from "../../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
 
 /** What applications may take a body for, as bits. */
@@ -34,10 +33,9 @@ export interface DeclaredTypes {
 export function declaredTypes(headers: HeaderBlock): DeclaredTypes {
   const first = headers.find(HeaderId.ContentType);
   if (first < 0) return UNDECLARED;
-  const { bytes, spans } = headers;
   let text = "";
   for (let i = first; i >= 0; i = headers.find(HeaderId.ContentType, i + 1)) {
-    text += `${text === "" ? "" : ","}${sliceText(bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!)}`;
+    text += `${text === "" ? "" : ","}${headers.valueText(i)}`;
   }
   if (text === lastText) return lastTypes;
   lastTypes = typesOf(text);

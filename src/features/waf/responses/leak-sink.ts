@@ -170,9 +170,9 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
     return true;
   }
 
-  private inFields({ bytes, spans, count }: HeaderBlock): Leak | null {
-    for (let i = 0; i < count; i++) {
-      const leak = this.scan!.inOne(bytes, spans[i * 4 + 2]!, spans[i * 4 + 3]!);
+  private inFields(headers: HeaderBlock): Leak | null {
+    for (let i = 0; i < headers.count; i++) {
+      const leak = this.scan!.inOne(headers.bytes, headers.valueFrom(i), headers.valueTo(i));
       if (leak !== null) return leak;
     }
     return null;

@@ -4,7 +4,7 @@ import { methodName, RequestHead } from "../../../../src/message/request-head.ts
 import { faultOf, NEED_MORE } from "../../../../src/proto/h1/outcome.ts";
 import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
 import type { Carrier } from "../carriers.ts";
-import { FRAMINGS, type FramingName, type Span } from "../spans.ts";
+import { FRAMINGS, type FramingName, placesOf, type Span } from "../spans.ts";
 import { readVectors, type Vector } from "../vector-file.ts";
 
 /** A request vector: what the parser makes of the input. Offsets count from the start of the input. */
@@ -113,7 +113,7 @@ function headLog(found: RequestHead, base: number, end: number): object {
     queryTo: found.queryTo - base,
     authority: hasAuthority ? [found.authorityFrom - base, found.authorityTo - base] : null,
     minor: found.minor,
-    fields: indices.map((i) => [...headers.spans.subarray(i * 4, i * 4 + 4)].map((at) => at - base)),
+    fields: indices.map((i) => placesOf(headers, i, base)),
     named: indices.filter((i) => headers.ids[i] === HeaderId.NamedByConnection),
     framing: FRAMINGS[found.framing],
     length: found.contentLength,

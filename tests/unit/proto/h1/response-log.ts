@@ -4,7 +4,7 @@ import { methodFromName } from "../../../../src/message/request-head.ts";
 import { faultOf, NEED_MORE } from "../../../../src/proto/h1/outcome.ts";
 import { ResponseParser } from "../../../../src/proto/h1/response-parser.ts";
 import type { Carrier } from "../carriers.ts";
-import { FRAMINGS, type FramingName } from "../spans.ts";
+import { FRAMINGS, type FramingName, placesOf } from "../spans.ts";
 import { readVectors, type Vector } from "../vector-file.ts";
 
 /** A response vector: what the parser makes of the input. Offsets count from the start of the input. */
@@ -86,7 +86,7 @@ function rowOf(base: number, end: number): object {
   return {
     status: parser.status,
     minor: parser.minor,
-    fields: indices.map((i) => [...headers.spans.subarray(i * 4, i * 4 + 4)].map((at) => at - base)),
+    fields: indices.map((i) => placesOf(headers, i, base)),
     named: indices.filter((i) => headers.ids[i] === HeaderId.NamedByConnection),
     framing: FRAMINGS[parser.framing],
     length: parser.contentLength,
