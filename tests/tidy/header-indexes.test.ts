@@ -4,8 +4,8 @@ import { SOURCE_MODULES } from "./source-module.ts";
 /** Calls that take fields out of a block, so that those after them have other indexes. */
 const REMOVAL = /\.(?:removeWhere|removeAll|setValueOf|rewriteAll)\(/g;
 /** An index that is kept for later. */
-const KEPT_INDEX = /\b(?:const|let) (\w+) = [\w.]*[hH]eaders\??\.find\(/g;
-const INDEX_IN_FIELD = /\bthis\.\w+ = [\w.]*[hH]eaders\.find\(/g;
+const KEPT_INDEX = /\b(?:const|let) (\w+) = [\w.]*[hH]eaders\??\.find(?:Named)?\(/g;
+const INDEX_IN_FIELD = /\bthis\.\w+ = [\w.]*[hH]eaders\.find(?:Named)?\(/g;
 
 /** The names of indexes in `body` that are used after a removal. */
 function staleIndexes(body: string): string[] {
@@ -47,8 +47,14 @@ test("no object keeps the index of a header field", () => {
   expect(found).toEqual([]);
 });
 
+test("where a field stands is said by HeaderBlock alone", () => {
+  const found = SOURCE_MODULES.filter(({ path, text }) => path.startsWith("src/") && text.includes("spans["));
+  expect(found.map(({ path }) => path)).toEqual(["src/message/header-block.ts"]);
+});
+
 test("what the check is for is found", () => {
   const faulty = "const at = reply.headers.find(HeaderId.ContentType); drop(1); headers.removeAll(id); use(at);";
   expect(staleIndexes(faulty)).toEqual(["at"]);
+  expect(staleIndexes(faulty.replace("find(HeaderId.ContentType)", "findNamed(name)"))).toEqual(["at"]);
   expect(staleIndexes(faulty.replace("use(at)", "use(1)"))).toEqual([]);
 });
