@@ -1,15 +1,21 @@
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { WriteEvent } from "../facts/events.ts";
+import type { NameResolver } from "../net/name-resolver.ts";
 
 /** Milliseconds until the next attempt after one that failed; each time twice as long, up to the second. */
 const LEARN_BACKOFF_MS = 500;
 const LEARN_BACKOFF_MAX_MS = 30_000;
+
+/** Milliseconds that a start waits for the services of its upstreams. */
+export const LEARN_START_MS = 2000;
 
 /** What the learning of schemas asks of the control thread. */
 export interface LearningPort {
   /** Something new was learned: what `applied` gives is another configuration now. */
   readonly changed: () => void;
   readonly event: WriteEvent;
+  /** Finds the upstream's addresses. */
+  readonly names: () => NameResolver;
 }
 
 /** What an upstream has told of itself, in the control thread, for all workers. */
@@ -78,7 +84,7 @@ export class LearnedSchemas {
 
   private async attempt(config: RuntimeConfig, source: string): Promise<void> {
     const { round } = this;
-    const result = await learning().learnSchema(config);
+    const result = await learning().learnSchema(config, this.port.names());
     if (round !== this.round) return;
     const upstream = config.transcoder.reflected!.upstream.originKey;
     if (result.ok) this.take({ source, base64: result.base64 }, config, upstream);

@@ -2,20 +2,34 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { autoRoutes, isServiceWanted } from "../config/auto-routes.ts";
 import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
+import { usesTls } from "../config/origin.ts";
+import type { OriginConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { faultRow } from "../core/fault-rows.ts";
+import { messageOf } from "../core/error-text.ts";
+import { Fault } from "../core/fault.ts";
+import { MAX_DESCRIPTOR_BYTES } from "../core/limits.ts";
 import { patternShape } from "../core/path-pattern.ts";
-import { TICK_MS } from "../core/timer-wheel.ts";
-import { type Reflected, Reflection } from "../features/transcode/reflection.ts";
+import {
+  type Reflected,
+  Reflection,
+  type ReflectionListener,
+  type ReflectionPort,
+} from "../features/transcode/reflection.ts";
+import type { NameResolver } from "../net/name-resolver.ts";
+import { GrpcCode } from "../proto/grpc/grpc-status.ts";
+import {
+  REFLECTION_METHODS,
+  type ReflectionQuestion,
+  type ReflectionResponse,
+  reflectionAnswer,
+} from "../proto/grpc/reflection-messages.ts";
 import { readSchema } from "../proto/grpc/schema.ts";
-import { GrpcOrigins } from "../worker/transcoded-routes.ts";
-import { WorkerServices } from "../worker/worker-services.ts";
+import { GrpcFailure, OutboundGrpc } from "../upstream/outbound-grpc.ts";
+import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { LEARNED_SET, type LearnedSchema } from "./learned-schemas.ts";
 
 /** Milliseconds that one attempt to learn all of an upstream's services may take. */
 const LEARN_TIMEOUT_MS = 10_000;
-/** Milliseconds that a start waits for the services of its upstreams. */
-export const LEARN_START_MS = 2000;
 /** What one line of the log says of methods that cannot be served. */
 const MAX_LEARNED_NOTES = 20;
 
@@ -23,36 +37,72 @@ const MAX_LEARNED_NOTES = 20;
 export type Learning = { readonly ok: true; readonly base64: string } | { readonly ok: false; readonly error: string };
 
 /** Asks the upstream of a configuration's `auto` for the descriptors of its services. It takes LEARN_TIMEOUT_MS at most. */
-export async function learnSchema(config: RuntimeConfig): Promise<Learning> {
+export async function learnSchema(config: RuntimeConfig, names: NameResolver): Promise<Learning> {
   const { upstream, services, exclude } = config.transcoder.reflected!;
-  let failure = "";
-  const thread = new WorkerServices(
-    (error) => {
-      failure = String(error);
-    },
-    (_, reason) => {
-      failure = reason;
-    },
-    () => {},
-  );
-  const ticking = setInterval(() => thread.tick(), TICK_MS);
-  const origins = new GrpcOrigins(config, thread.upstream);
+  const wish = {
+    services: (name: string) => isServiceWanted(name, services, exclude),
+    timeoutMs: LEARN_TIMEOUT_MS,
+  };
+  let connection: OutboundGrpc | null = null;
   try {
-    const result = await new Promise<Reflected>((resolve) => {
-      const wish = {
-        services: (name: string) => isServiceWanted(name, services, exclude),
-        timeoutMs: LEARN_TIMEOUT_MS,
-      };
-      thread.inTurn(() => new Reflection(origins.originOf(upstream), wish, thread, resolve).start());
-    });
+    const port = new ConnectionReflection(await connectionTo(upstream, config, names));
+    connection = port.connection;
+    const result = await new Promise<Reflected>((resolve) => new Reflection(port, wish, resolve).start());
     if (result.kind === "schema") return { ok: true, base64: setOf(result.files) };
-    return { ok: false, error: result.kind === "none" ? result.why : failure || faultRow(result.fault).message };
+    return { ok: false, error: result.kind === "none" ? result.why : port.failure };
   } catch (error) {
-    return { ok: false, error: String(error) };
+    return { ok: false, error: messageOf(error) };
   } finally {
-    thread.inTurn(() => origins.close());
-    // What the closing has left is written in the next turns.
-    setTimeout(() => clearInterval(ticking), CLOSING_TICKS * TICK_MS);
+    connection?.close();
+  }
+}
+
+/** A connection with the bounds of one attempt. */
+function connectionTo(upstream: OriginConfig, config: RuntimeConfig, names: NameResolver): Promise<OutboundGrpc> {
+  const { transcoder, proxy } = config;
+  const tls = usesTls(upstream.scheme) ? readUpstreamTls(transcoder.tls, upstream.hostname) : null;
+  const bounds = {
+    connectTimeoutMs: Math.min(LEARN_TIMEOUT_MS, proxy.transport.connectTimeoutMs),
+    maxMessageBytes: MAX_DESCRIPTOR_BYTES,
+  };
+  return OutboundGrpc.open({ ...upstream, tls }, bounds, names);
+}
+
+/** Reflection by a connection of the control thread. */
+class ConnectionReflection implements ReflectionPort {
+  readonly connection: OutboundGrpc;
+  /** Why there was no response. */
+  failure = "";
+
+  constructor(connection: OutboundGrpc) {
+    this.connection = connection;
+  }
+
+  ask(version: number, question: ReflectionQuestion, listener: ReflectionListener): () => void {
+    const responses = this.connection.call<ReflectionResponse>(REFLECTION_METHODS[version]!, question, CALL);
+    let isGivenUp = false;
+    const run = async (): Promise<void> => {
+      for await (const response of responses) {
+        if (isGivenUp) return;
+        listener.onAnswer(reflectionAnswer(response));
+      }
+      if (!isGivenUp) listener.onEnd(GrpcCode.Ok, "");
+    };
+    run().catch((error: unknown) => {
+      this.failure = messageOf(error);
+      if (isGivenUp) return;
+      const { status, reason } = error instanceof GrpcFailure ? error : NO_RESPONSE;
+      if (status === 0) listener.onFailure(Fault.UpstreamUnavailable);
+      else listener.onEnd(status, reason);
+    });
+    return () => {
+      isGivenUp = true;
+    };
+  }
+
+  after(ms: number, act: () => void): () => void {
+    const timer = setTimeout(act, ms);
+    return () => clearTimeout(timer);
   }
 }
 
@@ -82,4 +132,5 @@ function setOf(files: readonly FileDescriptorProto[]): string {
   return Buffer.from(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }))).toString("base64");
 }
 
-const CLOSING_TICKS = 4;
+const NO_RESPONSE = { status: 0, reason: "" };
+const CALL = { firstMessageMs: LEARN_TIMEOUT_MS };

@@ -5,9 +5,8 @@ import { TlsCertificates } from "../app/certificates.ts";
 import { Fleet } from "../app/fleet.ts";
 import { FleetMember } from "../app/fleet-member.ts";
 import { Functions } from "../app/functions.ts";
-import { LearnedSchemas } from "../app/learned-schemas.ts";
+import { LEARN_START_MS, LearnedSchemas } from "../app/learned-schemas.ts";
 import type { RemoteConfig } from "../app/remote/remote-config.ts";
-import { LEARN_START_MS } from "../app/schema-learning.ts";
 import { TelemetryExport } from "../app/telemetry-export.ts";
 import { listConfig } from "../config/config-listing.ts";
 import { firewallsOf } from "../config/route-config.ts";
@@ -150,6 +149,7 @@ export class Control implements PoolListener {
   private readonly schemas: LearnedSchemas = new LearnedSchemas({
     changed: () => this.onSchema(),
     event: (...event) => this.event(...event),
+    names: () => this.nodes.names,
   });
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);

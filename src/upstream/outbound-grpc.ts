@@ -39,16 +39,20 @@ export interface CallBounds {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+const NO_STATUS = 0;
+
 /** Why there is no connection, or a call has failed. */
 export class GrpcFailure extends Error {
   override readonly name = "GrpcFailure";
   /** A status of gRPC: the server's, or the one for what the library makes of its response; 0 if there is no whole response. */
   readonly status: number;
+  /** Without the status; fit for one log line, as the message is. */
+  readonly reason: string;
 
-  /** @param message fit for one log line */
-  constructor(status: number, message: string) {
-    super(message);
+  constructor(status: number, reason: string) {
+    super(status === NO_STATUS ? reason : `gRPC status ${status}${reason === "" ? "" : `: ${reason}`}`);
     this.status = status;
+    this.reason = reason;
   }
 }
 
@@ -171,8 +175,7 @@ async function* oneOf(request: object): AsyncGenerator<object> {
 function failureOf(error: unknown, why: string): GrpcFailure {
   if (why !== "") return new GrpcFailure(NO_STATUS, why);
   const { code, rawMessage } = ConnectError.from(error);
-  const message = plainLine(rawMessage).slice(0, MAX_REASON);
-  return new GrpcFailure(code, `gRPC status ${code}${message === "" ? "" : `: ${message}`}`);
+  return new GrpcFailure(code, plainLine(rawMessage).slice(0, MAX_REASON));
 }
 
 /** Tries the addresses of a server one after the other. @param untilMs on the clock of `performance` */
@@ -233,6 +236,5 @@ function reasonOf(error: Error & { readonly code?: unknown }): string {
   return typeof error.code === "string" && error.code !== "" ? error.code : plainLine(messageOf(error));
 }
 
-const NO_STATUS = 0;
 /** Characters of what a server says. */
 const MAX_REASON = 200;

@@ -78,18 +78,14 @@ function readSchemas(config: RuntimeConfig): Map<string, Schema> {
 }
 
 /** The gRPC upstreams of one configuration, each with its connections, whatever the number of routes that lead there. */
-export class GrpcOrigins {
+class GrpcOrigins {
   private readonly config: RuntimeConfig;
   private readonly context: UpstreamContext;
   private readonly drainOf: (originKey: string) => () => boolean;
   private readonly origins: Map<string, GrpcOrigin> = new Map();
 
-  /** @param drainOf gives what says whether an origin is drained; left out, none is */
-  constructor(
-    config: RuntimeConfig,
-    context: UpstreamContext,
-    drainOf: (originKey: string) => () => boolean = () => () => false,
-  ) {
+  /** @param drainOf gives what says whether an origin is drained */
+  constructor(config: RuntimeConfig, context: UpstreamContext, drainOf: (originKey: string) => () => boolean) {
     this.drainOf = drainOf;
     this.config = config;
     this.context = context;

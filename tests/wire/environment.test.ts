@@ -104,7 +104,7 @@ describe("NODE_TLS_REJECT_UNAUTHORIZED=0 and the services that the gateway asks"
   async function withStranger(use: (port: number, counts: { trusted: number; tried: number }) => Promise<void>) {
     const counts = { trusted: 0, tried: 0 };
     const server = createServer(
-      { cert: certificate.cert, key: certificate.key, ALPNProtocols: ["http/1.1"] },
+      { cert: certificate.cert, key: certificate.key, ALPNProtocols: ["http/1.1", "h2"] },
       (socket) => {
         // In TLS 1.3 a client that refuses the certificate has been let in here already: what it sends decides.
         socket.on("data", () => counts.trusted++);
@@ -172,6 +172,12 @@ describe("NODE_TLS_REJECT_UNAUTHORIZED=0 and the services that the gateway asks"
         routes: [upstream("/", origin)],
       }),
       ask: (gateway) => gateway.once(request("GET /")),
+    },
+    {
+      what: "a gRPC server that is asked for its services",
+      options: (port) => ({
+        config: { transcoder: { enabled: true, upstream_url: `https://127.0.0.1:${port}`, auto: true } },
+      }),
     },
     {
       what: "a service that is asked by a function",

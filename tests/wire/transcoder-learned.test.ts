@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
+import { createServer, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { clone } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
@@ -129,6 +131,30 @@ describe("auto by reflection", () => {
     await reload(gateway, (text) => text.replace("auto: true", "auto: false"));
     await eventually(async () => expect(await statusOf(gateway, "GET /v1/items/2")).toBe(404), 30_000);
   }, 60_000);
+
+  test.each([
+    ["a message of 100 MB", Buffer.from([0, 5, 0xf5, 0xe1, 0, 0, 0, 0]), "message size 100000000 is larger"],
+    ["a compressed message", Buffer.from([1, 0, 0, 0, 1, 0]), "compressed"],
+    ["no message", null, "the upstream has no reflection"],
+  ])("a server that responds with %s is told of, and serves on", async (_, bytes, error) => {
+    const server = createServer();
+    server.on("stream", (stream) => {
+      stream.on("error", () => {});
+      const { respond } = stream as ServerHttp2Stream;
+      const status = bytes === null ? { "grpc-status": "12" } : {};
+      const fields = { ":status": 200, "content-type": "application/grpc", ...status };
+      respond.call(stream, fields, { endStream: bytes === null });
+      if (bytes !== null) stream.write(bytes);
+    });
+    server.on("session", (session) => session.on("error", () => {}));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    started.push({ stop: () => void server.close() });
+    const gateway = await learner(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, true);
+    const line = await gateway.log("schema_failed", ({ event }) => event === "schema_failed");
+    expect(String(line.error)).toContain(error);
+    expect(await statusOf(gateway, "GET /v1/items/7")).toBe(503);
+    expect(await statusOf(gateway, "GET /health")).toBe(200);
+  });
 
   test("a server without reflection, and one with too much, are told of", async () => {
     const plain = await GrpcShop.start();

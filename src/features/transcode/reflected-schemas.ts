@@ -1,6 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
-import { type Reflected, Reflection, type ReflectionServices } from "./reflection.ts";
+import { type Reflected, Reflection } from "./reflection.ts";
+import { type ReflectionServices, upstreamReflection } from "./upstream-reflection.ts";
 
 /** Milliseconds that reflection may take; then the call goes on without a schema. */
 const REFLECTION_TIMEOUT_MS = 2000;
@@ -84,6 +85,6 @@ export class ReflectedSchemas {
       for (const waiter of waiters) waiter.onSchema(result);
     };
     const wish = { services: service, timeoutMs: REFLECTION_TIMEOUT_MS };
-    new Reflection(this.upstream, wish, this.services, settle).start();
+    new Reflection(upstreamReflection(this.upstream, this.services, REFLECTION_TIMEOUT_MS), wish, settle).start();
   }
 }

@@ -1,16 +1,11 @@
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { Fault } from "../../core/fault.ts";
 import { MAX_DESCRIPTOR_BYTES } from "../../core/limits.ts";
-import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
-import type { GrpcCall, GrpcListener, GrpcStatus, GrpcUpstream } from "../../message/grpc-upstream.ts";
-import type { NowMs } from "../../message/ports.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import {
-  listedServices,
-  listingRequest,
-  REFLECTION_PATHS,
-  reflectedFiles,
-  reflectionRequest,
+  REFLECTION_METHODS,
+  type ReflectionAnswer,
+  type ReflectionQuestion,
 } from "../../proto/grpc/reflection-messages.ts";
 import { isWellKnown, type Schema, schemaOf } from "../../proto/grpc/schema.ts";
 
@@ -25,10 +20,25 @@ export type Reflected =
   /** The upstream cannot be reached. */
   | { readonly kind: "fault"; readonly fault: Fault };
 
-/** Time in a worker. */
-export interface ReflectionServices {
-  readonly wheel: TimerWheel;
-  readonly turn: NowMs;
+/** How a server is asked. */
+export interface ReflectionPort {
+  /**
+   * Asks one question, as a call of its own.
+   * @param version an index of REFLECTION_METHODS
+   * @returns gives the question up. @param isOverdue whether its time is over
+   */
+  ask(version: number, question: ReflectionQuestion, listener: ReflectionListener): (isOverdue?: boolean) => void;
+  /** Calls back after a time. @returns what keeps it from doing so */
+  after(ms: number, act: () => void): () => void;
+}
+
+/** Who is notified of a question. After `onEnd` or `onFailure` nothing more comes. */
+export interface ReflectionListener {
+  onAnswer(answer: ReflectionAnswer): void;
+  /** @param code of gRPC */
+  onEnd(code: number, message: string): void;
+  /** There is no response, or no whole one. */
+  onFailure(fault: Fault): void;
 }
 
 /** What an upstream is asked for. */
@@ -41,65 +51,56 @@ export interface ReflectionWish {
 
 /**
  * Asks an upstream for the files of services: first the file that defines one, then what that imports, until nothing is
- * missing. Every question is a call of its own. gRPC server reflection, v1 and v1alpha.
+ * missing. gRPC server reflection, v1 and v1alpha.
  */
-export class Reflection implements GrpcListener, TimerOwner {
-  private readonly upstream: GrpcUpstream;
+export class Reflection implements ReflectionListener {
+  private readonly port: ReflectionPort;
   private readonly wish: ReflectionWish;
-  private readonly services: ReflectionServices;
   private readonly done: (result: Reflected) => void;
-  private readonly timer: TimerNode = new TimerNode(this);
+  private keepTime: () => void = () => {};
   private readonly files: Map<string, FileDescriptorProto> = new Map();
   private readonly asked: Set<string> = new Set();
   /** Files that others import, and that have not been found yet. */
   private readonly imports: Set<string> = new Set();
   private version = 0;
   private bytes = 0;
-  private call: GrpcCall | null = null;
-  private answer: readonly FileDescriptorProto[] = [];
+  private giveUp: (isOverdue?: boolean) => void = () => {};
+  private found: readonly FileDescriptorProto[] = [];
   /** The services that are still to be asked for; null until they are listed. */
   private symbols: string[] | null;
   private isOver = false;
 
   /** @param done called once */
-  constructor(
-    upstream: GrpcUpstream,
-    wish: ReflectionWish,
-    services: ReflectionServices,
-    done: (result: Reflected) => void,
-  ) {
-    this.upstream = upstream;
+  constructor(port: ReflectionPort, wish: ReflectionWish, done: (result: Reflected) => void) {
+    this.port = port;
     this.wish = wish;
     this.symbols = typeof wish.services === "string" ? [wish.services] : null;
-    this.services = services;
     this.done = done;
   }
 
   start(): void {
-    const { wheel, turn } = this.services;
-    wheel.arm(this.timer, turn.nowMs + this.wish.timeoutMs);
+    this.keepTime = this.port.after(this.wish.timeoutMs, () => this.onLate());
     this.begin();
   }
 
-  onMetadata(): void {}
-
-  onMessage(message: Uint8Array): void {
-    this.bytes += message.length;
+  onAnswer({ services, files, bytes }: ReflectionAnswer): void {
+    if (this.isOver) return;
+    this.bytes += bytes;
     if (this.bytes > MAX_DESCRIPTOR_BYTES)
       this.nothing(false, `more than ${MAX_DESCRIPTOR_BYTES} bytes of descriptors`);
-    else if (this.symbols === null) this.takeList(listedServices(message));
-    else this.answer = reflectedFiles(message);
+    else if (this.symbols === null) this.takeList(services);
+    else this.found = files;
   }
 
-  onEnd(status: GrpcStatus): void {
+  onEnd(code: number, message: string): void {
     if (this.isOver) return;
     const isFirst = this.files.size === 0 && this.asked.size === 0;
-    if (status.code === GrpcCode.Unimplemented && isFirst) this.nextVersion();
-    else if (status.code !== GrpcCode.Ok && this.answer.length === 0)
-      this.nothing(false, `reflection ends with ${status.code}: ${status.message}`);
+    if (code === GrpcCode.Unimplemented && isFirst) this.nextVersion();
+    else if (code !== GrpcCode.Ok && this.found.length === 0)
+      this.nothing(false, `reflection ends with ${code}: ${message}`);
     else if (this.symbols === null) this.nothing(true, "reflection lists no services");
     // One of several that the upstream lists and does not know is no reason to do without the others.
-    else if (this.answer.length === 0 && typeof this.wish.services === "string")
+    else if (this.found.length === 0 && typeof this.wish.services === "string")
       this.nothing(true, "the service is not known");
     else this.take();
   }
@@ -112,15 +113,15 @@ export class Reflection implements GrpcListener, TimerOwner {
   }
 
   /** An upstream that is silent on a path that it does not know must not cost every call this time. */
-  onTimer(): void {
-    this.call?.cancel(true);
-    this.call = null;
+  private onLate(): void {
+    this.giveUp(true);
+    this.giveUp = () => {};
     this.nothing(true, "reflection takes too long");
   }
 
   private begin(): void {
-    if (this.symbols === null) this.ask(listingRequest());
-    else this.ask(reflectionRequest({ symbol: this.symbols[0]! }));
+    if (this.symbols === null) this.ask({ listServices: "*" });
+    else this.ask({ fileContainingSymbol: this.symbols[0]! });
   }
 
   private takeList(names: readonly string[]): void {
@@ -133,7 +134,7 @@ export class Reflection implements GrpcListener, TimerOwner {
   }
 
   private take(): void {
-    for (const file of this.answer) {
+    for (const file of this.found) {
       this.files.set(file.name, file);
       for (const name of file.dependency) this.imports.add(name);
     }
@@ -145,7 +146,7 @@ export class Reflection implements GrpcListener, TimerOwner {
       this.asked.add(missing);
       // The gateway has these itself; not every server knows them by name.
       if (isWellKnown(missing)) this.take();
-      else this.ask(reflectionRequest({ file: missing }));
+      else this.ask({ fileByFilename: missing });
     }
   }
 
@@ -166,7 +167,7 @@ export class Reflection implements GrpcListener, TimerOwner {
     const next = this.symbols!.find((name) => !defined.has(name) && !this.asked.has(name));
     if (next === undefined || typeof this.wish.services === "string") return this.link();
     this.asked.add(next);
-    this.ask(reflectionRequest({ symbol: next }));
+    this.ask({ fileContainingSymbol: next });
   }
 
   private link(): void {
@@ -178,15 +179,13 @@ export class Reflection implements GrpcListener, TimerOwner {
 
   private nextVersion(): void {
     this.version++;
-    if (this.version === REFLECTION_PATHS.length) this.nothing(true, "the upstream has no reflection");
+    if (this.version === REFLECTION_METHODS.length) this.nothing(true, "the upstream has no reflection");
     else this.begin();
   }
 
-  private ask(message: Uint8Array): void {
-    this.answer = [];
-    const path = REFLECTION_PATHS[this.version]!;
-    const request = { path, contentType: "application/grpc", metadata: [], message, timeoutMs: this.wish.timeoutMs };
-    this.call = this.upstream.call(request, this);
+  private ask(question: ReflectionQuestion): void {
+    this.found = [];
+    this.giveUp = this.port.ask(this.version, question, this);
   }
 
   private nothing(lasting: boolean, why: string): void {
@@ -196,8 +195,8 @@ export class Reflection implements GrpcListener, TimerOwner {
   private finish(result: Reflected): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.services.wheel.remove(this.timer);
-    this.call?.cancel();
+    this.keepTime();
+    this.giveUp();
     this.done(result);
   }
 }
