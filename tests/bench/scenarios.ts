@@ -33,6 +33,8 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: "chunked-4k", path: "/p/x", tool: "wrk-chunked", setting: "plain", peers: PROXIES },
   { name: "close-per-request", path: "/health", tool: "ab", setting: "plain", peers: PROXIES },
   { name: "static-1k", path: "/static/small.txt", tool: "wrk", setting: "plain", peers: FILE_SERVERS },
+  // The same with a cache, which asks the disk so that nothing is older than it.
+  { name: "static-1k-cached", path: "/static/small.txt", tool: "wrk", setting: "cache", peers: FILE_SERVERS },
   { name: "static-100k", path: "/static/big.bin", tool: "wrk", setting: "plain", peers: FILE_SERVERS },
   { name: "h2c-proxy", path: "/p/x", tool: "h2load", setting: "plain", peers: H2C_PROXIES },
   { name: "tls-h1-proxy", path: "/p/x", tool: "wrk", setting: "tls", peers: PROXIES },

@@ -166,3 +166,22 @@ test("files under change: what is sent is what is there", async () => {
   }
   client.close();
 });
+
+test("files under change and load: what is sent is what was there when the client asked", async () => {
+  const path = at("site/loaded.txt");
+  writeFileSync(path, "state 0");
+  let isOver = false;
+  const clients = await Promise.all(Array.from({ length: 17 }, () => gateway.connect()));
+  const [own, ...others] = clients as [(typeof clients)[number], ...typeof clients];
+  const load = others.map(async (client) => {
+    while (!isOver) await client.exchange(request("GET /site/loaded.txt"));
+  });
+  for (let i = 1; i <= 200; i++) {
+    writeFileSync(at("site/loading.txt"), `state ${i}`);
+    renameSync(at("site/loading.txt"), path);
+    expect((await own.exchange(request("GET /site/loaded.txt"))).text).toBe(`state ${i}`);
+  }
+  isOver = true;
+  await Promise.all(load);
+  for (const client of clients) client.close();
+});

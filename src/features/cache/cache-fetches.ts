@@ -12,6 +12,11 @@ import type { StoredAnswers } from "./stored-answers.ts";
 import type { StoredHeads } from "./stored-head.ts";
 import type { UnstorableKeys } from "./unstorable-keys.ts";
 
+interface StoredResponse {
+  readonly slot: number;
+  readonly generation: number;
+}
+
 /** What all fetches of one worker share. */
 export class CacheFetches {
   readonly store: CacheStore;
@@ -25,6 +30,8 @@ export class CacheFetches {
   private readonly onEnded: (fill: number) => void;
   private readonly merged: ReplyHead = new ReplyHead();
   private readonly cursor: BlockCursor;
+  /** The entries that prebuilt responses were found to be; weakly, for a file that changes gets another response. */
+  private readonly stored: WeakMap<PrebuiltResponse, StoredResponse> = new WeakMap();
 
   /** @param onEnded is notified that a fetch has ended, so that waiting exchanges continue */
   constructor(
@@ -102,6 +109,18 @@ export class CacheFetches {
       this.store.write(fill, offset + done, data, this.cursor.from, this.cursor.to);
       done += length;
     }
+  }
+
+  /** Whether a prebuilt response has been seen to be what a pinned entry stores: the same objects need no second comparison. */
+  isStoredResponse(slot: number, response: PrebuiltResponse): boolean {
+    const seen = this.stored.get(response);
+    return seen !== undefined && seen.slot === slot && seen.generation === this.store.generationOf(slot);
+  }
+
+  /** Notes that a prebuilt response is what a pinned entry stores. */
+  noteStoredResponse(slot: number, response: PrebuiltResponse): void {
+    if (!this.isStoredResponse(slot, response))
+      this.stored.set(response, { slot, generation: this.store.generationOf(slot) });
   }
 
   /** Puts what a prebuilt response says into `ex.reply`, so that it can be judged and stored like any other. */

@@ -41,8 +41,14 @@ export class ConfirmingSink extends PassingSink implements Held {
   }
 
   override fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    this.fetches.describeFixed(ex, reply);
-    this.judge(ex);
+    const isKnown = this.fetches.isStoredResponse(this.entry, reply);
+    if (!isKnown) this.fetches.describeFixed(ex, reply);
+    if (isKnown || isSame(this.fetches.storedHead(this.entry), ex.reply)) {
+      this.fetches.noteStoredResponse(this.entry, reply);
+      this.hit(ex);
+    } else {
+      this.miss(ex);
+    }
     this.inner.fixed(ex, reply);
   }
 
@@ -64,21 +70,27 @@ export class ConfirmingSink extends PassingSink implements Held {
 
   /** @returns whether the response in `ex.reply` is the stored one: it is a hit then */
   private judge(ex: Exchange): boolean {
-    const { store, ages } = this.fetches;
     const isHit = isSame(this.fetches.storedHead(this.entry), ex.reply);
-    if (isHit) {
-      const ageMs = ages.nowMs - store.memory.times[this.entry * SlotTime.Count + SlotTime.StoredAt]!;
-      ex.reply.addExtra(ageFields(Math.max(0, Math.floor(ageMs / 1000))));
-      ex.cacheResult = CacheResult.Hit;
-    } else {
-      const fetch = new FetchSink(this.fetches, this.policy, this.inner, { fill: -1, stale: -1, isConditional: false });
-      ex.cacheResult = CacheResult.Expired;
-      ex.cacheUse = fetch;
-      // It stores the new response before the client's sink gets it.
-      this.inner = fetch;
-    }
-    this.release();
+    if (isHit) this.hit(ex);
+    else this.miss(ex);
     return isHit;
+  }
+
+  private hit(ex: Exchange): void {
+    const { store, ages } = this.fetches;
+    const ageMs = ages.nowMs - store.memory.times[this.entry * SlotTime.Count + SlotTime.StoredAt]!;
+    ex.reply.addExtra(ageFields(Math.max(0, Math.floor(ageMs / 1000))));
+    ex.cacheResult = CacheResult.Hit;
+    this.release();
+  }
+
+  private miss(ex: Exchange): void {
+    const fetch = new FetchSink(this.fetches, this.policy, this.inner, { fill: -1, stale: -1, isConditional: false });
+    ex.cacheResult = CacheResult.Expired;
+    ex.cacheUse = fetch;
+    // It stores the new response before the client's sink gets it.
+    this.inner = fetch;
+    this.release();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Coding } from "../../proto/semantics/accept-encoding.ts";
 import type { FileVariant, Resource } from "./file-variant.ts";
+import { LoopPass } from "./loop-pass.ts";
 
 /** Bytes of file content that one worker holds. */
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
@@ -19,13 +20,22 @@ export class FileEntry {
   readonly available: number;
   /** When the disk was last asked, in milliseconds of the worker's clock. */
   readonly checkedMs: number;
+  /** In which pass of the event loop that was; 0 for none. */
+  readonly checkedPass: number;
 
-  constructor(resource: Resource, target: string, variants: readonly (FileVariant | null)[], checkedMs: number) {
+  constructor(
+    resource: Resource,
+    target: string,
+    variants: readonly (FileVariant | null)[],
+    checkedMs: number,
+    checkedPass = 0,
+  ) {
     this.resource = resource;
     this.target = target;
     this.variants = variants;
     this.available = variants.reduce((bits, variant, coding) => bits | (variant === null ? 0 : 1 << coding), 0);
     this.checkedMs = checkedMs;
+    this.checkedPass = checkedPass;
   }
 
   /** The variant in a coding that is available. */
@@ -106,6 +116,7 @@ export class FileShelf {
  * asked for once by a crawl leave before those that are asked for again and again.
  */
 export class FileCache {
+  readonly pass: LoopPass = new LoopPass();
   private readonly maxBytes: number;
   private readonly maxEntries: number;
   /** Ring head: `newer` is the oldest place, `older` the newest. */

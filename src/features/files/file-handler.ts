@@ -15,6 +15,7 @@ import { movedPermanently, NOT_FOUND, UNREADABLE } from "./file-replies.ts";
 import { FileResponder } from "./file-responder.ts";
 import type { Defer } from "./file-stream.ts";
 import type { Resource } from "./file-variant.ts";
+import type { LoopPass } from "./loop-pass.ts";
 import { encodedPath, encodedQuery } from "./percent-escape.ts";
 import { PathVerdict, RelativePath, requestPath } from "./relative-path.ts";
 
@@ -35,7 +36,7 @@ export interface FileMount {
   readonly cacheControl: string;
   /** Whether what is looked up is another path than the client's, which redirects must not name. */
   readonly isRewritten?: boolean;
-  /** How long an entry is believed before the disk is asked again, in milliseconds; 0 asks for every response. */
+  /** How long an entry is believed before the disk is asked again, in milliseconds; 0 asks once in each pass of the event loop. */
   readonly recheckMs: number;
   /** Files that are as if they were not there; see ContainedRoot. Absent for none. */
   readonly withheld?: RegExp;
@@ -69,6 +70,7 @@ export class FileHandler implements Handler {
   private readonly shelf: FileShelf;
   private readonly root: ContainedRoot;
   private readonly loader: FileLoader;
+  private readonly pass: LoopPass;
   private readonly responder: FileResponder;
 
   constructor(mount: FileMount, ports: FilePorts) {
@@ -87,7 +89,8 @@ export class FileHandler implements Handler {
     this.clock = ports.clock;
     this.shelf = ports.cache.shelf();
     this.root = new ContainedRoot(mount.dir, undefined, mount.withheld);
-    this.loader = new FileLoader(this.root, ports.clock);
+    this.pass = ports.cache.pass;
+    this.loader = new FileLoader(this.root, ports.clock, this.pass);
     this.responder = new FileResponder(this.root, ports.clock, ports.defer);
   }
 
@@ -104,6 +107,7 @@ export class FileHandler implements Handler {
   private seenEntry(key: string): FileEntry | null {
     const entry = this.shelf.find(key);
     if (entry === null) return null;
+    if (this.recheckMs === 0) return entry.checkedPass === this.pass.current ? entry : null;
     const ageMs = this.clock.nowMs - entry.checkedMs;
     // A clock that was set back counts as too long ago.
     return ageMs >= 0 && ageMs < this.recheckMs ? entry : null;

@@ -6,6 +6,7 @@ import { CODING_SUFFIXES } from "./content-coding.ts";
 import { ownCodingOf } from "./content-type.ts";
 import { FileEntry } from "./file-cache.ts";
 import { FileVariant, type Resource } from "./file-variant.ts";
+import type { LoopPass } from "./loop-pass.ts";
 
 /** Makes entries of what lies on the disk. */
 export class FileLoader {
@@ -13,10 +14,12 @@ export class FileLoader {
   entry: FileEntry | null = null;
   private readonly root: ContainedRoot;
   private readonly clock: Clock;
+  private readonly pass: LoopPass;
 
-  constructor(root: ContainedRoot, clock: Clock) {
+  constructor(root: ContainedRoot, clock: Clock, pass: LoopPass) {
     this.root = root;
     this.clock = clock;
+    this.pass = pass;
   }
 
   /**
@@ -49,7 +52,7 @@ export class FileLoader {
               identity,
               this.clock.nowMs,
             );
-      this.entry = new FileEntry(resource, target, variants, this.clock.nowMs);
+      this.entry = new FileEntry(resource, target, variants, this.clock.nowMs, this.pass.current);
       return FileLookup.File;
     } catch {
       // A disk that cannot be read: fstat or read failed on an open file.
