@@ -1,6 +1,5 @@
-import type { AcmeOrder, OnDemandConfig } from "../config/acme-settings.ts";
+import type { AcmeConfig, AcmeOrder, OnDemandConfig } from "../config/acme-settings.ts";
 import { isHostName } from "../config/origin.ts";
-import type { AcmeConfig } from "../config/runtime-config.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
 import type { CertificateStorage } from "../features/acme/certificate-storage.ts";

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { AcmeOrder } from "../config/acme-settings.ts";
-import type { AcmeConfig } from "../config/runtime-config.ts";
+import type { AcmeConfig, AcmeOrder } from "../config/acme-settings.ts";
 import { AcmeClientAuthority } from "../features/acme/acme-client-authority.ts";
 import type { ChallengeResponder } from "../features/acme/certificate-authority.ts";
 import { CertificateRenewal, type RenewalListener, type RenewalParts } from "../features/acme/certificate-renewal.ts";

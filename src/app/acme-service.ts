@@ -1,6 +1,6 @@
 import { acmeOrders } from "../config/acme-orders.ts";
-import type { AcmeOrder } from "../config/acme-settings.ts";
-import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import type { AcmeConfig, AcmeOrder } from "../config/acme-settings.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ipVersion, reverseName } from "../core/ip-address.ts";
 import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import type {

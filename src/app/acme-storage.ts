@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import type { ChallengeType } from "../config/acme-settings.ts";
-import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import type { AcmeConfig, ChallengeType } from "../config/acme-settings.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { trimmed } from "../core/trimming.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import { AcmeFailure, type Challenge } from "../features/acme/certificate-authority.ts";

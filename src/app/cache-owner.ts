@@ -1,5 +1,6 @@
+import type { CacheConfig } from "../config/cache-settings.ts";
 import type { RouteConfig } from "../config/route-config.ts";
-import type { CacheConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { latin1 } from "../core/bytes.ts";
 import { KeyRules } from "../features/cache/key-rules.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";

@@ -1,6 +1,7 @@
 import { type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { CertificateFiles, RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { CertificateFiles } from "../config/tls-settings.ts";
 import { alternativeNames } from "../core/alternative-names.ts";
 import { messageOf } from "../core/error-text.ts";
 import type { WriteEvent } from "../facts/events.ts";

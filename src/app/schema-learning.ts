@@ -1,10 +1,9 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { autoRoutes, isServiceWanted } from "../config/auto-routes.ts";
-import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
-import { usesTls } from "../config/origin.ts";
-import type { OriginConfig } from "../config/route-config.ts";
+import { type OriginConfig, usesTls } from "../config/origin.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { TranscodedRouteConfig } from "../config/transcoded-route.ts";
 import { messageOf } from "../core/error-text.ts";
 import { Fault } from "../core/fault.ts";
 import { MAX_DESCRIPTOR_BYTES } from "../core/limits.ts";

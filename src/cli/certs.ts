@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
+import type { AcmeConfig } from "../config/acme-settings.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { loadConfig } from "../config/load-config.ts";
-import type { AcmeConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import { AcmeStore, listStore, type StoredCertificate, type StoreEntry } from "../features/acme/certificate-store.ts";
 import { dueAt, RENEW_NOW } from "../features/acme/renewal-rule.ts";

@@ -1,4 +1,5 @@
-import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { WafConfig } from "../config/waf-settings.ts";
 import { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { placeText } from "../features/waf/incident.ts";

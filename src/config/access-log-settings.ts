@@ -117,3 +117,5 @@ export const accessLog = block(
 
 /** Resolved: one of `server.access_log.outputs`. */
 export type LogOutputConfig = ConfigOf<typeof accessLog>["outputs"][number];
+
+export type AccessLogConfig = ConfigOf<typeof accessLog>;

@@ -1,10 +1,14 @@
-import type { AcmeOrder } from "./acme-settings.ts";
-import { MAX_ACME_CERTIFICATES } from "./acme-settings.ts";
+import { type AcmeConfig, type AcmeOrder, MAX_ACME_CERTIFICATES } from "./acme-settings.ts";
 import type { FaultLog } from "./fault-log.ts";
-import type { RuntimeConfig } from "./runtime-config.ts";
+
+/** What of a configuration the orders follow from. */
+interface OrderConfig {
+  readonly server: { readonly acme: AcmeConfig };
+  readonly routes: readonly { readonly hosts: readonly string[] }[];
+}
 
 /** The certificates that are to be obtained: those that `server.acme` names, and with `domains: auto` one for each host of a route. */
-export function acmeOrders({ server, routes }: Pick<RuntimeConfig, "server" | "routes">): readonly AcmeOrder[] {
+export function acmeOrders({ server, routes }: OrderConfig): readonly AcmeOrder[] {
   const { acme } = server;
   if (!acme.enabled || !acme.isAuto) return acme.enabled ? acme.orders : [];
   const { challengeType, profile, keyType } = acme;
@@ -23,7 +27,7 @@ export function acmeOrders({ server, routes }: Pick<RuntimeConfig, "server" | "r
 }
 
 /** Warns where `domains: auto` finds nothing, or not all of it. docs/acme.md#which-names */
-export function checkAutoDomains(config: Pick<RuntimeConfig, "server" | "routes">, log: FaultLog): void {
+export function checkAutoDomains(config: OrderConfig, log: FaultLog): void {
   const { acme } = config.server;
   if (!acme.enabled || !acme.isAuto) return;
   const at = ["server", "acme", "domains"];

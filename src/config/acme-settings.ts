@@ -6,9 +6,8 @@ import { type KeyPath, quote } from "./config-fault.ts";
 import { asciiName } from "./host-kinds.ts";
 import { isHostName } from "./origin.ts";
 import { list, resolved, type Spot, written } from "./piece.ts";
-import { RATE } from "./policy-settings.ts";
 import { block, type ConfigOf, type Fields, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
-import { duration, fileName, flag, folderName, secret, text, textLike, word } from "./scalars.ts";
+import { duration, fileName, flag, folderName, RATE, secret, text, textLike, word } from "./scalars.ts";
 
 /** Certificates that are obtained, beside those of hosts. */
 export const MAX_ACME_CERTIFICATES = 1000;
@@ -334,3 +333,5 @@ function checkEab({ eab: { kid, hmac_key } }: AcmeValues, { path, log }: Spot): 
   if (hmac_key !== "" && !/^[\w-]+=*$/.test(hmac_key))
     log.fault([...path, "eab", "hmac_key"], "expected the key in base64url (letters, digits, - and _)");
 }
+
+export type AcmeConfig = ConfigOf<typeof acme>;

@@ -1,4 +1,3 @@
-import type { ClusterConfig } from "./cluster-settings.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { list, type Spot } from "./piece.ts";
 import { block, isFaultyAt, type Rows, type Values } from "./row.ts";
@@ -70,7 +69,7 @@ export function checkStorageKeys(values: Values<typeof storageRows>, spot: Spot)
 /** Notes a storage in the store of a fleet where there is none. */
 export function checkStorage(
   acme: { readonly enabled: boolean; readonly storage: string },
-  cluster: Pick<ClusterConfig, "enabled">,
+  cluster: { readonly enabled: boolean },
   log: FaultLog,
 ): void {
   const at = ["server", "acme", "storage"];

@@ -2,12 +2,11 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { isFixedPattern, patternShape } from "../core/path-pattern.ts";
 import { optionRules, type RuleText } from "../proto/grpc/http-rules.ts";
 import { bodyType, isHttpBody, methodFault, methodPath, type Schema, takesStream } from "../proto/grpc/schema.ts";
-import { quote } from "./config-fault.ts";
+import { type ConfigPosition, quote } from "./config-fault.ts";
 import type { FiledRule } from "./http-rule-file.ts";
-import type { TranscodedRouteConfig } from "./mesh-config.ts";
 import { didYouMean } from "./nearest-name.ts";
-import type { OriginConfig } from "./route-config.ts";
-import type { ConfigPosition } from "./runtime-config.ts";
+import type { OriginConfig } from "./origin.ts";
+import type { TranscodedRouteConfig } from "./transcoded-route.ts";
 
 /** What `auto` makes routes of. docs/transcoder.md#auto */
 export interface AutoSource {

@@ -1,8 +1,7 @@
 import { CRAWLER_NAMES } from "../core/crawlers.ts";
 import { pathPattern } from "./http-syntax.ts";
 import { describe, type Kind, list, piece, type Spot, Wrong } from "./piece.ts";
-import { OFF } from "./policy-settings.ts";
-import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "./row.ts";
+import { below, block, type ConfigOf, isFaultyAt, OFF, type Rows, type Values } from "./row.ts";
 import { cidr, duration, fileName, flag, integer, secret, word } from "./scalars.ts";
 
 /** Names in a file of user agents, characters of each, and bytes of the file. docs/bots.md#what-is-suspicious */

@@ -1,5 +1,4 @@
 import { formatAddress, isMappedV4, parseAddress } from "../core/ip-address.ts";
-import type { Cidr } from "./runtime-config.ts";
 
 /**
  * Reads a network such as `10.0.0.0/8`, `2001:db8::/32`, or a single address. Gives the network, or a fault text that
@@ -48,4 +47,12 @@ function isV4({ bits, bytes }: Cidr): boolean {
 function maskByte(bits: number, index: number): number {
   const kept = Math.min(8, Math.max(0, bits - index * 8));
   return (0xff << (8 - kept)) & 0xff;
+}
+
+/** A network, read for matching: `bytes` holds 16 octets, an IPv4 network as `::ffff:a.b.c.d` with 96 added to `bits`. */
+export interface Cidr {
+  /** As an operator would write it, such as `10.0.0.0/8`. */
+  readonly text: string;
+  readonly bytes: readonly number[];
+  readonly bits: number;
 }

@@ -1,7 +1,6 @@
 import { MASK, withoutCredentials } from "../core/secret-name.ts";
 import { describe, list, type Spot, written } from "./piece.ts";
-import { OFF } from "./policy-settings.ts";
-import { block, type ConfigOf, orWritten, type Rows, type Values } from "./row.ts";
+import { block, type ConfigOf, OFF, orWritten, type Rows, type Values } from "./row.ts";
 import { duration, fileName, flag, integer, percent, secret, text, textLike } from "./scalars.ts";
 
 const canaryRows = {

@@ -1,6 +1,5 @@
 import { list } from "./piece.ts";
-import { OFF } from "./policy-settings.ts";
-import { block, type ConfigOf, type Rows, type Values } from "./row.ts";
+import { block, type ConfigOf, OFF, type Rows, type Values } from "./row.ts";
 import { flag, integer, size, textLike, word } from "./scalars.ts";
 
 const encodings = () => list(word("zstd", "br", "gzip"), "encodings");

@@ -64,3 +64,10 @@ function printable(key: string): string {
 
 /** So many characters of a value a fault text quotes. */
 export const MAX_QUOTED = 60;
+
+/** Where a setting is in its file; line and column count from 1, and are 0 for a setting that no file holds. */
+export interface ConfigPosition {
+  readonly file: string;
+  readonly line: number;
+  readonly col: number;
+}

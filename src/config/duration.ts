@@ -49,3 +49,6 @@ const UNITS = [
   { name: "s", ms: 1000 },
   { name: "ms", ms: 1 },
 ] as const;
+
+/** The longest time for which caches and browsers are told to keep something. */
+export const TEN_YEARS_MS: number = 10 * 365 * 86_400_000;

@@ -1,7 +1,8 @@
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import type { RouteConfig } from "./route-config.ts";
-import type { RuntimeConfig } from "./runtime-config.ts";
+import type { Sections } from "./sections.ts";
+import { LOOPBACK } from "./server-settings.ts";
 
 /** A file as it is written: a value, and where in the file it is. */
 export interface Written {
@@ -16,7 +17,7 @@ export interface Written {
  * @param routes at their places in the file; null at those of other entries
  */
 export function noteEmptyPlaceholders(
-  config: Pick<RuntimeConfig, "server" | "internalApi">,
+  config: Pick<Sections, "server" | "internalApi">,
   routes: readonly (RouteConfig | null)[],
   files: { readonly server: Written; readonly routes: Written | null },
 ): void {
@@ -36,7 +37,7 @@ export function noteEmptyPlaceholders(
 
 /** Warns of users who sign in over clear text. docs/authentication.md#openid-connect */
 export function noteClearSignIn(
-  { server }: Pick<RuntimeConfig, "server">,
+  { server }: Pick<Sections, "server">,
   routes: readonly (RouteConfig | null)[],
   files: { readonly server: Written; readonly routes: Written | null },
 ): void {
@@ -55,7 +56,7 @@ function hasSignIn({ methods }: Pick<RouteConfig["auth"], "methods">): boolean {
 }
 
 /** Why a placeholder is always empty; "" where it is not, and for those that this is not about. */
-function whyEmpty(name: string, server: RuntimeConfig["server"], hasAuth: boolean, without: string): string {
+function whyEmpty(name: string, server: Sections["server"], hasAuth: boolean, without: string): string {
   const { geo, tls } = server;
   if (name.startsWith("auth.")) return hasAuth ? "" : without;
   if (name === "geo.country") return geo.countryDb === "" ? "server.geo has no country_db" : "";
@@ -81,8 +82,6 @@ function note({ value, path, log }: Written, whyOf: (name: string) => string): v
 
 /** Two braces are a brace. */
 const USES = /\{\{|\{((?:auth|geo|tls)\.[\w!#$%&'*+.^`|~-]+)\}/g;
-/** No other machine can listen in. */
-export const LOOPBACK = /^(localhost|127\..*|::1)$/;
 const CLEAR_SIGN_IN =
   "users sign in over clear text, where their sessions can be read on the way: switch server.tls on, or name the proxy at which TLS ends in " +
   "server.trusted_proxies";

@@ -1,7 +1,6 @@
 import * as v from "valibot";
-import { type ConfigFault, formatKeyPath, type KeyPath } from "./config-fault.ts";
+import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath } from "./config-fault.ts";
 import type { Piece } from "./piece.ts";
-import type { ConfigPosition } from "./runtime-config.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
 /** Collects what is wrong, or hardly meant, in one file, each with its place in the text. */

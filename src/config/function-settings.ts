@@ -1,16 +1,10 @@
 import { MASK } from "../core/secret-name.ts";
 import { scheduleFault } from "../shared/schedule.ts";
 import { TEXT } from "./form.ts";
-import { describe, list, pairs, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
+import { moduleFile } from "./module-file.ts";
+import { describe, list, pairs, piece, type Spot, Wrong, written } from "./piece.ts";
 import { block, type ConfigOf, orWritten, type Rows, type Values } from "./row.ts";
 import { duration, fileName, flag, integer, size, textOrNumber, word } from "./scalars.ts";
-
-/** A file of TypeScript or JavaScript that is there; resolved, its absolute path. */
-export const moduleFile = () =>
-  resolved(fileName(), (name, { path, files, log }: Spot) => {
-    if (name === "") log.fault(path, "expected the file of a module, found an empty text");
-    return files.file(path, name);
-  });
 
 const schedule = piece<string>((value) => {
   if (typeof value !== "string")
@@ -98,17 +92,3 @@ export const hooks = orWritten(block(hookRows, { shorthand: "module" }), fileNam
 
 /** Resolved hooks. */
 export type HooksConfig = ConfigOf<typeof hooks>;
-
-const ingressRows = {
-  module: {
-    type: moduleFile(),
-    required: "a module with fetch, such as ./functions/app.ts",
-    example: "./functions/app.ts",
-  },
-  timeout: { type: duration(1), default: "10s", doc: "until its response begins: 504 beyond" },
-} as const satisfies Rows;
-
-/** `sidecar.function`: a module that responds to what comes in. docs/sidecar.md#a-function-before-the-application */
-export const ingressFunction = orWritten(block(ingressRows, { shorthand: "module" }), fileName().form, (value) =>
-  typeof value === "string" ? { module: value } : value,
-);

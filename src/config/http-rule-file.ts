@@ -1,10 +1,9 @@
 import { REST_METHODS, type RuleText } from "../proto/grpc/http-rules.ts";
 import { templatePattern } from "../proto/grpc/path-template.ts";
-import { type KeyPath, quote } from "./config-fault.ts";
+import { type ConfigPosition, type KeyPath, quote } from "./config-fault.ts";
 import { FaultLog } from "./fault-log.ts";
 import { list } from "./piece.ts";
 import { block, type Rows, type Values } from "./row.ts";
-import type { ConfigPosition } from "./runtime-config.ts";
 import { flag, text, textLike } from "./scalars.ts";
 import { readYaml } from "./yaml-source.ts";
 

@@ -1,16 +1,16 @@
 import { checkStorage } from "./acme-storage-settings.ts";
 import { asksClients } from "./bot-settings.ts";
 import { checkReach } from "./cluster-settings.ts";
-import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
-import type { ProxyConfig, RuntimeConfig } from "./runtime-config.ts";
+import { warnOfSpool } from "./proxy-settings.ts";
+import type { Sections } from "./sections.ts";
 import { formatSize } from "./size.ts";
 
 /** Less than this a client, and ordinary requests meet the limit. */
 const SMALL_SHARE_BYTES = 65_536;
 
 /** Warns of limits of config.yaml that contradict each other. docs/security.md#resources-of-one-client */
-export function checkLimits(config: Omit<RuntimeConfig, "routes" | "streams">, log: FaultLog): void {
+export function checkLimits(config: Sections, log: FaultLog): void {
   const { server, proxy, transcoder, cluster } = config;
   const { maxBufferedBytes, maxBufferedShare, inboundChunkedMode } = proxy.transport;
   const shareBytes = maxBufferedBytes * maxBufferedShare;
@@ -41,14 +41,3 @@ export function checkLimits(config: Omit<RuntimeConfig, "routes" | "streams">, l
     log.warn(["server", "max_connections_per_ip"], "has no effect: it is above server.max_connections");
   }
 }
-
-/** Warns of a limit of bodies that the spool files cannot hold. */
-export function warnOfSpool(maxBodyBytes: number, { transport }: ProxyConfig, at: KeyPath, log: FaultLog): void {
-  const { maxSpooledBytes } = transport;
-  if (maxSpooledBytes === 0 || maxBodyBytes <= maxSpooledBytes) return;
-  log.warn(at, "is above proxy.transport.max_spooled_bytes: chunked bodies between the two never fit and get 503");
-}
-
-/** What `strict_origins: false` means, for warnings. docs/upstreams.md#old-origins */
-export const LENIENT_MEANING: string =
-  "old upstreams may end lines with a bare LF, fold fields, repeat Content-Length and send a body with 204";

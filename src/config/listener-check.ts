@@ -1,8 +1,9 @@
+import type { AcmeConfig } from "./acme-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
-import type { SidecarConfig } from "./mesh-config.ts";
-import type { OriginConfig } from "./route-config.ts";
-import type { AcmeConfig, RuntimeConfig } from "./runtime-config.ts";
+import type { OriginConfig } from "./origin.ts";
+import type { Sections } from "./sections.ts";
+import type { SidecarConfig } from "./sidecar-settings.ts";
 import type { StreamConfig } from "./stream-config.ts";
 
 /** One TCP address that the gateway would listen on. */
@@ -13,7 +14,7 @@ interface Listener {
 }
 
 /** Notes a fault where two listeners of the gateway want one port, which the system would refuse at start-up. */
-export function checkListeners(config: Omit<RuntimeConfig, "routes" | "streams">, log: FaultLog): void {
+export function checkListeners(config: Sections, log: FaultLog): void {
   const taken: Listener[] = [];
   for (const listener of listeners(config)) {
     const earlier = taken.find((other) => other.port === listener.port && overlaps(other.host, listener.host));
@@ -29,7 +30,7 @@ export function checkListeners(config: Omit<RuntimeConfig, "routes" | "streams">
 
 /** The same for the addresses of streams, among themselves and beside those. @param base the path of the list in routes.yaml */
 export function checkStreamListeners(
-  config: Omit<RuntimeConfig, "routes" | "streams">,
+  config: Sections,
   streams: readonly (StreamConfig | null)[],
   base: KeyPath,
   log: FaultLog,
@@ -76,7 +77,7 @@ function checkApplication({ enabled, mode, appPort }: SidecarConfig, taken: read
 }
 
 /** `server.port: off`: something else must listen, and what is answered in clear alone is not. */
-function checkCleartext({ server, sidecar }: Omit<RuntimeConfig, "routes" | "streams">, log: FaultLog): void {
+function checkCleartext({ server, sidecar }: Sections, log: FaultLog): void {
   if (server.port >= 0) return;
   const { tls, acme } = server;
   const isJudged = !log.isFaulty(["server", "tls"]) && !log.isFaulty(["sidecar"]);
@@ -99,7 +100,7 @@ function usesHttp01({ isAuto, challengeType, orders }: AcmeConfig): boolean {
  * Warns where routes that clients need a certificate for over TLS are served without one in clear text.
  * docs/security.md#tls-and-client-certificates
  */
-export function checkClientAuth({ server }: Pick<RuntimeConfig, "server">, routes: number, log: FaultLog): void {
+export function checkClientAuth({ server }: Pick<Sections, "server">, routes: number, log: FaultLog): void {
   const { tls, port } = server;
   if (routes === 0 || port < 0 || !tls.enabled || tls.clientAuth !== "require" || tls.redirectHttp) return;
   log.warn(
@@ -109,10 +110,7 @@ export function checkClientAuth({ server }: Pick<RuntimeConfig, "server">, route
 }
 
 /** The key of the gateway's own listener that an origin is on this machine, such as `server.port`; "" where it is none. */
-export function ownListenerAt(
-  { hostname, port, socketPath }: OriginConfig,
-  config: Omit<RuntimeConfig, "routes" | "streams">,
-): string {
+export function ownListenerAt({ hostname, port, socketPath }: OriginConfig, config: Sections): string {
   if (socketPath !== "") return "";
   const isLocal = LOOPBACK.test(hostname);
   const own = listeners(config).find(({ host, port: listening }) => {
@@ -123,7 +121,7 @@ export function ownListenerAt(
   return own === undefined ? "" : own.path.join(".");
 }
 
-function listeners({ server, sidecar, internalApi }: Omit<RuntimeConfig, "routes" | "streams">): Listener[] {
+function listeners({ server, sidecar, internalApi }: Sections): Listener[] {
   const all: Listener[] = [{ path: ["server", "port"], host: server.host, port: server.port }];
   if (server.tls.enabled) all.push({ path: ["server", "tls", "port"], host: server.host, port: server.tls.port });
   if (sidecar.enabled && sidecar.mode !== "egress") {

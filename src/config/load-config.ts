@@ -10,16 +10,17 @@ import { FaultLog } from "./fault-log.ts";
 import { checkLimits } from "./limit-check.ts";
 import { checkClientAuth, checkListeners, checkStreamListeners } from "./listener-check.ts";
 import { unknownKey } from "./piece.ts";
-import { checkWafRules } from "./policy-settings.ts";
 import { hasTargets, type RouteConfig } from "./route-config.ts";
 import { resolveRoutes } from "./route-resolution.ts";
 import { RouteSchemas } from "./route-schema.ts";
 import type { RouteFormat } from "./route-syntax.ts";
 import { type RouteTest, routeTests } from "./route-tests.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
+import type { Sections } from "./sections.ts";
 import { noteLeftBySidecar } from "./sidecar-check.ts";
 import type { PlacedEntries } from "./stream-resolution.ts";
 import type { Environment } from "./variable-expansion.ts";
+import { checkWafRules } from "./waf-settings.ts";
 import { readYaml, type YamlSource } from "./yaml-source.ts";
 
 /** What `loadConfig` needs to know; it looks at nothing else but the files themselves. */
@@ -178,7 +179,7 @@ function unreadable(fault: ConfigFault): YamlSource {
   return { file, value: null, readable: false, faults: [fault], hide: (message) => message, position: () => position };
 }
 
-function readConfig(source: YamlSource, log: FaultLog, baseDir: string, knownWafRules: readonly string[]): MainConfig {
+function readConfig(source: YamlSource, log: FaultLog, baseDir: string, knownWafRules: readonly string[]): Sections {
   const values = log.read(configBlock, withoutExtensions(source.value), [], 3);
   const config = configBlock.resolve(values, { path: [], log, files: new ConfiguredFiles(log, baseDir) });
   checkWafRules(config.server.waf, knownWafRules, { path: ["server", "waf"], log });
@@ -186,9 +187,6 @@ function readConfig(source: YamlSource, log: FaultLog, baseDir: string, knownWaf
   checkLimits(config, log);
   return config;
 }
-
-/** What config.yaml holds. */
-type MainConfig = Omit<RuntimeConfig, "routes" | "streams">;
 
 /** What routes.yaml holds. */
 interface RoutesFile {
@@ -206,7 +204,7 @@ function readRoutes(
   source: YamlSource,
   log: FaultLog,
   file: FoundFile,
-  { server, proxy, cluster }: Pick<RuntimeConfig, "server" | "proxy" | "cluster">,
+  { server, proxy, cluster }: Pick<Sections, "server" | "proxy" | "cluster">,
   { routeFormat: format, knownWafRules }: ConfigRequest,
 ): RoutesFile {
   if (!source.readable) return NO_ROUTES;
@@ -249,7 +247,7 @@ function withoutExtensions(root: unknown): unknown {
 
 /** Warns where everything is in order and yet next to nothing would be served. */
 function noteUnserved(
-  main: MainConfig,
+  main: Sections,
   routes: readonly RouteConfig[],
   configFile: FoundFile | null,
   hasRoutesFile: boolean,

@@ -1,13 +1,14 @@
 import { isSecretName, MASK } from "../core/secret-name.ts";
 import { compileExpression, expressionIn, isExpressionFault } from "../shared/expression.ts";
+import type { Cidr } from "./cidr.ts";
 import { quote } from "./config-fault.ts";
+import { expressionFault } from "./expression-kind.ts";
 import { TEXT } from "./form.ts";
-import { country } from "./geo-settings.ts";
 import { HOP_BY_HOP, isToken } from "./http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "./piece.ts";
-import type { FieldTest, MatchConfig } from "./route-config.ts";
+import { country } from "./place-kinds.ts";
 import { block } from "./row.ts";
-import { cidr, percent, text, textLike } from "./scalars.ts";
+import { cidr, percent, textLike } from "./scalars.ts";
 
 /** What is asked of the values of some names: `NAME: value`, `/expression/`, `true` or `false`. */
 function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {
@@ -58,23 +59,6 @@ function wanted(): Kind<string | boolean> {
       forms: [TEXT, { is: "flag" }, { is: "integer", min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }],
     },
   );
-}
-
-/** An expression that a path is compared with. docs/routing.md#expressions */
-export function expression(): Kind<string> {
-  const line = text("an expression such as ^/old/(.*)$");
-  return piece((value) => {
-    const read = line["~run"]({ value }, {});
-    if (read.issues !== undefined) return new Wrong(read.issues[0].message);
-    const source = String(read.value);
-    const compiled = compileExpression(source);
-    return isExpressionFault(compiled) ? new Wrong(expressionFault(source, compiled.fault)) : source;
-  }, TEXT);
-}
-
-/** The text of a fault about an expression. */
-function expressionFault(source: string, fault: string): string {
-  return `expected an expression that takes linear time, found ${quote(source)}: ${fault}`;
 }
 
 function headerFault(name: string): string {
@@ -139,3 +123,31 @@ function isAsked(key: string, config: Omit<MatchConfig, "stickyBy">): boolean {
   if (key === "sticky_by") return false;
   return config[key === "client_ip" ? "clientIp" : (key as "header" | "query" | "cookie" | "country")].length > 0;
 }
+
+/** What a route asks of a request beside path, host and method; all of it must hold. docs/routing.md#match */
+export interface MatchConfig {
+  readonly header: readonly FieldTest[];
+  readonly query: readonly FieldTest[];
+  readonly cookie: readonly FieldTest[];
+  readonly clientIp: readonly Cidr[];
+  /** Capital letters. */
+  readonly country: readonly string[];
+  /** The part of the clients, above 0; 1 is all. */
+  readonly share: number;
+  /** The cookie that tells clients apart, "" for their address. */
+  readonly stickyBy: string;
+}
+
+/** What a route without `match` asks: nothing. */
+export const NO_MATCH: MatchConfig = {
+  header: [],
+  query: [],
+  cookie: [],
+  clientIp: [],
+  country: [],
+  share: 1,
+  stickyBy: "",
+};
+
+/** A name with what is asked of its values: whether there is one, a value, or an expression between slashes. */
+export type FieldTest = readonly [name: string, wanted: string | boolean];

@@ -1,8 +1,8 @@
 import { ipVersion } from "../core/ip-address.ts";
 import { trimmedEnd } from "../core/trimming.ts";
-import { quote } from "./config-fault.ts";
+import { type KeyPath, quote } from "./config-fault.ts";
+import type { FaultLog } from "./fault-log.ts";
 import { didYouMean } from "./nearest-name.ts";
-import type { OriginConfig, OriginScheme } from "./route-config.ts";
 
 /**
  * Reads the URL of an upstream server: `http://10.0.0.5:9001/api`, with `http` when no scheme is named. Gives its parts
@@ -173,3 +173,33 @@ const SCHEME_PORTS = new Map<OriginScheme, number>([
   // What php-fpm listens at where nothing is said.
   [FASTCGI, 9000],
 ]);
+
+/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS, `fastcgi` runs scripts; `tcp` and `udp` are whatever the client speaks. */
+export type OriginScheme = "http" | "https" | "h2c" | "h2" | "fastcgi" | "tcp" | "udp";
+
+/** A server that the gateway connects to. docs/upstreams.md#targets */
+export interface OriginConfig {
+  /**
+   * `scheme://host[:port]`, lower-case, the scheme's own port left out, `unix:/path` or `fastcgi://unix:/path`: the key of the
+   * connection pool.
+   */
+  readonly originKey: string;
+  readonly scheme: OriginScheme;
+  /** For connecting and for certificate checks: lower-case, an IPv6 address without brackets. */
+  readonly hostname: string;
+  readonly port: number;
+  /** For a `Host` field: with brackets where needed, the port left out when it is the scheme's own. */
+  readonly authority: string;
+  /** Put before the forwarded path: "" or `/api`, never ending in `/`. */
+  readonly basePath: string;
+  /** The absolute path of the UNIX socket where it listens; "" where it is reached by TCP. */
+  readonly socketPath: string;
+}
+
+/** The parts of an origin, or of nothing where a fault has been noted. */
+export function meshOrigin(url: string, path: KeyPath, log: FaultLog): OriginConfig {
+  const parsed = parseOrigin(url);
+  if (typeof parsed !== "string") return parsed;
+  log.fault(path, parsed);
+  return originOf("http", "", 0, "");
+}

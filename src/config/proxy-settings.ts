@@ -1,11 +1,11 @@
 import { auth, ownPathsOf } from "./auth/auth-settings.ts";
-import { parseCidr } from "./cidr.ts";
-import { quote } from "./config-fault.ts";
+import { type Cidr, parseCidr } from "./cidr.ts";
+import { type KeyPath, quote } from "./config-fault.ts";
+import type { FaultLog } from "./fault-log.ts";
 import { hostPattern, resolveHost } from "./host-kinds.ts";
 import { parseAuthority } from "./origin.ts";
 import { type Kind, list, resolved, type Spot, written } from "./piece.ts";
 import { below, block, type Fields, type Rows, type Values } from "./row.ts";
-import type { Cidr } from "./runtime-config.ts";
 import {
   chunkedMode,
   cidr,
@@ -22,6 +22,7 @@ import {
   textOrNumber,
   word,
 } from "./scalars.ts";
+import type { ProxyConfig } from "./sections.ts";
 
 const NAME_SERVER = /^(\d+\.\d+\.\d+\.\d+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)$/;
 const MAX_STORE = 1_099_511_627_776;
@@ -243,3 +244,10 @@ function nameServer(): Kind<string> {
 }
 
 const LOOPBACK: readonly Cidr[] = ["127.0.0.0/8", "::1"].map((text) => parseCidr(text) as Cidr);
+
+/** Warns of a limit of bodies that the spool files cannot hold. */
+export function warnOfSpool(maxBodyBytes: number, { transport }: ProxyConfig, at: KeyPath, log: FaultLog): void {
+  const { maxSpooledBytes } = transport;
+  if (maxSpooledBytes === 0 || maxBodyBytes <= maxSpooledBytes) return;
+  log.warn(at, "is above proxy.transport.max_spooled_bytes: chunked bodies between the two never fit and get 503");
+}

@@ -1,6 +1,8 @@
 import type { AnyHeaderEdits } from "../routes/header-operations.ts";
 import type { AnyRouteConfig, AnyRouteOptions, UpstreamKeys } from "../routes/route-types.ts";
-import type { Cidr, ConfigPosition, RuntimeConfig, WafConfig } from "./runtime-config.ts";
+import type { ConfigPosition } from "./config-fault.ts";
+import type { OriginConfig } from "./origin.ts";
+import type { WafConfig } from "./waf-settings.ts";
 
 /**
  * One entry of `routes.yaml`, with every inherited setting already worked out: what some type of route has made of it. Who wants to
@@ -21,41 +23,6 @@ export interface RouteBase extends RouteOptions {
   readonly methods: readonly string[];
   /** Lower-case names without port, `*.example.com` allowed; empty means every host. */
   readonly hosts: readonly string[];
-}
-
-/** What a route asks of a request beside path, host and method; all of it must hold. docs/routing.md#match */
-export interface MatchConfig {
-  readonly header: readonly FieldTest[];
-  readonly query: readonly FieldTest[];
-  readonly cookie: readonly FieldTest[];
-  readonly clientIp: readonly Cidr[];
-  /** Capital letters. */
-  readonly country: readonly string[];
-  /** The part of the clients, above 0; 1 is all. */
-  readonly share: number;
-  /** The cookie that tells clients apart, "" for their address. */
-  readonly stickyBy: string;
-}
-
-/** What a route without `match` asks: nothing. */
-export const NO_MATCH: MatchConfig = {
-  header: [],
-  query: [],
-  cookie: [],
-  clientIp: [],
-  country: [],
-  share: 1,
-  stickyBy: "",
-};
-
-/** A name with what is asked of its values: whether there is one, a value, or an expression between slashes. */
-export type FieldTest = readonly [name: string, wanted: string | boolean];
-
-/** The path in the place of the client's: `path`, or `to` where `regex` fits; "" for what is not said. docs/routing.md#rewrite */
-export interface RewriteConfig {
-  readonly path: string;
-  readonly regex: string;
-  readonly to: string;
 }
 
 /** What the keys of routes of every type say, with everything inherited (src/routes/route-options.ts). */
@@ -98,8 +65,11 @@ export function hasTargets(route: RouteConfig): route is UpstreamRouteConfig {
   return "targets" in route;
 }
 
+/** The part of a configuration that says what the firewall of the server does. */
+type ServerFirewall = { readonly server: { readonly waf: WafConfig } };
+
 /** The firewall that holds for a route, or for what no route takes. */
-export function wafOf({ server }: Pick<RuntimeConfig, "server">, route: RouteConfig | null): WafConfig {
+export function wafOf({ server }: ServerFirewall, route: RouteConfig | null): WafConfig {
   const own = route?.waf ?? null;
   if (own === null) return server.waf;
   const { mode, level, profile, fields, anomalyThreshold, disabledRules, responses, exclusions, rules } = own;
@@ -119,30 +89,8 @@ export function wafOf({ server }: Pick<RuntimeConfig, "server">, route: RouteCon
 }
 
 /** The firewalls that judge some request. */
-export function firewallsOf(config: RuntimeConfig): WafConfig[] {
+export function firewallsOf(config: ServerFirewall & { readonly routes: readonly RouteConfig[] }): WafConfig[] {
   return [config.server.waf, ...config.routes.map((route) => wafOf(config, route))].filter(({ enabled }) => enabled);
-}
-
-/** `h2c` is cleartext HTTP/2, `h2` is HTTP/2 over TLS, `fastcgi` runs scripts; `tcp` and `udp` are whatever the client speaks. */
-export type OriginScheme = "http" | "https" | "h2c" | "h2" | "fastcgi" | "tcp" | "udp";
-
-/** A server that the gateway connects to. docs/upstreams.md#targets */
-export interface OriginConfig {
-  /**
-   * `scheme://host[:port]`, lower-case, the scheme's own port left out, `unix:/path` or `fastcgi://unix:/path`: the key of the
-   * connection pool.
-   */
-  readonly originKey: string;
-  readonly scheme: OriginScheme;
-  /** For connecting and for certificate checks: lower-case, an IPv6 address without brackets. */
-  readonly hostname: string;
-  readonly port: number;
-  /** For a `Host` field: with brackets where needed, the port left out when it is the scheme's own. */
-  readonly authority: string;
-  /** Put before the forwarded path: "" or `/api`, never ending in `/`. */
-  readonly basePath: string;
-  /** The absolute path of the UNIX socket where it listens; "" where it is reached by TCP. */
-  readonly socketPath: string;
 }
 
 /** One server of an upstream route. */
@@ -154,13 +102,8 @@ export interface TargetConfig extends OriginConfig {
   /** Used only while every other target is unhealthy. */
   readonly backup: boolean;
 }
-
-export type LoadBalancingConfig = UpstreamKeys["loadBalancing"];
-/** The cookie of the policy `sticky`. */
-export type StickyCookieConfig = NonNullable<LoadBalancingConfig["cookie"]>;
 /** Where copies of a route's requests go. docs/upstreams.md#mirroring */
 export type MirrorConfig = NonNullable<UpstreamKeys["mirror"]>;
-export type LoadBalancingPolicy = LoadBalancingConfig["policy"];
 export type HealthCheckConfig = UpstreamKeys["healthCheck"];
 export type CircuitBreakerConfig = UpstreamKeys["circuitBreaker"];
 export type UpstreamTimeouts = UpstreamKeys["timeouts"];

@@ -1,7 +1,7 @@
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { hasTargets, pathOf, type RouteConfig } from "./route-config.ts";
-import type { WafConfig } from "./runtime-config.ts";
+import type { WafConfig } from "./waf-settings.ts";
 
 /**
  * Warns of routes whose rules an origin's leniency gets round: a spelling of the path that is another path here, and so belongs

@@ -3,15 +3,15 @@ import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe, oneOf, type Spot } from "./piece.ts";
-import { checkWafRules } from "./policy-settings.ts";
 import { type RouteBase, type RouteConfig, regexOf } from "./route-config.ts";
 import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
 import { type EntryValues, RouteSchemas, routePlace } from "./route-schema.ts";
 import type { RouteFormat, RouteSpot, RouteSyntax } from "./route-syntax.ts";
-import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
+import type { ProxyConfig, ServerConfig } from "./sections.ts";
 import { SharedParts } from "./shared-parts.ts";
 import type { StreamConfig, StreamType } from "./stream-config.ts";
 import { checkStreams, type PlacedEntries } from "./stream-resolution.ts";
+import { checkWafRules } from "./waf-settings.ts";
 
 /** What routes inherit, and what their entries may say. */
 export interface RouteSurroundings extends Spot {

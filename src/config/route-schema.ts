@@ -1,4 +1,5 @@
-import { adviceOf, FOREIGN_ROUTE_KEYS } from "./foreign-names.ts";
+import { adviceOf } from "./foreign-names.ts";
+import { FOREIGN_ROUTE_KEYS } from "./foreign-route-keys.ts";
 import { hostPattern } from "./host-kinds.ts";
 import { exactPath, pathPrefix } from "./http-syntax.ts";
 import { list, oneOf, type Piece } from "./piece.ts";

@@ -2,7 +2,7 @@ import type { ClusterConfig } from "./cluster-settings.ts";
 import type { Spot } from "./piece.ts";
 import type { RouteBase, RouteOptions } from "./route-config.ts";
 import type { Row, Rows } from "./row.ts";
-import type { ProxyConfig, ServerConfig } from "./runtime-config.ts";
+import type { ProxyConfig, ServerConfig } from "./sections.ts";
 import type { StreamConfig, StreamType } from "./stream-config.ts";
 
 /** Everything that routes.yaml may say. `loadConfig` is given it: the configuration knows no type and no option by name. */

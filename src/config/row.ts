@@ -235,3 +235,6 @@ export type Resolved<R extends Rows, X extends object> = Omit<Fields<R>, keyof X
 
 /** The configuration that a block resolves to, for naming it: `interface CacheConfig extends ConfigOf<typeof cache> {}`. */
 export type ConfigOf<B> = B extends Block<infer R, infer X> ? Resolved<R, X> : never;
+
+/** Default of a section that its presence enables. */
+export const OFF = { enabled: false };

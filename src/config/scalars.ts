@@ -1,10 +1,9 @@
 import { MASK } from "../core/secret-name.ts";
-import { parseCidr } from "./cidr.ts";
+import { type Cidr, parseCidr } from "./cidr.ts";
 import { formatDuration, meantDuration, parseDuration } from "./duration.ts";
 import { ANY_NUMBER, orWord, TEXT } from "./form.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe, type Kind, measured, oneOf, piece, resolved, Wrong, written } from "./piece.ts";
-import type { Cidr } from "./runtime-config.ts";
 import { formatSize, meantSize, parseSize } from "./size.ts";
 
 /** A secret: never repeated in a fault, and shown as `***` wherever the configuration is. */
@@ -329,3 +328,6 @@ export const UNLIMITED = -1;
 const LONGEST_TIMER_MS = 2_147_483_647;
 const YES = new Set(["yes", "on", "y", "1"]);
 const NO = new Set(["no", "off", "n", "0"]);
+
+/** As nginx and others write a rate: `10r/s`, `300/m`. */
+export const RATE: RegExp = /^([1-9]\d{0,8}) ?r?\/([smh])$/;

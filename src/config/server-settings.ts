@@ -1,21 +1,24 @@
+import { LENIENT_MEANING } from "../core/leniency.ts";
 import { accessLog } from "./access-log-settings.ts";
 import { acme } from "./acme-settings.ts";
 import { auth, warnOfAuth } from "./auth/auth-settings.ts";
 import { asksClients, bots } from "./bot-settings.ts";
+import { cache } from "./cache-settings.ts";
 import { compression } from "./compression-settings.ts";
 import type { KeyPath } from "./config-fault.ts";
-import { LOOPBACK } from "./empty-placeholders.ts";
+import { cors } from "./cors-settings.ts";
 import type { FaultLog } from "./fault-log.ts";
-import { adviceOf, FOREIGN_SERVER_KEYS } from "./foreign-names.ts";
+import { adviceOf } from "./foreign-names.ts";
+import { FOREIGN_SERVER_KEYS } from "./foreign-server-keys.ts";
 import { orWord } from "./form.ts";
 import { checkPlaceRules, geo } from "./geo-settings.ts";
 import { listenHost } from "./host-kinds.ts";
 import { identityField } from "./http-syntax.ts";
-import { LENIENT_MEANING } from "./limit-check.ts";
+import { ipRules } from "./ip-rules-settings.ts";
 import { ERROR_PAGES_EXAMPLE, errorPages, maintenance } from "./page-settings.ts";
 import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "./piece.ts";
-import { cache, cors, ipRules, OFF, rateLimit, securityHeaders, waf } from "./policy-settings.ts";
-import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "./row.ts";
+import { rateLimit } from "./rate-limit-settings.ts";
+import { below, block, type Fields, isFaultyAt, OFF, type Rows, type Values } from "./row.ts";
 import {
   chunkedMode,
   cidr,
@@ -29,7 +32,9 @@ import {
   sizeOrUnlimited,
   word,
 } from "./scalars.ts";
+import { securityHeaders } from "./security-settings.ts";
 import { tls } from "./tls-settings.ts";
+import { waf } from "./waf-settings.ts";
 
 /** docs/wire.md#http2 */
 const http2 = block({
@@ -319,3 +324,6 @@ function countOrAuto(what: string, max: number): Kind<number> {
   );
   return written(kind, (number) => (number === 0 ? "auto" : number));
 }
+
+/** No other machine can listen in. */
+export const LOOPBACK = /^(localhost|127\..*|::1)$/;

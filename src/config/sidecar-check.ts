@@ -1,6 +1,6 @@
 import type { FaultLog } from "./fault-log.ts";
 import { camelCase } from "./row.ts";
-import type { RuntimeConfig } from "./runtime-config.ts";
+import type { Sections } from "./sections.ts";
 import type { ServerKey } from "./server-settings.ts";
 
 /**
@@ -53,7 +53,7 @@ export const SIDECAR_USE: Readonly<Record<ServerKey, "taken" | "left" | "own">> 
 /** Warns of the settings of `server` that a file has and the listeners of its sidecar do not take. @param root the file as it was read */
 export function noteLeftBySidecar(
   root: unknown,
-  { server, sidecar }: Pick<RuntimeConfig, "server" | "sidecar">,
+  { server, sidecar }: Pick<Sections, "server" | "sidecar">,
   log: FaultLog,
 ): void {
   const written = (root as { server?: object | null } | null)?.server;

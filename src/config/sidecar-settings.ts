@@ -1,16 +1,29 @@
 import { retries, splitBreaker, timeoutsWith } from "./attempt-settings.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
-import { ingressFunction } from "./function-settings.ts";
 import { hostPattern, listenHost } from "./host-kinds.ts";
 import { pathPattern, pathPrefix, routeMethod } from "./http-syntax.ts";
 import { match } from "./match-settings.ts";
-import { originOf, parseOrigin } from "./origin.ts";
+import { moduleFile } from "./module-file.ts";
+import { meshOrigin, type OriginConfig } from "./origin.ts";
 import { list, resolved, type Spot } from "./piece.ts";
-import type { OriginConfig } from "./route-config.ts";
-import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "./row.ts";
-import { fileName, flag, integer, port, sizeOrDefault, text, textLike, word } from "./scalars.ts";
+import { below, block, type ConfigOf, isFaultyAt, orWritten, type Rows, type Values } from "./row.ts";
+import { duration, fileName, flag, integer, port, sizeOrDefault, text, textLike, word } from "./scalars.ts";
 import { checkBothOrNeither } from "./tls-settings.ts";
+
+const ingressRows = {
+  module: {
+    type: moduleFile(),
+    required: "a module with fetch, such as ./functions/app.ts",
+    example: "./functions/app.ts",
+  },
+  timeout: { type: duration(1), default: "10s", doc: "until its response begins: 504 beyond" },
+} as const satisfies Rows;
+
+/** `sidecar.function`: a module that responds to what comes in. docs/sidecar.md#a-function-before-the-application */
+const ingressFunction = orWritten(block(ingressRows, { shorthand: "module" }), fileName().form, (value) =>
+  typeof value === "string" ? { module: value } : value,
+);
 
 /** One server of a split, resolved as a target of an upstream route; `weight` is its share. */
 const backend = block(
@@ -274,10 +287,13 @@ function backendOrigin(url: string, path: KeyPath, log: FaultLog): OriginConfig 
   return meshOrigin(kept, path, log);
 }
 
-/** The parts of an origin, or of nothing where a fault has been noted. */
-export function meshOrigin(url: string, path: KeyPath, log: FaultLog): OriginConfig {
-  const parsed = parseOrigin(url);
-  if (typeof parsed !== "string") return parsed;
-  log.fault(path, parsed);
-  return originOf("http", "", 0, "");
+/** `sidecar:`. docs/sidecar.md */
+export interface SidecarConfig extends ConfigOf<typeof sidecar> {}
+
+/** Whether the sidecar has a certificate of its own, by files or by an agent: without one the inbound listener speaks clear text. */
+export function hasCertificate({ certificate, workloadApi }: SidecarConfig): boolean {
+  return certificate.certFile !== "" || workloadApi !== "";
 }
+
+/** `weight` of a backend is its share; all may be 0: such a split answers 503. */
+export type TrafficSplit = SidecarConfig["trafficSplits"][number];

@@ -1,12 +1,8 @@
-import type {
-  CircuitBreakerConfig,
-  HealthCheckConfig,
-  LoadBalancingPolicy,
-  NodeOwner,
-  OriginConfig,
-  TargetConfig,
-} from "./route-config.ts";
-import type { ConfigPosition, IpRules } from "./runtime-config.ts";
+import type { StreamPolicy } from "../features/balance/settings.ts";
+import type { ConfigPosition } from "./config-fault.ts";
+import type { IpRules } from "./ip-rules-settings.ts";
+import type { OriginConfig } from "./origin.ts";
+import type { CircuitBreakerConfig, HealthCheckConfig, NodeOwner, TargetConfig } from "./route-config.ts";
 
 /** The words at `type` of entries that forward connections or datagrams and know nothing of HTTP. docs/streams.md */
 export type StreamType = "tcp" | "udp" | "tls_passthrough";
@@ -54,9 +50,6 @@ export interface StreamConfig extends NodeOwner {
 export function addressText({ host, port }: ListenAddress): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
-
-/** How targets are chosen where nothing is known but the client's address. */
-export type StreamPolicy = Extract<LoadBalancingPolicy, "round_robin" | "random" | "least_conn" | "p2c" | "ip_hash">;
 
 /** A target of a stream. */
 export type StreamTarget = OriginConfig;

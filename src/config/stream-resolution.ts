@@ -2,7 +2,7 @@ import { MAX_STREAMS } from "../core/limits.ts";
 import type { KeyPath } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import type { RouteConfig } from "./route-config.ts";
-import type { RuntimeConfig } from "./runtime-config.ts";
+import type { Sections } from "./sections.ts";
 import type { StreamConfig } from "./stream-config.ts";
 
 /** Entries of routes.yaml, each at its place there: null where it is of the other kind, or could not be read. */
@@ -16,7 +16,7 @@ export interface PlacedEntries {
  * @param base the path of the list in the file
  */
 export function checkStreams(
-  main: Pick<RuntimeConfig, "server">,
+  main: Pick<Sections, "server">,
   { routes, streams }: PlacedEntries,
   base: KeyPath,
   log: FaultLog,
@@ -28,7 +28,7 @@ export function checkStreams(
 
 /** A name is passed through, or its TLS ends here, and by one entry alone. */
 function checkNames(
-  { server }: Pick<RuntimeConfig, "server">,
+  { server }: Pick<Sections, "server">,
   { routes, streams }: PlacedEntries,
   base: KeyPath,
   log: FaultLog,

@@ -1,8 +1,7 @@
 import { isSecretName, MASK, withoutCredentials } from "../core/secret-name.ts";
 import { headerValue, namedFields } from "./http-syntax.ts";
 import { pairs, type Spot, written } from "./piece.ts";
-import { OFF } from "./policy-settings.ts";
-import { block, type ConfigOf, type Rows, type Values } from "./row.ts";
+import { block, type ConfigOf, OFF, type Rows, type Values } from "./row.ts";
 import { decimal, duration, fileName, flag, text, word } from "./scalars.ts";
 
 const traceRows = {

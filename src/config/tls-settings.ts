@@ -1,6 +1,5 @@
 import { list, type Spot } from "./piece.ts";
-import { OFF } from "./policy-settings.ts";
-import { block, type Fields, isFaultyAt, type Rows, type Values } from "./row.ts";
+import { block, type Fields, isFaultyAt, OFF, type Rows, type Values } from "./row.ts";
 import { fileName, flag, port, word } from "./scalars.ts";
 
 const certificate = block({
@@ -86,4 +85,10 @@ export function checkBothOrNeither(cert: string, key: string, spot: Spot): void 
     log.fault([...path, "cert_file"], "needs its key_file beside it", true);
   if (key !== "" && cert === "" && !isFaultyAt(spot, "cert_file"))
     log.fault([...path, "key_file"], "needs its cert_file beside it", true);
+}
+
+/** Absolute paths of one certificate chain and its private key, both PEM. */
+export interface CertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
 }

@@ -10,9 +10,9 @@ import { type KeyPath, quote } from "./config-fault.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { type FiledRule, readHttpRules } from "./http-rule-file.ts";
-import type { DescriptorSetConfig, FieldMapping, ReflectedAuto, TranscodedRouteConfig } from "./mesh-config.ts";
 import { didYouMean } from "./nearest-name.ts";
-import { meshOrigin } from "./sidecar-settings.ts";
+import { meshOrigin } from "./origin.ts";
+import type { DescriptorSetConfig, FieldMapping, ReflectedAuto, TranscodedRouteConfig } from "./transcoded-route.ts";
 import type { TranscoderValues } from "./transcoder-settings.ts";
 
 /** Bytes of a service configuration with rules for methods. */

@@ -1,9 +1,8 @@
 import { exactPath, method } from "./http-syntax.ts";
-import type { TranscodedRouteConfig } from "./mesh-config.ts";
 import { list, pairs, type Spot } from "./piece.ts";
-import { OFF } from "./policy-settings.ts";
-import { block, type ConfigOf, type Fields, type Rows, type Values } from "./row.ts";
+import { block, type ConfigOf, type Fields, OFF, type Rows, type Values } from "./row.ts";
 import { duration, fileName, flag, sizeOrDefault, text, textLike } from "./scalars.ts";
+import type { TranscodedRouteConfig } from "./transcoded-route.ts";
 import { upstreamTls } from "./upstream-tls.ts";
 
 /** What a route says; `TranscodedRouteConfig` is what becomes of it. */
@@ -135,3 +134,6 @@ function listRoute(route: TranscodedRouteConfig): object {
     fieldMappings: route.fieldMappings.map(({ param, field }) => [param, field]),
   });
 }
+
+/** `transcoder:`. docs/transcoder.md */
+export interface TranscoderConfig extends ConfigOf<typeof transcoder> {}

@@ -9,9 +9,8 @@ import {
   parseDocument,
   Scalar,
 } from "yaml";
-import { type ConfigFault, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
+import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
 import { type Place, type PlainYaml, readPlainYaml, TOP } from "./plain-yaml.ts";
-import type { ConfigPosition } from "./runtime-config.ts";
 import { type Environment, expandVariables, hideValues } from "./variable-expansion.ts";
 import { explainSyntaxError } from "./yaml-syntax.ts";
 

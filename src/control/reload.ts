@@ -1,7 +1,7 @@
 import { configFile } from "../config/config-settings.ts";
-import { hasCertificate } from "../config/mesh-config.ts";
 import { type KeyPlace, keyPlaces } from "../config/row.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { hasCertificate } from "../config/sidecar-settings.ts";
 import { messageOf } from "../core/error-text.ts";
 import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import { isUnixListener, type ListenerPlace, listenersOf } from "../worker/listeners.ts";

@@ -1,8 +1,8 @@
-import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import { usesTls } from "../config/origin.ts";
 import { pathOf, type UpstreamRouteConfig, type UpstreamTlsConfig, upstreamRoutes } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { StreamConfig } from "../config/stream-config.ts";
+import type { TranscodedRouteConfig } from "../config/transcoded-route.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";

@@ -20,3 +20,7 @@ export const LENIENCIES: readonly string[] = [
   "body_of_204",
   "repeated_coding",
 ];
+
+/** What `strict_origins: false` means, for warnings. docs/upstreams.md#old-origins */
+export const LENIENT_MEANING: string =
+  "old upstreams may end lines with a bare LF, fold fields, repeat Content-Length and send a body with 204";

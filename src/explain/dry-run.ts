@@ -1,6 +1,7 @@
 import { readDatabase } from "../config/geo-settings.ts";
 import type { RouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { ServerConfig } from "../config/sections.ts";
 import { Fault } from "../core/fault.ts";
 import { withoutCredentials } from "../core/secret-name.ts";
 import { EVENTS } from "../facts/events.ts";

@@ -8,7 +8,8 @@ import {
   type RouteConfig,
   wafOf,
 } from "../config/route-config.ts";
-import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { WafConfig } from "../config/waf-settings.ts";
 import { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";

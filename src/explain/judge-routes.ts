@@ -1,6 +1,7 @@
 import { ownListenerAt } from "../config/listener-check.ts";
 import type { RouteNotes } from "../config/load-config.ts";
-import { hasTargets, type OriginConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
+import type { OriginConfig } from "../config/origin.ts";
+import { hasTargets, type UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 
 /**

@@ -1,6 +1,7 @@
 import type { ConfigFault } from "../config/config-fault.ts";
 import type { RouteNotes } from "../config/load-config.ts";
-import type { MatchConfig, RouteConfig } from "../config/route-config.ts";
+import type { MatchConfig } from "../config/match-settings.ts";
+import type { RouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { takesHost } from "../message/request-host.ts";
 import { DryRun } from "./dry-run.ts";

@@ -1,6 +1,7 @@
 import { isWithin } from "../config/cidr.ts";
 import type { ConfigFault } from "../config/config-fault.ts";
-import { type FieldTest, type MatchConfig, NO_MATCH, type RouteConfig, regexOf } from "../config/route-config.ts";
+import { type FieldTest, type MatchConfig, NO_MATCH } from "../config/match-settings.ts";
+import { type RouteConfig, regexOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import { METHOD_COUNT, methodName, RequestHead } from "../message/request-head.ts";

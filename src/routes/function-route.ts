@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { quote } from "../config/config-fault.ts";
-import { moduleFile } from "../config/function-settings.ts";
+import { moduleFile } from "../config/module-file.ts";
 import type { RouteBase, UpstreamRouteConfig } from "../config/route-config.ts";
 import { block, type ConfigOf } from "../config/row.ts";
 import { duration, text } from "../config/scalars.ts";

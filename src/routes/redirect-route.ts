@@ -1,4 +1,4 @@
-import { expression } from "../config/match-settings.ts";
+import { expression } from "../config/expression-kind.ts";
 import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { integerOf } from "../config/scalars.ts";

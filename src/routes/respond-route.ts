@@ -1,5 +1,5 @@
+import { expression } from "../config/expression-kind.ts";
 import { headerValue } from "../config/http-syntax.ts";
-import { expression } from "../config/match-settings.ts";
 import type { RouteBase } from "../config/route-config.ts";
 import type { RouteSpot } from "../config/route-syntax.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";

@@ -1,5 +1,5 @@
 import { quote } from "../config/config-fault.ts";
-import { expression } from "../config/match-settings.ts";
+import { expression } from "../config/expression-kind.ts";
 import type { Spot } from "../config/piece.ts";
 import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";

@@ -1,7 +1,7 @@
-import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
 import type { RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { StreamConfig } from "../config/stream-config.ts";
+import type { TranscodedRouteConfig } from "../config/transcoded-route.ts";
 import { explainOptions } from "./route-options.ts";
 import type { TargetStatus } from "./route-type.ts";
 import { routeTypeOf } from "./route-types.ts";

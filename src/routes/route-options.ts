@@ -1,11 +1,12 @@
 import { type AuthConfig, auth, warnOfAuth } from "../config/auth/auth-settings.ts";
 import { botsAt, routeBots } from "../config/bot-settings.ts";
 import { cacheKey } from "../config/cache-key-settings.ts";
-import { isWithin, overlap } from "../config/cidr.ts";
+import { type Cidr, isWithin, overlap } from "../config/cidr.ts";
 import { checkReach } from "../config/cluster-settings.ts";
 import { compressionAt, routeCompression } from "../config/compression-settings.ts";
 import { checkCountries, checkPlaceRules } from "../config/geo-settings.ts";
 import { routeMethod } from "../config/http-syntax.ts";
+import { ipRules } from "../config/ip-rules-settings.ts";
 import { match } from "../config/match-settings.ts";
 import {
   ERROR_PAGES_EXAMPLE,
@@ -15,12 +16,12 @@ import {
   maintenance,
 } from "../config/page-settings.ts";
 import { list, type Spot } from "../config/piece.ts";
-import { ipRules, rateLimit, routeWaf } from "../config/policy-settings.ts";
+import { type RateLimitConfig, rateLimit } from "../config/rate-limit-settings.ts";
 import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
 import { type RouteSpot, routeSpot } from "../config/route-syntax.ts";
 import { below, block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
-import type { Cidr, RateLimitConfig } from "../config/runtime-config.ts";
 import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED, word } from "../config/scalars.ts";
+import { routeWaf } from "../config/waf-settings.ts";
 import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
 
 /** The key `methods`, at the types of routes whose handlers take every method. */

@@ -1,4 +1,5 @@
-import type { NodeOwner, OriginConfig, RouteBase, RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { OriginConfig } from "../config/origin.ts";
+import type { NodeOwner, RouteBase, RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RouteSyntax } from "../config/route-syntax.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";

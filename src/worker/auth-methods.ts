@@ -1,5 +1,6 @@
 import type { AuthConfig, MethodConfig, MethodKey } from "../config/auth/auth-settings.ts";
-import type { OriginConfig, UpstreamRouteConfig } from "../config/route-config.ts";
+import type { OriginConfig } from "../config/origin.ts";
+import type { UpstreamRouteConfig } from "../config/route-config.ts";
 import { AnyMethod } from "../features/auth/any-method.ts";
 import type { AuthMethod } from "../features/auth/auth-phase.ts";
 import { BasicMethod, type PasswordChecks } from "../features/auth/basic-method.ts";

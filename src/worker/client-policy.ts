@@ -1,6 +1,8 @@
 import type { AuthConfig } from "../config/auth/auth-settings.ts";
+import type { IpRules } from "../config/ip-rules-settings.ts";
+import type { RateLimitConfig } from "../config/rate-limit-settings.ts";
 import type { RouteConfig } from "../config/route-config.ts";
-import type { IpRules, RateLimitConfig, RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";

@@ -1,6 +1,6 @@
-import { speaksFastCgi, speaksHttp2, usesTls } from "../config/origin.ts";
-import type { OriginConfig, UpstreamRouteConfig } from "../config/route-config.ts";
-import type { TransportConfig } from "../config/runtime-config.ts";
+import { type OriginConfig, speaksFastCgi, speaksHttp2, usesTls } from "../config/origin.ts";
+import type { UpstreamRouteConfig } from "../config/route-config.ts";
+import type { TransportConfig } from "../config/sections.ts";
 import type { Upstream } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { OriginPool } from "../upstream/h1-upstream.ts";

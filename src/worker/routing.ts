@@ -1,7 +1,8 @@
 import { type AuthConfig, fieldsReadBy, fieldsSetBy, ownPathsOf } from "../config/auth/auth-settings.ts";
-import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
-import { hasTargets, NO_MATCH, pathOf, type RouteConfig, regexOf } from "../config/route-config.ts";
+import { NO_MATCH } from "../config/match-settings.ts";
+import { hasTargets, pathOf, type RouteConfig, regexOf } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { TranscodedRouteConfig } from "../config/transcoded-route.ts";
 import { latin1 } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { isFixedPattern, patternShape } from "../core/path-pattern.ts";

@@ -1,10 +1,11 @@
 import { inboundFunction } from "../app/function-modules.ts";
 import { NO_AUTH } from "../config/auth/auth-settings.ts";
 import { NO_KEY_RULES } from "../config/cache-key-settings.ts";
-import { hasCertificate, type SidecarConfig, type TrafficSplit } from "../config/mesh-config.ts";
-import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
-import { NO_MATCH, type OriginScheme, type TargetConfig, type UpstreamRouteConfig } from "../config/route-config.ts";
+import { NO_MATCH } from "../config/match-settings.ts";
+import { type OriginScheme, originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
+import type { TargetConfig, UpstreamRouteConfig } from "../config/route-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { hasCertificate, type SidecarConfig, type TrafficSplit } from "../config/sidecar-settings.ts";
 import { Fault } from "../core/fault.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import { targetChoice } from "../features/balance/balancer.ts";

@@ -1,7 +1,6 @@
-import type { TranscodedRouteConfig } from "../config/mesh-config.ts";
-import { usesTls } from "../config/origin.ts";
-import type { OriginConfig } from "../config/route-config.ts";
+import { type OriginConfig, usesTls } from "../config/origin.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { TranscodedRouteConfig } from "../config/transcoded-route.ts";
 import { pathFieldsOf } from "../config/transcoder-resolution.ts";
 import { MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
 import { type CodecSource, FiledCodec, ReflectedCodec } from "../features/transcode/codec-source.ts";

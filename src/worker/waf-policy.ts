@@ -1,5 +1,6 @@
 import { type RouteConfig, wafOf } from "../config/route-config.ts";
-import type { RuntimeConfig, WafConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { WafConfig } from "../config/waf-settings.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";

@@ -1,6 +1,7 @@
 import { cachePolicies } from "../app/cache-owner.ts";
 import { type NodeOwner, pathOf, upstreamRoutes } from "../config/route-config.ts";
-import type { RuntimeConfig, ServerConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { ServerConfig } from "../config/sections.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/client-socket.ts";
 import type { GatewayLog } from "../facts/events.ts";
 import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { WorkerCache } from "../app/cache-owner.ts";
-import { hasCertificate } from "../config/mesh-config.ts";
 import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { hasCertificate } from "../config/sidecar-settings.ts";
 import { messageOf, stackOf } from "../core/error-text.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { SharedClock } from "../core/shared-clock.ts";

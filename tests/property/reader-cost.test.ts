@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { MatchConfig } from "../../src/config/route-config.ts";
+import type { MatchConfig } from "../../src/config/match-settings.ts";
 import { attributeOf, canonicalName } from "../../src/core/distinguished-name.ts";
 import { claimTexts } from "../../src/features/auth/claims.ts";
 import { claimsOf, readToken } from "../../src/features/auth/jwt/token.ts";

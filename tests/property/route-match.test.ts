@@ -1,7 +1,7 @@
 // For random tables with `match` and random requests, the router finds what a plain reading of docs/routing.md finds.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { MatchConfig } from "../../src/config/route-config.ts";
+import type { MatchConfig } from "../../src/config/match-settings.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { buildRouter } from "../../src/features/route/build-router.ts";
 import { RequestMatcher } from "../../src/features/route/request-matcher.ts";

@@ -1,7 +1,6 @@
 import { CALLBACK_PATH } from "../../core/callback-path.ts";
 import { type Kind, list, type Spot } from "../piece.ts";
-import { OFF } from "../policy-settings.ts";
-import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../row.ts";
+import { block, type ConfigOf, isFaultyAt, OFF, type Rows, type Values } from "../row.ts";
 import { flag } from "../scalars.ts";
 import { basic } from "./basic-settings.ts";
 import { forward } from "./forward-settings.ts";

@@ -1,8 +1,7 @@
 import { withoutCredentials } from "../../core/secret-name.ts";
 import { headerName } from "../http-syntax.ts";
-import { parseOrigin } from "../origin.ts";
+import { type OriginConfig, parseOrigin } from "../origin.ts";
 import { type Kind, list, resolved, type Spot, written } from "../piece.ts";
-import type { OriginConfig } from "../route-config.ts";
 import { block, type Rows, type Values } from "../row.ts";
 import { duration, text, word } from "../scalars.ts";
 import { upstreamTls } from "../upstream-tls.ts";

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { InternalApiConfig } from "../../config/runtime-config.ts";
+import type { Cidr } from "../../config/cidr.ts";
 import { Fault } from "../../core/fault.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, isLoopback, isUnixPeer } from "../../message/exchange.ts";
@@ -11,6 +11,14 @@ import { jsonReply } from "./built-in-reply.ts";
 import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import { isLocalName } from "./local-name.ts";
 import type { Operator } from "./operator.ts";
+
+/** What `internal_api` says of those who may come. */
+interface AccessConfig {
+  readonly allow: readonly Cidr[];
+  readonly hosts: readonly string[];
+  readonly token: string;
+  readonly auth: { readonly enabled: boolean };
+}
 
 /**
  * Who may see `/internal/*` and `/metrics`: loopback peers and the networks of `internal_api.allow`,
@@ -27,7 +35,7 @@ export class AccessGuard {
   private readonly tokenDigest: Buffer | null;
   private readonly hasAuth: boolean;
 
-  constructor(config: Pick<InternalApiConfig, "allow" | "hosts" | "token" | "auth">) {
+  constructor(config: AccessConfig) {
     this.hasAuth = config.auth.enabled;
     this.networks = new NetworkSet(config.allow);
     this.hosts = config.hosts;

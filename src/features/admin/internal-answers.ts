@@ -1,17 +1,16 @@
-import type { RuntimeConfig } from "../../config/runtime-config.ts";
 import type { CounterTotals } from "../../shared/counter-totals.ts";
 import type { IncidentReader } from "../../shared/incident-ring.ts";
 import type { EndpointAnswers } from "./built-in-endpoints.ts";
 import { jsonAnswer } from "./control-rpc.ts";
 import { incidentAnswer } from "./incident-list.ts";
-import { type ProcessState, runtimeSummary } from "./runtime-summary.ts";
+import { type ProcessState, runtimeSummary, type StatusConfig } from "./runtime-summary.ts";
 import { trafficSummary } from "./traffic-summary.ts";
 import { type ProbedTarget, upstreamHealth } from "./upstream-health.ts";
 
 /** What the control thread's responses are made of; each is asked anew for every one. */
 export interface InternalSources {
   /** The configuration in use. */
-  readonly config: () => RuntimeConfig;
+  readonly config: () => StatusConfig;
   readonly state: () => ProcessState;
   /** Every active route, as `/internal/api/routes` lists them. */
   readonly routes: () => object;

@@ -1,4 +1,4 @@
-import type { RuntimeConfig } from "../../config/runtime-config.ts";
+import type { Cidr } from "../../config/cidr.ts";
 import { ENGINE, VERSION } from "../../shared/version.ts";
 import type { TrafficSummary } from "./traffic-summary.ts";
 import { uptimeText } from "./uptime.ts";
@@ -27,8 +27,23 @@ export interface ProcessState {
   readonly memory: { readonly rss: number; readonly heapUsed: number; readonly heapTotal: number };
 }
 
+/** What the status says of the configuration. */
+export interface StatusConfig {
+  readonly server: {
+    readonly waf: {
+      readonly enabled: boolean;
+      readonly mode: string;
+      readonly allowedIps: readonly Pick<Cidr, "text">[];
+    };
+    readonly cors: { readonly enabled: boolean };
+    readonly securityHeaders: { readonly enabled: boolean };
+    readonly tls: { readonly enabled: boolean; readonly clientAuth: string };
+  };
+  readonly sidecar: { readonly enabled: boolean; readonly strictMtls: boolean; readonly mode: string };
+}
+
 /** The body of `/internal/api/status`. docs/endpoints.md#status */
-export function runtimeSummary(state: ProcessState, config: RuntimeConfig, traffic: TrafficSummary): object {
+export function runtimeSummary(state: ProcessState, config: StatusConfig, traffic: TrafficSummary): object {
   const { server } = config;
   const uptimeSeconds = Math.floor(state.uptimeMs / 1000);
   const [engine, engineVersion] = ENGINE.split("/");
@@ -69,7 +84,7 @@ export function runtimeSummary(state: ProcessState, config: RuntimeConfig, traff
 }
 
 /** Whether some listener lets in only those who show a certificate. */
-function demandsClientCertificates({ server, sidecar }: RuntimeConfig): boolean {
+function demandsClientCertificates({ server, sidecar }: StatusConfig): boolean {
   const onTlsPort = server.tls.enabled && server.tls.clientAuth === "require";
   const onIngress = sidecar.enabled && sidecar.strictMtls && sidecar.mode !== "egress";
   return onTlsPort || onIngress;

@@ -1,4 +1,3 @@
-import type { WafConfig } from "../../config/runtime-config.ts";
 import { methodName } from "../../message/request-head.ts";
 import { COUNTERS } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LabelledCount } from "../../shared/counter-totals.ts";
@@ -23,7 +22,10 @@ export interface TrafficSummary {
 }
 
 /** Adds up the workers' counters for people and dashboards. */
-export function trafficSummary(totals: CounterTotals, waf: WafConfig): TrafficSummary {
+export function trafficSummary(
+  totals: CounterTotals,
+  waf: { readonly enabled: boolean; readonly mode: string },
+): TrafficSummary {
   const requests = totals.requests();
   const blocked = totals.wafBlocked();
   const detected = totals.wafDetected();

@@ -1,4 +1,3 @@
-import type { LoadBalancingConfig } from "../../config/route-config.ts";
 import { blamesOrigin, Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
@@ -12,6 +11,7 @@ import { hashText } from "./hash.ts";
 import { ClientHashKey, CookieHashKey, type HashKey, HeaderHashKey, TargetHashKey } from "./hash-key.ts";
 import { LeastConnections } from "./least-connections.ts";
 import { Rendezvous } from "./rendezvous.ts";
+import type { LoadBalancingConfig } from "./settings.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
 import { Sticky, StickyCookie } from "./sticky.ts";
 import { TwoChoices, WeightedRandom } from "./weighted-random.ts";

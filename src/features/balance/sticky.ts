@@ -1,12 +1,12 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { StickyCookieConfig } from "../../config/route-config.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import type { AnswerMark } from "../../message/target.ts";
 import { CookieValues } from "../../proto/semantics/cookie-values.ts";
 import type { BalancedTarget, Policy } from "./balancer.ts";
+import type { StickyCookieConfig } from "./settings.ts";
 
 /**
  * The cookie by which a client keeps its target: for each target one value, a keyed hash of the origin's name, which is all

@@ -1,4 +1,3 @@
-import type { StreamPolicy } from "../../config/stream-config.ts";
 import {
   AllInTurn,
   type Attempt,
@@ -10,6 +9,7 @@ import {
 } from "./balancer.ts";
 import { ClientHashKey } from "./hash-key.ts";
 import { Rendezvous } from "./rendezvous.ts";
+import type { StreamPolicy } from "./settings.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
 
 /** A connection that looks for a target. */

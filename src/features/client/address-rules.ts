@@ -1,4 +1,4 @@
-import type { IpRules } from "../../config/runtime-config.ts";
+import type { IpRules } from "../../config/ip-rules-settings.ts";
 import type { ClientPlaces } from "../../message/ports.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
 import { RememberedNetworks } from "./remembered-networks.ts";

@@ -1,4 +1,4 @@
-import type { CorsConfig } from "../../config/runtime-config.ts";
+import type { CorsConfig } from "../../config/cors-settings.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";

@@ -1,4 +1,4 @@
-import type { RateLimitConfig } from "../../config/runtime-config.ts";
+import type { RateLimitConfig } from "../../config/rate-limit-settings.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 
 /**

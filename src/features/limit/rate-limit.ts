@@ -1,4 +1,4 @@
-import type { RateLimitConfig } from "../../config/runtime-config.ts";
+import type { RateLimitConfig } from "../../config/rate-limit-settings.ts";
 import { errorBody } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";

@@ -1,4 +1,3 @@
-import type { RewriteConfig } from "../../config/route-config.ts";
 import { Fault } from "../../core/fault.ts";
 import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
@@ -74,4 +73,11 @@ export class RewritingHandler implements Handler {
     }
     return this.inner.handle(ex);
   }
+}
+
+/** The path in the place of the client's: `path`, or `to` where `regex` fits; "" for what is not said. docs/routing.md#rewrite */
+export interface RewriteConfig {
+  readonly path: string;
+  readonly regex: string;
+  readonly to: string;
 }

@@ -1,4 +1,4 @@
-import type { FieldTest, MatchConfig } from "../../config/route-config.ts";
+import type { FieldTest, MatchConfig } from "../../config/match-settings.ts";
 import { latin1 } from "../../core/bytes.ts";
 import { trimmed } from "../../core/trimming.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";

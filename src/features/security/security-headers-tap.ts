@@ -1,4 +1,4 @@
-import type { SecurityHeadersConfig } from "../../config/runtime-config.ts";
+import type { SecurityHeadersConfig } from "../../config/security-settings.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";

@@ -1,4 +1,4 @@
-import type { WafConfig } from "../../config/runtime-config.ts";
+import type { WafConfig } from "../../config/waf-settings.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";

@@ -1,4 +1,4 @@
-import type { WafConfig } from "../../config/runtime-config.ts";
+import type { WafConfig } from "../../config/waf-settings.ts";
 import type { WAF_CATEGORIES } from "../../shared/counter-rows.ts";
 import { InputLocation, type ValueReading } from "./match/value-reading.ts";
 

@@ -1,16 +1,15 @@
-import * as v from "valibot";
 import { circuitBreaker, retries, timeoutsWith } from "../../config/attempt-settings.ts";
 import { hooks } from "../../config/function-settings.ts";
-import { headerName } from "../../config/http-syntax.ts";
-import { LENIENT_MEANING } from "../../config/limit-check.ts";
-import { originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
-import { type Kind, list, type Piece, piece, type Spot, Wrong, written } from "../../config/piece.ts";
-import type { OriginConfig, TargetConfig } from "../../config/route-config.ts";
+import { type OriginConfig, originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
+import { type Kind, list, piece, type Spot, Wrong, written } from "../../config/piece.ts";
+import type { TargetConfig } from "../../config/route-config.ts";
 import { routeSpot } from "../../config/route-syntax.ts";
-import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
-import { duration, flag, integer, percent, secret, text, textLike, word } from "../../config/scalars.ts";
+import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
+import { duration, flag, integer, percent, text, textLike } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
+import { LENIENT_MEANING } from "../../core/leniency.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
+import { balancing } from "../../features/balance/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
 import { checkFastCgi, fastcgi } from "./fastcgi-keys.ts";
@@ -33,60 +32,6 @@ const target = block(
     list: ({ url }, lines) => ({ url, ...lines }),
   },
 );
-
-const stickyCookie = block(
-  {
-    name: {
-      type: textLike(/^[\w!#$%&'*+.^`|~-]+$/, "the name of a cookie such as edge_node"),
-      default: "edge_node",
-      doc: "the name of the cookie",
-    },
-    ttl: { type: duration(0), default: "0s", doc: "how long the browser keeps the cookie; 0s: until it is closed" },
-    secret: { type: secret("the secret"), absent: "", doc: "signs the cookie, so that no client chooses its target" },
-  },
-  {
-    check({ secret: value }, { log, path }) {
-      if (value !== "" && value.length < MIN_SECRET_CHARS)
-        log.fault([...path, "secret"], `expected a secret of ${MIN_SECRET_CHARS} characters at least`);
-    },
-  },
-);
-
-/** What `openssl rand -hex 8` gives. */
-const MIN_SECRET_CHARS = 16;
-
-const balancingRows = {
-  policy: {
-    type: word("round_robin", "random", "least_conn", "p2c", "ip_hash", "uri_hash", "header", "cookie", "sticky"),
-    default: "round_robin",
-    doc: "random, least_conn, p2c, ip_hash, uri_hash, header, cookie, sticky",
-  },
-  header: { type: headerName(), absent: "", field: "", example: "X-User", doc: "for the policy header" },
-  cookie: {
-    type: nameOr(stickyCookie),
-    absent: "",
-    field: "",
-    example: "session",
-    doc: "for the policy cookie; for sticky {name: edge_node, ttl: 0s, secret: …}",
-  },
-} as const satisfies Rows;
-
-const balancing = block(balancingRows, {
-  check: checkBalancing,
-  finish({ policy }, { header, cookie }, spot) {
-    const sticky = policy === "sticky" ? stickyCookieOf(cookie, below(spot, "cookie")) : null;
-    const named = typeof cookie === "string" ? cookie : cookie.name;
-    return {
-      keyName: policy === "header" ? header.toLowerCase() : policy === "cookie" ? named : (sticky?.name ?? ""),
-      cookie: sticky,
-    };
-  },
-  list: ({ policy, keyName, cookie }) => ({
-    policy,
-    ...(policy === "header" || policy === "cookie" ? { [policy]: keyName } : {}),
-    ...(cookie === null ? {} : { cookie: stickyCookie.write(cookie) }),
-  }),
-});
 
 const healthCheckRows = {
   enabled: { type: flag(), default: true, doc: "false: no target is asked" },
@@ -251,43 +196,6 @@ function checkGrpcWeb(values: Values<typeof rows>, targets: readonly TargetConfi
       `needs targets that speak gRPC, by HTTP/2: write h2c:// or h2:// in place of ${other.url}`,
       true,
     );
-}
-
-function checkBalancing({ policy, header, cookie }: Values<typeof balancingRows>, spot: Spot): void {
-  const { log, path } = spot;
-  if (policy === "header" && header === "" && !isFaultyAt(spot, "header"))
-    log.fault(path, "policy: header needs header, the name to go by, such as header: X-User", true);
-  if (policy === "cookie" && typeof cookie !== "string")
-    log.fault(
-      [...path, "cookie"],
-      "policy: cookie goes by a cookie that the origin gives: write its name, such as cookie: session",
-    );
-  if (policy === "sticky" && typeof cookie === "string" && cookie !== "")
-    log.fault([...path, "cookie"], `policy: sticky has a cookie of its own: write {name: ${cookie}}`);
-  if (policy === "cookie" && cookie === "" && !isFaultyAt(spot, "cookie"))
-    log.fault(path, "policy: cookie needs cookie, the name to go by, such as cookie: session", true);
-  if (policy !== "header" && header !== "") log.warn([...path, "header"], `has no effect with policy: ${policy}`);
-  if (policy !== "cookie" && policy !== "sticky" && cookie !== "")
-    log.warn([...path, "cookie"], `has no effect with policy: ${policy}`);
-}
-
-/** The name of a cookie, or a section. */
-function nameOr<T extends object, R extends object>(section: Kind<T, R>): Kind<string | T, string | R> {
-  const name = headerName();
-  const either = v.lazy((value) => (typeof value === "object" && value !== null ? section : name));
-  return {
-    ...(either as Piece<string | T>),
-    unit: "",
-    form: { is: "either", forms: [name.form, section.form] },
-    resolve: (value, spot) => (typeof value === "string" ? value : section.resolve!(value, spot)),
-    write: (value) => (typeof value === "string" ? value : section.write(value)),
-  };
-}
-
-/** The cookie of the policy sticky, of what is written at `cookie`. */
-function stickyCookieOf(cookie: Values<typeof balancingRows>["cookie"], spot: Spot): ConfigOf<typeof stickyCookie> {
-  const values = typeof cookie === "string" ? v.parse(stickyCookie, {}) : cookie;
-  return stickyCookie.resolve(values, spot);
 }
 
 function checkHealthCheck(check: Values<typeof healthCheckRows>, spot: Spot): void {

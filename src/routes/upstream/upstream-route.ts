@@ -1,6 +1,6 @@
 import { circuitBreaker } from "../../config/attempt-settings.ts";
-import { warnOfSpool } from "../../config/limit-check.ts";
 import { speaksHttp2 } from "../../config/origin.ts";
+import { warnOfSpool } from "../../config/proxy-settings.ts";
 import type { FastCgiConfig, TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
 import { targetChoice } from "../../features/balance/balancer.ts";
 import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";

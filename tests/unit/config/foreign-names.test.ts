@@ -1,10 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import {
-  FOREIGN_CACHE_KEYS,
-  FOREIGN_ROUTE_KEYS,
-  FOREIGN_SERVER_KEYS,
-  type ForeignKeys,
-} from "../../../src/config/foreign-names.ts";
+import { FOREIGN_CACHE_KEYS } from "../../../src/config/cache-settings.ts";
+import type { ForeignKeys } from "../../../src/config/foreign-names.ts";
+import { FOREIGN_ROUTE_KEYS } from "../../../src/config/foreign-route-keys.ts";
+import { FOREIGN_SERVER_KEYS } from "../../../src/config/foreign-server-keys.ts";
 import { KeyList } from "../../../src/config/key-list.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { LoadBalancingPolicy } from "../../../../src/config/route-config.ts";
 import { targetChoice } from "../../../../src/features/balance/balancer.ts";
+import type { LoadBalancingPolicy } from "../../../../src/features/balance/settings.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
 import type { TargetChoice } from "../../../../src/message/target.ts";
 import type { Upstream } from "../../../../src/message/upstream.ts";

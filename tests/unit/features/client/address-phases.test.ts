@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { IpRules } from "../../../../src/config/runtime-config.ts";
+import type { IpRules } from "../../../../src/config/ip-rules-settings.ts";
 import { Fault } from "../../../../src/core/fault.ts";
 import { addressRules } from "../../../../src/features/client/address-rules.ts";
 import { RouteAddressPhase, ServerAddressPhase } from "../../../../src/features/client/address-rules-phase.ts";

@@ -1,5 +1,4 @@
-import { parseCidr } from "../../../../src/config/cidr.ts";
-import type { Cidr } from "../../../../src/config/runtime-config.ts";
+import { type Cidr, parseCidr } from "../../../../src/config/cidr.ts";
 import { NetworkSet } from "../../../../src/shared/cidr.ts";
 
 /** Networks as a configuration holds them. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { CorsConfig } from "../../../../src/config/runtime-config.ts";
+import type { CorsConfig } from "../../../../src/config/cors-settings.ts";
 import { CorsPolicy } from "../../../../src/features/cors/cors-policy.ts";
 import { CorsTap } from "../../../../src/features/cors/cors-tap.ts";
 import { PreflightPhase } from "../../../../src/features/cors/preflight-phase.ts";

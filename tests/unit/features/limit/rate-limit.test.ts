@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RateLimitConfig } from "../../../../src/config/runtime-config.ts";
+import type { RateLimitConfig } from "../../../../src/config/rate-limit-settings.ts";
 import { RateLimit } from "../../../../src/features/limit/rate-limit.ts";
 import { RateLimitPhase } from "../../../../src/features/limit/rate-limit-phase.ts";
 import { type Exchange, Verdict } from "../../../../src/message/exchange.ts";

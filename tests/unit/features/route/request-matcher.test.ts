@@ -1,6 +1,6 @@
 // docs/routing.md#match
 import { describe, expect, test } from "bun:test";
-import type { MatchConfig } from "../../../../src/config/route-config.ts";
+import type { MatchConfig } from "../../../../src/config/match-settings.ts";
 import { RequestMatcher } from "../../../../src/features/route/request-matcher.ts";
 import type { RequestHead } from "../../../../src/message/request-head.ts";
 import { expressionIn } from "../../../../src/shared/expression.ts";

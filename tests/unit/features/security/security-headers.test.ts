@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { SecurityHeadersConfig } from "../../../../src/config/runtime-config.ts";
+import type { SecurityHeadersConfig } from "../../../../src/config/security-settings.ts";
 import { SecurityHeadersTap } from "../../../../src/features/security/security-headers-tap.ts";
 import { ClientPeer } from "../../../../src/message/exchange.ts";
 import { ExtraFields } from "../../../../src/message/extra-fields.ts";

@@ -1,24 +1,7 @@
 import type { PathPattern } from "../core/path-pattern.ts";
+import type { ConfigPosition } from "./config-fault.ts";
 import type { FiledRule } from "./http-rule-file.ts";
-import type { OriginConfig } from "./route-config.ts";
-import type { ConfigOf } from "./row.ts";
-import type { ConfigPosition } from "./runtime-config.ts";
-import type { sidecar } from "./sidecar-settings.ts";
-import type { transcoder } from "./transcoder-settings.ts";
-
-/** `sidecar:`. docs/sidecar.md */
-export interface SidecarConfig extends ConfigOf<typeof sidecar> {}
-
-/** Whether the sidecar has a certificate of its own, by files or by an agent: without one the inbound listener speaks clear text. */
-export function hasCertificate({ certificate, workloadApi }: SidecarConfig): boolean {
-  return certificate.certFile !== "" || workloadApi !== "";
-}
-
-/** `weight` of a backend is its share; all may be 0: such a split answers 503. */
-export type TrafficSplit = SidecarConfig["trafficSplits"][number];
-
-/** `transcoder:`. docs/transcoder.md */
-export interface TranscoderConfig extends ConfigOf<typeof transcoder> {}
+import type { OriginConfig } from "./origin.ts";
 
 /** A file with descriptors, and what is in it. */
 export interface DescriptorSetConfig {
