@@ -1,8 +1,8 @@
-import type { AcmeConfig, AcmeOrder, OnDemandConfig } from "../config/acme-settings.ts";
 import { isHostName } from "../config/origin.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
 import type { CertificateStorage } from "../features/acme/certificate-storage.ts";
+import type { AcmeConfig, AcmeOrder, OnDemandConfig } from "../features/acme/settings.ts";
 import { outboundRequest } from "../net/outbound-request.ts";
 import type { RenewalMaker } from "./acme-renewal.ts";
 

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
-import type { AcmeConfig, AcmeOrder } from "../config/acme-settings.ts";
 import { AcmeClientAuthority } from "../features/acme/acme-client-authority.ts";
 import type { ChallengeResponder } from "../features/acme/certificate-authority.ts";
 import { CertificateRenewal, type RenewalListener, type RenewalParts } from "../features/acme/certificate-renewal.ts";
 import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import { makeDnsRecords } from "../features/acme/dns-records.ts";
 import { DnsResponder } from "../features/acme/dns-responder.ts";
+import type { AcmeConfig, AcmeOrder } from "../features/acme/settings.ts";
 import { readCertificates } from "../proto/pem/pem-text.ts";
 
 export { newPrivateKey } from "../features/acme/own-certificate.ts";

@@ -1,6 +1,3 @@
-import { acmeOrders } from "../config/acme-orders.ts";
-import type { AcmeConfig, AcmeOrder } from "../config/acme-settings.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { ipVersion, reverseName } from "../core/ip-address.ts";
 import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import type {
@@ -11,8 +8,11 @@ import type {
 } from "../features/acme/certificate-authority.ts";
 import type { CertificateRenewal, RenewalListener } from "../features/acme/certificate-renewal.ts";
 import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
+import { acmeOrders } from "../features/acme/orders.ts";
+import type { AcmeConfig, AcmeOrder } from "../features/acme/settings.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
 import type { CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { ChallengeWriter, MAX_CHALLENGE_BYTES } from "../shared/challenge-table.ts";
 import type { OnDemandNames } from "./acme-on-demand.ts";
 import type { RenewalMaker } from "./acme-renewal.ts";

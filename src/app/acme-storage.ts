@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import type { AcmeConfig, ChallengeType } from "../config/acme-settings.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { trimmed } from "../core/trimming.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import { AcmeFailure, type Challenge } from "../features/acme/certificate-authority.ts";
 import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
+import type { AcmeConfig, ChallengeType } from "../features/acme/settings.ts";
 import { DocumentSeal } from "../features/acme/shared/document-seal.ts";
 import { type DocumentStore, StoreAway } from "../features/acme/shared/document-store.ts";
 import { FleetNews, type SharedChallenge } from "../features/acme/shared/fleet-news.ts";
@@ -13,6 +12,7 @@ import { RedisDocuments } from "../features/acme/shared/redis-documents.ts";
 import { S3Documents } from "../features/acme/shared/s3-documents.ts";
 import { SealedDocuments } from "../features/acme/shared/sealed-documents.ts";
 import { SharedStorage } from "../features/acme/shared/shared-storage.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /** Of a configuration what the storage goes by. */
 export type StorageConfig = Pick<RuntimeConfig, "cluster"> & { readonly server: { readonly acme: AcmeConfig } };

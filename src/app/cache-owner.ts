@@ -1,12 +1,12 @@
-import type { CacheConfig } from "../config/cache-settings.ts";
-import type { RouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { latin1 } from "../core/bytes.ts";
 import { KeyRules } from "../features/cache/key-rules.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";
 import type { DiskPurge } from "../features/cache/purge-rule.ts";
+import type { CacheConfig } from "../features/cache/settings.ts";
 import type { Route } from "../message/route.ts";
 import { sentEdits } from "../routes/header-operations.ts";
+import type { RouteConfig } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { CacheLock } from "../shared/cache-lock.ts";
 import { type CacheBuffers, CacheMemory, type CacheSizes, createCacheBuffers, Head } from "../shared/cache-memory.ts";
 import { rebuildCache, reclaimFrom } from "../shared/cache-repair.ts";

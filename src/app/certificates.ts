@@ -1,6 +1,5 @@
 import { type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { CertificateFiles } from "../config/tls-settings.ts";
 import { alternativeNames } from "../core/alternative-names.ts";
 import { messageOf } from "../core/error-text.ts";
@@ -10,6 +9,7 @@ import type { CertificateSet, CertificateSink, ServerCertificate } from "../mess
 import { FileWatch } from "../net/file-watch.ts";
 import { createTlsContext } from "../net/tls-context.ts";
 import { keyFault, readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ListenerCertificates } from "../worker/messages.ts";
 
 /** Longest wait of a start for the first identity of an agent that does not respond. */

@@ -1,4 +1,4 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { inboundFunction } from "./function-modules.ts";
 import type { UsedModule } from "./module-check.ts";
 

@@ -1,5 +1,4 @@
 import { hostname } from "node:os";
-import type { ClusterConfig } from "../config/cluster-settings.ts";
 import { messageOf } from "../core/error-text.ts";
 import { errorBody } from "../core/status.ts";
 import type { WriteEvent } from "../facts/events.ts";
@@ -7,6 +6,7 @@ import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts
 import { TAKE_SCRIPT } from "../features/fleet/fleet-script.ts";
 import type { FleetStore } from "../features/fleet/fleet-store.ts";
 import { PurgeLog } from "../features/fleet/purge-log.ts";
+import type { ClusterConfig } from "../features/fleet/settings.ts";
 import { SharedStore } from "../features/fleet/shared-store.ts";
 import type { FleetCall, FleetReplies, FleetReply } from "../features/limit/fleet-buckets.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";

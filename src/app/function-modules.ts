@@ -1,5 +1,5 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { ModuleExports } from "../features/functions/wire.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /** What a configuration wants of a module. */
 export interface ModuleUse {

@@ -1,7 +1,7 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { WorkerPool } from "../control/worker-pool.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Metric } from "../features/telemetry/metric.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { moduleSettings } from "./configured-modules.ts";
 import type { Fleet } from "./fleet.ts";
 import { type FunctionThreadPorts, FunctionThreads, threadPorts } from "./function-threads.ts";

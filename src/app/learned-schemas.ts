@@ -1,6 +1,6 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /** Milliseconds until the next attempt after one that failed; each time twice as long, up to the second. */
 const LEARN_BACKOFF_MS = 500;

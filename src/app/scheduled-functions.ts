@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { WriteEvent } from "../facts/events.ts";
+import { nextRun } from "../features/functions/schedule.ts";
 import type { Metric, Sample } from "../features/telemetry/metric.ts";
-import { nextRun } from "../shared/schedule.ts";
 
 /** A line of `functions.cron`. */
 export interface ScheduledJob {

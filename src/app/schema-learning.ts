@@ -1,19 +1,18 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { autoRoutes, isServiceWanted } from "../config/auto-routes.ts";
 import { type OriginConfig, usesTls } from "../config/origin.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { TranscodedRouteConfig } from "../config/transcoded-route.ts";
 import { messageOf } from "../core/error-text.ts";
 import { Fault } from "../core/fault.ts";
-import { MAX_DESCRIPTOR_BYTES } from "../core/limits.ts";
 import { patternShape } from "../core/path-pattern.ts";
+import { autoRoutes, isServiceWanted } from "../features/transcode/auto-routes.ts";
+import { MAX_DESCRIPTOR_BYTES } from "../features/transcode/limits.ts";
 import {
   type Reflected,
   Reflection,
   type ReflectionListener,
   type ReflectionPort,
 } from "../features/transcode/reflection.ts";
+import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
 import { GrpcCode } from "../proto/grpc/grpc-status.ts";
 import {
@@ -23,6 +22,7 @@ import {
   reflectionAnswer,
 } from "../proto/grpc/reflection-messages.ts";
 import { readSchema } from "../proto/grpc/schema.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { GrpcFailure, OutboundGrpc } from "../upstream/outbound-grpc.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { LEARNED_SET, type LearnedSchema } from "./learned-schemas.ts";

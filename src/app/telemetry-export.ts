@@ -1,5 +1,3 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { TelemetryConfig } from "../config/telemetry-settings.ts";
 import { messageOf } from "../core/error-text.ts";
 import { EVENTS, type GatewayLog } from "../facts/events.ts";
 import { Exemplars } from "../features/telemetry/exemplars.ts";
@@ -7,6 +5,8 @@ import type { Metric } from "../features/telemetry/metric.ts";
 import type { ChannelTally, OtlpChannel, Signal } from "../features/telemetry/otlp/otlp-channel.ts";
 import type { Sender } from "../features/telemetry/otlp/sender.ts";
 import { SpanEncoder } from "../features/telemetry/otlp/span-encoder.ts";
+import type { TelemetryConfig } from "../features/telemetry/settings.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { createSpanRings, SpanReader, type StoredSpan } from "../shared/span-ring.ts";
 import { VERSION } from "../shared/version.ts";
 import { recordsSpans } from "../worker/tracing.ts";

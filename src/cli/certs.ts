@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import type { AcmeConfig } from "../config/acme-settings.ts";
 import { formatFault } from "../config/config-fault.ts";
-import { loadConfig } from "../config/load-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
 import { AcmeStore, listStore, type StoredCertificate, type StoreEntry } from "../features/acme/certificate-store.ts";
 import { dueAt, RENEW_NOW } from "../features/acme/renewal-rule.ts";
+import type { AcmeConfig } from "../features/acme/settings.ts";
+import { loadConfig } from "../loading/load-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAG } from "./config-flags.ts";

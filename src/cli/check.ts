@@ -1,14 +1,14 @@
 import { configuredModules, moduleSettings } from "../app/configured-modules.ts";
 import type { UsedModule } from "../app/module-check.ts";
 import { shownPath } from "../app/module-text.ts";
-import { listConfig } from "../config/config-listing.ts";
-import { type ConfigResult, loadConfig } from "../config/load-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { runtimeVariables } from "../control/start-notes.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
 import { unwritableLogs } from "../features/telemetry/control/log-outputs.ts";
+import { listConfig } from "../loading/config-listing.ts";
+import { type ConfigResult, loadConfig } from "../loading/load-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { CheckReport } from "./check-report.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";

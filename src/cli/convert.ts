@@ -2,8 +2,8 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { ConfigFault } from "../config/config-fault.ts";
-import { loadConfig } from "../config/load-config.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
+import { loadConfig } from "../loading/load-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { PRODUCTS, type Product, planOf, recognise } from "../tools/convert/convert.ts";
 import { Draft } from "../tools/convert/draft.ts";

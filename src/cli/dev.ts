@@ -4,11 +4,11 @@ import { configuredModules, moduleSettings } from "../app/configured-modules.ts"
 import { checkModules } from "../app/module-check.ts";
 import { faultAt, moduleFaultText, moduleFiles, shownPath, thrownAt } from "../app/module-text.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
-import { type ConfigResult, loadConfig } from "../config/load-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { HeldSignals } from "../control/held-signals.ts";
 import { mayColor } from "../control/start-summary.ts";
+import { type ConfigResult, loadConfig } from "../loading/load-config.ts";
 import { FileWatch } from "../net/file-watch.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { LineCutter } from "../tools/logs/line-source.ts";
 import { LogView } from "../tools/logs/log-view.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";

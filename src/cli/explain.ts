@@ -1,8 +1,8 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { mayColor } from "../control/start-summary.ts";
 import { type DryRequest, DryRun, type HttpVersion } from "../explain/dry-run.ts";
 import { explainRequest } from "../explain/explanation.ts";
 import { requestOf } from "../explain/typed-request.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { passedNames } from "../worker/passed-names.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { explanationText, PLAIN, TERMINAL } from "./explanation-text.ts";

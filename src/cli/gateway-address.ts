@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { resolve } from "node:path";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { moreLine } from "./help/more.ts";

@@ -1,8 +1,8 @@
 import { formatFault } from "../config/config-fault.ts";
-import { loadConfig } from "../config/load-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { RULE_NAMES } from "../features/waf/rule-table.ts";
+import { loadConfig } from "../loading/load-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { moreOf } from "./help/more.ts";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isUserName } from "../config/auth/basic-settings.ts";
+import { isUserName } from "../features/auth/basic-settings.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 

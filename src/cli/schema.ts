@@ -1,4 +1,4 @@
-import { configSchema, type JsonSchema, routesSchema } from "../config/json-schema.ts";
+import { configSchema, type JsonSchema, routesSchema } from "../loading/json-schema.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";

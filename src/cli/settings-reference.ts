@@ -1,12 +1,13 @@
-// Every key of both files with its default, as the file would say it. tests/unit/config/settings-reference.test.ts holds
+// Every key of both files with its default, as the file would say it. tests/unit/loading/settings-reference.test.ts holds
 // it to the schemas: no key is missing, and a value is the default unless its comment begins with "e.g.".
-import { configFile } from "../config/config-settings.ts";
+
 import { pathPrefix } from "../config/http-syntax.ts";
-import type { RouteFormat, RouteSyntax, StreamSyntax } from "../config/route-syntax.ts";
-import { routeTests } from "../config/route-tests.ts";
 import { referenceOf } from "../config/row-reference.ts";
 import { text } from "../config/scalars.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import type { RouteFormat, RouteSyntax, StreamSyntax } from "../routes/route-syntax.ts";
+import { routeTests } from "../routes/route-tests.ts";
+import { configFile } from "../settings/config-settings.ts";
 
 const INDENT = "    ";
 

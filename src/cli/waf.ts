@@ -1,10 +1,10 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { WafConfig } from "../config/waf-settings.ts";
 import { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { placeText } from "../features/waf/incident.ts";
+import type { WafConfig } from "../features/waf/settings.ts";
 import { explainWaf, questionedExchange, type WafExplanation } from "../features/waf/waf-explanation.ts";
 import { Exchange } from "../message/exchange.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { pathRouter } from "../worker/routing.ts";
 import { firewallFor } from "../worker/waf-policy.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";

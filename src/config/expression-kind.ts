@@ -1,4 +1,4 @@
-import { compileExpression, isExpressionFault } from "../shared/expression.ts";
+import { compileExpression, isExpressionFault } from "../proto/expression/expression.ts";
 import { quote } from "./config-fault.ts";
 import { TEXT } from "./form.ts";
 import { type Kind, piece, Wrong } from "./piece.ts";

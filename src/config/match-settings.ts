@@ -1,5 +1,5 @@
 import { isSecretName, MASK } from "../core/secret-name.ts";
-import { compileExpression, expressionIn, isExpressionFault } from "../shared/expression.ts";
+import { compileExpression, expressionIn, isExpressionFault } from "../proto/expression/expression.ts";
 import type { Cidr } from "./cidr.ts";
 import { quote } from "./config-fault.ts";
 import { expressionFault } from "./expression-kind.ts";

@@ -9,10 +9,10 @@ import {
   renameSync,
   rmSync,
 } from "node:fs";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { messageOf } from "../core/error-text.ts";
 import { StartError } from "../help/error-guide.ts";
 import { duplicate } from "../net/system-socket.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ListeningSocket } from "../worker/listeners.ts";
 
 /** What of the configuration the socket follows. */

@@ -1,4 +1,4 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /**
  * A configuration for this machine alone: one listener in clear text on 127.0.0.1, one worker, log lines on standard output.

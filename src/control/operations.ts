@@ -1,4 +1,3 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { errorBody } from "../core/status.ts";
 import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import type { ActionCall } from "../features/admin/action-handler.ts";
@@ -12,6 +11,7 @@ import {
 } from "../features/pages/control/maintenance-switches.ts";
 import { isLogLevel, LOG_LEVELS, type LogLevel } from "../features/telemetry/log-level.ts";
 import type { KnownName } from "../net/name-resolver.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { NodeRegistry } from "./node-registry.ts";
 import type { ReloadOutcome, Reloads } from "./reload.ts";
 

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, openSync, readFileSync, readlinkSync, readSync } from "node:fs";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { ListenAddress } from "../config/stream-config.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import { type ErrorName, StartError } from "../help/error-guide.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { ListenAddress } from "../routes/streams/stream-config.ts";
 import {
   isSamePlace,
   isUnixListener,

@@ -1,7 +1,7 @@
 import { heapSize } from "bun:jsc";
 import { availableParallelism } from "node:os";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { heapBytes, residentBytes } from "../shared/process-memory.ts";
 import type { OperationState } from "./operations.ts";
 

@@ -1,9 +1,9 @@
-import { configFile } from "../config/config-settings.ts";
 import { type KeyPlace, keyPlaces } from "../config/row.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { hasCertificate } from "../config/sidecar-settings.ts";
 import { messageOf } from "../core/error-text.ts";
 import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
+import { hasCertificate } from "../features/sidecar/settings.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { configFile } from "../settings/config-settings.ts";
 import { isUnixListener, type ListenerPlace, listenersOf } from "../worker/listeners.ts";
 import type { NewConfiguration, ToWorker } from "../worker/messages.ts";
 

@@ -1,9 +1,9 @@
-import { upstreamRoutes } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { canSpool } from "../features/ingest/spool-file.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import { descriptorLimit } from "../net/descriptor-watch.ts";
+import { upstreamRoutes } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /** Notes on a start for the log: each becomes a `start` event. */
 export function startNotes(

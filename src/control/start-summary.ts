@@ -1,9 +1,9 @@
-import { acmeOrders } from "../config/acme-orders.ts";
-import { pathOf, regexOf } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { printable } from "../core/printable.ts";
+import { acmeOrders } from "../features/acme/orders.ts";
 import { isLoopback } from "../message/exchange.ts";
+import { pathOf, regexOf } from "../routes/route-config.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { type ListenerName, withPorts } from "../worker/listeners.ts";
 
 /** What the summary of a start tells beside the configuration. */

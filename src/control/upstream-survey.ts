@@ -1,10 +1,10 @@
 import { usesTls } from "../config/origin.ts";
-import { pathOf, type UpstreamRouteConfig, type UpstreamTlsConfig, upstreamRoutes } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { StreamConfig } from "../config/stream-config.ts";
-import type { TranscodedRouteConfig } from "../config/transcoded-route.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
+import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
+import { pathOf, type UpstreamRouteConfig, type UpstreamTlsConfig, upstreamRoutes } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { StreamConfig } from "../routes/streams/stream-config.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
 import type { ProbeOrigin, ProbeOutcome } from "../upstream/http-probe.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";

@@ -14,12 +14,6 @@ export const MAX_HEADER_LINE_BYTES = 8192;
 /** A Host: a name of 253 characters (RFC 1035 §2.3.4), a dot, a colon and a port. */
 export const MAX_AUTHORITY_BYTES = 260;
 
-/** Characters of a claim that is kept; a longer one is left out. */
-export const MAX_CLAIM_CHARS = 1024;
-
-/** Bytes of the largest JWK set that is read. */
-export const MAX_JWKS_BYTES = 262_144;
-
 /** Head bytes of an upstream's response; more is a malformed response. */
 export const MAX_RESPONSE_HEAD_BYTES = 65536;
 /**
@@ -50,14 +44,9 @@ export const COPY_BODY_BYTES = 8192;
 /** Received chunks of so many bytes are given back as soon as they are unused, and not by the garbage collector. */
 export const RETURNED_CHUNK_BYTES = 8192;
 
-/** Names on one certificate: what public authorities take. */
-export const MAX_ACME_NAMES = 100;
-
 /** Characters of what a client's certificate says that go on in X-Forwarded-Client-Cert. */
 export const MAX_CLIENT_CERT_CHARS = 4096;
 
-/** Bytes of a FileDescriptorSet, and of the descriptors that one upstream tells of itself. */
-export const MAX_DESCRIPTOR_BYTES = 16 * 1024 * 1024;
 /** Bytes of one gRPC message of a response; a longer one is a malformed response. gRPC's own default is a quarter of it. */
 export const MAX_GRPC_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */

@@ -1,5 +1,18 @@
 import { cachePolicies } from "../app/cache-owner.ts";
-import { type AuthConfig, fieldsSetBy } from "../config/auth/auth-settings.ts";
+import { Fault } from "../core/fault.ts";
+import { faultRow } from "../core/fault-rows.ts";
+import { isSecretName, MASK } from "../core/secret-name.ts";
+import { reasonOf } from "../core/status.ts";
+import { type AuthConfig, fieldsSetBy } from "../features/auth/settings.ts";
+import { sharingNeeded } from "../features/cache/identity.ts";
+import { whyNotMirrored } from "../features/mirror/mirror.ts";
+import type { WafConfig } from "../features/waf/settings.ts";
+import { explainWaf } from "../features/waf/waf-explanation.ts";
+import { CACHE_RESULT_NAMES, CacheNote, CacheResult } from "../message/cache-result.ts";
+import type { RequestHead } from "../message/request-head.ts";
+import type { Route } from "../message/route.ts";
+import { canonicaliseDeeply, slashedPath } from "../proto/target/canonical-path.ts";
+import { namesChanged } from "../routes/header-operations.ts";
 import {
   type HeaderEdits,
   hasTargets,
@@ -7,21 +20,8 @@ import {
   pathOf,
   type RouteConfig,
   wafOf,
-} from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { WafConfig } from "../config/waf-settings.ts";
-import { Fault } from "../core/fault.ts";
-import { faultRow } from "../core/fault-rows.ts";
-import { isSecretName, MASK } from "../core/secret-name.ts";
-import { reasonOf } from "../core/status.ts";
-import { sharingNeeded } from "../features/cache/identity.ts";
-import { whyNotMirrored } from "../features/mirror/mirror.ts";
-import { explainWaf } from "../features/waf/waf-explanation.ts";
-import { CACHE_RESULT_NAMES, CacheNote, CacheResult } from "../message/cache-result.ts";
-import type { RequestHead } from "../message/request-head.ts";
-import type { Route } from "../message/route.ts";
-import { canonicaliseDeeply, slashedPath } from "../proto/target/canonical-path.ts";
-import { namesChanged } from "../routes/header-operations.ts";
+} from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { SlotFlag } from "../shared/cache-memory.ts";
 import { authByIndex } from "../worker/routing.ts";
 import type { DryRequest, DryResult, DryRun, HttpVersion, PassedPhase } from "./dry-run.ts";

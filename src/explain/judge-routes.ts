@@ -1,8 +1,8 @@
-import { ownListenerAt } from "../config/listener-check.ts";
-import type { RouteNotes } from "../config/load-config.ts";
 import type { OriginConfig } from "../config/origin.ts";
-import { hasTargets, type UpstreamRouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
+import { ownListenerAt } from "../loading/listener-check.ts";
+import type { RouteNotes } from "../loading/load-config.ts";
+import { hasTargets, type UpstreamRouteConfig } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /**
  * Notes what only the gateway that serves a configuration can tell of its routes: redirects that lead round, targets and mirrors that are

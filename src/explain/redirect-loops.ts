@@ -1,9 +1,9 @@
 import type { ConfigFault } from "../config/config-fault.ts";
-import type { RouteNotes } from "../config/load-config.ts";
 import type { MatchConfig } from "../config/match-settings.ts";
-import type { RouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { RouteNotes } from "../loading/load-config.ts";
 import { takesHost } from "../message/request-host.ts";
+import type { RouteConfig } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { DryRun } from "./dry-run.ts";
 import { requestOf } from "./typed-request.ts";
 

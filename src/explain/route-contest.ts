@@ -1,5 +1,3 @@
-import type { RouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RoutePrefixPhase } from "../features/route/routing-phases.ts";
@@ -7,6 +5,8 @@ import { ClientPeer, Exchange, Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import type { Route, RouteInit } from "../message/route.ts";
+import type { RouteConfig } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex } from "../worker/routing.ts";
 
 /** A route that did not get a request although its path fits. */

@@ -1,7 +1,7 @@
 import type { ConfigFault } from "../config/config-fault.ts";
-import type { RouteTest } from "../config/route-tests.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { MASK } from "../core/secret-name.ts";
+import type { RouteTest } from "../routes/route-tests.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { DryRun } from "./dry-run.ts";
 import { type Explanation, outcomeOf } from "./explanation.ts";
 import { requestOf } from "./typed-request.ts";

@@ -1,6 +1,6 @@
-import { REQUEST_PATTERN, REQUEST_WORDS } from "../config/route-tests.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { parseAddress } from "../core/ip-address.ts";
+import { REQUEST_PATTERN, REQUEST_WORDS } from "../routes/route-tests.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { DryRequest, HttpVersion } from "./dry-run.ts";
 
 /** A request as a person writes it. */

@@ -1,12 +1,12 @@
 import { isWithin } from "../config/cidr.ts";
 import type { ConfigFault } from "../config/config-fault.ts";
 import { type FieldTest, type MatchConfig, NO_MATCH } from "../config/match-settings.ts";
-import { type RouteConfig, regexOf } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import { METHOD_COUNT, methodName, RequestHead } from "../message/request-head.ts";
 import type { Route, RouteInit } from "../message/route.ts";
 import { RequestParser } from "../proto/h1/request-parser.ts";
+import { type RouteConfig, regexOf } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { pathRouter, settingsByIndex } from "../worker/routing.ts";
 import { routeByPath } from "./route-contest.ts";
 

@@ -1,7 +1,6 @@
 import * as v from "valibot";
 import { quote } from "../config/config-fault.ts";
 import { moduleFile } from "../config/module-file.ts";
-import type { RouteBase, UpstreamRouteConfig } from "../config/route-config.ts";
 import { block, type ConfigOf } from "../config/row.ts";
 import { duration, text } from "../config/scalars.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
@@ -10,6 +9,7 @@ import { type Handler, Pipeline, Verdict } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { RouteKind } from "../message/route.ts";
 import { editedHandler, namesChanged, requestEditedHandler } from "./header-operations.ts";
+import type { RouteBase, UpstreamRouteConfig } from "./route-config.ts";
 import { routeMethods } from "./route-options.ts";
 import type { RouteSite, RouteType, TargetStatus } from "./route-type.ts";
 import { upstreamKeys } from "./upstream/upstream-keys.ts";

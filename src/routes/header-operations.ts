@@ -2,7 +2,6 @@ import { type KeyPath, quote } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import { HOP_BY_HOP, headerName, headerValue, isToken } from "../config/http-syntax.ts";
 import { type Kind, list, pairs, resolved, written } from "../config/piece.ts";
-import type { HeaderValue, RouteBase } from "../config/route-config.ts";
 import { block, type Rows } from "../config/row.ts";
 import { templateFault } from "../config/template-kind.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
@@ -21,6 +20,7 @@ import {
 } from "../features/forward/header-edits.ts";
 import type { Handler } from "../message/exchange.ts";
 import { templateOf } from "../proto/template/template.ts";
+import type { HeaderValue, RouteBase } from "./route-config.ts";
 
 /**
  * One operation on the fields of a direction: a key below `headers.request` and `headers.response`. All fields that operations take

@@ -1,5 +1,4 @@
 import { expression } from "../config/expression-kind.ts";
-import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { integerOf } from "../config/scalars.ts";
 import { urlTemplate } from "../config/template-kind.ts";
@@ -9,6 +8,7 @@ import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
 import { noteUnknownGroups } from "./rewrite-keys.ts";
+import type { RouteBase } from "./route-config.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
 import type { RouteType } from "./route-type.ts";
 

@@ -1,7 +1,5 @@
 import { expression } from "../config/expression-kind.ts";
 import { headerValue } from "../config/http-syntax.ts";
-import type { RouteBase } from "../config/route-config.ts";
-import type { RouteSpot } from "../config/route-syntax.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { fileName, integer } from "../config/scalars.ts";
 import { formatSize } from "../config/size.ts";
@@ -12,7 +10,9 @@ import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
+import type { RouteBase } from "./route-config.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
+import type { RouteSpot } from "./route-syntax.ts";
 import type { RouteSite, RouteType } from "./route-type.ts";
 
 /** Bytes of a response that a route of type respond takes from the configuration or from a file; it is copied for each client. */

@@ -1,13 +1,13 @@
 import { quote } from "../config/config-fault.ts";
 import { expression } from "../config/expression-kind.ts";
 import type { Spot } from "../config/piece.ts";
-import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { urlTemplate } from "../config/template-kind.ts";
 import { keepsItsForm, RewritingHandler } from "../features/rewrite/path-rewrite.ts";
 import type { Handler } from "../message/exchange.ts";
+import { compileExpression, isExpressionFault } from "../proto/expression/expression.ts";
 import { type Template, templateOf } from "../proto/template/template.ts";
-import { compileExpression, isExpressionFault } from "../shared/expression.ts";
+import type { RouteBase } from "./route-config.ts";
 
 const newPath = () => urlTemplate("a path such as /new{rest}", { faultOf: pathFault });
 

@@ -1,5 +1,5 @@
-import type { RouteFormat } from "../config/route-syntax.ts";
 import { ROUTE_OPTIONS } from "./route-options.ts";
+import type { RouteFormat } from "./route-syntax.ts";
 import { ROUTE_TYPES } from "./route-types.ts";
 import { STREAM_TYPES } from "./streams/stream-types.ts";
 

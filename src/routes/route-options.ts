@@ -1,28 +1,28 @@
-import { type AuthConfig, auth, warnOfAuth } from "../config/auth/auth-settings.ts";
-import { botsAt, routeBots } from "../config/bot-settings.ts";
-import { cacheKey } from "../config/cache-key-settings.ts";
 import { type Cidr, isWithin, overlap } from "../config/cidr.ts";
-import { checkReach } from "../config/cluster-settings.ts";
-import { compressionAt, routeCompression } from "../config/compression-settings.ts";
-import { checkCountries, checkPlaceRules } from "../config/geo-settings.ts";
 import { routeMethod } from "../config/http-syntax.ts";
-import { ipRules } from "../config/ip-rules-settings.ts";
 import { match } from "../config/match-settings.ts";
+import { list, type Spot } from "../config/piece.ts";
+import { below, block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
+import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED, word } from "../config/scalars.ts";
+import { type AuthConfig, auth, warnOfAuth } from "../features/auth/settings.ts";
+import { botsAt, routeBots } from "../features/bots/settings.ts";
+import { cacheKey } from "../features/cache/key-settings.ts";
+import { ipRules } from "../features/client/settings.ts";
+import { compressionAt, routeCompression } from "../features/compress/settings.ts";
+import { checkReach } from "../features/fleet/settings.ts";
+import { checkCountries, checkPlaceRules } from "../features/geo/settings.ts";
+import { type RateLimitConfig, rateLimit } from "../features/limit/settings.ts";
 import {
   ERROR_PAGES_EXAMPLE,
   type ErrorPages,
   errorPages,
   type MaintenanceConfig,
   maintenance,
-} from "../config/page-settings.ts";
-import { list, type Spot } from "../config/piece.ts";
-import { type RateLimitConfig, rateLimit } from "../config/rate-limit-settings.ts";
-import type { HeaderOperations, RouteOptions } from "../config/route-config.ts";
-import { type RouteSpot, routeSpot } from "../config/route-syntax.ts";
-import { below, block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
-import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED, word } from "../config/scalars.ts";
-import { routeWaf } from "../config/waf-settings.ts";
+} from "../features/pages/settings.ts";
+import { routeWaf } from "../features/waf/settings.ts";
 import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
+import type { HeaderOperations, RouteOptions } from "./route-config.ts";
+import { type RouteSpot, routeSpot } from "./route-syntax.ts";
 
 /** The key `methods`, at the types of routes whose handlers take every method. */
 export const routeMethods = {

@@ -1,7 +1,4 @@
 import type { OriginConfig } from "../config/origin.ts";
-import type { NodeOwner, RouteBase, RouteConfig, UpstreamRouteConfig } from "../config/route-config.ts";
-import type { RouteSyntax } from "../config/route-syntax.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { FilePorts } from "../features/files/file-handler.ts";
 import type { ForwardServices } from "../features/forward/forward-handler.ts";
@@ -11,6 +8,9 @@ import type { MirrorServices } from "../features/mirror/mirror.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import type { Upstream } from "../message/upstream.ts";
+import type { NodeOwner, RouteBase, RouteConfig, UpstreamRouteConfig } from "./route-config.ts";
+import type { RouteSyntax } from "./route-syntax.ts";
+import type { RuntimeConfig } from "./runtime-config.ts";
 
 /**
  * A type of route: everything that the gateway knows of it, one row of the table in route-types.ts. Nothing else asks which type a

@@ -1,8 +1,8 @@
-import type { RouteBase } from "../config/route-config.ts";
 import type { ConfigOf } from "../config/row.ts";
 import { FUNCTION_ROUTE } from "./function-route.ts";
 import { REDIRECT_ROUTE } from "./redirect-route.ts";
 import { RESPOND_ROUTE } from "./respond-route.ts";
+import type { RouteBase } from "./route-config.ts";
 import type { ROUTE_OPTIONS } from "./route-options.ts";
 import type { RouteType } from "./route-type.ts";
 import { STATIC_ROUTE } from "./static-route.ts";

@@ -1,16 +1,16 @@
 import { join } from "node:path";
 import { quote } from "../config/config-fault.ts";
-import { hooks } from "../config/function-settings.ts";
 import { headerValue } from "../config/http-syntax.ts";
 import { resolved } from "../config/piece.ts";
-import type { RouteBase } from "../config/route-config.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { flag, text, textLike } from "../config/scalars.ts";
 import { FILE_RECHECK_MS, FileHandler, FileRehearsal } from "../features/files/file-handler.ts";
+import { hooks } from "../features/functions/settings.ts";
 import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
 import { editedHandler } from "./header-operations.ts";
 import { rewrite, rewriting } from "./rewrite-keys.ts";
+import type { RouteBase } from "./route-config.ts";
 import type { RouteSite, RouteType } from "./route-type.ts";
 
 const keys = block(

@@ -1,14 +1,14 @@
-import type { AuthConfig, MethodConfig, MethodKey } from "../config/auth/auth-settings.ts";
 import type { OriginConfig } from "../config/origin.ts";
-import type { UpstreamRouteConfig } from "../config/route-config.ts";
 import { AnyMethod } from "../features/auth/any-method.ts";
 import type { AuthMethod } from "../features/auth/auth-phase.ts";
 import { BasicMethod, type PasswordChecks } from "../features/auth/basic-method.ts";
 import { ForwardMethod, type ForwardSite } from "../features/auth/forward-method.ts";
 import { FixedKeys, type KeySets, keySourceId } from "../features/auth/jwt/key-ring.ts";
 import { MtlsMethod } from "../features/auth/mtls-method.ts";
+import type { AuthConfig, MethodConfig, MethodKey } from "../features/auth/settings.ts";
 import type { NowMs } from "../message/ports.ts";
 import type { Upstream } from "../message/upstream.ts";
+import type { UpstreamRouteConfig } from "../routes/route-config.ts";
 import type { SignIn } from "./sign-in.ts";
 
 /** What the methods of a worker are made with. */

@@ -1,11 +1,11 @@
-import { asksClients, type RouteBots } from "../config/bot-settings.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { AgentReader, anyOf } from "../features/bots/agents.ts";
 import { BotPhase, type BotRules } from "../features/bots/bot-phase.ts";
 import { BotTokens } from "../features/bots/bot-tokens.ts";
 import { CrawlerCheck, type ReverseNames } from "../features/bots/crawler-check.ts";
+import { asksClients, type RouteBots } from "../features/bots/settings.ts";
 import type { Phase } from "../message/exchange.ts";
 import type { Route } from "../message/route.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { settingsByIndex } from "./routing.ts";
 import type { WayInputs } from "./worker-runtime.ts";

@@ -1,5 +1,3 @@
-import type { RouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Codecs } from "../features/compress/codecs.ts";
 import { CompressingHandler, type CompressionServices } from "../features/compress/compressing-handler.ts";
 import { type CompressionPolicy, compressionPolicy } from "../features/compress/compression-policy.ts";
@@ -8,6 +6,8 @@ import { PackedFiles } from "../features/compress/packed-files.ts";
 import type { Handler } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { Route } from "../message/route.ts";
+import type { RouteConfig } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex, transcodedRoutes } from "./routing.ts";
 import type { RuntimeInputs } from "./worker-runtime.ts";
 

@@ -1,6 +1,3 @@
-import type { FunctionsConfig } from "../config/function-settings.ts";
-import type { RouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { GatewayLog } from "../facts/events.ts";
 import { CallCounter } from "../features/functions/call-counts.ts";
 import { eventOfLine } from "../features/functions/events.ts";
@@ -8,11 +5,14 @@ import type { FunctionListener, FunctionServices } from "../features/functions/f
 import { FunctionHandler } from "../features/functions/function-handler.ts";
 import type { LinkPorts } from "../features/functions/function-link.ts";
 import { HookPhase } from "../features/functions/hook-phase.ts";
+import type { FunctionsConfig } from "../features/functions/settings.ts";
 import { type FunctionNews, WorkerFunctions } from "../features/functions/worker-functions.ts";
 import { CallTracer } from "../features/telemetry/call-tracer.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
+import type { RouteConfig } from "../routes/route-config.ts";
 import type { FunctionSite, FunctionUse } from "../routes/route-type.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { SpanWriter } from "../shared/span-ring.ts";
 import type { FromWorker } from "./messages.ts";

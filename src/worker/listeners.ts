@@ -1,7 +1,7 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { ListenAddress } from "../config/stream-config.ts";
 import { isLoopback, unmapped } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { ListenAddress } from "../routes/streams/stream-config.ts";
 
 /** What the gateway listens for. A socket that goes to a successor, or comes from systemd, bears its name. */
 export type ListenerName = FixedName | StreamListener;

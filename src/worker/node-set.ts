@@ -1,6 +1,6 @@
-import type { NodeOwner } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { type NodeSurroundings, UpstreamNode } from "../features/balance/balancer.ts";
+import type { NodeOwner } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { NodeTable } from "../shared/node-table.ts";
 import { breakerRules, NodeList, nodeKeys } from "./node-list.ts";
 

@@ -1,8 +1,8 @@
 import { type OriginConfig, speaksFastCgi, speaksHttp2, usesTls } from "../config/origin.ts";
-import type { UpstreamRouteConfig } from "../config/route-config.ts";
-import type { TransportConfig } from "../config/sections.ts";
 import type { Upstream } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
+import type { UpstreamRouteConfig } from "../routes/route-config.ts";
+import type { TransportConfig } from "../settings/sections.ts";
 import { OriginPool } from "../upstream/h1-upstream.ts";
 import { H2OriginPool } from "../upstream/h2-origin-pool.ts";
 import type { OriginSettings, UpstreamContext, UpstreamTls } from "../upstream/origin-socket.ts";

@@ -1,5 +1,5 @@
 import { deserialize, serialize } from "bun:jsc";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { MANY_ROUTES } from "../routes/upstream/upstream-route.ts";
 
 /** A configuration as the bytes that all workers read it from: written once, whatever their number. */

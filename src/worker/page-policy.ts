@@ -1,14 +1,14 @@
-import type { ErrorPages, MaintenanceConfig } from "../config/page-settings.ts";
-import type { RouteConfig } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { InterceptPhase } from "../features/pages/intercept-phase.ts";
 import { type Maintenance, type MaintenanceListener, MaintenancePhase } from "../features/pages/maintenance-phase.ts";
 import { PageText } from "../features/pages/page-text.ts";
 import { HtmlRefusals } from "../features/pages/refusal-pages.ts";
+import type { ErrorPages, MaintenanceConfig } from "../features/pages/settings.ts";
 import { StatusPages } from "../features/pages/status-pages.ts";
 import type { Phase } from "../message/exchange.ts";
 import type { RefusalPages } from "../message/ports.ts";
 import type { Route } from "../message/route.ts";
+import type { RouteConfig } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { settingsByIndex } from "./routing.ts";
 

@@ -1,7 +1,6 @@
-import { asksClients } from "../config/bot-settings.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Fault } from "../core/fault.ts";
 import { Http01Phase, type LeavesChallenge } from "../features/acme/http01-phase.ts";
+import { asksClients } from "../features/bots/settings.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
 import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
@@ -22,6 +21,7 @@ import type { Tracer } from "../features/telemetry/tracer.ts";
 import type { BodyRules } from "../message/body-rules.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import { lateFields } from "../routes/header-operations.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { buildPagePolicy, type PagePolicy } from "./page-policy.ts";

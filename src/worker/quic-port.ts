@@ -1,5 +1,4 @@
 import type { BlockList } from "node:net";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import type { EdgeContext } from "../edge/client-socket.ts";
 import type { PausableListener } from "../edge/connection-gate.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
@@ -14,6 +13,7 @@ import {
   type QuicInit,
   useIdentities,
 } from "../net/quic.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { H3_HANDOVER_POLL_MS, QuicHandover } from "./quic-handover.ts";
 
 /** Requests that one HTTP/3 client may have open; Caddy and nginx allow 100 and 128. */

@@ -1,20 +1,20 @@
-import { type AuthConfig, fieldsReadBy, fieldsSetBy, ownPathsOf } from "../config/auth/auth-settings.ts";
 import { NO_MATCH } from "../config/match-settings.ts";
-import { hasTargets, pathOf, type RouteConfig, regexOf } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { TranscodedRouteConfig } from "../config/transcoded-route.ts";
 import { latin1 } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { isFixedPattern, patternShape } from "../core/path-pattern.ts";
 import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
+import { type AuthConfig, fieldsReadBy, fieldsSetBy, ownPathsOf } from "../features/auth/settings.ts";
 import { RobotsHandler } from "../features/bots/robots.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import { RequestMatcher } from "../features/route/request-matcher.ts";
 import type { Router } from "../features/route/router.ts";
+import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
 import { type Handler, Verdict } from "../message/exchange.ts";
 import { ChunkedMode, type Route, type RouteInit, RouteKind, type RouteMatcher } from "../message/route.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
+import { hasTargets, pathOf, type RouteConfig, regexOf } from "../routes/route-config.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /** What answers on the routes of a configuration. */
 export interface RouteHandlers {

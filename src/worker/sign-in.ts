@@ -1,6 +1,6 @@
-import type { OidcConfig } from "../config/auth/oidc-settings.ts";
 import { OidcMethod, type OidcPorts } from "../features/auth/oidc/oidc-method.ts";
 import { Provider, type ProviderCalls } from "../features/auth/oidc/provider.ts";
+import type { OidcConfig } from "../features/auth/oidc/settings.ts";
 import { noticePage } from "../features/pages/built-in-page.ts";
 import { BucketRate, TokenBuckets } from "../shared/token-bucket.ts";
 import type { ClientPolicyInputs } from "./client-policy.ts";

@@ -1,5 +1,3 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import { addressText, type ListenAddress, type StreamConfig } from "../config/stream-config.ts";
 import type { ConnectionObserver, EdgeContext } from "../edge/client-socket.ts";
 import type { ForwardedConnection, PassedNames } from "../edge/tls-endpoint.ts";
 import { StreamChoice } from "../features/balance/stream-choice.ts";
@@ -11,6 +9,8 @@ import { StreamLog } from "../features/telemetry/stream-log.ts";
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ClientPlaces } from "../message/ports.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { addressText, type ListenAddress, type StreamConfig } from "../routes/streams/stream-config.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import { OpenStreams, type StreamCounters } from "../shared/stream-counters.ts";
 import type { StreamRecord } from "../shared/stream-record.ts";

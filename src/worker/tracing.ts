@@ -1,6 +1,6 @@
-import type { RuntimeConfig } from "../config/runtime-config.ts";
 import { Tracer } from "../features/telemetry/tracer.ts";
 import type { Exchange } from "../message/exchange.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { SpanWriter } from "../shared/span-ring.ts";
 
 /** Whether spans of requests are recorded. */

@@ -1,15 +1,15 @@
 import { type OriginConfig, usesTls } from "../config/origin.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { TranscodedRouteConfig } from "../config/transcoded-route.ts";
-import { pathFieldsOf } from "../config/transcoder-resolution.ts";
 import { MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
 import { type CodecSource, FiledCodec, ReflectedCodec } from "../features/transcode/codec-source.ts";
 import { ReflectedSchemas } from "../features/transcode/reflected-schemas.ts";
 import { TranscodeHandler, type TranscodeServices } from "../features/transcode/transcode-handler.ts";
+import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
+import { pathFieldsOf } from "../features/transcode/transcoder-resolution.ts";
 import type { Exchange, Handler } from "../message/exchange.ts";
 import type { GrpcUpstream } from "../message/grpc-upstream.ts";
 import { HeaderId } from "../message/header-block.ts";
 import { readSchema, type Schema } from "../proto/grpc/schema.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { GrpcOrigin } from "../upstream/grpc-origin.ts";
 import type { UpstreamContext } from "../upstream/origin-socket.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";

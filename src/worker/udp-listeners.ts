@@ -1,4 +1,4 @@
-import type { ListenAddress } from "../config/stream-config.ts";
+import type { ListenAddress } from "../routes/streams/stream-config.ts";
 import { type DatagramContext, DatagramListener } from "../streams/datagrams.ts";
 import type { Streams } from "./streams.ts";
 

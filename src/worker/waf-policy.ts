@@ -1,6 +1,3 @@
-import { type RouteConfig, wafOf } from "../config/route-config.ts";
-import type { RuntimeConfig } from "../config/runtime-config.ts";
-import type { WafConfig } from "../config/waf-settings.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
@@ -12,6 +9,7 @@ import {
   type RouteFinder,
 } from "../features/waf/routed-waf.ts";
 import type { RuleFirewall } from "../features/waf/seclang/rule-firewall.ts";
+import type { WafConfig } from "../features/waf/settings.ts";
 import {
   type Firewall,
   type MakeRules,
@@ -23,6 +21,8 @@ import {
 } from "../features/waf/waf.ts";
 import type { Exchange, Handler, MessageGate, Phase, TrailerGate } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
+import { type RouteConfig, wafOf } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { BodyBudget } from "../shared/body-budget.ts";
 import { NetworkSet } from "../shared/cidr.ts";
 import { settingsByIndex } from "./routing.ts";

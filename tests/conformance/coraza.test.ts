@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { judgeRuleExpression } from "../../src/proto/expression/expression.ts";
 import { readRules } from "../../src/proto/seclang/rule-set-reader.ts";
-import { judgeRuleExpression } from "../../src/shared/expression.ts";
 import { buildCoraza, judgeHere, judgeThere, writeCoreRules } from "./coraza.ts";
 import { rulePairs } from "./coraza-pairs.ts";
 

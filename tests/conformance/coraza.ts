@@ -7,8 +7,8 @@ import { RuleSwitches } from "../../src/features/waf/rule-switches.ts";
 import { RuleFirewall } from "../../src/features/waf/seclang/rule-firewall.ts";
 import { questionedExchange } from "../../src/features/waf/waf-explanation.ts";
 import { ClientPeer, Exchange } from "../../src/message/exchange.ts";
+import { judgeRuleExpression } from "../../src/proto/expression/expression.ts";
 import { readRules } from "../../src/proto/seclang/rule-set-reader.ts";
-import { judgeRuleExpression } from "../../src/shared/expression.ts";
 import { ENFORCE } from "../unit/features/waf/waf-settings.ts";
 
 /** A text of rules and a request that they judge. */

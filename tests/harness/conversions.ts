@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { runConvert } from "../../src/cli/convert.ts";
-import { type ConfigResult, loadConfig } from "../../src/config/load-config.ts";
 import { judgeRoutes } from "../../src/explain/judge-routes.ts";
+import { type ConfigResult, loadConfig } from "../../src/loading/load-config.ts";
 import { ROUTE_FORMAT } from "../../src/routes/route-format.ts";
 import type { Product } from "../../src/tools/convert/convert.ts";
 

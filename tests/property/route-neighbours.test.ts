@@ -1,8 +1,8 @@
 // Routes that share a host are found by an index as they would be by a look at each. docs/security.md#paths-and-hosts
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { RouteConfig } from "../../src/config/route-config.ts";
-import { RoutesByHost } from "../../src/config/route-neighbours.ts";
+import { RoutesByHost } from "../../src/loading/route-neighbours.ts";
+import type { RouteConfig } from "../../src/routes/route-config.ts";
 
 const host = fc.constantFrom("a.test", "b.test", "x.a.test", "y.x.a.test", "test", "*.a.test", "*.x.a.test", "*.test");
 const route: fc.Arbitrary<RouteConfig> = fc

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { readBody } from "../../src/features/waf/seclang/body-facts.ts";
 import { TRANSFORMATION_OF } from "../../src/features/waf/seclang/transformations.ts";
 import { HeaderBlock } from "../../src/message/header-block.ts";
+import { judgeRuleExpression } from "../../src/proto/expression/expression.ts";
 import { readRules } from "../../src/proto/seclang/rule-set-reader.ts";
-import { judgeRuleExpression } from "../../src/shared/expression.ts";
 
 // Rules of waf.rules: whatever is in a file or in a body, reading it ends, and says where what is wrong is.
 

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { LiteralFilter } from "../../src/features/waf/seclang/literal-filter.ts";
-import { compileRuleExpression, isExpressionFault, judgeRuleExpression } from "../../src/shared/expression.ts";
+import {
+  compileRuleExpression,
+  isExpressionFault,
+  judgeRuleExpression,
+} from "../../src/proto/expression/expression.ts";
 
 /** Few letters, so that expressions often fit. */
 const letter = fc.constantFrom("a", "B", "b", "c", "é", "É", "'", "1");

@@ -1,7 +1,8 @@
 // What the rule about regular expressions lets pass, and examples of the expressions that are put together as the gateway runs.
-import { MAX_AGENT_NAME_CHARS } from "../../src/config/bot-settings.ts";
+
 import { anyOf } from "../../src/features/bots/agents.ts";
 import { PASS_COOKIE, SOLUTION_COOKIE } from "../../src/features/bots/bot-tokens.ts";
+import { MAX_AGENT_NAME_CHARS } from "../../src/features/bots/settings.ts";
 import { withheldFiles } from "../../src/features/files/script-finder.ts";
 import { LEAK_LEAD_CHARS, LEAK_REST_CHARS, LEAK_RULES } from "../../src/features/waf/responses/leak-rules.ts";
 
@@ -68,7 +69,7 @@ export const MADE: readonly MadeExpressions[] = [
   },
   { path: "src/cli/flags.ts", calls: 1, of: "names of flags", examples: [/^--?(?:config|c)(?:=(.*))?$/s] },
   {
-    path: "src/config/bot-settings.ts",
+    path: "src/features/bots/settings.ts",
     calls: 1,
     of: "a number",
     examples: [new RegExp(`^[\\x20-\\x7e]{3,${MAX_AGENT_NAME_CHARS}}$`)],
@@ -119,7 +120,7 @@ export const MADE: readonly MadeExpressions[] = [
     examples: LEAK_RULES.flatMap(({ signs }) => signs.flatMap(({ around }) => around ?? [])),
   },
   {
-    path: "src/shared/schedule.ts",
+    path: "src/features/functions/schedule.ts",
     calls: 1,
     of: "names of days and months",
     examples: [/^[\d*,/-]+$/i, /^(?:[\d*,/-]|sun|mon|tue|wed|thu|fri|sat)+$/i],

@@ -6,7 +6,7 @@ import { place, SOURCE_MODULES } from "./source-module.ts";
 
 // A regular expression of the gateway takes time in proportion to its text, whatever the text: one that goes back over bytes of
 // others lets a request of a few bytes hold a thread. Write a scan in its place, or make its parts exclude each other; trimming is
-// in src/core/trimming.ts, and expressions of users are run by src/shared/expression.ts.
+// in src/core/trimming.ts, and expressions of users are run by src/proto/expression/expression.ts.
 
 const modules = SOURCE_MODULES.filter(({ path }) => isJudged(path));
 const written = modules.flatMap((module) =>

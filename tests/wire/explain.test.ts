@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
-import { loadConfig } from "../../src/config/load-config.ts";
 import type { HttpVersion } from "../../src/explain/dry-run.ts";
 import { DryRun } from "../../src/explain/dry-run.ts";
 import { type Explanation, explainRequest } from "../../src/explain/explanation.ts";
+import { loadConfig } from "../../src/loading/load-config.ts";
 import { ROUTE_FORMAT } from "../../src/routes/route-format.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { runEdge, startGateway, upstream } from "../harness/gateway.ts";

@@ -1,6 +1,6 @@
-import type { CanaryConfig } from "../../config/cluster-settings.ts";
 import type { WriteEvent } from "../../facts/events.ts";
 import { CANARY_SCRIPT, type CanaryView, chooseCanaries, readCanaryView } from "../../features/fleet/canary-script.ts";
+import type { CanaryConfig } from "../../features/fleet/settings.ts";
 import type { SharedStore } from "../../features/fleet/shared-store.ts";
 import { SEEN_MS } from "../fleet.ts";
 import type { CanaryGate, RemoteConfig } from "./remote-config.ts";

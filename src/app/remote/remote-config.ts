@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { CanaryConfig, ClusterConfig } from "../../config/cluster-settings.ts";
 import { formatFault } from "../../config/config-fault.ts";
-import type { ConfigResult, GivenFiles } from "../../config/load-config.ts";
-import type { RuntimeConfig } from "../../config/runtime-config.ts";
 import type { ReloadFields, ReloadOutcome, ReloadResult } from "../../control/reload.ts";
 import { messageOf } from "../../core/error-text.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
 import type { WriteEvent } from "../../facts/events.ts";
+import type { CanaryConfig, ClusterConfig } from "../../features/fleet/settings.ts";
 import { type KeptConfiguration, KeptPair } from "../../features/remote/kept-pair.ts";
 import type { SigningKey } from "../../features/remote/minisign.ts";
 import {
@@ -19,6 +17,8 @@ import {
   type SignedTimes,
 } from "../../features/remote/remote-pair.ts";
 import { besideSource, readSourceAddress, sourceWithSuffix } from "../../features/remote/source-address.ts";
+import type { ConfigResult, GivenFiles } from "../../loading/load-config.ts";
+import type { RuntimeConfig } from "../../routes/runtime-config.ts";
 import { type CanaryPorts, CanaryRollout } from "./canary-rollout.ts";
 import { documentAt, type SourceAccess } from "./documents.ts";
 

@@ -1,10 +1,10 @@
-import { formText, KeyList, type ListedKey } from "../../config/key-list.ts";
 import type { Row } from "../../config/row.ts";
 import { FAULTS, type FaultRow } from "../../core/fault-rows.ts";
 import { EVENTS, type EventName, fieldTexts } from "../../facts/events.ts";
 import { METRIC_GUIDE, type MetricName } from "../../features/telemetry/metric-guide.ts";
 import { WAF_RULES } from "../../features/waf/rule-table.ts";
 import { ERROR_GUIDE, type ErrorGuide } from "../../help/error-guide.ts";
+import { formText, KeyList, type ListedKey } from "../../loading/key-list.ts";
 import { ROUTE_FORMAT } from "../../routes/route-format.ts";
 import { anchorOf } from "./anchor.ts";
 import { pageOfKey } from "./key-pages.ts";

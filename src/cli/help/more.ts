@@ -1,6 +1,6 @@
 import type { ConfigFault } from "../../config/config-fault.ts";
-import { KeyList } from "../../config/key-list.ts";
 import type { ErrorName } from "../../help/error-guide.ts";
+import { KeyList } from "../../loading/key-list.ts";
 import { ROUTE_FORMAT } from "../../routes/route-format.ts";
 import { anchorOf } from "./anchor.ts";
 

@@ -1,4 +1,4 @@
-import type { AcmeOrder } from "../../config/acme-settings.ts";
+import type { AcmeOrder } from "./settings.ts";
 
 /** One certificate with its key, both PEM; the certificate with its chain. */
 export interface IssuedCertificate {

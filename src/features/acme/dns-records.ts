@@ -1,9 +1,9 @@
 import { lookup } from "node:dns/promises";
 import { pathToFileURL } from "node:url";
-import type { AcmeDnsConfig } from "../../config/acme-settings.ts";
 import { plainLine } from "../../core/printable.ts";
 import { DNS_STEP_MS, type DnsRecords } from "./dns-responder.ts";
 import { DnsUpdates, parseTsigKey } from "./dns-update.ts";
+import type { AcmeDnsConfig } from "./settings.ts";
 
 /** The way into the zone that is configured. docs/acme.md#dns-01 */
 export function makeDnsRecords({ exec, module, rfc2136 }: AcmeDnsConfig): DnsRecords {

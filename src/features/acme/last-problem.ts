@@ -1,9 +1,9 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type * as acme from "acme-client";
-import { MAX_ACME_NAMES } from "../../core/limits.ts";
 import { plainLine } from "../../core/printable.ts";
 import { AcmeFailure } from "./certificate-authority.ts";
+import { MAX_ACME_NAMES } from "./limits.ts";
 
 /**
  * Remembers what went wrong last: the problem document (RFC 7807) that an authority sent, or why it was not reached. The

@@ -2,9 +2,9 @@ import "reflect-metadata";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPair, webcrypto } from "node:crypto";
 import { promisify } from "node:util";
 import { cryptoProvider, Extension, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
-import type { KeyType } from "../../config/acme-settings.ts";
 import { ipVersion } from "../../core/ip-address.ts";
 import type { IssuedCertificate } from "./certificate-authority.ts";
+import type { KeyType } from "./settings.ts";
 
 /** A fresh key, PEM. RSA takes up to a second, off the event loop. */
 export async function newPrivateKey(type: KeyType = "p256"): Promise<string> {

@@ -2,8 +2,8 @@ import { Fault } from "../../core/fault.ts";
 import { reasonOf } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { type Expression, LateExpression } from "../../proto/expression/expression.ts";
 import { encodedPart, routedPath } from "../../proto/target/routed-path.ts";
-import { type Expression, LateExpression } from "../../shared/expression.ts";
 import { RedirectTarget } from "./redirect-target.ts";
 
 /** `type: redirect`: sends clients somewhere else. docs/answers.md#redirects */

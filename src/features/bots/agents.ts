@@ -1,5 +1,5 @@
-import { CRAWLER_NAMES, CRAWLERS, type CrawlerName } from "../../core/crawlers.ts";
 import { SCRAPER_NAMES } from "./agent-names.ts";
+import { CRAWLER_NAMES, CRAWLERS, type CrawlerName } from "./crawlers.ts";
 
 /** Bytes of a user agent that are looked at, and that a pass is bound to: the cost is the same whatever a client sends. */
 export const MAX_BOUND_AGENT_BYTES = 512;

@@ -1,4 +1,3 @@
-import type { CrawlerName } from "../../core/crawlers.ts";
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, ExchangeState, type Phase, Verdict } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
@@ -19,6 +18,7 @@ import {
 } from "./bot-tokens.ts";
 import { challengeResponse } from "./challenge-page.ts";
 import type { CrawlerCheck } from "./crawler-check.ts";
+import type { CrawlerName } from "./crawlers.ts";
 import { FALSE_CRAWLER, opensSocket, signalOf } from "./signals.ts";
 
 /** Who must solve a task at a route. */

@@ -1,5 +1,5 @@
-import { CRAWLERS, type CrawlerName } from "../../core/crawlers.ts";
 import type { NowMs } from "../../message/ports.ts";
+import { CRAWLERS, type CrawlerName } from "./crawlers.ts";
 
 /** Addresses that a worker verifies as a crawler's at a time, and of those so many of one network. */
 const MAX_CRAWLER_LOOKUPS = 64;

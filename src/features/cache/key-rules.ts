@@ -1,4 +1,3 @@
-import type { CacheKeyConfig } from "../../config/cache-key-settings.ts";
 import { Byte, latin1, sliceText } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -6,6 +5,7 @@ import type { RequestHead } from "../../message/request-head.ts";
 import { SentField } from "../../proto/h1/sent-fields.ts";
 import { CODING_NAMES, Coding, codingWeights } from "../../proto/semantics/accept-encoding.ts";
 import type { CacheKey } from "../../shared/cache-key.ts";
+import type { CacheKeyConfig } from "./key-settings.ts";
 
 /**
  * What a route says of the keys of its responses. What it takes out of the key it takes out of the request too: a parameter that an

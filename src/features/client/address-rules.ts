@@ -1,7 +1,7 @@
-import type { IpRules } from "../../config/ip-rules-settings.ts";
 import type { ClientPlaces } from "../../message/ports.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
 import { RememberedNetworks } from "./remembered-networks.ts";
+import type { IpRules } from "./settings.ts";
 
 /** Which clients are admitted. */
 export interface AddressRules {

@@ -1,5 +1,5 @@
-import type { CompressionConfig } from "../../config/compression-settings.ts";
 import { CODING_NAMES, type Coding } from "../../proto/semantics/accept-encoding.ts";
+import type { CompressionConfig } from "./settings.ts";
 
 /** What a route says of the compression of its responses. */
 export interface CompressionPolicy {

@@ -1,7 +1,7 @@
-import type { CorsConfig } from "../../config/cors-settings.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import type { CorsConfig } from "./settings.ts";
 
 /** What `server.cors` allows, as the fields that say so. Fetch Standard §3.2, docs/guards.md#cors */
 export class CorsPolicy {

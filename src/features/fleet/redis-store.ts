@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import type { ClusterConfig } from "../../config/cluster-settings.ts";
 import { messageOf } from "../../core/error-text.ts";
 import { withinMs } from "../../core/time-limit.ts";
 import { readCertificates } from "../../proto/pem/pem-text.ts";
 import type { FleetStore } from "./fleet-store.ts";
 import { slotOf } from "./key-slot.ts";
+import type { ClusterConfig } from "./settings.ts";
 
 /** What of a fleet's settings says where its store is. */
 export type StoreAddress = Pick<ClusterConfig, "store" | "master" | "password" | "caFile">;

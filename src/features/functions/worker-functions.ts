@@ -1,8 +1,8 @@
-import type { FunctionsConfig } from "../../config/function-settings.ts";
 import type { CallCounts } from "./call-counts.ts";
 import { FunctionLink, type LinkPorts, type OverdueCall } from "./function-link.ts";
 import { FunctionPool, type PoolBounds } from "./function-pool.ts";
 import { QueuePlaces } from "./queue-places.ts";
+import type { FunctionsConfig } from "./settings.ts";
 import type { ModuleExports } from "./wire.ts";
 
 /** What the control thread tells the data workers of threads. */

@@ -1,5 +1,5 @@
-import type { RateLimitConfig } from "../../config/rate-limit-settings.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
+import type { RateLimitConfig } from "./settings.ts";
 
 /**
  * The fields `RateLimit-Policy` and `RateLimit` of responses, as draft-ietf-httpapi-ratelimit-headers-10 has them: what a limit allows,

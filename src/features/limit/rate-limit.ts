@@ -1,4 +1,3 @@
-import type { RateLimitConfig } from "../../config/rate-limit-settings.ts";
 import { errorBody } from "../../core/status.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
@@ -7,6 +6,7 @@ import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
 import { ASK, type FleetBuckets, type FleetKey, FleetRate } from "./fleet-buckets.ts";
 import { ClientLimitKey, HeaderLimitKey, type KeySource, type LimitKey, OneKey, UserLimitKey } from "./limit-key.ts";
 import { QuotaFields } from "./quota-fields.ts";
+import type { RateLimitConfig } from "./settings.ts";
 
 /** One limit: a rate, what its buckets are told apart by, and the response to requests over it. */
 export class RateLimit {

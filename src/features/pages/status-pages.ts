@@ -1,5 +1,5 @@
-import type { ErrorPages } from "../../config/page-settings.ts";
 import { PageText } from "./page-text.ts";
+import type { ErrorPages } from "./settings.ts";
 
 /** The pages of one place: a status before its class, and both before what the place around it has. docs/pages.md#pages-of-your-own */
 export class StatusPages {

@@ -1,10 +1,10 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
+import { type Expression, LateExpression } from "../../proto/expression/expression.ts";
 import { canonicalise, deeperReadings, pathFrom } from "../../proto/target/canonical-path.ts";
 import { encodedPart, routedPath } from "../../proto/target/routed-path.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";
-import { type Expression, LateExpression } from "../../shared/expression.ts";
 
 /**
  * `rewrite` of a route: the path that goes upstream, or is looked up, in the place of the client's. What a request says can fill

@@ -4,11 +4,11 @@ import { trimmed } from "../../core/trimming.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import type { RouteMatcher } from "../../message/route.ts";
+import { type Expression, expressionIn, LateExpression } from "../../proto/expression/expression.ts";
 import { SentField } from "../../proto/h1/sent-fields.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
 import { NetworkSet } from "../../shared/cidr.ts";
-import { type Expression, expressionIn, LateExpression } from "../../shared/expression.ts";
 
 /**
  * What `match` of a route asks of a request: all of it must hold. Where a name occurs several times, or an origin may read a name

@@ -1,8 +1,8 @@
-import type { SecurityHeadersConfig } from "../../config/security-settings.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import type { SecurityHeadersConfig } from "./settings.ts";
 
 /**
  * Adds `server.security_headers` to every response that does not say the same things itself, and HSTS over TLS alone

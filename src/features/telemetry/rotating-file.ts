@@ -16,8 +16,8 @@ import {
 } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import type { LogOutputConfig } from "../../config/access-log-settings.ts";
 import { lateZlib } from "../../shared/late-zlib.ts";
+import type { LogOutputConfig } from "./access-log-settings.ts";
 import { FdOutput } from "./fd-output.ts";
 import type { LogOutput } from "./log-writer.ts";
 

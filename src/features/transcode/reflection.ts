@@ -1,6 +1,5 @@
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { Fault } from "../../core/fault.ts";
-import { MAX_DESCRIPTOR_BYTES } from "../../core/limits.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import {
   REFLECTION_METHODS,
@@ -8,6 +7,7 @@ import {
   type ReflectionQuestion,
 } from "../../proto/grpc/reflection-messages.ts";
 import { isWellKnown, type Schema, schemaOf } from "../../proto/grpc/schema.ts";
+import { MAX_DESCRIPTOR_BYTES } from "./limits.ts";
 
 /** Files that are asked for, one after the other, to complete what reflection told. */
 const MAX_REFLECTED_FILES = 1000;

@@ -13,7 +13,6 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
-import type { TranscoderJson } from "../../config/transcoder-settings.ts";
 import { MAX_JSON_DEPTH } from "../../core/limits.ts";
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { jsonOfText, takesText } from "../../proto/grpc/field-text.ts";
@@ -23,6 +22,7 @@ import { bodyType, fieldOf, fieldPath, isHttpBody, takesStream } from "../../pro
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
 import { maskPaths, type PatchMask, patchMaskOf } from "./patch-mask.ts";
 import { BadInput, type RequestInput } from "./request-input.ts";
+import type { TranscoderJson } from "./settings.ts";
 import { detailsOf } from "./status-details.ts";
 
 /** Which parts of the messages the bodies are. google/api/http.proto: `body` and `response_body`. */

@@ -1,9 +1,9 @@
-import type { WafConfig } from "../../config/waf-settings.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
 import type { Findings } from "./findings.ts";
 import { CRITICAL_SCORE, NOTICE_SCORE, type WafRule } from "./rule.ts";
+import type { WafConfig } from "./settings.ts";
 
 const METHOD: WafRule = {
   id: "PROTOCOL-009",

@@ -1,6 +1,6 @@
-import type { WafConfig } from "../../config/waf-settings.ts";
 import type { WAF_CATEGORIES } from "../../shared/counter-rows.ts";
 import { InputLocation, type ValueReading } from "./match/value-reading.ts";
+import type { WafConfig } from "./settings.ts";
 
 /** What a rule protects against: a label of metrics and incidents. */
 export type WafCategory = (typeof WAF_CATEGORIES)[number];

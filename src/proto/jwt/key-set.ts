@@ -1,5 +1,8 @@
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
 
+/** Bytes of the largest JWK set that is read. */
+export const MAX_JWKS_BYTES = 262_144;
+
 /** Keys of a JWK set that count. */
 const MAX_JWKS_KEYS = 64;
 /** Longest name of a key. */

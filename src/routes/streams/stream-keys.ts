@@ -1,16 +1,16 @@
 import * as v from "valibot";
 import { retries } from "../../config/attempt-settings.ts";
 import { quote } from "../../config/config-fault.ts";
-import { checkPlaceRules } from "../../config/geo-settings.ts";
 import { hostPattern, resolveHost } from "../../config/host-kinds.ts";
-import { ipRules } from "../../config/ip-rules-settings.ts";
 import { type OriginConfig, originOf, parseAuthority, parseOrigin } from "../../config/origin.ts";
 import { list, type Spot } from "../../config/piece.ts";
-import type { TargetConfig } from "../../config/route-config.ts";
-import { routeSpot } from "../../config/route-syntax.ts";
 import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { duration, flag, integer, text, textOrNumber, word, wordOrEmpty } from "../../config/scalars.ts";
-import { addressText, type ListenAddress } from "../../config/stream-config.ts";
+import { ipRules } from "../../features/client/settings.ts";
+import { checkPlaceRules } from "../../features/geo/settings.ts";
+import type { TargetConfig } from "../route-config.ts";
+import { routeSpot } from "../route-syntax.ts";
+import { addressText, type ListenAddress } from "./stream-config.ts";
 
 /** A server at an address, reached by a protocol. */
 const targetOf = (scheme: StreamScheme) =>

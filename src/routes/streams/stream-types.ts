@@ -1,5 +1,5 @@
-import type { StreamSyntax } from "../../config/route-syntax.ts";
-import type { StreamType } from "../../config/stream-config.ts";
+import type { StreamSyntax } from "../route-syntax.ts";
+import type { StreamType } from "./stream-config.ts";
 import { passthroughKeys, tcpKeys, udpKeys } from "./stream-keys.ts";
 
 /** THE types of streams, by the word at `type` in routes.yaml. docs/streams.md */

@@ -1,5 +1,4 @@
 import { speaksHttp2 } from "../../config/origin.ts";
-import { type MirrorConfig, pathOf, type TargetConfig, type UpstreamRouteConfig } from "../../config/route-config.ts";
 import type { TargetInit } from "../../features/balance/balancer.ts";
 import { ForwardEnd, ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
 import { Mirror, MirroringHandler } from "../../features/mirror/mirror.ts";
@@ -9,6 +8,7 @@ import { type Handler, Pipeline } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";
+import { type MirrorConfig, pathOf, type TargetConfig, type UpstreamRouteConfig } from "../route-config.ts";
 import type { MirrorSite, RouteSite } from "../route-type.ts";
 
 /** Milliseconds that a mirror has for a connection, and for the head of its response and between two pieces. */

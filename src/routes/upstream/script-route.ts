@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import type { FastCgiConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
 import { FILE_RECHECK_MS, FileHandler, FileRehearsal } from "../../features/files/file-handler.ts";
 import { withheldFiles } from "../../features/files/script-finder.ts";
 import { ScriptHandler } from "../../features/files/script-handler.ts";
 import type { Handler } from "../../message/exchange.ts";
 import { editedHandler } from "../header-operations.ts";
 import { rewriting } from "../rewrite-keys.ts";
+import type { FastCgiConfig, UpstreamRouteConfig } from "../route-config.ts";
 import type { RouteSite } from "../route-type.ts";
 
 /**

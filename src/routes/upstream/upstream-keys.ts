@@ -1,17 +1,17 @@
 import { circuitBreaker, retries, timeoutsWith } from "../../config/attempt-settings.ts";
-import { hooks } from "../../config/function-settings.ts";
 import { type OriginConfig, originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
 import { type Kind, list, piece, type Spot, Wrong, written } from "../../config/piece.ts";
-import type { TargetConfig } from "../../config/route-config.ts";
-import { routeSpot } from "../../config/route-syntax.ts";
 import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { duration, flag, integer, percent, text, textLike } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
 import { balancing } from "../../features/balance/settings.ts";
+import { hooks } from "../../features/functions/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
+import type { TargetConfig } from "../route-config.ts";
 import { routeMethods } from "../route-options.ts";
+import { routeSpot } from "../route-syntax.ts";
 import { checkFastCgi, fastcgi } from "./fastcgi-keys.ts";
 
 const target = block(

@@ -1,14 +1,14 @@
 import { circuitBreaker } from "../../config/attempt-settings.ts";
 import { speaksHttp2 } from "../../config/origin.ts";
-import { warnOfSpool } from "../../config/proxy-settings.ts";
-import type { FastCgiConfig, TargetConfig, UpstreamRouteConfig } from "../../config/route-config.ts";
 import { targetChoice } from "../../features/balance/balancer.ts";
 import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";
 import type { Handler } from "../../message/exchange.ts";
 import { ChunkedMode, RouteKind } from "../../message/route.ts";
 import type { Upstream } from "../../message/upstream.ts";
+import { warnOfSpool } from "../../settings/proxy-settings.ts";
 import { namesChanged } from "../header-operations.ts";
 import { rewrite, rewriting } from "../rewrite-keys.ts";
+import type { FastCgiConfig, TargetConfig, UpstreamRouteConfig } from "../route-config.ts";
 import type { RouteShape, RouteSite, RouteType, TargetState, TargetStatus } from "../route-type.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";

@@ -1,5 +1,5 @@
 // Expressions of routes: with and without captures, on paths as they come.
-import { compileExpression, type Expression } from "../../../src/shared/expression.ts";
+import { compileExpression, type Expression } from "../../../src/proto/expression/expression.ts";
 import { bench } from "../micro.ts";
 
 for (const [source, text] of [

@@ -8,9 +8,9 @@ import { HelpTopics, innerNames, keyText, refusalText } from "../../../src/cli/h
 import { pageOfKey } from "../../../src/cli/help/key-pages.ts";
 import { runHelp } from "../../../src/cli/help/run-help.ts";
 import { listing } from "../../../src/cli/main.ts";
-import type { ListedKey } from "../../../src/config/key-list.ts";
 import { FAULTS } from "../../../src/core/fault-rows.ts";
 import { ERROR_GUIDE } from "../../../src/help/error-guide.ts";
+import type { ListedKey } from "../../../src/loading/key-list.ts";
 
 // docs/errors.md and docs/keys.md are derived: `scripts/reference` writes them from the tables.
 const DOCS = join(import.meta.dir, "../../../docs");

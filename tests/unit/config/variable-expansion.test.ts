@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { expandVariables } from "../../../src/config/variable-expansion.ts";
-import { readVectors } from "./config-case.ts";
+import { readVectors } from "../loading/config-case.ts";
 
 interface Variables {
   readonly env: Readonly<Record<string, string>>;

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { needsRestart, removedParts, restartSettings } from "../../../src/control/reload.ts";
-import { inFolder, load, loadCase, readCases } from "../config/config-case.ts";
+import type { RuntimeConfig } from "../../../src/routes/runtime-config.ts";
+import { inFolder, load, loadCase, readCases } from "../loading/config-case.ts";
 
 const FILES = join(import.meta.dir, "../../vectors/config/files");
 

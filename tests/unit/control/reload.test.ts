@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { RuntimeConfig } from "../../../src/config/runtime-config.ts";
 import { Reloads } from "../../../src/control/reload.ts";
+import type { RuntimeConfig } from "../../../src/routes/runtime-config.ts";
 
 test("a reload that the end of the process overtakes changes nothing, and its line says why", async () => {
   const events: object[] = [];

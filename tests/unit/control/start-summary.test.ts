@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig } from "../../../src/config/load-config.ts";
 import { mayColor, type StartFacts, startSummary } from "../../../src/control/start-summary.ts";
+import { loadConfig } from "../../../src/loading/load-config.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
-import { inFolder } from "../config/config-case.ts";
+import { inFolder } from "../loading/config-case.ts";
 
 const FACTS: StartFacts = { version: "9.8.7", pid: 4242, workers: 2, ports: new Map(), notes: [] };
 const FILES = join(import.meta.dir, "../../vectors/config/files");

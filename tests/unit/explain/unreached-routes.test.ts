@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { unreachedRoutes } from "../../../src/explain/unreached-routes.ts";
-import { loadCase, readVectors } from "../config/config-case.ts";
+import { loadCase, readVectors } from "../loading/config-case.ts";
 
 interface Vector {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { routeList } from "../../../src/routes/route-list.ts";
-import { configOf } from "../config/any-config.ts";
+import { configOf } from "../loading/any-config.ts";
 
 interface Listed {
   readonly total: number;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ConfigPacket, unpackConfig } from "../../../src/worker/packed-config.ts";
-import { configOf } from "../config/any-config.ts";
+import { configOf } from "../loading/any-config.ts";
 
 test("a packet is of the configuration that is asked for, whatever was asked for before", () => {
   const packet = new ConfigPacket();

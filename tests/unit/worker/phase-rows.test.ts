@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DryRun } from "../../../src/explain/dry-run.ts";
 import { END_TAP_ROWS, HEAD_TAP_ROWS, PHASE_ROWS, type TapRow } from "../../../src/worker/phase-rows.ts";
 import { AT_THE_END, WAY_DOWN, WAY_UP } from "../../../src/worker/pipeline.ts";
-import { loadCase } from "../config/config-case.ts";
+import { loadCase } from "../loading/config-case.ts";
 
 // The order of phases is that of pipeline.ts: `scripts/reference` writes it, and what the rows say, into these papers.
 const ROOT = join(import.meta.dir, "../../..");

@@ -1,5 +1,5 @@
-import type { ChallengeType } from "../../../config/acme-settings.ts";
 import type { Challenge } from "../certificate-authority.ts";
+import type { ChallengeType } from "../settings.ts";
 import { DocumentConflict } from "./document-store.ts";
 import type { SealedDocuments } from "./sealed-documents.ts";
 

@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
-import type { AuthConfig } from "../../../config/auth/auth-settings.ts";
-import type { RuntimeConfig } from "../../../config/runtime-config.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
-import { MAX_JWKS_BYTES } from "../../../core/limits.ts";
 import { withoutCredentials } from "../../../core/secret-name.ts";
 import { outboundRequest } from "../../../net/outbound-request.ts";
+import { MAX_JWKS_BYTES } from "../../../proto/jwt/key-set.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { Metric } from "../../telemetry/metric.ts";
 import type { AUTH_EVENTS } from "../events.ts";
 import { type FetchedKeySet, keySourceId } from "../jwt/key-ring.ts";
 import { type FetchedText, KeySetOwner } from "../jwt/key-set-owner.ts";
+import type { AuthConfig } from "../settings.ts";
 
 /** Milliseconds for the response to a request for keys. */
 const JWKS_TIMEOUT_MS = 5000;

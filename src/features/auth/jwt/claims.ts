@@ -1,5 +1,5 @@
-import type { ClaimRule } from "../../../config/auth/jwt-settings.ts";
 import { isPlain } from "../claims.ts";
+import type { ClaimRule } from "./settings.ts";
 
 /** The claims of a token. RFC 7519 §4 */
 export type Claims = Readonly<Record<string, unknown>>;

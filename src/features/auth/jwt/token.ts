@@ -1,8 +1,8 @@
 import { decodeJwt, decodeProtectedHeader } from "jose";
-import type { ClaimRule } from "../../../config/auth/jwt-settings.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import { type Claims, hasClaim } from "./claims.ts";
 import type { ReadyKey } from "./key-ring.ts";
+import type { ClaimRule } from "./settings.ts";
 import type { Signed } from "./signature.ts";
 
 /** Keys of a set that a token without the name of its key is tried with. */

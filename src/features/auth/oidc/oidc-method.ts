@@ -1,6 +1,4 @@
 import { timingSafeEqual } from "node:crypto";
-import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
-import { CALLBACK_PATH } from "../../../core/callback-path.ts";
 import { MASK } from "../../../core/secret-name.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { PrebuiltResponse } from "../../../message/prebuilt-response.ts";
@@ -9,11 +7,13 @@ import { requestScheme } from "../../../message/request-scheme.ts";
 import type { AuthMethod } from "../auth-phase.ts";
 import { ClientShares } from "../client-shares.ts";
 import { DENIED, type Judgement, letIn, NO_ROOM, refusedWith } from "../judgement.ts";
+import { CALLBACK_PATH } from "./callback-path.ts";
 import { beginAttempt, type LoginAttempt, readState, returnPath } from "./login-attempt.ts";
 import { MAX_REMEMBERED_SESSIONS, type OpenSession, OpenSessions } from "./open-sessions.ts";
 import { type ProviderCalls, ProviderError, type ProviderSettings } from "./provider.ts";
 import { Sealer } from "./sealer.ts";
 import { type Cookie, SessionCookies, setCookie } from "./session-cookies.ts";
+import type { OidcConfig } from "./settings.ts";
 import { type Notice, type NoticePage, redirectTo, Visit } from "./visit.ts";
 
 /** Sign-ins that a browser may have under way at a time, in as many tabs; the oldest gives way. */

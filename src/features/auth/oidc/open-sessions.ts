@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
 import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/exchange.ts";
 import { claimText, fieldBytes } from "../claims.ts";
 import type { ProviderWord } from "./provider.ts";
@@ -13,6 +12,7 @@ import {
   userOf,
   type WantedClaims,
 } from "./session.ts";
+import type { OidcConfig } from "./settings.ts";
 
 /** Opened sessions that a worker remembers, and sign-ins that it knows to be over; beyond, the oldest is forgotten. */
 export const MAX_REMEMBERED_SESSIONS = 2048;

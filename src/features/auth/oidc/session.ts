@@ -1,7 +1,7 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
-import type { OidcConfig } from "../../../config/auth/oidc-settings.ts";
-import { MAX_CLAIM_CHARS } from "../../../core/limits.ts";
 import { claimText } from "../claims.ts";
+import { MAX_CLAIM_CHARS } from "./limits.ts";
+import type { OidcConfig } from "./settings.ts";
 
 /**
  * Bytes of a session before it is sealed, compressed where it is long: two cookies. Browsers send all cookies of a host in one line of the

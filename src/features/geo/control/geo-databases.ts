@@ -1,12 +1,12 @@
 import { statSync } from "node:fs";
-import { type GeoKind, openDatabase, readDatabase } from "../../../config/geo-settings.ts";
-import type { RuntimeConfig } from "../../../config/runtime-config.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { FieldsOf } from "../../../core/event-row.ts";
 import { FileWatch } from "../../../net/file-watch.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { labelled, type Metric } from "../../telemetry/metric.ts";
 import type { GEO_EVENTS } from "../events.ts";
 import type { GeoBuffers } from "../place-finder.ts";
+import { type GeoKind, openDatabase, readDatabase } from "../settings.ts";
 
 /** A database as it is in memory; `bytes` null where the configuration names none. */
 interface Database {

@@ -1,6 +1,6 @@
-import { type MaintenanceConfig, PLAIN_MAINTENANCE } from "../../../config/page-settings.ts";
-import { pathOf, type RouteConfig } from "../../../config/route-config.ts";
-import type { RuntimeConfig } from "../../../config/runtime-config.ts";
+import { pathOf, type RouteConfig } from "../../../routes/route-config.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import { type MaintenanceConfig, PLAIN_MAINTENANCE } from "../settings.ts";
 
 /** What operators have switched: null, or nothing of a route, where the files decide. */
 interface Switches {

@@ -1,6 +1,6 @@
-import type { LogOutputConfig } from "../../../config/access-log-settings.ts";
-import type { RuntimeConfig } from "../../../config/runtime-config.ts";
 import type { FieldsOf } from "../../../core/event-row.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import type { LogOutputConfig } from "../access-log-settings.ts";
 import type { TELEMETRY_EVENTS } from "../events.ts";
 import { FdOutput } from "../fd-output.ts";
 import { type LogOutput, LogWriter } from "../log-writer.ts";

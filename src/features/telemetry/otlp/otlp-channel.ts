@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import type { TelemetryConfig } from "../../../config/telemetry-settings.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import { trimmedEnd } from "../../../core/trimming.ts";
 import { type OutboundReply, outboundRequest } from "../../../net/outbound-request.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import { VERSION } from "../../../shared/version.ts";
+import type { TelemetryConfig } from "../settings.ts";
 import { rejectedOf } from "./messages.ts";
 
 /** What is sent to a collector. */

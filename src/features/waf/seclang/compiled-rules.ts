@@ -1,3 +1,10 @@
+import {
+  compileRuleExpression,
+  isExpressionFault,
+  MAX_RULE_PROGRAM,
+  MIN_RULE_STATES_BYTES,
+  type RuleExpressionLimits,
+} from "../../../proto/expression/expression.ts";
 import type {
   ChainedRule,
   Control,
@@ -6,13 +13,6 @@ import type {
   RuleSet,
   RuleTarget,
 } from "../../../proto/seclang/rule-set.ts";
-import {
-  compileRuleExpression,
-  isExpressionFault,
-  MAX_RULE_PROGRAM,
-  MIN_RULE_STATES_BYTES,
-  type RuleExpressionLimits,
-} from "../../../shared/expression.ts";
 import { LiteralFilter } from "./literal-filter.ts";
 import { type MacroText, macroText } from "./macro-text.ts";
 import { literalsOf, type Operator, operatorOf } from "./operators.ts";

@@ -1,4 +1,4 @@
-import { FOLDED } from "../../../shared/expression-literals.ts";
+import { FOLDED } from "../../../proto/expression/expression-literals.ts";
 
 /**
  * Says in one pass which operators of many can fit a text at all: those of whose literals one is in it, letter case aside. The automaton of Aho and

@@ -1,14 +1,14 @@
 import { latin1 } from "../../../core/bytes.ts";
 import { parseAddress } from "../../../core/ip-address.ts";
-import type { RuleOperator } from "../../../proto/seclang/rule-set.ts";
-import { type Network, NetworkSet } from "../../../shared/cidr.ts";
 import {
   compileRuleExpression,
   isExpressionFault,
   type MeasuredExpression,
   type RuleExpressionLimits,
-} from "../../../shared/expression.ts";
-import { FOLDED } from "../../../shared/expression-literals.ts";
+} from "../../../proto/expression/expression.ts";
+import { FOLDED } from "../../../proto/expression/expression-literals.ts";
+import type { RuleOperator } from "../../../proto/seclang/rule-set.ts";
+import { type Network, NetworkSet } from "../../../shared/cidr.ts";
 import { CALL_GROUP } from "../detectors/script-calls.ts";
 import { SCRIPT_GROUP } from "../detectors/script-context.ts";
 import { SQL_GROUP } from "../detectors/sql-group.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { AccessGuard } from "../../../../src/features/admin/access-guard.ts";
-import { configOf } from "../../config/any-config.ts";
+import { configOf } from "../../loading/any-config.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 
 type Headers = readonly (readonly [string, string])[];

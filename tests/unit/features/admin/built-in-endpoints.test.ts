@@ -6,7 +6,7 @@ import { StatusHandler } from "../../../../src/features/admin/status-handler.ts"
 import { DashboardHandler } from "../../../../src/features/dashboard/dashboard-handler.ts";
 import { StreamHandler, Watchers } from "../../../../src/features/dashboard/watchers.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
-import { configOf } from "../../config/any-config.ts";
+import { configOf } from "../../loading/any-config.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 
 test("every endpoint has a path of its own, and those that are internal ask their question behind the guard", () => {

@@ -4,7 +4,7 @@ import { AccessGuard } from "../../../../src/features/admin/access-guard.ts";
 import { ControlHandler, type ControlPort } from "../../../../src/features/admin/control-handler.ts";
 import { Verdict } from "../../../../src/message/exchange.ts";
 import { Framing } from "../../../../src/message/request-head.ts";
-import { configOf } from "../../config/any-config.ts";
+import { configOf } from "../../loading/any-config.ts";
 import { type FakeRequest, fakeExchange } from "../telemetry/exchange-fake.ts";
 
 class KeptPort implements ControlPort {

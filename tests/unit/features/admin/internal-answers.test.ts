@@ -5,7 +5,7 @@ import { routeList } from "../../../../src/routes/route-list.ts";
 import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { createIncidentRing, IncidentReader, IncidentWriter } from "../../../../src/shared/incident-ring.ts";
 import { ENGINE, VERSION } from "../../../../src/shared/version.ts";
-import { configOf } from "../../config/any-config.ts";
+import { configOf } from "../../loading/any-config.ts";
 import { fakeTelemetry } from "../telemetry/telemetry-fake.ts";
 
 const CONFIG = `

@@ -8,7 +8,7 @@ import { TwoChoices, WeightedRandom } from "../../../../src/features/balance/wei
 import { createNodeTable, NodeTable } from "../../../../src/shared/node-table.ts";
 import { NodeList } from "../../../../src/worker/node-list.ts";
 import { SeededRandom } from "../../../harness/seeded-random.ts";
-import { configOf } from "../../config/any-config.ts";
+import { configOf } from "../../loading/any-config.ts";
 import { FakeTime } from "../../upstream/fake-time.ts";
 import { anyExchange, fakeNodes, fakeTargets } from "./balance-fake.ts";
 

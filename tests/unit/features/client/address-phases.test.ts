@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { IpRules } from "../../../../src/config/ip-rules-settings.ts";
 import { Fault } from "../../../../src/core/fault.ts";
 import { addressRules } from "../../../../src/features/client/address-rules.ts";
 import { RouteAddressPhase, ServerAddressPhase } from "../../../../src/features/client/address-rules-phase.ts";
 import { ClientAddressPhase } from "../../../../src/features/client/client-address-phase.ts";
 import { RememberedNetworks } from "../../../../src/features/client/remembered-networks.ts";
+import type { IpRules } from "../../../../src/features/client/settings.ts";
 import { ClientPeer, Verdict } from "../../../../src/message/exchange.ts";
 import type { ClientPlaces } from "../../../../src/message/ports.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { CorsConfig } from "../../../../src/config/cors-settings.ts";
 import { CorsPolicy } from "../../../../src/features/cors/cors-policy.ts";
 import { CorsTap } from "../../../../src/features/cors/cors-tap.ts";
 import { PreflightPhase } from "../../../../src/features/cors/preflight-phase.ts";
+import type { CorsConfig } from "../../../../src/features/cors/settings.ts";
 import { type Exchange, Verdict } from "../../../../src/message/exchange.ts";
 import { Route, RouteKind } from "../../../../src/message/route.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";

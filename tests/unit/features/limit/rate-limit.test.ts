@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { RateLimitConfig } from "../../../../src/config/rate-limit-settings.ts";
 import { RateLimit } from "../../../../src/features/limit/rate-limit.ts";
 import { RateLimitPhase } from "../../../../src/features/limit/rate-limit-phase.ts";
+import type { RateLimitConfig } from "../../../../src/features/limit/settings.ts";
 import { type Exchange, Verdict } from "../../../../src/message/exchange.ts";
 import { createTokenBuckets, TokenBuckets } from "../../../../src/shared/token-bucket.ts";
 import { type FakeRequest, fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";

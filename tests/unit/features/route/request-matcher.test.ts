@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { MatchConfig } from "../../../../src/config/match-settings.ts";
 import { RequestMatcher } from "../../../../src/features/route/request-matcher.ts";
 import type { RequestHead } from "../../../../src/message/request-head.ts";
-import { expressionIn } from "../../../../src/shared/expression.ts";
+import { expressionIn } from "../../../../src/proto/expression/expression.ts";
 import { parsedHead } from "../../../harness/parsed-head.ts";
 
 /** What a client sends, as the parser leaves it. */

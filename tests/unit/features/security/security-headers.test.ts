@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { SecurityHeadersConfig } from "../../../../src/config/security-settings.ts";
 import { SecurityHeadersTap } from "../../../../src/features/security/security-headers-tap.ts";
+import type { SecurityHeadersConfig } from "../../../../src/features/security/settings.ts";
 import { ClientPeer } from "../../../../src/message/exchange.ts";
 import { ExtraFields } from "../../../../src/message/extra-fields.ts";
 import { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";

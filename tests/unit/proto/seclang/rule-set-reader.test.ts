@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { compileRuleExpression, isExpressionFault } from "../../../../src/proto/expression/expression.ts";
 import type { ChainedRule, RuleEntry } from "../../../../src/proto/seclang/rule-set.ts";
 import { type RuleFiles, readRules } from "../../../../src/proto/seclang/rule-set-reader.ts";
-import { compileRuleExpression, isExpressionFault } from "../../../../src/shared/expression.ts";
 
 function read(files: Readonly<Record<string, string>>) {
   const source: RuleFiles = {

@@ -3,7 +3,7 @@ import {
   MaintenanceSwitches,
   routesInMaintenance,
 } from "../../../../../src/features/pages/control/maintenance-switches.ts";
-import { configOf } from "../../../config/any-config.ts";
+import { configOf } from "../../../loading/any-config.ts";
 
 const ROUTES = `
 - {type: respond, path: /a, status: 204}

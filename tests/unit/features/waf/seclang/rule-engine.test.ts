@@ -12,13 +12,13 @@ import {
 import { questionedExchange } from "../../../../../src/features/waf/waf-explanation.ts";
 import { switchesOf } from "../../../../../src/features/waf/waf-inspector.ts";
 import { Exchange } from "../../../../../src/message/exchange.ts";
-import { readRules } from "../../../../../src/proto/seclang/rule-set-reader.ts";
 import {
   compileRuleExpression,
   isExpressionFault,
   judgeRuleExpression,
   type MeasuredExpression,
-} from "../../../../../src/shared/expression.ts";
+} from "../../../../../src/proto/expression/expression.ts";
+import { readRules } from "../../../../../src/proto/seclang/rule-set-reader.ts";
 import { ENFORCE } from "../waf-settings.ts";
 
 function run(rules: string, target: string, excluded = ""): PhaseResult & { readonly transaction: RuleTransaction } {

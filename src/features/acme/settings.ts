@@ -1,0 +1,337 @@
+import { type KeyPath, quote } from "../../config/config-fault.ts";
+import { asciiName } from "../../config/host-kinds.ts";
+import { isHostName } from "../../config/origin.ts";
+import { list, resolved, type Spot, written } from "../../config/piece.ts";
+import { block, type ConfigOf, type Fields, isFaultyAt, orWritten, type Rows, type Values } from "../../config/row.ts";
+import { duration, fileName, flag, folderName, RATE, secret, text, textLike, word } from "../../config/scalars.ts";
+import { ipVersion } from "../../core/ip-address.ts";
+import { withoutCredentials } from "../../core/secret-name.ts";
+import { MAX_ACME_NAMES } from "./limits.ts";
+import { checkStorageKeys, storageRows } from "./storage-settings.ts";
+
+/** Certificates that are obtained, beside those of hosts. */
+export const MAX_ACME_CERTIFICATES = 1000;
+
+/** How a name is proven. */
+export type ChallengeType = "http-01" | "tls-alpn-01" | "dns-01";
+
+/** The key of a certificate. */
+export type KeyType = "p256" | "p384" | "rsa2048" | "rsa4096";
+
+/** One certificate that is to be obtained. */
+export interface AcmeOrder {
+  /** DNS names in their ASCII form, and addresses; all on the certificate. */
+  readonly names: readonly string[];
+  readonly challengeType: ChallengeType;
+  /** In the order in which they are asked: a later one where those before are away. */
+  readonly directoryUrls: readonly string[];
+  /** As the directory calls it; "" leaves it to the directory. */
+  readonly profile: string;
+  readonly keyType: KeyType;
+}
+
+const DIRECTORY = /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/;
+const AUTO = "auto";
+
+const directory = written(
+  textLike(DIRECTORY, "the URL of an ACME directory, such as https://ca.example/directory"),
+  withoutCredentials,
+);
+const domainNames = resolved(list(text("a domain name"), "domain names"), (names) => names.map(asciiName));
+const challengeType = word("http-01", "tls-alpn-01", "dns-01");
+const keyType = word("p256", "p384", "rsa2048", "rsa4096");
+const profile = textLike(/^[A-Za-z0-9._-]{0,64}$/, "the name of a profile, such as shortlived");
+
+/** For CAs that ask for an external account. */
+const eab = block({
+  kid: {
+    type: text("the key id that the CA gave"),
+    default: "",
+    example: "abc",
+    doc: "the key id of the account at the CA",
+  },
+  hmac_key: {
+    type: secret("the key that the CA gave, in base64url"),
+    default: "",
+    example: "${EAB_KEY:-c2VjcmV0}",
+    doc: "the key of the account at the CA, in base64url",
+  },
+});
+
+const certificate = block({
+  domains: { type: domainNames, required: "the names on the certificate", example: ["shop.example.com"] },
+  challenge_type: { type: challengeType, absent: "", example: "tls-alpn-01", doc: "that of the section by default" },
+  directory_url: {
+    type: directory,
+    absent: "",
+    example: "https://ca.example/directory",
+    doc: "those of the section by default",
+  },
+  profile: { type: profile, absent: "", example: "shortlived", doc: "that of the section by default" },
+  key_type: { type: keyType, absent: "", example: "rsa2048", doc: "that of the section by default" },
+});
+
+const rfc2136 = block({
+  server: {
+    type: textLike(/^[^\s/]+$/, "the address of a name server, such as 192.0.2.53 or ns1.example.com:53"),
+    required: "the address of the name server that takes updates",
+    example: "192.0.2.53",
+  },
+  key: {
+    type: secret("algorithm:name:secret"),
+    default: "",
+    example: "hmac-sha256:edge:${TSIG_KEY:-c2VjcmV0}",
+    doc: "TSIG, as nsupdate -y takes it; the algorithm is hmac-sha256 by default",
+  },
+});
+
+const dns = block(
+  {
+    exec: {
+      type: fileName(),
+      default: "",
+      example: "./dns.sh",
+      doc: "is run as: FILE present NAME VALUE, and FILE cleanup NAME VALUE",
+    },
+    module: {
+      type: fileName(),
+      default: "",
+      example: "./dns.ts",
+      doc: "exports present({name, value}) and cleanup({name, value})",
+    },
+    rfc2136: { type: rfc2136, absent: null, doc: "dynamic updates of a name server (BIND, Knot, PowerDNS)" },
+    resolvers: {
+      type: list(textLike(/^[^\s/]+$/, "the address of a resolver, such as 192.0.2.53"), "addresses"),
+      example: ["192.0.2.53"],
+      doc: "resolvers that check that the record is visible; the system's by default",
+    },
+    timeout: {
+      type: duration(0),
+      default: "2m",
+      doc: "how long the record may take to become visible; 0s skips the check",
+    },
+  },
+  {
+    check({ exec, module, rfc2136: updates }, { path, log }) {
+      const ways = [exec !== "", module !== "", updates !== null].filter(Boolean).length;
+      if (ways !== 1)
+        log.fault(path, "needs one of exec, module and rfc2136, which puts the record into the zone", true);
+      if (updates !== null && updates.key !== "" && !TSIG.test(updates.key))
+        log.fault([...path, "rfc2136", "key"], "expected algorithm:name:secret, with the secret in base64", true);
+    },
+    finish: ({ exec, module }, _, { path, files }) => ({
+      exec: files.file([...path, "exec"], exec),
+      module: files.file([...path, "module"], module),
+    }),
+  },
+);
+
+const WINDOWS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Certificates for names that clients ask for, where a service approves of them. */
+const onDemand = block(
+  {
+    ask: {
+      type: textLike(/^https?:\/\/[^\s/?#@]+(\/[^\s#]*)?$/, "a URL such as https://app.example/allowed"),
+      required: "the URL that is asked whether a name may have a certificate",
+      example: "http://127.0.0.1:3000/allowed",
+      doc: "GET with ?domain=NAME added; 200 approves, every other status refuses",
+    },
+    rate: { type: textLike(RATE, "a rate such as 60r/h"), default: "60r/h", doc: "new certificates at most" },
+    recheck: {
+      type: duration(1000),
+      default: "24h",
+      doc: "a name with a certificate is asked about again after this time; one that is refused loses it",
+    },
+  },
+  {
+    check({ ask }, { path, log }) {
+      const { hostname, protocol } = URL.canParse(ask) ? new URL(ask) : { hostname: "localhost", protocol: "http:" };
+      if (protocol === "http:" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname))
+        log.fault([...path, "ask"], "is asked in clear text over the network: use https, or http on this machine");
+    },
+    finish: ({ rate }) => {
+      const [, count, unit] = RATE.exec(rate)!;
+      return { rateCount: Number(count), rateWindowMs: WINDOWS_MS[unit!]! };
+    },
+  },
+);
+
+/** Resolved. */
+export type OnDemandConfig = ConfigOf<typeof onDemand>;
+
+/** `hmac-sha512:edge-key:base64`. */
+const TSIG = /^(hmac-sha(256|384|512):)?[A-Za-z0-9._-]{1,255}:[A-Za-z0-9+/]{8,}={0,2}$/;
+
+const acmeRows = {
+  enabled: { type: flag(), default: false, doc: "certificates are obtained and renewed" },
+  directory_url: {
+    type: directory,
+    default: "https://acme-v02.api.letsencrypt.org/directory",
+    doc: "the directory of the CA, https://",
+  },
+  fallback_directory_urls: {
+    type: list(directory, "URLs"),
+    example: ["https://ca.example/directory"],
+    doc: "fallback directories, tried in order if earlier ones are unreachable or decline",
+  },
+  email: {
+    type: textLike(/^([^\s@,;:?]+@[^\s@,;:?]+)?$/, "an e-mail address such as admin@example.com"),
+    default: "",
+    example: "admin@example.com",
+    doc: "whom the CA writes to about the account",
+  },
+  domains: {
+    type: orWritten(
+      domainNames,
+      { is: "either", forms: [domainNames.form, { is: "text", pattern: /^auto$/ }] },
+      (value) => (value === AUTO ? [AUTO] : value),
+    ),
+    default: [],
+    example: ["example.com"],
+    doc: "all on one certificate; auto: one for each host of routes.yaml",
+  },
+  certificates: { type: list(certificate, "certificates"), doc: "further ones, each with names of its own" },
+  on_demand: { type: onDemand, absent: null, doc: "certificates for further names, when a client first asks for them" },
+  cache_dir: { type: folderName(), default: "certs", doc: "account, keys and certificates: keep this folder" },
+  ...storageRows,
+  challenge_type: {
+    type: challengeType,
+    default: "http-01",
+    doc: "the CA connects to port 80; tls-alpn-01: to port 443; dns-01: looks for a record, and gives wildcards",
+  },
+  dns: { type: dns, absent: null, doc: "how the record of dns-01 comes into the zone" },
+  profile: { type: profile, default: "", example: "shortlived", doc: "of the certificates, as the directory names it" },
+  key_type: { type: keyType, default: "p256", doc: "p256, p384, rsa2048 or rsa4096" },
+  ca_file: {
+    type: fileName(),
+    default: "",
+    example: "./private-ca.pem",
+    doc: "roots to trust for a private directory",
+  },
+  eab: { type: eab, field: "", doc: "for CAs that require an external account" },
+} as const satisfies Rows;
+
+type AcmeValues = Values<typeof acmeRows>;
+
+/** Off unless `enabled` is true: it talks to a certificate authority. docs/acme.md */
+export const acme = block(acmeRows, {
+  check: checkAcme,
+  finish: (fields, values, { path, files }) => ({
+    // Both "" when the CA asks for none.
+    eabKid: values.eab.kid,
+    eabHmacKey: values.eab.hmac_key,
+    // "" trusts the system's roots.
+    caFile: values.enabled ? files.bundle([...path, "ca_file"], values.ca_file) : files.absolute(values.ca_file),
+    // One order for each host of the routes.
+    isAuto: isAuto(values.domains),
+    orders: ordersOf(fields),
+  }),
+  list: ({ eabKid, eabHmacKey, isAuto: auto }, lines) => ({
+    ...lines,
+    ...(auto ? { domains: AUTO } : {}),
+    eab: eab.write({ kid: eabKid, hmacKey: eabHmacKey }),
+  }),
+});
+
+/** Resolved: how records of dns-01 come into the zone. */
+export type AcmeDnsConfig = ConfigOf<typeof dns>;
+
+/** The orders of the section: that of `domains` first. */
+function ordersOf({ domains, certificates, challengeType, profile, keyType, ...from }: AcmeFields): AcmeOrder[] {
+  const directoryUrls = [from.directoryUrl, ...from.fallbackDirectoryUrls];
+  const common = { challengeType, directoryUrls, profile, keyType };
+  const own = isAuto(domains) || domains.length === 0 ? [] : [{ names: domains, ...common }];
+  const further = certificates.map((one) => ({
+    names: one.domains,
+    challengeType: one.challengeType || challengeType,
+    directoryUrls: one.directoryUrl === "" ? directoryUrls : [one.directoryUrl],
+    profile: one.profile || profile,
+    keyType: one.keyType || keyType,
+  }));
+  return [...own, ...further];
+}
+
+type AcmeFields = Fields<typeof acmeRows>;
+
+function isAuto(domains: readonly string[]): boolean {
+  return domains.length === 1 && domains[0] === AUTO;
+}
+
+function checkAcme(values: AcmeValues, spot: Spot): void {
+  const { log, path } = spot;
+  const { enabled, domains, certificates } = values;
+  if (!enabled) {
+    if (domains.length > 0)
+      log.warn(path, "the section is present, but enabled is not true: no certificate is obtained");
+    return;
+  }
+  if (
+    values.on_demand === null &&
+    domains.length === 0 &&
+    certificates.length === 0 &&
+    !isFaultyAt(spot, "domains") &&
+    !isFaultyAt(spot, "certificates")
+  )
+    log.fault(path, "needs domains, the names to obtain a certificate for, such as [example.com]", true);
+  if (certificates.length > MAX_ACME_CERTIFICATES)
+    log.fault(
+      [...path, "certificates"],
+      `has ${certificates.length} entries: at most ${MAX_ACME_CERTIFICATES} are taken`,
+    );
+  checkNames(domains, { ...spot, path: [...path, "domains"] }, values.challenge_type, values.dns !== null);
+  for (const [i, one] of certificates.entries()) {
+    const at = [...path, "certificates", i, "domains"];
+    if (one.domains.length === 0) log.fault(at, "needs at least one name");
+    checkNames(one.domains, { ...spot, path: at }, one.challenge_type || values.challenge_type, values.dns !== null);
+  }
+  checkTwice(
+    [[["domains"], domains], ...certificates.map((one, i) => [["certificates", i, "domains"], one.domains] as const)],
+    spot,
+  );
+  checkEab(values, spot);
+  checkStorageKeys(values, spot);
+}
+
+/** The names of one certificate. */
+function checkNames(names: readonly string[], { path, log }: Spot, challenge: ChallengeType, hasDns: boolean): void {
+  if (challenge === "dns-01" && !hasDns && names.length > 0)
+    log.fault(
+      path,
+      "dns-01 needs server.acme.dns, which puts a record into the zone, such as dns: {exec: ./dns.sh}",
+      true,
+    );
+  if (names.length > MAX_ACME_NAMES)
+    log.fault(path, `has ${names.length} names: at most ${MAX_ACME_NAMES} are on one certificate; use certificates`);
+  if (isAuto(names)) return;
+  for (const [i, name] of names.entries()) {
+    const at = [...path, i];
+    const bare = asciiName(name).replace(/^\*\./, "");
+    if (name === AUTO) log.fault(at, "auto is written alone: domains: auto");
+    else if (name.startsWith("*.") && challenge !== "dns-01") {
+      log.fault(at, `found ${quote(name)}: ${challenge} cannot prove a wildcard; name every host, or use dns-01`);
+    } else if (ipVersion(bare) !== 0) {
+      if (challenge === "dns-01") log.fault(at, `found ${quote(name)}: dns-01 proves names alone; use http-01`);
+    } else if (!isHostName(bare) || !bare.includes(".")) {
+      log.fault(at, `expected a public domain name such as www.example.com, found ${quote(name)}`);
+    }
+  }
+}
+
+function checkTwice(lists: readonly (readonly [KeyPath, readonly string[]])[], { path, log }: Spot): void {
+  const seen = new Set<string>();
+  for (const [at, names] of lists) {
+    for (const [i, name] of names.map(asciiName).entries()) {
+      if (seen.has(name)) log.warn([...path, ...at, i], `${name} is named before: one certificate for it is enough`);
+      seen.add(name);
+    }
+  }
+}
+
+function checkEab({ eab: { kid, hmac_key } }: AcmeValues, { path, log }: Spot): void {
+  if ((kid === "") !== (hmac_key === "")) log.fault([...path, "eab"], "needs both kid and hmac_key", true);
+  if (hmac_key !== "" && !/^[\w-]+=*$/.test(hmac_key))
+    log.fault([...path, "eab", "hmac_key"], "expected the key in base64url (letters, digits, - and _)");
+}
+
+export type AcmeConfig = ConfigOf<typeof acme>;

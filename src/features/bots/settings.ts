@@ -1,0 +1,245 @@
+import { pathPattern } from "../../config/http-syntax.ts";
+import { describe, type Kind, list, piece, type Spot, Wrong } from "../../config/piece.ts";
+import { below, block, type ConfigOf, isFaultyAt, OFF, type Rows, type Values } from "../../config/row.ts";
+import { cidr, duration, fileName, flag, integer, secret, word } from "../../config/scalars.ts";
+import { CRAWLER_NAMES } from "./crawlers.ts";
+
+/** Names in a file of user agents, characters of each, and bytes of the file. docs/bots.md#what-is-suspicious */
+const MAX_AGENT_NAMES = 2000;
+export const MAX_AGENT_NAME_CHARS = 200;
+const MAX_AGENTS_FILE_BYTES = 262_144;
+
+const DAY_MS = 86_400_000;
+/** Printable ASCII; shorter ones would be in most user agents. */
+const AGENT_PART = new RegExp(`^[\\x20-\\x7e]{3,${MAX_AGENT_NAME_CHARS}}$`);
+const MIN_DIFFICULTY = 8;
+const MAX_DIFFICULTY = 24;
+/** From here on it takes a phone minutes. */
+const LONG_DIFFICULTY = 20;
+const MIN_SECRET_CHARS = 16;
+
+const challenge = () => word("suspicious", "all", "off");
+const difficulty = () => integer(MIN_DIFFICULTY, MAX_DIFFICULTY);
+const ttl = () => duration(1000, 365 * DAY_MS);
+
+const allow = block({
+  crawlers: {
+    type: list(word(...CRAWLER_NAMES), "crawlers"),
+    default: CRAWLER_NAMES,
+    doc: "search engines, verified by reverse DNS; [] is none",
+  },
+  user_agents: {
+    type: list(agentPart(), "parts of user agents"),
+    example: ["UptimeRobot/"],
+    doc: "whose user agent holds one of these; any client can say so",
+  },
+  cidr: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"], doc: "clients in these networks are never asked" },
+  paths: {
+    type: list(pathPattern(), "paths"),
+    default: ["/robots.txt", "/.well-known/*", "/favicon.ico"],
+    doc: "exact, or with * at the end",
+  },
+});
+
+const routeAllow = block({
+  crawlers: { type: allow.rows.crawlers.type, absent: null, example: ["googlebot"], doc: allow.rows.crawlers.doc },
+  user_agents: {
+    type: allow.rows.user_agents.type,
+    absent: null,
+    example: ["UptimeRobot/"],
+    doc: allow.rows.user_agents.doc,
+  },
+  cidr: { type: allow.rows.cidr.type, absent: null, example: ["192.0.2.0/24"], doc: allow.rows.cidr.doc },
+  paths: { type: allow.rows.paths.type, absent: null, example: ["/robots.txt", "/feed/*"], doc: allow.rows.paths.doc },
+});
+
+const robotsRows = {
+  enabled: { type: flag(), default: true, doc: "false: requests for /robots.txt go to the routes" },
+  ai: { type: word("disallow", "allow"), default: "disallow", doc: "what crawlers are told that gather texts for AI" },
+  agents_file: {
+    type: fileName(),
+    absent: "",
+    field: "",
+    example: "./ai-crawlers.txt",
+    doc: "their names, one a line, in place of the built-in list",
+  },
+  rules_file: {
+    type: fileName(),
+    absent: "",
+    field: "",
+    example: "./robots.txt",
+    doc: "rules of your own, which follow",
+  },
+} as const satisfies Rows;
+
+const robots = block(robotsRows, {
+  absent: OFF,
+  finish(_, { agents_file, rules_file }, spot) {
+    const { files } = spot;
+    return {
+      agentsFile: files.absolute(agents_file),
+      rulesFile: files.absolute(rules_file),
+      // Null takes the built-in list.
+      agents: agents_file === "" ? null : readAgents(agents_file, below(spot, "agents_file")),
+      rules:
+        rules_file === ""
+          ? ""
+          : files.contents([...spot.path, "rules_file"], rules_file, MAX_AGENTS_FILE_BYTES, "shorten it"),
+    };
+  },
+  list({ enabled, ai, agentsFile, rulesFile }) {
+    if (!enabled) return { enabled };
+    return {
+      ai,
+      ...(agentsFile === "" ? {} : { agents_file: agentsFile }),
+      ...(rulesFile === "" ? {} : { rules_file: rulesFile }),
+    };
+  },
+});
+
+const rows = {
+  enabled: { type: flag(), default: true, doc: "false: no client is judged" },
+  challenge: {
+    type: challenge(),
+    default: "suspicious",
+    guard: ["suspicious", "all"],
+    doc: "who solves a task before it gets in: suspicious, all or off",
+  },
+  difficulty: {
+    type: difficulty(),
+    default: 16,
+    doc: "bits of work: each one more doubles it; 16 takes a browser well below a second",
+  },
+  ttl: { type: ttl(), default: "7d", doc: "how long a solved task counts" },
+  allow: { type: allow, doc: "who is never asked" },
+  scrapers_file: {
+    type: fileName(),
+    absent: "",
+    field: "",
+    example: "./scrapers.txt",
+    doc: "parts of user agents that are suspicious, one a line, in place of the built-in list",
+  },
+  secret: {
+    type: secret("the secret"),
+    absent: "",
+    example: "${EDGE_BOTS_SECRET:-0123456789abcdef}",
+    doc: "the same on all machines of a fleet",
+  },
+  robots: { type: robots, doc: "serves /robots.txt. Off without this section" },
+} as const satisfies Rows;
+
+/** `server.bots`. docs/bots.md */
+export const bots = block(rows, {
+  absent: OFF,
+  isSwitch: true,
+  check: checkBots,
+  finish: (_, { scrapers_file }, spot) => ({
+    scrapersFile: spot.files.absolute(scrapers_file),
+    // Null takes the built-in list.
+    scrapers: scrapers_file === "" ? null : readAgents(scrapers_file, below(spot, "scrapers_file")),
+  }),
+  list({ enabled, scrapersFile }, { enabled: _, ...lines }) {
+    if (!enabled) return { enabled };
+    return { ...lines, ...(scrapersFile === "" ? {} : { scrapers_file: scrapersFile }) };
+  },
+});
+
+/** What the server says of programs that pass for people. */
+export type BotsConfig = ConfigOf<typeof bots>;
+
+const routeRows = {
+  enabled: { type: flag(), default: true, doc: "false: no client of this route is judged" },
+  challenge: { type: challenge(), absent: null, example: "all", doc: "in place of server.bots.challenge" },
+  difficulty: { type: difficulty(), absent: null, example: 18, doc: "in place of server.bots.difficulty" },
+  ttl: { type: ttl(), absent: null, example: "1h", doc: "in place of server.bots.ttl" },
+  allow: { type: routeAllow, doc: "in place of server.bots.allow, key by key" },
+} as const satisfies Rows;
+
+/** `bots` at a route: what is not said is the server's. docs/bots.md#at-a-route */
+export const routeBots = block(routeRows, { isSwitch: true, check: checkBots });
+
+/** Who must solve a task at a route. */
+export type RouteBots = Pick<BotsConfig, "enabled" | "challenge" | "difficulty" | "ttlMs" | "allow"> & {
+  /** Whether the route has a section of its own. */
+  readonly isOwn: boolean;
+};
+
+/**
+ * The settings in force at a route: its own, and for what they leave out the server's.
+ * @param isOwn whether the route has a section of its own, which switches the task on where the server's is off
+ */
+export function botsAt(values: Values<typeof routeRows>, server: BotsConfig, isOwn: boolean, spot: Spot): RouteBots {
+  const own = routeAllow.resolve(values.allow, below(spot, "allow"));
+  return {
+    enabled: values.enabled && (isOwn || server.enabled),
+    challenge: values.challenge ?? server.challenge,
+    difficulty: values.difficulty ?? server.difficulty,
+    ttlMs: values.ttl ?? server.ttlMs,
+    allow: {
+      crawlers: own.crawlers ?? server.allow.crawlers,
+      userAgents: own.userAgents ?? server.allow.userAgents,
+      cidr: own.cidr ?? server.allow.cidr,
+      paths: own.paths ?? server.allow.paths,
+    },
+    isOwn,
+  };
+}
+
+/** Whether some client may be asked for a task. */
+export function asksClients({ enabled, challenge: who }: Pick<RouteBots, "enabled" | "challenge">): boolean {
+  return enabled && who !== "off";
+}
+
+interface CheckedValues {
+  readonly enabled: boolean;
+  readonly difficulty: number | null;
+  readonly secret?: string;
+  readonly allow: {
+    readonly cidr: readonly { readonly text: string }[] | null;
+    readonly paths: readonly string[] | null;
+  };
+}
+
+function checkBots({ enabled, difficulty: bits, secret: key = "", allow: open }: CheckedValues, spot: Spot): void {
+  const { log, path } = spot;
+  if (!enabled) return;
+  if (key !== "" && key.length < MIN_SECRET_CHARS && !isFaultyAt(spot, "secret"))
+    log.fault([...path, "secret"], `expected a secret of ${MIN_SECRET_CHARS} characters at least`);
+  if (bits !== null && bits > LONG_DIFFICULTY)
+    log.warn([...path, "difficulty"], "keeps people with a phone waiting for minutes: each bit doubles the work");
+  if (open.cidr?.some(({ text }) => text.endsWith("/0")) === true)
+    log.warn([...path, "allow", "cidr"], "holds every address of its kind: none of these clients is asked");
+  if (open.paths?.includes("/*") === true)
+    log.warn([...path, "allow", "paths"], "opens every path: no client is asked");
+}
+
+/** A part of a user agent, as a name to look for. */
+function agentPart(): Kind<string> {
+  return piece(
+    (value) => {
+      const part = typeof value === "string" ? value.trim() : "";
+      return AGENT_PART.test(part)
+        ? part
+        : new Wrong(`expected a part of a user agent, 3 to 200 plain characters, found ${describe(value)}`);
+    },
+    { is: "text", pattern: AGENT_PART },
+  );
+}
+
+/** The names in a file, one a line; `#` begins a comment. Faults name the line. */
+function readAgents(file: string, { path, log, files }: Spot): readonly string[] {
+  const text = files.contents(path, file, MAX_AGENTS_FILE_BYTES, "shorten it");
+  const names: string[] = [];
+  for (const [i, line] of text.split(/\r?\n/).entries()) {
+    const comment = line.search(/(?:^|\s)#/);
+    const name = (comment < 0 ? line : line.slice(0, comment)).trim();
+    if (name === "") continue;
+    if (AGENT_PART.test(name)) names.push(name);
+    else
+      log.fault(path, `line ${i + 1}: expected a part of a user agent, 3 to ${MAX_AGENT_NAME_CHARS} plain characters`);
+  }
+  if (names.length > MAX_AGENT_NAMES)
+    log.fault(path, `expected at most ${MAX_AGENT_NAMES} names, found ${names.length}`);
+  if (names.length === 0 && !log.isFaulty(path)) log.warn(path, "has no names");
+  return names;
+}

@@ -1,0 +1,73 @@
+import { list } from "../../config/piece.ts";
+import { block, type ConfigOf, OFF, type Rows, type Values } from "../../config/row.ts";
+import { flag, integer, size, textLike, word } from "../../config/scalars.ts";
+
+const encodings = () => list(word("zstd", "br", "gzip"), "encodings");
+const types = () =>
+  list(
+    textLike(
+      /^[a-z0-9!#$&^_.+-]+\/([a-z0-9!#$&^_.+-]+|\*|\*\+[a-z0-9]+)$/i,
+      "a media type such as text/html or text/*",
+    ),
+    "media types",
+  );
+
+const rows = {
+  enabled: { type: flag(), default: true, doc: "false: responses go out as they are" },
+  encodings: { type: encodings(), default: ["zstd", "br", "gzip"], doc: "in the order of preference" },
+  types: {
+    type: types(),
+    default: [
+      "text/*",
+      "application/json",
+      "application/*+json",
+      "application/x-ndjson",
+      "application/javascript",
+      "application/xml",
+      "application/*+xml",
+      "application/wasm",
+      "application/grpc-web-text",
+      "application/grpc-web-text+proto",
+      "image/svg+xml",
+    ],
+    doc: "media types that are compressed; * stands for any part",
+  },
+  min_bytes: { type: size(0), default: 1024, doc: "smaller responses are sent as they are" },
+  level: { type: integer(1, 9), absent: 0, example: 5, doc: "1 is fastest; by default zstd 3, br 4, gzip 5" },
+} as const satisfies Rows;
+
+/** `server.compression`: docs/compression.md */
+export const compression = block(rows, { absent: OFF });
+
+/** What compresses responses, of the server or of a route. `level` is 0 where each encoding has its own default. */
+export type CompressionConfig = ConfigOf<typeof compression>;
+
+const routeRows = {
+  enabled: { type: flag(), default: true, doc: "false: responses of this route go out as they are" },
+  encodings: { type: encodings(), absent: null, example: ["gzip"], doc: "in place of server.compression.encodings" },
+  types: { type: types(), absent: null, example: ["text/*"], doc: "in place of server.compression.types" },
+  min_bytes: { type: size(0), absent: null, example: 1024, doc: "in place of server.compression.min_bytes" },
+  level: { type: integer(1, 9), absent: null, example: 5, doc: "in place of server.compression.level" },
+} as const satisfies Rows;
+
+/** `compression` at a route: docs/compression.md#at-a-route */
+export const routeCompression = block(routeRows, { isSwitch: true });
+
+/**
+ * The settings in force at a route: its own, and for what they leave out the server's.
+ * @param isOwn whether the route has a section of its own, which switches compression on where the server's is off
+ */
+export function compressionAt(
+  values: Values<typeof routeRows>,
+  server: CompressionConfig,
+  isOwn: boolean,
+): CompressionConfig & { readonly isOwn: boolean } {
+  return {
+    enabled: values.enabled && (isOwn || server.enabled),
+    encodings: values.encodings ?? server.encodings,
+    types: values.types ?? server.types,
+    minBytes: values.min_bytes ?? server.minBytes,
+    level: values.level ?? server.level,
+    isOwn,
+  };
+}

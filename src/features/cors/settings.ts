@@ -1,0 +1,71 @@
+import { formatDuration, TEN_YEARS_MS } from "../../config/duration.ts";
+import { headerName, method } from "../../config/http-syntax.ts";
+import { type Kind, list, measured, resolved, type Spot, written } from "../../config/piece.ts";
+import { block, type ConfigOf, isFaultyAt, OFF, type Rows, type Values } from "../../config/row.ts";
+import { duration, flag, textLike } from "../../config/scalars.ts";
+
+const corsRows = {
+  enabled: { type: flag(), default: true, doc: "false: no field is added and preflights go to the routes" },
+  allowed_origins: {
+    type: resolved(
+      list(
+        textLike(
+          /^(\*|https?:\/\/[^\s/?#@*]+)$/i,
+          'an origin such as https://app.example.com (no path, no slash at the end), or "*"',
+        ),
+        "origins",
+      ),
+      (origins) => starOr(origins.map((origin) => origin.toLowerCase())),
+    ),
+    example: ["https://app.example.com"],
+    doc: 'or ["*"]',
+  },
+  allowed_methods: {
+    type: list(method(), "methods"),
+    default: ["GET", "HEAD", "POST"],
+    doc: "methods that pages of other origins may use",
+  },
+  allowed_headers: {
+    type: resolved(list(headerName(), "header names"), starOr),
+    example: ["Content-Type", "Authorization"],
+    doc: "request fields that pages of other origins may set; *: any",
+  },
+  exposed_headers: {
+    type: resolved(list(headerName(), "header names"), starOr),
+    example: ["X-Request-Id"],
+    doc: "response fields that pages of other origins may read; *: any",
+  },
+  allow_credentials: { type: flag(), default: false, doc: "pages of other origins may send cookies" },
+  max_age: { type: inSeconds(), default: "10m", doc: "how long a browser keeps the response to a preflight" },
+} as const satisfies Rows;
+
+/** docs/guards.md#cors */
+export const cors = block(corsRows, { absent: OFF, check: checkCors });
+
+function checkCors(values: Values<typeof corsRows>, spot: Spot): void {
+  const { log, path } = spot;
+  if (!values.enabled) return;
+  if (values.allowed_origins.length === 0 && !isFaultyAt(spot, "allowed_origins"))
+    log.fault(path, "needs allowed_origins, such as [https://app.example.com]", true);
+  if (!values.allow_credentials) return;
+  // Fetch §3.2.5: with credentials "*" is no wildcard, so browsers would refuse what the operator meant to allow.
+  for (const key of ["allowed_origins", "allowed_headers", "exposed_headers"] as const) {
+    if (values[key].includes("*"))
+      log.fault([...path, key], 'expected every name written out: "*" cannot go together with allow_credentials: true');
+  }
+}
+
+function starOr(names: readonly string[]): readonly string[] {
+  return names.includes("*") ? ["*"] : names;
+}
+
+/** A duration of which whole seconds count. */
+function inSeconds(): Kind<number, number, "Seconds"> {
+  const seconds = resolved(duration(0, TEN_YEARS_MS), (ms) => Math.floor(ms / 1000));
+  return measured(
+    written(seconds, (count) => formatDuration(count * 1000)),
+    "Seconds",
+  );
+}
+
+export type CorsConfig = ConfigOf<typeof cors>;

@@ -1,0 +1,54 @@
+import { TEXT } from "../../config/form.ts";
+import { headerValue } from "../../config/http-syntax.ts";
+import { describe, type Kind, piece, Wrong } from "../../config/piece.ts";
+import { block, type ConfigOf, OFF } from "../../config/row.ts";
+import { flag, wordOrEmpty } from "../../config/scalars.ts";
+
+/** What is added to responses that do not say it themselves; "" adds nothing. docs/guards.md#security-headers */
+export const securityHeaders = block(
+  {
+    enabled: { type: flag(), default: true, doc: "false: no field is added" },
+    frame_options: {
+      type: wordOrEmpty("DENY", "SAMEORIGIN") as Kind<string>,
+      default: "SAMEORIGIN",
+      doc: 'or DENY, or ""',
+    },
+    referrer_policy: {
+      type: wordOrEmpty(
+        "no-referrer",
+        "no-referrer-when-downgrade",
+        "origin",
+        "origin-when-cross-origin",
+        "same-origin",
+        "strict-origin",
+        "strict-origin-when-cross-origin",
+        "unsafe-url",
+      ) as Kind<string>,
+      default: "strict-origin-when-cross-origin",
+      doc: 'Referrer-Policy; "": none',
+    },
+    hsts: { type: hsts(), default: true, doc: "over TLS only; false, or the whole value of the header" },
+  },
+  { absent: OFF },
+);
+
+/** `true`, `false`, or the whole value of the header; resolved to that, "" for `false`. */
+function hsts(): Kind<string> {
+  const value = headerValue();
+  return piece<string>(
+    (found) => {
+      if (found === true || found === "true") return "max-age=31536000";
+      if (found === false || found === "false" || found === "") return "";
+      const result = value["~run"]({ value: found }, {});
+      const text = result.issues === undefined ? String(result.value) : "";
+      return /^max-age=\d+/i.test(text)
+        ? text
+        : new Wrong(
+            `expected true, false or a value such as "max-age=31536000; includeSubDomains", found ${describe(found)}`,
+          );
+    },
+    { is: "either", forms: [{ is: "flag" }, TEXT] },
+  );
+}
+
+export type SecurityHeadersConfig = ConfigOf<typeof securityHeaders>;

@@ -1,0 +1,85 @@
+import { headerValue, namedFields } from "../../config/http-syntax.ts";
+import { pairs, type Spot, written } from "../../config/piece.ts";
+import { block, type ConfigOf, OFF, type Rows, type Values } from "../../config/row.ts";
+import { decimal, duration, fileName, flag, text, word } from "../../config/scalars.ts";
+import { isSecretName, MASK, withoutCredentials } from "../../core/secret-name.ts";
+
+const traceRows = {
+  enabled: { type: flag(), default: true, doc: "false: no spans are sent" },
+  sample: {
+    type: decimal(0, 1),
+    default: 0.1,
+    doc: "share of the requests without a caller's decision that are recorded, 0 to 1",
+  },
+} as const satisfies Rows;
+
+const otlpRows = {
+  enabled: { type: flag(), default: true, doc: "false: nothing is sent" },
+  endpoint: {
+    type: text("the address of the collector"),
+    default: "",
+    example: "http://127.0.0.1:4318",
+    doc: "/v1/traces, /v1/metrics and /v1/logs are added to it",
+  },
+  protocol: { type: word("http/protobuf"), default: "http/protobuf", doc: "how the collector is asked" },
+  headers: {
+    type: written(namedFields(pairs(headerValue(), "Name: value")), masked),
+    example: { Authorization: "Bearer ${OTLP_TOKEN}" },
+    doc: "sent to the collector",
+  },
+  traces: { type: block(traceRows, { isSwitch: true }), doc: "spans of requests" },
+  metrics: { type: flag(), default: true, doc: "what /metrics shows, sent too" },
+  metrics_interval: { type: duration(1000), default: "60s", doc: "how often metrics are sent" },
+  logs: { type: flag(), default: false, doc: "lines of the log, sent too" },
+  timeout: { type: duration(1), default: "10s", doc: "of one call, with its repetitions" },
+  compression: { type: word("gzip", "none"), default: "gzip", doc: "how what is sent is compressed" },
+  ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "for https://; the system's roots by default" },
+} as const satisfies Rows;
+
+const otlp = block(otlpRows, {
+  absent: OFF,
+  shorthand: "endpoint",
+  check: checkOtlp,
+  finish: ({ caFile }, _, { path, files }) => ({ caFile: files.bundle([...path, "ca_file"], caFile) }),
+  list: ({ endpoint }, lines) => ({ ...lines, endpoint: withoutCredentials(endpoint) }),
+});
+
+const rows = {
+  enabled: { type: flag(), default: true, doc: "false: no trace is kept or sent" },
+  otlp: { type: otlp, doc: "what is sent to a collector of OpenTelemetry" },
+  propagate: { type: flag(), default: true, doc: "origins get traceparent and tracestate" },
+  service_name: { type: text("a name"), default: "edge", doc: "the name under which traces and metrics are sent" },
+  resource: {
+    type: written(pairs(text("a text"), "attribute: value"), (all) => Object.fromEntries(all as [string, string][])),
+    example: { "deployment.environment.name": "production" },
+    doc: "further attributes of all that is sent",
+  },
+} as const satisfies Rows;
+
+/** `telemetry`: docs/tracing.md */
+export const telemetry = block(rows, { absent: OFF });
+
+/** The resolved section. */
+export type TelemetryConfig = ConfigOf<typeof telemetry>;
+
+function checkOtlp({ enabled, endpoint, ca_file }: Values<typeof otlpRows>, { log, path }: Spot): void {
+  const at = [...path, "endpoint"];
+  if (!enabled || log.isFaulty(at)) return;
+  if (endpoint === "")
+    return log.fault(path, "needs endpoint, the address of the collector, such as http://127.0.0.1:4318");
+  const url = URL.parse(endpoint);
+  if (url === null || !["http:", "https:"].includes(url.protocol) || url.hostname === "")
+    log.fault(at, "expected a URL with http:// or https://, such as http://127.0.0.1:4318");
+  else if (url.username !== "" || url.password !== "")
+    log.fault(at, "expected a URL without a name and a password: write them into headers");
+  else if (url.search !== "" || url.hash !== "") log.fault(at, "expected a URL without a query and a fragment");
+  else if (/\/v1\/(traces|metrics|logs)\/?$/.test(url.pathname))
+    log.fault(at, "expected the base of the collector: /v1/traces, /v1/metrics and /v1/logs are added to it");
+  else if (url.port === "4317")
+    log.warn(at, "4317 is usually the port for gRPC; this gateway sends OTLP over HTTP, usually to 4318");
+  if (ca_file !== "" && url?.protocol === "http:") log.warn([...path, "ca_file"], "has no effect with http://");
+}
+
+function masked(headers: [string, string][]): object {
+  return Object.fromEntries(headers.map(([name, value]) => [name, isSecretName(name) ? MASK : value]));
+}

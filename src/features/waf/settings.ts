@@ -1,0 +1,221 @@
+import { quote } from "../../config/config-fault.ts";
+import { headerName, pathPrefix, routeMethod } from "../../config/http-syntax.ts";
+import { didYouMean } from "../../config/nearest-name.ts";
+import { list, pairs, type Spot } from "../../config/piece.ts";
+import { block, type ConfigOf, OFF, orWritten } from "../../config/row.ts";
+import { cidr, flag, integer, size, text, textOrNumber, word } from "../../config/scalars.ts";
+import { ruleFiles } from "./rule-files.ts";
+
+/** Of bodies that forms, scripts and clients of APIs send. */
+const MEDIA_TYPES: string[] = [
+  "application/x-www-form-urlencoded",
+  "multipart/form-data",
+  "application/json",
+  "*+json",
+  "text/plain",
+  "application/xml",
+  "text/xml",
+  "*+xml",
+  "application/grpc",
+  "*+proto",
+];
+
+/** Of programs, settings, logs and backups. */
+const EXTENSIONS: string[] = [
+  "asa asax ascx backup bak bat cer cfg cmd com config conf cs csproj csr dat db dbf dll dos htr htw ida idc idq inc ini key licx",
+  "lnk log mdb old pass pdb pol printer pwd rdb resources resx sql swp sys vb vbs vbproj vsdisco webinfo xsd xsx",
+].flatMap((line) => line.split(" "));
+
+const wafProtocol = block(
+  {
+    enabled: { type: flag(), default: true, doc: "false: the lists do not count" },
+    methods: {
+      type: list(routeMethod(), "methods"),
+      default: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
+      doc: "any other method scores; an empty list allows all",
+    },
+    content_types: {
+      type: list(text("a media type"), "media types"),
+      default: MEDIA_TYPES,
+      doc: "of requests with a body; *+json is any with that suffix; an empty list allows all",
+    },
+    restricted_files: {
+      type: list(text("a file or folder"), "names"),
+      example: ["phpinfo.php"],
+      doc: "segments of a path, beside those of FILES-001",
+    },
+    restricted_extensions: {
+      type: list(text("an extension"), "extensions"),
+      default: EXTENSIONS,
+      doc: "extensions of paths that are refused",
+    },
+    headers: {
+      type: list(headerName(), "names of header fields"),
+      default: ["Proxy", "Lock-Token", "Content-Range", "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"],
+      doc: "fields that no client may send",
+    },
+  },
+  { absent: OFF },
+);
+
+/** docs/waf.md */
+export const waf = block(
+  {
+    enabled: { type: flag(), default: true, doc: "false: nothing is inspected" },
+    mode: { type: word("enforce", "detection"), default: "enforce", guard: ["enforce"], doc: "detection only logs" },
+    level: { type: integer(1, 2), default: 1, doc: "2: also rules that find more, and err more often" },
+    profile: {
+      type: list(word("php", "java", "node", "python", "ruby", "sql", "mongo", "ldap", "files"), "words"),
+      example: ["php"],
+      doc: "what the applications are made with: rules of level 2 for it count",
+    },
+    anomaly_threshold: { type: integer(1, 1_000_000), default: 5, doc: "requests with this score or more are blocked" },
+    max_inspect_body_size: {
+      type: size(0, 16_777_216),
+      default: "64KiB",
+      field: "maxInspectBodyBytes",
+      doc: "how much of a body is inspected, after decompression; 0 inspects none",
+    },
+    over_limit: {
+      type: word("inspect", "reject"),
+      default: "inspect",
+      doc: "of a larger body the beginning is inspected; reject: 413",
+    },
+    disabled_rules: {
+      type: list(textOrNumber("a rule name"), "rule names"),
+      example: ["SCANNER-001"],
+      doc: 'as named in waf_block lines and by "edge waf test"',
+    },
+    reveal_rules: {
+      type: flag(),
+      default: true,
+      doc: "false: the 403 says neither score nor rules; the log does",
+    },
+    fields: {
+      type: pairs(word("text"), "post.body: text"),
+      example: { "post.body": "text" },
+      doc: "parameters and members that hold code or rich text: rules about their content are off there",
+    },
+    protocol: { type: wafProtocol, doc: "lists of what applications take; off without this section" },
+    responses: {
+      type: word("off", "detection", "enforce"),
+      default: "off",
+      guard: ["enforce"],
+      doc: "detection: responses of origins that leak stack traces, SQL errors, keys or listings are logged; enforce: 502 in their place",
+    },
+    rules: {
+      type: ruleFiles(),
+      example: ["./custom.conf"],
+      doc: "files with rules of your own, in the language of ModSecurity; they are asked first",
+    },
+    allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
+    exclusions: {
+      doc: "rules that are off in places",
+      type: list(
+        block({
+          rule: {
+            type: textOrNumber("a rule name"),
+            required: "the name of the rule to switch off here, such as SQLI-001",
+            example: "SQLI-001",
+            doc: "or a family, SQLI-*, or a number of the Core Rule Set: off for this path and parameter; either may be left out",
+          },
+          path: {
+            type: pathPrefix(),
+            absent: "",
+            example: "/search",
+            doc: "where the rule is off: this path and all below it",
+          },
+          param: {
+            type: text("a parameter name"),
+            absent: "",
+            example: "q",
+            doc: "where the rule is off: this parameter, header or member",
+          },
+        }),
+        "exclusions",
+      ),
+    },
+  },
+  { absent: OFF },
+);
+
+const routeWafBlock = block({
+  mode: {
+    type: word("enforce", "detection", "off"),
+    absent: null,
+    example: "detection",
+    doc: "the server's by default",
+  },
+  level: { type: waf.rows.level.type, absent: null, example: 2, doc: "in place of server.waf.level" },
+  profile: { type: waf.rows.profile.type, absent: null, example: ["php"], doc: "in place of server.waf.profile" },
+  anomaly_threshold: {
+    type: waf.rows.anomaly_threshold.type,
+    absent: null,
+    example: 10,
+    doc: "in place of server.waf.anomaly_threshold",
+  },
+  disabled_rules: {
+    type: waf.rows.disabled_rules.type,
+    absent: null,
+    example: ["XSS-001"],
+    doc: "beside server.waf.disabled_rules",
+  },
+  fields: {
+    type: waf.rows.fields.type,
+    absent: null,
+    example: { "post.body": "text" },
+    doc: "in place of server.waf.fields",
+  },
+  responses: {
+    type: waf.rows.responses.type,
+    absent: null,
+    example: "enforce",
+    doc: "in place of server.waf.responses",
+  },
+  rules: { type: waf.rows.rules.type, absent: null, example: ["./shop.conf"], doc: "in place of server.waf.rules" },
+  exclusions: {
+    type: waf.rows.exclusions.type,
+    absent: null,
+    example: [{ rule: "SQLI-001", param: "q" }],
+    doc: "beside server.waf.exclusions",
+  },
+});
+
+/** `waf` of a route: what is not said is the server's; a bare word is the mode. docs/waf.md#at-a-route */
+export const routeWaf: typeof routeWafBlock = orWritten(
+  routeWafBlock,
+  word("enforce", "detection", "off").form,
+  (value) => (typeof value === "string" ? { mode: value } : value === false ? { mode: "off" } : value),
+);
+
+/** What the firewall is told at a route; null is the server's. */
+export type RouteWafConfig = ConfigOf<typeof routeWafBlock>;
+
+/** Notes rules that do not exist. An empty list of known ones leaves the check out. */
+export function checkWafRules(
+  config: Pick<WafConfig, "disabledRules" | "exclusions" | "rules">,
+  ownRules: readonly string[],
+  { path, log }: Pick<Spot, "path" | "log">,
+): void {
+  const written = config.rules.entries.flatMap((entry) => ("id" in entry ? [String(entry.id)] : []));
+  const knownRules = ownRules.length === 0 ? ownRules : [...ownRules, ...written];
+  const check = (rule: string, ...at: (string | number)[]): void => {
+    const isPart = knownRules.includes(`~${rule}`);
+    if (knownRules.length === 0 || knownRules.includes(rule) || (isPart && at[0] === "exclusions")) return;
+    const names = knownRules.filter((name) => !name.startsWith("~"));
+    const message = isPart
+      ? `${rule} finds a part of what rules here find, and switches none of them off: name one of those, or write an exclusion`
+      : `expected the name of a WAF rule, found ${quote(rule)}${didYouMean(rule, names)}`;
+    log.fault([...path, ...at], message);
+  };
+  for (const [i, rule] of config.disabledRules.entries()) check(rule, "disabled_rules", i);
+  for (const [i, { rule }] of config.exclusions.entries()) {
+    const isFamily = rule.endsWith("-*") && knownRules.some((known) => known.startsWith(rule.slice(0, -1)));
+    if (!isFamily) check(rule, "exclusions", i, "rule");
+  }
+}
+
+export type WafConfig = ConfigOf<typeof waf>;
+
+/** Switches one rule off for a path prefix and, where `param` is named, one parameter. "" means any. */
+export type WafExclusion = WafConfig["exclusions"][number];

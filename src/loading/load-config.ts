@@ -1,0 +1,320 @@
+import { dirname } from "node:path";
+import { type ConfigFault, type KeyPath, sortFaults } from "../config/config-fault.ts";
+import {
+  endsDocument,
+  type FoundFile,
+  findConfig,
+  findRoutes,
+  readConfigText,
+  SYSTEM_CONFIG,
+} from "../config/config-file.ts";
+import { ConfiguredFiles } from "../config/configured-file.ts";
+import { deepFreeze } from "../config/deep-freeze.ts";
+import { FaultLog } from "../config/fault-log.ts";
+import { unknownKey } from "../config/piece.ts";
+import type { Environment } from "../config/variable-expansion.ts";
+import { readYaml, type YamlSource } from "../config/yaml-source.ts";
+import { checkAutoDomains } from "../features/acme/orders.ts";
+import { checkWafRules } from "../features/waf/settings.ts";
+import { hasTargets, type RouteConfig } from "../routes/route-config.ts";
+import { RouteSchemas } from "../routes/route-schema.ts";
+import type { RouteFormat } from "../routes/route-syntax.ts";
+import { type RouteTest, routeTests } from "../routes/route-tests.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { configFile as configBlock } from "../settings/config-settings.ts";
+import { checkLimits } from "../settings/limit-check.ts";
+import type { Sections } from "../settings/sections.ts";
+import { noteLeftBySidecar } from "../settings/sidecar-check.ts";
+import { noteClearSignIn, noteEmptyPlaceholders, type Written } from "./empty-placeholders.ts";
+import { checkClientAuth, checkListeners, checkStreamListeners } from "./listener-check.ts";
+import { resolveRoutes } from "./route-resolution.ts";
+import type { PlacedEntries } from "./stream-resolution.ts";
+
+/** What `loadConfig` needs to know; it looks at nothing else but the files themselves. */
+export interface ConfigRequest {
+  /** `--config`, or null for the usual places. */
+  readonly configPath: string | null;
+  /** `--routes`, or null for `routes.yaml` beside the configuration. */
+  readonly routesPath: string | null;
+  readonly cwd: string;
+  /** What is looked at where `cwd` has no configuration; SYSTEM_CONFIG where it is left out. */
+  readonly systemConfig?: string;
+  /** For `${NAME}`; `process.env` fits. */
+  readonly env: Environment;
+  /** Rule names for `disabled_rules` and `exclusions`; an empty list leaves that check out. */
+  readonly knownWafRules: readonly string[];
+  /** What routes may say. */
+  readonly routeFormat: RouteFormat;
+  /** Looks at a configuration that is in order by itself, as the gateway that serves it would see it; without it that is left out. */
+  readonly judge?: RouteJudge;
+  /** Files that were read already, in place of those that the paths name. */
+  readonly given?: GivenFiles;
+  /** Absolute paths of files that have ended with `...` before: without it, they are cut off. */
+  readonly endedFiles?: ReadonlySet<string>;
+  /** So many faults are given, 100 where it is left out; a last one says how many follow. */
+  readonly maxFaults?: number;
+}
+
+/** Configuration and routes from elsewhere; `path` says from which folder paths in them count. */
+export interface GivenFiles {
+  readonly config: FoundFile;
+  /** Null where there are none. */
+  readonly routes: FoundFile | null;
+}
+
+/** Notes what is wrong with routes together. */
+export type RouteJudge = (config: RuntimeConfig, notes: RouteNotes) => void;
+
+/** Takes faults and warnings about a key of a route, by the route's place in `config.routes`. */
+export interface RouteNotes {
+  fault(route: number, key: string, message: string): void;
+  warn(route: number, key: string, message: string): void;
+}
+
+/** The files that a configuration came from, absolute; "" where none was. */
+export interface ConfigSources {
+  readonly config: string;
+  readonly routes: string;
+  /** The same as they were named or found, for the next time; null where none was. */
+  readonly names: { readonly config: string | null; readonly routes: string | null };
+  /** Those of them that end with `...`, absolute. */
+  readonly ended: readonly string[];
+}
+
+export type ConfigResult =
+  | {
+      readonly ok: true;
+      readonly config: RuntimeConfig;
+      readonly sources: ConfigSources;
+      /** No configuration file was there: the embedded defaults serve. */
+      readonly usingDefaults: boolean;
+      readonly warnings: readonly ConfigFault[];
+      /** What routes.yaml says under `tests`; `edge check` runs them. */
+      readonly tests: readonly RouteTest[];
+    }
+  | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly warnings: readonly ConfigFault[] };
+
+/**
+ * Finds, reads and checks `config.yaml` and `routes.yaml`. Gives the resolved, frozen configuration, or every fault of
+ * both files at once, in reading order. Paths inside a file count from that file's folder. docs/configuration.md#files
+ */
+export function loadConfig(request: ConfigRequest): ConfigResult {
+  const { config: configFile, routes: routesFile } = request.given ?? foundFiles(request);
+  const ended: string[] = [];
+  const config = configFile === null ? EMBEDDED_DEFAULTS : read(configFile, request, ended);
+  const routes = routesFile === null ? null : read(routesFile, request, ended);
+  const configLog = new FaultLog(config);
+  const routesLog = routes === null ? null : new FaultLog(routes);
+  const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
+  const main = readConfig(config, configLog, baseDir, request.knownWafRules);
+  const { entries, tests, base } =
+    routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request);
+  if (config.readable && routesLog !== null) checkStreamListeners(main, entries.streams, base, routesLog);
+  const list = entries.routes.filter((route) => route !== null);
+  const streams = entries.streams.filter((stream) => stream !== null);
+  noteForgottenWords(config.value, main.server.cache.enabled, configLog);
+  noteLeftBySidecar(config.value, main, configLog);
+  notePublished(list, request.routeFormat, configFile, configLog);
+  if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
+  const whole = { ...main, routes: list, streams };
+  if (configLog.faults.length + (routesLog?.faults.length ?? 0) === 0) {
+    const files = writtenIn(config, configLog, routes, routesLog, base);
+    noteEmptyPlaceholders(whole, entries.routes, files);
+    noteClearSignIn(whole, entries.routes, files);
+    const places = [...entries.routes.keys()].filter((place) => entries.routes[place] !== null);
+    request.judge?.(whole, {
+      fault: (route, key, message) => routesLog!.fault([...base, places[route]!, key], message),
+      warn: (route, key, message) => routesLog!.warn([...base, places[route]!, key], message),
+    });
+  }
+  const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], request.maxFaults ?? MAX_FAULTS);
+  const warnings = sortFaults([...configLog.warnings, ...(routesLog?.warnings ?? [])], MAX_FAULTS);
+  if (faults.length > 0) return { ok: false, faults, warnings };
+  return {
+    ok: true,
+    config: deepFreeze(whole),
+    sources: {
+      config: configFile?.path ?? "",
+      routes: routesFile?.path ?? "",
+      names: { config: configFile?.name ?? null, routes: routesFile?.name ?? null },
+      ended,
+    },
+    usingDefaults: configFile === null,
+    warnings,
+    tests,
+  };
+}
+
+function foundFiles({ configPath, routesPath, cwd, systemConfig = SYSTEM_CONFIG }: ConfigRequest) {
+  const config = findConfig(configPath, cwd, systemConfig);
+  return { config, routes: findRoutes(routesPath, config, cwd) };
+}
+
+/** What the texts of both files are, for what is asked of all of them. */
+function writtenIn(
+  config: YamlSource,
+  configLog: FaultLog,
+  routes: YamlSource | null,
+  routesLog: FaultLog | null,
+  base: KeyPath,
+): { readonly server: Written; readonly routes: Written | null } {
+  const { server = null } = (config.value ?? {}) as { readonly server?: unknown };
+  const root: unknown = routes === null ? null : routes.value;
+  const list = base.length === 0 ? root : ((root ?? {}) as { readonly routes?: unknown }).routes;
+  return {
+    server: { value: server, path: ["server"], log: configLog },
+    routes: routesLog === null ? null : { value: list, path: base, log: routesLog },
+  };
+}
+
+function read(file: FoundFile, { env, endedFiles }: ConfigRequest, ended: string[]): YamlSource {
+  const text = readConfigText(file);
+  if (typeof text !== "string") return unreadable(text);
+  const at = { file: file.name, line: text.split("\n").length, col: 1, path: "" };
+  if (endsDocument(text)) ended.push(file.path);
+  else if (endedFiles?.has(file.path)) {
+    return unreadable({ ...at, message: 'truncated: the file ended with "..." before, and does not now' });
+  }
+  const source = readYaml(file.name, text, env);
+  if (!source.readable || source.value !== null) return source;
+  return unreadable({ ...at, line: 1, message: EMPTY_FILE });
+}
+
+function unreadable(fault: ConfigFault): YamlSource {
+  const { file, line, col } = fault;
+  const position = { file, line, col };
+  return { file, value: null, readable: false, faults: [fault], hide: (message) => message, position: () => position };
+}
+
+function readConfig(source: YamlSource, log: FaultLog, baseDir: string, knownWafRules: readonly string[]): Sections {
+  const values = log.read(configBlock, withoutExtensions(source.value), [], 3);
+  const config = configBlock.resolve(values, { path: [], log, files: new ConfiguredFiles(log, baseDir) });
+  checkWafRules(config.server.waf, knownWafRules, { path: ["server", "waf"], log });
+  checkListeners(config, log);
+  checkLimits(config, log);
+  return config;
+}
+
+/** What routes.yaml holds. */
+interface RoutesFile {
+  readonly entries: PlacedEntries;
+  /** The path of the list in the file. */
+  readonly base: KeyPath;
+  readonly tests: readonly RouteTest[];
+}
+
+const NO_ENTRIES: PlacedEntries = { routes: [], streams: [] };
+const NO_ROUTES: RoutesFile = { entries: NO_ENTRIES, base: [], tests: [] };
+
+/** routes.yaml is a list, or a section with `routes:` and `tests:`. docs/configuration.md#files */
+function readRoutes(
+  source: YamlSource,
+  log: FaultLog,
+  file: FoundFile,
+  { server, proxy, cluster }: Pick<Sections, "server" | "proxy" | "cluster">,
+  { routeFormat: format, knownWafRules }: ConfigRequest,
+): RoutesFile {
+  if (!source.readable) return NO_ROUTES;
+  const around = {
+    server,
+    proxy,
+    cluster,
+    log,
+    files: new ConfiguredFiles(log, dirname(file.path)),
+    format,
+    knownWafRules,
+  };
+  const root = withoutExtensions(source.value);
+  if (root === null) return NO_ROUTES;
+  if (Array.isArray(root)) return { ...NO_ROUTES, entries: resolveRoutes(root, { ...around, path: [] }) };
+  if (typeof root !== "object") {
+    log.fault([], 'expected a list of routes, each beginning with "- type:"');
+    return NO_ROUTES;
+  }
+  const { routes = null, tests: entries = null, ...others } = root as Record<string, unknown>;
+  const odd = Object.keys(others);
+  const { keys } = new RouteSchemas(format);
+  const isRoute = odd.some((key) => keys.includes(key));
+  if (isRoute)
+    log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
+  else for (const key of odd) log.fault([key], unknownKey(key, ["routes", "tests"]), true);
+  const tests = routeTests.resolve!(log.read(routeTests, entries, ["tests"], 1), { ...around, path: ["tests"] });
+  const base = ["routes"];
+  if (routes === null) return { entries: NO_ENTRIES, base, tests };
+  if (Array.isArray(routes)) return { entries: resolveRoutes(routes, { ...around, path: base }), base, tests };
+  log.fault(["routes"], 'expected a list of routes, each beginning with "- type:"');
+  return { entries: NO_ENTRIES, base, tests };
+}
+
+/** Keys that begin with `x-` at the top of a file hold anchors for use elsewhere in it, and nothing else. */
+function withoutExtensions(root: unknown): unknown {
+  if (typeof root !== "object" || root === null || Array.isArray(root)) return root;
+  return Object.fromEntries(Object.entries(root).filter(([key]) => !key.startsWith("x-")));
+}
+
+/** Warns where everything is in order and yet next to nothing would be served. */
+function noteUnserved(
+  main: Sections,
+  routes: readonly RouteConfig[],
+  configFile: FoundFile | null,
+  hasRoutesFile: boolean,
+  log: FaultLog,
+): void {
+  // A sidecar and a transcoder have their routes in config.yaml.
+  if (configFile !== null && !hasRoutesFile && !main.sidecar.enabled && !main.transcoder.enabled) {
+    log.warn([], "no routes.yaml beside this file: only the built-in endpoints are served");
+  }
+  checkClientAuth(main, routes.length, log);
+  checkAutoDomains({ ...main, routes }, log);
+  if (!main.proxy.enabled && routes.some(hasTargets)) {
+    log.warn(["proxy", "enabled"], "is false: upstream routes answer 503");
+  }
+}
+
+/** Warns of a cache that is described without a word on whether it is on, or that is on without one on cookies. */
+function noteForgottenWords(root: unknown, isEnabled: boolean, log: FaultLog): void {
+  const cache = (root as { server?: { cache?: unknown } | null } | null)?.server?.cache;
+  if (typeof cache !== "object" || cache === null) return;
+  if (!("enabled" in cache))
+    log.warn(["server", "cache"], "the section is present, but enabled is not set: nothing is cached");
+  if (isEnabled && ((cache as { cookies?: unknown }).cookies ?? null) === null)
+    log.warn(["server", "cache"], COOKIES_UNSAID);
+}
+
+/** Warns where the configuration itself can be fetched. */
+function notePublished(
+  routes: readonly RouteConfig[],
+  format: RouteFormat,
+  configFile: FoundFile | null,
+  log: FaultLog,
+): void {
+  if (configFile === null) return;
+  const mount = routes.find((route) => {
+    const folder = format.types[route.type]!.folderOf?.(route) ?? "";
+    return folder !== "" && isBelow(folder, configFile.path);
+  });
+  if (mount !== undefined)
+    log.warn([], `this file is in the folder served at ${mount.prefix}, where every client can read it`);
+}
+
+function isBelow(folder: string, path: string): boolean {
+  return path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+}
+
+/** Safe on any machine: loopback only, the WAF on. docs/configuration.md#files */
+const EMBEDDED_DEFAULTS: YamlSource = {
+  file: "embedded defaults",
+  value: { server: { host: "127.0.0.1", waf: { enabled: true } } },
+  readable: true,
+  faults: [],
+  hide: (message) => message,
+  position: () => ({ file: "embedded defaults", line: 0, col: 0 }),
+};
+
+const COOKIES_UNSAID =
+  "cookies is not set: a response to a request with Cookie is stored for all clients, unless it forbids that itself. " +
+  "Write cookies: bypass to store it only where it says public or s-maxage, or cookies: share to keep this";
+
+/** A file that holds nothing is more often one that is being written than one to be run. */
+const EMPTY_FILE = 'the file is empty; for no settings write "{}", for no routes "[]", or remove the file';
+const MAX_FAULTS = 100;

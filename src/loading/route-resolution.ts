@@ -1,0 +1,167 @@
+import type { KeyPath } from "../config/config-fault.ts";
+import type { FaultLog } from "../config/fault-log.ts";
+import { didYouMean, nearestName } from "../config/nearest-name.ts";
+import { describe, oneOf, type Spot } from "../config/piece.ts";
+import { SharedParts } from "../config/shared-parts.ts";
+import type { ClusterConfig } from "../features/fleet/settings.ts";
+import { checkWafRules } from "../features/waf/settings.ts";
+import { type RouteBase, type RouteConfig, regexOf } from "../routes/route-config.ts";
+import { type EntryValues, RouteSchemas, routePlace } from "../routes/route-schema.ts";
+import type { RouteFormat, RouteSpot, RouteSyntax } from "../routes/route-syntax.ts";
+import type { StreamConfig, StreamType } from "../routes/streams/stream-config.ts";
+import type { ProxyConfig, ServerConfig } from "../settings/sections.ts";
+import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
+import { checkStreams, type PlacedEntries } from "./stream-resolution.ts";
+
+/** What routes inherit, and what their entries may say. */
+export interface RouteSurroundings extends Spot {
+  readonly server: ServerConfig;
+  readonly proxy: ProxyConfig;
+  readonly cluster: ClusterConfig;
+  readonly format: RouteFormat;
+  /** Rule names for `waf` of routes; an empty list leaves that check out. */
+  readonly knownWafRules: readonly string[];
+}
+
+/** Resolves the list of routes.yaml, which is at the path of `around`, and notes routes that no request could reach. */
+export function resolveRoutes(entries: readonly unknown[], around: RouteSurroundings): PlacedEntries {
+  const { path: base, log } = around;
+  const schemas = new RouteSchemas(around.format);
+  const parts = new SharedParts();
+  const all = entries.map((entry, i) => resolveEntry(entry, schemas, { ...around, path: [...base, i] }));
+  const routes = all.map((entry) => (entry === null || isStream(entry) ? null : parts.share(entry, NO_PARTS)));
+  const streams = all.map((entry) => (entry !== null && isStream(entry) ? entry : null));
+  noteDuplicates(routes, base, log);
+  noteNeighbours(routes, base, log, around.server.waf);
+  noteSharedCookies(routes, base, log);
+  checkStreams(around, { routes, streams }, base, log);
+  return { routes, streams };
+}
+
+/** Every stream has its policy, and no route has. */
+function isStream(entry: RouteConfig | StreamConfig): entry is StreamConfig {
+  return "policy" in entry;
+}
+
+/** Each route has its own. */
+const NO_PARTS: ReadonlySet<string> = new Set(["position", "targets", "errors", "maintenance"]);
+
+function resolveEntry(
+  raw: unknown,
+  schemas: RouteSchemas,
+  around: RouteSurroundings,
+): RouteConfig | StreamConfig | null {
+  const { log, path } = around;
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    log.fault(path, `expected a route such as "- type: static" with its keys below, found ${describe(raw)}`);
+    return null;
+  }
+  const entry = raw as Record<string, unknown>;
+  const type = typeOf(entry, schemas, around);
+  if (type === "") return null;
+  const values = log.read(schemas.of(type), raw, path, 2);
+  const { server, proxy, cluster, files } = around;
+  const spot: RouteSpot = { path, log, files, server, proxy, cluster, entry, values };
+  if (!(type in around.format.streams)) return resolveRoute(type, values, spot, around);
+  const streamType = type as StreamType;
+  const { keys } = around.format.streams[streamType];
+  return { type: streamType, position: log.position(path), ...keys.resolve(values, spot) };
+}
+
+function resolveRoute(type: string, values: EntryValues, spot: RouteSpot, around: RouteSurroundings): RouteConfig {
+  const { log, path } = spot;
+  const { types, options } = around.format;
+  const syntax = types[type]!;
+  const base = { ...routePlace.resolve(values, spot), type, methods: [] };
+  checkPlace(base, syntax, path, log);
+  const common = { ...base, position: log.position(path), ...options.resolve(values, spot) };
+  // What a row of the table makes of a route is what its type says.
+  const route = { ...common, ...syntax.keys.resolve(values, spot) } as RouteBase as RouteConfig;
+  if (route.waf !== null) {
+    const { disabledRules, exclusions, rules } = route.waf;
+    const own = {
+      disabledRules: disabledRules ?? [],
+      exclusions: exclusions ?? [],
+      rules: rules ?? around.server.waf.rules,
+    };
+    checkWafRules(own, around.knownWafRules, { log, path: [...path, "waf"] });
+  }
+  syntax.check?.(route, spot);
+  return route;
+}
+
+/** The word at `type`, which a row of the table has; "" where there is none, which is a fault. */
+function typeOf(raw: Readonly<Record<string, unknown>>, schemas: RouteSchemas, around: RouteSurroundings): string {
+  const { log, path } = around;
+  const { names, keys, kinds } = schemas;
+  const { type } = raw;
+  if (typeof type === "string" && names.includes(type)) return type;
+  if (type !== undefined && type !== null) {
+    const own = typeof type === "string" ? namedElsewhere(type.toLowerCase(), kinds) : undefined;
+    const meant = own !== undefined ? ` (here it is called ${own})` : didYouMean(String(type), names);
+    if (typeof type !== "symbol")
+      log.fault([...path, "type"], `expected ${oneOf(names)}, found ${describe(type)}${meant}`);
+    return "";
+  }
+  const slip = Object.keys(raw).find((key) => !keys.includes(key) && nearestName(key, keys) === "type");
+  const guess = names.find((name) => kinds[name]!.marks.some((key) => key in raw));
+  const cure =
+    guess === undefined ? oneOf(names.map((name) => `type: ${name} (${kinds[name]!.what})`)) : `type: ${guess}`;
+  if (slip === undefined) log.fault(path, `a route needs its type: add ${cure}`);
+  else log.fault([...path, slip], `unknown key (did you mean "type"?)`, true);
+  return "";
+}
+
+/** The type that another gateway calls by this word. */
+function namedElsewhere(word: string, types: RouteSchemas["kinds"]): string | undefined {
+  return Object.keys(types).find((name) => types[name]!.foreignWords.includes(word));
+}
+
+/** Exactly one of `prefix` and `path` says where a route is. */
+function checkPlace(
+  place: Pick<RouteConfig, "path" | "prefix">,
+  { onlyPrefix }: RouteSyntax,
+  path: KeyPath,
+  log: FaultLog,
+): void {
+  if (log.isFaulty([...path, "prefix"]) || log.isFaulty([...path, "path"])) return;
+  if (onlyPrefix !== undefined && place.path !== "") {
+    log.fault([...path, "path"], onlyPrefix.refusal, true);
+  } else if (place.path !== "" && place.prefix !== "") {
+    log.fault(
+      [...path, "path"],
+      "a route has either prefix (everything below it) or path (exactly this): remove one",
+      true,
+    );
+  } else if (place.path === "" && place.prefix === "") {
+    log.fault(path, onlyPrefix?.missing ?? "a route needs prefix or path, such as prefix: /api");
+  }
+}
+
+/** Two routes for the same place, host and method: the second could never answer. */
+function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, log: FaultLog): void {
+  const first = new Map<string, RouteConfig>();
+  for (const [i, route] of routes.entries()) {
+    if (route === null || (route.prefix === "" && route.path === "")) continue;
+    const place = route.path === "" ? `prefix ${route.prefix}` : `path ${route.path}`;
+    const asked = route.match === null ? "" : ` ${JSON.stringify(route.match)}`;
+    const match = `${asked} ${regexOf(route)}`;
+    for (const host of orAny(route.hosts)) {
+      const methods: readonly string[] = route.methods.length > 0 ? route.methods : [""];
+      const taken = methods.find((method) => first.has(`${place} ${host} ${method}${match}`));
+      for (const method of methods) if (taken === undefined) first.set(`${place} ${host} ${method}${match}`, route);
+      if (taken === undefined) continue;
+      const earlier = first.get(`${place} ${host} ${taken}${match}`)!;
+      if (earlier === route) continue;
+      const what = `${taken === "" ? "" : `${taken} on `}${place}${host === "" ? "" : ` of host ${host}`}`;
+      const message = `${what} is taken by the route in line ${earlier.position.line}: remove one, or tell them apart by host, methods or match`;
+      log.fault([...base, i, route.path === "" ? "prefix" : "path"], message, true);
+      break;
+    }
+  }
+}
+
+/** "" stands for any. */
+function orAny(names: readonly string[]): readonly string[] {
+  return names.length > 0 ? names : [""];
+}

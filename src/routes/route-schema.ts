@@ -1,0 +1,70 @@
+import { adviceOf } from "../config/foreign-names.ts";
+import { hostPattern } from "../config/host-kinds.ts";
+import { exactPath, pathPrefix } from "../config/http-syntax.ts";
+import { list, oneOf, type Piece } from "../config/piece.ts";
+import { block, type Rows, type Values } from "../config/row.ts";
+import { text } from "../config/scalars.ts";
+import { FOREIGN_ROUTE_KEYS } from "./foreign-route-keys.ts";
+import type { OptionValues, RouteFormat, RouteSyntax, StreamSyntax } from "./route-syntax.ts";
+
+const place = {
+  type: { type: text("a type of route"), absent: "", doc: "what the route does; each type has keys of its own" },
+  prefix: { type: pathPrefix(), absent: "", doc: "the path and all below it" },
+  path: { type: exactPath(), absent: "", doc: "this path alone" },
+  host: {
+    type: list(hostPattern(), "host names", true),
+    field: "hosts",
+    doc: "names of hosts, *.example.com for all below one",
+  },
+} as const satisfies Rows;
+
+/** Where a route is: keys of routes of every type. docs/routing.md#which-route-wins */
+export const routePlace = block(place);
+
+/** What an entry gives, as far as all types have it in common. */
+export type EntryValues = Values<typeof place> & OptionValues;
+
+/** The schemas of the types of routes and of streams, each made when a route first has the type. */
+export class RouteSchemas {
+  /** The words at `type`. */
+  readonly names: readonly string[];
+  /** All keys that a route of any type may have, for telling a slip from a misplaced key. */
+  readonly keys: readonly string[];
+  /** The types of routes and of streams. */
+  readonly kinds: Readonly<Record<string, RouteSyntax | StreamSyntax>>;
+  private readonly format: RouteFormat;
+  private readonly made: Map<string, Piece<EntryValues>> = new Map();
+
+  constructor(format: RouteFormat) {
+    this.format = format;
+    this.kinds = { ...format.types, ...format.streams };
+    this.names = Object.keys(this.kinds);
+    const own = Object.values(this.kinds).map(({ keys }) => keys.rows);
+    this.keys = [...new Set([place, format.options.rows, ...own].flatMap(Object.keys))];
+  }
+
+  /** What an entry of this type may say. */
+  of(name: string): Piece<EntryValues> {
+    const schema = this.made.get(name) ?? this.make(name);
+    this.made.set(name, schema);
+    return schema;
+  }
+
+  private make(name: string): Piece<EntryValues> {
+    const { keys, sentence } = this.kinds[name]!;
+    const shared = name in this.format.streams ? { type: place.type } : { ...place, ...this.format.options.rows };
+    const rows: Rows = { ...shared, ...keys.rows };
+    const cures = this.keys
+      .filter((key) => !(key in rows))
+      .map((key) => [key, `is for ${this.ownersOf(key)}; ${sentence}`] as const);
+    return block(rows, {
+      misplaced: new Map([...adviceOf(FOREIGN_ROUTE_KEYS), ...cures]),
+      manual: "edge help routes",
+    }) as unknown as Piece<EntryValues>;
+  }
+
+  private ownersOf(key: string): string {
+    const owners = this.names.filter((name) => key in this.kinds[name]!.keys.rows);
+    return owners.length === 0 ? "routes that answer requests" : `type: ${oneOf(owners)}`;
+  }
+}

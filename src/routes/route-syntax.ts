@@ -1,0 +1,87 @@
+import type { Spot } from "../config/piece.ts";
+import type { Row, Rows } from "../config/row.ts";
+import type { ClusterConfig } from "../features/fleet/settings.ts";
+import type { ProxyConfig, ServerConfig } from "../settings/sections.ts";
+import type { RouteBase, RouteOptions } from "./route-config.ts";
+import type { StreamConfig, StreamType } from "./streams/stream-config.ts";
+
+/** Everything that routes.yaml may say. `loadConfig` is given it: the configuration knows no type and no option by name. */
+export interface RouteFormat {
+  /** The types of routes by the word at `type`. */
+  readonly types: Readonly<Record<string, RouteSyntax>>;
+  /** The keys of routes of every type, beside those that say where a route is. */
+  readonly options: KeyBlock<RouteOptions>;
+  /** The types of entries that forward connections and know nothing of HTTP, by the word at `type`. docs/streams.md */
+  readonly streams: Readonly<Record<StreamType, StreamSyntax>>;
+}
+
+/** What the files may say about streams of one type. */
+export interface StreamSyntax extends Pick<RouteSyntax, "what" | "sentence" | "foreignWords" | "marks"> {
+  /** All of its keys but `type`. */
+  readonly keys: KeyBlock<Omit<StreamConfig, "type" | "position">>;
+  /** What `edge help routes` says of the type beside the lines of its keys. */
+  readonly doc: string;
+}
+
+/** What the files may say about routes of one type. @typeParam C a resolved route */
+export interface RouteSyntax<C extends RouteBase = RouteBase> {
+  /** What routes of the type are, in a fault: "files from a folder". */
+  readonly what: string;
+  /** The same as a sentence, for keys that are not the type's: 'a static route serves files from "dir"'. */
+  readonly sentence: string;
+  /** Words that other gateways have for the type. */
+  readonly foreignWords: readonly string[];
+  /** Keys that tell the type of a route which does not say its type. */
+  readonly marks: readonly string[];
+  /** Where a route of the type is a prefix and never one exact path: the faults that say so. */
+  readonly onlyPrefix?: { readonly refusal: string; readonly missing: string };
+  /** The keys beside those of every route: what is accepted, what becomes of it, how it is listed. */
+  readonly keys: KeyBlock<Omit<C, keyof RouteBase>>;
+  /** Notes what contradicts itself between the keys of the type and those of every route. */
+  check?(route: C, spot: RouteSpot): void;
+  /** The folder that clients can read files of. */
+  folderOf?(route: C): string;
+  readonly help: RouteHelp;
+}
+
+/** What `edge help routes` says of a type, beside the lines of its keys. */
+export interface RouteHelp {
+  readonly doc: string;
+  readonly prefix: Pick<Row, "example" | "doc">;
+  readonly host: Pick<Row, "example" | "doc">;
+  /** Keys that another line speaks of. */
+  readonly unlisted: readonly string[];
+  /** The one type at which the keys of every type are listed. */
+  readonly hasOptions?: true;
+}
+
+/** A block (row.ts), whatever its rows. @typeParam F the fields that it gives */
+export interface KeyBlock<F> {
+  readonly rows: Rows;
+  resolve(values: object, spot: Spot): F;
+  write(config: object): object;
+}
+
+/** The spot at which the blocks of a route are resolved. */
+export interface RouteSpot extends Spot {
+  /** What a route inherits. */
+  readonly server: ServerConfig;
+  readonly proxy: ProxyConfig;
+  readonly cluster: ClusterConfig;
+  /** The entry as it is in the file: absent keys are absent. */
+  readonly entry: Readonly<Record<string, unknown>>;
+  /** What it says at the keys of every route. */
+  readonly values: OptionValues;
+}
+
+/** The values that a type may look at beside its own. */
+export interface OptionValues {
+  /** 0 where the server's is taken. */
+  readonly max_body_bytes: number;
+  readonly cache: { readonly enabled: boolean };
+}
+
+/** The spot of a route, for its blocks' `check` and `finish`. */
+export function routeSpot(spot: Spot): RouteSpot {
+  return spot as RouteSpot;
+}

@@ -1,0 +1,329 @@
+import type { KeyPath } from "../config/config-fault.ts";
+import type { FaultLog } from "../config/fault-log.ts";
+import { adviceOf } from "../config/foreign-names.ts";
+import { orWord } from "../config/form.ts";
+import { listenHost } from "../config/host-kinds.ts";
+import { identityField } from "../config/http-syntax.ts";
+import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "../config/piece.ts";
+import { below, block, type Fields, isFaultyAt, OFF, type Rows, type Values } from "../config/row.ts";
+import {
+  chunkedMode,
+  cidr,
+  duration,
+  durationOr,
+  flag,
+  integer,
+  port,
+  portOrOff,
+  size,
+  sizeOrUnlimited,
+  word,
+} from "../config/scalars.ts";
+import { tls } from "../config/tls-settings.ts";
+import { LENIENT_MEANING } from "../core/leniency.ts";
+import { acme } from "../features/acme/settings.ts";
+import { auth, warnOfAuth } from "../features/auth/settings.ts";
+import { asksClients, bots } from "../features/bots/settings.ts";
+import { cache } from "../features/cache/settings.ts";
+import { ipRules } from "../features/client/settings.ts";
+import { compression } from "../features/compress/settings.ts";
+import { cors } from "../features/cors/settings.ts";
+import { checkPlaceRules, geo } from "../features/geo/settings.ts";
+import { rateLimit } from "../features/limit/settings.ts";
+import { ERROR_PAGES_EXAMPLE, errorPages, maintenance } from "../features/pages/settings.ts";
+import { securityHeaders } from "../features/security/settings.ts";
+import { accessLog } from "../features/telemetry/access-log-settings.ts";
+import { waf } from "../features/waf/settings.ts";
+import { FOREIGN_SERVER_KEYS } from "./foreign-server-keys.ts";
+
+/** docs/wire.md#http2 */
+const http2 = block({
+  enabled: { type: flag(), default: true, doc: "false: HTTP/1.1 alone" },
+  max_concurrent_streams: { type: integer(1, 65_535), default: 128, doc: "requests that a connection may have open" },
+  max_header_list_bytes: { type: size(1024), default: "64KiB", doc: "all header fields of a request together: 431" },
+  unknown_pseudo_headers: { type: word("drop", "reject"), default: "drop", restart: "HTTP/3", doc: "or reject" },
+  extended_connect: { type: flag(), default: false, doc: "true: WebSockets over HTTP/2" },
+});
+
+const http3 = block(
+  {
+    enabled: { type: flag(), default: true, restart: "everywhere", doc: "false: no HTTP/3" },
+    port: { type: port(0), absent: -1, restart: "everywhere", example: 8443, doc: "UDP; the port of tls by default" },
+  },
+  { absent: OFF },
+);
+
+const proxyProtocol = block(
+  {
+    enabled: { type: flag(), default: true, doc: "false: the first bytes of a connection are those of its client" },
+    trusted: { type: list(cidr(), "networks"), example: ["10.0.0.0/8"], doc: "trusted_proxies by default" },
+  },
+  { absent: OFF },
+);
+
+const serverRows = {
+  host: {
+    type: listenHost("0.0.0.0 or 127.0.0.1"),
+    default: "0.0.0.0",
+    restart: "HTTP/3",
+    doc: '"::" for IPv6 and IPv4, 127.0.0.1 for this machine only',
+  },
+  // Resolved, 0 lets the system choose one, and -1 is none.
+  port: { type: portOrOff(), default: 8080, doc: "off: no cleartext listener, only TLS" },
+  // Resolved, 0 is `auto`; so is that of `max_connections`.
+  workers: {
+    type: countOrAuto("workers", 1024),
+    default: "auto",
+    restart: "everywhere",
+    doc: "one per CPU, or a number",
+  },
+  header_timeout: {
+    type: duration(1),
+    default: "10s",
+    restart: "HTTP/3",
+    doc: "a request's head must be complete within this: 408",
+  },
+  read_timeout: { type: duration(1), default: "30s", doc: "longest pause within a request's body: 408" },
+  write_timeout: {
+    type: duration(1),
+    default: "30s",
+    doc: "longest time that a client may go without reading its response",
+  },
+  idle_timeout: {
+    type: duration(1),
+    default: "120s",
+    restart: "HTTP/3",
+    doc: "how long an unused connection stays open",
+  },
+  // Resolved, -1 is `serve`.
+  half_close_grace: {
+    type: durationOr("serve"),
+    default: "1s",
+    doc: "time for the response once a client has half-closed its connection; serve: no limit",
+  },
+  shutdown_timeout: { type: duration(0), default: "30s", doc: "time that requests in progress may take after SIGTERM" },
+  drain_delay: {
+    type: duration(0),
+    default: "0s",
+    doc: "before that: /health answers 503 while new connections are still served",
+  },
+  max_header_bytes: {
+    type: size(1024, 16_777_216),
+    default: "64KiB",
+    restart: "HTTP/3",
+    doc: "all header lines together, 8 KiB a line: 431",
+  },
+  max_header_fields: {
+    type: integer(1, 10_000),
+    default: 100,
+    doc: "431 beyond; the cookies of a request over HTTP/2 or 3 count as one",
+  },
+  max_body_bytes: {
+    // Resolved, 0 is no limit.
+    type: resolved(sizeOrUnlimited(), (bytes) => Math.max(0, bytes)),
+    default: "4MiB",
+    doc: "413 beyond; 0 or unlimited is no limit",
+  },
+  min_body_rate: {
+    type: size(0),
+    default: 240,
+    doc: "average bytes per second that a body must reach after 10 s: 408; 0 is off",
+  },
+  max_connections: {
+    type: countOrAuto("connections", 10_000_000),
+    default: "auto",
+    doc: "client connections: as many as the open file limit allows, or a number; further ones wait",
+  },
+  max_connections_per_ip: {
+    type: integer(0, 10_000_000),
+    default: 0,
+    doc: "from one address (IPv6: one /64): 503 beyond; 0 is no limit",
+  },
+  max_unsent_bytes: {
+    type: size(1_048_576),
+    default: "128MiB",
+    doc: "memory for what slow peers have not read yet; beyond it the slowest are closed",
+  },
+  inbound_chunked_mode: {
+    type: resolved(chunkedMode(), (mode) => mode || "normalize"),
+    default: "normalize",
+    doc: "passthrough: checked as it streams; reject: 501",
+  },
+  strict_origins: {
+    type: flag(),
+    default: true,
+    doc: "false: accepts nonconforming responses; see the same key of a route",
+  },
+  request_trailers: {
+    type: word("expose", "drop"),
+    default: "expose",
+    doc: "valid ones become headers; drop: they are discarded",
+  },
+  trusted_proxies: {
+    type: list(cidr(), "networks"),
+    example: ["10.0.0.0/8"],
+    doc: "load balancers whose X-Forwarded-For is trusted",
+  },
+  pass_identity_headers: {
+    type: list(identityField(), "identity headers"),
+    example: ["X-HTTP-Method-Override"],
+    doc: "identity headers that go on from every client; of all others, those of trusted proxies alone",
+  },
+  geo: {
+    type: geo,
+    doc: "databases for ip_rules, {geo.country}, {geo.asn} and the access log. Off without this section",
+  },
+  ip_rules: { type: ipRules, doc: "deny is checked first; with an allow list all others get 403" },
+  auth: { type: auth, guard: true, doc: "who may come in: 401. Off without this section" },
+  bots: {
+    type: bots,
+    guard: true,
+    doc: "proof-of-work challenge; verified search engines pass. Off without this section",
+  },
+  access_log: { type: accessLog, doc: "one line for each request" },
+  rate_limit: { type: rateLimit, guard: true, doc: "a token bucket: 429 with Retry-After. Off without this section" },
+  tls: { type: tls, guard: true, doc: "off without this section" },
+  http2: { type: http2, doc: "by ALPN over TLS, by prior knowledge in clear text" },
+  http3: { type: http3, guard: true, doc: "off without this section" },
+  proxy_protocol: { type: proxyProtocol, doc: "PROXY v1 and v2 from load balancers. Off without this section" },
+  waf: { type: waf, guard: true, doc: "off without this section" },
+  cache: { type: cache, doc: "in memory, shared by all workers" },
+  compression: { type: compression, doc: "off without this section" },
+  cors: { type: cors, doc: "off without this section" },
+  security_headers: { type: securityHeaders, doc: "never replaces what the upstream sets. Off without this section" },
+  acme: { type: acme, doc: "certificates from a CA by ACME" },
+  errors: {
+    type: errorPages(),
+    absent: null,
+    example: ERROR_PAGES_EXAMPLE,
+    doc: "HTML files for browsers; intercept: for errors of origins, too",
+  },
+  maintenance: {
+    type: maintenance,
+    absent: null,
+    doc: "or the name of a page, or true: 503 for all but the built-in endpoints",
+  },
+} as const satisfies Rows;
+
+type ServerValues = Values<typeof serverRows>;
+type ServerFields = Fields<typeof serverRows>;
+
+/** A key of `server:`. */
+export type ServerKey = keyof typeof serverRows;
+
+/** The keys of `server:`. */
+export const SERVER_KEYS: readonly string[] = Object.keys(serverRows);
+
+/** The sections of config.yaml. */
+export const SECTIONS = [
+  "server",
+  "proxy",
+  "sidecar",
+  "transcoder",
+  "functions",
+  "cluster",
+  "telemetry",
+  "internal_api",
+] as const;
+
+/** docs/configuration.md#sections */
+export const server = block(serverRows, {
+  misplaced: new Map([
+    ...adviceOf(FOREIGN_SERVER_KEYS),
+    ...SECTIONS.map((name) => [name, "belongs at the top of the file, beside server"] as const),
+  ]),
+  check: checkServer,
+  finish: (plain, values, spot) => {
+    if (plain.auth.enabled) warnOfAuth(plain.auth, plain.tls, below(spot, "auth"));
+    return {
+      http3: finishHttp3(plain, below(spot, "http3")),
+      proxyProtocol: finishProxyProtocol(values, below(spot, "proxy_protocol")),
+      // The buckets are the server's, shared by all routes without a limit of their own.
+      rateLimit: { ...plain.rateLimit, scope: "server" as const },
+      auth: { ...plain.auth, scope: "server" as const },
+    };
+  },
+});
+
+function checkServer(values: ServerValues, spot: Spot): void {
+  const { path, log } = spot;
+  const { country_db: countryDb, asn_db: asnDb } = values.geo;
+  checkPlaceRules(values.ip_rules, { countryDb, asnDb }, below(spot, "ip_rules"));
+  if (values.trusted_proxies.some(({ text }) => text.endsWith("/0")))
+    log.warn(
+      [...path, "trusted_proxies"],
+      "trusts every address: any client can choose the address its requests seem to come from",
+    );
+  if (!values.strict_origins) {
+    log.warn([...path, "strict_origins"], `is false for every route that does not say otherwise: ${LENIENT_MEANING}`);
+  }
+  checkCertificateSource(values, path, log);
+  if (
+    asksClients(values.bots) &&
+    !values.tls.enabled &&
+    values.trusted_proxies.length === 0 &&
+    !LOOPBACK.test(values.host)
+  ) {
+    log.warn([...path, "bots"], "passes go in clear text, where they can be read on the way: switch server.tls on");
+  }
+  if (values.acme.enabled && !values.tls.enabled && !log.isFaulty([...path, "tls"])) checkAcmeUse(values, path, log);
+}
+
+/** TLS has its certificates from files or by ACME. */
+function checkCertificateSource({ tls: own, acme: { enabled } }: ServerValues, path: KeyPath, log: FaultLog): void {
+  const at = [...path, "tls"];
+  const isBare = own.cert_file === "" && own.key_file === "" && own.certificates.length === 0;
+  const isMeant = ["cert_file", "key_file", "certificates"].some((key) => log.isFaulty([...at, key]));
+  if (own.enabled && isBare && !isMeant && !enabled && !log.isFaulty([...path, "acme"]))
+    log.fault(at, "needs cert_file and key_file (or switch server.acme on, which obtains a certificate)", true);
+}
+
+/** ACME without TLS. */
+function checkAcmeUse(values: ServerValues, path: KeyPath, log: FaultLog): void {
+  const at = [...path, "acme"];
+  const ways = [values.acme.challenge_type, ...values.acme.certificates.map((one) => one.challenge_type)];
+  if (ways.includes("tls-alpn-01")) {
+    const message = "tls-alpn-01 is answered on the TLS port: switch server.tls on, or use http-01";
+    log.fault([...at, "challenge_type"], message);
+  } else log.warn(at, "certificates are obtained, but server.tls is off, so nothing uses them");
+}
+
+function finishHttp3({ http3: own, tls }: ServerFields, { path, log }: Spot) {
+  if (own.enabled && !tls.enabled && !log.isFaulty(["server", "tls"]))
+    log.fault(path, "HTTP/3 always runs over TLS: switch server.tls on, or remove http3", true);
+  // The runtime's QUIC can require certificates; it cannot merely ask for them, and clients would be anonymous over HTTP/3.
+  if (own.enabled && tls.enabled && tls.clientAuth === "request") {
+    const message = "with tls.client_auth: request clients could not show certificates: say require, or remove http3";
+    log.fault(path, message, true);
+  }
+  return { enabled: own.enabled, port: own.port <= 0 ? tls.port : own.port };
+}
+
+function finishProxyProtocol({ proxy_protocol: own, trusted_proxies }: ServerValues, spot: Spot) {
+  const trusted = own.trusted.length > 0 ? own.trusted : trusted_proxies;
+  const isKnown = !isFaultyAt(spot, "trusted") && !spot.log.isFaulty(["server", "trusted_proxies"]);
+  if (own.enabled && trusted.length === 0 && isKnown) {
+    const message = "needs trusted: the networks of the load balancers that send PROXY headers";
+    spot.log.fault(spot.path, message, true);
+  }
+  return { enabled: own.enabled, trusted };
+}
+
+/** `auto` or a number; resolved, 0 is `auto`. */
+function countOrAuto(what: string, max: number): Kind<number> {
+  const count = integer(0, max);
+  const kind = piece<number>(
+    (value) => {
+      if (value === "auto") return 0;
+      const result = count["~run"]({ value }, {});
+      return result.issues === undefined
+        ? (result.value as number)
+        : new Wrong(`expected a number of ${what} from 1 to ${max}, or "auto", found ${describe(value)}`);
+    },
+    orWord({ is: "integer", min: 0, max }, "auto"),
+  );
+  return written(kind, (number) => (number === 0 ? "auto" : number));
+}
+
+/** No other machine can listen in. */
+export const LOOPBACK = /^(localhost|127\..*|::1)$/;
