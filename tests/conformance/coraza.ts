@@ -9,6 +9,7 @@ import { questionedExchange } from "../../src/features/waf/waf-explanation.ts";
 import { ClientPeer, Exchange } from "../../src/message/exchange.ts";
 import { judgeRuleExpression } from "../../src/proto/expression/expression.ts";
 import { readRules } from "../../src/proto/seclang/rule-set-reader.ts";
+import { bodyReading } from "../harness/waf-bodies.ts";
 import { ENFORCE } from "../unit/features/waf/waf-settings.ts";
 
 /** A text of rules and a request that they judge. */
@@ -65,8 +66,7 @@ export function judgeHere(one: RuledRequest): RuleVerdict {
 function judge(firewall: RuleFirewall, ex: Exchange, body: Buffer, { status, fields }: RuledRequest): Fault {
   const head = firewall.judgeHead(ex);
   if (head !== Fault.None) return head;
-  const known = { isJson: false, maxBytes: 65_536 };
-  const whole = ex.request.hasBody() ? firewall.judgeBody(ex, body, known) : Fault.None;
+  const whole = ex.request.hasBody() ? firewall.judgeBody(ex, bodyReading(ex.request.headers, body)) : Fault.None;
   if (whole !== Fault.None || status === 0) return whole;
   ex.reply.status = status;
   ex.reply.headers.resetOwn();

@@ -13,7 +13,6 @@ import { forwardedClient } from "../../src/features/client/forwarded-client.ts";
 import { RequestMatcher } from "../../src/features/route/request-matcher.ts";
 import { JsonCodec } from "../../src/features/transcode/json-codec.ts";
 import { SchemaCodec } from "../../src/features/transcode/schema-codec.ts";
-import { readBody } from "../../src/features/waf/seclang/body-facts.ts";
 import { TRANSFORMATION_OF } from "../../src/features/waf/seclang/transformations.ts";
 import { HeaderBlock } from "../../src/message/header-block.ts";
 import { Method, RequestHead } from "../../src/message/request-head.ts";
@@ -32,6 +31,7 @@ import { parseTemplate } from "../../src/proto/template/template.ts";
 import { isTracestate } from "../../src/proto/trace/trace-context.ts";
 import { SHOP } from "../harness/grpc-shop.ts";
 import { costFault, type Reader, shapes, textOf } from "../harness/reader-cost.ts";
+import { ruleBody } from "../harness/waf-bodies.ts";
 
 // docs/security.md: what the gateway reads of clients, origins and files costs time in proportion to its length.
 
@@ -306,10 +306,11 @@ const READERS: readonly Reader[] = [
     maxChars: HEAD_CHARS,
     words: ["a=", "&", "#", "%41", "%", "+", "=", "a", ";", "a[#]=b&"],
     read: (text) =>
-      void readBody(
+      void ruleBody(
         headersOf("Content-Type", "application/x-www-form-urlencoded"),
         Buffer.from(text, "latin1"),
-        BODY_HINTS,
+        {},
+        HEAD_CHARS,
       ),
   },
   {
@@ -317,7 +318,7 @@ const READERS: readonly Reader[] = [
     maxChars: HEAD_CHARS,
     words: ["{", "}", "[", "]", '"a#":', '"a":', '"', "\\", "\\u0041", "#", ",", ":", " ", "true"],
     read: (text) =>
-      void readBody(headersOf("Content-Type", "application/json"), Buffer.from(text, "latin1"), BODY_HINTS),
+      void ruleBody(headersOf("Content-Type", "application/json"), Buffer.from(text, "latin1"), {}, HEAD_CHARS),
   },
   ...Object.entries(TRANSFORMATION_OF).map(([name, transform]) => ({
     name: `t:${name}`,
@@ -416,7 +417,6 @@ const READERS: readonly Reader[] = [
   },
 ];
 
-const BODY_HINTS = { isJson: false, processor: "", maxBytes: HEAD_CHARS };
 const RUNS = Number(process.env.READER_COST_RUNS ?? 60);
 
 describe("time is in proportion to the text", () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readBody } from "../../src/features/waf/seclang/body-facts.ts";
 import { TRANSFORMATION_OF } from "../../src/features/waf/seclang/transformations.ts";
 import { HeaderBlock } from "../../src/message/header-block.ts";
 import { judgeRuleExpression } from "../../src/proto/expression/expression.ts";
 import { readRules } from "../../src/proto/seclang/rule-set-reader.ts";
+import { ruleBody } from "../harness/waf-bodies.ts";
 
 // Rules of waf.rules: whatever is in a file or in a body, reading it ends, and says where what is wrong is.
 
@@ -67,7 +67,7 @@ describe("what rules see", () => {
         headers.resetOwn();
         headers.add("Content-Type", type);
         const body = Buffer.from(text, "utf8");
-        const facts = readBody(headers, body, { isJson: false, processor: "", maxBytes: 200 });
+        const facts = ruleBody(headers, body, {}, 200);
         expect(facts.raw.length).toBeLessThanOrEqual(200);
       }),
     );
@@ -80,7 +80,7 @@ describe("what rules see", () => {
         const headers = new HeaderBlock();
         headers.resetOwn();
         headers.add("Content-Type", "application/json");
-        const { args, error } = readBody(headers, Buffer.from(text), { isJson: true, processor: "", maxBytes: 1e6 });
+        const { args, error } = ruleBody(headers, Buffer.from(text), { isJson: true }, 1e6);
         expect(error).toBe("");
         const leaves = (one: unknown): number => {
           if (typeof one !== "object" || one === null) return 1;

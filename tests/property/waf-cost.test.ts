@@ -21,6 +21,7 @@ import {
   repeated,
   SEPARATORS,
 } from "../harness/hostile-values.ts";
+import { inspectWhole } from "../harness/waf-bodies.ts";
 import { NO_ROUTES } from "../unit/features/waf/vector-request.ts";
 
 const inspector = new WafInspector([], NO_ROUTES);
@@ -32,7 +33,7 @@ function stepsOf(place: HostilePlace, unit: string, length: number, by: WafInspe
   const { head, body } = place.request(repeated(unit, length));
   by.steps.taken = 0;
   if (body.length === 0) by.inspect(head);
-  else by.inspectBody(head, 0, body, 0, body.length);
+  else inspectWhole(by, head, 0, body);
   return by.steps.taken;
 }
 
@@ -247,7 +248,7 @@ function inspectCounted(
 ): void {
   if (body.length > 0) {
     const isMarkup = Buffer.from(body).toString("latin1").trimStart().startsWith("<");
-    by.inspectBody(head, 0, countsSource && !isMarkup ? countedBytes(body, count) : body, 0, body.length);
+    inspectWhole(by, head, 0, countsSource && !isMarkup ? countedBytes(body, count) : body, body.length);
   } else {
     const { bytes } = head;
     if (countsSource) head.bytes = countedBytes(bytes, count);

@@ -6,6 +6,7 @@ import { faultOf } from "../../proto/h1/outcome.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import type { RuleSet } from "../../proto/seclang/rule-set.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
+import type { BodyReading } from "./body/body-reading.ts";
 import type { RouteFacts } from "./detectors/path-traversal.ts";
 import type { Finding } from "./findings.ts";
 import type { IncidentListener, WafIncident } from "./incident.ts";
@@ -82,10 +83,10 @@ export function explainWaf(question: WafQuestion, settings: WafSettings, routes:
     const maxBytes = settings.maxInspectBodyBytes;
     inspectedBodyBytes = Math.min(question.body.length, maxBytes);
     const end = inspectedBodyBytes;
-    if (own !== null && head.hasBody() && own.judgeBody(question.body.subarray(0, end), maxBytes) !== Fault.None)
+    inspector.body.begin(head.headers, question.body, 0, end, maxBytes);
+    if (own !== null && head.hasBody() && own.judgeBody(inspector.body) !== Fault.None)
       return { ...NOTHING, ...own.told(), candidates, inspectedBodyBytes, verdict: "block", status: own.status };
-    if (end > 0 && !skips())
-      score = inspector.inspectBody(head, score, question.body, 0, end, { isJson: false, maxBytes, progress: null });
+    if (end > 0 && !skips()) score = inspector.inspectBody(head, score);
   }
   const blocks = isBlocked(settings, score) && ex.rules?.onlyDetects !== true;
   const told = own === null ? { rules: [], findings: [] } : own.told();
@@ -127,8 +128,8 @@ class OwnRules implements IncidentListener {
     return this.fault;
   }
 
-  judgeBody(bytes: Uint8Array, maxBytes: number): Fault {
-    this.fault = this.rules.judgeBody(this.ex, bytes, { isJson: false, maxBytes });
+  judgeBody(body: BodyReading): Fault {
+    this.fault = this.rules.judgeBody(this.ex, body);
     return this.fault;
   }
 

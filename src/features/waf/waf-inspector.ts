@@ -2,6 +2,7 @@ import { Byte } from "../../core/bytes.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { BodyInspector, type BodyQuestion } from "./body/body-inspector.ts";
+import { BodyReading } from "./body/body-reading.ts";
 import { adminRule } from "./detectors/admin-paths.ts";
 import {
   DotDot,
@@ -29,6 +30,8 @@ import { inspectPairs, ValueInspector } from "./value-inspector.ts";
 /** Applies the rules to requests. What it found of the last one is in `findings`. */
 export class WafInspector {
   readonly findings: Findings;
+  /** The body that is looked at, for whoever else looks at it. */
+  readonly body: BodyReading = new BodyReading();
   /** What the inspection of the last request has cost. */
   readonly steps: StepBudget;
   private readonly onSpent: () => void;
@@ -103,23 +106,16 @@ export class WafInspector {
   }
 
   /**
-   * Looks at a body, and adds what it finds to what the head gave.
+   * Looks at the body in `body`, and adds what it finds to what the head gave.
    * @param headScore what `inspect` returned of the head: it is looked at again where there was something
-   * @param bytes the body's beginning in `[from, to)`; the rest of it is not looked at
-   * @param question what is known of it beside the head, and how much of its content is looked at
+   * @param question what is known of it beside the head
    * @returns the anomaly score of both
    */
-  inspectBody(
-    head: RequestHead,
-    headScore: number,
-    bytes: Uint8Array,
-    from: number,
-    to: number,
-    question: BodyQuestion = WHOLE_BODY,
-  ): number {
+  inspectBody(head: RequestHead, headScore: number, question: BodyQuestion = WHOLE_BODY): number {
     if (headScore > 0) this.inspect(head);
     else this.findings.begin(head);
-    this.sawWholeBody = this.bodies.inspect(head.headers, question, bytes, from, to);
+    this.sawWholeBody = this.bodies.inspect(this.body, question);
+    this.body.release();
     return this.end();
   }
 
@@ -189,6 +185,4 @@ export function switchesOf(
   return new RuleSwitches(idsOf(disabledRules, WAF_RULES), exclusions, inactive, sharpness.fields);
 }
 
-/** More than any body has that is in memory. */
-const MAX_BYTES = 0x3fff_ffff;
-const WHOLE_BODY: BodyQuestion = { isJson: false, maxBytes: MAX_BYTES, progress: null };
+const WHOLE_BODY: BodyQuestion = { isJson: false, progress: null };

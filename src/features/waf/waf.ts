@@ -200,15 +200,17 @@ export class WafBodyPhase implements Phase, BodyScorer, MessageGate {
   scoreBody(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault {
     const { inspector, scorer, settings, rules } = this.waf;
     const isJson = ex.route!.kind.readsJson;
-    const question = { isJson, maxBytes: settings.maxInspectBodyBytes, progress };
     const before = ex.wafScore;
+    inspector.body.begin(ex.request.headers, bytes, from, to, settings.maxInspectBodyBytes);
     if (rules !== null) {
-      const ruled = rules.judgeBody(ex, bytes.subarray(from, to), { isJson, maxBytes: settings.maxInspectBodyBytes });
-      if (ruled !== Fault.None) return ruled;
-      if (skipsOwn(ex)) return Fault.None;
+      const ruled = rules.judgeBody(ex, inspector.body, isJson);
+      if (ruled !== Fault.None || skipsOwn(ex)) {
+        inspector.body.release();
+        return ruled;
+      }
     }
     inspector.findings.overrides = ex.rules;
-    const score = inspector.inspectBody(ex.request, before, bytes, from, to, question);
+    const score = inspector.inspectBody(ex.request, before, { isJson, progress });
     const fault = score <= before ? Fault.None : scorer.decide(ex, inspector.findings, score);
     return fault === Fault.None && this.rejects && !inspector.sawWholeBody ? scorer.refuseOverLimit(ex) : fault;
   }

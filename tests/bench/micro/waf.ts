@@ -2,6 +2,7 @@
 import { WafInspector } from "../../../src/features/waf/waf-inspector.ts";
 import { RequestHead } from "../../../src/message/request-head.ts";
 import { RequestParser } from "../../../src/proto/h1/request-parser.ts";
+import { inspectWhole } from "../../harness/waf-bodies.ts";
 import { bench } from "../micro-registry.ts";
 
 const NO_ROUTES = { exactId: () => -1, prefixId: () => -1 };
@@ -27,8 +28,9 @@ function benchHead(name: string, head: RequestHead, isAttack = false): void {
 function benchBody(name: string, type: string, text: string): void {
   const head = headOf("/api", [`Content-Type: ${type}`]);
   const body = Buffer.from(text);
-  if (inspector.inspectBody(head, 0, body, 0, body.length) > 0) throw new Error(`waf: ${name} is judged wrongly`);
-  bench(`waf: ${name}`, () => inspector.inspectBody(head, 0, body, 0, body.length));
+  const inspect = (): number => inspectWhole(inspector, head, 0, body);
+  if (inspect() > 0) throw new Error(`waf: ${name} is judged wrongly`);
+  bench(`waf: ${name}`, inspect);
 }
 
 const BROWSER = [

@@ -1,5 +1,4 @@
 import { Byte, HEX_VALUE, indexOfByte, isWhitespace } from "../../../core/bytes.ts";
-import type { HeaderBlock } from "../../../message/header-block.ts";
 import { HIDDEN_CHARSET, UNREADABLE_BODY } from "../detectors/protocol-abuse.ts";
 import type { Findings } from "../findings.ts";
 import { findGroups, findPackedGroups, PAIR_BYTES } from "../match/escaped-scan.ts";
@@ -8,8 +7,9 @@ import { SeenTexts } from "../match/seen-values.ts";
 import { InputLocation } from "../match/value-reading.ts";
 import type { RuleTables } from "../rule-table.ts";
 import { inspectPairs, type ValueInspector } from "../value-inspector.ts";
-import { areTooMany, codingsOf, contentOf } from "./content-codings.ts";
-import { BodyKind, type DeclaredTypes, declaredTypes } from "./declared-types.ts";
+import type { BodyReading } from "./body-reading.ts";
+import { areTooMany } from "./content-codings.ts";
+import { BodyKind, type DeclaredTypes } from "./declared-types.ts";
 import { base64Content, messagesOf } from "./grpc-messages.ts";
 import { findJsonGroups, inspectJson } from "./json-strings.ts";
 import { MultipartParts, Shape } from "./multipart-parts.ts";
@@ -20,8 +20,6 @@ import { inspectUpload, inspectXml, isEbcdic } from "./xml-body.ts";
 export interface BodyQuestion {
   /** Whether the route takes every body for JSON. */
   readonly isJson: boolean;
-  /** Most bytes of content that are looked at. */
-  readonly maxBytes: number;
   /** Of a body that is inspected piece by piece, what has been done of it, to be kept for the next piece; else null. */
   readonly progress: BodyProgress | null;
 }
@@ -57,20 +55,19 @@ export class BodyInspector {
   }
 
   /**
-   * Inspects `bytes[from, to)`, as it is and with its content codings undone.
+   * Inspects a body, as it is and with its content codings undone.
    * @returns whether that was all: false where there is more content in the bytes than is looked at
    */
-  inspect(headers: HeaderBlock, question: BodyQuestion, bytes: Uint8Array, from: number, to: number): boolean {
+  inspect(reading: BodyReading, question: BodyQuestion): boolean {
     const { findings, inspector } = this;
-    const types = declaredTypes(headers);
+    const { types, codings, bytes, from, to, maxBytes } = reading;
     inspector.value.location = InputLocation.Body;
     inspector.nameNothing();
     if (types.hidesText) findings.found(HIDDEN_CHARSET, 0);
-    const codings = codingsOf(headers);
     if (codings.length === 0) {
       const { progress } = question;
       // A small number, for the compiler as well: sums with a large one make the loops over bytes half as fast.
-      const end = from + (Math.min(to - from, question.maxBytes - (progress?.bytes ?? 0)) | 0);
+      const end = from + (Math.min(to - from, maxBytes - (progress?.bytes ?? 0)) | 0);
       this.beginSteps(end - from, progress);
       if (this.inspectContent(types, question, bytes, from, end) === Shape.Unknown) this.foundUnreadable();
       if (progress !== null) {
@@ -80,8 +77,8 @@ export class BodyInspector {
       return end === to;
     }
     if (areTooMany(codings)) this.foundUnreadable();
-    const content = contentOf(codings, bytes.subarray(from, to), question.maxBytes);
-    this.beginSteps(Math.min(to - from, question.maxBytes) + content.bytes.length, null);
+    const content = reading.unpack();
+    this.beginSteps(Math.min(to - from, maxBytes) + content.bytes.length, null);
     const inside = this.inspectContent(types, question, content.bytes, 0, content.bytes.length);
     // Applications that do not look at the coding read what is there.
     const outside = this.inspectPacked(
@@ -89,13 +86,13 @@ export class BodyInspector {
       question,
       bytes,
       from,
-      Math.min(to, from + question.maxBytes),
+      Math.min(to, from + maxBytes),
       content.bytes.length > 0,
     );
     const isUnknown = inside === Shape.Unknown && outside === Shape.Unknown;
     // A text with a wrong label has been inspected; of anything else, some reader may make more.
     if (isUnknown || (content.isBroken && isBinary(bytes, from, to))) this.foundUnreadable();
-    return !content.isCut && to - from <= question.maxBytes;
+    return !content.isCut && to - from <= maxBytes;
   }
 
   /** Each byte is looked at in several readings, and searched for keywords in each. */

@@ -87,7 +87,8 @@ function boundaryOf(text: string): string {
   return READABLE_BOUNDARY.test(boundary) ? boundary : "";
 }
 
-const UNDECLARED: DeclaredTypes = { kinds: 0, boundary: "", hidesText: false, isStream: false, isBase64: false };
+/** Of a body whose type is not named. */
+export const UNDECLARED: DeclaredTypes = { kinds: 0, boundary: "", hidesText: false, isStream: false, isBase64: false };
 /** Most requests with a body name one of a few types. */
 let lastText = "";
 let lastTypes: DeclaredTypes = UNDECLARED;

@@ -38,25 +38,19 @@ export class MultipartParts {
   /** @param boundary "" where there is none */
   inspect(boundary: string, bytes: Uint8Array, from: number, to: number): Shape {
     if (from === to) return Shape.Parted;
-    if (boundary === "") return Shape.Unknown;
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from);
-    const delimiter = Buffer.from(`--${boundary}`, "latin1");
-    let at = nextDelimiter(text, delimiter, 0);
-    if (at < 0) return Shape.Unknown;
-    this.inspectAround(text, 0, at);
-    const isCrLf = text[text.indexOf(Byte.Lf, at) - 1] === Byte.Cr;
-    if (at > 0 && !isBehindLine(text, at, isCrLf)) return Shape.Ambiguous;
-    while (at >= 0) {
-      at += delimiter.length;
-      if (text[at] === Byte.Dash && text[at + 1] === Byte.Dash) return this.inspectEnd(text, at + 2);
-      const next = nextDelimiter(text, delimiter, at);
-      this.inspectPart(text, at, next < 0 ? text.length : next);
+    const parts = PartScan.of(boundary, bytes, from, to);
+    if (parts === null) return Shape.Unknown;
+    const { text, first } = parts;
+    this.inspectAround(text, 0, first);
+    const isCrLf = text[text.indexOf(Byte.Lf, first) - 1] === Byte.Cr;
+    if (first > 0 && !isBehindLine(text, first, isCrLf)) return Shape.Ambiguous;
+    while (parts.next()) {
+      this.inspectPart(text, parts.from, parts.to);
       if (!this.inspector.value.steps.take(PART_STEPS)) return Shape.Ambiguous;
-      if (!isLineEnd(text, at, isCrLf)) return Shape.Ambiguous;
-      if (next > 0 && !isBehindLine(text, next, isCrLf)) return Shape.Ambiguous;
-      at = next;
+      if (!isLineEnd(text, parts.from, isCrLf)) return Shape.Ambiguous;
+      if (parts.isFollowed && !isBehindLine(text, parts.to, isCrLf)) return Shape.Ambiguous;
     }
-    return Shape.Parted;
+    return parts.isClosed ? this.inspectEnd(text, parts.from) : Shape.Parted;
   }
 
   private inspectPart(text: Buffer, from: number, to: number): void {
@@ -122,22 +116,59 @@ export function eachPart(
   bytes: Uint8Array,
   take: (name: string, fileNames: readonly string[], content: Buffer) => boolean,
 ): boolean {
-  if (boundary === "") return false;
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  const delimiter = Buffer.from(`--${boundary}`, "latin1");
-  let at = nextDelimiter(text, delimiter, 0);
-  if (at < 0) return false;
-  while (at >= 0) {
-    at += delimiter.length;
-    if (text[at] === Byte.Dash && text[at + 1] === Byte.Dash) break;
-    const next = nextDelimiter(text, delimiter, at);
-    const to = next < 0 ? text.length : next;
-    const { name, fileNames, contentFrom } = partHead(text, at, to);
-    if (!take(name, fileNames, text.subarray(contentFrom, Math.max(contentFrom, contentEnd(text, contentFrom, to)))))
-      break;
-    at = next;
+  const parts = PartScan.of(boundary, bytes, 0, bytes.length);
+  if (parts === null) return false;
+  const { text } = parts;
+  while (parts.next()) {
+    const { name, fileNames, contentFrom } = partHead(text, parts.from, parts.to);
+    const contentTo = Math.max(contentFrom, contentEnd(text, contentFrom, parts.to));
+    if (!take(name, fileNames, text.subarray(contentFrom, contentTo))) break;
   }
   return true;
+}
+
+/** Goes from part to part: the one way in which a multipart body is taken apart. */
+class PartScan {
+  readonly text: Buffer;
+  /** Where the first delimiter is. */
+  readonly first: number;
+  /** The part at hand, from the end of its delimiter to the next one; after the last, where the text goes on. */
+  from = 0;
+  to = 0;
+  /** Whether a delimiter ends the part at hand. */
+  isFollowed = true;
+  /** Whether the delimiter that closes the body has come. */
+  isClosed = false;
+  private readonly delimiter: Buffer;
+
+  private constructor(text: Buffer, delimiter: Buffer, first: number) {
+    this.text = text;
+    this.delimiter = delimiter;
+    this.first = first;
+    this.to = first;
+  }
+
+  /** Null where there is no delimiter. */
+  static of(boundary: string, bytes: Uint8Array, from: number, to: number): PartScan | null {
+    if (boundary === "") return null;
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from);
+    const delimiter = Buffer.from(`--${boundary}`, "latin1");
+    const first = nextDelimiter(text, delimiter, 0);
+    return first < 0 ? null : new PartScan(text, delimiter, first);
+  }
+
+  /** Goes to the next part. @returns whether there is one */
+  next(): boolean {
+    if (!this.isFollowed) return false;
+    const { text, delimiter } = this;
+    this.from = this.to + delimiter.length;
+    this.isClosed = text[this.from] === Byte.Dash && text[this.from + 1] === Byte.Dash;
+    if (this.isClosed) this.from += 2;
+    const next = this.isClosed ? -1 : nextDelimiter(text, delimiter, this.from);
+    this.isFollowed = next >= 0;
+    this.to = next < 0 ? text.length : next;
+    return !this.isClosed;
+  }
 }
 
 /** Offset of a delimiter at the beginning of a line, -1 where there is none. For some a line ends with a bare CR, too. */

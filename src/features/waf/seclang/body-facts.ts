@@ -1,7 +1,6 @@
 import { sliceText } from "../../../core/bytes.ts";
-import type { HeaderBlock } from "../../../message/header-block.ts";
-import { codingsOf, contentOf } from "../body/content-codings.ts";
-import { BodyKind, declaredTypes } from "../body/declared-types.ts";
+import type { BodyReading } from "../body/body-reading.ts";
+import { BodyKind } from "../body/declared-types.ts";
 import { eachPart } from "../body/multipart-parts.ts";
 import { readJsonValues } from "./json-values.ts";
 import { type BodyFacts, type RuleValue, ValueList } from "./rule-values.ts";
@@ -16,17 +15,13 @@ export interface BodyHints {
   readonly isJson: boolean;
   /** What a rule has said that it is (`ctl:requestBodyProcessor`); "" where none has. */
   readonly processor: string;
-  /** Most bytes of content that are looked at. */
-  readonly maxBytes: number;
 }
 
-/** Takes a body apart as its type says. @param bytes its beginning, as it came */
-export function readBody(headers: HeaderBlock, bytes: Uint8Array, hints: BodyHints): BodyFacts {
-  const codings = codingsOf(headers);
-  const unpacked = codings.length === 0 ? bytes : contentOf(codings, bytes, hints.maxBytes).bytes;
-  const content = unpacked.length === 0 ? bytes : unpacked;
-  const raw = sliceText(content, 0, Math.min(content.length, hints.maxBytes));
-  const processor = raw === "" ? "" : hints.processor || declaredProcessor(headers, hints.isJson);
+/** Takes a body apart as its type says. */
+export function factsOf(body: BodyReading, hints: BodyHints): BodyFacts {
+  const content = body.text();
+  const raw = sliceText(content, 0, Math.min(content.length, body.maxBytes));
+  const processor = raw === "" ? "" : hints.processor || declaredProcessor(body.types.kinds, hints.isJson);
   const args = new ValueList(MAX_RULE_ARGUMENTS);
   const facts = { ...EMPTY_BODY, processor, raw, args: args.list };
   switch (processor) {
@@ -36,7 +31,7 @@ export function readBody(headers: HeaderBlock, bytes: Uint8Array, hints: BodyHin
     case "JSON":
       return { ...facts, error: readJsonValues(raw, args), isCut: args.isFull };
     case "MULTIPART":
-      return readParts(facts, args, declaredTypes(headers).boundary, content);
+      return readParts(facts, args, body.types.boundary, content);
     case "XML":
       return readMarkup(facts);
     default:
@@ -44,8 +39,7 @@ export function readBody(headers: HeaderBlock, bytes: Uint8Array, hints: BodyHin
   }
 }
 
-function declaredProcessor(headers: HeaderBlock, isJson: boolean): string {
-  const { kinds } = declaredTypes(headers);
+function declaredProcessor(kinds: number, isJson: boolean): string {
   if ((kinds & BodyKind.Multipart) !== 0) return "MULTIPART";
   if (isJson || (kinds & BodyKind.Json) !== 0) return "JSON";
   if ((kinds & BodyKind.Form) !== 0) return "URLENCODED";

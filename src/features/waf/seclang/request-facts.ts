@@ -2,7 +2,8 @@ import type { Exchange } from "../../../message/exchange.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { isPlainPath } from "../../../proto/h1/request-rules.ts";
 import { queryWithMark, shownPath } from "../../../proto/target/routed-path.ts";
-import { type BodyHints, EMPTY_BODY, MAX_RULE_ARGUMENTS, readBody, readPairs } from "./body-facts.ts";
+import type { BodyReading } from "../body/body-reading.ts";
+import { type BodyHints, EMPTY_BODY, factsOf, MAX_RULE_ARGUMENTS, readPairs } from "./body-facts.ts";
 import { type BodyFacts, type RuleValue, ValueList } from "./rule-values.ts";
 import { urlDecode } from "./text-decodings.ts";
 
@@ -21,9 +22,9 @@ export class RequestFacts {
     this.ex = ex;
   }
 
-  /** The body has come. @param bytes its beginning */
-  takeBody(bytes: Uint8Array, hints: BodyHints): void {
-    this.body = readBody(this.ex.request.headers, bytes, hints);
+  /** The body has come. */
+  takeBody(body: BodyReading, hints: BodyHints): void {
+    this.body = factsOf(body, hints);
     this.isCut ||= this.body.isCut;
     this.known.clear();
   }

@@ -1,9 +1,9 @@
-import { EMPTY_BYTES } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
 import { errorBody } from "../../../core/status.ts";
 import type { Exchange } from "../../../message/exchange.ts";
 import type { NowMs } from "../../../message/ports.ts";
 import type { RuleSet } from "../../../proto/seclang/rule-set.ts";
+import type { BodyReading } from "../body/body-reading.ts";
 import { BUDGET_EXHAUSTED } from "../detectors/protocol-abuse.ts";
 import { type IncidentListener, placeText, snippetOf } from "../incident.ts";
 import type { WafRule } from "../rule.ts";
@@ -25,12 +25,6 @@ export interface RuleFirewallParts {
   readonly switches: RuleSwitches;
   readonly listener: IncidentListener;
   readonly clock: NowMs;
-}
-
-/** What is known of a body beside its bytes. */
-export interface BodyKnowledge {
-  readonly isJson: boolean;
-  readonly maxBytes: number;
 }
 
 /**
@@ -64,12 +58,14 @@ export class RuleFirewall {
     return this.run(ex, transaction, REQUEST_BODY);
   }
 
-  /** The beginning of a body has come, a message of a stream, or a body that is not looked at. @returns Fault.None where it may go on */
-  judgeBody(ex: Exchange, bytes: Uint8Array = EMPTY_BYTES, known: BodyKnowledge = UNKNOWN): Fault {
+  /** The beginning of a body has come, or a message of a stream. @param body null where it is not looked at
+   * @param isJson whether the route takes every body for JSON. @returns Fault.None where it may go on */
+  judgeBody(ex: Exchange, body: BodyReading | null = null, isJson = false): Fault {
     const transaction = transactionOf(ex);
     if (transaction === null) return Fault.None;
     transaction.beginBody();
-    if (this.compiled.readsBodies) transaction.facts.takeBody(bytes, { ...known, processor: transaction.processor });
+    const { processor } = transaction;
+    if (body !== null && this.compiled.readsBodies) transaction.facts.takeBody(body, { isJson, processor });
     return this.run(ex, transaction, REQUEST_BODY);
   }
 
@@ -236,7 +232,6 @@ const REQUEST_HEAD = 1;
 const REQUEST_BODY = 2;
 const RESPONSE_HEAD = 3;
 const RESPONSE_BODY = 4;
-const UNKNOWN: BodyKnowledge = { isJson: false, maxBytes: 0 };
 const MESSAGE = "Request blocked by Web Application Firewall";
 const SEVERITIES: readonly string[] = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
 const POINTS: readonly number[] = [5, 5, 5, 4, 3, 2, 2, 2];

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { WafInspector } from "../../../../src/features/waf/waf-inspector.ts";
 import { headOf } from "../../../harness/hostile-values.ts";
+import { inspectWhole } from "../../../harness/waf-bodies.ts";
 import { NO_ROUTES } from "./vector-request.ts";
 
 const inspectors = [1, 2].map((level) => {
@@ -12,7 +13,7 @@ const plain = inspectors[0]!;
 
 function scoreOf(by: WafInspector, type: string, text: string): number {
   const body = Buffer.from(text, "latin1");
-  return by.inspectBody(headOf("/x", [`Content-Type: ${type}`]), 0, body, 0, body.length);
+  return inspectWhole(by, headOf("/x", [`Content-Type: ${type}`]), 0, body);
 }
 
 /** Rules that find a text in any of the places where clients send it. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { StepBudget, WAF_LEAST_BYTES, WAF_STEPS_PER_BYTE } from "../../../../src/features/waf/match/step-budget.ts";
 import { WafInspector } from "../../../../src/features/waf/waf-inspector.ts";
 import { HOSTILE_PLACES, headOf, repeated } from "../../../harness/hostile-values.ts";
+import { inspectWhole } from "../../../harness/waf-bodies.ts";
 import { NO_ROUTES } from "./vector-request.ts";
 
 describe("a budget of steps", () => {
@@ -21,7 +22,7 @@ describe("a budget of steps", () => {
       const inspector = new WafInspector([], NO_ROUTES, [], steps, () => told++);
       const { head, body } = request(repeated("/*'*/;cat a;<a b=1>${a}{{select select.a from b(", maxBytes));
       const score = inspector.inspect(head);
-      if (body.length > 0) inspector.inspectBody(head, score, body, 0, body.length);
+      if (body.length > 0) inspectWhole(inspector, head, score, body);
       expect(inspector.findings.rules().map(({ id }) => id)).toContain("PROTOCOL-007");
       expect(inspector.findings.score).toBeGreaterThanOrEqual(5);
       expect(told).toBe(1);
@@ -34,7 +35,7 @@ describe("what costs more than its bytes", () => {
   const inspect = (type: string, body: Buffer): { ids: readonly string[]; isSpent: boolean } => {
     const steps = new StepBudget();
     const inspector = new WafInspector([], NO_ROUTES, [], steps);
-    inspector.inspectBody(headOf("/x", [`Content-Type: ${type}`]), 0, body, 0, body.length);
+    inspectWhole(inspector, headOf("/x", [`Content-Type: ${type}`]), 0, body);
     return { ids: inspector.findings.rules().map(({ id }) => id), isSpent: steps.isSpent };
   };
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { MAX_RULE_ARGUMENTS, readBody } from "../../../../../src/features/waf/seclang/body-facts.ts";
+import { MAX_RULE_ARGUMENTS } from "../../../../../src/features/waf/seclang/body-facts.ts";
 import { MAX_RULE_JSON_DEPTH } from "../../../../../src/features/waf/seclang/json-values.ts";
 import { HeaderBlock } from "../../../../../src/message/header-block.ts";
+import { ruleBody } from "../../../../harness/waf-bodies.ts";
 
 function read(type: string, body: string | Uint8Array, more: Readonly<Record<string, string>> = {}, processor = "") {
   const headers = new HeaderBlock();
@@ -10,7 +11,7 @@ function read(type: string, body: string | Uint8Array, more: Readonly<Record<str
   if (type !== "") headers.add("Content-Type", type);
   for (const [name, value] of Object.entries(more)) headers.add(name, value);
   const bytes = typeof body === "string" ? Buffer.from(body, "latin1") : body;
-  return readBody(headers, bytes, { isJson: false, processor, maxBytes: 65_536 });
+  return ruleBody(headers, bytes, { processor });
 }
 
 function pairs(list: readonly { readonly name: string; readonly value: string }[]): string[] {

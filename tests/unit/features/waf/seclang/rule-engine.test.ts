@@ -19,6 +19,7 @@ import {
   type MeasuredExpression,
 } from "../../../../../src/proto/expression/expression.ts";
 import { readRules } from "../../../../../src/proto/seclang/rule-set-reader.ts";
+import { bodyReading } from "../../../../harness/waf-bodies.ts";
 import { ENFORCE } from "../waf-settings.ts";
 
 function run(rules: string, target: string, excluded = ""): PhaseResult & { readonly transaction: RuleTransaction } {
@@ -83,8 +84,7 @@ SecRule ARGS_POST:json.q "@streq bad" "id:5,phase:2,deny"`;
     const headers = ["Content-Type: application/json"];
     const ex = questionedExchange({ method: "GET", target: "/?a=1", headers, body: new Uint8Array(0) }) as Exchange;
     expect(firewall.judgeHead(ex)).toBe(Fault.None);
-    const known = { isJson: true, maxBytes: 65_536 };
-    return { ex, judge: (body) => firewall.judgeBody(ex, Buffer.from(body), known) };
+    return { ex, judge: (body) => firewall.judgeBody(ex, bodyReading(ex.request.headers, Buffer.from(body)), true) };
   }
 
   test("is judged message by message: what rules set and count for one does not add up", () => {
