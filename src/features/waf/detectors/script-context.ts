@@ -13,7 +13,7 @@ import {
   words,
 } from "../rule.ts";
 import { EVENT_HANDLER, MARKUP_RULES, MarkupScan, SCRIPT_URL } from "./markup-scan.ts";
-import { isCalledTwice, isComputedCall, isQuotedCall, isWrappedCall } from "./script-text.ts";
+import { isAddress, isCalledTwice, isComputedCall, isQuotedCall, isSumOfNames, isWrappedCall } from "./script-text.ts";
 import {
   BEFORE_URL,
   DATA,
@@ -179,9 +179,10 @@ export class ScriptContext implements Detector {
       (argument === Word.Decoder || argument === Word.Object) &&
       (next === Byte.OpenParen || next === Byte.Dot);
     // alert(1) and no more: no other client sends that.
-    const isProbe = word === Word.Box && this.isFirst(from) && isProbeArgument(bytes[inside]!) && this.isProbe(inside);
+    const isProbe = word === Word.Box && this.isFirst(from) && this.isProbeArgument(inside) && this.isProbe(inside);
     const isTwice = word === Word.Evaluator && from === 0 && isCalledTwice(bytes, open, this.length);
-    if (isTwice) this.report(SCRIPT_SINK, from);
+    if (isTwice || (word === Word.Evaluator && from === 0 && isSumOfNames(bytes, inside, this.length)))
+      this.report(SCRIPT_SINK, from);
     if (isStolen || isDecoded || isProbe) this.report(SCRIPT_SINK, from);
   }
 
@@ -192,6 +193,13 @@ export class ScriptContext implements Detector {
       if (this.bytes[at] === Byte.Space && isScriptNameByte(this.bytes[at + 1]!)) return false;
     }
     return true;
+  }
+
+  /** A digit, a quote, or nothing at all; a quote may have been escaped on its way. */
+  private isProbeArgument(at: number): boolean {
+    const byte = this.bytes[at]!;
+    if (byte === Byte.Backslash) return isQuote(this.bytes[at + 1]!);
+    return isDigit(byte) || isQuote(byte) || byte === Byte.CloseParen || byte === Byte.Slash;
   }
 
   /** Whether nothing precedes the word at `from`, but for the window: top.alert(1). */
@@ -209,6 +217,7 @@ export class ScriptContext implements Detector {
     const isUsed = next === Byte.LeftBracket || (word === Word.Object && (next === Byte.Dot || next === Byte.Equals));
     if (!isUsed) return;
     if (from === 0 && isComputedCall(bytes, to)) this.report(SCRIPT_SINK, from);
+    if (this.isFirst(from) && next === Byte.Equals && isAddress(bytes, to + 1)) this.report(SCRIPT_SINK, from);
     if (this.isBehindBreak(from)) this.report(SCRIPT_BREAKOUT, from);
     else if (next === Byte.Dot && bytes[from - 1] === Byte.Plus && this.isSecret(to + 1))
       this.report(SCRIPT_SINK, from);
@@ -395,11 +404,6 @@ export class ScriptContext implements Detector {
 
 function isCallee(word: number): boolean {
   return word === Word.Sink || word === Word.Evaluator || word === Word.Box;
-}
-
-/** A digit, a quote, or nothing at all. */
-function isProbeArgument(byte: number): boolean {
-  return isDigit(byte) || isQuote(byte) || byte === Byte.CloseParen || byte === Byte.Slash;
 }
 
 const schemeText: Uint8Array = new Uint8Array(16);

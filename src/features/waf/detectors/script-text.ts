@@ -53,6 +53,30 @@ export function isComponentCode(bytes: Uint8Array, from: number): boolean {
   return false;
 }
 
+/** Whether a quoted address of another server is at `from`: "http://x", '//x'. */
+export function isAddress(bytes: Uint8Array, from: number): boolean {
+  const at = bytes[from] === Byte.Space ? from + 1 : from;
+  if (!isQuote(bytes[at]!)) return false;
+  if (bytes[at + 1] === Byte.Slash) return bytes[at + 2] === Byte.Slash;
+  return HTTP.every((byte, index) => bytes[at + 1 + index] === byte);
+}
+
+/** Whether a+b+c) goes on at `from`, to the end of the value: a program that is put together of pieces. */
+export function isSumOfNames(bytes: Uint8Array, from: number, length: number): boolean {
+  let names = 0;
+  let at = from;
+  for (;;) {
+    const start = at;
+    while (at < length && isWordByte(bytes[at]!)) at++;
+    if (at === start) return false;
+    names++;
+    if (bytes[at] !== Byte.Plus) break;
+    at++;
+  }
+  const end = bytes[at + 1] === Byte.Semicolon ? at + 2 : at + 1;
+  return names > 1 && bytes[at] === Byte.CloseParen && end === length;
+}
+
 /** Whether top["al"+"ert"](1) goes on at `open`: a member that is named by a text, and called. */
 export function isComputedCall(bytes: Uint8Array, open: number): boolean {
   const first = bytes[open + 1]!;
@@ -178,3 +202,4 @@ const REFERENCES: readonly (readonly [Uint8Array, number])[] = [
 /** The value as a browser reads it, as far as a scheme can reach. */
 const folded: Uint8Array = new Uint8Array(256);
 let referenceEnd = 0;
+const HTTP: Uint8Array = latin1("http");

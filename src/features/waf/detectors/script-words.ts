@@ -48,8 +48,8 @@ export const DOCUMENTS: WordSet = new WordSet([[1, "text/html application/xhtml+
 export const VOID: WordSet = new WordSet([[1, "void"]]);
 /** ( = " ' */
 export const BEFORE_URL: readonly number[] = [0x28, 0x3d, 0x22, 0x27];
-/** What ends the expression, the block or the list that a value is in: ) * + , - ; ] } */
-export const OPENERS: readonly number[] = [0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x3b, 0x5d, 0x7d];
+/** What ends the expression, the block or the list that a value is in: ) * + , - ; ? ] } */
+export const OPENERS: readonly number[] = [0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x3b, 0x3f, 0x5d, 0x7d];
 
 export const enum Word {
   /** A function that attacks call, and others too. */

@@ -1,4 +1,4 @@
-import { Byte, classOf, EMPTY_BYTES, isDigit } from "../../../core/bytes.ts";
+import { Byte, classOf, EMPTY_BYTES, indexOfByte, isDigit } from "../../../core/bytes.ts";
 import { classEnd, endsReference, isProgramByte, isQuote, isShellSpace, PROGRAM_NAME } from "../match/scan.ts";
 import { StepBudget } from "../match/step-budget.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
@@ -36,7 +36,7 @@ const SHELL_COMMAND: WafRule = {
   description: "shell command after a command separator",
   keywords: [
     // What the parameters of web shells are tried with.
-    ...words("^whoami ^uname ^ifconfig ^ipconfig ^netstat ^systeminfo ^/bin/ ^/usr/bin/"),
+    ...words("^whoami ^uname ^ifconfig ^ipconfig ^netstat ^systeminfo ^/bin/ ^/usr/bin/ \\n/bin/ \\n/usr/"),
     ...["^cat /", "^ls -", "^ls /", "^id -", "^net u", "^type c", "^dir c", "^wget h", "^curl h", "^ping -", "^nc -"],
   ],
 };
@@ -117,6 +117,7 @@ export class ShellCommands implements Detector {
     this.isOneToken = bytes[0] !== Byte.Hash || bytes[1] !== Byte.Bang;
     if (isCommandParameter(value)) this.judgeParameter();
     else if (this.isOpening()) this.judgeStart();
+    else if (!this.isText && this.isProgramLine()) this.report(SHELL_COMMAND, 0);
     // Whether a backtick has been opened.
     let isOpen = false;
     for (let at = 0; at < length && !value.steps.isSpent; at++) {
@@ -169,6 +170,18 @@ export class ShellCommands implements Detector {
     const to = classEnd(bytes, 0, PROGRAM_NAME);
     const behind = bytes[to];
     return to > 0 && ((behind === Byte.Equals && !this.isText) || behind === Byte.OpenParen);
+  }
+
+  /** \n/usr/bin/id\n, /usr/bin/id|: a program by its path, in a line whose break was escaped, or in front of a pipe to nothing. */
+  private isProgramLine(): boolean {
+    const { bytes, length } = this;
+    const from = isQuote(bytes[0]!) ? 1 : 0;
+    const isEscaped = bytes[from] === Byte.Backslash && bytes[from + 1] === LOWER_N && bytes[from + 2] === Byte.Slash;
+    if (!isEscaped && (bytes[0] !== Byte.Slash || bytes[length - 1] !== Byte.Bar)) return false;
+    const limit = isEscaped ? indexOfByte(bytes, Byte.Backslash, from + 2, Math.min(length, MAX_LOOK)) : MAX_LOOK;
+    const command = this.readName(isEscaped ? from + 2 : 0, limit);
+    const next = bytes[this.wordTo];
+    return command !== 0 && this.isInBin() && (next === Byte.Space || next === Byte.Bar || isEscaped);
   }
 
   /** { cat /etc/passwd;}, </etc/passwd cat, $SHELL -c id, X=1 cat /etc/passwd: a value begins as only a command does. */
