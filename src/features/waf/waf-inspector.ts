@@ -30,7 +30,7 @@ import { inspectPairs, ValueInspector } from "./value-inspector.ts";
 /** Applies the rules to requests. What it found of the last one is in `findings`. */
 export class WafInspector {
   readonly findings: Findings;
-  /** The body that is looked at, for whoever else looks at it. */
+  /** The body that is looked at: rules of files look at the same one. */
   readonly body: BodyReading = new BodyReading();
   /** What the inspection of the last request has cost. */
   readonly steps: StepBudget;
