@@ -1,5 +1,5 @@
-import { runModuleThread } from "../src/app/module-thread.ts";
+import { startModuleThread } from "../src/app/module-thread-start.ts";
 import { verifyTls } from "../src/net/verified-tls.ts";
 
 verifyTls();
-runModuleThread();
+await startModuleThread();

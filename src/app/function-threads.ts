@@ -240,13 +240,13 @@ export class FunctionThreads {
 
   private start(owner: ModuleThreads, generation: number): void {
     if (!owner.isWanted || owner.generation !== generation) return;
-    const { env, allow } = this.config!;
+    const { env, allow, workers } = this.config!;
     const cells = createCells(this.ports.workers);
     const worker = startThread(FUNCTION_ENTRY, Object.fromEntries(env));
     if (worker === null) return void setTimeout(() => this.start(owner, generation), LONGEST_RESTART_MS);
     const nowMs = performance.now();
     const id = ++this.lastId;
-    const files = createFileCells(filesOfThread(this.descriptors), id);
+    const files = createFileCells(filesOfThread(this.descriptors, this.modules.size * workers), id);
     const thread: Thread = {
       id,
       owner,

@@ -1,7 +1,8 @@
 import type { ModuleUse } from "../features/functions/module-exports.ts";
 import { faultAt, type ModuleFault } from "../features/functions/module-fault.ts";
-import { NO_DESCRIPTORS, startThread } from "../net/threads.ts";
+import { NO_DESCRIPTORS } from "../net/threads.ts";
 import type { ModuleSettings } from "./configured-modules.ts";
+import { startModuleRun } from "./module-run.ts";
 import type { ModuleOrder } from "./module-thread.ts";
 
 /** A module of the configuration. */
@@ -38,8 +39,9 @@ function checkOne(
   { env, mayChangeProcess }: ModuleSettings,
   limitMs: number,
 ): Promise<readonly ModuleFault[]> {
-  const thread = startThread(MODULE_ENTRY, env);
-  if (thread === null) return Promise.resolve([faultAt(module, 0, 0, NO_DESCRIPTORS)]);
+  const run = startModuleRun(env);
+  if (run === null) return Promise.resolve([faultAt(module, 0, 0, NO_DESCRIPTORS)]);
+  const { worker: thread, files } = run;
   const { promise, resolve } = Promise.withResolvers<readonly ModuleFault[]>();
   const tell = (message: string) => resolve([faultAt(module, 0, 0, message)]);
   const late = setTimeout(
@@ -49,11 +51,11 @@ function checkOne(
   thread.onmessage = ({ data }: MessageEvent<readonly ModuleFault[]>) => resolve(data);
   thread.onerror = ({ message }) => tell(`fails while it is loaded: ${message}`);
   thread.addEventListener("close", (event) => tell(`ends its thread while it is loaded, ${endOf(event)}`));
-  const order: ModuleOrder = { kind: "check", module, use, mayChangeProcess };
+  const order: ModuleOrder = { kind: "check", module, use, files, mayChangeProcess };
   thread.postMessage(order);
   return promise.finally(() => {
     clearTimeout(late);
-    thread.terminate();
+    run.end();
   });
 }
 
@@ -61,7 +63,5 @@ function endOf(event: unknown): string {
   return `with the exit code ${(event as { readonly code?: number }).code ?? 0}`;
 }
 
-/** Resolved against the entry point, in the source tree as in the compiled binary. */
-export const MODULE_ENTRY = "./module-worker.ts";
 const LOAD_LIMIT_MS = 5000;
 const AT_ONCE = 4;

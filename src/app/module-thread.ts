@@ -1,10 +1,13 @@
 import { pathToFileURL } from "node:url";
+import { FILE_CELLS } from "../features/functions/file-cells.ts";
 import { exportFault, type ModuleUse } from "../features/functions/module-exports.ts";
 import { faultAt, type ModuleFault, moduleFaults, textOf } from "../features/functions/module-fault.ts";
 import { contain, withRefusal } from "../features/functions/thread/contain.ts";
 import { lineOf } from "../features/functions/thread/context.ts";
 import { useJsxSettings } from "../features/functions/thread/jsx-settings.ts";
+import { openedFiles } from "../features/functions/thread/opened-files.ts";
 import { problemOf } from "../features/functions/thread/problem.ts";
+import { ownThreadId } from "../shared/thread-id.ts";
 import { type FromRun, failed, outcomeOf, type RunOrder } from "./scheduled-call.ts";
 
 /** What the thread is asked, once: to load a module and say what is wrong with it, or to make a run of a schedule. */
@@ -15,6 +18,8 @@ export interface ModuleQuestion {
   /** Absolute path. */
   readonly module: string;
   readonly use: ModuleUse;
+  /** For the descriptors that it opens: see FileCells. */
+  readonly files: SharedArrayBuffer;
   /** Whether `functions.allow` has `process`. */
   readonly mayChangeProcess: boolean;
 }
@@ -32,6 +37,9 @@ export function runModuleThread(): void {
       if (order.kind === "check") tell(moduleFaults(thrown, order.module));
       else tell({ kind: "done", outcome: failed(problemOf(thrown, order.module)) });
     };
+    const files = new Int32Array(order.files);
+    Atomics.store(files, FILE_CELLS.thread, ownThreadId());
+    openedFiles.share(files, () => {});
     process.on("unhandledRejection", stray);
     process.on("uncaughtException", stray);
     useJsxSettings();

@@ -1,6 +1,6 @@
-import { NO_DESCRIPTORS, startThread } from "../net/threads.ts";
+import { NO_DESCRIPTORS } from "../net/threads.ts";
 import type { ModuleSettings } from "./configured-modules.ts";
-import { MODULE_ENTRY } from "./module-check.ts";
+import { startModuleRun } from "./module-run.ts";
 import type { ModuleOrder } from "./module-thread.ts";
 import type { FromRun } from "./scheduled-call.ts";
 import type { RunOutcome, ScheduledEvent, ScheduledJob } from "./scheduled-functions.ts";
@@ -17,8 +17,9 @@ export function runScheduled(
   { env, mayChangeProcess }: ModuleSettings,
   log: (line: LogOfRun) => void,
 ): Promise<RunOutcome> {
-  const thread = startThread(MODULE_ENTRY, env);
-  if (thread === null) return Promise.resolve({ result: "error", error: NO_DESCRIPTORS, stack: "" });
+  const run = startModuleRun(env);
+  if (run === null) return Promise.resolve({ result: "error", error: NO_DESCRIPTORS, stack: "" });
+  const { worker: thread, files } = run;
   const { promise, resolve } = Promise.withResolvers<RunOutcome>();
   const late = setTimeout(
     () => resolve({ result: "timeout", error: `took longer than ${timeoutMs / 1000} s`, stack: "" }),
@@ -34,10 +35,10 @@ export function runScheduled(
     resolve({ result: "error", error: failure.message, stack: "" });
   };
   thread.addEventListener("close", () => resolve({ result: "died", error: "its thread has ended", stack: "" }));
-  const order: ModuleOrder = { kind: "run", module, event, env, mayChangeProcess };
+  const order: ModuleOrder = { kind: "run", module, event, env, files, mayChangeProcess };
   thread.postMessage(order);
   return promise.finally(() => {
     clearTimeout(late);
-    thread.terminate();
+    run.end();
   });
 }

@@ -11,6 +11,8 @@ export interface RunOrder {
   readonly module: string;
   readonly event: ScheduledEvent;
   readonly env: Readonly<Record<string, string>>;
+  /** For the descriptors that it opens: see FileCells. */
+  readonly files: SharedArrayBuffer;
   /** Whether what belongs to the whole process may be changed. */
   readonly mayChangeProcess: boolean;
 }

@@ -84,6 +84,7 @@ import { type SummaryStyle, startSummary } from "./start-summary.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { type PoolListener, WorkerFence, WorkerPool } from "./worker-pool.ts";
 import { WorkerWatch } from "./worker-watch.ts";
+import { keepWorkingFolder } from "./working-folder.ts";
 
 /** What the control thread is started with. */
 export interface ControlOptions {
@@ -555,6 +556,7 @@ export class Control implements PoolListener {
     this.serving.resolve();
     this.packet.forget(this.config);
     this.watch.start();
+    keepWorkingFolder((...event) => this.event(...event));
     this.live.start();
     this.member.begin();
     this.services.ready(() => this.watch.allBeat);

@@ -8,6 +8,7 @@ import {
   type ListeningSocket,
 } from "../worker/listeners.ts";
 import { startFault } from "./binary-path.ts";
+import { workingFolderFault } from "./working-folder.ts";
 
 /** How long a new binary may take until it serves, and the workers of the old one until they can hand over. */
 const UPGRADE_DEADLINE_MS = 30_000;
@@ -155,7 +156,7 @@ export class Handover {
     const sockets = this.isWanted ? this.socketsOfAll() : null;
     if (sockets === null) return;
     this.isWanted = false;
-    const fault = startFault(this.binary);
+    const fault = startFault(this.binary) || workingFolderFault();
     if (fault !== "") {
       this.end();
       this.failed({ error: fault });

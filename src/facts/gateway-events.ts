@@ -117,6 +117,13 @@ export const GATEWAY_EVENTS = {
     advice: "Mend what `error` says; `edge check` says more of the files.",
     fields: { error: ERROR },
   },
+  working_folder: {
+    level: "warn",
+    meaning: "The folder that edge was started in was deleted, or is there again.",
+    advice:
+      "With `ok: false`, make the folder with its files again; edge moves into it within a second. Until then no upgrade works.",
+    fields: { ok: OK, folder: text("the folder"), error: optional(ERROR) },
+  },
   certificate_reload: {
     meaning: "A certificate file changed.",
     advice: "With `ok: false`, mend the files: certificate and key must belong together.",

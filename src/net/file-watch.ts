@@ -1,4 +1,4 @@
-import { type FSWatcher, watch } from "node:fs";
+import { type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
 
 /** Milliseconds of quiet after which changes are told: files that belong together are replaced one after the other. */
@@ -7,6 +7,14 @@ const QUIET_MS = 300;
 const LONGEST_MS = 3000;
 /** How often the files are looked at in any case: not every file system tells of changes. */
 const POLL_MS = 30_000;
+/** How often the folders are: one that is deleted and made anew is another, of which no watch tells. */
+const FOLDERS_MS = 500;
+
+/** A folder that is watched, as it was found. */
+interface Watched {
+  readonly watcher: FSWatcher;
+  readonly id: string;
+}
 
 /**
  * Tells when files may have changed. It is their folders that are watched, since a file that is replaced by renaming another
@@ -14,8 +22,9 @@ const POLL_MS = 30_000;
  */
 export class FileWatch {
   private readonly onChange: () => void;
-  private watchers: Map<string, FSWatcher> = new Map();
+  private readonly watched: Map<string, Watched> = new Map();
   private poll: Timer | null = null;
+  private folders: Timer | null = null;
   private quiet: Timer | null = null;
   private firstMs = 0;
 
@@ -27,14 +36,12 @@ export class FileWatch {
   /** Watches these files in place of those so far. */
   use(files: readonly string[]): void {
     const folders = new Set(files.filter((file) => file !== "").map((file) => dirname(file)));
-    for (const [folder, watcher] of this.watchers) {
-      if (folders.has(folder)) continue;
-      watcher.close();
-      this.watchers.delete(folder);
-    }
+    for (const folder of this.watched.keys()) if (!folders.has(folder)) this.leave(folder);
     for (const folder of folders) this.watchFolder(folder);
     if (this.poll !== null) clearInterval(this.poll);
-    this.poll = folders.size === 0 ? null : setInterval(() => this.look(folders), POLL_MS);
+    if (this.folders !== null) clearInterval(this.folders);
+    this.poll = folders.size === 0 ? null : setInterval(() => this.onChange(), POLL_MS);
+    this.folders = folders.size === 0 ? null : setInterval(() => this.look(folders), FOLDERS_MS);
   }
 
   stop(): void {
@@ -46,24 +53,30 @@ export class FileWatch {
   /** A folder that has been replaced, or was not there before, is watched from now on. */
   private look(folders: ReadonlySet<string>): void {
     for (const folder of folders) {
-      this.watchers.get(folder)?.close();
-      this.watchers.delete(folder);
-      this.watchFolder(folder);
+      const before = this.watched.get(folder);
+      if (before?.id === idOf(folder)) continue;
+      this.leave(folder);
+      if (this.watchFolder(folder) || before !== undefined) this.touched();
     }
-    this.onChange();
   }
 
-  private watchFolder(folder: string): void {
-    if (this.watchers.has(folder)) return;
+  private leave(folder: string): void {
+    this.watched.get(folder)?.watcher.close();
+    this.watched.delete(folder);
+  }
+
+  /** @returns whether it is watched now and was not before */
+  private watchFolder(folder: string): boolean {
+    const id = idOf(folder);
+    if (id === "" || this.watched.has(folder)) return false;
     try {
       const watcher = watch(folder, () => this.touched());
-      watcher.on("error", () => {
-        watcher.close();
-        this.watchers.delete(folder);
-      });
-      this.watchers.set(folder, watcher);
+      watcher.on("error", () => this.leave(folder));
+      this.watched.set(folder, { watcher, id });
+      return true;
     } catch {
-      // The folder is not there now, or the system watches no more: looking at it from time to time goes on.
+      // The system watches no more: looking at the files from time to time goes on.
+      return false;
     }
   }
 
@@ -76,5 +89,15 @@ export class FileWatch {
       this.quiet = null;
       this.onChange();
     }, QUIET_MS);
+  }
+}
+
+/** What tells a folder from another at the same path; "" where there is none. */
+function idOf(folder: string): string {
+  try {
+    const { dev, ino, birthtimeNs } = statSync(folder, { bigint: true });
+    return `${dev} ${ino} ${birthtimeNs}`;
+  } catch {
+    return "";
   }
 }

@@ -25,6 +25,9 @@ interface Ending {
   readonly tid: number;
 }
 
+/** How often it is looked whether a thread that the system has held moves again. */
+const HELD_LOOK_MS = 100;
+
 /**
  * Ends threads. One that the system holds (see `hearsSignals`) is ended when it moves again: the runtime would hold locks that all threads of the
  * process need until then.
@@ -39,8 +42,27 @@ export class ThreadEnds {
     return !this.held.has(ending);
   }
 
+  /** Whether no thread is held. */
+  get isEmpty(): boolean {
+    return this.held.size === 0;
+  }
+
   /** To be called now and then: ends those that move again. */
   look(): void {
     for (const ending of this.held) if (hearsSignals(ending.tid) && this.held.delete(ending)) ending.worker.terminate();
   }
+}
+
+const ends = new ThreadEnds();
+let looking: Timer | null = null;
+
+/** Ends a thread that has no owner which would look after those that the system holds. */
+export function endThread(ending: Ending): void {
+  if (ends.end(ending)) return;
+  looking ??= setInterval(() => {
+    ends.look();
+    if (!ends.isEmpty) return;
+    if (looking !== null) clearInterval(looking);
+    looking = null;
+  }, HELD_LOOK_MS);
 }

@@ -1,5 +1,7 @@
 // functions.cron at running gateways. A schedule is due at whole minutes, so that this waits for one: scripts/test --long. docs/functions.md#schedules
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readlinkSync } from "node:fs";
+import { eventually } from "../harness/eventually.ts";
 import { startGateway } from "../harness/gateway.ts";
 import type { LogLine } from "../harness/line-collector.ts";
 import { IS_LONG } from "../harness/long-lane.ts";
@@ -78,3 +80,50 @@ describe.skipIf(!IS_LONG || REDIS === null)("schedules", () => {
     2 * MINUTE_MS,
   );
 });
+
+describe.skipIf(!IS_LONG)("a run of a schedule", () => {
+  test(
+    "leaves no file open, and does not hold up the end of the process",
+    async () => {
+      const cron = ["leaks", "loops"].map((name) => ({
+        schedule: "* * * * *",
+        module: `./${name}.ts`,
+        timeout: "55s",
+      }));
+      const gateway = await startGateway({
+        config: { functions: { cron } },
+        files: {
+          "leaks.ts": `import { openSync } from "node:fs";
+            export default { scheduled(event, env, ctx) {
+              let opened = 0;
+              try { for (; opened < 1000; opened++) openSync("/etc/passwd"); } catch (error) { ctx.log.info(opened + " " + error.code); }
+            } };`,
+          "loops.ts": MODULES["loops.ts"],
+        },
+        routes: [],
+      });
+      const isLeak = (line: LogLine) => line.event === "function_scheduled" && String(line.module).endsWith("leaks.ts");
+      expect(await gateway.logs.until("the run", isLeak, MINUTE_MS)).toMatchObject({ ok: true });
+      const said = gateway.logs.json.find(({ event }) => event === "function_log");
+      expect(said!.message).toMatch(/^\d+ EMFILE$/);
+      await eventually(() => expect(openFiles(gateway.pid).filter((file) => file === "/etc/passwd")).toEqual([]));
+      // The other one still runs.
+      gateway.signal("SIGTERM");
+      expect(await gateway.exited()).toBe(0);
+      await gateway.stop().catch(() => {});
+    },
+    2 * MINUTE_MS,
+  );
+});
+
+/** What the descriptors of a process refer to. proc(5) */
+function openFiles(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).flatMap((fd) => {
+    try {
+      return [readlinkSync(`${folder}/${fd}`)];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeSync } from "node:fs";
+import { readdirSync, writeSync } from "node:fs";
 import { StoreLock } from "../../features/acme/store-lock.ts";
 import { type DiskPurge, mayHaveTag, purgeRule } from "../../features/cache/purge-rule.ts";
 import { readHead } from "../../features/cache/stored-head.ts";
@@ -19,6 +19,7 @@ import {
   readKey,
   shapeOf,
 } from "../../shared/entry-bytes.ts";
+import { makeFolder } from "../../shared/made-folder.ts";
 import { Segment, type SegmentRecord, serialsIn } from "./segment.ts";
 
 /** Bytes of a segment of the disk's cache, least and most: a sixty-fourth of all within these. */
@@ -103,7 +104,7 @@ export class DiskWriter {
   /** Takes the folder. Failing is no error: it is tried again by `work`. */
   open(): void {
     try {
-      mkdirSync(this.settings.path, { recursive: true, mode: 0o700 });
+      makeFolder(this.settings.path, 0o700);
       this.lock = new StoreLock(this.settings.path);
       if (!this.lock.take()) {
         this.lock = null;

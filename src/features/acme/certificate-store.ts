@@ -1,6 +1,7 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../shared/made-folder.ts";
 import { writeWhole } from "./atomic-file.ts";
 import type { IssuedCertificate } from "./certificate-authority.ts";
 import type { DirectoryStorage, OrderRight, RecordFields } from "./certificate-storage.ts";
@@ -65,7 +66,7 @@ export class AcmeStore implements DirectoryStorage {
    * @throws when it cannot be made
    */
   open(): void {
-    mkdirSync(this.dir, { recursive: true, mode: 0o700 });
+    makeFolder(this.dir, 0o700);
   }
 
   /**

@@ -1,8 +1,11 @@
-/** The descriptors that a thread has opened, shared with the control thread: the mark of the thread, then `fd + 1` of each, 0 for none. */
+/**
+ * The descriptors that a thread has opened, shared with the control thread: the mark of the thread, the kernel's number of the thread, where it
+ * tells that, then `fd + 1` of each, 0 for none.
+ */
 export type FileCells = Int32Array;
 
 /** Where they are. */
-export const FILE_CELLS = { mark: 0, first: 1, each: 1 } as const;
+export const FILE_CELLS = { mark: 0, thread: 1, first: 2, each: 1 } as const;
 
 /** Marks are signals that applications may use. signal(7) */
 const FIRST_MARK = 36;

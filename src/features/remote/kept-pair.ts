@@ -3,7 +3,6 @@ import {
   chmodSync,
   closeSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -13,6 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../shared/made-folder.ts";
 import { configurationOf, type RemoteConfiguration, type RemoteText, type SignedTimes } from "./remote-pair.ts";
 
 /** The last good configuration, as it was kept. */
@@ -77,7 +77,7 @@ export class KeptPair {
 
   /** Keeps a configuration in place of what was kept. @throws where the folder cannot be written */
   save({ texts, version }: RemoteConfiguration, signed: SignedTimes, nowMs: number): void {
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    makeFolder(this.folder, 0o700);
     const files: Partial<Record<Part, string>> = {};
     for (const part of PARTS) {
       const text = texts[part];

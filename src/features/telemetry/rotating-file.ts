@@ -7,7 +7,6 @@ import {
   existsSync,
   fstatSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
@@ -17,6 +16,7 @@ import {
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { lateZlib } from "../../shared/late-zlib.ts";
+import { makeFolder } from "../../shared/made-folder.ts";
 import type { LogOutputConfig } from "./access-log-settings.ts";
 import { FdOutput } from "./fd-output.ts";
 import type { LogOutput } from "./log-writer.ts";
@@ -163,7 +163,7 @@ function opened(file: string): number {
     return openSync(file, "a", MODE);
   } catch (error) {
     if ((error as { code?: string }).code !== "ENOENT") throw error;
-    mkdirSync(dirname(file), { recursive: true, mode: FOLDER_MODE });
+    makeFolder(dirname(file), FOLDER_MODE);
     return openSync(file, "a", MODE);
   }
 }

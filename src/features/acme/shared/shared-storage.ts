@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../../shared/made-folder.ts";
 import { writeWhole } from "../atomic-file.ts";
 import type { IssuedCertificate } from "../certificate-authority.ts";
 import type { DirectoryStorage, OrderRight, RecordFields } from "../certificate-storage.ts";
@@ -209,7 +210,7 @@ export class SharedStorage {
   /** Keeps a copy of a document. A disk that takes none costs a start without the store, and nothing else. */
   keepCopy(name: string, { sealed }: Pick<OpenDocument<unknown>, "sealed">): void {
     try {
-      mkdirSync(join(this.cacheDir, COPIES), { recursive: true, mode: 0o700 });
+      makeFolder(join(this.cacheDir, COPIES), 0o700);
       writeWhole(this.copyFile(name), sealed);
     } catch {
       // The certificate is served all the same.

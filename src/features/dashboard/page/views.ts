@@ -518,6 +518,7 @@ const TITLES: Readonly<Record<string, string>> = {
   upstream_unhealthy: "Target unhealthy",
   upstream_healthy: "Target healthy",
   certificate_reload: "Certificate file read",
+  working_folder: "Working folder deleted or made again",
   cert_obtained: "Certificate obtained",
   cert_renewed: "Certificate renewed",
   cert_failed: "Certificate failed",
