@@ -1,4 +1,4 @@
-import { runDiskThread } from "../src/app/disk/disk-thread.ts";
+import { runDiskThread } from "../src/features/cache/control/disk/disk-thread.ts";
 import { verifyTls } from "../src/net/verified-tls.ts";
 
 verifyTls();

@@ -1,4 +1,4 @@
-import { startFunctionThread } from "../src/app/function-thread-start.ts";
+import { startFunctionThread } from "../src/features/functions/control/function-thread-start.ts";
 import { verifyTls } from "../src/net/verified-tls.ts";
 
 verifyTls();

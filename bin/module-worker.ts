@@ -1,4 +1,4 @@
-import { startModuleThread } from "../src/app/module-thread-start.ts";
+import { startModuleThread } from "../src/features/functions/control/module-thread-start.ts";
 import { verifyTls } from "../src/net/verified-tls.ts";
 
 verifyTls();

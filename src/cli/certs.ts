@@ -1,8 +1,13 @@
 import { existsSync } from "node:fs";
 import { formatFault } from "../config/config-fault.ts";
-import type { DirectoryStorage } from "../features/acme/certificate-storage.ts";
-import { AcmeStore, listStore, type StoredCertificate, type StoreEntry } from "../features/acme/certificate-store.ts";
-import { dueAt, RENEW_NOW } from "../features/acme/renewal-rule.ts";
+import type { DirectoryStorage } from "../features/acme/control/certificate-storage.ts";
+import {
+  AcmeStore,
+  listStore,
+  type StoredCertificate,
+  type StoreEntry,
+} from "../features/acme/control/certificate-store.ts";
+import { dueAt, RENEW_NOW } from "../features/acme/control/renewal-rule.ts";
 import type { AcmeConfig } from "../features/acme/settings.ts";
 import { loadConfig } from "../loading/load-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
@@ -137,7 +142,7 @@ async function placeOf(
       close: () => Promise.resolve(),
     };
   }
-  const { FleetCertificates } = await import("../app/acme-storage.ts");
+  const { FleetCertificates } = await import("../features/acme/control/fleet-certificates.ts");
   const { server, cluster } = config;
   const fleet = new FleetCertificates(
     { cluster, server: { acme: { ...server.acme, cacheDir: dir } } },
@@ -253,7 +258,7 @@ async function revoke(
   place: CertificatePlace,
   { reason, io }: { readonly reason: number; readonly io: CommandIo },
 ): Promise<number> {
-  const { authorityAt } = await import("../app/acme-renewal.ts");
+  const { authorityAt } = await import("../features/acme/control/renewal-maker.ts");
   let code: number = ExitCode.Done;
   for (const { file, found, record } of chosen) {
     try {
@@ -286,7 +291,7 @@ async function mark(
 
 /** A new key for each account. The new one is stored before the directory knows of it. */
 async function rollOver(acme: AcmeConfig, place: CertificatePlace, io: CommandIo): Promise<number> {
-  const { authorityAt, newPrivateKey } = await import("../app/acme-renewal.ts");
+  const { authorityAt, newPrivateKey } = await import("../features/acme/control/renewal-maker.ts");
   let code: number = ExitCode.Done;
   for (const url of directoriesOf(acme)) {
     try {

@@ -1,5 +1,5 @@
-import { type ModuleFault, moduleFaultText } from "../app/module-text.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
+import { type ModuleFault, moduleFaultText } from "../features/functions/control/module-text.ts";
 import type { CommandIo } from "./command-io.ts";
 import { errorHelp, type FaultHelp, faultHelp, moreLine } from "./help/more.ts";
 

@@ -1,9 +1,9 @@
-import { configuredModules, moduleSettings } from "../app/configured-modules.ts";
-import type { UsedModule } from "../app/module-check.ts";
-import { shownPath } from "../app/module-text.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { runtimeVariables } from "../control/start-notes.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
+import { configuredModules, moduleSettings } from "../features/functions/control/configured-modules.ts";
+import type { UsedModule } from "../features/functions/control/module-check.ts";
+import { shownPath } from "../features/functions/control/module-text.ts";
 import { unwritableLogs } from "../features/telemetry/control/log-outputs.ts";
 import { listConfig } from "../loading/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../loading/load-config.ts";
@@ -78,7 +78,7 @@ async function loadModules(
   cwd: string,
   tell: (text: string) => void,
 ): Promise<void> {
-  const { checkModules } = await import("../app/module-check.ts");
+  const { checkModules } = await import("../features/functions/control/module-check.ts");
   const faults = await checkModules(modules, moduleSettings(config));
   report.addModules(faults.map((fault) => ({ fault, shown: shownPath(fault.file, cwd) })));
   if (faults.length > 0) report.sum(`${count(faults.length, "fault")} in modules`);

@@ -1,11 +1,17 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { configuredModules, moduleSettings } from "../app/configured-modules.ts";
-import { checkModules } from "../app/module-check.ts";
-import { faultAt, moduleFaultText, moduleFiles, shownPath, thrownAt } from "../app/module-text.ts";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import type { HeldSignals } from "../control/held-signals.ts";
 import { mayColor } from "../control/start-summary.ts";
+import { configuredModules, moduleSettings } from "../features/functions/control/configured-modules.ts";
+import { checkModules } from "../features/functions/control/module-check.ts";
+import {
+  faultAt,
+  moduleFaultText,
+  moduleFiles,
+  shownPath,
+  thrownAt,
+} from "../features/functions/control/module-text.ts";
 import { type ConfigResult, loadConfig } from "../loading/load-config.ts";
 import { FileWatch } from "../net/file-watch.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
-import { configuredModules } from "../app/configured-modules.ts";
+import { configuredModules } from "../features/functions/control/configured-modules.ts";
 import { preloadBundle } from "../tools/edge-test/preload-bundle.ts" with { type: "macro" };
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";

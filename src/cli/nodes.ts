@@ -1,5 +1,5 @@
-import type { FleetNode } from "../app/fleet.ts";
 import { span } from "../core/number-text.ts";
+import type { FleetNode } from "../features/fleet/control/fleet.ts";
 import { type Column, ENDLESS, NO_COLORS, table } from "../tools/watch/text.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";

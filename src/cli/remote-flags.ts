@@ -1,4 +1,4 @@
-import type { RemoteFlags } from "../app/remote/remote-source.ts";
+import type { RemoteFlags } from "../features/fleet/control/remote-source.ts";
 
 /** The flags of a configuration from afar. docs/fleet.md#configuration-from-afar */
 export const REMOTE_FLAGS = [

@@ -1,5 +1,3 @@
-import type { RemoteConfig } from "../app/remote/remote-config.ts";
-import type { RemoteFlags } from "../app/remote/remote-source.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { Control, type ControlOptions } from "../control/control.ts";
 import { localConfig } from "../control/local-config.ts";
@@ -8,6 +6,8 @@ import { startNotes } from "../control/start-notes.ts";
 import { mayColor } from "../control/start-summary.ts";
 import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
+import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
+import type { RemoteFlags } from "../features/fleet/control/remote-source.ts";
 import { StartError } from "../help/error-guide.ts";
 import { asEvents } from "../help/start-lines.ts";
 import type { ConfigResult } from "../loading/load-config.ts";
@@ -124,7 +124,7 @@ async function remoteOf(
   files: RepeatedLoad,
   io: CommandIo,
 ): Promise<RemoteConfig | null | ExitCode> {
-  const { remoteConfigOf } = await import("../app/remote/remote-source.ts");
+  const { remoteConfigOf } = await import("../features/fleet/control/remote-source.ts");
   try {
     return remoteConfigOf(flags, { env: process.env, cwd: process.cwd(), load: (given) => files.load(given) });
   } catch (error) {

@@ -1,12 +1,12 @@
-import type { AcmeService } from "../app/acme-service.ts";
-import type { CacheOwner } from "../app/cache-owner.ts";
 import type { CertificateTerm, TlsCertificates } from "../app/certificates.ts";
-import type { Fleet } from "../app/fleet.ts";
-import type { FleetMember } from "../app/fleet-member.ts";
-import type { Functions } from "../app/functions.ts";
-import type { TelemetryExport } from "../app/telemetry-export.ts";
+import type { AcmeService } from "../features/acme/control/acme-service.ts";
 import type { KeyService } from "../features/auth/control/key-service.ts";
+import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
+import type { Fleet } from "../features/fleet/control/fleet.ts";
+import type { FleetMember } from "../features/fleet/control/fleet-member.ts";
+import type { Functions } from "../features/functions/control/functions.ts";
 import type { GeoDatabases } from "../features/geo/control/geo-databases.ts";
+import type { TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import { Exposition } from "../features/telemetry/exposition.ts";
 import { gatewayMetrics } from "../features/telemetry/gateway-metrics.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";

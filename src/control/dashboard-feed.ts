@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
-import type { CacheOwner } from "../app/cache-owner.ts";
 import type { TlsCertificates } from "../app/certificates.ts";
-import type { Functions } from "../app/functions.ts";
+import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { FeedSources } from "../features/dashboard/live-feed.ts";
 import type { LiveGateway, LiveTarget } from "../features/dashboard/live-state.ts";
+import type { Functions } from "../features/functions/control/functions.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { exclusionLine } from "../features/waf/learned-exclusions.ts";
 import { pathOf } from "../routes/route-config.ts";

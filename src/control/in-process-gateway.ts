@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CacheOwner } from "../app/cache-owner.ts";
-import { ALONE } from "../app/fleet.ts";
 import { formatFault } from "../config/config-fault.ts";
 import { readClock } from "../core/shared-clock.ts";
+import { CacheOwner } from "../features/cache/control/cache-owner.ts";
+import { ALONE } from "../features/fleet/control/fleet.ts";
 import { NO_GEO } from "../features/geo/place-finder.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { loadConfig } from "../loading/load-config.ts";

@@ -1,9 +1,9 @@
-import { cachePolicies } from "../app/cache-owner.ts";
 import { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
 import { reasonOf } from "../core/status.ts";
 import { type AuthConfig, fieldsSetBy } from "../features/auth/settings.ts";
+import { cachePolicies } from "../features/cache/control/cache-owner.ts";
 import { sharingNeeded } from "../features/cache/identity.ts";
 import { whyNotMirrored } from "../features/mirror/mirror.ts";
 import type { WafConfig } from "../features/waf/settings.ts";

@@ -1,9 +1,9 @@
-import type { FleetState } from "../app/fleet.ts";
 import type { ClockReading } from "../core/shared-clock.ts";
 import type { FieldsOfEvent } from "../facts/events.ts";
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
+import type { FleetState } from "../features/fleet/control/fleet.ts";
 import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { FleetCall, FleetReplies } from "../features/limit/fleet-buckets.ts";

@@ -1,4 +1,3 @@
-import { inboundFunction } from "../app/function-modules.ts";
 import { NO_MATCH } from "../config/match-settings.ts";
 import { type OriginScheme, originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
 import { Fault } from "../core/fault.ts";
@@ -7,6 +6,7 @@ import { NO_AUTH } from "../features/auth/settings.ts";
 import { targetChoice } from "../features/balance/balancer.ts";
 import { NO_KEY_RULES } from "../features/cache/key-settings.ts";
 import { ForwardEnd, type ForwardServices } from "../features/forward/forward-handler.ts";
+import { inboundFunction } from "../features/functions/control/function-modules.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { BoundedBodyPhase } from "../features/ingest/bounded-body.ts";
 import { buildRouter } from "../features/route/build-router.ts";

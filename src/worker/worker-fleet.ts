@@ -1,4 +1,4 @@
-import type { FleetState } from "../app/fleet.ts";
+import type { FleetState } from "../features/fleet/control/fleet.ts";
 import { FleetBuckets, type FleetCall, type FleetReplies } from "../features/limit/fleet-buckets.ts";
 import { COUNTERS } from "../shared/counter-rows.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";

@@ -1,4 +1,3 @@
-import { cachePolicies } from "../app/cache-owner.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/client-socket.ts";
 import type { GatewayLog } from "../facts/events.ts";
 import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
@@ -11,6 +10,7 @@ import type { Purge, PurgeAudit } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import type { InvalidationNote } from "../features/cache/cache-tap.ts";
+import { cachePolicies } from "../features/cache/control/cache-owner.ts";
 import type { DiskReadPorts } from "../features/cache/disk-reads.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import { DashboardHandler } from "../features/dashboard/dashboard-handler.ts";
@@ -25,6 +25,7 @@ import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { hasTraces, tracerOf } from "../features/telemetry/tracing.ts";
 import { largeMessages } from "../features/transcode/control/codec-threads.ts";
 import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
@@ -70,7 +71,6 @@ import {
   sidecarRoutes,
 } from "./sidecar.ts";
 import type { Streams } from "./streams.ts";
-import { hasTraces, tracerOf } from "./tracing.ts";
 import type { TrafficReports } from "./traffic-reports.ts";
 import { LeakGuards } from "./waf-policy.ts";
 import type { WorkerServices } from "./worker-services.ts";

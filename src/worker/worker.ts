@@ -1,5 +1,4 @@
 import { closeSync } from "node:fs";
-import { WorkerCache } from "../app/cache-owner.ts";
 import { messageOf, stackOf } from "../core/error-text.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { SharedClock } from "../core/shared-clock.ts";
@@ -15,6 +14,7 @@ import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import type { Operator } from "../features/admin/operator.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
+import { WorkerCache } from "../features/cache/control/cache-owner.ts";
 import { SeenReports } from "../features/dashboard/seen-reports.ts";
 import { TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 import { Watchers } from "../features/dashboard/watchers.ts";

@@ -4,7 +4,7 @@ import {
   SAME,
   StoreAway,
   type StoredDocument,
-} from "../../src/features/acme/shared/document-store.ts";
+} from "../../src/features/acme/control/shared/document-store.ts";
 
 /** A store of documents in memory, with a clock that tests move, and an outage that they make. */
 export class MemoryDocuments implements DocumentStore {

@@ -102,7 +102,7 @@ export const MADE: readonly MadeExpressions[] = [
     examples: [/\bonRequest\s*[(:=]/g],
   },
   {
-    path: "src/features/remote/kept-pair.ts",
+    path: "src/features/fleet/remote/kept-pair.ts",
     calls: 1,
     of: "digits of a hash",
     examples: [/^(config|routes)-0a1b2c-.*|^kept-0a1b2c\.json\..*/],

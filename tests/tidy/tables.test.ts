@@ -65,8 +65,8 @@ describe("tables", () => {
     const clients = /^(node:(http|https|http2)|@connectrpc\/connect-node)$/;
     const known = [
       // What the package for ACME asks, and what becomes of it.
-      "src/features/acme/acme-client-authority.ts",
-      "src/features/acme/last-problem.ts",
+      "src/features/acme/control/acme-client-authority.ts",
+      "src/features/acme/control/last-problem.ts",
       "src/upstream/outbound-grpc.ts",
     ];
     const users = SOURCE_MODULES.filter(

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { configurationOf } from "../../src/features/remote/remote-pair.ts";
+import { configurationOf } from "../../src/features/fleet/remote/remote-pair.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { ConfigOrigin, type Misdeed } from "../harness/config-origin.ts";
 import { eventually } from "../harness/eventually.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { CacheOwner } from "../../../src/app/cache-owner.ts";
+import { CacheOwner } from "../../../src/features/cache/control/cache-owner.ts";
 import { LookupKind } from "../../../src/shared/cache-lookup.ts";
 import { Head } from "../../../src/shared/cache-memory.ts";
 import { CacheStore } from "../../../src/shared/cache-store.ts";

@@ -1,8 +1,0 @@
-import { noteOpenedFiles } from "../features/functions/thread/opened-files.ts";
-
-/** Runs the thread of one check or one scheduled run. Nothing that imports `node:fs` may be imported before; see `startFunctionThread`. */
-export async function startModuleThread(): Promise<void> {
-  noteOpenedFiles();
-  const { runModuleThread } = await import("./module-thread.ts");
-  runModuleThread();
-}

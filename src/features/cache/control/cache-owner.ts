@@ -1,0 +1,230 @@
+import { latin1 } from "../../../core/bytes.ts";
+import type { Route } from "../../../message/route.ts";
+import { sentEdits } from "../../../routes/header-operations.ts";
+import type { RouteConfig } from "../../../routes/route-config.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import { CacheLock } from "../../../shared/cache-lock.ts";
+import {
+  type CacheBuffers,
+  CacheMemory,
+  type CacheSizes,
+  createCacheBuffers,
+  Head,
+} from "../../../shared/cache-memory.ts";
+import { rebuildCache, reclaimFrom } from "../../../shared/cache-repair.ts";
+import { CacheStore } from "../../../shared/cache-store.ts";
+import { DiskIndex } from "../../../shared/disk-index.ts";
+import { settingsByIndex } from "../../../worker/routing.ts";
+import { KeyRules } from "../key-rules.ts";
+import type { CachePolicy } from "../policy.ts";
+import type { DiskPurge } from "../purge-rule.ts";
+import type { CacheConfig } from "../settings.ts";
+import { CacheHandover, LAYOUT, takeOverCache } from "./cache-handover.ts";
+import { CacheDisk, type DiskReports } from "./disk/cache-disk.ts";
+
+/** The control thread and that of the disk. */
+const OTHER_THREADS = 2;
+/** How long until the lock is tried again, where a worker holds it. */
+const RETRY_MS = 5;
+
+/** What the memory of the cache depends on. */
+type MemoryConfig = Pick<CacheConfig, "enabled" | "maxEntries" | "maxBytes" | "cookies"> &
+  CacheSizes &
+  Partial<Pick<CacheConfig, "disk">>;
+
+/** The control thread's hand on the response cache: it makes the memory, and takes back what dead workers held. */
+export class CacheOwner {
+  /** For the workers; null where the cache is off. */
+  buffers: CacheBuffers | null = null;
+  private memory: CacheMemory | null = null;
+  private readonly workers: number;
+  private kind = "";
+  private storedKind = "";
+  private readonly handover: CacheHandover = new CacheHandover();
+  private version = 0;
+  /** Of all memories, so that what is on disk is found from each. */
+  private readonly seed: number = crypto.getRandomValues(new Int32Array(1))[0]!;
+  private readonly disk: CacheDisk | null;
+  private isDiskStarted = false;
+
+  /** @param reports takes what there is to say of the disk; without it nothing is on disk */
+  constructor(config: MemoryConfig, workers: number, reports: DiskReports | null = null) {
+    this.workers = workers;
+    const { disk = null } = config;
+    this.disk =
+      disk === null || reports === null
+        ? null
+        : new CacheDisk({ ...disk, kind: diskKind(config) }, workers + OTHER_THREADS, {
+            ...reports,
+            failed: (fields) => {
+              reports.failed(fields);
+              if (this.disk?.isRunning === false) void this.workerDied(workers + 1);
+            },
+          });
+    this.use(config, this.buffersFor(config));
+  }
+
+  /**
+   * The memory for a configuration, to be taken up by `use`: the one in use, unless the cache becomes smaller or larger, or
+   * cookies count from now on, so that responses may be stored that were made for one client.
+   */
+  buffersFor(config: MemoryConfig): CacheBuffers | null {
+    if (kindOf(config) === this.kind) return this.buffers;
+    if (!config.enabled) return null;
+    const buffers = createCacheBuffers(config, this.workers + OTHER_THREADS, this.seed, ++this.version);
+    return { ...buffers, disk: this.disk?.buffer ?? null };
+  }
+
+  /** Takes up the memory from `buffersFor` the same configuration. */
+  use(config: MemoryConfig, buffers: CacheBuffers | null): void {
+    const isOtherKind = this.storedKind !== "" && this.storedKind !== config.cookies;
+    this.kind = kindOf(config);
+    this.storedKind = config.cookies;
+    if (isOtherKind) this.disk?.renew(diskKind(config));
+    if (buffers === this.buffers) return;
+    this.buffers = buffers;
+    this.memory = buffers === null ? null : new CacheMemory(buffers);
+    if (buffers === null) return;
+    if (this.isDiskStarted) this.disk?.useMemory(buffers);
+    else if (this.version > 1) void this.startDisk();
+  }
+
+  /** Starts what has to do with the disk. @returns when what was left there can be found, or soon */
+  async startDisk(): Promise<void> {
+    if (this.disk === null || this.buffers === null || this.isDiskStarted) return;
+    this.isDiskStarted = true;
+    await this.disk.start(this.buffers);
+  }
+
+  /** Writes what waits for the disk, and lets another process have it. */
+  async stopDisk(): Promise<void> {
+    await this.disk?.stop();
+  }
+
+  /** No successor takes over after all. */
+  keep(): void {
+    this.disk?.resume();
+  }
+
+  /** Takes out what is on disk, or makes it stale. @returns how many */
+  purgeDisk(purge: DiskPurge): Promise<number> {
+    return this.disk?.purge(purge) ?? Promise.resolve(0);
+  }
+
+  /** What is on disk; null where that is off. */
+  get diskIndex(): DiskIndex | null {
+    return this.disk?.index ?? null;
+  }
+
+  /**
+   * Writes what is stored for a successor.
+   * @returns the file, or -1
+   */
+  async handOn(): Promise<number> {
+    await this.disk?.release();
+    if (this.buffers !== null) await this.handover.dump(new CacheStore(this.buffers, this.workers), this.storedKind);
+    return this.handover.file;
+  }
+
+  /** Takes up what a predecessor has stored, before any worker begins. */
+  takeOver(file: number, predecessor: number): void {
+    if (file < 0 || this.buffers === null) return;
+    takeOverCache(new CacheStore(this.buffers, this.workers), this.storedKind, file, predecessor);
+  }
+
+  /** Takes back the lock, the fetches and the pins of a worker that has ended; to be done before it is started again. */
+  async workerDied(worker: number): Promise<void> {
+    const { memory } = this;
+    this.disk?.index.threadDied(worker);
+    if (memory === null) return;
+    const dead = worker + 1;
+    const lock = new CacheLock(memory.words, this.workers + 1);
+    for (;;) {
+      if (lock.takeFrom(dead)) rebuildCache(memory, dead);
+      else if (lock.take()) reclaimFrom(memory, dead);
+      else {
+        // Perhaps another one that has died holds it, and its turn comes next.
+        await Bun.sleep(RETRY_MS);
+        continue;
+      }
+      lock.give();
+      return;
+    }
+  }
+
+  /** Stored responses. */
+  get entries(): number {
+    return this.memory === null ? 0 : this.memory.words[Head.Entries]!;
+  }
+
+  /** Memory in use by stored responses and those on their way. */
+  get bytes(): number {
+    if (this.memory === null) return 0;
+    const { words, blockBytes } = this.memory;
+    return (words[Head.BlocksUsed]! - words[Head.FreeBlocks]!) * blockBytes;
+  }
+
+  /** Responses that had to make way for others so far. */
+  get evictions(): number {
+    return this.memory === null ? 0 : this.memory.words[Head.Evictions]!;
+  }
+}
+
+/** Which entries on disk may be used. */
+function diskKind({ cookies }: MemoryConfig): string {
+  return `${LAYOUT} ${cookies}`;
+}
+
+function kindOf(config: MemoryConfig): string {
+  return config.enabled ? `${config.maxEntries} ${config.maxBytes} ${config.cookies} ${config.eviction}` : "";
+}
+
+/**
+ * A worker's hand on the cache's memory: one for each memory, however often the configuration changes, since it counts the
+ * worker's own pins.
+ */
+export class WorkerCache {
+  store: CacheStore | null = null;
+  private version = 0;
+
+  /** The store in this memory: the one in use where the memory stays. `use` takes it up. */
+  storeIn(buffers: CacheBuffers | null, worker: number): CacheStore | null {
+    if (buffers === null) return null;
+    if (buffers.version === this.version && this.store !== null) return this.store;
+    return new CacheStore(buffers, worker, buffers.disk === null ? null : new DiskIndex(buffers.disk, worker));
+  }
+
+  /** Takes up a store from `storeIn` of the same memory. */
+  use(store: CacheStore | null, buffers: CacheBuffers | null): void {
+    this.store = store;
+    this.version = buffers === null ? 0 : buffers.version;
+  }
+}
+
+/** What each route says of its responses in the cache, by number; the gateway's own endpoints are never in it. */
+export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {
+  const { cache, tls } = config.server;
+  const passedFields = config.server.passIdentityHeaders.map((name) => latin1(name.toLowerCase()));
+  return settingsByIndex(config, routes).map((settings, index) => {
+    const { kind } = routes[index]!;
+    if (settings === null || !settings.cache.enabled || !kind.isStorable) return null;
+    return {
+      defaultTtlMs: settings.cache.defaultTtlMs,
+      maxPayloadBytes: cache.maxPayloadBytes,
+      namesRequests: kind.namesRequests,
+      bypassesCookies: cache.cookies === "bypass",
+      demandsCertificates: tls.enabled && tls.clientAuth === "require",
+      isConfirmed: kind.confirmsStored,
+      passedFields,
+      key: keyRules(settings),
+    };
+  });
+}
+
+function keyRules({ cache: { key }, compression, headers }: RouteConfig): KeyRules | null {
+  const { drop, allow, sort } = key.query;
+  const isPlain = drop.length === 0 && allow === null && !sort && key.headers.length + key.cookies.length === 0;
+  return isPlain && key.acceptEncoding === "exact"
+    ? null
+    : new KeyRules(key, compression.enabled, sentEdits(headers.request) ?? undefined);
+}

@@ -1,0 +1,116 @@
+import type { NodeRegistry } from "../../../control/node-registry.ts";
+import type { ReloadOutcome } from "../../../control/reload.ts";
+import type { WriteEvent } from "../../../facts/events.ts";
+import type { CounterTotals } from "../../../shared/counter-totals.ts";
+import type { Metric } from "../../telemetry/metric.ts";
+import type { CanaryRollout } from "./canary-rollout.ts";
+import type { FleetPorts } from "./fleet.ts";
+import { HealthHints } from "./health-hints.ts";
+import type { RemoteConfig } from "./remote-config.ts";
+
+/** What a member of a fleet asks the control thread for. */
+export interface MemberPorts {
+  reload(): Promise<ReloadOutcome>;
+  readonly event: WriteEvent;
+  isEnding(): boolean;
+}
+
+type Samples = ReturnType<Metric["read"]>;
+
+/** What a gateway has to do with others beside limits and purges: configurations from afar, and their trials. docs/fleet.md */
+export class FleetMember {
+  private readonly remote: RemoteConfig | null;
+  private readonly ports: MemberPorts;
+  private readonly canary: CanaryRollout | null;
+  private readonly health: HealthHints;
+
+  /** @param remote null where the configuration came from files */
+  constructor(remote: RemoteConfig | null, totals: CounterTotals, nodes: NodeRegistry, ports: MemberPorts) {
+    this.remote = remote;
+    this.ports = ports;
+    this.health = new HealthHints(nodes);
+    this.canary = remote?.rollout({ ...ports, counts: () => countsOf(totals) }) ?? null;
+  }
+
+  /** The gateway serves: its configuration is looked after from now on. */
+  begin(): void {
+    this.remote?.begin({ ...this.ports, canary: this.canary! });
+  }
+
+  stop(): void {
+    this.remote?.stop();
+  }
+
+  /** The source as `/internal/api/status` shows it; null where the configuration came from files. */
+  source(): object | null {
+    return this.remote?.state() ?? null;
+  }
+
+  /** Without samples where the configuration came from files. */
+  metrics(): readonly Metric[] {
+    const { remote } = this;
+    const family = (name: Metric["name"], type: Metric["type"], help: string, read: (from: RemoteConfig) => Samples) =>
+      ({ name, type, help, read: () => (remote === null ? [] : read(remote)) }) satisfies Metric;
+    const is = (fact: boolean): number => (fact ? 1 : 0);
+    return [
+      ...this.health.metrics(),
+      family(
+        "gateway_config_source_up",
+        "gauge",
+        "Whether the source of the configuration could be asked the last time.",
+        (from) => [{ value: is(from.state().reachable), labels: {} }],
+      ),
+      family(
+        "gateway_config_polls_total",
+        "counter",
+        "Times that the source of the configuration was asked, by what came of it.",
+        ({ asked }) => Object.entries(asked).map(([result, value]) => ({ value, labels: { result } })),
+      ),
+      family(
+        "gateway_config_canary",
+        "gauge",
+        "1 while a configuration is tried: canary where this gateway has it, waiting where others have.",
+        (from) => {
+          const { on_trial, waiting } = from.state();
+          return [
+            { value: is(on_trial), labels: { role: "canary" } },
+            { value: is(waiting !== ""), labels: { role: "waiting" } },
+          ];
+        },
+      ),
+      family(
+        "gateway_config_rollbacks_total",
+        "counter",
+        "Configurations that were tried on some gateways and not taken.",
+        () => [{ value: this.canary?.rollbacks ?? 0, labels: {} }],
+      ),
+    ];
+  }
+
+  /** What it does with the store of the fleet. */
+  readonly fleetPorts: Pick<FleetPorts, "about" | "onBeat" | "onLeave"> = {
+    about: () => {
+      const { remote } = this;
+      if (remote === null) return { config: "", trial: "" };
+      const { version, on_trial, waiting } = remote.state();
+      return { config: version, trial: on_trial ? "canary" : waiting === "" ? "" : "waiting" };
+    },
+    onBeat: async (store, { health }) => {
+      await this.canary?.beat(store);
+      if (health) await this.health.beat(store);
+    },
+    onLeave: async (store) => {
+      await this.canary?.leave(store);
+    },
+  };
+}
+
+/** Requests that have ended since the start, and those of them that were a 5xx. */
+function countsOf(totals: CounterTotals): { readonly requests: number; readonly errors: number } {
+  let [requests, errors] = [0, 0];
+  for (const { status, count } of totals.requests()) {
+    requests += count;
+    if (status >= 500) errors += count;
+  }
+  return { requests, errors };
+}

@@ -1,0 +1,45 @@
+import type { NodeRegistry } from "../../../control/node-registry.ts";
+import { type Metric, single } from "../../telemetry/metric.ts";
+import { HEALTH_SCRIPT } from "../health-script.ts";
+import type { SharedStore } from "../shared-store.ts";
+
+/** What gateways of a fleet tell each other of targets that are down. docs/fleet.md#health */
+export class HealthHints {
+  private readonly nodes: Pick<NodeRegistry, "down" | "suspect">;
+  /** What the others said at the last beat: each hint counts once for as long as it is there. */
+  private known: ReadonlySet<string> = new Set();
+  private taken = 0;
+
+  constructor(nodes: Pick<NodeRegistry, "down" | "suspect">) {
+    this.nodes = nodes;
+  }
+
+  /** Tells what is down here, and tries what is down elsewhere. */
+  async beat(store: SharedStore): Promise<void> {
+    const down = this.nodes.down().slice(0, MAX_TOLD);
+    let found: unknown;
+    try {
+      found = await store.evaluate(HEALTH_SCRIPT, "down", [store.id, ...down]);
+    } catch {
+      // The store is away, which others tell of; nothing is known, and nothing changes.
+      return;
+    }
+    const others = new Set((found as unknown[]).map(String));
+    for (const origin of others) if (!this.known.has(origin) && this.nodes.suspect(origin)) this.taken++;
+    this.known = others;
+  }
+
+  metrics(): readonly Metric[] {
+    return [
+      single(
+        "counter",
+        "gateway_cluster_health_hints_total",
+        "Targets that were tried by themselves before further requests, since another gateway said that they are down.",
+        () => this.taken,
+      ),
+    ];
+  }
+}
+
+/** Origins that a gateway tells of. */
+const MAX_TOLD = 256;

@@ -1,0 +1,31 @@
+import type { Exchange } from "../../message/exchange.ts";
+import type { RuntimeConfig } from "../../routes/runtime-config.ts";
+import type { SpanWriter } from "../../shared/span-ring.ts";
+import { Tracer } from "./tracer.ts";
+
+/** Whether spans of requests are recorded. */
+export function recordsSpans({ telemetry: { enabled, otlp } }: RuntimeConfig): boolean {
+  return enabled && otlp.enabled && otlp.traces.enabled;
+}
+
+/** Whether requests belong to traces. */
+export function hasTraces(config: RuntimeConfig): boolean {
+  return recordsSpans(config) || (config.telemetry.enabled && config.telemetry.propagate);
+}
+
+/**
+ * What finds the traces of requests; null where there are none.
+ * @param spans where spans go; null where nothing takes them
+ * @param trusts whether the trace that a client tells of is taken up
+ */
+export function tracerOf(
+  config: RuntimeConfig,
+  spans: SpanWriter | null,
+  trusts: (ex: Exchange) => boolean,
+): Tracer | null {
+  if (!hasTraces(config)) return null;
+  const { propagate, otlp } = config.telemetry;
+  const recorded = recordsSpans(config) ? spans : null;
+  const settings = { sample: recorded === null ? 0 : otlp.traces.sample, propagates: propagate };
+  return new Tracer(settings, { spans: recorded, random: Math.random }, trusts);
+}
