@@ -143,10 +143,15 @@ async function placeOf(
     };
   }
   const { FleetCertificates } = await import("../features/acme/control/fleet-certificates.ts");
+  const { openFleetStore } = await import("../features/fleet/control/fleet.ts");
   const { server, cluster } = config;
   const fleet = new FleetCertificates(
     { cluster, server: { acme: { ...server.acme, cacheDir: dir } } },
-    { event: () => {}, showChallenges: () => Promise.resolve() },
+    {
+      event: () => {},
+      showChallenges: () => Promise.resolve(),
+      openStore: openFleetStore,
+    },
   );
   return {
     label: server.acme.storage,

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { TlsCertificates } from "../app/certificates.ts";
+import { serverCertificate, TlsCertificates } from "../app/certificates.ts";
 import { LEARN_START_MS, LearnedSchemas } from "../app/learned-schemas.ts";
 import { WALL_CLOCK } from "../core/clock.ts";
 import { readClock } from "../core/shared-clock.ts";
@@ -9,16 +9,17 @@ import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
-import { KeyService } from "../features/auth/control/key-service.ts";
+import { KeyService, type KeySurroundings } from "../features/auth/control/key-service.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import type { SeenTraffic } from "../features/dashboard/traffic-observer.ts";
-import { Fleet } from "../features/fleet/control/fleet.ts";
+import { Fleet, openFleetStore } from "../features/fleet/control/fleet.ts";
 import { FleetMember } from "../features/fleet/control/fleet-member.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import { Functions } from "../features/functions/control/functions.ts";
 import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
+import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import { TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import { EventLog, type LineSink } from "../features/telemetry/event-log.ts";
@@ -175,8 +176,7 @@ export class Control implements PoolListener {
     this.config = this.schemas.applied(config);
     this.fileConfig = config;
     this.running = restartSettings(config);
-    const { workers } = config.server;
-    this.pool = new WorkerPool(workers > 0 ? workers : availableParallelism(), this, options.early);
+    this.pool = new WorkerPool(config.server.workers || availableParallelism(), this, options.early);
     this.telemetry = this.makeTelemetry();
     const secret = crypto.getRandomValues(new Int32Array(2));
     this.bodyBudget = createBodyBudget(this.pool.size, secret);
@@ -192,14 +192,13 @@ export class Control implements PoolListener {
     this.member = new FleetMember(options.remote, this.totals, this.nodes, {
       isEnding: () => this.ending.hasBegun,
       reload: () => this.reloads.want(),
+      refused: (fields) => this.event("config_reload", { ok: false, ...fields }),
       event: this.event,
     });
     this.fleet = this.makeFleet();
     this.functions = new Functions(this.pool, this.fleet, this.threshold, this.event);
-    this.geo = new GeoDatabases(
-      (geo) => this.pool.broadcast({ kind: "geo", geo }),
-      (fields) => this.event("geo_reload", fields),
-    );
+    const publishGeo = (geo: GeoBuffers) => this.pool.broadcast({ kind: "geo", geo });
+    this.geo = new GeoDatabases(publishGeo, (fields) => this.event("geo_reload", fields));
     this.handover = this.makeHandover();
     this.fence = new WorkerFence(
       (id) => this.pool.broadcast({ kind: "fence", id }),
@@ -215,19 +214,22 @@ export class Control implements PoolListener {
     this.reloads = this.makeReloads();
     this.operations = this.makeOperations();
     this.config = this.operations.restored(this.inherited.state, this.config);
-    this.acme = new AcmeService({
-      challenges: this.challenges,
-      certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled()),
-      serving: this.serving.promise,
-      event: this.event,
-    });
-    this.keys = new KeyService({
-      publish: (sets) => this.pool.broadcast({ kind: "keys", sets }),
-      event: this.event,
-    });
+    this.acme = this.makeAcme();
+    const publishKeys: KeySurroundings["publish"] = (sets) => this.pool.broadcast({ kind: "keys", sets });
+    this.keys = new KeyService({ publish: publishKeys, event: this.event });
     this.live = this.makeLive();
     this.exposition = this.makeExposition();
     this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
+  }
+
+  private makeAcme(): AcmeService {
+    return new AcmeService({
+      challenges: this.challenges,
+      certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled(), serverCertificate),
+      serving: this.serving.promise,
+      event: this.event,
+      openStore: openFleetStore,
+    });
   }
 
   private makeFleet(): Fleet {
@@ -250,6 +252,7 @@ export class Control implements PoolListener {
       workers: this.pool.size,
       startedAtMs: this.startedAtMs,
       metrics: () => this.exposition.metrics,
+      rows: EVENTS,
       events: this.events,
     });
   }
@@ -680,7 +683,7 @@ export class Control implements PoolListener {
     const ofEndpoints: EndpointAnswers = {
       ...answers,
       ...this.operations.answers(),
-      nodes: () => this.fleet.nodesAnswer(),
+      nodes: () => this.fleet.listing().then(({ status, body }) => jsonAnswer(status, body)),
       openapi: async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi()),
       config: () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config, ROUTE_FORMAT) }),
     };

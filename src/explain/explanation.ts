@@ -3,7 +3,6 @@ import { faultRow } from "../core/fault-rows.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
 import { reasonOf } from "../core/status.ts";
 import { type AuthConfig, fieldsSetBy } from "../features/auth/settings.ts";
-import { cachePolicies } from "../features/cache/control/cache-owner.ts";
 import { sharingNeeded } from "../features/cache/identity.ts";
 import { whyNotMirrored } from "../features/mirror/mirror.ts";
 import type { WafConfig } from "../features/waf/settings.ts";
@@ -24,6 +23,7 @@ import {
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { SlotFlag } from "../shared/cache-memory.ts";
 import { authByIndex } from "../worker/routing.ts";
+import { cachePolicies } from "../worker/worker-cache.ts";
 import type { DryRequest, DryResult, DryRun, HttpVersion, PassedPhase } from "./dry-run.ts";
 import type { Field } from "./recording-sink.ts";
 import { lostRoutes, routeByPath, settingsOf } from "./route-contest.ts";

@@ -3,13 +3,11 @@ import type { FieldsOfEvent } from "../facts/events.ts";
 import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
 import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
-import type { FleetState } from "../features/fleet/control/fleet.ts";
-import type { FunctionNews, FunctionWord } from "../features/functions/worker-functions.ts";
+import type { FleetNews, FleetState, FleetWord } from "../features/fleet/fleet-messages.ts";
+import type { FunctionNewsMessage, FunctionWordMessage } from "../features/functions/function-messages.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
-import type { FleetCall, FleetReplies } from "../features/limit/fleet-buckets.ts";
 import type { LogLevel } from "../features/telemetry/log-level.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
-import type { PurgeOrder } from "../message/purge-order.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import type { KnownName } from "../net/name-resolver.ts";
 import type { BodyBudgetBuffers } from "../shared/body-budget.ts";
@@ -78,13 +76,8 @@ export type ToWorker =
   | { readonly kind: "geo"; readonly geo: GeoBuffers }
   /** Another thread has found addresses. */
   | { readonly kind: "names"; readonly known: KnownName }
-  | { readonly kind: "fleet"; readonly state: FleetState }
-  /** What the store says of buckets; null where it is away. */
-  | { readonly kind: "taken"; readonly id: number; readonly replies: FleetReplies }
-  /** Another gateway of the fleet has purged; to one worker. */
-  | { readonly kind: "purge"; readonly order: PurgeOrder }
-  /** A thread of a module is there, or no longer. */
-  | { readonly kind: "functions"; readonly news: FunctionNews }
+  | FleetNews
+  | FunctionNewsMessage
   /** How much is logged from now on. */
   | { readonly kind: "log-level"; readonly level: LogLevel }
   /** Keys of token issuers, newer than what was there. */
@@ -153,13 +146,11 @@ export type FromWorker =
   /** Lines of the access log, where they have outputs of their own. */
   | { readonly kind: "access"; readonly batch: string }
   | { readonly kind: "exception"; readonly message: string }
-  /** Buckets of the fleet; to be answered with `taken`. */
-  | { readonly kind: "take"; readonly id: number; readonly calls: readonly FleetCall[] }
-  | { readonly kind: "purged"; readonly order: PurgeOrder }
+  | FleetWord
   | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
   /** Addresses that the other threads may not know. */
   | { readonly kind: "named"; readonly known: KnownName }
   /** A client asks for a name that has no certificate; `settled` answers. */
   | { readonly kind: "wanted"; readonly name: string }
-  | { readonly kind: "functions"; readonly said: FunctionWord }
+  | FunctionWordMessage
   | { readonly kind: "drained" };

@@ -1,5 +1,6 @@
-import type { FleetState } from "../features/fleet/control/fleet.ts";
-import { FleetBuckets, type FleetCall, type FleetReplies } from "../features/limit/fleet-buckets.ts";
+import type { FleetState } from "../features/fleet/fleet-messages.ts";
+import { FleetBuckets } from "../features/limit/fleet-buckets.ts";
+import type { BucketCall, BucketReplies } from "../message/bucket-call.ts";
 import { COUNTERS } from "../shared/counter-rows.ts";
 import type { WorkerCounters } from "../shared/counter-table.ts";
 import type { FromWorker } from "./messages.ts";
@@ -11,7 +12,7 @@ export class WorkerFleet {
   private readonly post: (message: FromWorker) => void;
   private readonly services: Pick<WorkerServices, "inTurn">;
   private readonly workers: number;
-  private readonly asked: Map<number, (replies: FleetReplies) => void> = new Map();
+  private readonly asked: Map<number, (replies: BucketReplies) => void> = new Map();
   private lastId = 0;
 
   /** @param workers of this gateway; the others are taken to have as many */
@@ -41,13 +42,13 @@ export class WorkerFleet {
   }
 
   /** The control thread has asked the store. */
-  taken(id: number, replies: FleetReplies): void {
+  taken(id: number, replies: BucketReplies): void {
     const answer = this.asked.get(id);
     this.asked.delete(id);
     if (answer !== undefined) this.services.inTurn(() => answer(replies));
   }
 
-  private ask(calls: readonly FleetCall[], answer: (replies: FleetReplies) => void): void {
+  private ask(calls: readonly BucketCall[], answer: (replies: BucketReplies) => void): void {
     if (this.asked.size >= MAX_ASKED) return void queueMicrotask(() => this.services.inTurn(() => answer(null)));
     const id = ++this.lastId;
     this.asked.set(id, answer);

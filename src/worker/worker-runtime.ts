@@ -10,7 +10,6 @@ import type { Purge, PurgeAudit } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import type { InvalidationNote } from "../features/cache/cache-tap.ts";
-import { cachePolicies } from "../features/cache/control/cache-owner.ts";
 import type { DiskReadPorts } from "../features/cache/disk-reads.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import { DashboardHandler } from "../features/dashboard/dashboard-handler.ts";
@@ -73,6 +72,7 @@ import {
 import type { Streams } from "./streams.ts";
 import type { TrafficReports } from "./traffic-reports.ts";
 import { LeakGuards } from "./waf-policy.ts";
+import { cachePolicies } from "./worker-cache.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** What a runtime is wired from, beside the configuration. */

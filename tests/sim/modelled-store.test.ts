@@ -1,7 +1,7 @@
 // The model of the store gives what the script gives in Redis.
 import { describe, expect, test } from "bun:test";
 import { TAKE_SCRIPT } from "../../src/features/fleet/fleet-script.ts";
-import type { FleetReply } from "../../src/features/limit/fleet-buckets.ts";
+import type { BucketReply } from "../../src/message/bucket-call.ts";
 import { REDIS, RedisServer } from "../harness/redis-server.ts";
 import { SeededRandom } from "../harness/seeded-random.ts";
 import { ModelledStore } from "./modelled-store.ts";
@@ -22,7 +22,7 @@ describe.skipIf(REDIS === null)("the modelled store", () => {
       const words = ["k", UNIT_US, UNIT_US * CAPACITY, spent, want].map(String);
       const text = await redis.command("EVAL", TAKE_SCRIPT.text, "1", ...words);
       const [granted, left] = text.split("\n").map(Number);
-      const found = Promise.withResolvers<FleetReply>();
+      const found = Promise.withResolvers<BucketReply>();
       const call = { key: "k", unitUs: UNIT_US, capacityUs: UNIT_US * CAPACITY, spent, want };
       store.ask([call], (replies) => found.resolve(replies![0]!));
       time.runTo(time.nowMs + 10);

@@ -1,4 +1,4 @@
-import type { FleetCall, FleetReplies, FleetReply } from "../../src/features/limit/fleet-buckets.ts";
+import type { BucketCall, BucketReplies, BucketReply } from "../../src/message/bucket-call.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 /** What is asked of the modelled store. */
@@ -34,7 +34,7 @@ export class ModelledStore {
   }
 
   /** Answers calls of one gateway, later. */
-  ask(calls: readonly FleetCall[], answer: (replies: FleetReplies) => void): void {
+  ask(calls: readonly BucketCall[], answer: (replies: BucketReplies) => void): void {
     const { time, model } = this;
     if (this.isAway) return time.at(time.nowMs + AWAY_MS, () => answer(null));
     const arrivesMs = time.nowMs + model.roundTripMs / 2 + this.delayMs;
@@ -53,7 +53,7 @@ export class ModelledStore {
     this.fullAtUs.clear();
   }
 
-  private take({ key, unitUs, capacityUs, spent, want }: FleetCall): FleetReply {
+  private take({ key, unitUs, capacityUs, spent, want }: BucketCall): BucketReply {
     const nowUs = this.time.nowMs * 1000;
     let full = Math.max(this.fullAtUs.get(key) ?? nowUs, nowUs) + spent * unitUs;
     const room = () => Math.floor((nowUs + capacityUs - full) / unitUs + 1e-6);

@@ -28,7 +28,9 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   settings: ["core", "message", "proto", "config", "features"],
   routes: ["core", "message", "proto", "config", "features", "settings"],
   loading: ["core", "message", "proto", "config", "features", "settings", "routes"],
-  "features/*/control": ["core", "message", "config", "proto", "shared", "net", "settings", "routes"],
+  "features/*/control": [
+    ...["core", "message", "config", "proto", "shared", "net", "upstream", "settings", "routes", "loading"],
+  ],
   facts: ["core", "message", "shared", "features"],
   worker: [...FLOORS, "facts", "app"],
   help: ["core", "facts", "features"],

@@ -1,35 +1,10 @@
+import type { BucketCall, BucketReplies, BucketReply } from "../../message/bucket-call.ts";
 import { BucketKey } from "../../shared/token-bucket-key.ts";
-
-/** What a worker asks the store of one key. */
-export interface FleetCall {
-  /** The name of the bucket in the store, without the fleet's prefix. */
-  readonly key: string;
-  /** Microseconds in which one token comes, and that an empty bucket takes to be full. */
-  readonly unitUs: number;
-  readonly capacityUs: number;
-  /** Tokens that were given out already. */
-  readonly spent: number;
-  /** Tokens that are wanted, as far as there are any. */
-  readonly want: number;
-}
-
-/** What the store says of it. */
-export interface FleetReply {
-  /** How many of the wanted tokens it gave. */
-  readonly granted: number;
-  /** Tokens that are left; negative where more were given out than there were. */
-  readonly left: number;
-  /** Until there is one, 0 where there is. */
-  readonly waitMs: number;
-}
-
-/** What the store says to each call, null where it does not; null where the store is away. */
-export type FleetReplies = readonly (FleetReply | null)[] | null;
 
 /** How a worker reaches the store: by way of the control thread. */
 export interface FleetPort {
   /** @param answer called once, later; with null where the store is away */
-  ask(calls: readonly FleetCall[], answer: (replies: FleetReplies) => void): void;
+  ask(calls: readonly BucketCall[], answer: (replies: BucketReplies) => void): void;
   /** A clock that never goes back, as `take` is given it. */
   nowMs(): number;
   /** Runs `work` as a turn of its own, after so many milliseconds. */
@@ -248,7 +223,7 @@ export class FleetBuckets {
   }
 
   /** The store has answered for a bucket, or not: those who have waited for that are decided. */
-  private settle(bucket: Bucket, reply: FleetReply | null, nowMs: number): void {
+  private settle(bucket: Bucket, reply: BucketReply | null, nowMs: number): void {
     if (reply === null) bucket.fail();
     else bucket.take(reply, nowMs);
     for (const waiter of bucket.asking.splice(0)) {
@@ -406,7 +381,7 @@ class Bucket {
     return false;
   }
 
-  ask(nowMs: number): FleetCall {
+  ask(nowMs: number): BucketCall {
     const { unitUs, capacityUs } = this.rate;
     this.noteDemand(nowMs);
     this.wanted = this.wants || this.waiters.length > 0 ? this.leaseSize(nowMs) : 0;
@@ -419,7 +394,7 @@ class Bucket {
     return call;
   }
 
-  take({ granted, left, waitMs }: FleetReply, nowMs: number): void {
+  take({ granted, left, waitMs }: BucketReply, nowMs: number): void {
     const { pace, rate } = this;
     this.noteShare(this.told + granted, left, nowMs);
     this.isAsking = false;

@@ -1,15 +1,18 @@
 import type { Exchange } from "../../message/exchange.ts";
-import type { RuntimeConfig } from "../../routes/runtime-config.ts";
 import type { SpanWriter } from "../../shared/span-ring.ts";
+import type { TelemetryConfig } from "./settings.ts";
 import { Tracer } from "./tracer.ts";
 
+/** Of a configuration what traces go by. */
+type TracedConfig = { readonly telemetry: TelemetryConfig };
+
 /** Whether spans of requests are recorded. */
-export function recordsSpans({ telemetry: { enabled, otlp } }: RuntimeConfig): boolean {
+export function recordsSpans({ telemetry: { enabled, otlp } }: TracedConfig): boolean {
   return enabled && otlp.enabled && otlp.traces.enabled;
 }
 
 /** Whether requests belong to traces. */
-export function hasTraces(config: RuntimeConfig): boolean {
+export function hasTraces(config: TracedConfig): boolean {
   return recordsSpans(config) || (config.telemetry.enabled && config.telemetry.propagate);
 }
 
@@ -19,7 +22,7 @@ export function hasTraces(config: RuntimeConfig): boolean {
  * @param trusts whether the trace that a client tells of is taken up
  */
 export function tracerOf(
-  config: RuntimeConfig,
+  config: TracedConfig,
   spans: SpanWriter | null,
   trusts: (ex: Exchange) => boolean,
 ): Tracer | null {

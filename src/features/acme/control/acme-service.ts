@@ -1,16 +1,16 @@
-import { serverCertificate } from "../../../app/certificates.ts";
+import type { EventWriter, FieldsOf } from "../../../core/event-row.ts";
 import { ipVersion, reverseName } from "../../../core/ip-address.ts";
-import type { FieldsOfEvent, WriteEvent } from "../../../facts/events.ts";
 import type { CertificateSink, ServerCertificate } from "../../../message/server-certificate.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { ChallengeWriter, MAX_CHALLENGE_BYTES } from "../../../shared/challenge-table.ts";
 import { type Metric, single } from "../../telemetry/metric.ts";
+import type { ACME_EVENTS } from "../events.ts";
 import { acmeOrders } from "../orders.ts";
 import type { AcmeConfig, AcmeOrder } from "../settings.ts";
 import type { AcmeFailure, Challenge, ChallengeResponder, IssuedCertificate } from "./certificate-authority.ts";
 import type { CertificateRenewal, RenewalListener } from "./certificate-renewal.ts";
 import type { DirectoryStorage } from "./certificate-storage.ts";
-import type { FleetCertificates } from "./fleet-certificates.ts";
+import type { FleetCertificates, OpenStore } from "./fleet-certificates.ts";
 import type { OnDemandNames } from "./on-demand.ts";
 import type { RenewalMaker } from "./renewal-maker.ts";
 
@@ -21,7 +21,8 @@ export interface AcmeSurroundings {
   readonly certificates: IssuedCertificateSink;
   /** Resolves when every worker listens: an authority that connects earlier is refused. */
   readonly serving: Promise<void>;
-  readonly event: WriteEvent;
+  readonly event: EventWriter<typeof ACME_EVENTS>;
+  readonly openStore: OpenStore;
 }
 
 /** `server.acme` in the control thread. The client itself is loaded when it is first wanted. */
@@ -128,6 +129,7 @@ export class AcmeService {
       await this.leaveStorage();
       this.shared = new Shared(config, {
         event: this.around.event,
+        openStore: this.around.openStore,
         showChallenges: (http, alpn) => this.showShared(http, alpn),
       });
       this.shared.start();
@@ -265,7 +267,7 @@ function failureFields(
   { kind, message, names: refused }: AcmeFailure,
   failures: number,
   retryInMs: number,
-): FieldsOfEvent<"cert_failed"> {
+): FieldsOf<typeof ACME_EVENTS.cert_failed> {
   return {
     names,
     ...(refused.length === 0 ? {} : { refused }),
@@ -305,18 +307,23 @@ export interface IssuedCertificateSink {
   showChallenges(challenges: readonly Challenge[]): Promise<void>;
 }
 
+/** Makes a certificate of PEM texts. @throws where they do not belong together */
+type MakeCertificate = (id: string, chain: string, key: string) => ServerCertificate;
+
 /** Puts obtained certificates and challenges among those of the TLS listener. */
 export class ListenerSink implements IssuedCertificateSink {
   private readonly sink: CertificateSink;
   private readonly settled: () => Promise<void>;
+  private readonly make: MakeCertificate;
   private challenges: readonly string[] = [];
   /** What is shown of each order. */
   private readonly shown: (readonly IssuedCertificate[])[] = [];
 
   /** @param settled resolves when every worker has taken what was put in before */
-  constructor(sink: CertificateSink, settled: () => Promise<void>) {
+  constructor(sink: CertificateSink, settled: () => Promise<void>, make: MakeCertificate) {
     this.sink = sink;
     this.settled = settled;
+    this.make = make;
   }
 
   keep(orders: number): void {
@@ -330,7 +337,7 @@ export class ListenerSink implements IssuedCertificateSink {
     const before = this.shown[order] ?? [];
     // In the places of those before, so that there is no moment without one.
     for (const [i, { chain, key }] of certificates.entries()) {
-      if (before[i]?.chain !== chain) this.sink.put(serverCertificate(idOf(order, i), chain, key));
+      if (before[i]?.chain !== chain) this.sink.put(this.make(idOf(order, i), chain, key));
     }
     for (let i = certificates.length; i < before.length; i++) this.sink.remove(idOf(order, i));
     this.shown[order] = certificates;

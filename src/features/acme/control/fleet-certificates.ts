@@ -1,15 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import type { EventWriter } from "../../../core/event-row.ts";
 import { trimmed } from "../../../core/trimming.ts";
-import type { WriteEvent } from "../../../facts/events.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import type { ACME_EVENTS } from "../events.ts";
 import type { AcmeConfig, ChallengeType } from "../settings.ts";
 import { AcmeFailure, type Challenge } from "./certificate-authority.ts";
 import type { DirectoryStorage } from "./certificate-storage.ts";
 import { DocumentSeal } from "./shared/document-seal.ts";
 import { type DocumentStore, StoreAway } from "./shared/document-store.ts";
 import { FleetNews, type SharedChallenge } from "./shared/fleet-news.ts";
-import { RedisDocuments } from "./shared/redis-documents.ts";
+import { type RedisCommands, RedisDocuments } from "./shared/redis-documents.ts";
 import { S3Documents } from "./shared/s3-documents.ts";
 import { SealedDocuments } from "./shared/sealed-documents.ts";
 import { SharedStorage } from "./shared/shared-storage.ts";
@@ -17,11 +18,15 @@ import { SharedStorage } from "./shared/shared-storage.ts";
 /** Of a configuration what the storage goes by. */
 export type StorageConfig = Pick<RuntimeConfig, "cluster"> & { readonly server: { readonly acme: AcmeConfig } };
 
+/** Connects to the store of the fleet. @param onLost is told once that the connection is gone */
+export type OpenStore = (cluster: RuntimeConfig["cluster"], onLost: (reason: string) => void) => Promise<RedisCommands>;
+
 /** What a shared storage asks the control thread for. */
 export interface StoragePorts {
-  readonly event: WriteEvent;
+  readonly event: EventWriter<typeof ACME_EVENTS>;
   /** Shows these challenges and no others. Resolves when every worker does. */
   readonly showChallenges: (http: readonly Challenge[], alpn: readonly Challenge[]) => Promise<void>;
+  readonly openStore: OpenStore;
 }
 
 /** `server.acme.storage` where it is shared with other gateways. docs/acme.md#one-store-for-several-gateways */
@@ -43,7 +48,7 @@ export class FleetCertificates {
     this.settings = storageKey(config);
     this.ports = ports;
     this.hasSeveralKeys = acme.storageKey.length > 1;
-    this.documents = new SealedDocuments(documentsOf(config), new DocumentSeal(acme.storageKey), {
+    this.documents = new SealedDocuments(documentsOf(config, ports.openStore), new DocumentSeal(acme.storageKey), {
       onAway: (error) => ports.event("cert_store_away", { storage: kind, error }),
       onBack: () => {
         ports.event("cert_store_back", { storage: kind });
@@ -134,12 +139,9 @@ function kindOf({ storage }: AcmeConfig): "redis" | "s3" {
   return storage.startsWith("s3:") ? "s3" : "redis";
 }
 
-function documentsOf({ cluster, server: { acme } }: StorageConfig): DocumentStore {
+function documentsOf({ cluster, server: { acme } }: StorageConfig, openStore: OpenStore): DocumentStore {
   if (kindOf(acme) === "redis") {
-    return new RedisDocuments(cluster.prefix, async (onLost) => {
-      const { openRedis } = await import("../../fleet/control/redis-store.ts");
-      return openRedis(cluster, onLost);
-    });
+    return new RedisDocuments(cluster.prefix, (onLost) => openStore(cluster, onLost));
   }
   const { hostname: bucket, pathname } = new URL(acme.storage);
   const prefix = trimmed(pathname, "/");

@@ -1,5 +1,6 @@
-import type { WriteEvent } from "../../../facts/events.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
 import { CANARY_SCRIPT, type CanaryView, chooseCanaries, readCanaryView } from "../canary-script.ts";
+import type { FLEET_EVENTS } from "../events.ts";
 import type { CanaryConfig } from "../settings.ts";
 import type { SharedStore } from "../shared-store.ts";
 import { SEEN_MS } from "./fleet.ts";
@@ -12,7 +13,7 @@ export interface CanaryPorts {
   readonly remote: Pick<RemoteConfig, "state" | "canary" | "try" | "accept" | "refuse" | "hurry">;
   /** Requests that have ended since the start, and 5xx among them. */
   counts(): { readonly requests: number; readonly errors: number };
-  readonly event: WriteEvent;
+  readonly event: EventWriter<typeof FLEET_EVENTS>;
   /** Whether the process ends. */
   isEnding(): boolean;
 }

@@ -1,17 +1,19 @@
-import type { NodeRegistry } from "../../../control/node-registry.ts";
-import type { ReloadOutcome } from "../../../control/reload.ts";
-import type { WriteEvent } from "../../../facts/events.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
 import type { CounterTotals } from "../../../shared/counter-totals.ts";
 import type { Metric } from "../../telemetry/metric.ts";
+import type { FLEET_EVENTS, REMOTE_EVENTS } from "../events.ts";
 import type { CanaryRollout } from "./canary-rollout.ts";
 import type { FleetPorts } from "./fleet.ts";
-import { HealthHints } from "./health-hints.ts";
-import type { RemoteConfig } from "./remote-config.ts";
+import { HealthHints, type KnownTargets } from "./health-hints.ts";
+import type { RemoteConfig, RemoteFields } from "./remote-config.ts";
 
 /** What a member of a fleet asks the control thread for. */
 export interface MemberPorts {
-  reload(): Promise<ReloadOutcome>;
-  readonly event: WriteEvent;
+  /** Reads the source again, and takes up what is there. */
+  reload(): Promise<unknown>;
+  /** What the source has cannot be taken up. */
+  refused(fields: RemoteFields & { readonly faults: readonly string[] }): void;
+  readonly event: EventWriter<typeof FLEET_EVENTS & typeof REMOTE_EVENTS>;
   isEnding(): boolean;
 }
 
@@ -25,7 +27,7 @@ export class FleetMember {
   private readonly health: HealthHints;
 
   /** @param remote null where the configuration came from files */
-  constructor(remote: RemoteConfig | null, totals: CounterTotals, nodes: NodeRegistry, ports: MemberPorts) {
+  constructor(remote: RemoteConfig | null, totals: CounterTotals, nodes: KnownTargets, ports: MemberPorts) {
     this.remote = remote;
     this.ports = ports;
     this.health = new HealthHints(nodes);

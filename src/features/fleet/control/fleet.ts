@@ -1,28 +1,19 @@
 import { hostname } from "node:os";
 import { messageOf } from "../../../core/error-text.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
 import { errorBody } from "../../../core/status.ts";
-import type { WriteEvent } from "../../../facts/events.ts";
+import type { BucketCall, BucketReplies, BucketReply } from "../../../message/bucket-call.ts";
 import type { PurgeOrder } from "../../../message/purge-order.ts";
 import { VERSION } from "../../../shared/version.ts";
-import type { FromWorker, ToWorker } from "../../../worker/messages.ts";
-import { type ControlAnswer, jsonAnswer } from "../../admin/control-rpc.ts";
-import type { FleetCall, FleetReplies, FleetReply } from "../../limit/fleet-buckets.ts";
 import { type Metric, single } from "../../telemetry/metric.ts";
+import type { FLEET_EVENTS } from "../events.ts";
+import type { FleetNews, FleetState, FleetWord } from "../fleet-messages.ts";
 import { TAKE_SCRIPT } from "../fleet-script.ts";
 import type { FleetStore } from "../fleet-store.ts";
 import { PurgeLog } from "../purge-log.ts";
 import type { ClusterConfig } from "../settings.ts";
 import { SharedStore } from "../shared-store.ts";
-
-/** What workers know of the fleet. */
-export interface FleetState {
-  /** Whether the store can be reached. */
-  readonly isUp: boolean;
-  /** Gateways that were last seen, this one among them; at least 1. */
-  readonly nodes: number;
-  /** How long requests wait for the store. */
-  readonly timeoutMs: number;
-}
+import type { StoreAddress } from "./redis-store.ts";
 
 /** What the fleet asks the control thread for. */
 export interface FleetPorts {
@@ -34,7 +25,7 @@ export interface FleetPorts {
   readonly publish: (state: FleetState) => void;
   /** Takes responses out of this gateway's cache. */
   readonly purge: (order: PurgeOrder) => void;
-  readonly event: WriteEvent;
+  readonly event: EventWriter<typeof FLEET_EVENTS>;
   /** What else this gateway tells of itself. */
   readonly about: () => Pick<FleetNode, "config" | "trial">;
   /** Called every two seconds while the store is there. */
@@ -42,8 +33,6 @@ export interface FleetPorts {
   /** The gateway ends, and the store is there. */
   readonly onLeave: (store: SharedStore) => Promise<void>;
 }
-
-type FromFleetWorker = Extract<FromWorker, { readonly kind: "take" | "purged" }>;
 
 /** A gateway as it tells the others of itself. docs/fleet.md#nodes */
 export interface FleetNode {
@@ -98,7 +87,7 @@ export class Fleet {
   }
 
   /** Takes tokens for workers. @returns null where the store is away, and for each bucket that it does not answer */
-  private async take(calls: readonly FleetCall[]): Promise<FleetReplies> {
+  private async take(calls: readonly BucketCall[]): Promise<BucketReplies> {
     const { store, config } = this;
     if (store === null || config === null) return null;
     this.calls += calls.length;
@@ -113,24 +102,22 @@ export class Fleet {
   }
 
   /** Takes what a worker says of the fleet. */
-  onMessage(message: FromFleetWorker, reply: (message: ToWorker) => void): void {
+  onMessage(message: FleetWord, reply: (message: FleetNews) => void): void {
     if (message.kind === "purged") this.purges?.tell(message.order);
     else void this.take(message.calls).then((replies) => reply({ kind: "taken", id: message.id, replies }));
   }
 
-  /** The body of `/internal/api/nodes`: who is there, longest unseen first. docs/endpoints.md#nodes */
-  async nodesAnswer(): Promise<ControlAnswer> {
+  /** The response of `/internal/api/nodes`: who is there, longest unseen first. docs/endpoints.md#nodes */
+  async listing(): Promise<{ readonly status: number; readonly body: unknown }> {
     const { store, config } = this;
-    if (config?.enabled !== true) return jsonAnswer(404, errorBody(404, "there is no section cluster in config.yaml"));
-    if (store === null) return jsonAnswer(503, errorBody(503, "the store of the fleet is away"));
+    if (config?.enabled !== true) return listingFault(404, "there is no section cluster in config.yaml");
+    if (store === null) return listingFault(503, "the store of the fleet is away");
     try {
       const nodes = await this.nodes(store, config);
-      return jsonAnswer(200, {
-        total: nodes.length,
-        nodes: nodes.map((node) => ({ ...OLDER, ...node, own: node.id === this.id })),
-      });
+      const listed = nodes.map((node) => ({ ...OLDER, ...node, own: node.id === this.id }));
+      return { status: 200, body: { total: nodes.length, nodes: listed } };
     } catch (error) {
-      return jsonAnswer(503, errorBody(503, `the store of the fleet: ${messageOf(error)}`));
+      return listingFault(503, `the store of the fleet: ${messageOf(error)}`);
     }
   }
 
@@ -188,8 +175,7 @@ export class Fleet {
       const lost = Promise.withResolvers<string>();
       let reason: string;
       try {
-        const { openRedis } = await import("./redis-store.ts");
-        const store = await openRedis(config, lost.resolve);
+        const store = await openFleetStore(config, lost.resolve);
         if (this.run !== run) return store.close();
         this.store = store;
         this.purges = purges;
@@ -261,7 +247,7 @@ export class Fleet {
     await this.ports.onBeat(new SharedStore(store, config.prefix, this.id), config);
   }
 
-  private async takeOne(store: SharedStore, call: FleetCall): Promise<FleetReply> {
+  private async takeOne(store: SharedStore, call: BucketCall): Promise<BucketReply> {
     const words = [call.unitUs, call.capacityUs, call.spent, call.want].map(String);
     const found = await store.evaluate(TAKE_SCRIPT, `limit:${call.key}`, words);
     const [granted = 0, left = 0, waitUs = 0] = (found as unknown[]).map(Number);
@@ -282,6 +268,16 @@ export class Fleet {
       };
     });
   }
+}
+
+/** Opens the store of a fleet; its client is loaded where there is one. @param onLost is told once that the connection is gone */
+export async function openFleetStore(config: StoreAddress, onLost: (reason: string) => void): Promise<FleetStore> {
+  const { openRedis } = await import("./redis-store.ts");
+  return openRedis(config, onLost);
+}
+
+function listingFault(status: number, message: string) {
+  return { status, body: errorBody(status, message) };
 }
 
 /** What gateways of earlier versions do not tell of themselves. */

@@ -1,16 +1,23 @@
-import type { NodeRegistry } from "../../../control/node-registry.ts";
 import { type Metric, single } from "../../telemetry/metric.ts";
 import { HEALTH_SCRIPT } from "../health-script.ts";
 import type { SharedStore } from "../shared-store.ts";
 
+/** The targets of this gateway. */
+export interface KnownTargets {
+  /** Origins that are down. */
+  down(): readonly string[];
+  /** Tries one of which another gateway says that it is down. @returns whether it was up until now */
+  suspect(originKey: string): boolean;
+}
+
 /** What gateways of a fleet tell each other of targets that are down. docs/fleet.md#health */
 export class HealthHints {
-  private readonly nodes: Pick<NodeRegistry, "down" | "suspect">;
+  private readonly nodes: KnownTargets;
   /** What the others said at the last beat: each hint counts once for as long as it is there. */
   private known: ReadonlySet<string> = new Set();
   private taken = 0;
 
-  constructor(nodes: Pick<NodeRegistry, "down" | "suspect">) {
+  constructor(nodes: KnownTargets) {
     this.nodes = nodes;
   }
 

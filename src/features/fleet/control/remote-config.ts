@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { formatFault } from "../../../config/config-fault.ts";
-import type { ReloadFields, ReloadOutcome, ReloadResult } from "../../../control/reload.ts";
 import { messageOf } from "../../../core/error-text.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
 import { withoutCredentials } from "../../../core/secret-name.ts";
-import type { WriteEvent } from "../../../facts/events.ts";
 import type { ConfigResult, GivenFiles } from "../../../loading/load-config.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import type { REMOTE_EVENTS } from "../events.ts";
 import { type KeptConfiguration, KeptPair } from "../remote/kept-pair.ts";
 import type { SigningKey } from "../remote/minisign.ts";
 import {
@@ -36,11 +36,31 @@ export interface RemoteOptions extends SourceAccess {
   readonly load: (files: GivenFiles) => ConfigResult;
 }
 
+/** Which configuration it is, for the log. */
+export interface RemoteFields {
+  readonly source: string;
+  readonly version: string;
+  readonly etag?: string;
+}
+
+/** What has been read for a reload: a configuration, or why there is none. */
+export type RemoteResult =
+  | {
+      readonly ok: true;
+      readonly config: RuntimeConfig;
+      readonly fields: RemoteFields;
+      /** Called when it is in use everywhere, or why it is not. @param faults none where it is */
+      readonly settled: (faults: readonly string[]) => void;
+    }
+  | { readonly ok: false; readonly faults: readonly string[]; readonly fields?: RemoteFields };
+
 /** What a configuration from afar asks of the control thread, once it serves. */
 export interface RemotePorts {
   /** Asks for a reload, which calls `read`. */
-  reload(): Promise<ReloadOutcome>;
-  readonly event: WriteEvent;
+  reload(): Promise<unknown>;
+  /** What the source has cannot be taken up. */
+  refused(fields: RemoteFields & { readonly faults: readonly string[] }): void;
+  readonly event: EventWriter<typeof REMOTE_EVENTS>;
   readonly canary: CanaryGate;
 }
 
@@ -179,12 +199,12 @@ export class RemoteConfig {
    * What a reload takes up: what was fetched for it, or what the source has now.
    * @param placed what this gateway makes of a configuration
    */
-  async read(placed: (config: RuntimeConfig) => RuntimeConfig): Promise<ReloadResult> {
+  async read(placed: (config: RuntimeConfig) => RuntimeConfig): Promise<RemoteResult> {
     const result = await this.readNext();
     return result.ok ? { ...result, config: placed(result.config) } : result;
   }
 
-  private async readNext(): Promise<ReloadResult> {
+  private async readNext(): Promise<RemoteResult> {
     const { next } = this;
     this.next = null;
     if (next !== null) return this.resultOf(next.held, next.isTrial);
@@ -320,7 +340,7 @@ export class RemoteConfig {
     return { ok: false, faults: result.faults.map((fault) => formatFault(fault)) } as const;
   }
 
-  private resultOf(held: Held, isTrial: boolean): ReloadResult {
+  private resultOf(held: Held, isTrial: boolean): RemoteResult {
     const fields = this.fieldsOf(held.remote);
     const loaded = this.load(held);
     const faults = loaded.ok ? this.movedStore(loaded.result.config.cluster, isTrial) : loaded.faults;
@@ -343,7 +363,7 @@ export class RemoteConfig {
       : [`${this.pair.labels.config}: cluster: store, master and prefix cannot change while cluster.canary is on`];
   }
 
-  private fieldsOf({ version, texts }: RemoteConfiguration): ReloadFields {
+  private fieldsOf({ version, texts }: RemoteConfiguration): RemoteFields {
     const { tag } = texts.config;
     return { source: this.pair.labels.config, version, ...(tag === "" || tag.startsWith("@") ? {} : { etag: tag }) };
   }
@@ -435,7 +455,7 @@ export class RemoteConfig {
     const held = this.verified(found, faults, this.good);
     if (held === null) {
       this.polls.refused++;
-      this.ports?.event("config_reload", { ok: false, faults, ...this.fieldsOf(found) });
+      this.ports?.refused({ faults, ...this.fieldsOf(found) });
       return;
     }
     if (this.mustWait(found.version)) this.wait(held);

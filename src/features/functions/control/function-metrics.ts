@@ -1,5 +1,4 @@
 import { LatencySketch } from "../../../shared/latency-sketch.ts";
-import type { LiveModule } from "../../dashboard/live-state.ts";
 import type { Metric, Sample } from "../../telemetry/metric.ts";
 import type { CallCounts } from "../call-counts.ts";
 import { moduleNames } from "./function-modules.ts";
@@ -22,6 +21,18 @@ interface ModuleCounts {
   /** By data worker. */
   readonly queued: Map<number, number>;
   readonly ends: Map<string, number>;
+}
+
+/** How a module fares, as the dashboard shows it (see LiveModule). */
+export interface ModuleStanding {
+  readonly name: string;
+  readonly calls: number;
+  readonly failed: number;
+  readonly latency: ReturnType<LatencySketch["percentiles"]>;
+  readonly queued: number;
+  readonly threads: number;
+  readonly ends: number;
+  readonly heap: number;
 }
 
 /** What is known of calls and threads of modules: totals of all data workers. docs/metrics.md */
@@ -58,7 +69,7 @@ export class FunctionMetrics {
   }
 
   /** The modules that are in use, for the dashboard. */
-  live(threads: readonly ThreadFacts[]): LiveModule[] {
+  live(threads: readonly ThreadFacts[]): ModuleStanding[] {
     const names = this.names(threads);
     return threads.map((facts) => {
       const own = this.of(facts.module);

@@ -1,6 +1,5 @@
-import type { WorkerPool } from "../../../control/worker-pool.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
 import { shorterInTests } from "../../../core/shorter-in-tests.ts";
-import type { WriteEvent } from "../../../facts/events.ts";
 import { descriptorLimit } from "../../../net/descriptor-watch.ts";
 import { stepBack, stepCollectorsBack } from "../../../net/thread-turns.ts";
 import { type Taken, takenBy } from "../../../net/thread-usage.ts";
@@ -8,19 +7,20 @@ import { startThread, ThreadEnds } from "../../../net/threads.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { residentBytes } from "../../../shared/process-memory.ts";
 import { UNKNOWN_THREAD } from "../../../shared/thread-id.ts";
-import type { LiveModule } from "../../dashboard/live-state.ts";
 import type { LogLevel, LogThreshold } from "../../telemetry/log-level.ts";
 import type { Metric } from "../../telemetry/metric.ts";
+import type { FUNCTION_EVENTS } from "../events.ts";
 import { eventOfLine } from "../events.ts";
 import { createFileCells } from "../file-cells.ts";
 import type { OverdueCall } from "../function-link.ts";
+import type { FunctionNewsMessage } from "../function-messages.ts";
 import { createQueueCells, freeQueueOf } from "../queue-places.ts";
 import { isFromFunction } from "../said.ts";
 import type { FunctionsConfig } from "../settings.ts";
 import { freePlacesOf } from "../thread-places.ts";
 import { Cell, createCells, type ModuleExports, type ToFunction } from "../wire.ts";
 import type { FunctionNews, FunctionWord } from "../worker-functions.ts";
-import { FunctionMetrics, type ThreadFacts } from "./function-metrics.ts";
+import { FunctionMetrics, type ModuleStanding, type ThreadFacts } from "./function-metrics.ts";
 import { type ModuleUse, moduleUses } from "./function-modules.ts";
 import { closeLeftFiles, filesOfThread } from "./left-files.ts";
 
@@ -57,9 +57,15 @@ const WAIT_MEMORY = 1.1;
 /** Beyond this one it is ended at once; below, it may end its requests. */
 const HARD_MEMORY = 1.5;
 
+/** The data workers, as far as the threads of functions speak with them. */
+export interface FunctionWorkers {
+  readonly size: number;
+  send(worker: number, message: FunctionNewsMessage, transfer: MessagePort[]): void;
+}
+
 /** What the threads of functions ask, for the data workers of a pool. */
 export function threadPorts(
-  pool: WorkerPool,
+  pool: FunctionWorkers,
   threshold: LogThreshold,
   event: FunctionThreadPorts["event"],
 ): FunctionThreadPorts {
@@ -82,7 +88,7 @@ export interface FunctionThreadPorts {
   /** How many data workers there are. */
   readonly workers: number;
   readonly tell: (worker: number, news: FunctionNews, transfer: MessagePort[]) => void;
-  readonly event: WriteEvent;
+  readonly event: EventWriter<typeof FUNCTION_EVENTS>;
   /** Whether the log takes lines of this level. */
   readonly takes: (level: LogLevel) => boolean;
   /** Bytes of memory that the process has. */
@@ -178,7 +184,7 @@ export class FunctionThreads {
   }
 
   /** The modules of the configuration, for the dashboard. */
-  live(): readonly LiveModule[] {
+  live(): readonly ModuleStanding[] {
     return this.counts.live(this.facts());
   }
 

@@ -1,11 +1,9 @@
-import type { WorkerPool } from "../../../control/worker-pool.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
-import type { Fleet } from "../../fleet/control/fleet.ts";
 import type { LogThreshold } from "../../telemetry/log-level.ts";
 import type { Metric } from "../../telemetry/metric.ts";
 import { moduleSettings } from "./configured-modules.ts";
-import { type FunctionThreadPorts, FunctionThreads, threadPorts } from "./function-threads.ts";
-import { lockRun } from "./run-lock.ts";
+import { type FunctionThreadPorts, FunctionThreads, type FunctionWorkers, threadPorts } from "./function-threads.ts";
+import { lockRun, type SharedPlace } from "./run-lock.ts";
 import { runScheduled } from "./schedule-run.ts";
 import { ScheduledFunctions } from "./scheduled-functions.ts";
 
@@ -16,7 +14,12 @@ export class Functions extends FunctionThreads {
   private isServing = false;
 
   /** @param fleet whose lock decides which gateway makes a run */
-  constructor(pool: WorkerPool, fleet: Fleet, threshold: LogThreshold, event: FunctionThreadPorts["event"]) {
+  constructor(
+    pool: FunctionWorkers,
+    fleet: { readonly shared: SharedPlace },
+    threshold: LogThreshold,
+    event: FunctionThreadPorts["event"],
+  ) {
     super(threadPorts(pool, threshold, event));
     this.schedules = new ScheduledFunctions({
       now: () => Date.now(),

@@ -1,6 +1,15 @@
 import { createHash } from "node:crypto";
-import type { Fleet } from "../../fleet/control/fleet.ts";
 import type { RunLock } from "./scheduled-functions.ts";
+
+/** Where gateways of a fleet keep what they share: the store and how its keys begin, or why it cannot be asked. */
+export type SharedPlace =
+  | {
+      readonly store: { call(key: string, words: readonly string[]): Promise<unknown> };
+      readonly prefix: string;
+    }
+  | "alone"
+  | "away"
+  | "ending";
 
 /**
  * The lock of the fleet on one run of a job. The time that is due is taken first, so that one gateway makes the run, were the clocks of the
@@ -9,7 +18,7 @@ import type { RunLock } from "./scheduled-functions.ts";
  * @param id of the job, the same at all gateways
  * @param leaseMs after which the job is free again, where the gateway that runs it has died
  */
-export async function lockRun(shared: Fleet["shared"], id: string, dueMs: number, leaseMs: number): Promise<RunLock> {
+export async function lockRun(shared: SharedPlace, id: string, dueMs: number, leaseMs: number): Promise<RunLock> {
   if (shared === "alone") return { isOwn: true, reason: "", release: () => {} };
   if (shared === "away") return STORE_AWAY;
   // The process that takes over makes it.

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
-import type { WriteEvent } from "../../../facts/events.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
 import type { Metric, Sample } from "../../telemetry/metric.ts";
+import type { FUNCTION_EVENTS } from "../events.ts";
 import { nextRun } from "../schedule.ts";
 
 /** A line of `functions.cron`. */
@@ -42,7 +43,7 @@ export interface SchedulePorts {
   readonly run: (job: ScheduledJob, event: ScheduledEvent) => Promise<RunOutcome>;
   /** Asks the fleet whether this gateway makes a run; a gateway that is alone makes all. @param id the same at all gateways */
   readonly lock: (id: string, dueMs: number, leaseMs: number) => Promise<RunLock>;
-  readonly event: WriteEvent;
+  readonly event: EventWriter<typeof FUNCTION_EVENTS>;
 }
 
 /** The jobs of `functions.cron`: one timer each, no run beside another of the same job. docs/functions.md#schedules */

@@ -1,8 +1,10 @@
 import { messageOf } from "../../../core/error-text.ts";
-import { EVENTS, type GatewayLog } from "../../../facts/events.ts";
+import type { EventRows } from "../../../core/event-row.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { createSpanRings, SpanReader, type StoredSpan } from "../../../shared/span-ring.ts";
 import { VERSION } from "../../../shared/version.ts";
+import type { EventLog } from "../event-log.ts";
+import type { TELEMETRY_EVENTS } from "../events.ts";
 import { Exemplars } from "../exemplars.ts";
 import type { Metric } from "../metric.ts";
 import type { ChannelTally, OtlpChannel, Signal } from "../otlp/otlp-channel.ts";
@@ -17,7 +19,9 @@ export interface ExportPorts {
   readonly startedAtMs: number;
   /** All metrics of the gateway. */
   readonly metrics: () => readonly Metric[];
-  readonly events: GatewayLog;
+  /** All events of the gateway: lines are sent with their levels. */
+  readonly rows: EventRows;
+  readonly events: Pick<EventLog<typeof TELEMETRY_EVENTS>, "eventOf">;
 }
 
 /** The channels of a configuration; null for what it does not ask for. */
@@ -216,7 +220,7 @@ export class TelemetryExport {
 
   private sendLines({ logs, sender, messages }: Channels): void {
     const lines = this.lines.splice(0, BATCH);
-    logs?.send(() => messages.logsRequest(lines, sender, EVENTS, Date.now()), lines.length);
+    logs?.send(() => messages.logsRequest(lines, sender, this.ports.rows, Date.now()), lines.length);
   }
 
   private sendMetrics(): void {

@@ -1,12 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import {
-  ASK,
-  FleetBuckets,
-  type FleetCall,
-  type FleetKey,
-  FleetRate,
-  type FleetReplies,
-} from "../../../../src/features/limit/fleet-buckets.ts";
+import { ASK, FleetBuckets, type FleetKey, FleetRate } from "../../../../src/features/limit/fleet-buckets.ts";
+import type { BucketCall, BucketReplies } from "../../../../src/message/bucket-call.ts";
 
 /** Ten an hour: nothing comes while a test runs. */
 const RATE = new FleetRate(10, 3_600_000, 10);
@@ -14,7 +8,7 @@ const RATE = new FleetRate(10, 3_600_000, 10);
 /** Buckets of one worker of four, with a store that answers when it is told to. */
 class Bench {
   nowMs = 0;
-  readonly asked: { readonly calls: readonly FleetCall[]; readonly answer: (replies: FleetReplies) => void }[] = [];
+  readonly asked: { readonly calls: readonly BucketCall[]; readonly answer: (replies: BucketReplies) => void }[] = [];
   readonly counts = { wait: 0, alone: 0 };
   readonly buckets: FleetBuckets;
   private works: { readonly atMs: number; readonly work: () => void }[] = [];

@@ -60,7 +60,7 @@ describe("what is kept of a configuration", () => {
   test("is whole whenever the process is killed while it writes", async () => {
     const folder = join(root, "killed");
     const script = join(root, "save.ts");
-    const source = join(import.meta.dir, "../../../../src/features/remote");
+    const source = join(import.meta.dir, "../../../../../src/features/fleet/remote");
     writeFileSync(
       script,
       `import { KeptPair } from ${JSON.stringify(join(source, "kept-pair.ts"))};

@@ -1,0 +1,61 @@
+import { latin1 } from "../core/bytes.ts";
+import { KeyRules } from "../features/cache/key-rules.ts";
+import type { CachePolicy } from "../features/cache/policy.ts";
+import type { Route } from "../message/route.ts";
+import { sentEdits } from "../routes/header-operations.ts";
+import type { RouteConfig } from "../routes/route-config.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { CacheBuffers } from "../shared/cache-memory.ts";
+import { CacheStore } from "../shared/cache-store.ts";
+import { DiskIndex } from "../shared/disk-index.ts";
+import { settingsByIndex } from "./routing.ts";
+
+/**
+ * A worker's hand on the cache's memory: one for each memory, however often the configuration changes, since it counts the
+ * worker's own pins.
+ */
+export class WorkerCache {
+  store: CacheStore | null = null;
+  private version = 0;
+
+  /** The store in this memory: the one in use where the memory stays. `use` takes it up. */
+  storeIn(buffers: CacheBuffers | null, worker: number): CacheStore | null {
+    if (buffers === null) return null;
+    if (buffers.version === this.version && this.store !== null) return this.store;
+    return new CacheStore(buffers, worker, buffers.disk === null ? null : new DiskIndex(buffers.disk, worker));
+  }
+
+  /** Takes up a store from `storeIn` of the same memory. */
+  use(store: CacheStore | null, buffers: CacheBuffers | null): void {
+    this.store = store;
+    this.version = buffers === null ? 0 : buffers.version;
+  }
+}
+
+/** What each route says of its responses in the cache, by number; the gateway's own endpoints are never in it. */
+export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {
+  const { cache, tls } = config.server;
+  const passedFields = config.server.passIdentityHeaders.map((name) => latin1(name.toLowerCase()));
+  return settingsByIndex(config, routes).map((settings, index) => {
+    const { kind } = routes[index]!;
+    if (settings === null || !settings.cache.enabled || !kind.isStorable) return null;
+    return {
+      defaultTtlMs: settings.cache.defaultTtlMs,
+      maxPayloadBytes: cache.maxPayloadBytes,
+      namesRequests: kind.namesRequests,
+      bypassesCookies: cache.cookies === "bypass",
+      demandsCertificates: tls.enabled && tls.clientAuth === "require",
+      isConfirmed: kind.confirmsStored,
+      passedFields,
+      key: keyRules(settings),
+    };
+  });
+}
+
+function keyRules({ cache: { key }, compression, headers }: RouteConfig): KeyRules | null {
+  const { drop, allow, sort } = key.query;
+  const isPlain = drop.length === 0 && allow === null && !sort && key.headers.length + key.cookies.length === 0;
+  return isPlain && key.acceptEncoding === "exact"
+    ? null
+    : new KeyRules(key, compression.enabled, sentEdits(headers.request) ?? undefined);
+}
