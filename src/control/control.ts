@@ -200,10 +200,8 @@ export class Control implements PoolListener {
     const publishGeo = (geo: GeoBuffers) => this.pool.broadcast({ kind: "geo", geo });
     this.geo = new GeoDatabases(publishGeo, (fields) => this.event("geo_reload", fields));
     this.handover = this.makeHandover();
-    this.fence = new WorkerFence(
-      (id) => this.pool.broadcast({ kind: "fence", id }),
-      () => this.listening.keys(),
-    );
+    const sendFence = (id: number) => this.pool.broadcast({ kind: "fence", id });
+    this.fence = new WorkerFence(sendFence, () => this.listening.keys());
     this.standIns = new StandIns({
       tell: (worker, message) => this.pool.send(worker, message),
       listening: this.listening,

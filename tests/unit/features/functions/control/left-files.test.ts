@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { filesOfThread } from "../../../src/features/functions/control/left-files.ts";
+import { filesOfThread } from "../../../../../src/features/functions/control/left-files.ts";
 
 describe("files of a thread of a module", () => {
   test("are a sixteenth of the process's descriptors, 256 at most", () => {
