@@ -280,13 +280,19 @@ export class NodeRegistry {
   }
 }
 
-/** Probes a target: by a request for `path`, or where that is "" by a connection, whose status is CONNECTED_STATUS. */
+/** The client for gRPC is loaded if a target is asked by it. */
+function grpcProbe(): typeof import("../upstream/grpc-probe.ts") {
+  return require("../upstream/grpc-probe.ts") as typeof import("../upstream/grpc-probe.ts");
+}
+
+/** Probes a target: by a call of gRPC, by a request for `path`, or where that is "" by a connection, whose status is CONNECTED_STATUS. */
 export async function probeTarget(
   origin: ProbeOrigin,
   path: string,
   timeoutMs: number,
   names: NameResolver,
 ): Promise<ProbeOutcome> {
+  if (origin.grpc !== undefined) return grpcProbe().probeGrpc(origin, origin.grpc, timeoutMs, names);
   if (path !== "") return probeHttp(origin, path, timeoutMs, names);
   const outcome = await probeConnection(origin, timeoutMs, names);
   return outcome.error === "" ? { ...outcome, statusCode: CONNECTED_STATUS } : outcome;
@@ -307,6 +313,7 @@ export function probeOrigin(route: NodeOwner, target: TargetConfig, maxResponseF
     isHttp2: speaksHttp2(target.scheme),
     isLenient: !route.strictOrigins,
     ...(route.fastcgi ? { scriptRoot: route.fastcgi.root } : {}),
+    ...(route.healthCheck.grpc ? { grpc: { basePath: target.basePath, mustTell: true } } : {}),
     maxResponseFields,
   };
 }

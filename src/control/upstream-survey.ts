@@ -124,7 +124,7 @@ function routeEntries(
       url: target.url,
       nodeKey: keys[i]!,
       path,
-      probeKey: `${target.originKey} ${path} ${tls} ${strictOrigins}`,
+      probeKey: `${target.originKey} ${path} ${tls} ${strictOrigins} ${healthCheck.grpc}`,
       origin: () => {
         const origin = probeOrigin(route, target, maxResponseFields);
         if (roots === undefined || origin.tls === null || origin.tls.ca !== undefined) return origin;
@@ -158,17 +158,17 @@ function grpcEntry(
   tls: UpstreamTlsConfig,
   maxResponseFields: number,
 ): Entry {
-  const path = upstream.basePath + GRPC_HEALTH_PATH;
   const { hostname, port, authority, originKey } = upstream;
   return {
     label: httpPath,
     url: originKey + upstream.basePath,
     nodeKey: "",
-    path,
-    probeKey: `${originKey} ${path} grpc`,
+    path: "",
+    probeKey: `${originKey} ${upstream.basePath} grpc`,
     origin: () => {
       const secure = usesTls(upstream.scheme) ? readUpstreamTls(tls, hostname) : null;
-      return { hostname, port, authority, tls: secure, isHttp2: true, isGrpc: true, maxResponseFields };
+      const grpc = { basePath: upstream.basePath, mustTell: false };
+      return { hostname, port, authority, tls: secure, isHttp2: true, grpc, maxResponseFields };
     },
     isExpected: isAnswer,
   };
@@ -190,5 +190,3 @@ function isAnswer(statusCode: number): boolean {
 }
 
 const NOT_ASKED: ProbeOutcome = { statusCode: 0, latencyMs: 0, error: "not asked: too many targets" };
-/** The call by which gRPC servers are asked for their health; one that does not know it says so, with status 200. */
-const GRPC_HEALTH_PATH = "/grpc.health.v1.Health/Check";

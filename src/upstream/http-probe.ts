@@ -26,12 +26,20 @@ export interface ProbeOrigin {
   readonly isHttp2?: boolean;
   /** Whether what old origins send is taken. docs/upstreams.md#old-origins */
   readonly isLenient?: boolean;
-  /** Whether it is a gRPC server: then it is asked for a call without a message, for which every such server has a status. */
-  readonly isGrpc?: boolean;
+  /** How it is asked if it is a gRPC server; absent for others. */
+  readonly grpc?: GrpcProbe;
   /** The folder of the scripts of an origin that speaks FastCGI; absent for HTTP. */
   readonly scriptRoot?: string;
   /** Fields of a response's head at most. */
   readonly maxResponseFields?: number;
+}
+
+/** What is asked of a gRPC server. docs/upstreams.md#health-checks */
+export interface GrpcProbe {
+  /** Put before the path of the call: "" or `/api`. */
+  readonly basePath: string;
+  /** Whether a server without the service for health counts as one that does not serve. */
+  readonly mustTell: boolean;
 }
 
 /** How a probe asks and understands. */
@@ -182,13 +190,7 @@ function dialogOf(origin: ProbeOrigin, path: string): ProbeDialog {
     const { FastCgiProbeDialog } = require("./fastcgi-probe-dialog.ts") as typeof import("./fastcgi-probe-dialog.ts");
     return new FastCgiProbeDialog(origin.scriptRoot, path, origin.authority, maxFields);
   }
-  const isGrpc = origin.isGrpc === true;
-  const lines = [
-    `${isGrpc ? "POST" : "GET"} ${path} HTTP/1.1`,
-    `Host: ${origin.authority}`,
-    "User-Agent: edge-health-check",
-    ...(isGrpc ? GRPC_LINES : ["Accept: */*"]),
-  ];
+  const lines = [`GET ${path} HTTP/1.1`, `Host: ${origin.authority}`, "User-Agent: edge-health-check", "Accept: */*"];
   const head = Buffer.from(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1");
   return origin.isHttp2 === true
     ? new H2ProbeDialog(head, origin.tls !== null, maxFields)
@@ -227,10 +229,8 @@ class H1ProbeDialog implements ProbeDialog {
   }
 }
 
-/** gRPC over HTTP/2, "Requests". */
-const GRPC_LINES: readonly string[] = ["Content-Type: application/grpc", "TE: trailers"];
-
-function connectFailure(error: unknown): string {
+/** Why there is no connection, in words. */
+export function connectFailure(error: unknown): string {
   const code = codeOf(error);
   if (code === "ECONNREFUSED") return "connection refused";
   if (code === "ENOENT") return "no such socket";

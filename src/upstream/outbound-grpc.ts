@@ -7,7 +7,9 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { messageOf } from "../core/error-text.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import { plainLine } from "../core/printable.ts";
-import type { NameResolver } from "../net/name-resolver.ts";
+import { isSocketShortage } from "../core/shortage.ts";
+import { lowestDescriptor } from "../net/descriptors.ts";
+import { isNoName, type NameResolver } from "../net/name-resolver.ts";
 import { isSocket, type UpstreamTls } from "./origin-socket.ts";
 
 /** A gRPC server that the gateway itself calls. */
@@ -48,11 +50,14 @@ export class GrpcFailure extends Error {
   readonly status: number;
   /** Without the status; fit for one log line, as the message is. */
   readonly reason: string;
+  /** Whether it is this machine that has no descriptor, port, memory or name server for it. */
+  readonly isOurs: boolean;
 
-  constructor(status: number, reason: string) {
+  constructor(status: number, reason: string, isOurs = false) {
     super(status === NO_STATUS ? reason : `gRPC status ${status}${reason === "" ? "" : `: ${reason}`}`);
     this.status = status;
     this.reason = reason;
+    this.isOurs = isOurs;
   }
 }
 
@@ -198,7 +203,7 @@ function addressesOf(hostname: string, names: NameResolver): Promise<readonly st
   return new Promise((resolve, reject) => {
     names.resolve(hostname, (addresses, failure) => {
       if (addresses.length > 0) resolve(addresses);
-      else reject(new GrpcFailure(NO_STATUS, failure));
+      else reject(new GrpcFailure(NO_STATUS, failure, !isNoName(failure)));
     });
   });
 }
@@ -210,7 +215,7 @@ function connectTo(address: string, { port, socketPath, tls }: GrpcServer, until
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   const fail = (why: string): void => {
     socket.destroy();
-    reject(new GrpcFailure(NO_STATUS, why));
+    reject(new GrpcFailure(NO_STATUS, why, lowestDescriptor() < 0 || isSocketShortage(why)));
   };
   const timer = setTimeout(() => fail("no connection in time"), Math.max(1, untilMs - performance.now()));
   socket.once(tls === null ? "connect" : "secureConnect", () => resolve(socket));

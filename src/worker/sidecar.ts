@@ -365,6 +365,7 @@ const USUAL: SplitTerms = {
 
 const NO_CHECK = {
   enabled: false,
+  grpc: false,
   path: "",
   intervalMs: 0,
   timeoutMs: 0,

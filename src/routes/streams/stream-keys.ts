@@ -73,7 +73,7 @@ const healthCheck = block(
     absent: { enabled: false },
     isSwitch: true,
     // A connection that comes about is the healthy outcome.
-    finish: () => ({ path: "", expectStatusFrom: CONNECTED_STATUS, expectStatusTo: CONNECTED_STATUS }),
+    finish: () => ({ grpc: false, path: "", expectStatusFrom: CONNECTED_STATUS, expectStatusTo: CONNECTED_STATUS }),
   },
 );
 

@@ -41,6 +41,7 @@ const healthCheckRows = {
     example: "/health",
     doc: "the path that is asked for",
   },
+  grpc: { type: flag(), default: false, doc: "true: in the place of path, grpc.health.v1.Health/Check is called" },
   interval: { type: duration(1), default: "10s", doc: "time between two questions" },
   timeout: { type: duration(1), default: "2s", doc: "a response that takes longer is a failure" },
   healthy_threshold: {
@@ -200,7 +201,8 @@ function checkGrpcWeb(values: Values<typeof rows>, targets: readonly TargetConfi
 
 function checkHealthCheck(check: Values<typeof healthCheckRows>, spot: Spot): void {
   const { log, path } = spot;
-  if (check.enabled && check.path === "" && !isFaultyAt(spot, "path"))
+  if (check.grpc && check.path !== "") log.warn([...path, "path"], "has no effect with grpc");
+  if (check.enabled && check.path === "" && !check.grpc && !isFaultyAt(spot, "path"))
     log.fault(path, "a health check needs path, the page to ask for, such as path: /health", true);
   if (check.enabled && check.timeout > check.interval)
     log.warn([...path, "timeout"], "is longer than interval: probes of one target overlap");

@@ -25,6 +25,8 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
   marks: ["target", "targets"],
   keys: upstreamKeys,
   check(route, { values, proxy, log, path }) {
+    if (route.healthCheck.grpc && !route.targets.every(({ scheme }) => speaksHttp2(scheme)))
+      log.fault([...path, "health_check", "grpc"], "needs targets of HTTP/2, with h2c:// or h2://");
     if (route.inboundChunkedMode !== "normalize" || values.max_body_bytes === 0) return;
     warnOfSpool(values.max_body_bytes, proxy, [...path, "max_body_bytes"], log);
   },
