@@ -1,3 +1,5 @@
+import { quiet } from "../net/threads.ts";
+
 /** The thread of the first worker, started before there is a configuration, so that both load at the same time. */
 export class EarlyThread {
   private thread: globalThis.Worker | null = new globalThis.Worker(WORKER_ENTRY);
@@ -5,6 +7,7 @@ export class EarlyThread {
 
   constructor() {
     const { thread } = this;
+    quiet(thread!);
     thread!.onmessage = () => {
       this.isReady = true;
     };

@@ -1,5 +1,7 @@
+import { stackOf } from "../core/error-text.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import { type LogOutputs, reopened } from "../features/telemetry/control/log-outputs.ts";
+import { catchStrays } from "../net/strays.ts";
 import type { Ending } from "./ending.ts";
 import type { Handover } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
@@ -15,13 +17,14 @@ export interface SignalTargets {
   readonly event: WriteEvent;
 }
 
-/** From now on signals do what docs/operations.md says of them, each with its line `audit`. */
+/** From now on signals do what docs/operations.md says of them, each with its line `audit`; and what escapes in this thread is a line of the log. */
 export function reactToSignals({ signals, operations, handover, ending, outputs, event }: SignalTargets): void {
   const audit = (action: string, from: string) => operations.audit(action, { by: "signal", from });
   const end = (signal: string): void => {
     if (!handover.hasSuccessor) audit("stop", signal);
     ending.begin();
   };
+  catchStrays((what, error) => event("exception", { what, error: stackOf(error) }));
   signals.react({
     SIGTERM: () => end("SIGTERM"),
     SIGINT: () => end("SIGINT"),

@@ -241,7 +241,7 @@ export const GATEWAY_EVENTS = {
   },
   exception: {
     level: "error",
-    meaning: "A defect in edge, which cost one connection at most. Please report it.",
+    meaning: "A defect in edge, which cost one connection at most, or a warning of the runtime. Please report it.",
     advice: "Report it; it cost one connection at most.",
     fields: {
       worker: optional(WORKER),

@@ -9,7 +9,7 @@ import { join } from "node:path";
  */
 export class StoreLock {
   private readonly file: string;
-  private readonly holder: string = `${hostname()} ${process.pid} ${randomUUID()}`;
+  private readonly holder: string = `${hostname()} ${process.pid} ${randomUUID()} ${startOf(process.pid)}`;
   private touching: ReturnType<typeof setInterval> | null = null;
 
   constructor(dir: string) {
@@ -74,8 +74,9 @@ export class StoreLock {
     } catch {
       return false;
     }
-    const [host, pid] = content.split(" ");
-    return host === hostname() && !isAlive(Number(pid));
+    const [host, pid, , start = ""] = content.split(" ");
+    if (host !== hostname()) return false;
+    return !isAlive(Number(pid)) || (start !== "" && start !== startOf(Number(pid)));
   }
 
   private touch(): void {
@@ -101,6 +102,15 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/**
+ * When a process was started, in ticks since the machine's start; "" where the system does not tell. Numbers of processes come again: in a container
+ * the one that was killed and the next one are both number 1. proc_pid_stat(5)
+ */
+function startOf(pid: number): string {
+  const stat = readOrNull(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[START_TICKS] ?? "";
+}
+
 function readOrNull(file: string): string | null {
   try {
     return readFileSync(file, "utf8");
@@ -109,5 +119,7 @@ function readOrNull(file: string): string | null {
   }
 }
 
+/** Field of `/proc/PID/stat` after the name. */
+const START_TICKS = 19;
 const TOUCH_MS = 5000;
 const STALE_MS = 30_000;

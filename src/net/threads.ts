@@ -15,7 +15,14 @@ export const NO_DESCRIPTORS = "no descriptors are left to start its thread with"
  */
 export function startThread(entry: string, env?: Readonly<Record<string, string>>): globalThis.Worker | null {
   if (lowestDescriptor(SPARE_DESCRIPTORS) < 0) return null;
-  return env === undefined ? new globalThis.Worker(entry) : new globalThis.Worker(entry, { env: { ...env } });
+  const thread = env === undefined ? new globalThis.Worker(entry) : new globalThis.Worker(entry, { env: { ...env } });
+  quiet(thread);
+  return thread;
+}
+
+/** Keeps the runtime from writing what ends a thread to the standard error: its owner is told, and writes the log. */
+export function quiet(thread: globalThis.Worker): void {
+  thread.addEventListener("error", (event) => event.preventDefault());
 }
 
 /** A thread that is to end. */

@@ -33,6 +33,13 @@ export function testRoutes(): RouteInit[] {
     hook("/__test/throw", () => {
       throw new Error("thrown by /__test/throw");
     }),
+    hook("/__test/stray", () => {
+      setTimeout(() => {
+        throw new Error("thrown in a timer");
+      });
+      void Promise.reject(new Error("rejected"));
+      process.emitWarning("something is deprecated");
+    }),
     hook("/__test/fail-reload", () => {
       reloadsFail = true;
     }),

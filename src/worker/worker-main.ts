@@ -1,3 +1,5 @@
+import { stackOf } from "../core/error-text.ts";
+import { catchStrays } from "../net/strays.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { Worker } from "./worker.ts";
 
@@ -11,6 +13,7 @@ interface WorkerScope {
 export function runWorker(): void {
   const scope = globalThis as unknown as WorkerScope;
   const post = (message: FromWorker) => scope.postMessage(message);
+  catchStrays((what, error) => post({ kind: "exception", message: `${what}: ${stackOf(error)}` }));
   let worker: Worker | null = null;
   scope.onmessage = ({ data }) => {
     if (worker !== null) {

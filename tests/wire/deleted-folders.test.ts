@@ -102,5 +102,7 @@ test("a working folder that is deleted fails what needs it, by name, and all wor
   const line = await gateway.log("the successor", ({ event, pid }) => event === "listening" && pid !== gateway.pid);
   expect((await gateway.once(request("GET /s/page.html"))).text).toBe("a page");
   expect(readdirSync(`/proc/${line.pid}/cwd`)).toContain("routes.yaml");
+  started.splice(started.indexOf(gateway), 1);
+  expect(await gateway.exited()).toBe(0);
   process.kill(line.pid as number, "SIGTERM");
 }, 60_000);

@@ -280,6 +280,22 @@ describe("responses", () => {
     });
   }
 
+  const phrases: readonly (readonly [sent: string, got: string])[] = [
+    ["418 I'm a teapot", "I'm a teapot"],
+    ["407 Proxy Authentication Required", "Proxy Authentication Required"],
+    ["511 Network Authentication Required", "Network Authentication Required"],
+    ["200 All good", "All good"],
+    ["599 Own words", "Own words"],
+    ["404", "Not Found"],
+    ["599", "Unknown"],
+  ];
+  test.each(phrases)("a status keeps its words: %s", async (sent, got) => {
+    const path = `/words/${Buffer.from(sent).toString("hex")}`;
+    origin.on(path, (call) => call.respond(`Status: ${sent}\r\nContent-Type: text/plain\r\n\r\nx`));
+    const reply = await get(path);
+    expect([`${reply.status}`, reply.reason]).toEqual([sent.slice(0, 3), got]);
+  });
+
   test("say nothing of the connection, and are framed by the gateway", async () => {
     const lines =
       "Connection: close\r\nTransfer-Encoding: chunked\r\nKeep-Alive: x\r\nTrailer: X\r\nContent-Type: text/plain";

@@ -1,7 +1,7 @@
 // docs/upstreams.md#fields-for-the-server-before-it: what an origin tells the server before it is for no client.
 import { afterAll, expect, test } from "bun:test";
 import { startGateway, upstream } from "../harness/gateway.ts";
-import { H2Client, head } from "../harness/h2-client.ts";
+import { H2Client, head, Type } from "../harness/h2-client.ts";
 import { H2Origin } from "../harness/h2-origin.ts";
 import { request } from "../harness/raw-client.ts";
 import { ScriptedOrigin } from "../harness/scripted-origin.ts";
@@ -25,12 +25,19 @@ const fields = [...GONE, ...KEPT].map((name): [string, string] => [name, "/insid
 const lines = fields.map(([name, value]) => `${name}: ${value}`);
 
 const origin = ScriptedOrigin.start();
+const LENGTH: readonly (readonly [string, string])[] = [["content-length", "0"]];
 const h2 = await H2Origin.start({
   onEnd(stream) {
     const lower = fields.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
     stream.head([[":status", "103"], ...lower]);
     stream.isAnswered = true;
-    stream.head([[":status", "200"], ...lower, ["content-length", "0"]], 5);
+    stream.head(
+      [[":status", "200"], ...lower, ...(stream.path === "/trailers" ? [] : LENGTH)],
+      stream.path === "/trailers" ? 4 : 5,
+    );
+    if (stream.path !== "/trailers") return;
+    stream.connection.frame(Type.data, 0, stream.id, Buffer.from("ok"));
+    stream.head(lower, 5);
   },
 });
 const gateway = await startGateway({
@@ -59,6 +66,19 @@ test("heads, interim responses and trailers of HTTP/1.1, and what is stored of t
   const client = await H2Client.connect(gateway.port);
   const reply = await client.request(head("GET", "/h1/all"));
   expect(leaked(names([...reply.fields.keys(), ...reply.trailers.keys()]))).toEqual([]);
+  client.close();
+});
+
+test("trailers of HTTP/2, to clients of HTTP/1.1 and HTTP/2", async () => {
+  const reply = await gateway.once(request("GET /h2/trailers", ["TE: trailers"]));
+  expect(reply.text).toBe("ok");
+  const trailers = names(reply.trailers.list.map(([name]) => name));
+  expect(leaked(trailers)).toEqual([]);
+  expect(trailers).toContain("x-sendfile-type");
+  const client = await H2Client.connect(gateway.port);
+  const over2 = await client.request(head("GET", "/h2/trailers"));
+  expect(leaked(names(over2.trailers.keys()))).toEqual([]);
+  expect(names(over2.trailers.keys())).toContain("x-sendfile-type");
   client.close();
 });
 

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
-import { EDGE_BINARY, runEdge, startGateway } from "../harness/gateway.ts";
+import { binaryWithHooks, EDGE_BINARY, runEdge, startGateway } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
 import { runProcess } from "../harness/run-process.ts";
 
@@ -62,4 +62,27 @@ test("with --log-format json a start that fails writes nothing but JSON", async 
     const events = lines.map((line) => (JSON.parse(line) as { event: string }).event);
     expect(events).toContain("start_failed");
   }
+}, 60_000);
+
+test("with --log-format json what escapes in a worker is a line of the log, and the worker serves on", async () => {
+  const edge = await startGateway({
+    binary: binaryWithHooks(),
+    config: { server: { workers: 1 } },
+    args: ["--log-format", "json"],
+    env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" },
+    routes: [{ type: "respond", prefix: "/x", body: "hi" }],
+  });
+  const client = await edge.connect();
+  client.send(request("GET /__test/stray"));
+  for (const text of ["thrown in a timer", "rejected", "something is deprecated"])
+    await edge.log(text, ({ event, error }) => event === "exception" && String(error).includes(text));
+  expect((await edge.once(request("GET /x/y"))).text).toBe("hi");
+  const crash = await edge.connect();
+  crash.send(request("GET /__test/crash"));
+  await edge.log("the worker", ({ event }) => event === "worker_died");
+  await eventually(async () => expect((await edge.once(request("GET /x/y"))).text).toBe("hi"));
+  for (const one of [client, crash]) one.close();
+  const lines = [...edge.logs.lines, ...edge.errors.lines].filter((line) => line !== "");
+  for (const line of lines) expect(line).toStartWith("{");
+  await edge.stop();
 }, 60_000);

@@ -27,6 +27,13 @@ test("one that a dead process of this machine left behind is broken", () => {
   lock.release();
 });
 
+test("one that a process with the number of a living one left behind is broken: in a container all are number 1", () => {
+  writeFileSync(join(dir, "lock"), `${hostname()} ${process.pid} x 12345`);
+  const lock = new StoreLock(dir);
+  expect(lock.take()).toBe(true);
+  lock.release();
+});
+
 test("one of another machine is broken when nobody has touched it for a while", () => {
   const file = join(dir, "lock");
   writeFileSync(file, "elsewhere 1 x");
