@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { VERSION } from "../../src/shared/version.ts";
+import { VERSION } from "../../src/core/version.ts";
 import { type Built, makeImage } from "./image.ts";
 import { licenceTexts, type Packaged, packagedModules, runtimePackage, spdxList } from "./licences.ts";
 import { epochOf, gzipOf, projectFile, type Release, ReleaseFault, ROOT, run, sha256, tarOf } from "./run.ts";

@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { VERSION } from "../../src/shared/version.ts";
+import { VERSION } from "../../src/core/version.ts";
 import { type Page, PageSet, plain, ROOT } from "./page-set.ts";
 
 function main(args: string[]): number {

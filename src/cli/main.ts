@@ -1,6 +1,6 @@
 import { EarlyThread } from "../control/early-thread.ts";
 import type { HeldSignals } from "../control/held-signals.ts";
-import { VERSION } from "../shared/version.ts";
+import { VERSION } from "../core/version.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";

@@ -1,6 +1,6 @@
 import type { WriteEvent } from "../facts/events.ts";
 import type { BreakerChange } from "../features/balance/balancer.ts";
-import { BreakerState, type NodeTable } from "../shared/node-table.ts";
+import { BreakerState, type NodeTable } from "../memory/node-table.ts";
 import type { NodeInit, NodeList } from "../worker/node-list.ts";
 
 /** What the watch asks its surroundings for. */

@@ -1,7 +1,9 @@
 import type { CertificateTerm, TlsCertificates } from "../app/certificates.ts";
+import { VERSION } from "../core/version.ts";
 import type { AcmeService } from "../features/acme/control/acme-service.ts";
 import type { KeyService } from "../features/auth/control/key-service.ts";
 import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
+import type { DiskIndex } from "../features/cache/store/disk-index.ts";
 import type { Fleet } from "../features/fleet/control/fleet.ts";
 import type { FleetMember } from "../features/fleet/control/fleet-member.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
@@ -12,10 +14,8 @@ import { gatewayMetrics } from "../features/telemetry/gateway-metrics.ts";
 import { type Metric, single } from "../features/telemetry/metric.ts";
 import { processFactMetrics } from "../features/telemetry/process-facts.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { BreakerState } from "../memory/node-table.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
-import type { DiskIndex } from "../shared/disk-index.ts";
-import { BreakerState } from "../shared/node-table.ts";
-import { VERSION } from "../shared/version.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 

@@ -3,7 +3,9 @@ import { serverCertificate, TlsCertificates } from "../app/certificates.ts";
 import { LEARN_START_MS, LearnedSchemas } from "../app/learned-schemas.ts";
 import { WALL_CLOCK } from "../core/clock.ts";
 import { readClock } from "../core/shared-clock.ts";
+import { VERSION } from "../core/version.ts";
 import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
+import { createChallengeTable } from "../features/acme/challenge-table.ts";
 import { AcmeService, ListenerSink } from "../features/acme/control/acme-service.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
@@ -30,19 +32,17 @@ import { LogWriter, teed } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.ts";
 import { listConfig } from "../loading/config-listing.ts";
+import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../memory/body-budget.ts";
+import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../memory/connection-counts.ts";
+import { createIncidentRing, IncidentReader } from "../memory/incident-ring.ts";
+import { createTokenBuckets } from "../memory/token-bucket.ts";
 import { firewallsOf } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../shared/body-budget.ts";
-import { createChallengeTable } from "../shared/challenge-table.ts";
-import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../shared/connection-counts.ts";
 import { COUNTERS } from "../shared/counter-rows.ts";
 import type { CounterBuffers } from "../shared/counter-table.ts";
 import { CounterTotals } from "../shared/counter-totals.ts";
-import { createIncidentRing, IncidentReader } from "../shared/incident-ring.ts";
-import { createTokenBuckets } from "../shared/token-bucket.ts";
-import { VERSION } from "../shared/version.ts";
 import {
   isUnixListener,
   type ListenerName,

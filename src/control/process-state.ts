@@ -1,8 +1,8 @@
 import { heapSize } from "bun:jsc";
 import { availableParallelism } from "node:os";
 import { WAF_RULES } from "../features/waf/rule-table.ts";
+import { heapBytes, residentBytes } from "../memory/process-memory.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { heapBytes, residentBytes } from "../shared/process-memory.ts";
 import type { OperationState } from "./operations.ts";
 
 /** What only the control thread knows of the process. */

@@ -1,5 +1,5 @@
+import { isWorkingFolderDeleted } from "../config/made-folder.ts";
 import type { WriteEvent } from "../facts/events.ts";
-import { isWorkingFolderDeleted } from "../shared/made-folder.ts";
 import { startFacts } from "./binary-path.ts";
 
 /** How often the folder is looked at. */

@@ -4,6 +4,7 @@ import { isSecretName, MASK } from "../core/secret-name.ts";
 import { reasonOf } from "../core/status.ts";
 import { type AuthConfig, fieldsSetBy } from "../features/auth/settings.ts";
 import { sharingNeeded } from "../features/cache/identity.ts";
+import { SlotFlag } from "../features/cache/store/cache-memory.ts";
 import { whyNotMirrored } from "../features/mirror/mirror.ts";
 import type { WafConfig } from "../features/waf/settings.ts";
 import { explainWaf } from "../features/waf/waf-explanation.ts";
@@ -21,7 +22,6 @@ import {
   wafOf,
 } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { SlotFlag } from "../shared/cache-memory.ts";
 import { authByIndex } from "../worker/routing.ts";
 import { cachePolicies } from "../worker/worker-cache.ts";
 import type { DryRequest, DryResult, DryRun, HttpVersion, PassedPhase } from "./dry-run.ts";

@@ -1,5 +1,5 @@
-import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../core/access-fields.ts";
 import { EVENTS } from "../facts/events.ts";
+import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../features/telemetry/access-fields.ts";
 
 type Row = readonly [name: string, meaning: string];
 

@@ -2,11 +2,11 @@ import { blamesOrigin, type Fault } from "../core/fault.ts";
 import { RETURNED_CHUNK_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientConnection } from "../edge/proxied-connection.ts";
+import type { StreamEnd } from "../memory/stream-counters.ts";
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
 import { proxyHeader } from "../proto/proxy-protocol/proxy-header-writer.ts";
-import type { StreamEnd } from "../shared/stream-counters.ts";
 import {
   connectSocket,
   type OriginSettings,

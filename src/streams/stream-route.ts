@@ -1,5 +1,5 @@
-import type { OpenStreams, StreamCounters } from "../shared/stream-counters.ts";
-import type { StreamRecord } from "../shared/stream-record.ts";
+import type { OpenStreams, StreamCounters } from "../memory/stream-counters.ts";
+import type { StreamRecord } from "../memory/stream-record.ts";
 import type { OriginSettings } from "../upstream/origin-socket.ts";
 
 /** What balancing keeps of a connection that looks for a target; see StreamAttempt. */

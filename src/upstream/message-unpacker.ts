@@ -1,4 +1,4 @@
-import { lateZlib } from "../shared/late-zlib.ts";
+import { lateZlib } from "../proto/semantics/late-zlib.ts";
 
 /** Who gets the messages of one call. */
 export interface UnpackListener {

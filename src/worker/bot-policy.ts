@@ -1,3 +1,4 @@
+import { NetworkSet } from "../core/network-set.ts";
 import { AgentReader, anyOf } from "../features/bots/agents.ts";
 import { BotPhase, type BotRules } from "../features/bots/bot-phase.ts";
 import { BotTokens } from "../features/bots/bot-tokens.ts";
@@ -6,7 +7,6 @@ import { asksClients, type RouteBots } from "../features/bots/settings.ts";
 import type { Phase } from "../message/exchange.ts";
 import type { Route } from "../message/route.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { NetworkSet } from "../shared/cidr.ts";
 import { settingsByIndex } from "./routing.ts";
 import type { WayInputs } from "./worker-runtime.ts";
 

@@ -1,3 +1,4 @@
+import { NetworkSet } from "../core/network-set.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
@@ -24,14 +25,13 @@ import { exactRoutePath, prefixRoutePath } from "../features/route/routing-phase
 import { AltSvcTap } from "../features/security/alt-svc-tap.ts";
 import { HttpsRedirectPhase } from "../features/security/https-redirect-phase.ts";
 import { SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
+import { TokenBuckets } from "../memory/token-bucket.ts";
 import type { Phase, ReplyTap } from "../message/exchange.ts";
 import type { ClientPlaces, NowMs } from "../message/ports.ts";
 import { takesHost } from "../message/request-host.ts";
 import type { Route } from "../message/route.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { NetworkSet } from "../shared/cidr.ts";
-import { TokenBuckets } from "../shared/token-bucket.ts";
 import { type AuthSite, authMethod } from "./auth-methods.ts";
 import { authByIndex, fieldsGoneBy, identityFields, isInternal, settingsByIndex } from "./routing.ts";
 import type { SignIn } from "./sign-in.ts";

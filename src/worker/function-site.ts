@@ -9,12 +9,12 @@ import type { FunctionsConfig } from "../features/functions/settings.ts";
 import { type FunctionNews, WorkerFunctions } from "../features/functions/worker-functions.ts";
 import { CallTracer } from "../features/telemetry/call-tracer.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import type { BodyBudget } from "../memory/body-budget.ts";
+import type { SpanWriter } from "../memory/span-ring.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { FunctionSite, FunctionUse } from "../routes/route-type.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { BodyBudget } from "../shared/body-budget.ts";
-import type { SpanWriter } from "../shared/span-ring.ts";
 import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
 

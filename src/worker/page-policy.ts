@@ -1,3 +1,4 @@
+import { NetworkSet } from "../core/network-set.ts";
 import { InterceptPhase } from "../features/pages/intercept-phase.ts";
 import { type Maintenance, type MaintenanceListener, MaintenancePhase } from "../features/pages/maintenance-phase.ts";
 import { PageText } from "../features/pages/page-text.ts";
@@ -9,7 +10,6 @@ import type { RefusalPages } from "../message/ports.ts";
 import type { Route } from "../message/route.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { NetworkSet } from "../shared/cidr.ts";
 import { settingsByIndex } from "./routing.ts";
 
 /** What people see of refusals: each phase null where the configuration does not ask for it. */

@@ -18,11 +18,11 @@ import {
 } from "../features/route/routing-phases.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
+import type { BodyBudget } from "../memory/body-budget.ts";
 import type { BodyRules } from "../message/body-rules.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import { lateFields } from "../routes/header-operations.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { BodyBudget } from "../shared/body-budget.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { buildPagePolicy, type PagePolicy } from "./page-policy.ts";
 import { passedNames } from "./passed-names.ts";

@@ -22,6 +22,7 @@ import { hasCertificate, type SidecarConfig, type TrafficSplit } from "../featur
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import { PeerTap } from "../features/telemetry/peer-tap.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
+import type { BodyBudget } from "../memory/body-budget.ts";
 import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { RequestHead } from "../message/request-head.ts";
@@ -36,7 +37,6 @@ import type { TargetConfig, UpstreamRouteConfig } from "../routes/route-config.t
 import type { ListenerRoute } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { forwardHandler, targetsOf } from "../routes/upstream/forward-route.ts";
-import type { BodyBudget } from "../shared/body-budget.ts";
 import { PeerRole } from "../shared/counter-table.ts";
 import type { UpstreamTls } from "../upstream/origin-socket.ts";
 import { OwnListeners } from "./listeners.ts";

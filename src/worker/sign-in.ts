@@ -2,7 +2,7 @@ import { OidcMethod, type OidcPorts } from "../features/auth/oidc/oidc-method.ts
 import { Provider, type ProviderCalls } from "../features/auth/oidc/provider.ts";
 import type { OidcConfig } from "../features/auth/oidc/settings.ts";
 import { noticePage } from "../features/pages/built-in-page.ts";
-import { BucketRate, TokenBuckets } from "../shared/token-bucket.ts";
+import { BucketRate, TokenBuckets } from "../memory/token-bucket.ts";
 import type { ClientPolicyInputs } from "./client-policy.ts";
 
 export { takeCookiesOff } from "../features/auth/oidc/session-cookies.ts";

@@ -1,3 +1,4 @@
+import { NetworkSet } from "../core/network-set.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
@@ -19,12 +20,11 @@ import {
   WafPhase,
   WafTrailerPhase,
 } from "../features/waf/waf.ts";
+import type { BodyBudget } from "../memory/body-budget.ts";
 import type { Exchange, Handler, MessageGate, Phase, TrailerGate } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { type RouteConfig, wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { BodyBudget } from "../shared/body-budget.ts";
-import { NetworkSet } from "../shared/cidr.ts";
 import { settingsByIndex } from "./routing.ts";
 import type { WayInputs } from "./worker-runtime.ts";
 

@@ -1,13 +1,13 @@
 import { latin1 } from "../core/bytes.ts";
 import { KeyRules } from "../features/cache/key-rules.ts";
 import type { CachePolicy } from "../features/cache/policy.ts";
+import type { CacheBuffers } from "../features/cache/store/cache-memory.ts";
+import { CacheStore } from "../features/cache/store/cache-store.ts";
+import { DiskIndex } from "../features/cache/store/disk-index.ts";
 import type { Route } from "../message/route.ts";
 import { sentEdits } from "../routes/header-operations.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { CacheBuffers } from "../shared/cache-memory.ts";
-import { CacheStore } from "../shared/cache-store.ts";
-import { DiskIndex } from "../shared/disk-index.ts";
 import { settingsByIndex } from "./routing.ts";
 
 /**

@@ -1,8 +1,8 @@
+import { NetworkSet } from "../core/network-set.ts";
 import type { ConnectionSet } from "../edge/client-socket.ts";
 import { ConnectionGate, type GateLimits, type GateObserver, type OpenCounts } from "../edge/connection-gate.ts";
 import { connectionsFor, DescriptorWatch, descriptorLimit } from "../net/descriptor-watch.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { NetworkSet } from "../shared/cidr.ts";
 
 /** The gates of one worker: that of clients, and that of the internal listener, which operators need most when it is full. */
 export class WorkerGates {

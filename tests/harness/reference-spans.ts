@@ -1,7 +1,7 @@
 import { faultRow } from "../../src/core/fault-rows.ts";
 import { keyValues, unixNano } from "../../src/features/telemetry/otlp/messages.ts";
 import { UNMATCHED_LABEL } from "../../src/features/telemetry/route-labels.ts";
-import { SpanKind } from "../../src/shared/span-ring.ts";
+import { SpanKind } from "../../src/memory/span-ring.ts";
 import type { SpanRecord } from "./span-records.ts";
 
 type Attributes = Record<string, string | number>;

@@ -1,5 +1,3 @@
-import { CACHE_RESULT_NAMES } from "../../src/message/cache-result.ts";
-import { methodFromName, methodName } from "../../src/message/request-head.ts";
 import {
   CALL_OUTCOMES,
   type CallOutcome,
@@ -8,7 +6,9 @@ import {
   SpanText,
   type SpanWriter,
   type StoredSpan,
-} from "../../src/shared/span-ring.ts";
+} from "../../src/memory/span-ring.ts";
+import { CACHE_RESULT_NAMES } from "../../src/message/cache-result.ts";
+import { methodFromName, methodName } from "../../src/message/request-head.ts";
 
 /** What a worker records of a request, as an object. Texts are of characters below 0x100. */
 export interface SpanRecord {

@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../src/core/fault.ts";
 import { NormalizePhase } from "../../src/features/ingest/normalize.ts";
+import { BODY_BLOCK_BYTES, SPOOL_BYTES } from "../../src/memory/body-budget.ts";
 import { type Exchange, Pipeline } from "../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../src/message/idle-ports.ts";
 import { Framing } from "../../src/message/request-head.ts";
-import { BODY_BLOCK_BYTES, SPOOL_BYTES } from "../../src/shared/body-budget.ts";
 import { bodyRoute, budgetOf, chunkedExchange, phase, SILENT, takenOf } from "../unit/features/ingest/body-route.ts";
 
 const BLOCKS = 200;

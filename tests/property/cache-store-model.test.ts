@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { latin1 } from "../../src/core/bytes.ts";
-import { CacheKey } from "../../src/shared/cache-key.ts";
-import { LookupKind } from "../../src/shared/cache-lookup.ts";
-import { createCacheBuffers, FillResult, Head, Slot, SlotState } from "../../src/shared/cache-memory.ts";
-import { rebuildCache } from "../../src/shared/cache-repair.ts";
-import { CacheStore } from "../../src/shared/cache-store.ts";
-import { entryOf, factsOf, readBody, storeAnswer, usedBlocks } from "../unit/shared/store-fill.ts";
+import { CacheKey } from "../../src/features/cache/store/cache-key.ts";
+import { LookupKind } from "../../src/features/cache/store/cache-lookup.ts";
+import { createCacheBuffers, FillResult, Head, Slot, SlotState } from "../../src/features/cache/store/cache-memory.ts";
+import { rebuildCache } from "../../src/features/cache/store/cache-repair.ts";
+import { CacheStore } from "../../src/features/cache/store/cache-store.ts";
+import { entryOf, factsOf, readBody, storeAnswer, usedBlocks } from "../unit/features/cache/store/store-fill.ts";
 
 const MAX_ENTRIES = 6;
 const MAX_BYTES = 64 * 1024;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { MatchConfig } from "../../src/config/match-settings.ts";
-import { attributeOf, canonicalName } from "../../src/core/distinguished-name.ts";
 import { claimTexts } from "../../src/features/auth/claims.ts";
+import { attributeOf, canonicalName } from "../../src/features/auth/distinguished-name.ts";
 import { claimsOf, readToken } from "../../src/features/auth/jwt/token.ts";
 import { Found, TokenPlaces } from "../../src/features/auth/jwt/token-places.ts";
 import { readState, returnPath } from "../../src/features/auth/oidc/login-attempt.ts";

@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { FAULTS } from "../../src/core/fault-rows.ts";
 import { exportRequest } from "../../src/features/telemetry/otlp/messages.ts";
 import { SpanEncoder } from "../../src/features/telemetry/otlp/span-encoder.ts";
-import { CACHE_RESULT_NAMES } from "../../src/message/cache-result.ts";
 import {
   CALL_OUTCOMES,
   createSpanRings,
@@ -11,7 +10,8 @@ import {
   SpanReader,
   SpanWriter,
   TEXT_LIMITS,
-} from "../../src/shared/span-ring.ts";
+} from "../../src/memory/span-ring.ts";
+import { CACHE_RESULT_NAMES } from "../../src/message/cache-result.ts";
 import { referenceSpans } from "../harness/reference-spans.ts";
 import { recordSpan, type SpanRecord, spanOf } from "../harness/span-records.ts";
 

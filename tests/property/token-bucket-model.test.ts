@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { BucketRate, createTokenBuckets, TokenBuckets } from "../../src/shared/token-bucket.ts";
+import { BucketRate, createTokenBuckets, TokenBuckets } from "../../src/memory/token-bucket.ts";
 
 /** A bucket as one would explain it: tokens that drip in, up to the burst and a little more for clocks that disagree. */
 class ModelBucket {

@@ -55,7 +55,7 @@ describe("the import law", () => {
     ["src/features/waf/rules.ts", "src/features/waf/score.ts"],
     ["src/features/waf/settings.ts", "src/config/row.ts"],
     ["src/features/telemetry/exposition.ts", "prom-client"],
-    ["src/upstream/pool.ts", "src/shared/breakers.ts"],
+    ["src/upstream/pool.ts", "src/memory/breakers.ts"],
     ["src/tools/multihop/standalone.ts", "src/control/control.ts"],
     ["src/features/geo/control/databases.ts", "src/features/geo/place-finder.ts"],
     ["src/features/geo/control/databases.ts", "src/features/telemetry/metric.ts"],

@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ACCESS_FIELDS } from "../../src/core/access-fields.ts";
 import type { EventRow } from "../../src/core/event-row.ts";
 import { FAULTS } from "../../src/core/fault-rows.ts";
 import { EVENTS, type EventName, fieldTexts } from "../../src/facts/events.ts";
 import { THRESHOLDS, type Threshold } from "../../src/features/dashboard/thresholds.ts";
+import { ACCESS_FIELDS } from "../../src/features/telemetry/access-fields.ts";
 import { METRIC_GROUPS, METRIC_GUIDE, type MetricGuide, unitOf } from "../../src/features/telemetry/metric-guide.ts";
 import { configSchema, routesSchema } from "../../src/loading/json-schema.ts";
 import { ROUTE_FORMAT } from "../../src/routes/route-format.ts";

@@ -1,4 +1,4 @@
-import { VERSION } from "../../shared/version.ts";
+import { VERSION } from "../../core/version.ts";
 import type { FlagSpec } from "../flags.ts";
 import { type ListedCommand, operandsOf, type Values, valuesOf, wordsOf } from "../listed-command.ts";
 

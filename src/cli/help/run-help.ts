@@ -1,5 +1,5 @@
 import { didYouMean } from "../../config/nearest-name.ts";
-import { VERSION } from "../../shared/version.ts";
+import { VERSION } from "../../core/version.ts";
 import { type CommandIo, ExitCode } from "../command-io.ts";
 import { startCommand } from "../flags.ts";
 import type { ListedSpec } from "../listed-command.ts";

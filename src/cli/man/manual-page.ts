@@ -1,5 +1,5 @@
 import { SYSTEM_CONFIG } from "../../config/config-file.ts";
-import { VERSION } from "../../shared/version.ts";
+import { VERSION } from "../../core/version.ts";
 import { flagRows, usageOf } from "../flags.ts";
 import { type ListedCommand, type ListedSpec, wordsOf } from "../listed-command.ts";
 import { ENVIRONMENT, EXAMPLES, EXIT_STATUS, FILES, SIGNALS } from "./manual-facts.ts";

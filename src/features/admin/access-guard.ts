@@ -1,12 +1,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Cidr } from "../../config/cidr.ts";
 import { Fault } from "../../core/fault.ts";
+import { NetworkSet } from "../../core/network-set.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, isLoopback, isUnixPeer } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
 import { saysForwarded } from "../../proto/h1/claimed-fields.ts";
-import { NetworkSet } from "../../shared/cidr.ts";
 import { jsonReply } from "./built-in-reply.ts";
 import { FOREIGN, isForeign } from "./foreign-origin.ts";
 import { isLocalName } from "./local-name.ts";

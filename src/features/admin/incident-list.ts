@@ -1,5 +1,5 @@
 import { errorBody } from "../../core/status.ts";
-import { INCIDENTS_KEPT, type Incident, type IncidentReader } from "../../shared/incident-ring.ts";
+import { INCIDENTS_KEPT, type Incident, type IncidentReader } from "../../memory/incident-ring.ts";
 import { type ControlAnswer, jsonAnswer } from "./control-rpc.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { reasonOf } from "../../core/status.ts";
-import { VERSION } from "../../shared/version.ts";
+import { VERSION } from "../../core/version.ts";
 import { ENDPOINTS, type EndpointDoc, type EndpointRow } from "./built-in-endpoints.ts";
 import { JSON_TYPE } from "./built-in-reply.ts";
 import { ERROR, type Schema } from "./endpoint-schemas.ts";

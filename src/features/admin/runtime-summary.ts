@@ -1,5 +1,5 @@
 import type { Cidr } from "../../config/cidr.ts";
-import { ENGINE, VERSION } from "../../shared/version.ts";
+import { ENGINE, VERSION } from "../../core/version.ts";
 import type { TrafficSummary } from "./traffic-summary.ts";
 import { uptimeText } from "./uptime.ts";
 

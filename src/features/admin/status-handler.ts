@@ -1,7 +1,7 @@
+import { ENGINE, VERSION } from "../../core/version.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { ENGINE, VERSION } from "../../shared/version.ts";
 import { jsonReply } from "./built-in-reply.ts";
 import { uptimeText } from "./uptime.ts";
 

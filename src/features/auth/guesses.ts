@@ -1,7 +1,7 @@
+import { BucketRate, type TokenBuckets } from "../../memory/token-bucket.ts";
+import type { BucketKey } from "../../memory/token-bucket-key.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
-import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
-import type { BucketKey } from "../../shared/token-bucket-key.ts";
 import { placeOf } from "./client-place.ts";
 
 /** Wrong passwords that an address may send for one user, and how long it waits for each further one. */

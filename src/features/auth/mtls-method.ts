@@ -1,7 +1,7 @@
-import { attributeOf, canonicalName } from "../../core/distinguished-name.ts";
 import { type AuthIdentity, type ClientIdentity, type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
 import type { AuthMethod } from "./auth-phase.ts";
 import { claimText } from "./claims.ts";
+import { attributeOf, canonicalName } from "./distinguished-name.ts";
 import { FORBIDDEN, type Judgement, letIn } from "./judgement.ts";
 
 /** Which certificates let in: one that any of the lists names. */

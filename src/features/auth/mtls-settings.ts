@@ -1,7 +1,7 @@
 import { type Kind, list, resolved, type Spot } from "../../config/piece.ts";
 import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { text, textLike } from "../../config/scalars.ts";
-import { canonicalName } from "../../core/distinguished-name.ts";
+import { canonicalName } from "./distinguished-name.ts";
 
 const rows = {
   subjects: {

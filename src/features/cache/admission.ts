@@ -4,13 +4,13 @@ import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead, type RequestHead } from "../../message/request-head.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
-import { SlotFlag } from "../../shared/cache-memory.ts";
 import type { CacheTimes } from "./cache-times.ts";
 import { type ResponseDirectives, responseDirectives } from "./directives.ts";
 import { freshForMs, saysFreshness } from "./freshness.ts";
 import { sharingNeeded, sharingNeededFor } from "./identity.ts";
 import type { KeyRules } from "./key-rules.ts";
 import type { CachePolicy } from "./policy.ts";
+import { SlotFlag } from "./store/cache-memory.ts";
 import { signatureOf, tagsOf } from "./tags.ts";
 
 /** Under which terms a response is stored. Times are those of `CacheTimes.ages`. */

@@ -3,10 +3,10 @@ import type { Exchange, Pipeline } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { ReplyHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
-import { FillResult } from "../../shared/cache-memory.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { FetchSink, MAX_STALE_DRAIN_BYTES } from "./fetch-sink.ts";
 import type { CachePolicy } from "./policy.ts";
+import { FillResult } from "./store/cache-memory.ts";
 
 /** Responses that a worker fetches anew in the background at a time. */
 const MAX_BACKGROUND_FETCHES = 64;

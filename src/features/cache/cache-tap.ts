@@ -4,9 +4,9 @@ import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
-import type { CacheKey } from "../../shared/cache-key.ts";
-import type { CacheStore } from "../../shared/cache-store.ts";
 import type { RequestKeys } from "./request-keys.ts";
+import type { CacheKey } from "./store/cache-key.ts";
+import type { CacheStore } from "./store/cache-store.ts";
 
 /** Is told of a resource whose stored responses hold no more. */
 export type InvalidationNote = (authority: string, target: string) => void;

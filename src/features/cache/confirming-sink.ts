@@ -7,10 +7,10 @@ import { PassingSink } from "../../message/passing-sink.ts";
 import type { Held, ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ReplyHead } from "../../message/request-head.ts";
-import { SlotTime } from "../../shared/cache-memory.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { FetchSink } from "./fetch-sink.ts";
 import type { CachePolicy } from "./policy.ts";
+import { SlotTime } from "./store/cache-memory.ts";
 
 /**
  * Goes between the file handler and the client's sink where a response is stored: the handler answers, so that nothing is

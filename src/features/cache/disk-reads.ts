@@ -1,9 +1,9 @@
 import { read } from "node:fs";
-import type { CacheKey, KeyBytes } from "../../shared/cache-key.ts";
-import type { CacheFetch } from "../../shared/cache-lookup.ts";
-import { FillResult, SlotFlag } from "../../shared/cache-memory.ts";
-import type { CacheStore } from "../../shared/cache-store.ts";
-import type { DiskIndex, DiskPlace } from "../../shared/disk-index.ts";
+import type { CacheKey, KeyBytes } from "./store/cache-key.ts";
+import type { CacheFetch } from "./store/cache-lookup.ts";
+import { FillResult, SlotFlag } from "./store/cache-memory.ts";
+import type { CacheStore } from "./store/cache-store.ts";
+import type { DiskIndex, DiskPlace } from "./store/disk-index.ts";
 import {
   ENTRY_FIXED_BYTES,
   ENTRY_PIECE_BYTES,
@@ -14,7 +14,7 @@ import {
   markOf,
   reserveFor,
   shapeOf,
-} from "../../shared/entry-bytes.ts";
+} from "./store/entry-bytes.ts";
 
 /** Reads from the disk of the cache that a worker has under way at a time; what comes then waits its turn. */
 const MAX_DISK_READS = 16;

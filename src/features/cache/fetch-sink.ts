@@ -5,12 +5,12 @@ import { PassingSink } from "../../message/passing-sink.ts";
 import type { Held, ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
-import { FillResult, SlotTime } from "../../shared/cache-memory.ts";
 import { admit, type Terms } from "./admission.ts";
 import type { CacheFetches } from "./cache-fetches.ts";
 import { isFailure, isOriginFault } from "./origin-failure.ts";
 import type { CachePolicy } from "./policy.ts";
 import { hasSameValidator } from "./selection.ts";
+import { FillResult, SlotTime } from "./store/cache-memory.ts";
 import { type BodyEnd, StoredBody } from "./stored-body.ts";
 import { mergeHead } from "./stored-head.ts";
 

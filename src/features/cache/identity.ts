@@ -2,8 +2,8 @@ import { latin1 } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import { isFolded } from "../../proto/h1/claimed-fields.ts";
-import { SlotFlag } from "../../shared/cache-memory.ts";
 import type { CachePolicy } from "./policy.ts";
+import { SlotFlag } from "./store/cache-memory.ts";
 
 /**
  * What a response must say of itself before a request takes it from the cache, or its own response goes there: the request

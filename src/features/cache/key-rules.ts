@@ -4,8 +4,8 @@ import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { SentField } from "../../proto/h1/sent-fields.ts";
 import { CODING_NAMES, Coding, codingWeights } from "../../proto/semantics/accept-encoding.ts";
-import type { CacheKey } from "../../shared/cache-key.ts";
 import type { CacheKeyConfig } from "./key-settings.ts";
+import type { CacheKey } from "./store/cache-key.ts";
 
 /**
  * What a route says of the keys of its responses. What it takes out of the key it takes out of the request too: a parameter that an

@@ -1,10 +1,10 @@
 import { Fault } from "../../core/fault.ts";
+import type { NetworkSet } from "../../core/network-set.ts";
 import { type Exchange, Verdict } from "../../message/exchange.ts";
 import type { Held } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { PurgeOrder } from "../../message/purge-order.ts";
 import { Method } from "../../message/request-head.ts";
-import type { NetworkSet } from "../../shared/cidr.ts";
 import { tagsOf } from "./tags.ts";
 
 /** Takes responses out, as an order says or those of a request's resource. */

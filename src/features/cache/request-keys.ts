@@ -3,8 +3,8 @@ import { trimmedEnd } from "../../core/trimming.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
-import { CacheKey } from "../../shared/cache-key.ts";
 import type { KeyRules } from "./key-rules.ts";
+import { CacheKey } from "./store/cache-key.ts";
 
 /**
  * Makes the keys of requests: `<METHOD>:<authority>:<uri>`, followed by `:ae=<Accept-Encoding>`, and the route between where it has

@@ -1,7 +1,6 @@
+import type { NetworkSet } from "../../core/network-set.ts";
 import { type Exchange, type IdleExchangePorts, type Phase, Pipeline, type ReplyTap } from "../../message/exchange.ts";
 import type { PurgeOrder } from "../../message/purge-order.ts";
-import type { CacheStore } from "../../shared/cache-store.ts";
-import type { NetworkSet } from "../../shared/cidr.ts";
 import { BackgroundFetches } from "./background-fetches.ts";
 import { CacheFetches } from "./cache-fetches.ts";
 import { CachePhase } from "./cache-phase.ts";
@@ -12,6 +11,7 @@ import type { CachePolicy } from "./policy.ts";
 import { type PurgeNote, PurgeRequests } from "./purge-requests.ts";
 import { type DiskPurge, purgeRule } from "./purge-rule.ts";
 import { RequestKeys } from "./request-keys.ts";
+import type { CacheStore } from "./store/cache-store.ts";
 import { StoredAnswers } from "./stored-answers.ts";
 import { StoredHeads } from "./stored-head.ts";
 import { UnstorableKeys } from "./unstorable-keys.ts";

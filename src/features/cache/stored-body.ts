@@ -1,8 +1,8 @@
 import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
 import type { ReplySink, ReplySource } from "../../message/ports.ts";
-import { BlockCursor } from "../../shared/cache-blocks.ts";
-import { Slot } from "../../shared/cache-memory.ts";
-import type { CacheStore } from "../../shared/cache-store.ts";
+import { BlockCursor } from "./store/cache-blocks.ts";
+import { Slot } from "./store/cache-memory.ts";
+import type { CacheStore } from "./store/cache-store.ts";
 
 /** Notified that a body has been sent to its end. */
 export interface BodyEnd {

@@ -2,9 +2,9 @@ import { copyBytes, latin1, writeDecimal } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
-import { BlockCursor } from "../../shared/cache-blocks.ts";
-import { Slot } from "../../shared/cache-memory.ts";
-import type { CacheStore } from "../../shared/cache-store.ts";
+import { BlockCursor } from "./store/cache-blocks.ts";
+import { Slot } from "./store/cache-memory.ts";
+import type { CacheStore } from "./store/cache-store.ts";
 
 /**
  * Heads as they are stored: the fields as lines, just as HTTP/1.1 sends them, and before them a table of their lengths and

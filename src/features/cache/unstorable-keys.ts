@@ -1,4 +1,4 @@
-import type { CacheKey } from "../../shared/cache-key.ts";
+import type { CacheKey } from "./store/cache-key.ts";
 
 /**
  * Remembers the keys of responses that were not to be stored: to let their requests wait for each other would make them

@@ -1,9 +1,9 @@
 import { Fault } from "../../core/fault.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Held } from "../../message/ports.ts";
-import type { CacheFetch } from "../../shared/cache-lookup.ts";
-import { FillResult } from "../../shared/cache-memory.ts";
-import type { CacheStore } from "../../shared/cache-store.ts";
+import type { CacheFetch } from "./store/cache-lookup.ts";
+import { FillResult } from "./store/cache-memory.ts";
+import type { CacheStore } from "./store/cache-store.ts";
 
 /** Milliseconds from the beginning of a request for which its look-up tries again where the lock could not be had. */
 export const CACHE_LOOKUP_MS = 200;

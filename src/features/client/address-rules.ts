@@ -1,5 +1,5 @@
+import { NetworkSet } from "../../core/network-set.ts";
 import type { ClientPlaces } from "../../message/ports.ts";
-import { NetworkSet } from "../../shared/cidr.ts";
 import { RememberedNetworks } from "./remembered-networks.ts";
 import type { IpRules } from "./settings.ts";
 

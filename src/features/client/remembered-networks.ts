@@ -1,4 +1,4 @@
-import type { NetworkSet } from "../../shared/cidr.ts";
+import type { NetworkSet } from "../../core/network-set.ts";
 
 /**
  * A set of networks that remembers its verdicts: connections live longer than requests, so most addresses are asked for

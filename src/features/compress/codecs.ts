@@ -1,7 +1,7 @@
 import type { BrotliCompress, Gzip, ZstdCompress } from "node:zlib";
 import type { NowMs } from "../../message/ports.ts";
 import { Coding } from "../../proto/semantics/accept-encoding.ts";
-import { lateZlib } from "../../shared/late-zlib.ts";
+import { lateZlib } from "../../proto/semantics/late-zlib.ts";
 import { type CompressionPolicy, FASTEST_LEVEL } from "./compression-policy.ts";
 
 /** Memory for responses that are being compressed, a worker; beyond it they go out plain. docs/compression.md#cost */

@@ -1,4 +1,4 @@
-import { type Percentiles, percentilesOf } from "../../shared/latency-sketch.ts";
+import { type Percentiles, percentilesOf } from "../../core/latency-sketch.ts";
 import {
   BLOCK_PLACES,
   BYTES_IN_AT,
@@ -7,7 +7,7 @@ import {
   STEP_BOUNDS_MS,
   STEPS_AT,
   type TrafficReader,
-} from "../../shared/traffic-blocks.ts";
+} from "../../memory/traffic-blocks.ts";
 
 /**
  * The traffic of routes, or of upstreams, in the last seconds: what their blocks have grown by between two looks, faded with each

@@ -1,10 +1,10 @@
 import { FaultKind } from "../../core/fault.ts";
+import { type Percentiles, percentilesOf } from "../../core/latency-sketch.ts";
+import type { Incident, IncidentReader } from "../../memory/incident-ring.ts";
+import { BLOCK_PLACES, STEP_BOUNDS_MS, STEPS_AT } from "../../memory/traffic-blocks.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import { COUNTERS } from "../../shared/counter-rows.ts";
 import type { CounterTotals, LabelledCount, RequestSeries } from "../../shared/counter-totals.ts";
-import type { Incident, IncidentReader } from "../../shared/incident-ring.ts";
-import { type Percentiles, percentilesOf } from "../../shared/latency-sketch.ts";
-import { BLOCK_PLACES, STEP_BOUNDS_MS, STEPS_AT } from "../../shared/traffic-blocks.ts";
 import { Attackers } from "./attackers.ts";
 import { LabelTraffic } from "./label-traffic.ts";
 import type {

@@ -1,5 +1,5 @@
 // What the dashboard is told once a second. Types alone: the page of the browser is compiled with them, too.
-import type { Percentiles } from "../../shared/latency-sketch.ts";
+import type { Percentiles } from "../../core/latency-sketch.ts";
 
 /** Counts since the start, the same as those of `/metrics`. docs/dashboard.md#the-stream */
 export interface LiveTotals {

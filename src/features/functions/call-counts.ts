@@ -1,5 +1,5 @@
-import { LatencySketch } from "../../shared/latency-sketch.ts";
-import type { CallOutcome } from "../../shared/span-ring.ts";
+import { LatencySketch } from "../../core/latency-sketch.ts";
+import type { CallOutcome } from "../../memory/span-ring.ts";
 
 /** What one data worker has counted of a module's calls since the last time, hooks among them. */
 export interface CallCounts {

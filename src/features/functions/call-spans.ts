@@ -1,5 +1,5 @@
+import type { CallOutcome } from "../../memory/span-ring.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import type { CallOutcome } from "../../shared/span-ring.ts";
 
 /** Where spans of calls are recorded, for requests whose trace is. docs/tracing.md#functions */
 export interface CallSpans {

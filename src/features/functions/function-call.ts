@@ -1,9 +1,9 @@
 import { Fault } from "../../core/fault.ts";
 import { shorterInTests } from "../../core/shorter-in-tests.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
+import type { CallOutcome } from "../../memory/span-ring.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink, NowMs, ReplySource } from "../../message/ports.ts";
-import type { CallOutcome } from "../../shared/span-ring.ts";
 import type { CallSpan, CallSpans } from "./call-spans.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { FunctionPool, PoolWaiter } from "./function-pool.ts";

@@ -1,10 +1,10 @@
 import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
+import type { BodyBudget } from "../../memory/body-budget.ts";
+import type { CallOutcome } from "../../memory/span-ring.ts";
 import { type Exchange, ExchangeState, Verdict } from "../../message/exchange.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { ReplySource } from "../../message/ports.ts";
-import type { BodyBudget } from "../../shared/body-budget.ts";
-import type { CallOutcome } from "../../shared/span-ring.ts";
 import type { CallSpan } from "./call-spans.ts";
 import { type CallSite, FUNCTION_IDLE_MS, failureLine } from "./function-call.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";

@@ -1,7 +1,7 @@
 import { copyBytes } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
-import { BODY_BLOCK_BYTES } from "../../shared/body-budget.ts";
-import type { BodyHold } from "../../shared/body-hold.ts";
+import { BODY_BLOCK_BYTES } from "../../memory/body-budget.ts";
+import type { BodyHold } from "../../memory/body-hold.ts";
 import { SpoolFile } from "./spool-file.ts";
 
 const READ_BYTES = 65536;

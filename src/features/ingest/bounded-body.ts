@@ -1,7 +1,7 @@
+import type { BodyBudget } from "../../memory/body-budget.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { ChunkedMode } from "../../message/route.ts";
-import type { BodyBudget } from "../../shared/body-budget.ts";
 import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 
 /**

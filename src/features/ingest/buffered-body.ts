@@ -1,11 +1,11 @@
 import { EMPTY_BYTES } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
+import type { BodyBudget } from "../../memory/body-budget.ts";
+import type { BodyHold, HoldOwner } from "../../memory/body-hold.ts";
 import { type Exchange, Verdict } from "../../message/exchange.ts";
 import { NO_TAKER } from "../../message/idle-ports.ts";
 import type { BodyFlow, BodySink, Held } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
-import type { BodyBudget } from "../../shared/body-budget.ts";
-import type { BodyHold, HoldOwner } from "../../shared/body-hold.ts";
 import { BodyStore } from "./body-store.ts";
 
 /** Notified of bodies for which there was no place on the disk. */

@@ -1,5 +1,5 @@
+import { BucketKey } from "../../memory/token-bucket-key.ts";
 import type { BucketCall, BucketReplies, BucketReply } from "../../message/bucket-call.ts";
-import { BucketKey } from "../../shared/token-bucket-key.ts";
 
 /** How a worker reaches the store: by way of the control thread. */
 export interface FleetPort {

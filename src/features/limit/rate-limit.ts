@@ -1,8 +1,8 @@
 import { errorBody } from "../../core/status.ts";
+import { BucketRate, type TokenBuckets } from "../../memory/token-bucket.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { BucketRate, type TokenBuckets } from "../../shared/token-bucket.ts";
 import { ASK, type FleetBuckets, type FleetKey, FleetRate } from "./fleet-buckets.ts";
 import { ClientLimitKey, HeaderLimitKey, type KeySource, type LimitKey, OneKey, UserLimitKey } from "./limit-key.ts";
 import { QuotaFields } from "./quota-fields.ts";

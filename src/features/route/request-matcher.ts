@@ -1,5 +1,6 @@
 import type { FieldTest, MatchConfig } from "../../config/match-settings.ts";
 import { latin1 } from "../../core/bytes.ts";
+import { NetworkSet } from "../../core/network-set.ts";
 import { trimmed } from "../../core/trimming.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
@@ -8,7 +9,6 @@ import { type Expression, expressionIn, LateExpression } from "../../proto/expre
 import { SentField } from "../../proto/h1/sent-fields.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
-import { NetworkSet } from "../../shared/cidr.ts";
 
 /**
  * What `match` of a route asks of a request: all of it must hold. Where a name occurs several times, or an origin may read a name

@@ -4,7 +4,7 @@ import { describe, type Kind, list, piece, Wrong, written } from "../../config/p
 import { block, type ConfigOf, orWritten } from "../../config/row.ts";
 import { decimal, duration, flag, folderName, integer, size, textLike } from "../../config/scalars.ts";
 import { templateFault } from "../../config/template-kind.ts";
-import { ACCESS_FIELDS, type AccessField } from "../../core/access-fields.ts";
+import { ACCESS_FIELDS, type AccessField } from "./access-fields.ts";
 
 /** Files of a log that were put aside and are kept. */
 const MAX_LOG_FILES = 10_000;

@@ -1,4 +1,3 @@
-import type { AccessField } from "../../core/access-fields.ts";
 import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
@@ -6,6 +5,7 @@ import { HeaderId } from "../../message/header-block.ts";
 import type { RequestNamer } from "../../message/ports.ts";
 import { Method, methodName } from "../../message/request-head.ts";
 import { hexOf } from "../../proto/trace/trace-context.ts";
+import type { AccessField } from "./access-fields.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { FIELD_CHARS, type LineWriter, lineWriter } from "./line-formats.ts";
 import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";

@@ -1,7 +1,4 @@
 import { RandomPool } from "../../core/bytes.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { Method } from "../../message/request-head.ts";
-import { hexOf } from "../../proto/trace/trace-context.ts";
 import {
   CALL_OUTCOMES,
   type CallOutcome,
@@ -10,7 +7,10 @@ import {
   SpanNumber,
   SpanText,
   type SpanWriter,
-} from "../../shared/span-ring.ts";
+} from "../../memory/span-ring.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import { Method } from "../../message/request-head.ts";
+import { hexOf } from "../../proto/trace/trace-context.ts";
 import { drawId, WallClock } from "./tracer.ts";
 
 /** What is called. */

@@ -1,6 +1,6 @@
+import { SpanIdKind, SpanKind, SpanNumber, type StoredSpan } from "../../memory/span-ring.ts";
 import { hexOf } from "../../proto/trace/trace-context.ts";
 import { LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
-import { SpanIdKind, SpanKind, SpanNumber, type StoredSpan } from "../../shared/span-ring.ts";
 
 /** A request that stands for those of its bucket. */
 export interface Exemplar {

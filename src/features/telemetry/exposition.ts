@@ -1,5 +1,5 @@
 import type { Metric as PromMetric, Registry } from "prom-client";
-import { heapBytes } from "../../shared/process-memory.ts";
+import { heapBytes } from "../../memory/process-memory.ts";
 import { Exemplars } from "./exemplars.ts";
 import { REQUEST_SECONDS } from "./gateway-metrics.ts";
 import { type Metric, type Sample, single } from "./metric.ts";

@@ -1,10 +1,10 @@
-import { ACCESS_FIELDS, type AccessField } from "../../core/access-fields.ts";
 import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";
 import { hexOf } from "../../proto/trace/trace-context.ts";
+import { ACCESS_FIELDS, type AccessField } from "./access-fields.ts";
 import type { AccessLogPorts, LineForm } from "./access-log.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { IsoTime, jsonText } from "./log-batch.ts";

@@ -15,8 +15,8 @@ import {
 } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { lateZlib } from "../../shared/late-zlib.ts";
-import { makeFolder } from "../../shared/made-folder.ts";
+import { makeFolder } from "../../config/made-folder.ts";
+import { lateZlib } from "../../proto/semantics/late-zlib.ts";
 import type { LogOutputConfig } from "./access-log-settings.ts";
 import { FdOutput } from "./fd-output.ts";
 import type { LogOutput } from "./log-writer.ts";

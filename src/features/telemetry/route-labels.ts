@@ -1,7 +1,7 @@
+import { LabelRegistry } from "../../memory/label-registry.ts";
+import { MAX_STREAM_LABELS } from "../../memory/stream-counters.ts";
 import { MAX_ROUTE_LABELS, MAX_UPSTREAM_LABELS } from "../../shared/counter-rows.ts";
 import type { CounterLabels } from "../../shared/counter-table.ts";
-import { LabelRegistry } from "../../shared/label-registry.ts";
-import { MAX_STREAM_LABELS } from "../../shared/stream-counters.ts";
 
 /** The path label of requests that no route took. docs/endpoints.md#metrics */
 export const UNMATCHED_LABEL = "unmatched";

@@ -1,4 +1,4 @@
-import type { StreamRecord } from "../../shared/stream-record.ts";
+import type { StreamRecord } from "../../memory/stream-record.ts";
 import { FIELD_CHARS } from "./line-formats.ts";
 import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";
 import type { LogThreshold } from "./log-level.ts";

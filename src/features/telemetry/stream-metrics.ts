@@ -1,5 +1,5 @@
+import { STREAM_ENDS } from "../../memory/stream-counters.ts";
 import type { CounterTotals } from "../../shared/counter-totals.ts";
-import { STREAM_ENDS } from "../../shared/stream-counters.ts";
 import { labelled, type Metric } from "./metric.ts";
 
 /** The metrics of forwarded connections, by the stream's label. docs/streams.md#metrics */

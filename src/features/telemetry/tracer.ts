@@ -1,4 +1,5 @@
 import { latin1, RandomPool } from "../../core/bytes.ts";
+import { SpanIdKind, SpanNumber, SpanText, type SpanWriter } from "../../memory/span-ring.ts";
 import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method, REQUEST_ID_FROM } from "../../message/request-head.ts";
@@ -13,7 +14,6 @@ import {
   withSampled,
   writeTraceparent,
 } from "../../proto/trace/trace-context.ts";
-import { SpanIdKind, SpanNumber, SpanText, type SpanWriter } from "../../shared/span-ring.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 

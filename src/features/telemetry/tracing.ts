@@ -1,5 +1,5 @@
+import type { SpanWriter } from "../../memory/span-ring.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import type { SpanWriter } from "../../shared/span-ring.ts";
 import type { TelemetryConfig } from "./settings.ts";
 import { Tracer } from "./tracer.ts";
 

@@ -1,5 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
+import type { BodyBudget } from "../../memory/body-budget.ts";
 import { type Exchange, ExchangeState, type Handler, Verdict } from "../../message/exchange.ts";
 import { GivenBody } from "../../message/given-body.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -8,7 +9,6 @@ import type { ReplySink } from "../../message/ports.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { decodeText, FrameWalk, trailersFrame } from "../../proto/grpc/web-frames.ts";
-import type { BodyBudget } from "../../shared/body-budget.ts";
 import { refuse } from "./json-reply.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 

@@ -1,5 +1,5 @@
+import type { Incident } from "../../memory/incident-ring.ts";
 import type { Exchange } from "../../message/exchange.ts";
-import type { Incident } from "../../shared/incident-ring.ts";
 
 /** What the WAF reports of a request that scored. docs/waf.md#events */
 export interface WafIncident extends Incident {

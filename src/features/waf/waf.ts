@@ -1,11 +1,11 @@
 import { Byte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
+import type { BodyBudget } from "../../memory/body-budget.ts";
 import { type Exchange, type MessageGate, type Phase, type TrailerGate, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { streamsLines } from "../../message/line-stream.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
-import type { BodyBudget } from "../../shared/body-budget.ts";
 import type { BodyProgress } from "./body/body-inspector.ts";
 import { extraBytes } from "./body/content-codings.ts";
 import { declaredTypes } from "./body/declared-types.ts";

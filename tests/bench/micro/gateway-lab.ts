@@ -4,6 +4,7 @@ import { EventLog } from "../../../src/features/telemetry/event-log.ts";
 
 import { Clock } from "../../../src/core/clock.ts";
 import type { Fault } from "../../../src/core/fault.ts";
+import { NetworkSet } from "../../../src/core/network-set.ts";
 import { TimerWheel, Turn } from "../../../src/core/timer-wheel.ts";
 import { EdgeContext } from "../../../src/edge/client-socket.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
@@ -13,6 +14,8 @@ import { RedirectHandler } from "../../../src/features/answer/redirect-handler.t
 import { type FixedAnswer, respondHandler } from "../../../src/features/answer/respond-handler.ts";
 import type { CachePolicy } from "../../../src/features/cache/policy.ts";
 import { ResponseCache } from "../../../src/features/cache/response-cache.ts";
+import { createCacheBuffers } from "../../../src/features/cache/store/cache-memory.ts";
+import { CacheStore } from "../../../src/features/cache/store/cache-store.ts";
 import { ForwardEnd, ForwardHandler } from "../../../src/features/forward/forward-handler.ts";
 import { RequestIds } from "../../../src/features/forward/forward-head.ts";
 import { BodyLimitPhase } from "../../../src/features/ingest/body-limit.ts";
@@ -24,6 +27,8 @@ import { CountersTap } from "../../../src/features/telemetry/counters-tap.ts";
 import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
 import { Refusals } from "../../../src/features/telemetry/refusals.ts";
 import { Waf, WafPhase } from "../../../src/features/waf/waf.ts";
+import type { BodyBudget } from "../../../src/memory/body-budget.ts";
+import { LabelRegistry } from "../../../src/memory/label-registry.ts";
 import {
   ClientPeer,
   type Exchange,
@@ -40,12 +45,7 @@ import { threadResolver } from "../../../src/net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../../../src/net/socket-buffers.ts";
 import { templateOf } from "../../../src/proto/template/template.ts";
 import { requestEdits } from "../../../src/routes/header-operations.ts";
-import type { BodyBudget } from "../../../src/shared/body-budget.ts";
-import { createCacheBuffers } from "../../../src/shared/cache-memory.ts";
-import { CacheStore } from "../../../src/shared/cache-store.ts";
-import { NetworkSet } from "../../../src/shared/cidr.ts";
 import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
-import { LabelRegistry } from "../../../src/shared/label-registry.ts";
 import { type H1UpstreamConnection, OriginPool } from "../../../src/upstream/h1-upstream.ts";
 import { SETTINGS } from "../../unit/edge/client-session.ts";
 import { openGate } from "../../unit/edge/open-gate.ts";

@@ -1,6 +1,6 @@
 // What a request pays for a limit: of one gateway, and of a fleet whose store answers at once.
 import { FleetBuckets, FleetRate } from "../../../src/features/limit/fleet-buckets.ts";
-import { BucketRate, createTokenBuckets, TokenBuckets } from "../../../src/shared/token-bucket.ts";
+import { BucketRate, createTokenBuckets, TokenBuckets } from "../../../src/memory/token-bucket.ts";
 import { bench } from "../micro.ts";
 
 const CLIENTS = Array.from({ length: 64 }, (_, i) => Buffer.from(`192.0.2.${i}`));

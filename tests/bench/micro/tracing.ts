@@ -1,8 +1,8 @@
 // What a request pays for its trace.
 import { Tracer } from "../../../src/features/telemetry/tracer.ts";
+import { createSpanRings, SpanReader, SpanWriter } from "../../../src/memory/span-ring.ts";
 import { Exchange } from "../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
-import { createSpanRings, SpanReader, SpanWriter } from "../../../src/shared/span-ring.ts";
 import { bench } from "../micro.ts";
 import { CURL_HEAD, parsed } from "./samples.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { BreakerWatch } from "../../../src/control/breaker-watch.ts";
-import { BreakerState, createNodeTable, NodeTable } from "../../../src/shared/node-table.ts";
+import { BreakerState, createNodeTable, NodeTable } from "../../../src/memory/node-table.ts";
 import { NodeList } from "../../../src/worker/node-list.ts";
 import { configOf } from "../loading/any-config.ts";
 import { FakeTime } from "../upstream/fake-time.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { WorkerWatch } from "../../../src/control/worker-watch.ts";
-import { Heartbeat } from "../../../src/shared/heartbeat.ts";
-import { ownThreadId } from "../../../src/shared/thread-id.ts";
+import { Heartbeat } from "../../../src/memory/heartbeat.ts";
+import { ownThreadId } from "../../../src/memory/thread-id.ts";
 
 /** @param held workers whose threads the system holds */
 function watched(size: number, held: Set<number> = new Set()) {

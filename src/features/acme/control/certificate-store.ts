@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../../config/made-folder.ts";
 import { StoreLock } from "../../../net/store-lock.ts";
-import { makeFolder } from "../../../shared/made-folder.ts";
 import { writeWhole } from "./atomic-file.ts";
 import type { IssuedCertificate } from "./certificate-authority.ts";
 import type { DirectoryStorage, OrderRight, RecordFields } from "./certificate-storage.ts";

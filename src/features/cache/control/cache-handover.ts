@@ -2,9 +2,9 @@ import { closeSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HEADER_NAMES } from "../../../message/header-block.ts";
-import { dumpEntries, loadEntries } from "../../../shared/cache-dump.ts";
-import { Head } from "../../../shared/cache-memory.ts";
-import type { CacheStore } from "../../../shared/cache-store.ts";
+import { dumpEntries, loadEntries } from "../store/cache-dump.ts";
+import { Head } from "../store/cache-memory.ts";
+import type { CacheStore } from "../store/cache-store.ts";
 
 /** How often two processes look whether what one has handed to the other still holds. */
 const CACHE_HANDOVER_MS = 20;

@@ -1,16 +1,10 @@
-import { CacheLock } from "../../../shared/cache-lock.ts";
-import {
-  type CacheBuffers,
-  CacheMemory,
-  type CacheSizes,
-  createCacheBuffers,
-  Head,
-} from "../../../shared/cache-memory.ts";
-import { rebuildCache, reclaimFrom } from "../../../shared/cache-repair.ts";
-import { CacheStore } from "../../../shared/cache-store.ts";
-import type { DiskIndex } from "../../../shared/disk-index.ts";
 import type { DiskPurge } from "../purge-rule.ts";
 import type { CacheConfig } from "../settings.ts";
+import { CacheLock } from "../store/cache-lock.ts";
+import { type CacheBuffers, CacheMemory, type CacheSizes, createCacheBuffers, Head } from "../store/cache-memory.ts";
+import { rebuildCache, reclaimFrom } from "../store/cache-repair.ts";
+import { CacheStore } from "../store/cache-store.ts";
+import type { DiskIndex } from "../store/disk-index.ts";
 import { CacheHandover, LAYOUT, takeOverCache } from "./cache-handover.ts";
 import { CacheDisk, type DiskReports } from "./disk/cache-disk.ts";
 

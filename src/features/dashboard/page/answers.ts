@@ -1,5 +1,5 @@
+import { isInternalPath } from "../../../core/internal-path.ts";
 import { duration, number } from "../../../core/number-text.ts";
-import { isInternalPath } from "../../../shared/internal-path.ts";
 import type { LiveVerdict } from "../live-state.ts";
 import { THRESHOLDS } from "../thresholds.ts";
 import { plain } from "./format.ts";

@@ -1,4 +1,4 @@
-import type { Percentiles } from "../../../shared/latency-sketch.ts";
+import type { Percentiles } from "../../../core/latency-sketch.ts";
 import type { LiveLabel, LiveModule, LivePoint, LiveState } from "../live-state.ts";
 
 /** What happened between two looks at the counters. */

@@ -1,5 +1,5 @@
+import { isInternalPath } from "../../../core/internal-path.ts";
 import { bytes, counted, duration, number, percent, span } from "../../../core/number-text.ts";
-import { isInternalPath } from "../../../shared/internal-path.ts";
 import type { LiveAttacker, LiveChange, LiveHit, LiveState, LiveTarget, LiveWorker } from "../live-state.ts";
 import { endsSoon, gradeOfErrors, isBusy } from "../verdict.ts";
 import { askDrain, toast } from "./actions.ts";

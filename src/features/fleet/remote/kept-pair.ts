@@ -12,7 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { makeFolder } from "../../../shared/made-folder.ts";
+import { makeFolder } from "../../../config/made-folder.ts";
 import { configurationOf, type RemoteConfiguration, type RemoteText, type SignedTimes } from "./remote-pair.ts";
 
 /** The last good configuration, as it was kept. */

@@ -1,4 +1,4 @@
-import { LatencySketch } from "../../../shared/latency-sketch.ts";
+import { LatencySketch } from "../../../core/latency-sketch.ts";
 import type { Metric, Sample } from "../../telemetry/metric.ts";
 import type { CallCounts } from "../call-counts.ts";
 import { moduleNames } from "./function-modules.ts";

@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import { ownThreadId } from "../../../shared/thread-id.ts";
+import { ownThreadId } from "../../../memory/thread-id.ts";
 import { FILE_CELLS } from "../file-cells.ts";
 import { exportFault, type ModuleUse } from "../module-exports.ts";
 import { faultAt, type ModuleFault, moduleFaults, textOf } from "../module-fault.ts";

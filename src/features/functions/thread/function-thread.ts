@@ -1,7 +1,7 @@
 import { heapSize } from "bun:jsc";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { ownThreadId } from "../../../shared/thread-id.ts";
+import { ownThreadId } from "../../../memory/thread-id.ts";
 import { type ExportedFunction, exportedFunction } from "../module-exports.ts";
 import { moduleFaults } from "../module-fault.ts";
 import {

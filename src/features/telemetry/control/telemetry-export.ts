@@ -1,8 +1,8 @@
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventRows } from "../../../core/event-row.ts";
+import { VERSION } from "../../../core/version.ts";
+import { createSpanRings, SpanReader, type StoredSpan } from "../../../memory/span-ring.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
-import { createSpanRings, SpanReader, type StoredSpan } from "../../../shared/span-ring.ts";
-import { VERSION } from "../../../shared/version.ts";
 import type { EventLog } from "../event-log.ts";
 import type { TELEMETRY_EVENTS } from "../events.ts";
 import { Exemplars } from "../exemplars.ts";

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { messageOf } from "../../../core/error-text.ts";
 import { trimmedEnd } from "../../../core/trimming.ts";
+import { VERSION } from "../../../core/version.ts";
 import { type OutboundReply, outboundRequest } from "../../../net/outbound-request.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
-import { VERSION } from "../../../shared/version.ts";
 import type { TelemetryConfig } from "../settings.ts";
 import { rejectedOf } from "./messages.ts";
 

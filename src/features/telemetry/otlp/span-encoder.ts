@@ -1,8 +1,6 @@
 import { latin1 } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
 import { faultRow } from "../../../core/fault-rows.ts";
-import { CACHE_RESULT_NAMES } from "../../../message/cache-result.ts";
-import { METHOD_COUNT, Method, methodName } from "../../../message/request-head.ts";
 import {
   CALL_OUTCOMES,
   SpanIdKind,
@@ -10,7 +8,9 @@ import {
   SpanNumber,
   SpanText,
   type StoredSpan,
-} from "../../../shared/span-ring.ts";
+} from "../../../memory/span-ring.ts";
+import { CACHE_RESULT_NAMES } from "../../../message/cache-result.ts";
+import { METHOD_COUNT, Method, methodName } from "../../../message/request-head.ts";
 import { UNMATCHED_LABEL } from "../route-labels.ts";
 import {
   type AttributeName,

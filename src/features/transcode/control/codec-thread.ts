@@ -1,4 +1,4 @@
-import { ownThreadId } from "../../../shared/thread-id.ts";
+import { ownThreadId } from "../../../memory/thread-id.ts";
 import { type CodecDone, type CodecJob, CodecJobs } from "../codec-jobs.ts";
 
 /** The slice of a thread's global scope that is used here. */

@@ -1,5 +1,5 @@
+import { UNKNOWN_THREAD } from "../../../memory/thread-id.ts";
 import { startThread, ThreadEnds } from "../../../net/threads.ts";
-import { UNKNOWN_THREAD } from "../../../shared/thread-id.ts";
 import type { CodecDone } from "../codec-jobs.ts";
 import { type CodecThread, LargeMessages } from "../large-messages.ts";
 

@@ -1,6 +1,6 @@
 import { EMPTY_BYTES } from "../../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
-import { lateZlib } from "../../../shared/late-zlib.ts";
+import { lateZlib } from "../../../proto/semantics/late-zlib.ts";
 
 /** Content codings of one body that the firewall undoes; more are an attack. */
 const MAX_CONTENT_CODINGS = 3;

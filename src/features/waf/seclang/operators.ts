@@ -1,5 +1,6 @@
 import { latin1 } from "../../../core/bytes.ts";
 import { parseAddress } from "../../../core/ip-address.ts";
+import { type Network, NetworkSet } from "../../../core/network-set.ts";
 import {
   compileRuleExpression,
   isExpressionFault,
@@ -8,7 +9,6 @@ import {
 } from "../../../proto/expression/expression.ts";
 import { FOLDED } from "../../../proto/expression/expression-literals.ts";
 import type { RuleOperator } from "../../../proto/seclang/rule-set.ts";
-import { type Network, NetworkSet } from "../../../shared/cidr.ts";
 import { CALL_GROUP } from "../detectors/script-calls.ts";
 import { SCRIPT_GROUP } from "../detectors/script-context.ts";
 import { SQL_GROUP } from "../detectors/sql-group.ts";

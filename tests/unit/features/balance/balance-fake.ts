@@ -4,9 +4,9 @@ import {
   type BreakerRules,
   UpstreamNode,
 } from "../../../../src/features/balance/balancer.ts";
+import { createNodeTable, NodeTable } from "../../../../src/memory/node-table.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
 import type { Upstream } from "../../../../src/message/upstream.ts";
-import { createNodeTable, NodeTable } from "../../../../src/shared/node-table.ts";
 import { type FakeRequest, fakeExchange } from "../telemetry/exchange-fake.ts";
 import { type FakeTelemetry, fakeTelemetry } from "../telemetry/telemetry-fake.ts";
 

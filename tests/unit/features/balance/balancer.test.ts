@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { targetChoice } from "../../../../src/features/balance/balancer.ts";
 import type { LoadBalancingPolicy } from "../../../../src/features/balance/settings.ts";
+import { BreakerState } from "../../../../src/memory/node-table.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
 import type { TargetChoice } from "../../../../src/message/target.ts";
 import type { Upstream } from "../../../../src/message/upstream.ts";
-import { BreakerState } from "../../../../src/shared/node-table.ts";
 import { anyExchange, type FakeNodes, fakeNodes, nameOf } from "./balance-fake.ts";
 import { REFUSED, TIMED_OUT } from "./failures.ts";
 

@@ -3,7 +3,7 @@ import type { BalancedTarget, Policy } from "../../../../src/features/balance/ba
 import { LeastConnections } from "../../../../src/features/balance/least-connections.ts";
 import { SmoothRoundRobin } from "../../../../src/features/balance/smooth-round-robin.ts";
 import { TwoChoices, WeightedRandom } from "../../../../src/features/balance/weighted-random.ts";
-import { BreakerState } from "../../../../src/shared/node-table.ts";
+import { BreakerState } from "../../../../src/memory/node-table.ts";
 import { SeededRandom } from "../../../harness/seeded-random.ts";
 import { anyExchange, fakeNodes, fakeTargets, nameOf } from "./balance-fake.ts";
 

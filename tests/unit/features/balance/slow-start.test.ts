@@ -5,7 +5,7 @@ import { LeastConnections } from "../../../../src/features/balance/least-connect
 import { Rendezvous } from "../../../../src/features/balance/rendezvous.ts";
 import { SmoothRoundRobin } from "../../../../src/features/balance/smooth-round-robin.ts";
 import { TwoChoices, WeightedRandom } from "../../../../src/features/balance/weighted-random.ts";
-import { createNodeTable, NodeTable } from "../../../../src/shared/node-table.ts";
+import { createNodeTable, NodeTable } from "../../../../src/memory/node-table.ts";
 import { NodeList } from "../../../../src/worker/node-list.ts";
 import { SeededRandom } from "../../../harness/seeded-random.ts";
 import { configOf } from "../../loading/any-config.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { BalancedTarget, type BreakerRules } from "../../../../src/features/balance/balancer.ts";
+import { BreakerState } from "../../../../src/memory/node-table.ts";
 import type { Upstream } from "../../../../src/message/upstream.ts";
-import { BreakerState } from "../../../../src/shared/node-table.ts";
 import { anyExchange, type FakeNodes, fakeNodes, fakeTargets } from "./balance-fake.ts";
 import { MALFORMED, REFUSED, STALE, TIMED_OUT } from "./failures.ts";
 

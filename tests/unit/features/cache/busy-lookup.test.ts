@@ -1,8 +1,11 @@
 // A look-up that does not get the lock of the cache: docs/cache.md#concurrent-misses
 import { expect, test } from "bun:test";
 import { Clock } from "../../../../src/core/clock.ts";
+import { NetworkSet } from "../../../../src/core/network-set.ts";
 import type { CachePolicy } from "../../../../src/features/cache/policy.ts";
 import { ResponseCache } from "../../../../src/features/cache/response-cache.ts";
+import { createCacheBuffers, Head } from "../../../../src/features/cache/store/cache-memory.ts";
+import { CacheStore } from "../../../../src/features/cache/store/cache-store.ts";
 import { CACHE_LOOKUP_MS } from "../../../../src/features/cache/waiters.ts";
 import { CacheResult } from "../../../../src/message/cache-result.ts";
 import { Exchange, type Handler, Pipeline, Verdict } from "../../../../src/message/exchange.ts";
@@ -10,9 +13,6 @@ import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
 import { Framing } from "../../../../src/message/request-head.ts";
 import type { Route } from "../../../../src/message/route.ts";
 import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
-import { createCacheBuffers, Head } from "../../../../src/shared/cache-memory.ts";
-import { CacheStore } from "../../../../src/shared/cache-store.ts";
-import { NetworkSet } from "../../../../src/shared/cidr.ts";
 
 const POLICY: CachePolicy = {
   defaultTtlMs: 60_000,

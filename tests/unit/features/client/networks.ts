@@ -1,5 +1,5 @@
 import { type Cidr, parseCidr } from "../../../../src/config/cidr.ts";
-import { NetworkSet } from "../../../../src/shared/cidr.ts";
+import { NetworkSet } from "../../../../src/core/network-set.ts";
 
 /** Networks as a configuration holds them. */
 export function networks(...texts: readonly string[]): Cidr[] {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { LiveFeed } from "../../../../src/features/dashboard/live-feed.ts";
 import type { LiveState } from "../../../../src/features/dashboard/live-state.ts";
 import type { SeenTraffic } from "../../../../src/features/dashboard/traffic-observer.ts";
-import { createIncidentRing, IncidentReader } from "../../../../src/shared/incident-ring.ts";
+import { createIncidentRing, IncidentReader } from "../../../../src/memory/incident-ring.ts";
 import { fakeTelemetry } from "../telemetry/telemetry-fake.ts";
 import { liveState, target } from "./live-states.ts";
 

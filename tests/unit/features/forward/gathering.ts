@@ -1,6 +1,6 @@
 import { NormalizePhase } from "../../../../src/features/ingest/normalize.ts";
+import type { BodyBudget } from "../../../../src/memory/body-budget.ts";
 import { type Phase, Verdict } from "../../../../src/message/exchange.ts";
-import type { BodyBudget } from "../../../../src/shared/body-budget.ts";
 import { bodyRoute, budgetOf, SILENT } from "../ingest/body-route.ts";
 
 /** Phases that put every request on a route which gathers chunked bodies, and the budget that these draw on. */

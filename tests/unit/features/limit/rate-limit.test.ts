@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { RateLimit } from "../../../../src/features/limit/rate-limit.ts";
 import { RateLimitPhase } from "../../../../src/features/limit/rate-limit-phase.ts";
 import type { RateLimitConfig } from "../../../../src/features/limit/settings.ts";
+import { createTokenBuckets, TokenBuckets } from "../../../../src/memory/token-bucket.ts";
 import { type Exchange, Verdict } from "../../../../src/message/exchange.ts";
-import { createTokenBuckets, TokenBuckets } from "../../../../src/shared/token-bucket.ts";
 import { type FakeRequest, fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 
 function limitOf(more: Partial<RateLimitConfig> = {}, buckets = new TokenBuckets(createTokenBuckets([1, 2]))) {

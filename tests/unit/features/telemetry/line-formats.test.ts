@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ACCESS_FIELDS, type AccessField, USUAL_ACCESS_FIELDS } from "../../../../src/core/access-fields.ts";
+import {
+  ACCESS_FIELDS,
+  type AccessField,
+  USUAL_ACCESS_FIELDS,
+} from "../../../../src/features/telemetry/access-fields.ts";
 import { AccessLog, type LineForm } from "../../../../src/features/telemetry/access-log.ts";
 import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { wrappedTable } from "../../../../src/cli/help/wrapped.ts";
-import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../../../../src/core/access-fields.ts";
+import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../../../../src/features/telemetry/access-fields.ts";
 import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
 import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { logReference } from "../../../../src/help/log-reference.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { NormalizePhase } from "../../../../src/features/ingest/normalize.ts";
+import { BODY_BLOCK_BYTES } from "../../../../src/memory/body-budget.ts";
 import { type Phase, Verdict } from "../../../../src/message/exchange.ts";
 import { Framing } from "../../../../src/message/request-head.ts";
 import { RouteKind } from "../../../../src/message/route.ts";
-import { BODY_BLOCK_BYTES } from "../../../../src/shared/body-budget.ts";
 import { budgetOf, SILENT, takenOf } from "../ingest/body-route.ts";
 import { BodyScript } from "./body-script.ts";
 

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeFolder } from "../../../../shared/made-folder.ts";
+import { makeFolder } from "../../../../config/made-folder.ts";
 import { writeWhole } from "../atomic-file.ts";
 import type { IssuedCertificate } from "../certificate-authority.ts";
 import type { DirectoryStorage, OrderRight, RecordFields } from "../certificate-storage.ts";

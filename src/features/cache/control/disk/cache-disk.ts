@@ -1,9 +1,9 @@
 import { readClock } from "../../../../core/shared-clock.ts";
 import { NO_DESCRIPTORS, startThread } from "../../../../net/threads.ts";
-import type { CacheBuffers } from "../../../../shared/cache-memory.ts";
-import { DiskIndex } from "../../../../shared/disk-index.ts";
-import { createDiskIndex } from "../../../../shared/disk-layout.ts";
 import type { DiskPurge } from "../../purge-rule.ts";
+import type { CacheBuffers } from "../../store/cache-memory.ts";
+import { DiskIndex } from "../../store/disk-index.ts";
+import { createDiskIndex } from "../../store/disk-layout.ts";
 import type { FromDisk, ToDisk } from "./disk-thread.ts";
 import type { DiskSettings } from "./disk-writer.ts";
 

@@ -1,9 +1,9 @@
 import { stackOf } from "../../../../core/error-text.ts";
 import { type ClockReading, SharedClock } from "../../../../core/shared-clock.ts";
-import type { CacheBuffers } from "../../../../shared/cache-memory.ts";
-import { CacheStore } from "../../../../shared/cache-store.ts";
-import { DiskIndex } from "../../../../shared/disk-index.ts";
 import type { DiskPurge } from "../../purge-rule.ts";
+import type { CacheBuffers } from "../../store/cache-memory.ts";
+import { CacheStore } from "../../store/cache-store.ts";
+import { DiskIndex } from "../../store/disk-index.ts";
 import { type DiskSettings, DiskWriter } from "./disk-writer.ts";
 
 /** What the control thread tells the thread of the disk. Those with an `id` are answered with `done`. */

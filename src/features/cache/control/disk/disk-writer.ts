@@ -1,10 +1,12 @@
 import { readdirSync, writeSync } from "node:fs";
+import { makeFolder } from "../../../../config/made-folder.ts";
 import { StoreLock } from "../../../../net/store-lock.ts";
-import { CacheKey, type KeyBytes } from "../../../../shared/cache-key.ts";
-import { Slot, SlotFlag } from "../../../../shared/cache-memory.ts";
-import type { CacheStore } from "../../../../shared/cache-store.ts";
-import type { DiskEntry, DiskIndex } from "../../../../shared/disk-index.ts";
-import { DISK_SEGMENTS } from "../../../../shared/disk-layout.ts";
+import { type DiskPurge, mayHaveTag, purgeRule } from "../../purge-rule.ts";
+import { CacheKey, type KeyBytes } from "../../store/cache-key.ts";
+import { Slot, SlotFlag } from "../../store/cache-memory.ts";
+import type { CacheStore } from "../../store/cache-store.ts";
+import type { DiskEntry, DiskIndex } from "../../store/disk-index.ts";
+import { DISK_SEGMENTS } from "../../store/disk-layout.ts";
 import {
   ENTRY_FIXED_BYTES,
   ENTRY_MARK_END,
@@ -16,9 +18,7 @@ import {
   piecesOf,
   readKey,
   shapeOf,
-} from "../../../../shared/entry-bytes.ts";
-import { makeFolder } from "../../../../shared/made-folder.ts";
-import { type DiskPurge, mayHaveTag, purgeRule } from "../../purge-rule.ts";
+} from "../../store/entry-bytes.ts";
 import { readHead } from "../../stored-head.ts";
 import { Segment, type SegmentRecord, serialsIn } from "./segment.ts";
 

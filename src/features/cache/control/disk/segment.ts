@@ -10,7 +10,7 @@ import {
   writevSync,
 } from "node:fs";
 import { join } from "node:path";
-import { ENTRY_FIXED_BYTES, type EntryShape, shapeOf } from "../../../../shared/entry-bytes.ts";
+import { ENTRY_FIXED_BYTES, type EntryShape, shapeOf } from "../../store/entry-bytes.ts";
 
 /** An entry of a segment as its index has it. */
 export interface SegmentRecord {
