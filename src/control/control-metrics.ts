@@ -1,4 +1,3 @@
-import type { CertificateTerm, TlsCertificates } from "../app/certificates.ts";
 import { VERSION } from "../core/version.ts";
 import type { AcmeService } from "../features/acme/control/acme-service.ts";
 import type { KeyService } from "../features/auth/control/key-service.ts";
@@ -15,6 +14,7 @@ import { type Metric, single } from "../features/telemetry/metric.ts";
 import { processFactMetrics } from "../features/telemetry/process-facts.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { BreakerState } from "../memory/node-table.ts";
+import type { CertificateTerm, TlsCertificates } from "../features/tls/control/certificates.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
 import type { WorkerWatch } from "./worker-watch.ts";

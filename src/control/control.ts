@@ -1,6 +1,4 @@
 import { availableParallelism } from "node:os";
-import { serverCertificate, TlsCertificates } from "../app/certificates.ts";
-import { LEARN_START_MS, LearnedSchemas } from "../app/learned-schemas.ts";
 import { WALL_CLOCK } from "../core/clock.ts";
 import { readClock } from "../core/shared-clock.ts";
 import { VERSION } from "../core/version.ts";
@@ -30,6 +28,8 @@ import { FdOutput } from "../features/telemetry/fd-output.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { LogWriter, teed } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { serverCertificate, TlsCertificates } from "../features/tls/control/certificates.ts";
+import { LEARN_START_MS, LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
 import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.ts";
 import { listConfig } from "../loading/config-listing.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../memory/body-budget.ts";

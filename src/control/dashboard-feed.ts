@@ -1,11 +1,11 @@
 import { hostname } from "node:os";
-import type { TlsCertificates } from "../app/certificates.ts";
 import { VERSION } from "../core/version.ts";
 import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { FeedSources } from "../features/dashboard/live-feed.ts";
 import type { LiveGateway, LiveTarget } from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import type { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { exclusionLine } from "../features/waf/learned-exclusions.ts";
 import type { IncidentReader } from "../memory/incident-ring.ts";
 import { BreakerState } from "../memory/node-table.ts";

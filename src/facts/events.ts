@@ -14,6 +14,7 @@ import { ROUTE_EVENTS } from "../features/route/events.ts";
 import { SIDECAR_EVENTS } from "../features/sidecar/events.ts";
 import type { EventLog } from "../features/telemetry/event-log.ts";
 import { REFUSAL_EVENTS, TELEMETRY_EVENTS } from "../features/telemetry/events.ts";
+import { TLS_EVENTS } from "../features/tls/events.ts";
 import { TRANSCODE_EVENTS } from "../features/transcode/events.ts";
 import { WAF_EVENTS } from "../features/waf/events.ts";
 import { GATEWAY_EVENTS } from "./gateway-events.ts";
@@ -37,6 +38,7 @@ export const EVENTS = {
   ...AUTH_EVENTS,
   ...BOT_EVENTS,
   ...TRANSCODE_EVENTS,
+  ...TLS_EVENTS,
   ...ACME_EVENTS,
   ...GEO_EVENTS,
   ...SIDECAR_EVENTS,

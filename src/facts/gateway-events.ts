@@ -124,11 +124,6 @@ export const GATEWAY_EVENTS = {
       "With `ok: false`, make the folder with its files again; edge moves into it within a second. Until then no upgrade works.",
     fields: { ok: OK, folder: text("the folder"), error: optional(ERROR) },
   },
-  certificate_reload: {
-    meaning: "A certificate file changed.",
-    advice: "With `ok: false`, mend the files: certificate and key must belong together.",
-    fields: { ok: OK, file: text("the file"), error: optional(ERROR) },
-  },
   upstream_failed: {
     level: "warn",
     meaning: "No connection to an upstream. One line in 10 s for each upstream and reason.",

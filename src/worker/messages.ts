@@ -8,10 +8,10 @@ import type { FleetNews, FleetState, FleetWord } from "../features/fleet/fleet-m
 import type { FunctionNewsMessage, FunctionWordMessage } from "../features/functions/function-messages.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
 import type { LogLevel } from "../features/telemetry/log-level.ts";
+import type { CertificatesMessage, ListenerCertificates } from "../features/tls/tls-messages.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
 import type { BodyBudgetBuffers } from "../memory/body-budget.ts";
 import type { ConnectionBuffers } from "../memory/connection-counts.ts";
-import type { CertificateSet } from "../message/server-certificate.ts";
 import type { KnownName } from "../net/name-resolver.ts";
 import type { CounterBuffers, CounterLabels } from "../shared/counter-table.ts";
 import type { ListeningSocket, OpeningListener } from "./listeners.ts";
@@ -72,7 +72,7 @@ export type ToWorker =
   | ({ readonly kind: "commit" } & NewConfiguration)
   /** Some worker could not build it: what has been prepared goes. */
   | { readonly kind: "abort"; readonly id: number }
-  | { readonly kind: "certificates"; readonly certificates: ListenerCertificates }
+  | CertificatesMessage
   | { readonly kind: "geo"; readonly geo: GeoBuffers }
   /** Another thread has found addresses. */
   | { readonly kind: "names"; readonly known: KnownName }
@@ -112,12 +112,6 @@ export interface NewConfiguration {
   /** Of `internal_api.socket`, to be duplicated; -1 where there is none. */
   readonly internalSocket: number;
   readonly spans: readonly SharedArrayBuffer[];
-}
-
-/** The certificates of the TLS listeners. What a sidecar shows to those who call it, it shows to those whom it calls. */
-export interface ListenerCertificates {
-  readonly https?: CertificateSet;
-  readonly sidecar?: CertificateSet;
 }
 
 /** What a worker tells the control thread. */

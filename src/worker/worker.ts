@@ -30,6 +30,7 @@ import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { Refusals } from "../features/telemetry/refusals.ts";
 import { UNMATCHED_LABEL } from "../features/telemetry/route-labels.ts";
+import type { ListenerCertificates } from "../features/tls/tls-messages.ts";
 import { adoptKeywords } from "../features/waf/rule-table.ts";
 import { BodyBudget, type BodyLimits } from "../memory/body-budget.ts";
 import { DEFAULT_SPOOLED_BYTES } from "../memory/body-pool.ts";
@@ -56,7 +57,7 @@ import {
   type OpeningListener,
   udpAddressesOf,
 } from "./listeners.ts";
-import type { FromWorker, ListenerCertificates, NewConfiguration, ToWorker } from "./messages.ts";
+import type { FromWorker, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { QuicPort } from "./quic-port.ts";

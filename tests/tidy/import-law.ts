@@ -33,15 +33,14 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["core", "message", "config", "proto", "memory", "shared", "net", "upstream", "settings", "routes", "loading"],
   ],
   facts: ["core", "message", "memory", "shared", "features"],
-  worker: [...FLOORS, "facts", "app"],
+  worker: [...FLOORS, "facts"],
   help: ["core", "facts", "features"],
-  control: [...FLOORS, "facts", "loading", "worker", "help", "app"],
-  app: [...FLOORS, "facts", "loading", "worker", "control", "help"],
-  explain: [...FLOORS, "facts", "loading", "worker", "app"],
+  control: [...FLOORS, "facts", "loading", "worker", "help"],
+  explain: [...FLOORS, "facts", "loading", "worker"],
   tools: ["core", "message", "proto", "net"],
   demo: [],
-  cli: [...FLOORS, "facts", "loading", "app", "control", "worker", "explain", "help", "tools", "demo"],
-  bin: ["app", "control", "worker", "features/*/control", "net", "tools", "cli"],
+  cli: [...FLOORS, "facts", "loading", "control", "worker", "explain", "help", "tools", "demo"],
+  bin: ["control", "worker", "features/*/control", "net", "tools", "cli"],
 };
 
 /** The half of a feature that runs beside the data plane. */

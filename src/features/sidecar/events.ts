@@ -1,4 +1,4 @@
-import { ERROR, number, OF_REQUEST, OF_TARGET, OK, optional, text } from "../../core/event-row.ts";
+import { number, OF_REQUEST, OF_TARGET, optional, text } from "../../core/event-row.ts";
 
 /** What a sidecar writes to the log. docs/sidecar.md */
 export const SIDECAR_EVENTS = {
@@ -12,19 +12,6 @@ export const SIDECAR_EVENTS = {
       method: optional(text("method of the request")),
       path: optional(text("its path")),
       limit: optional(number("the limit, in bytes")),
-    },
-  },
-  workload_identity: {
-    meaning:
-      "The SPIFFE agent has given the sidecar an identity. With `ok: false` the agent is away or gives none, by `error`: what it gave before stays until its end.",
-    advice: "With `ok: false`, see the SPIFFE agent before `not_after`.",
-    fields: {
-      ok: OK,
-      identity: optional(text("the SPIFFE id")),
-      not_after: optional(text("when it ends")),
-      socket: optional(text("the agent's socket")),
-      error: optional(ERROR),
-      retry_in_s: optional(number("when it is asked again")),
     },
   },
   sidecar_denied: {

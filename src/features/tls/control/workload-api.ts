@@ -1,15 +1,15 @@
 import { X509Certificate } from "node:crypto";
-import { alternativeNames } from "../core/alternative-names.ts";
-import { messageOf } from "../core/error-text.ts";
-import type { ServerCertificate } from "../message/server-certificate.ts";
-import { GrpcCode } from "../proto/grpc/grpc-status.ts";
+import { alternativeNames } from "../../../core/alternative-names.ts";
+import { messageOf } from "../../../core/error-text.ts";
+import type { ServerCertificate } from "../../../message/server-certificate.ts";
+import { GrpcCode } from "../../../proto/grpc/grpc-status.ts";
 import {
   FETCH_X509_SVID,
   identityIn,
   type X509Svid,
   type X509SvidResponse,
-} from "../proto/spiffe/workload-messages.ts";
-import { type GrpcFailure, type GrpcServer, OutboundGrpc } from "../upstream/outbound-grpc.ts";
+} from "../../../proto/spiffe/workload-messages.ts";
+import { type GrpcFailure, type GrpcServer, OutboundGrpc } from "../../../upstream/outbound-grpc.ts";
 import { serverCertificate } from "./certificates.ts";
 
 /** Pause before an agent that is away is asked again, the first time and at most. */

@@ -1,30 +1,25 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { type OriginConfig, usesTls } from "../config/origin.ts";
-import { messageOf } from "../core/error-text.ts";
-import { Fault } from "../core/fault.ts";
-import { patternShape } from "../core/path-pattern.ts";
-import { autoRoutes, isServiceWanted } from "../features/transcode/auto-routes.ts";
-import { MAX_DESCRIPTOR_BYTES } from "../features/transcode/limits.ts";
-import {
-  type Reflected,
-  Reflection,
-  type ReflectionListener,
-  type ReflectionPort,
-} from "../features/transcode/reflection.ts";
-import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
-import type { NameResolver } from "../net/name-resolver.ts";
-import { GrpcCode } from "../proto/grpc/grpc-status.ts";
+import { type OriginConfig, usesTls } from "../../../config/origin.ts";
+import { messageOf } from "../../../core/error-text.ts";
+import { Fault } from "../../../core/fault.ts";
+import { patternShape } from "../../../core/path-pattern.ts";
+import type { NameResolver } from "../../../net/name-resolver.ts";
+import { GrpcCode } from "../../../proto/grpc/grpc-status.ts";
 import {
   REFLECTION_METHODS,
   type ReflectionQuestion,
   type ReflectionResponse,
   reflectionAnswer,
-} from "../proto/grpc/reflection-messages.ts";
-import { readSchema } from "../proto/grpc/schema.ts";
-import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { GrpcFailure, OutboundGrpc } from "../upstream/outbound-grpc.ts";
-import { readUpstreamTls } from "../upstream/tls-files.ts";
+} from "../../../proto/grpc/reflection-messages.ts";
+import { readSchema } from "../../../proto/grpc/schema.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import { GrpcFailure, OutboundGrpc } from "../../../upstream/outbound-grpc.ts";
+import { readUpstreamTls } from "../../../upstream/tls-files.ts";
+import { autoRoutes, isServiceWanted } from "../auto-routes.ts";
+import { MAX_DESCRIPTOR_BYTES } from "../limits.ts";
+import { type Reflected, Reflection, type ReflectionListener, type ReflectionPort } from "../reflection.ts";
+import type { TranscodedRouteConfig } from "../transcoded-route.ts";
 import { LEARNED_SET, type LearnedSchema } from "./learned-schemas.ts";
 
 /** Milliseconds that one attempt to learn all of an upstream's services may take. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { CertificateList } from "../../../src/app/certificates.ts";
-import { makeCertificate } from "../../harness/certificate.ts";
-import { Scratch } from "../../harness/openssl.ts";
+import { CertificateList } from "../../../../../src/features/tls/control/certificates.ts";
+import { makeCertificate } from "../../../../harness/certificate.ts";
+import { Scratch } from "../../../../harness/openssl.ts";
 
 const scratch = new Scratch();
 afterAll(() => scratch[Symbol.dispose]());

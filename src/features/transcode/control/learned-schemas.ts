@@ -1,6 +1,7 @@
-import type { WriteEvent } from "../facts/events.ts";
-import type { NameResolver } from "../net/name-resolver.ts";
-import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
+import type { NameResolver } from "../../../net/name-resolver.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import type { TRANSCODE_EVENTS } from "../events.ts";
 
 /** Milliseconds until the next attempt after one that failed; each time twice as long, up to the second. */
 const LEARN_BACKOFF_MS = 500;
@@ -13,7 +14,7 @@ export const LEARN_START_MS = 2000;
 export interface LearningPort {
   /** Something new was learned: what `applied` gives is another configuration now. */
   readonly changed: () => void;
-  readonly event: WriteEvent;
+  readonly event: EventWriter<typeof TRANSCODE_EVENTS>;
   /** Finds the upstream's addresses. */
   readonly names: () => NameResolver;
 }

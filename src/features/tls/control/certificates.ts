@@ -1,16 +1,17 @@
 import { type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { CertificateFiles } from "../config/tls-settings.ts";
-import { alternativeNames } from "../core/alternative-names.ts";
-import { messageOf } from "../core/error-text.ts";
-import type { WriteEvent } from "../facts/events.ts";
-import { labelled, type Metric } from "../features/telemetry/metric.ts";
-import type { CertificateSet, CertificateSink, ServerCertificate } from "../message/server-certificate.ts";
-import { FileWatch } from "../net/file-watch.ts";
-import { createTlsContext } from "../net/tls-context.ts";
-import { keyFault, readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
-import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { ListenerCertificates } from "../worker/messages.ts";
+import type { CertificateFiles } from "../../../config/tls-settings.ts";
+import { alternativeNames } from "../../../core/alternative-names.ts";
+import { messageOf } from "../../../core/error-text.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
+import type { CertificateSet, CertificateSink, ServerCertificate } from "../../../message/server-certificate.ts";
+import { FileWatch } from "../../../net/file-watch.ts";
+import { createTlsContext } from "../../../net/tls-context.ts";
+import { keyFault, readCertificates, readPrivateKey } from "../../../proto/pem/pem-text.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import { labelled, type Metric } from "../../telemetry/metric.ts";
+import type { TLS_EVENTS } from "../events.ts";
+import type { ListenerCertificates } from "../tls-messages.ts";
 
 /** Longest wait of a start for the first identity of an agent that does not respond. */
 const WORKLOAD_START_MS = 2000;
@@ -21,7 +22,7 @@ export class TlsCertificates {
   private readonly sidecar: CertificateList;
   private reloads = 0;
   private failures = 0;
-  private readonly event: WriteEvent;
+  private readonly event: EventWriter<typeof TLS_EVENTS>;
   /** Where the sidecar's identity comes from an agent. */
   private workload: { readonly socketPath: string; stop(): void } | null = null;
   private firstWord: PromiseWithResolvers<void> | null = null;
@@ -30,7 +31,7 @@ export class TlsCertificates {
    * @param send takes what has changed to every worker
    * @param event writes to the log
    */
-  constructor(send: (certificates: ListenerCertificates) => void, event: WriteEvent) {
+  constructor(send: (certificates: ListenerCertificates) => void, event: EventWriter<typeof TLS_EVENTS>) {
     this.event = event;
     const changes = {
       onReloaded: (file: string) => {

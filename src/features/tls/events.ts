@@ -1,0 +1,23 @@
+import { ERROR, number, OK, optional, text } from "../../core/event-row.ts";
+
+/** What the certificates of listeners write to the log. docs/tls.md */
+export const TLS_EVENTS = {
+  certificate_reload: {
+    meaning: "A certificate file changed.",
+    advice: "With `ok: false`, mend the files: certificate and key must belong together.",
+    fields: { ok: OK, file: text("the file"), error: optional(ERROR) },
+  },
+  workload_identity: {
+    meaning:
+      "The SPIFFE agent has given the sidecar an identity. With `ok: false` the agent is away or gives none, by `error`: what it gave before stays until its end.",
+    advice: "With `ok: false`, see the SPIFFE agent before `not_after`.",
+    fields: {
+      ok: OK,
+      identity: optional(text("the SPIFFE id")),
+      not_after: optional(text("when it ends")),
+      socket: optional(text("the agent's socket")),
+      error: optional(ERROR),
+      retry_in_s: optional(number("when it is asked again")),
+    },
+  },
+} as const;

@@ -1,0 +1,13 @@
+import type { CertificateSet } from "../../message/server-certificate.ts";
+
+/** The certificates of the TLS listeners. What a sidecar shows to those who call it, it shows to those whom it calls. */
+export interface ListenerCertificates {
+  readonly https?: CertificateSet;
+  readonly sidecar?: CertificateSet;
+}
+
+/** From the control thread to workers: what has changed. */
+export interface CertificatesMessage {
+  readonly kind: "certificates";
+  readonly certificates: ListenerCertificates;
+}
