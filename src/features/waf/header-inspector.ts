@@ -2,6 +2,7 @@ import { Byte, LOWER, latin1 } from "../../core/bytes.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import { COOKIE_BYTES, findGroups, findPackedGroups, Role, URL_BYTES, VALUE_BYTES } from "./match/escaped-scan.ts";
+import { SCHEME } from "./match/scan.ts";
 import type { SeenValues } from "./match/seen-values.ts";
 import type { StepBudget } from "./match/step-budget.ts";
 import { InputLocation } from "./match/value-reading.ts";
@@ -108,13 +109,22 @@ function inspectUrl(inspector: ValueInspector, headers: HeaderBlock, index: numb
 
 function readingOf(headers: HeaderBlock, index: number): Reading {
   const id = headers.ids[index]!;
-  if (id !== HeaderId.Other && id !== HeaderId.NamedByConnection) return READINGS[id]!;
   const { bytes } = headers;
+  if (id === HeaderId.Referer) return isAddress(bytes, headers.valueFrom(index)) ? Reading.Url : Reading.Value;
+  if (id !== HeaderId.Other && id !== HeaderId.NamedByConnection) return READINGS[id]!;
   const from = headers.nameFrom(index);
   const next = bytes[from + 1];
   // Origins that read fields as CGI does take X_Name for X-Name.
   const isExtension = LOWER[bytes[from]!] === Byte.LowerX && (next === Byte.Dash || next === Byte.Underscore);
   return isExtension ? Reading.Value : Reading.None;
+}
+
+/** Whether a Referer is what browsers send, an address with its scheme, or a path: pages write what it is else into their logs. */
+function isAddress(bytes: Uint8Array, from: number): boolean {
+  if (bytes[from] === Byte.Slash) return true;
+  let at = from;
+  while (at < from + MAX_SCHEME && SCHEME[LOWER[bytes[at]!]!] === 1) at++;
+  return at > from && bytes[at] === Byte.Colon;
 }
 
 /**
@@ -148,6 +158,8 @@ function isLookup(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
+/** chrome-extension: is one of the longer ones. */
+const MAX_SCHEME = 24;
 const COMMA: Uint8Array = latin1(", ");
 const READINGS: Uint8Array = readings();
 const KINDS: Readonly<Record<Reading, Uint8Array>> = {
@@ -161,7 +173,6 @@ const KINDS: Readonly<Record<Reading, Uint8Array>> = {
 function readings(): Uint8Array {
   const out = new Uint8Array(HEADER_ID_COUNT);
   out[HeaderId.UserAgent] = Reading.Agent;
-  out[HeaderId.Referer] = Reading.Url;
   out[HeaderId.Cookie] = Reading.Cookie;
   for (const id of [HeaderId.XForwardedFor, HeaderId.XForwardedHost, HeaderId.XForwardedProto, HeaderId.XRealIp]) {
     out[id] = Reading.Value;

@@ -102,9 +102,23 @@ function hasMark(bytes: Uint8Array, from: number, to: number): boolean {
     if (IS_MARK[byte] === 1) return true;
     if (byte !== Byte.Percent || at + 2 >= to) continue;
     if (LOWER[bytes[at + 1]!] === LOWER_U) return true;
-    if (IS_ESCAPED_MARK[(HEX_VALUE[bytes[at + 1]!]! * 16 + HEX_VALUE[bytes[at + 2]!]!) & 0xff] === 1) return true;
+    const escaped = escapedAt(bytes, at);
+    if (IS_ESCAPED_MARK[escaped] === 1) return true;
+    if (escaped >= 0xe0 && at + 5 < to && bytes[at + 3] === Byte.Percent && isFolded(escaped, escapedAt(bytes, at + 3)))
+      return true;
   }
   return false;
+}
+
+/** The byte that the escape at `at` stands for. */
+function escapedAt(bytes: Uint8Array, at: number): number {
+  return (HEX_VALUE[bytes[at + 1]!]! * 16 + HEX_VALUE[bytes[at + 2]!]!) & 0xff;
+}
+
+/** Whether a sequence of UTF-8 that begins so is overlong, or a full-width form: some readers take it for a character of ASCII. */
+function isFolded(lead: number, second: number): boolean {
+  if (lead === 0xef) return second === 0xbc || second === 0xbd;
+  return (second === 0x80 || second === 0x81) && (lead === 0xe0 || lead === 0xf0 || lead === 0xf8 || lead === 0xfc);
 }
 
 const ANYWHERE = 1;
@@ -132,10 +146,10 @@ const LOWER_R = 0x72;
 const IS_MARK: Uint8Array = classOf("$<{'\"(;|&`*!+\\");
 /**
  * What is rarely escaped in an ordinary path, but for blanks: all of ASCII that is no letter, no digit and none of `- . _ ~`,
- * and the no-break space of Latin-1, which is a blank to a database.
+ * the no-break space of Latin-1, which is a blank to a database, and what leads an overlong sequence.
  */
 const IS_ESCAPED_MARK: Uint8Array = table((byte) => {
-  if (byte >= 0x80) return byte === 0xa0 ? 1 : 0;
+  if (byte >= 0x80) return byte === 0xa0 || byte === 0xc0 || byte === 0xc1 ? 1 : 0;
   return /[A-Za-z0-9\-._~]/.test(String.fromCharCode(byte)) ? 0 : 1;
 });
 /** How much of the path after a segment is looked at with it: the rest of a command, of a comment, of a query. */

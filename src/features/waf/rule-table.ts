@@ -41,8 +41,8 @@ const ESCAPES: DetectorGroup = {
     InputLocation.Segment,
     InputLocation.PathRest,
   ],
-  // The last is the class Fold.
-  keywords: () => words("%0 %u \\u \\x \xef"),
+  // The last are the classes Fold, and Lead with what only overlong sequences have behind one.
+  keywords: () => words("%0 %u \\u \\x \xef \xe0\x80"),
   detectors: () => [],
 };
 

@@ -2,6 +2,7 @@ import { Byte, HEX_VALUE, latin1, table } from "../../../core/bytes.ts";
 import { isPlainName, mayBeginText, packedGroupsAt } from "../match/escaped-scan.ts";
 import { CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "../match/keyword-automaton.ts";
 import { MIN_PACKED_CHARS } from "../match/packed-text.ts";
+import { BEYOND_ASCII } from "../match/scan.ts";
 import { MAX_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import type { ValueInspector } from "../value-inspector.ts";
@@ -215,7 +216,6 @@ const ALL_GROUPS = -1;
 const MAX_DEPTH = 64;
 const QUOTE = 2;
 const LOWER_U = 0x75;
-const BEYOND_ASCII = 0x80;
 /** Its class calls for another look. */
 const FULL_WIDTH = 0xef;
 const QUOTE_ROLE: number = CLASS_COUNT + 1;

@@ -1,4 +1,5 @@
 import { Byte, EMPTY_BYTES, isWhitespace, table } from "../../../core/bytes.ts";
+import { BEYOND_ASCII } from "../match/scan.ts";
 
 /** Takes a run of text out of a binary body. */
 export type RunTaker = (bytes: Uint8Array, from: number, to: number) => void;
@@ -134,5 +135,4 @@ const KIND: Uint8Array = table((byte) => {
 const MIN_RUN_BYTES = 5;
 /** Chance makes longer ones where all bytes are as likely. */
 const MIN_RUN_IN_NOISE = 12;
-const BEYOND_ASCII = 0x80;
 const MAX_CHARACTER_BYTES = 4;

@@ -1,6 +1,6 @@
 import { Byte, EMPTY_BYTES, isLowerLetter } from "../../../core/bytes.ts";
 import { DotReading, dotsOf } from "../../../proto/target/dot-segments.ts";
-import { FILE_NAME, isSeparator, PATH } from "../match/scan.ts";
+import { BEYOND_ASCII, FILE_NAME, isSeparator, PATH } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import {
@@ -39,7 +39,8 @@ const SENSITIVE_FILE: WafRule = {
     ...words("secrets.yml wp-config env.php my.ini ntuser.dat unattend.xml tomcat-users .vscode .idea .ds_store"),
     ...words(".bashrc _history pearcmd"),
     // A climb whose separator is spelt so that only lenient decoders see it.
-    "..\u0080",
+    "..\u0090",
+    "..\u00e0",
     "..\u00ef",
   ],
 };
@@ -240,7 +241,7 @@ function isOverlong(bytes: Uint8Array, at: number): boolean {
   const next = bytes[at + 1]!;
   if (first === 0xef) return next === 0xbc;
   if (first === 0xe2) return next === 0x88 || next === 0x81;
-  return first === 0xc0 || first === 0xc1 || (first === 0x80 && next < 0x80);
+  return first === 0xc0 || first === 0xc1 || (first === BEYOND_ASCII && next < 0x80);
 }
 
 function isDrive(bytes: Uint8Array, at: number): boolean {

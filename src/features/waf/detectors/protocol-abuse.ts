@@ -10,7 +10,7 @@ const HEADER_INJECTION: WafRule = {
   category: "protocol",
   score: CRITICAL_SCORE,
   description: "CRLF injection of a header field or status line",
-  keywords: ["\n", ...each("set-cookie: location: content-type: content-length: http/", (field) => `\u0080${field}`)],
+  keywords: ["\n", ...each("set-cookie: location: content-type: content-length: http/", (field) => `\u0090${field}`)],
 };
 const NUL_BYTE: WafRule = {
   id: "PROTOCOL-002",

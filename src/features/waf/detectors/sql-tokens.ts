@@ -1,5 +1,5 @@
 import { Byte, classOf, EMPTY_BYTES, isDigit } from "../../../core/bytes.ts";
-import { SQL_NAME, SQL_NAME_START, SQL_SPACE } from "../match/scan.ts";
+import { NO_BREAK_SPACE, SQL_NAME, SQL_NAME_START, SQL_SPACE } from "../match/scan.ts";
 import { StepBudget } from "../match/step-budget.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
@@ -278,10 +278,16 @@ export class SqlRuns {
   nameEnd(from: number): number {
     const limit = Math.min(this.length, from + SHORT_RUN_BYTES);
     let at = from;
-    while (at < limit && SQL_NAME[this.bytes[at]!] === 1) at++;
+    while (at < limit && this.isNameAt(at)) at++;
     if (at < limit || at === this.length) return at;
     if (!this.hasNames) this.readNames();
     return this.names[from]!;
+  }
+
+  /** Whether a name goes on at `at`: a no-break space that stands alone is white space. */
+  private isNameAt(at: number): boolean {
+    const byte = this.bytes[at]!;
+    return SQL_NAME[byte] === 1 && (byte !== NO_BREAK_SPACE || this.bytes[at - 1]! >= 0x80);
   }
 
   /** Offset after the white space and the comments that go on at `from`; `from` where there are none. */
@@ -323,7 +329,7 @@ export class SqlRuns {
     if (this.names.length < this.length) this.names = new Int32Array(this.bytes.length);
     let end = this.length;
     for (let at = this.length - 1; at >= 0; at--) {
-      if (SQL_NAME[this.bytes[at]!] === 0) end = at;
+      if (!this.isNameAt(at)) end = at;
       this.names[at] = end;
     }
     this.hasNames = true;

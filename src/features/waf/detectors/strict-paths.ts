@@ -1,5 +1,5 @@
 import { Byte, isLowerLetter } from "../../../core/bytes.ts";
-import { isSeparator, isWebAddress } from "../match/scan.ts";
+import { BEYOND_ASCII, isSeparator, isWebAddress } from "../match/scan.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import {
@@ -131,7 +131,7 @@ function isHexSeparator(bytes: Uint8Array, at: number): boolean {
 function isWideSeparator(bytes: Uint8Array, at: number): boolean {
   const byte = bytes[at]!;
   const isAfterDot = bytes[at - 1] === Byte.Dot || bytes[at - 1] === Byte.Question;
-  return isAfterDot && (byte === 0xe2 || byte === 0xef || byte === 0x80 || byte === Byte.Percent);
+  return isAfterDot && (byte === 0xe2 || byte === 0xef || byte === BEYOND_ASCII || byte === Byte.Percent);
 }
 
 /** In front of a path that has no root, too. */

@@ -29,7 +29,7 @@ const SYSTEM_PATH: WafRule = {
       "%c0",
       "%c1",
     ],
-    ...["..\u00c0", "..0f", "..0c", "\u00c0", "\u00ef", "\u0080"],
+    ...["..\u00c0", "..0f", "..0c", "..\u00e0", "\u00c0", "\u00ef", "\u0090", "\u00e0"],
     ...each("etc proc var usr opt", (folder) => [`^/${folder}/`, `^\\${folder}\\`, `^${folder}/`]),
     ...words("windows/ windows\\ winnt/ winnt\\ system32 inetpub ^c:/ ^c:\\ ^d:/ ^d:\\ ^e:/ ^e:\\"),
     ...words("^-- access_log error_log access.log error.log .htaccess .htpasswd .rhosts .passwd .xauthority"),

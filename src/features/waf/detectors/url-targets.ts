@@ -82,7 +82,7 @@ const OBFUSCATED_ADDRESS: WafRule = {
   category: "ssrf",
   score: CRITICAL_SCORE,
   description: "obfuscated IP address",
-  keywords: words("//0 //[ @0 @[ http:0 https:0 http:/0 https:/0 ///0 //\u0080 //\u00ef"),
+  keywords: words("//0 //[ @0 @[ http:0 https:0 http:/0 https:/0 ///0 //\u0090 //\u00e0 //\u00ef"),
 };
 const ODD_SCHEME: WafRule = {
   id: "SSRF-006",

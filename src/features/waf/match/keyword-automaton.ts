@@ -139,7 +139,10 @@ function doubled<T extends Uint8Array | Uint16Array | Int32Array>(array: T): T {
  * so that two of them make an index of twelve bits.
  */
 export const enum ByteClass {
-  /** Not a byte: where a value begins. */
+  /**
+   * Where a value begins. The bytes 80 and 81 have it, too: behind a Lead they go on with a character of ASCII, and a keyword of a value's
+   * beginning that is found behind one elsewhere is one look more.
+   */
   Boundary = 0,
   /** Control bytes, and nearly all beyond ASCII. */
   Other,
@@ -150,14 +153,16 @@ export const enum ByteClass {
   Nul,
   /** The first byte of what some readers take for a character of ASCII: an overlong sequence, a full-width character. */
   Fold,
-  /** The 26 letters and then 30 punctuation marks. */
+  /** The 26 letters and then 29 punctuation marks; the tilde is taken for the first of them. */
   LetterA,
+  /** Begins a long sequence of UTF-8: one with 80 or 81 behind it is overlong, or goes on with 80. */
+  Lead = 63,
 }
 
 export const CLASS_BITS = 6;
 export const CLASS_COUNT = 64;
 
-const PUNCTUATION = "!#$%&()*+,-./:;<=>?@[\\]^_`{|}~";
+const PUNCTUATION = "!#$%&()*+,-./:;<=>?@[\\]^_`{|}";
 
 /** The class of each byte. */
 export const CLASS_OF: Uint8Array = table((byte) => {
@@ -171,7 +176,9 @@ export const CLASS_OF: Uint8Array = table((byte) => {
   if (char === " " || char === "\t" || char === "\v" || char === "\f" || byte === 0xa0) return ByteClass.Space;
   if (byte === 0) return ByteClass.Nul;
   if (byte === 0xc0 || byte === 0xc1 || byte === 0xef) return ByteClass.Fold;
-  const mark = PUNCTUATION.indexOf(char);
+  if (byte === 0x80 || byte === 0x81) return ByteClass.Boundary;
+  if (byte === 0xe0 || byte === 0xf0 || byte === 0xf8 || byte === 0xfc) return ByteClass.Lead;
+  const mark = PUNCTUATION.indexOf(char === "~" ? "!" : char);
   return mark < 0 ? ByteClass.Other : ByteClass.LetterA + 26 + mark;
 });
 

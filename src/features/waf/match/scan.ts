@@ -31,6 +31,10 @@ export const ATTRIBUTE_GAP: Uint8Array = classOf("/\"'=", (byte) => byte <= 0x20
 export const SQL_NAME_START: Uint8Array = classOf("a-z_$", (byte) => byte >= 0x80);
 /** And it goes on with those, with digits and with dots. */
 export const SQL_NAME: Uint8Array = classOf("a-z0-9_$.", (byte) => byte >= 0x80);
+/** Stands for a character that has no byte of its own: no ASCII, and none that calls for another reading. */
+export const BEYOND_ASCII = 0xbf;
+/** The no-break space of Latin-1: white space to databases, unless it belongs to a sequence of UTF-8. */
+export const NO_BREAK_SPACE = 0xa0;
 /** White space of MySQL: that of ASCII, and the no-break space of Latin-1. */
 export const SQL_SPACE: Uint8Array = classOf("\t\n\v\f\r \u00a0");
 /** A word of XML: letters, digits, `_ - .`, and all beyond ASCII. XML 1.0 §2.3. */

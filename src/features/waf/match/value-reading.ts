@@ -1,6 +1,7 @@
 import { Byte, classOf, EMPTY_BYTES, HEX_VALUE, LOWER, table } from "../../../core/bytes.ts";
 import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
 import { MIN_PACKED_CHARS, unpack } from "./packed-text.ts";
+import { BEYOND_ASCII } from "./scan.ts";
 import { StepBudget } from "./step-budget.ts";
 import { readXmlText } from "./xml-text.ts";
 
@@ -176,7 +177,7 @@ export class ValueReading {
   }
 
   /**
-   * Undoes what is left of escapes until there is none: %41, %u0041, \u0041, \x41; and what some readers take for characters of
+   * Undoes what is left of escapes until there is none: %41, %u0041, \u0041, \u{41}, \x41; and what some readers take for characters of
    * ASCII: overlong sequences of UTF-8, full-width forms.
    * @returns the number of rounds that changed something; more than MAX_DECODING_ROUNDS when some are left
    */
@@ -196,7 +197,10 @@ export class ValueReading {
       let width = 1;
       if (byte === Byte.Percent || byte === Byte.Backslash) {
         const next = bytes[read + 1]!;
-        if (next === LOWER_U) {
+        if (next === LOWER_U && bytes[read + 2] === Byte.OpenBrace) {
+          width = bracedWidth(bytes, read + 3);
+          value = width === 0 ? -1 : bracedValue;
+        } else if (next === LOWER_U) {
           value = hexQuad(bytes, read + 2);
           width = 6;
         } else {
@@ -206,8 +210,8 @@ export class ValueReading {
         }
         if (read + width > length) value = -1;
       } else if (byte >= 0xc0) {
-        width = byte === 0xef ? 3 : 2;
-        value = read + width > length ? -1 : foldedAt(bytes, read);
+        width = widthOf(byte);
+        value = read + width > length ? -1 : foldedAt(bytes, read, width);
       }
       if (value >= 0) {
         read += width;
@@ -265,15 +269,43 @@ function folded(character: number): number {
   return character > 0xff00 && character <= 0xff5e ? character - 0xfee0 : BEYOND_ASCII;
 }
 
+/** The length of a sequence of UTF-8 by its first byte, RFC 2279 §2: five and six bytes are those of lenient readers. */
+function widthOf(lead: number): number {
+  if (lead < 0xe0) return 2;
+  if (lead < 0xf0) return 3;
+  return lead < 0xf8 ? 4 : lead < 0xfc ? 5 : 6;
+}
+
 /** The character of ASCII that the sequence of UTF-8 at `at` stands for, -1 where it is another. RFC 3629 §3. */
-function foldedAt(bytes: Uint8Array, at: number): number {
+function foldedAt(bytes: Uint8Array, at: number, width: number): number {
   const second = bytes[at + 1]! ^ 0x80;
   if (second > 0x3f) return -1;
-  if (bytes[at]! <= 0xc1) return ((bytes[at]! & 1) << 6) | second;
-  if (bytes[at] !== 0xef) return -1;
+  const lead = bytes[at]!;
+  if (lead <= 0xc1) return ((lead & 1) << 6) | second;
+  if (lead === 0xe0 || lead === 0xf0 || lead === 0xf8 || lead === 0xfc) return overlongAt(bytes, at, width);
+  if (lead !== 0xef) return -1;
   const third = bytes[at + 2]! ^ 0x80;
   const value = third > 0x3f ? BEYOND_ASCII : folded(0xf000 | (second << 6) | third);
   return value === BEYOND_ASCII ? -1 : value;
+}
+
+/** The character of ASCII for which an overlong sequence has three bytes or more: E0 80 A7, F0 80 80 A7. */
+function overlongAt(bytes: Uint8Array, at: number, width: number): number {
+  const last = at + width - 1;
+  for (let i = at + 1; i < last - 1; i++) if (bytes[i] !== 0x80) return -1;
+  const high = bytes[last - 1]! ^ 0x80;
+  const low = bytes[last]! ^ 0x80;
+  return high > 1 || low > 0x3f ? -1 : (high << 6) | low;
+}
+
+/** How long \u{27} is whose digits begin at `from`, 0 where that is none; its character is in `bracedValue` then. ECMA-262 §12.9.4. */
+function bracedWidth(bytes: Uint8Array, from: number): number {
+  let value = 0;
+  let at = from;
+  while (at < from + MAX_BRACED_DIGITS && HEX_VALUE[bytes[at]!]! <= 15) value = value * 16 + HEX_VALUE[bytes[at++]!]!;
+  if (at === from || bytes[at] !== Byte.CloseBrace) return 0;
+  bracedValue = value;
+  return at + 1 - from + 3;
 }
 
 function hexQuad(bytes: Uint8Array, at: number): number {
@@ -282,7 +314,9 @@ function hexQuad(bytes: Uint8Array, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 256 + low;
 }
 
+let bracedValue = 0;
 export const MAX_NAME_BYTES = 128;
+const MAX_BRACED_DIGITS = 8;
 /** Zeros after a value, as far as any rule looks ahead without asking for the end. */
 const PADDING = 8;
 const INITIAL_BYTES = 4096;
@@ -290,6 +324,4 @@ const CASED: Uint8Array = table((byte) => byte);
 /** The alphabets of base64 in lower case; a blank was a plus. */
 const PACKED: Uint8Array = classOf("a-z0-9+/_ -");
 const LOWER_U = 0x75;
-/** Stands for a character that has no byte of its own. */
-const BEYOND_ASCII = 0x80;
 const JSON_ESCAPES: Readonly<Record<number, number>> = { 98: 0x08, 102: 0x0c, 110: 0x0a, 114: 0x0d, 116: 0x09 };

@@ -1,4 +1,5 @@
 import { Byte, HEX_VALUE, LOWER, latin1 } from "../../../core/bytes.ts";
+import { BEYOND_ASCII } from "./scan.ts";
 
 /**
  * Writes what an XML parser makes of a run of text or of an attribute's value, in lower case: references undone, CDATA
@@ -97,5 +98,3 @@ const NAMED: readonly { readonly text: Uint8Array; readonly value: number }[] = 
 ];
 /** No character has so high a number. */
 const BEYOND = 0x110000;
-/** Stands for a character that has no byte of its own. */
-const BEYOND_ASCII = 0x80;
