@@ -298,7 +298,7 @@ function overlongAt(bytes: Uint8Array, at: number, width: number): number {
   return high > 1 || low > 0x3f ? -1 : (high << 6) | low;
 }
 
-/** How long \u{27} is whose digits begin at `from`, 0 where that is none; its character is in `bracedValue` then. ECMA-262 §12.9.4. */
+/** How long \u{27} is whose digits begin at `from`, 0 where that is none; its character is in `bracedValue` then. */
 function bracedWidth(bytes: Uint8Array, from: number): number {
   let value = 0;
   let at = from;
