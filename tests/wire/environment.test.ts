@@ -11,6 +11,7 @@ import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, type GatewayOptions, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { request } from "../harness/raw-client.ts";
+import { shownCertificate } from "../harness/shown-certificate.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const UNIT = readFileSync(join(import.meta.dir, "..", "..", "scripts", "systemd", "edge.service"), "utf8");
@@ -123,6 +124,13 @@ describe("NODE_TLS_REJECT_UNAUTHORIZED=0 and the services that the gateway asks"
 
   const origin = EchoOrigin.start();
   afterAll(() => origin.stop());
+  const tlsPort = freePort();
+  const acmeWith = (more: object) => ({
+    server: {
+      tls: { port: tlsPort },
+      acme: { enabled: true, directory_url: "http://127.0.0.1:9/dir", cache_dir: "./certs", ...more },
+    },
+  });
   const asking: readonly {
     readonly what: string;
     readonly options: (port: number) => GatewayOptions;
@@ -177,6 +185,33 @@ describe("NODE_TLS_REJECT_UNAUTHORIZED=0 and the services that the gateway asks"
       what: "a gRPC server that is asked for its services",
       options: (port) => ({
         config: { transcoder: { enabled: true, upstream_url: `https://127.0.0.1:${port}`, auto: true } },
+      }),
+    },
+    {
+      what: "a gRPC server that is asked for its health",
+      options: (port) => ({
+        routes: [
+          {
+            ...upstream("/", { url: `h2://127.0.0.1:${port}` }),
+            health_check: { grpc: true, interval: "100ms" },
+          },
+        ],
+      }),
+    },
+    {
+      what: "a service that approves of certificates",
+      options: (port) => ({ config: acmeWith({ on_demand: { ask: `https://127.0.0.1:${port}/` } }) }),
+      ask: () => shownCertificate(tlsPort, "one.customer.test").catch(() => null),
+    },
+    {
+      what: "an S3 server that has the certificates",
+      options: (port) => ({
+        config: acmeWith({
+          domains: ["a.test"],
+          storage: "s3://bucket/edge",
+          storage_endpoint: `https://127.0.0.1:${port}`,
+          storage_key: ["MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="],
+        }),
       }),
     },
     {
