@@ -13,6 +13,8 @@ export interface Reader {
   readonly maxChars: number;
   /** @param text one character a byte */
   readonly read: (text: string) => void;
+  /** What a reader that counts its work has counted since it began the text. */
+  readonly work?: (text: string) => number;
 }
 
 /** A text of a few words, one part of which is repeated, and what comes before and after the repetitions. */
@@ -44,27 +46,49 @@ export function textOf({ frame: [open, close] = ["", ""] }: Reader, shape: Shape
 
 /** Below it nothing is compared. A linear reader takes a tenth of it, and one that is quadratic many times as long. */
 const FLOOR_MS = 120;
-/** What four times the text may take, times as long; sixteen times is quadratic. */
+/** What four times the text may take, times as long; sixteen times is quadratic. What is counted may take as much more as it counts. */
 const MOST = 7;
 
 /** What is wrong with the cost of a shape; "" for nothing. */
 export function costFault(reader: Reader, shape: Shape): string {
-  const long = textOf(reader, shape, reader.maxChars);
-  if (msOf(reader, long, 1) < FLOOR_MS) return "";
-  // A pause of the collector or of the machine passes.
-  const ms = msOf(reader, long, 3);
-  if (ms < FLOOR_MS) return "";
-  const shortMs = msOf(reader, textOf(reader, shape, reader.maxChars / 4), 3);
-  return ms > MOST * shortMs ? `${reader.name}: ${JSON.stringify(shape)} takes ${shortMs} and ${ms} ms` : "";
+  const fault = growthFault(reader, (length) => textOf(reader, shape, length));
+  return fault === "" ? "" : `${JSON.stringify(shape)} ${fault}`;
 }
 
-/** The least of several runs, in milliseconds. */
-function msOf(reader: Reader, text: string, runs: number): number {
-  let least = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < runs; run++) {
-    const startMs = performance.now();
-    reader.read(text);
-    least = Math.min(least, performance.now() - startMs);
+/** What is wrong with the cost of texts of any length; "" for nothing. */
+export function growthFault(
+  reader: Pick<Reader, "name" | "maxChars" | "read" | "work">,
+  textAt: (length: number) => string,
+): string {
+  const longText = textAt(reader.maxChars);
+  let fault = "";
+  // A pause of the collector passes: what is slow is measured more often.
+  for (const runs of [1, 2, 4]) {
+    const long = costOf(reader, longText, runs);
+    if (long.ms < FLOOR_MS) return "";
+    const short = costOf(reader, textAt(reader.maxChars / 4), runs);
+    const counted = Math.max(1, long.work / short.work / 4);
+    if (long.ms <= MOST * counted * short.ms) return "";
+    fault = `${reader.name} takes ${short.ms} ms for ${short.work} and ${long.ms} ms for ${long.work}`;
   }
-  return least;
+  return fault;
+}
+
+interface Cost {
+  readonly ms: number;
+  /** As the reader counts it; 1 where it does not. */
+  readonly work: number;
+}
+
+/** The least of several runs, as time of the processor. */
+function costOf(reader: Pick<Reader, "read" | "work">, text: string, runs: number): Cost {
+  let ms = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < runs; run++) {
+    // Time of this process: a busy machine adds none.
+    const start = process.cpuUsage();
+    reader.read(text);
+    const { user, system } = process.cpuUsage(start);
+    ms = Math.min(ms, (user + system) / 1000);
+  }
+  return { ms, work: reader.work?.(text) ?? 1 };
 }

@@ -1,12 +1,13 @@
 import { trimmedEnd } from "../../core/trimming.ts";
 import { holdsMatch } from "./condition.ts";
+import { EFFORT } from "./effort.ts";
 import { hasType, type Keys, type PathRule, ROOT, type Rule } from "./plan.ts";
 
-/** A rule at a host and a path of its own: a route, but for its hosts being merged with others. */
+/** A rule at a place of its own: a route, but for its hosts being merged with others. */
 interface Placed {
   readonly rule: Rule;
   readonly index: number;
-  readonly host: string;
+  readonly host: HostClass;
   readonly path: PathRule;
   /** The text that all paths begin with that its `regex` takes; "" where there is none, or it shows none. */
   readonly beginning: string;
@@ -16,34 +17,75 @@ interface Placed {
  * Makes of rules of which the first one that fits takes a request routes of which the most specific path does, then the most
  * specific host (docs/routing.md#which-route-wins). Where the two orders disagree, the rules are repeated at the narrower host and path, in
  * their order, so that the same rule takes the same request.
- * @param onTooMany is told where there are too many hosts and paths to work that out: the rules then stay where they are
  * @returns the routes in the order of the file, with keys of the place in front
  */
-export function arrange(
-  rules: readonly Rule[],
-  onTooMany: () => void = () => {},
-): { readonly rule: Rule; readonly keys: Keys }[] {
+export function arrange(rules: readonly Rule[]): { readonly rule: Rule; readonly keys: Keys }[] {
   const cells: Cells = { all: new Map(), own: new Map(), paths: new Map() };
+  const classesAt = hostClasses(rules);
   rules.forEach((rule, index) => {
     // No request has a longer path, or a longer host.
     if (rule.path.value.length > MAX_PATH) return;
     const path = keyOf(rule.path);
     const beginning = typeof rule.keys.regex === "string" ? literalBeginning(rule.keys.regex) : "";
-    for (const host of rule.hosts.length === 0 ? [ANY] : new Set(rule.hosts)) {
-      if (host.length > MAX_HOST) continue;
+    for (const host of classesAt(rule)) {
+      EFFORT.take(STEPS_A_CELL);
       const one = { rule, index, host, path: rule.path, beginning };
-      append(cells.all, `${host} ${path}`, one);
-      append(cells.own, `${host} ${path}`, one);
+      append(cells.all, `${host.id} ${path}`, one);
+      append(cells.own, `${host.id} ${path}`, one);
       const paths = cells.paths.get(host);
       if (paths === undefined) cells.paths.set(host, new Map([[path, rule.path]]));
       else paths.set(path, rule.path);
     }
   });
-  const hosts = [...cells.paths.keys()].sort((a, b) => hostRank(a) - hostRank(b));
-  const places = hosts.map((host) => ({ host, paths: pathsAt(host, cells.paths) }));
-  if (places.reduce((sum, { paths }) => sum + paths.length, 0) > MAX_CELLS) onTooMany();
-  else for (const { host, paths } of places) for (const path of paths) fill({ host, path }, cells);
+  const hosts = [...cells.paths.keys()].sort((a, b) => a.wider.length - b.wider.length || a.rank - b.rank);
+  for (const host of hosts) for (const path of pathsAt(host, cells.paths)) fill({ host, path }, cells);
   return merged([...cells.all.values()].flatMap(untilCertain));
+}
+
+/** Hosts that the same rules name, and that the same wider patterns hold: what happens to one of them happens to all. */
+interface HostClass {
+  readonly id: number;
+  /** With their places among all hosts of the file. */
+  readonly hosts: readonly { readonly name: string; readonly at: number }[];
+  /** Classes of the patterns that hold them, from narrow to wide. */
+  readonly wider: readonly HostClass[];
+  readonly rank: number;
+}
+
+/** Puts the hosts of all rules into classes. @returns the classes of the hosts of a rule, in their order */
+function hostClasses(rules: readonly Rule[]): (rule: Rule) => readonly HostClass[] {
+  const lists = new Map<readonly string[], readonly string[]>();
+  const namedBy = new Map<string, number[]>();
+  for (const { hosts } of rules) {
+    if (lists.has(hosts)) continue;
+    // No request has a longer host.
+    const list = hosts.length === 0 ? [ANY] : [...new Set(hosts)].filter(({ length }) => length <= MAX_HOST);
+    EFFORT.take(list.length);
+    for (const host of list) {
+      const by = namedBy.get(host);
+      // All lists without a host are one.
+      if (by === undefined) namedBy.set(host, [lists.size]);
+      else if (host !== ANY) by.push(lists.size);
+    }
+    lists.set(hosts, list);
+  }
+  const places = new Map([...namedBy.keys()].map((name, at) => [name, at]));
+  const known = new Map<string, HostClass>();
+  const byKey = new Map<string, HostClass & { readonly hosts: HostClass["hosts"][number][] }>();
+  // Those that hold others come first.
+  for (const host of [...places.keys()].sort((a, b) => hostRank(a) - hostRank(b))) {
+    const wider = widerHosts(host)
+      .slice(1)
+      .flatMap((one) => known.get(one) ?? []);
+    const key = `${host === ANY} ${namedBy.get(host)!.join()} ${wider.map(({ id }) => id).join()}`;
+    const own = byKey.get(key) ?? { id: byKey.size, hosts: [], wider, rank: hostRank(host) };
+    own.hosts.push({ name: host, at: places.get(host)! });
+    byKey.set(key, own);
+    known.set(host, own);
+  }
+  const classes = new Map<readonly string[], readonly HostClass[]>();
+  for (const [hosts, list] of lists) classes.set(hosts, [...new Set(list.map((host) => known.get(host)!))]);
+  return ({ hosts }) => classes.get(hosts)!;
 }
 
 /** What rules there are, by where they count. */
@@ -53,12 +95,12 @@ interface Cells {
   /** By host and path, in the order of the rules. */
   readonly own: Map<string, readonly Placed[]>;
   /** Paths by host, and by their keys. */
-  readonly paths: Map<string, Map<string, PathRule>>;
+  readonly paths: Map<HostClass, Map<string, PathRule>>;
 }
 
 /** Paths at which the rules of a host, or of one that holds it, begin; from wide to narrow. */
-function pathsAt(host: string, paths: Cells["paths"]): PathRule[] {
-  const found = new Map(widerHosts(host).flatMap((wide) => [...(paths.get(wide) ?? [])]));
+function pathsAt(host: HostClass, paths: Cells["paths"]): PathRule[] {
+  const found = new Map([host, ...host.wider].flatMap((wide) => [...(paths.get(wide) ?? [])]));
   return [...found.values()].sort((a, b) => pathRank(a) - pathRank(b));
 }
 
@@ -69,11 +111,13 @@ function append(map: Map<string, readonly Placed[]>, key: string, one: Placed): 
 }
 
 /** Gives a cell the rules that count in it, where those of wider cells and its own would not do so in the right order. */
-function fill(at: { readonly host: string; readonly path: PathRule }, { all, own, paths }: Cells): void {
-  const hosts = widerHosts(at.host).filter((host) => paths.has(host));
+function fill(at: { readonly host: HostClass; readonly path: PathRule }, { all, own }: Cells): void {
+  const hosts = [at.host, ...at.host.wider];
   const places = widerPaths(at.path);
+  EFFORT.take(STEPS_A_CELL + places.length * (hosts.length + at.path.value.length / CHARS_A_STEP));
   const isFit = (one: Placed): boolean => !missesPath(one, at.path);
-  const fitting = places.flatMap((path) => hosts.flatMap((host) => own.get(`${host} ${path}`) ?? [])).filter(isFit);
+  const fitting = places.flatMap((path) => hosts.flatMap((host) => own.get(`${host.id} ${path}`) ?? [])).filter(isFit);
+  EFFORT.take(fitting.length);
   // What comes after one that takes everything is not asked. A rule with several hosts that fit counts once.
   const last = fitting.reduce(
     (least, { rule, index }) => (index < least && isCertain(rule) ? index : least),
@@ -85,8 +129,9 @@ function fill(at: { readonly host: string; readonly path: PathRule }, { all, own
   const found: Placed[] = [];
   search: for (const path of places) {
     for (const host of hosts) {
-      const cell = all.get(`${host} ${path}`);
+      const cell = all.get(`${host.id} ${path}`);
       if (cell === undefined) continue;
+      EFFORT.take(cell.length);
       found.push(...cell.filter(isFit));
       // A path whose routes lack the method is 405: the request goes to no wider path.
       if (cell.some(({ rule }) => isCertain(rule) || rule.methods.length > 0)) break search;
@@ -94,7 +139,7 @@ function fill(at: { readonly host: string; readonly path: PathRule }, { all, own
   }
   const chosen = untilCertain(found);
   const isSame = chosen.length === wanted.length && chosen.every(({ index }, i) => index === wanted[i]!.index);
-  if (!isSame) all.set(`${at.host} ${keyOf(at.path)}`, wanted);
+  if (!isSame) all.set(`${at.host.id} ${keyOf(at.path)}`, wanted);
 }
 
 /** Whether the `regex` of a rule fits no path of a cell, as far as the text shows it with which it begins. */
@@ -153,6 +198,7 @@ function widerPaths({ kind, value }: PathRule): string[] {
 function untilCertain(list: readonly Placed[]): Placed[] {
   const end = list.findIndex(({ rule }) => isCertain(rule));
   const reached = end < 0 ? list : list.slice(0, end + 1);
+  EFFORT.take(reached.length > MAX_COMPARED ? 0 : (reached.length * reached.length) / 2);
   return reached.length > MAX_COMPARED
     ? [...reached]
     : reached.filter(({ rule }, at) => !reached.slice(0, at).some((before) => takesAll(before.rule, rule)));
@@ -170,30 +216,35 @@ function isCertain({ match, methods, isPartial }: Rule): boolean {
 
 /** One route of what differs in its host alone. */
 function merged(placed: readonly Placed[]): { rule: Rule; keys: Keys }[] {
-  const routes = new Map<string, { rule: Rule; index: number; path: PathRule; hosts: Set<string>; taken: string[] }>();
+  const routes = new Map<
+    string,
+    { rule: Rule; index: number; path: PathRule; hosts: Set<HostClass>; taken: string[] }
+  >();
   const cells = new Map<string, string[]>();
   const matched = new Map<string, number>();
   for (const one of placed)
     if (Object.keys(one.rule.match).length > 0)
       matched.set(cellOf(one), Math.max(one.index, matched.get(cellOf(one)) ?? 0));
   for (const before of placed) {
+    EFFORT.take(STEPS_A_CELL);
     const cell = cellOf(before);
     // Routes with match are asked before those without: one for some methods that comes first here asks for all clients.
     const isBefore = before.rule.methods.length > 0 && before.index < (matched.get(cell) ?? -1);
     const isBare = Object.keys(before.rule.match).length === 0;
     const one = isBefore && isBare ? { ...before, rule: { ...before.rule, match: { share: "100%" } } } : before;
     const used = cells.get(cell) ?? [];
+    EFFORT.take(used.length);
     const isPlain = Object.keys(one.rule.match).length === 0 && !one.rule.isPartial;
     const taken = isPlain && used.length > 0 ? used : [];
     if (isPlain && one.rule.methods.length > 0) cells.set(cell, [...used, ...one.rule.methods]);
-    const key = `${one.index} ${keyOf(one.path)} ${taken.join()} ${one.host === ANY} ${isBefore}`;
+    const key = `${one.index} ${keyOf(one.path)} ${taken.join()} ${isAny(one.host)} ${isBefore}`;
     const route = routes.get(key) ?? { ...one, hosts: new Set(), taken };
     route.hosts.add(one.host);
     routes.set(key, route);
   }
   return [...routes.values()]
     .sort((a, b) => a.index - b.index || pathRank(a.path) - pathRank(b.path))
-    .map(({ rule, path, hosts, taken }) => ({ rule, keys: keysOf(rule, path, [...hosts], taken) }));
+    .map(({ rule, path, hosts, taken }) => ({ rule, keys: keysOf(rule, path, hostsOf(hosts), taken) }));
 }
 
 /** HEAD is allowed wherever GET is. */
@@ -202,7 +253,7 @@ function takes(methods: readonly string[], one: string): boolean {
 }
 
 function cellOf({ host, path }: Placed): string {
-  return `${host} ${keyOf(path)}`;
+  return `${host.id} ${keyOf(path)}`;
 }
 
 function keysOf(rule: Rule, path: PathRule, hosts: readonly string[], taken: readonly string[]): Keys {
@@ -244,6 +295,17 @@ function keyOf({ kind, value }: PathRule): string {
   return `${kind} ${value}`;
 }
 
+function isAny({ hosts: [host] }: HostClass): boolean {
+  return host!.name === ANY;
+}
+
+/** The hosts of classes, in the order of the file. */
+function hostsOf(classes: ReadonlySet<HostClass>): string[] {
+  const hosts = [...classes].flatMap((one) => one.hosts);
+  EFFORT.take(hosts.length);
+  return hosts.sort((a, b) => a.at - b.at).map(({ name }) => name);
+}
+
 /** From wide to narrow. */
 function pathRank({ kind, value }: PathRule): number {
   return kind === "exact" ? Number.MAX_SAFE_INTEGER : value === ROOT.value ? 0 : value.length;
@@ -256,6 +318,7 @@ function hostRank(host: string): number {
 
 /** Whether every host of the narrow pattern is one of the wide one. */
 export function holdsHost(wide: string, narrow: string): boolean {
+  EFFORT.take(1);
   if (wide === ANY || wide === narrow) return true;
   if (!wide.startsWith("*.")) return false;
   return narrow.replace(/^\*/, "").endsWith(wide.slice(1)) && narrow.replace(/^\*\./, "") !== wide.slice(2);
@@ -263,6 +326,7 @@ export function holdsHost(wide: string, narrow: string): boolean {
 
 /** Whether every path of the narrow rule is one of the wide one. */
 export function holdsPath(wide: PathRule, narrow: PathRule): boolean {
+  EFFORT.take(1);
   if (wide.reading?.isAnyCase === true) {
     const { reading: _reading, ...plain } = wide;
     return holdsPath(
@@ -280,5 +344,7 @@ const MAX_PATH = 8192;
 const MAX_HOST = 255;
 /** Rules of one place of which each is compared with those before it. */
 const MAX_COMPARED = 300;
-/** Paths of all hosts together of which the order is worked out. */
-const MAX_CELLS = 1_000_000;
+/** What a rule at a place of its own takes. */
+const STEPS_A_CELL = 20;
+/** Characters that are compared in a step. */
+const CHARS_A_STEP = 64;

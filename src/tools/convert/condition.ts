@@ -1,3 +1,4 @@
+import { EFFORT } from "./effort.ts";
 import { commonNetworks, holdsNetwork } from "./networks.ts";
 import { type Keys, type PathRule, prefixOf } from "./plan.ts";
 
@@ -37,6 +38,7 @@ export function both(a: Condition, b: Condition): Condition | null {
 
 /** `match` of what fits both; null where nothing does, or where two values are asked of one field. */
 export function joinedMatch(a: Keys, b: Keys): Keys | null {
+  EFFORT.take(sizeOf(a) + sizeOf(b));
   const match: Keys = { ...a };
   for (const [kind, value] of Object.entries(b)) {
     const known = match[kind];
@@ -61,6 +63,7 @@ export function joinedMatch(a: Keys, b: Keys): Keys | null {
 
 /** Whether no request fits both, as far as their words show it. */
 export function excludesMatch(a: Keys, b: Keys): boolean {
+  EFFORT.take(sizeOf(b));
   return Object.entries(b).some(([kind, value]) => {
     const known = a[kind];
     if (known === undefined) return false;
@@ -74,6 +77,7 @@ export function excludesMatch(a: Keys, b: Keys): boolean {
 
 /** Whether all that fits the narrow `match` fits the wide one, as far as their words show it. */
 export function holdsMatch(wide: Keys, narrow: Keys): boolean {
+  EFFORT.take(sizeOf(wide));
   return Object.entries(wide).every(([kind, value]) => {
     const own = narrow[kind];
     if (own === undefined) return false;
@@ -84,6 +88,13 @@ export function holdsMatch(wide: Keys, narrow: Keys): boolean {
       return known === wanted || (wanted === true && typeof known === "string");
     });
   });
+}
+
+/** How many fields a `match` asks for. */
+function sizeOf(match: Keys): number {
+  let size = 0;
+  for (const kind in match) size += Object.keys(match[kind] as object).length;
+  return size;
 }
 
 /** An expression in the slashes that `match` has around it. */

@@ -2,6 +2,7 @@ import { existsSync, globSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, resolve } from "node:path";
 import { convertCaddyfile } from "./caddy/caddy.ts";
 import { parseCaddyfile } from "./caddy/caddy-parser.ts";
+import { EFFORT } from "./effort.ts";
 import { convertHaproxy } from "./haproxy/haproxy.ts";
 import { parseHaproxy } from "./haproxy/haproxy-parser.ts";
 import { convertNginx } from "./nginx/nginx.ts";
@@ -23,6 +24,7 @@ export type Product = (typeof PRODUCTS)[number];
  */
 export function planOf(product: Product, file: string, text: string): Plan {
   const files = new IncludedFiles(file);
+  EFFORT.begin(file, text.length);
   if (product === "nginx") return convertNginx(parseNginx(file, text, (pattern) => files.of(pattern)));
   if (product === "caddy")
     return convertCaddyfile(parseCaddyfile(file, text, (pattern, from) => files.of(pattern, from)));
@@ -85,6 +87,7 @@ class IncludedFiles {
   private read(path: string): string {
     const text = readSource(path);
     this.bytes += text.length;
+    EFFORT.add(text.length);
     if (this.bytes > MAX_SOURCE_BYTES)
       throw new ConvertFault({ file: path, line: 0 }, "the included files are too large together");
     return text;

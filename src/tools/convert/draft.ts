@@ -2,10 +2,11 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { trimmedEnd } from "../../core/trimming.ts";
 import { arrange } from "./arrange.ts";
+import { EFFORT } from "./effort.ts";
 import type { Note } from "./ledger.ts";
 import { networkOf } from "./networks.ts";
 import { hasType, type Keys, type Plan, type PlannedStream, type Rule } from "./plan.ts";
-import { type Statement, shown } from "./statement.ts";
+import { shown } from "./statement.ts";
 
 /** A route of the new file, with what is said above it. */
 export interface PlannedRoute {
@@ -48,7 +49,7 @@ export class Draft {
     const served = plan.rules.filter((rule) => !isRefusedAnyway(rule));
     for (const { origin, methods } of plan.rules.filter(isRefusedAnyway))
       plan.ledger.note(origin, `the gateway always answers ${methods.join(" and ")} with 405`, "nothing");
-    this.routes = arrange(served, () => this.noteOrder()).map(({ rule, keys }) => ({
+    this.routes = arrange(served).map(({ rule, keys }) => ({
       keys: plainValues(keys, folder) as Keys,
       rule,
       standIn: null,
@@ -169,15 +170,6 @@ export class Draft {
     );
   }
 
-  private noteOrder(): void {
-    this.plan.ledger.remark(
-      { file: "routes.yaml", line: 0 },
-      "the order of the rules",
-      "there are too many hosts and paths to work out where the more specific route is not the first rule that fits",
-      "ask edge explain for requests that several rules are for",
-    );
-  }
-
   /** config.yaml. */
   configText(): string {
     const { server, proxy } = this.config;
@@ -198,9 +190,9 @@ export class Draft {
     const parts: string[] = [`# Made by edge convert from ${this.plan.product}; edge help routes shows every key.`];
     if (this.routes.length + this.streams.length === 0) parts.push("routes: []");
     else parts.push("routes:");
-    const isSaid = new Set<Note>();
-    for (const route of this.routes) parts.push("", this.routeText(route, isSaid));
-    for (const stream of this.streams) parts.push("", this.streamText(stream, isSaid));
+    const said = new Set<object>();
+    for (const route of this.routes) parts.push("", this.routeText(route, said));
+    for (const stream of this.streams) parts.push("", this.streamText(stream, said));
     parts.push("", this.table());
     return `${parts.join("\n")}\n...\n`;
   }
@@ -213,13 +205,8 @@ export class Draft {
     };
   }
 
-  private routeText(route: PlannedRoute, isSaid: Set<Note>): string {
-    const lines = [`# ${shown(route.rule.title)}`];
-    for (const note of this.notesAt(route.rule)) {
-      if (isSaid.has(note)) continue;
-      isSaid.add(note);
-      lines.push(`# ! ${place(note)}: ${note.directive}: ${note.why}. ${capital(note.cure)}.`);
-    }
+  private routeText(route: PlannedRoute, said: Set<object>): string {
+    const lines = [`# ${shown(route.rule.title)}`, ...this.notesAt(route.rule, said).map(noteLine)];
     return [...lines.map((line) => `  ${line}`.trimEnd()), this.entryText(route)]
       .filter((one) => one !== "")
       .join("\n");
@@ -235,39 +222,39 @@ export class Draft {
     const written = fault === "" ? keys : standIn;
     if (written !== null) parts.push(yamlOf([written]));
     const text = indented(parts.join("\n"));
+    EFFORT.take(STEPS_A_ROUTE + text.length / CHARS_A_STEP);
     this.texts.set(route, text);
     return text;
   }
 
-  private streamText({ origin, keys }: PlannedStream, isSaid: Set<Note>): string {
-    const lines = [`# ${origin.text}, line ${origin.line}`];
-    for (const note of this.streamNotes(origin).filter((one) => !isSaid.has(one))) {
-      isSaid.add(note);
-      lines.push(`# ! ${place(note)}: ${note.directive}: ${note.why}. ${capital(note.cure)}.`);
-    }
+  private streamText({ origin, keys }: PlannedStream, said: Set<object>): string {
+    const lines = [
+      `# ${origin.text}, line ${origin.line}`,
+      ...this.notesAt({ origin, scopes: [] }, said).map(noteLine),
+    ];
     return `${indented(lines.join("\n"))}\n${indented(yamlOf([keys]))}`;
   }
 
-  private streamNotes(origin: Statement): Note[] {
-    return [origin, ...(origin.block ?? [])].flatMap((one) => this.plan.ledger.notesOf(one));
-  }
-
-  private notesAt(rule: Rule): Note[] {
-    const { ledger } = this.plan;
-    const within = (rule.origin.block ?? []).flatMap((child) => ledger.notesOf(child));
-    return [...ledger.notesOf(rule.origin), ...rule.scopes.flatMap((one) => ledger.notesOf(one)), ...within];
+  /** The notes of an entry that have not been said. @param said directives of which they have, and blocks; added to */
+  private notesAt({ origin, scopes }: Pick<Rule, "origin" | "scopes">, said: Set<object>): Note[] {
+    const block = origin.block ?? [];
+    EFFORT.take(1 + scopes.length);
+    const fresh = [origin, ...scopes, ...(said.has(block) ? [] : block)].filter((one) => !said.has(one));
+    for (const one of [...fresh, block]) said.add(one);
+    return [...new Set(fresh)].flatMap((one) => this.plan.ledger.notesOf(one));
   }
 
   /** Notes that no route shows. */
   private generalNotes(): string[] {
+    const said = new Set<object>();
     const atRoutes = new Set([
-      ...this.routes.flatMap(({ rule }) => this.notesAt(rule)),
-      ...this.streams.flatMap(({ origin }) => this.streamNotes(origin)),
+      ...this.routes.flatMap(({ rule }) => this.notesAt(rule, said)),
+      ...this.streams.flatMap(({ origin }) => this.notesAt({ origin, scopes: [] }, said)),
     ]);
     return this.plan.ledger
       .notes()
       .filter((note) => !atRoutes.has(note))
-      .map((note) => `# ! ${place(note)}: ${note.directive}: ${note.why}. ${capital(note.cure)}.`);
+      .map(noteLine);
   }
 
   /** All notes: file and line, directive, why, what to do. */
@@ -362,6 +349,7 @@ const DROPPABLE: ReadonlySet<string> = new Set([
 
 /** Relative names of files and folders count from the folder of the file that was converted; networks have nothing beyond their prefix. */
 function plainValues(value: unknown, folder: string, key = ""): unknown {
+  EFFORT.take(1);
   if (Array.isArray(value)) return value.map((one) => plainValues(one, folder, key));
   if (typeof value === "object" && value !== null)
     return Object.fromEntries(
@@ -373,6 +361,9 @@ function plainValues(value: unknown, folder: string, key = ""): unknown {
 }
 
 const NETWORK_KEYS: ReadonlySet<string> = new Set(["allow", "deny", "client_ip", "trusted_proxies"]);
+/** What it takes to write a route, and how many of its characters cost as much as a comparison. */
+const STEPS_A_ROUTE = 50;
+const CHARS_A_STEP = 4;
 const FILE_KEYS: ReadonlySet<string> = new Set([
   "dir",
   "cert_file",
@@ -431,6 +422,11 @@ function commented(text: string): string {
 
 function place({ place: at }: Note): string {
   return at.line === 0 ? shown(at.file) : `${shown(at.file)}:${at.line}`;
+}
+
+/** A note as a comment at what it is about. */
+function noteLine(note: Note): string {
+  return `# ! ${place(note)}: ${note.directive}: ${note.why}. ${capital(note.cure)}.`;
 }
 
 function capital(text: string): string {

@@ -1,4 +1,5 @@
 import { type Condition, EVERYTHING } from "./condition.ts";
+import { EFFORT } from "./effort.ts";
 import type { Ledger } from "./ledger.ts";
 import { covers, joined, partOf } from "./modifiers.ts";
 import { closed, ROOT, type Rule } from "./plan.ts";
@@ -37,6 +38,7 @@ function partsOf(excepted: readonly Condition[], later: readonly Rule[], rule: R
 /** Rules without those that ask for the same as one before them. @param given of which none is left out, so that it is noted */
 function unshadowed(rules: readonly Rule[], given: ReadonlySet<Rule>): Rule[] {
   const places = new Set<string>();
+  EFFORT.take(2 * rules.length);
   return rules.filter((rule) => {
     const place = placeOf(rule);
     const isNew = !places.has(place);
@@ -54,6 +56,7 @@ function placeOf({ path, hosts, methods, match, keys }: Rule): string {
 function partsWithin(condition: Condition, rules: readonly Rule[], { origin, title }: Rule): Rule[] {
   const parts: Rule[] = [];
   const places = new Set<string>();
+  EFFORT.take(rules.length);
   for (const rule of rules) {
     const part = partOf(rule, condition);
     if (part === null || places.has(placeOf(part))) continue;
@@ -66,7 +69,7 @@ function partsWithin(condition: Condition, rules: readonly Rule[], { origin, tit
   const rest: Rule = {
     origin,
     title: `${title}: what it does not take`,
-    hosts: [...hosts],
+    hosts,
     path: path ?? ROOT,
     methods: [...methods],
     match: { ...match },
@@ -82,7 +85,7 @@ function holds({ path, hosts, methods, match }: Rule, condition: Condition): boo
   const rest = {
     ...condition,
     path: condition.path ?? ROOT,
-    hosts: [...condition.hosts],
+    hosts: condition.hosts,
     methods: [...condition.methods],
   };
   return covers({ ...EVERYTHING, path, hosts, methods, match }, rest);

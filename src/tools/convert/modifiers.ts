@@ -1,6 +1,7 @@
 import { allowOnly } from "./access.ts";
 import { holdsHost, holdsPath, moved } from "./arrange.ts";
 import { type Condition, EVERYTHING, excludesMatch, holdsMatch, joinedMatch } from "./condition.ts";
+import { copied, EFFORT } from "./effort.ts";
 import type { Ledger } from "./ledger.ts";
 import { hasType, type PathRule, type Rule } from "./plan.ts";
 import type { Statement } from "./statement.ts";
@@ -30,6 +31,7 @@ export function applied(rules: readonly Rule[], modifiers: readonly Modifier[]):
     );
     const parts = partsOf(rule, own);
     for (const part of parts) {
+      EFFORT.take(own.length + part.scopes.length);
       for (const modifier of own) {
         const { conditions, isRefusal, statement } = modifier;
         const counts = (one: Condition): boolean =>
@@ -49,6 +51,7 @@ function partsOf(rule: Rule, modifiers: readonly Modifier[]): Rule[] {
   for (const condition of modifiers.flatMap(({ conditions }) => conditions)) {
     if (parts.length > MAX_PARTS) break;
     const byPlace = new Map<string, Rule>();
+    EFFORT.take(8 * parts.length);
     for (const part of parts.flatMap((one) => [...narrower(one, condition), one])) {
       const key = JSON.stringify([part.path, part.hosts, part.match, part.methods]);
       if (!byPlace.has(key)) byPlace.set(key, part);
@@ -116,6 +119,7 @@ export function noteUnused(modifiers: readonly Modifier[], rules: readonly Rule[
 
 /** A condition within another one: the narrower path counts. Null where nothing fits both, or it cannot be said. */
 export function joined(a: Condition, b: Condition): Condition | null {
+  EFFORT.take(2);
   const path = commonPath(a.path, b.path);
   const hosts = commonHosts(a.hosts, b.hosts);
   const methods = commonMethods(a.methods, b.methods);
@@ -154,9 +158,9 @@ export function partOf(rule: Rule, condition: Condition): Rule | null {
   const isMoved = place.kind !== path.kind || place.value !== path.value;
   return {
     ...rule,
-    keys: structuredClone({ type, ...(isMoved ? moved(rule, place, rest) : rest) }),
+    keys: copied({ type, ...(isMoved ? moved(rule, place, rest) : rest) }),
     path: place,
-    hosts: [...common.hosts],
+    hosts: common.hosts,
     match: common.match,
     methods: [...common.methods],
     scopes: [...rule.scopes],
@@ -177,6 +181,7 @@ export function covers(
   { path, hosts, match, methods, regex }: Condition,
   rule: Pick<Rule, "path" | "hosts" | "methods" | "match">,
 ): boolean {
+  EFFORT.take(1);
   if (hosts.length > 0 && !(rule.hosts.length > 0 && rule.hosts.every((one) => holdsAny(hosts, one)))) return false;
   if (path !== null && !holdsPath(path, rule.path)) return false;
   if (regex !== "") return false;
@@ -189,9 +194,9 @@ function holdsAny(wide: readonly string[], host: string): boolean {
   return wide.some((one) => holdsHost(one, host));
 }
 
-/** The hosts that both have; empty for every host, null for none. */
-function commonHosts(a: readonly string[], b: readonly string[]): string[] | null {
-  if (a.length === 0 || b.length === 0) return [...a, ...b];
+/** The hosts that both have; empty for every host, null for none. A list that stays whole stays itself. */
+function commonHosts(a: readonly string[], b: readonly string[]): readonly string[] | null {
+  if (a.length === 0 || b.length === 0) return a.length === 0 ? b : a;
   const both = [...a.filter((one) => holdsAny(b, one)), ...b.filter((one) => holdsAny(a, one))];
   return both.length === 0 ? null : [...new Set(both)];
 }

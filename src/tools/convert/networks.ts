@@ -1,4 +1,5 @@
 import { ipVersion, parseAddress } from "../../core/ip-address.ts";
+import { EFFORT } from "./effort.ts";
 
 /**
  * A network with nothing set beyond its prefix, which other gateways pass over: `10.1.2.3/8` is `10.0.0.0/8`. What is no
@@ -48,12 +49,26 @@ export function commonNetworks(a: readonly string[], b: readonly string[]): stri
 
 /** Whether every address of the narrow network is in the wide one. What is no network is in itself alone. */
 export function holdsNetwork(wide: string, narrow: string): boolean {
+  EFFORT.take(1);
   if (wide === narrow) return true;
-  const outer = bitsOf(wide);
-  const inner = bitsOf(narrow);
+  const outer = knownBits(wide);
+  const inner = knownBits(narrow);
   if (outer === null || inner === null) return false;
   return inner.startsWith(outer);
 }
+
+/** Read once: lists of networks are compared with each other. */
+function knownBits(text: string): string | null {
+  const known = BITS.get(text);
+  if (known !== undefined) return known;
+  const bits = bitsOf(text);
+  if (BITS.size > MAX_KNOWN) BITS.clear();
+  BITS.set(text, bits);
+  return bits;
+}
+
+const BITS = new Map<string, string | null>();
+const MAX_KNOWN = 10_000;
 
 /** The bits of a network's prefix behind a mark of its version; null for what is no network. */
 function bitsOf(text: string): string | null {

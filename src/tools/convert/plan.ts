@@ -32,7 +32,7 @@ export interface Rule {
   /** The rule in a few words, for its comment. */
   readonly title: string;
   /** Names, or `*.` and a name; empty for every host. */
-  hosts: string[];
+  hosts: readonly string[];
   path: PathRule;
   /** Empty for every method. */
   methods: string[];

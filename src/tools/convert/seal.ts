@@ -1,5 +1,6 @@
 import { escapedRegex, holdsHost, holdsPath } from "./arrange.ts";
 import { EVERYTHING } from "./condition.ts";
+import { EFFORT } from "./effort.ts";
 import { withoutExceptions } from "./exceptions.ts";
 import type { Ledger } from "./ledger.ts";
 import { hasType, ROOT, type Rule } from "./plan.ts";
@@ -17,6 +18,7 @@ export function sealed(rules: readonly Rule[], ledger: Ledger): Rule[] {
     if (guards[at]) return [rule, ...otherSpellings(rule)];
     const { reading, value, kind } = rule.path;
     const isNarrower = reading?.isBelow === true && kind === "prefix" && value !== "/";
+    EFFORT.take(isNarrower ? rules.length - at : 1);
     const isShut = isNarrower && rules.some((one, i) => i > at && guards[i] && overlaps(one, rule));
     const own = isShut ? { ...rule, notAny: [{ ...EVERYTHING, path: { kind: "exact" as const, value } }] } : rule;
     // What something else answers there is not sent as a file here.

@@ -16,6 +16,9 @@ export class Statement implements Place {
   readonly block: Statement[] | null;
   readonly parent: Statement | null;
   private shownText: string | null = null;
+  private named: ReadonlyMap<string, Statement[]> | null = null;
+  /** Directives of the block when they were sorted by name. */
+  private namedCount = 0;
 
   constructor(place: Place, words: readonly string[], parent: Statement | null, isBlock: boolean) {
     this.file = place.file;
@@ -28,7 +31,13 @@ export class Statement implements Place {
 
   /** The directives of the block that have this name. */
   all(name: string): Statement[] {
-    return (this.block ?? []).filter((one) => one.name === name);
+    const { block } = this;
+    if (block === null) return [];
+    if (this.named === null || this.namedCount !== block.length) {
+      this.named = Map.groupBy(block, (one) => one.name);
+      this.namedCount = block.length;
+    }
+    return [...(this.named.get(name) ?? [])];
   }
 
   /** As it is shown in comments: on one line, cut short, without control characters. Nothing of a file outside of the folder. */

@@ -99,12 +99,30 @@ const TEXTS: Readonly<Record<string, (value: string, wanted: string) => boolean>
   within: (value, wanted) => wanted.includes(value),
 };
 
+/** Both texts may be a client's, so that one search for each place where the word begins would take the product of their lengths. */
 function hasWord(value: string, word: string): boolean {
-  if (word === "") return true;
-  for (let at = value.indexOf(word); at >= 0; at = value.indexOf(word, at + 1)) {
-    if (!isLetter(value.charCodeAt(at - 1)) && !isLetter(value.charCodeAt(at + word.length))) return true;
+  if (word === "" || !value.includes(word)) return word === "";
+  const borders = bordersOf(word);
+  let length = 0;
+  for (let at = 0; at < value.length; at++) {
+    while (length > 0 && value[at] !== word[length]) length = borders[length - 1]!;
+    if (value[at] === word[length]) length++;
+    if (length < word.length) continue;
+    if (!isLetter(value.charCodeAt(at - length)) && !isLetter(value.charCodeAt(at + 1))) return true;
+    length = borders[length - 1]!;
   }
   return false;
+}
+
+/** How many characters a text begins and ends with alike, for each of its beginnings (Knuth, Morris and Pratt). */
+function bordersOf(text: string): Uint32Array {
+  const borders = new Uint32Array(text.length);
+  for (let at = 1, length = 0; at < text.length; at++) {
+    while (length > 0 && text[at] !== text[length]) length = borders[length - 1]!;
+    if (text[at] === text[length]) length++;
+    borders[at] = length;
+  }
+  return borders;
 }
 
 /** Of letters, digits and `_`; not of NaN, which is what is behind an end. */

@@ -2,6 +2,7 @@ import { refuse } from "../access.ts";
 import { escapedRegex, holdsPath } from "../arrange.ts";
 import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
+import { EFFORT } from "../effort.ts";
 import { withoutExceptions } from "../exceptions.ts";
 import type { Ledger } from "../ledger.ts";
 import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
@@ -122,8 +123,10 @@ function pathChanges(statements: readonly Statement[], context: Context): PathCh
   const shut: Rule[] = [];
   const isReadOnce = (one: Statement): boolean =>
     one.name !== "redir" && one.name !== "root" && !one.name.startsWith("@");
-  const hasMatchers = (list: readonly Statement[]): boolean =>
-    list.some((one) => isReadOnce(one) && (/^[/@]/.test(one.args[0] ?? "") || hasMatchers(one.block ?? [])));
+  const hasMatchers = (list: readonly Statement[]): boolean => list.some(hasMatcher);
+  const hasMatcher = (one: Statement): boolean =>
+    isReadOnce(one) && (/^[/@]/.test(one.args[0] ?? "") || hasMatchers(one.block ?? []));
+  const [first, second] = statements.filter(hasMatcher);
   for (const one of statements) {
     if (!/^(uri|rewrite|root|try_files)$/.test(one.name)) continue;
     const args = one.args[0] === "*" ? one.args.slice(1) : one.args;
@@ -131,8 +134,8 @@ function pathChanges(statements: readonly Statement[], context: Context): PathCh
       one.name === "rewrite" && /^\/[^?]*$/.test(args[0] ?? "")
         ? templateOf(args[0]!.replace("{uri}", "{path}"))
         : null;
-    const others = statements.filter((other) => other !== one);
-    const isLast = !hasMatchers(others) && Object.keys(stripped).length === 0 && rewrite === null;
+    const isRead = (first === one ? second : first) !== undefined;
+    const isLast = !isRead && Object.keys(stripped).length === 0 && rewrite === null;
     const prefix = `/${(args[1] ?? "").replace(/^\/|\/$/g, "")}`;
     const isStrip = one.name === "uri" && args[0] === "strip_prefix" && args.length === 2 && context.stripped === "";
     if (isStrip && rewrite === null && (condition.path === null || condition.path.value === prefix))
@@ -141,7 +144,7 @@ function pathChanges(statements: readonly Statement[], context: Context): PathCh
       rewrite = { regex: args[1], to: groups(args[2]!) };
     else if (isLast && args.length === 1 && path !== null) rewrite = { path };
     else {
-      shut.push(...pathGuard(one, context, hasMatchers(others)));
+      shut.push(...pathGuard(one, context, isRead));
       continue;
     }
     ledger.carry(one);
@@ -176,6 +179,7 @@ function keepsOutFallback({ args, parent }: Statement, { matchers }: Context): b
   const isUnknown = (one: Statement): boolean => isUnknownHandler(one) && !isTerminal(one);
   const holdsGuard = (list: readonly Statement[]): boolean =>
     list.some((one) => isGuard(one) || holdsGuard(BLOCKS.has(one.name) ? (one.block ?? []) : []));
+  EFFORT.take(parent?.block?.length ?? 0);
   const others = (parent?.block ?? []).flatMap((one) => {
     const found = one.name === "try_files" ? null : matchers.of(one.args[0]);
     return found === null ? [] : [{ one, matcher: found.matcher }];
@@ -360,13 +364,34 @@ function blockRules(statement: Statement, own: Condition, context: Context): Rul
 
 /** Whether some directive after a block, or after one around it, may take what it does not end. */
 function goesOn(statement: Statement): boolean {
-  const isHandle = ({ name }: Statement): boolean => name === "handle" || name === "handle_path";
   for (let at: Statement = statement; at.parent !== null; at = at.parent) {
-    const beside = (at.parent.block ?? []).filter((one) => one !== at && isTerminal(one) && one.name !== "redir");
-    if (beside.some((one) => !(isHandle(at) && isHandle(one)))) return true;
+    const { first, second, isAllHandles } = endsOf(at.parent);
+    if (isHandle(at) ? !isAllHandles : (first === at ? second : first) !== undefined) return true;
   }
   return false;
 }
+
+function isHandle({ name }: Statement): boolean {
+  return name === "handle" || name === "handle_path";
+}
+
+/** The directives of a block that end requests, but for redirects. */
+interface Ends {
+  readonly first: Statement | undefined;
+  readonly second: Statement | undefined;
+  readonly isAllHandles: boolean;
+}
+
+function endsOf(parent: Statement): Ends {
+  const known = ENDS.get(parent);
+  if (known !== undefined) return known;
+  const all = (parent.block ?? []).filter((one) => isTerminal(one) && one.name !== "redir");
+  const ends = { first: all[0], second: all[1], isAllHandles: all.every(isHandle) };
+  ENDS.set(parent, ends);
+  return ends;
+}
+
+const ENDS = new WeakMap<Statement, Ends>();
 
 function isSame(rule: Rule, { path, match, methods, regex }: Condition): boolean {
   const place = path ?? ROOT;
@@ -385,7 +410,7 @@ function isSame(rule: Rule, { path, match, methods, regex }: Condition): boolean
 function placed(statement: Statement, { path, hosts, methods, match, regex }: Condition): Rule {
   const rule = ruleOf(statement, `${statement.file}:${statement.line} ${statement.text}`, {});
   rule.path = path ?? ROOT;
-  rule.hosts = [...hosts];
+  rule.hosts = hosts;
   rule.methods = [...methods];
   rule.match = { ...match };
   if (regex !== "") {

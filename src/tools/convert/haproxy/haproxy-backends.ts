@@ -1,3 +1,4 @@
+import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import type { Ledger } from "../ledger.ts";
 import { durationText, type Keys, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
@@ -16,8 +17,10 @@ export class Section {
 
   /** Those of the section, or of its defaults where it has none. @param first the first words after the name */
   find(name: string, ...first: readonly string[]): Statement | null {
-    const fits = (one: Statement): boolean => one.name === name && first.every((word, i) => one.args[i] === word);
-    return (this.statement.block ?? []).findLast(fits) ?? (this.defaults?.block ?? []).findLast(fits) ?? null;
+    const fits = ({ args }: Statement): boolean => first.every((word, i) => args[i] === word);
+    const lists = [this.statement, this.defaults].map((one) => one?.all(name) ?? []);
+    EFFORT.take(lists.flat().length);
+    return lists[0]!.findLast(fits) ?? lists[1]!.findLast(fits) ?? null;
   }
 
   get name(): string {
@@ -56,6 +59,7 @@ interface Target {
 function serverOf(statement: Statement, shared: readonly string[], keys: Keys, ledger: Ledger): Target | null {
   const [, address = "", ...own] = statement.args;
   const words = [...shared, ...own];
+  EFFORT.take(STEPS_A_DIRECTIVE + words.length);
   const after = (name: string): string | null =>
     words.lastIndexOf(name) < 0 ? null : (words[words.lastIndexOf(name) + 1] ?? null);
   if (hasVariable(address)) ledger.note(statement, "its address is a variable of the environment", "write its target");

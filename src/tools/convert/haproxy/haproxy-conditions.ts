@@ -2,6 +2,7 @@ import { THIS_MACHINE } from "../access.ts";
 import { escapedRegex } from "../arrange.ts";
 import { allBut, byPaths } from "../by-paths.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
+import { EFFORT } from "../effort.ts";
 import { isApart, joined } from "../modifiers.ts";
 import { type Keys, lettersOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
@@ -41,7 +42,10 @@ export class Acls {
     this.facts = facts;
     for (const one of sections.flatMap((section) => section?.all("acl") ?? [])) {
       const [name = ""] = one.args;
-      this.lines.set(name, [...(this.lines.get(name) ?? []), one]);
+      const own = this.lines.get(name);
+      if (own === undefined) this.lines.set(name, [one]);
+      else own.push(one);
+      EFFORT.take(1);
     }
   }
 
@@ -111,6 +115,7 @@ export class Acls {
     const any: Condition[] = [];
     let fault = "";
     for (const part of this.meant(words)) {
+      EFFORT.take(part.length);
       const found = criterion(part, this.facts);
       fault ||= found.fault;
       any.push(...found.any);

@@ -1,6 +1,7 @@
 import { allowOnly, refuse, THIS_MACHINE } from "../access.ts";
 import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
+import { copied, EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import { withoutExceptions } from "../exceptions.ts";
 import { applied, type Modifier, noteUnused, partOf, refusal } from "../modifiers.ts";
 import { closed, durationText, hasType, type Keys, Plan, ROOT, type Rule, ruleOf, section } from "../plan.ts";
@@ -154,6 +155,7 @@ function requests(entry: Section, acls: Acls, work: Work): Made {
     ...all.filter(({ name }) => name === "tcp-request"),
     ...all.filter(({ name }) => name !== "tcp-request"),
   ];
+  EFFORT.take(STEPS_A_DIRECTIVE * own.length);
   for (const one of own) {
     if (one.name === "monitor-uri") rules.push(monitor(one, work));
     if (one.name === "stats" && one.args[0] === "uri") rules.push(statistics(one, work));
@@ -229,7 +231,7 @@ function backendRules(
     }
     ledger.carry(backend.statement);
     rule.scopes.push(backend.statement);
-    rule.keys = structuredClone(keys);
+    rule.keys = copied(keys);
     if (rule.path.kind === "prefix" && rule.path.value !== "/") rule.keys.strip_prefix = false;
     const own = backend.statement === origin ? [rule] : backendRequests(backend, rule, { plan, facts });
     compression(backend, own, plan);
@@ -257,7 +259,7 @@ function backendRequests(backend: Section, rule: Rule, { plan, facts }: Pick<Wor
 function put(rule: Rule, { path, hosts, methods, match, notAny, regex }: Condition): void {
   if (notAny.length > 0) rule.notAny = notAny;
   rule.path = path ?? ROOT;
-  rule.hosts = [...hosts];
+  rule.hosts = hosts;
   rule.methods = [...methods];
   rule.match = { ...match };
   if (regex === "") return;

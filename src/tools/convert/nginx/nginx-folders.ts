@@ -1,5 +1,6 @@
 import { trimmedEnd } from "../../../core/trimming.ts";
 import { holdsPath } from "../arrange.ts";
+import { EFFORT } from "../effort.ts";
 import { partOf } from "../modifiers.ts";
 import { closed, hasType, type Keys, ROOT, type Rule } from "../plan.ts";
 
@@ -34,6 +35,7 @@ export function withFolders(rules: readonly Rule[]): Rule[] {
 
 /** The first rule that takes a page before a route of files does. */
 function firstBarring(barring: readonly Rule[], { path }: Rule, page: string): Rule | null {
+  EFFORT.take(barring.length);
   const found = barring.find(({ path: own, keys }) => {
     if (typeof keys.regex !== "string") return page !== PAGE && own.value.endsWith(`/${page}`);
     return (holdsPath(own, path) || holdsPath(path, own)) && mayTakePage(keys.regex, page);
@@ -63,6 +65,7 @@ function refusalOf({ keys: { status } }: Rule): number {
 
 /** Whether an expression may take the page of a folder and not the folder, as far as its text shows it. */
 export function mayTakePage(regex: string, page: string): boolean {
+  EFFORT.take(1 + regex.length / CHARS_A_STEP);
   const text = regex
     .replace(/^\(\?i\)/, "")
     .replace(/\(\?:\/\|(?:\\n\?)?\$\)$/, "$")
@@ -110,6 +113,8 @@ function reaches(text: string, page: string): boolean {
   return false;
 }
 
+/** Characters of an expression that are read in a step. */
+const CHARS_A_STEP = 16;
 /** Beyond, one of them counts for all paths. */
 const MAX_BARRING = 200;
 const PAGE = "index.html";

@@ -12,6 +12,14 @@ const GUARDS: readonly (readonly string[])[] = [
 
 /** A text that two blocks have in common where the same rules say who comes in. */
 export function guardsKey(scope: Scope): string {
+  const known = KEYS.get(scope) ?? readGuards(scope);
+  KEYS.set(scope, known);
+  return known;
+}
+
+const KEYS = new WeakMap<Scope, string>();
+
+function readGuards(scope: Scope): string {
   return GUARDS.flatMap((names) => scope.inherited(...names).map(placeOf)).join();
 }
 

@@ -1,5 +1,6 @@
 import { holdsPath } from "../arrange.ts";
 import { beginningOf, EVERYTHING } from "../condition.ts";
+import { copied, EFFORT } from "../effort.ts";
 import { expressionOf, looksAround } from "../expression.ts";
 import { applied, partOf } from "../modifiers.ts";
 import { closed, hasType, type Keys, type PathRule, prefixOf, ROOT, type Rule, ruleOf } from "../plan.ts";
@@ -165,6 +166,7 @@ function shut(rule: Rule): Rule {
 /** Scripts of paths that an expression takes behind the one for scripts. */
 function afterScripts({ scripts, scope }: Site, { statement }: Located, rules: readonly Rule[]): Rule[] {
   const all = scope.here("location");
+  EFFORT.take(all.length / 16);
   if (scripts == null || all.indexOf(statement) < all.indexOf(scripts.statement)) return [...rules];
   return rules.flatMap((rule) => [...scriptsAt(scripts.statement, rule), rule]);
 }
@@ -328,7 +330,7 @@ function kinOf(
   const isSame = rules.length === 1 && own !== undefined && isWithoutPath(own);
   // Scripts are asked before it; what refuses may refuse them as well.
   if (isSame && scripts != null && !(hasType(own.keys, "respond") && Number(own.keys.status) >= 400)) return [];
-  if (isSame) Object.assign(rule, { keys: structuredClone(own.keys) });
+  if (isSame) Object.assign(rule, { keys: copied(own.keys) });
   else closed(rule);
   rule.keys.regex = `^${literal(path)}[^/]`;
   rule.path = prefixOf(path.slice(0, path.lastIndexOf("/")));
@@ -363,6 +365,7 @@ function givePathsBack(rules: Rule[]): void {
     if (givesBack === undefined) continue;
     const wanted = { ...EVERYTHING, path: givesBack };
     const parts: Rule[] = [];
+    EFFORT.take(rules.length - at);
     for (const later of rules.slice(at + 1)) {
       const part = holdsPath(later.path, givesBack) ? partOf(later, wanted) : null;
       if (part === null) continue;
@@ -552,6 +555,7 @@ function elsewhere(
     );
   };
   const all = contents ?? new Map<Located, readonly Rule[]>();
+  EFFORT.take(all.size);
   const different = [...all].filter(([other, rules]) => other.kind !== "^~" && !isSame(other.scope, rules));
   const isRestSame = [...all.keys()].some(({ path }) => path === "/") || isSame(outer, rest);
   const isMany = contents === null || different.length > MAX_DIFFERENT;

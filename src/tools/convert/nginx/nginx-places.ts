@@ -1,3 +1,4 @@
+import { EFFORT } from "../effort.ts";
 import { type PathRule, prefixOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
@@ -21,6 +22,14 @@ export interface Level {
 
 /** The locations of a block itself. */
 export function levelOf(scope: Scope): Level {
+  const known = LEVELS.get(scope) ?? readLevel(scope);
+  LEVELS.set(scope, known);
+  return known;
+}
+
+const LEVELS = new WeakMap<Scope, Level>();
+
+function readLevel(scope: Scope): Level {
   const all = scope.here("location").flatMap((statement): Located[] => {
     const { args } = statement;
     const written = /^(=|~\*?|\^~)(.+)$/.exec(args[0] ?? "");
@@ -82,6 +91,7 @@ export function staysAt(scope: Scope, to: string): boolean {
   const { exact, prefixes, regexes } = levelOf(outer);
   const own = prefixes.find((one) => one.statement === statement);
   const text = to.split("$")[0]!;
+  EFFORT.take(exact.length + prefixes.length);
   if (own === undefined || outer.statement?.name === "location" || hasNested(own)) return false;
   if (!text.startsWith(own.path) || (own.kind !== "^~" && regexes.length > 0)) return false;
   return [...exact, ...prefixes].every(

@@ -1,5 +1,6 @@
 import { refuse } from "../access.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
+import { copied } from "../effort.ts";
 import { expressionOf } from "../expression.ts";
 import { excepting, joined, type Modifier, refusal } from "../modifiers.ts";
 import { closed, hasType, type Keys, type PathRule, type Rule, ruleOf } from "../plan.ts";
@@ -213,9 +214,9 @@ function rulesFor(
     const rule = ruleOf(one, `${one.file}:${one.line} ${one.text}`, {});
     Object.assign(rule, {
       path: own.path ?? place,
-      hosts: [...own.hosts],
+      hosts: own.hosts,
       methods: [...own.methods],
-      match: structuredClone(own.match),
+      match: copied(own.match),
     });
     if (effect.name === "return") answer(scope, effect, rule);
     else {
@@ -249,7 +250,7 @@ function guardsFor(scope: Scope, one: Statement, effect: Statement, fits: readon
   if (hasType(wanted.keys, "respond") && Number(status) >= 400 && body === undefined)
     return refusal(one, except, { status: Number(status) });
   const apply = (rule: Rule): void => {
-    rule.keys = structuredClone(wanted.keys);
+    rule.keys = copied(wanted.keys);
   };
   return except.flatMap((condition) => excepting({ statement: one, isRefusal: true, conditions: [condition], apply }));
 }

@@ -1,3 +1,4 @@
+import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Statement } from "../statement.ts";
 
@@ -50,6 +51,7 @@ export class Scope {
   /** The directives that count here: those of the innermost block that has any. */
   inherited(...names: readonly string[]): readonly Statement[] {
     const own = this.here(...names);
+    EFFORT.take(1 + STEPS_A_DIRECTIVE * own.length);
     return own.length > 0 || this.outer === null ? own : this.outer.inherited(...names);
   }
 

@@ -1,3 +1,4 @@
+import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import { durationText, type Keys } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
@@ -65,6 +66,7 @@ function groupOf(http: Scope, group: Statement, kind: string): Keys {
     const option = (name: string): string | null =>
       one.args.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
     ledger.carry(one);
+    EFFORT.take(STEPS_A_DIRECTIVE + one.args.length);
     if (one.args.includes("down")) return [];
     failures.push(Number(option("max_fails") ?? 1));
     pauses.push(nginxTime(option("fail_timeout") ?? "10s") ?? 10_000);

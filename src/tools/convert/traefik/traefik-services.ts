@@ -1,4 +1,5 @@
 import { goDuration } from "../caddy/caddy-values.ts";
+import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import type { Ledger } from "../ledger.ts";
 import { durationText, type Keys, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
@@ -27,6 +28,7 @@ export function serviceKeys(name: string, services: Services, depth = 0): Keys |
   if (statement === undefined || depth > 8) return null;
   const { ledger } = services;
   ledger.carry(statement);
+  EFFORT.take(STEPS_A_DIRECTIVE);
   const balancer = child(statement, "loadBalancer");
   if (balancer !== null) return balancerKeys(balancer, services);
   const weighted = child(statement, "weighted");
@@ -48,6 +50,7 @@ function balancerKeys(balancer: Statement, { ledger, transports }: Services): Ke
     ledger.carry(one, url);
     const weight = child(one, "weight");
     ledger.carry(weight);
+    EFFORT.take(STEPS_A_DIRECTIVE);
     const text = url.args[0] ?? "";
     return [{ url: text.replace(/(\w)\/$/, "$1"), ...(weight === null ? {} : { weight: Number(weight.args[0]) }) }];
   });

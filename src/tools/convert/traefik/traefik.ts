@@ -1,5 +1,6 @@
 import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition } from "../condition.ts";
+import { copied, EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import { withoutExceptions } from "../exceptions.ts";
 import { closed, hasType, type Keys, Plan, ROOT, type Rule, ruleOf, section } from "../plan.ts";
 import { sealed } from "../seal.ts";
@@ -208,7 +209,7 @@ function routerRules(statement: Statement, work: Work): Rule[] {
 /** A rule for what a condition asks, which does nothing yet. */
 function placed(router: Statement, { path, hosts, methods, match, notAny, regex }: Condition): Rule {
   const made = ruleOf(router, `${router.file}:${router.line} router ${router.name}`, {});
-  Object.assign(made, { path: path ?? ROOT, hosts: [...hosts], methods: [...methods], match: { ...match } });
+  Object.assign(made, { path: path ?? ROOT, hosts, methods: [...methods], match: { ...match } });
   if (notAny.length > 0) made.notAny = notAny;
   if (regex !== "") Object.assign(made, { isPartial: true, path: beginningOf(regex, made.path) });
   return made;
@@ -239,7 +240,7 @@ function target(rule: Rule, keys: Keys | null, service: Statement | null, { plan
     );
     return;
   } else {
-    rule.keys = structuredClone(keys);
+    rule.keys = copied(keys);
     if (rule.path.kind === "prefix" && rule.path.value !== "/") rule.keys.strip_prefix = false;
   }
   ledger.carry(service);
@@ -256,6 +257,7 @@ interface Step {
 
 /** The middlewares of a router, chains taken apart. */
 function chainOf(origin: Statement, names: readonly string[], work: Work, depth = 0): Step[] {
+  EFFORT.take(1 + STEPS_A_DIRECTIVE * names.length);
   return names.flatMap((name) => {
     const statement = work.middlewares.get(name.replace(/@\w+$/, ""));
     const own = statement?.block?.[0];
