@@ -56,4 +56,4 @@ export function copied<T>(value: T): T {
 export const LEAST_STEPS = 1_500_000;
 export const STEPS_A_CHAR = 40;
 /** What it takes to read a directive once more for a route. */
-export const STEPS_A_DIRECTIVE = 8;
+export const STEPS_A_DIRECTIVE = 24;
