@@ -10,12 +10,13 @@ import { RuleTransaction } from "../../src/features/waf/seclang/rule-transaction
 import { questionedExchange } from "../../src/features/waf/waf-explanation.ts";
 import { ClientPeer, Exchange, Pipeline } from "../../src/message/exchange.ts";
 import { type Route, RouteKind } from "../../src/message/route.ts";
+import { judgeRuleExpression } from "../../src/proto/expression/expression.ts";
 import { readRules } from "../../src/proto/seclang/rule-set-reader.ts";
 import { PLACEHOLDERS } from "../../src/proto/template/placeholders.ts";
 import { type TemplateMode, templateOf } from "../../src/proto/template/template.ts";
-import { judgeRuleExpression } from "../../src/shared/expression.ts";
 import { SHOP } from "../harness/grpc-shop.ts";
 import { costFault, type Reader, shapes } from "../harness/reader-cost.ts";
+import { bodyReading } from "../harness/waf-bodies.ts";
 
 // docs/security.md: rules of `waf.rules`, templates and protobuf messages of origins cost time in proportion to what they read.
 
@@ -91,7 +92,8 @@ function ruleReader(
       const ex = exchangeOf(question);
       const facts = new RequestFacts(ex);
       const bytes = Buffer.from(question.body, "latin1");
-      if (bytes.length > 0) facts.takeBody(bytes, { isJson: false, processor: "", maxBytes: BODY_CHARS });
+      if (bytes.length > 0)
+        facts.takeBody(bodyReading(ex.request.headers, bytes, BODY_CHARS), { isJson: false, processor: "" });
       const transaction = new RuleTransaction(facts, "on");
       for (const phase of phases) if (phase !== undefined) runPhase(phase, transaction, () => false);
     },
