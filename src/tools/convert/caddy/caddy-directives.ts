@@ -8,6 +8,7 @@ import type { Ledger } from "../ledger.ts";
 import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
 import { closed, durationText, hasType, type Keys, type PathRule, ROOT, type Rule, ruleOf, section } from "../plan.ts";
 import type { Statement } from "../statement.ts";
+import { goesOn, isTerminal } from "./caddy-ends.ts";
 import { filesOf, hiddenPaths, isPlainTry, isUnknownHandler, mayHideFiles, takenOut } from "./caddy-guards.ts";
 import { type ClientFacts, type FoundMatcher, type Matcher, Matchers } from "./caddy-matchers.ts";
 import { MODIFIERS } from "./caddy-modifiers.ts";
@@ -239,26 +240,6 @@ function inCaddyOrder(statements: readonly Statement[], { matchers, order }: Con
     .sort((a, b) => rank(a) - rank(b) || length(b) - length(a));
 }
 
-/** Whether a directive ends requests. */
-function isTerminal({ name }: Statement, { order = ORDER }: { readonly order?: readonly string[] } = {}): boolean {
-  return order.includes(name) || name === "handle_path";
-}
-
-/** Directives that end a request, in Caddy's order. */
-export const ORDER: readonly string[] = [
-  "redir",
-  "handle",
-  "route",
-  "abort",
-  "error",
-  "respond",
-  "metrics",
-  "reverse_proxy",
-  "php_fastcgi",
-  "file_server",
-  "acme_server",
-];
-
 /** The rules of one directive that ends requests. */
 function terminalOf(statement: Statement, context: Context, siblings: readonly Statement[]): Rule[] {
   const { ledger } = context;
@@ -361,37 +342,6 @@ function blockRules(statement: Statement, own: Condition, context: Context): Rul
     { isInOrder: statement.name === "route", rest },
   );
 }
-
-/** Whether some directive after a block, or after one around it, may take what it does not end. */
-function goesOn(statement: Statement): boolean {
-  for (let at: Statement = statement; at.parent !== null; at = at.parent) {
-    const { first, second, isAllHandles } = endsOf(at.parent);
-    if (isHandle(at) ? !isAllHandles : (first === at ? second : first) !== undefined) return true;
-  }
-  return false;
-}
-
-function isHandle({ name }: Statement): boolean {
-  return name === "handle" || name === "handle_path";
-}
-
-/** The directives of a block that end requests, but for redirects. */
-interface Ends {
-  readonly first: Statement | undefined;
-  readonly second: Statement | undefined;
-  readonly isAllHandles: boolean;
-}
-
-function endsOf(parent: Statement): Ends {
-  const known = ENDS.get(parent);
-  if (known !== undefined) return known;
-  const all = (parent.block ?? []).filter((one) => isTerminal(one) && one.name !== "redir");
-  const ends = { first: all[0], second: all[1], isAllHandles: all.every(isHandle) };
-  ENDS.set(parent, ends);
-  return ends;
-}
-
-const ENDS = new WeakMap<Statement, Ends>();
 
 function isSame(rule: Rule, { path, match, methods, regex }: Condition): boolean {
   const place = path ?? ROOT;

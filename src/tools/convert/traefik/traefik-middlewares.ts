@@ -168,7 +168,7 @@ export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
 
 /**
  * Middlewares without which the same clients reach the same paths; the routes of any other one that is not carried over are closed.
- * `inFlightReq` counts requests at the same time: it keeps room for the origin, and no secret from anybody, so its routes stay open, with a note.
+ * `inFlightReq` counts requests at the same time: it keeps room for the origin, and no client out, so its routes stay open, with a note.
  */
 export const HARMLESS: ReadonlySet<string> = new Set([
   "circuitBreaker",
