@@ -203,3 +203,13 @@ export function meshOrigin(url: string, path: KeyPath, log: FaultLog): OriginCon
   log.fault(path, parsed);
   return originOf("http", "", 0, "");
 }
+
+/** One server of an upstream route. */
+export interface TargetConfig extends OriginConfig {
+  /** As `originUrl` writes it, for listings. */
+  readonly url: string;
+  /** 0 sends nothing to it. */
+  readonly weight: number;
+  /** Used only while every other target is unhealthy. */
+  readonly backup: boolean;
+}

@@ -10,7 +10,7 @@ import { exclusionLine } from "../features/waf/learned-exclusions.ts";
 import type { IncidentReader } from "../memory/incident-ring.ts";
 import { BreakerState } from "../memory/node-table.ts";
 import { residentBytes } from "../memory/process-memory.ts";
-import { pathOf } from "../routes/route-config.ts";
+import { pathOf } from "../routes/route-base.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
 import type { NodeRegistry } from "./node-registry.ts";

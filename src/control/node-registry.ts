@@ -1,12 +1,12 @@
-import { speaksHttp2, usesTls } from "../config/origin.ts";
+import { speaksHttp2, type TargetConfig, usesTls } from "../config/origin.ts";
 import { trimmedEnd } from "../core/trimming.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../memory/node-table.ts";
 import { type KnownName, type NameResolver, type NameSettings, threadResolver } from "../net/name-resolver.ts";
-import type { NodeOwner, TargetConfig } from "../routes/route-config.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
+import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";

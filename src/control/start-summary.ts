@@ -1,7 +1,8 @@
 import { printable } from "../core/printable.ts";
 import { acmeOrders } from "../features/acme/orders.ts";
 import { isLoopback } from "../message/exchange.ts";
-import { pathOf, regexOf } from "../routes/route-config.ts";
+import { pathOf } from "../routes/route-base.ts";
+import { regexOf } from "../routes/route-config.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { type ListenerName, withPorts } from "../worker/listeners.ts";

@@ -12,16 +12,11 @@ import { CACHE_RESULT_NAMES, CacheNote, CacheResult } from "../message/cache-res
 import type { RequestHead } from "../message/request-head.ts";
 import type { Route } from "../message/route.ts";
 import { canonicaliseDeeply, slashedPath } from "../proto/target/canonical-path.ts";
-import { namesChanged } from "../routes/header-operations.ts";
-import {
-  type HeaderEdits,
-  hasTargets,
-  type MirrorConfig,
-  pathOf,
-  type RouteConfig,
-  wafOf,
-} from "../routes/route-config.ts";
+import { type HeaderEdits, namesChanged } from "../routes/header-operations.ts";
+import { pathOf } from "../routes/route-base.ts";
+import { hasTargets, type RouteConfig, wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { MirrorConfig } from "../routes/upstream/upstream-keys.ts";
 import { authByIndex } from "../worker/routing.ts";
 import { cachePolicies } from "../worker/worker-cache.ts";
 import type { DryRequest, DryResult, DryRun, HttpVersion, PassedPhase } from "./dry-run.ts";

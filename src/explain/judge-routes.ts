@@ -1,8 +1,9 @@
 import type { OriginConfig } from "../config/origin.ts";
 import { ownListenerAt } from "../loading/listener-check.ts";
 import type { RouteNotes } from "../loading/load-config.ts";
-import { hasTargets, type UpstreamRouteConfig } from "../routes/route-config.ts";
+import { hasTargets } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
 
 /**
  * Notes what only the gateway that serves a configuration can tell of its routes: redirects that lead round, targets and mirrors that are

@@ -1,7 +1,8 @@
 import type { KeyPath } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import type { WafConfig } from "../features/waf/settings.ts";
-import { hasTargets, pathOf, type RouteConfig } from "../routes/route-config.ts";
+import { pathOf } from "../routes/route-base.ts";
+import { hasTargets, type RouteConfig } from "../routes/route-config.ts";
 
 /**
  * Warns of routes whose rules an origin's leniency gets round: a spelling of the path that is another path here, and so belongs

@@ -9,9 +9,10 @@ import { type Handler, Pipeline, Verdict } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { RouteKind } from "../message/route.ts";
 import { editedHandler, namesChanged, requestEditedHandler } from "./header-operations.ts";
-import type { RouteBase, UpstreamRouteConfig } from "./route-config.ts";
+import type { RouteBase } from "./route-base.ts";
 import { routeMethods } from "./route-options.ts";
 import type { RouteSite, RouteType, TargetStatus } from "./route-type.ts";
+import type { UpstreamRouteConfig } from "./upstream/upstream-config.ts";
 import { upstreamKeys } from "./upstream/upstream-keys.ts";
 import { explainTarget, upstreamHandler } from "./upstream/upstream-route.ts";
 

@@ -20,7 +20,6 @@ import {
 } from "../features/forward/header-edits.ts";
 import type { Handler } from "../message/exchange.ts";
 import { templateOf } from "../proto/template/template.ts";
-import type { HeaderValue, RouteBase } from "./route-config.ts";
 
 /**
  * One operation on the fields of a direction: a key below `headers.request` and `headers.response`. All fields that operations take
@@ -69,7 +68,7 @@ export const HEADER_OPERATIONS = {
 } as const satisfies Readonly<Record<string, HeaderOperation<readonly unknown[]>>>;
 
 /** What the operations do to the fields of one direction. */
-export type AnyHeaderEdits = {
+export type HeaderEdits = {
   readonly [K in keyof typeof HEADER_OPERATIONS]: (typeof HEADER_OPERATIONS)[K]["type"] extends Kind<infer _, infer R>
     ? R
     : never;
@@ -78,26 +77,26 @@ export type AnyHeaderEdits = {
 /** No operation at all. */
 export const NO_HEADER_EDITS = Object.fromEntries(
   Object.keys(HEADER_OPERATIONS).map((key) => [key, []]),
-) as unknown as AnyHeaderEdits;
+) as unknown as HeaderEdits;
 
 /** The keys of one direction. */
-export function headerKeys(direction: "request" | "response"): Kind<object, AnyHeaderEdits> {
+export function headerKeys(direction: "request" | "response"): Kind<object, HeaderEdits> {
   const rows = operations().map(([key, { type, example, doc }]) => [key, { type, example: example[direction], doc }]);
-  return block(Object.fromEntries(rows) as Rows) as unknown as Kind<object, AnyHeaderEdits>;
+  return block(Object.fromEntries(rows) as Rows) as unknown as Kind<object, HeaderEdits>;
 }
 
 /** What `/internal/api/routes` says of one direction; secret values are masked. */
-export function explainHeaderEdits(edits: AnyHeaderEdits): object {
+export function explainHeaderEdits(edits: HeaderEdits): object {
   return Object.fromEntries(operations().map(([key, operation]) => [key, operation.explain(edits[key])]));
 }
 
 /** Changes the heads that go upstream; null where there is nothing to do. */
-export function requestEdits(edits: Partial<AnyHeaderEdits>): RequestEdits | null {
+export function requestEdits(edits: Partial<HeaderEdits>): RequestEdits | null {
   return operationsOf(edits).length > 0 ? new RequestEdits(planOf(edits)) : null;
 }
 
 /** Changes the heads of responses, before the cache; null where there is nothing to do. */
-export function responseEdits(edits: Partial<AnyHeaderEdits>): ResponseEdits | null {
+export function responseEdits(edits: Partial<HeaderEdits>): ResponseEdits | null {
   if (operationsOf(edits).length === 0) return null;
   const plan = planOf(edits);
   const late = lateNames(plan);
@@ -106,7 +105,7 @@ export function responseEdits(edits: Partial<AnyHeaderEdits>): ResponseEdits | n
 }
 
 /** The fields of responses that come after the cache: all of a name that has a value of the request; null where there are none. */
-export function lateFields(edits: Partial<AnyHeaderEdits>): LateFields | null {
+export function lateFields(edits: Partial<HeaderEdits>): LateFields | null {
   // Asked for each of thousands of routes, of which most have none.
   if (Object.values(edits).every((values) => values.length === 0)) return null;
   const plan = planOf(edits);
@@ -117,19 +116,19 @@ export function lateFields(edits: Partial<AnyHeaderEdits>): LateFields | null {
 }
 
 /** A handler that answers by itself, with what the route's `headers.response` does to its responses. */
-export function editedHandler(handler: Handler, { headers }: Pick<RouteBase, "headers">): Handler {
+export function editedHandler(handler: Handler, { headers }: { readonly headers: HeaderOperations }): Handler {
   const edits = responseEdits(headers.response);
   return edits === null ? handler : new EditedHandler(handler, edits);
 }
 
 /** A handler that sees requests with what the route's `headers.request` does to them. */
-export function requestEditedHandler(handler: Handler, { headers }: Pick<RouteBase, "headers">): Handler {
+export function requestEditedHandler(handler: Handler, { headers }: { readonly headers: HeaderOperations }): Handler {
   if (operationsOf(headers.request).length === 0) return handler;
   return new RequestEditedHandler(handler, new HeldRequestEdits(planOf(headers.request)));
 }
 
 /** What a route's operations make of the fields of a name, for the key of the cache; null where they do nothing. */
-export function sentEdits(edits: Partial<AnyHeaderEdits>): SentEdits | null {
+export function sentEdits(edits: Partial<HeaderEdits>): SentEdits | null {
   if (operationsOf(edits).length === 0) return null;
   const { gone, added } = planOf(edits);
   const taken = new Set(gone);
@@ -144,7 +143,7 @@ export function sentEdits(edits: Partial<AnyHeaderEdits>): SentEdits | null {
 }
 
 /** Names of the fields that a client cannot give, in lower case: they are removed or set. */
-export function namesChanged(edits: Partial<AnyHeaderEdits>): readonly string[] {
+export function namesChanged(edits: Partial<HeaderEdits>): readonly string[] {
   const names = operationsOf(edits).flatMap(([operation, values]) => operation.gone?.(values) ?? []);
   return [...new Set(names.map((name) => name.toLowerCase()))];
 }
@@ -153,7 +152,7 @@ function lateNames({ added }: EditPlan): ReadonlySet<string> {
   return new Set(added.filter((field) => !isLiteral(field)).map(({ name }) => name.toLowerCase()));
 }
 
-function planOf(edits: Partial<AnyHeaderEdits>): EditPlan {
+function planOf(edits: Partial<HeaderEdits>): EditPlan {
   return {
     gone: namesChanged(edits),
     added: operationsOf(edits).flatMap(([operation, values]) => (operation.added?.(values) ?? []).map(addedField)),
@@ -169,7 +168,7 @@ function addedField({ name, value }: HeaderValue): AddedField {
 }
 
 /** The operations that do something, in the order of the table, each with its edits. */
-function operationsOf(edits: Partial<AnyHeaderEdits>): [HeaderOperation<readonly unknown[]>, readonly unknown[]][] {
+function operationsOf(edits: Partial<HeaderEdits>): [HeaderOperation<readonly unknown[]>, readonly unknown[]][] {
   return operations().flatMap(([key, operation]) => {
     const values = edits[key] ?? [];
     return values.length === 0 ? [] : [[operation, values]];
@@ -177,7 +176,7 @@ function operationsOf(edits: Partial<AnyHeaderEdits>): [HeaderOperation<readonly
 }
 
 /** The table where each operation is asked with its own edits. */
-function operations(): [keyof AnyHeaderEdits, HeaderOperation<readonly unknown[]>][] {
+function operations(): [keyof HeaderEdits, HeaderOperation<readonly unknown[]>][] {
   return Object.entries(HEADER_OPERATIONS) as never;
 }
 
@@ -254,3 +253,16 @@ function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boole
 
 /** `$remote_addr` of nginx, `%[src]` of HAProxy. */
 const VARIABLE = /(?<!\w)\$[a-z]\w+|%\[/i;
+
+/** A field that is set or added. */
+export interface HeaderValue {
+  /** As written. */
+  readonly name: string;
+  readonly value: string;
+}
+
+/** What is done to the fields of requests and responses: remove, set, add, in this order. docs/upstreams.md#header-edits */
+export interface HeaderOperations {
+  readonly request: HeaderEdits;
+  readonly response: HeaderEdits;
+}

@@ -8,7 +8,7 @@ import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
 import { noteUnknownGroups } from "./rewrite-keys.ts";
-import type { RouteBase } from "./route-config.ts";
+import type { RouteBase } from "./route-base.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
 import type { RouteType } from "./route-type.ts";
 

@@ -10,9 +10,9 @@ import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
-import type { RouteBase } from "./route-config.ts";
+import type { RouteBase } from "./route-base.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
-import type { RouteSpot } from "./route-syntax.ts";
+import type { RouteSpot } from "./route-spot.ts";
 import type { RouteSite, RouteType } from "./route-type.ts";
 
 /** Bytes of a response that a route of type respond takes from the configuration or from a file; it is copied for each client. */

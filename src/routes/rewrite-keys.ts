@@ -7,7 +7,7 @@ import { keepsItsForm, RewritingHandler } from "../features/rewrite/path-rewrite
 import type { Handler } from "../message/exchange.ts";
 import { compileExpression, isExpressionFault } from "../proto/expression/expression.ts";
 import { type Template, templateOf } from "../proto/template/template.ts";
-import type { RouteBase } from "./route-config.ts";
+import type { RouteBase } from "./route-base.ts";
 
 const newPath = () => urlTemplate("a path such as /new{rest}", { faultOf: pathFault });
 

@@ -1,10 +1,11 @@
 import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
-import type { RouteConfig, UpstreamRouteConfig } from "./route-config.ts";
+import type { RouteConfig } from "./route-config.ts";
 import { explainOptions } from "./route-options.ts";
 import type { TargetStatus } from "./route-type.ts";
 import { routeTypeOf } from "./route-types.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
 import type { StreamConfig } from "./streams/stream-config.ts";
+import type { UpstreamRouteConfig } from "./upstream/upstream-config.ts";
 import { explainTarget } from "./upstream/upstream-route.ts";
 
 /** A route of a sidecar's listener: the application behind the inbound one, the splits of the outbound one. */

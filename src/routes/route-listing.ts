@@ -1,4 +1,4 @@
-import type { RouteBase } from "./route-config.ts";
+import type { RouteBase } from "./route-base.ts";
 import { routePlace } from "./route-schema.ts";
 import type { RouteFormat } from "./route-syntax.ts";
 import type { StreamConfig } from "./streams/stream-config.ts";

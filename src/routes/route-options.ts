@@ -2,7 +2,16 @@ import { type Cidr, isWithin, overlap } from "../config/cidr.ts";
 import { routeMethod } from "../config/http-syntax.ts";
 import { match } from "../config/match-settings.ts";
 import { list, type Spot } from "../config/piece.ts";
-import { below, block, type Fields, isFaultyAt, type Row, type Rows, type Values } from "../config/row.ts";
+import {
+  below,
+  block,
+  type ConfigOf,
+  type Fields,
+  isFaultyAt,
+  type Row,
+  type Rows,
+  type Values,
+} from "../config/row.ts";
 import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED, word } from "../config/scalars.ts";
 import { type AuthConfig, auth, warnOfAuth } from "../features/auth/settings.ts";
 import { botsAt, routeBots } from "../features/bots/settings.ts";
@@ -20,9 +29,8 @@ import {
   maintenance,
 } from "../features/pages/settings.ts";
 import { routeWaf } from "../features/waf/settings.ts";
-import { explainHeaderEdits, headerKeys } from "./header-operations.ts";
-import type { HeaderOperations, RouteOptions } from "./route-config.ts";
-import { type RouteSpot, routeSpot } from "./route-syntax.ts";
+import { explainHeaderEdits, type HeaderOperations, headerKeys } from "./header-operations.ts";
+import { type RouteSpot, routeSpot } from "./route-spot.ts";
 
 /** The key `methods`, at the types of routes whose handlers take every method. */
 export const routeMethods = {
@@ -233,3 +241,6 @@ function explainMaintenance(config: MaintenanceConfig): object {
   const { page, ...shown } = maintenance.show(config) as { readonly page: string };
   return { ...shown, has_page: page !== "" };
 }
+
+/** What the keys of routes of every type say, with everything inherited. */
+export type RouteOptions = ConfigOf<typeof ROUTE_OPTIONS>;

@@ -5,7 +5,8 @@ import { list, oneOf, type Piece } from "../config/piece.ts";
 import { block, type Rows, type Values } from "../config/row.ts";
 import { text } from "../config/scalars.ts";
 import { FOREIGN_ROUTE_KEYS } from "./foreign-route-keys.ts";
-import type { OptionValues, RouteFormat, RouteSyntax, StreamSyntax } from "./route-syntax.ts";
+import type { OptionValues } from "./route-spot.ts";
+import type { RouteFormat, RouteSyntax, StreamSyntax } from "./route-syntax.ts";
 
 const place = {
   type: { type: text("a type of route"), absent: "", doc: "what the route does; each type has keys of its own" },

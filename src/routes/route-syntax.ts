@@ -1,8 +1,7 @@
-import type { Spot } from "../config/piece.ts";
-import type { Row, Rows } from "../config/row.ts";
-import type { ClusterConfig } from "../features/fleet/settings.ts";
-import type { ProxyConfig, ServerConfig } from "../settings/sections.ts";
-import type { RouteBase, RouteOptions } from "./route-config.ts";
+import type { Row } from "../config/row.ts";
+import type { RouteBase } from "./route-base.ts";
+import type { RouteOptions } from "./route-options.ts";
+import type { KeyBlock, RouteSpot } from "./route-spot.ts";
 import type { StreamConfig, StreamType } from "./streams/stream-config.ts";
 
 /** Everything that routes.yaml may say. `loadConfig` is given it: the configuration knows no type and no option by name. */
@@ -53,35 +52,4 @@ export interface RouteHelp {
   readonly unlisted: readonly string[];
   /** The one type at which the keys of every type are listed. */
   readonly hasOptions?: true;
-}
-
-/** A block (row.ts), whatever its rows. @typeParam F the fields that it gives */
-export interface KeyBlock<F> {
-  readonly rows: Rows;
-  resolve(values: object, spot: Spot): F;
-  write(config: object): object;
-}
-
-/** The spot at which the blocks of a route are resolved. */
-export interface RouteSpot extends Spot {
-  /** What a route inherits. */
-  readonly server: ServerConfig;
-  readonly proxy: ProxyConfig;
-  readonly cluster: ClusterConfig;
-  /** The entry as it is in the file: absent keys are absent. */
-  readonly entry: Readonly<Record<string, unknown>>;
-  /** What it says at the keys of every route. */
-  readonly values: OptionValues;
-}
-
-/** The values that a type may look at beside its own. */
-export interface OptionValues {
-  /** 0 where the server's is taken. */
-  readonly max_body_bytes: number;
-  readonly cache: { readonly enabled: boolean };
-}
-
-/** The spot of a route, for its blocks' `check` and `finish`. */
-export function routeSpot(spot: Spot): RouteSpot {
-  return spot as RouteSpot;
 }

@@ -8,9 +8,10 @@ import type { MirrorServices } from "../features/mirror/mirror.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import type { Upstream } from "../message/upstream.ts";
-import type { NodeOwner, RouteBase, RouteConfig, UpstreamRouteConfig } from "./route-config.ts";
+import type { Sections } from "../settings/sections.ts";
+import type { RouteBase } from "./route-base.ts";
 import type { RouteSyntax } from "./route-syntax.ts";
-import type { RuntimeConfig } from "./runtime-config.ts";
+import type { NodeOwner, UpstreamRouteConfig } from "./upstream/upstream-config.ts";
 
 /**
  * A type of route: everything that the gateway knows of it, one row of the table in route-types.ts. Nothing else asks which type a
@@ -68,15 +69,15 @@ export interface FunctionUse {
 /** The modules of a worker. */
 export interface FunctionSite {
   /** Takes the bounds of a configuration. */
-  use(config: RuntimeConfig["functions"]): void;
+  use(config: Sections["functions"]): void;
   handlerOf(use: FunctionUse): Handler;
   /** The phase that asks hooks. @param routes by their numbers @param budget where bodies are held for them */
-  hookPhase(config: RuntimeConfig, routes: readonly (RouteConfig | null)[], budget: HookSite["budget"]): Phase;
+  hookPhase(config: Sections, routes: readonly (RouteBase | null)[], budget: HookSite["budget"]): Phase;
 }
 
 /** What handlers are made with: the parts of a worker that routes share. */
 export interface RouteSite {
-  readonly config: RuntimeConfig;
+  readonly config: Sections & { readonly routes: readonly object[] };
   readonly files: FilePorts;
   readonly forward: ForwardServices;
   /** Loads what asks functions; null where a request is explained, and they are not asked. */

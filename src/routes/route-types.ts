@@ -1,12 +1,9 @@
-import type { ConfigOf } from "../config/row.ts";
 import { FUNCTION_ROUTE } from "./function-route.ts";
 import { REDIRECT_ROUTE } from "./redirect-route.ts";
 import { RESPOND_ROUTE } from "./respond-route.ts";
-import type { RouteBase } from "./route-config.ts";
-import type { ROUTE_OPTIONS } from "./route-options.ts";
+import type { RouteBase } from "./route-base.ts";
 import type { RouteType } from "./route-type.ts";
 import { STATIC_ROUTE } from "./static-route.ts";
-import type { upstreamKeys } from "./upstream/upstream-keys.ts";
 import { UPSTREAM_ROUTE } from "./upstream/upstream-route.ts";
 
 /** THE types of routes, by the word at `type` in routes.yaml, in the order in which faults and help name them. */
@@ -22,10 +19,6 @@ export const ROUTE_TYPES = {
 export type AnyRouteConfig = RouteOf<(typeof ROUTE_TYPES)[keyof typeof ROUTE_TYPES]>;
 
 type RouteOf<T> = T extends RouteType<infer C> ? C : never;
-
-/** What the keys of every route resolve to, and those of `type: upstream`. */
-export type AnyRouteOptions = ConfigOf<typeof ROUTE_OPTIONS>;
-export type UpstreamKeys = ConfigOf<typeof upstreamKeys>;
 
 /** The row of a route's type. */
 export function routeTypeOf(route: RouteBase): RouteType {

@@ -10,7 +10,7 @@ import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
 import { editedHandler } from "./header-operations.ts";
 import { rewrite, rewriting } from "./rewrite-keys.ts";
-import type { RouteBase } from "./route-config.ts";
+import type { RouteBase } from "./route-base.ts";
 import type { RouteSite, RouteType } from "./route-type.ts";
 
 const keys = block(

@@ -4,7 +4,7 @@ import type { FaultLog } from "../config/fault-log.ts";
 import { hostPattern, resolveHost } from "../config/host-kinds.ts";
 import { parseAuthority } from "../config/origin.ts";
 import { type Kind, list, resolved, type Spot, written } from "../config/piece.ts";
-import { below, block, type Fields, type Rows, type Values } from "../config/row.ts";
+import { below, block, type ConfigOf, type Fields, type Rows, type Values } from "../config/row.ts";
 import {
   chunkedMode,
   cidr,
@@ -22,7 +22,6 @@ import {
   word,
 } from "../config/scalars.ts";
 import { auth, ownPathsOf } from "../features/auth/settings.ts";
-import type { ProxyConfig } from "./sections.ts";
 
 const NAME_SERVER = /^(\d+\.\d+\.\d+\.\d+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)$/;
 const MAX_STORE = 1_099_511_627_776;
@@ -246,8 +245,12 @@ function nameServer(): Kind<string> {
 const LOOPBACK: readonly Cidr[] = ["127.0.0.0/8", "::1"].map((text) => parseCidr(text) as Cidr);
 
 /** Warns of a limit of bodies that the spool files cannot hold. */
-export function warnOfSpool(maxBodyBytes: number, { transport }: ProxyConfig, at: KeyPath, log: FaultLog): void {
-  const { maxSpooledBytes } = transport;
+export function warnOfSpool(
+  maxBodyBytes: number,
+  { transport: { maxSpooledBytes } }: ConfigOf<typeof proxy>,
+  at: KeyPath,
+  log: FaultLog,
+): void {
   if (maxSpooledBytes === 0 || maxBodyBytes <= maxSpooledBytes) return;
   log.warn(at, "is above proxy.transport.max_spooled_bytes: chunked bodies between the two never fit and get 503");
 }

@@ -8,7 +8,7 @@ import { MtlsMethod } from "../features/auth/mtls-method.ts";
 import type { AuthConfig, MethodConfig, MethodKey } from "../features/auth/settings.ts";
 import type { NowMs } from "../message/ports.ts";
 import type { Upstream } from "../message/upstream.ts";
-import type { UpstreamRouteConfig } from "../routes/route-config.ts";
+import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
 import type { SignIn } from "./sign-in.ts";
 
 /** What the methods of a worker are made with. */

@@ -1,7 +1,7 @@
 import { type NodeSurroundings, UpstreamNode } from "../features/balance/balancer.ts";
 import { NodeTable } from "../memory/node-table.ts";
-import type { NodeOwner } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import { breakerRules, NodeList, nodeKeys } from "./node-list.ts";
 
 /** The upstream nodes of one configuration. */

@@ -1,7 +1,7 @@
 import { type OriginConfig, speaksFastCgi, speaksHttp2, usesTls } from "../config/origin.ts";
 import type { Upstream } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import type { UpstreamRouteConfig } from "../routes/route-config.ts";
+import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
 import type { TransportConfig } from "../settings/sections.ts";
 import { OriginPool } from "../upstream/h1-upstream.ts";
 import { H2OriginPool } from "../upstream/h2-origin-pool.ts";

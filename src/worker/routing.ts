@@ -12,7 +12,8 @@ import type { TranscodedRouteConfig } from "../features/transcode/transcoded-rou
 import { type Handler, Verdict } from "../message/exchange.ts";
 import { ChunkedMode, type Route, type RouteInit, RouteKind, type RouteMatcher } from "../message/route.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
-import { hasTargets, pathOf, type RouteConfig, regexOf } from "../routes/route-config.ts";
+import { pathOf } from "../routes/route-base.ts";
+import { hasTargets, type RouteConfig, regexOf } from "../routes/route-config.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 

@@ -1,5 +1,5 @@
 import { NO_MATCH } from "../config/match-settings.ts";
-import { type OriginScheme, originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
+import { type OriginScheme, originOf, parseAuthority, speaksHttp2, type TargetConfig } from "../config/origin.ts";
 import { Fault } from "../core/fault.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import { NO_AUTH } from "../features/auth/settings.ts";
@@ -33,10 +33,10 @@ import { lateTls } from "../net/late-modules.ts";
 import { isPlainPath } from "../proto/h1/request-rules.ts";
 import { canonicalise } from "../proto/target/canonical-path.ts";
 import { NO_HEADER_EDITS } from "../routes/header-operations.ts";
-import type { TargetConfig, UpstreamRouteConfig } from "../routes/route-config.ts";
 import type { ListenerRoute } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { forwardHandler, targetsOf } from "../routes/upstream/forward-route.ts";
+import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
 import { PeerRole } from "../shared/counter-table.ts";
 import type { UpstreamTls } from "../upstream/origin-socket.ts";
 import { OwnListeners } from "./listeners.ts";

@@ -1,8 +1,9 @@
 import type { ConfigPosition } from "../../config/config-fault.ts";
-import type { OriginConfig } from "../../config/origin.ts";
+import type { OriginConfig, TargetConfig } from "../../config/origin.ts";
 import type { StreamPolicy } from "../../features/balance/settings.ts";
 import type { IpRules } from "../../features/client/settings.ts";
-import type { CircuitBreakerConfig, HealthCheckConfig, NodeOwner, TargetConfig } from "../route-config.ts";
+import type { NodeOwner } from "../upstream/upstream-config.ts";
+import type { CircuitBreakerConfig, HealthCheckConfig } from "../upstream/upstream-keys.ts";
 
 /** The words at `type` of entries that forward connections or datagrams and know nothing of HTTP. docs/streams.md */
 export type StreamType = "tcp" | "udp" | "tls_passthrough";

@@ -2,14 +2,13 @@ import * as v from "valibot";
 import { retries } from "../../config/attempt-settings.ts";
 import { quote } from "../../config/config-fault.ts";
 import { hostPattern, resolveHost } from "../../config/host-kinds.ts";
-import { type OriginConfig, originOf, parseAuthority, parseOrigin } from "../../config/origin.ts";
+import { type OriginConfig, originOf, parseAuthority, parseOrigin, type TargetConfig } from "../../config/origin.ts";
 import { list, type Spot } from "../../config/piece.ts";
 import { below, block, type Fields, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { duration, flag, integer, text, textOrNumber, word, wordOrEmpty } from "../../config/scalars.ts";
 import { ipRules } from "../../features/client/settings.ts";
 import { checkPlaceRules } from "../../features/geo/settings.ts";
-import type { TargetConfig } from "../route-config.ts";
-import { routeSpot } from "../route-syntax.ts";
+import { routeSpot } from "../route-spot.ts";
 import { addressText, type ListenAddress } from "./stream-config.ts";
 
 /** A server at an address, reached by a protocol. */

@@ -1,11 +1,10 @@
 import { quote } from "../../config/config-fault.ts";
-import { speaksFastCgi } from "../../config/origin.ts";
+import { speaksFastCgi, type TargetConfig } from "../../config/origin.ts";
 import { list, pairs, type Spot, written } from "../../config/piece.ts";
 import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { flag, integer, text, textLike, textOrNumber } from "../../config/scalars.ts";
 import { MASK } from "../../core/secret-name.ts";
 import { SCRIPT_PARAMS } from "../../message/script-call.ts";
-import type { TargetConfig } from "../route-config.ts";
 
 const fileName = () => textLike(/^[^\0/\\]+$/, "a file name such as index.php");
 

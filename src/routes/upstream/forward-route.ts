@@ -1,4 +1,4 @@
-import { speaksHttp2 } from "../../config/origin.ts";
+import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
 import type { TargetInit } from "../../features/balance/balancer.ts";
 import { ForwardEnd, ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
 import { Mirror, MirroringHandler } from "../../features/mirror/mirror.ts";
@@ -8,8 +8,10 @@ import { type Handler, Pipeline } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";
-import { type MirrorConfig, pathOf, type TargetConfig, type UpstreamRouteConfig } from "../route-config.ts";
+import { pathOf } from "../route-base.ts";
 import type { MirrorSite, RouteSite } from "../route-type.ts";
+import type { UpstreamRouteConfig } from "./upstream-config.ts";
+import type { MirrorConfig } from "./upstream-keys.ts";
 
 /** Milliseconds that a mirror has for a connection, and for the head of its response and between two pieces. */
 const MIRROR_CONNECT_MS = 5000;

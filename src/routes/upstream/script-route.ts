@@ -5,8 +5,9 @@ import { ScriptHandler } from "../../features/files/script-handler.ts";
 import type { Handler } from "../../message/exchange.ts";
 import { editedHandler } from "../header-operations.ts";
 import { rewriting } from "../rewrite-keys.ts";
-import type { FastCgiConfig, UpstreamRouteConfig } from "../route-config.ts";
 import type { RouteSite } from "../route-type.ts";
+import type { UpstreamRouteConfig } from "./upstream-config.ts";
+import type { FastCgiConfig } from "./upstream-keys.ts";
 
 /**
  * Puts the files of a route with FastCGI targets before the handler that runs its scripts. docs/php.md#which-script-runs

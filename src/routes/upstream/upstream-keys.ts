@@ -1,7 +1,15 @@
 import { circuitBreaker, retries, timeoutsWith } from "../../config/attempt-settings.ts";
-import { type OriginConfig, originOf, originUrl, parseOrigin, speaksHttp2, usesTls } from "../../config/origin.ts";
+import {
+  type OriginConfig,
+  originOf,
+  originUrl,
+  parseOrigin,
+  speaksHttp2,
+  type TargetConfig,
+  usesTls,
+} from "../../config/origin.ts";
 import { type Kind, list, piece, type Spot, Wrong, written } from "../../config/piece.ts";
-import { block, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
+import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { duration, flag, integer, percent, text, textLike } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
@@ -9,9 +17,8 @@ import { withoutCredentials } from "../../core/secret-name.ts";
 import { balancing } from "../../features/balance/settings.ts";
 import { hooks } from "../../features/functions/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
-import type { TargetConfig } from "../route-config.ts";
 import { routeMethods } from "../route-options.ts";
-import { routeSpot } from "../route-syntax.ts";
+import { routeSpot } from "../route-spot.ts";
 import { checkFastCgi, fastcgi } from "./fastcgi-keys.ts";
 
 const target = block(
@@ -228,3 +235,21 @@ function statusRange(): Kind<readonly [number, number]> {
     },
   );
 }
+
+/** What the keys of `type: upstream` resolve to. */
+export type UpstreamKeys = ConfigOf<typeof upstreamKeys>;
+
+/** Where copies of a route's requests go. docs/upstreams.md#mirroring */
+export type MirrorConfig = NonNullable<UpstreamKeys["mirror"]>;
+
+export type HealthCheckConfig = UpstreamKeys["healthCheck"];
+
+export type CircuitBreakerConfig = UpstreamKeys["circuitBreaker"];
+
+export type UpstreamTimeouts = UpstreamKeys["timeouts"];
+
+/** How scripts are found and run; null where no target runs any. docs/php.md */
+export type FastCgiConfig = UpstreamKeys["fastcgi"];
+
+/** How the gateway speaks TLS to `https` and `h2` targets. */
+export type UpstreamTlsConfig = UpstreamKeys["tls"];

@@ -1,5 +1,5 @@
 import { circuitBreaker } from "../../config/attempt-settings.ts";
-import { speaksHttp2 } from "../../config/origin.ts";
+import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
 import { targetChoice } from "../../features/balance/balancer.ts";
 import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";
 import type { Handler } from "../../message/exchange.ts";
@@ -8,11 +8,11 @@ import type { Upstream } from "../../message/upstream.ts";
 import { warnOfSpool } from "../../settings/proxy-settings.ts";
 import { namesChanged } from "../header-operations.ts";
 import { rewrite, rewriting } from "../rewrite-keys.ts";
-import type { FastCgiConfig, TargetConfig, UpstreamRouteConfig } from "../route-config.ts";
 import type { RouteShape, RouteSite, RouteType, TargetState, TargetStatus } from "../route-type.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
-import { healthCheck, timeouts, upstreamKeys } from "./upstream-keys.ts";
+import type { UpstreamRouteConfig } from "./upstream-config.ts";
+import { type FastCgiConfig, healthCheck, timeouts, upstreamKeys } from "./upstream-keys.ts";
 
 /** Routes from which on a configuration is large: their handlers are made late, and its leftovers are collected at once. */
 export const MANY_ROUTES = 1000;

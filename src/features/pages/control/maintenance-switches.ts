@@ -1,4 +1,5 @@
-import { pathOf, type RouteConfig } from "../../../routes/route-config.ts";
+import { pathOf } from "../../../routes/route-base.ts";
+import type { RouteConfig } from "../../../routes/route-config.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { type MaintenanceConfig, PLAIN_MAINTENANCE } from "../settings.ts";
 

@@ -1,0 +1,22 @@
+import type { ConfigPosition } from "../config/config-fault.ts";
+import type { RouteOptions } from "./route-options.ts";
+
+/** What routes of all types have. */
+export interface RouteBase extends RouteOptions {
+  /** The word at `type`. */
+  readonly type: string;
+  readonly position: ConfigPosition;
+  /** `/node`, never ending in `/` except for the root `/` itself; "" for an exact route. */
+  readonly prefix: string;
+  /** The exact path, or "" for a prefix route. Exactly one of `prefix` and `path` is set. */
+  readonly path: string;
+  /** Upper-case; empty means every method. HEAD is served wherever GET is. */
+  readonly methods: readonly string[];
+  /** Lower-case names without port, `*.example.com` allowed; empty means every host. */
+  readonly hosts: readonly string[];
+}
+
+/** The path that a route is for, exact or a prefix: also its label in metrics and logs. */
+export function pathOf(route: Pick<RouteBase, "path" | "prefix">): string {
+  return route.path === "" ? route.prefix : route.path;
+}

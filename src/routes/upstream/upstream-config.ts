@@ -1,0 +1,19 @@
+import type { RouteBase } from "../route-base.ts";
+import type { UpstreamKeys, UpstreamTimeouts, UpstreamTlsConfig } from "./upstream-keys.ts";
+
+/** `type: upstream`: requests go to other servers. docs/upstreams.md */
+export interface UpstreamRouteConfig extends Omit<RouteBase, "methods">, UpstreamKeys {
+  readonly type: "upstream";
+}
+
+/** What has targets, as the table of targets sees it: an upstream route, or a stream. */
+export type NodeOwner = Pick<
+  UpstreamRouteConfig,
+  "path" | "prefix" | "targets" | "circuitBreaker" | "healthCheck" | "strictOrigins"
+> & {
+  readonly timeouts: Pick<UpstreamTimeouts, "connectMs">;
+  /** Null where no target speaks TLS with the gateway. */
+  readonly tls: UpstreamTlsConfig | null;
+  /** Null, or left out, where no target runs scripts. */
+  readonly fastcgi?: UpstreamKeys["fastcgi"];
+};
