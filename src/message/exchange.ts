@@ -40,99 +40,76 @@ export const enum ExchangeState {
 export class Exchange {
   readonly request: RequestHead = new RequestHead(this);
   readonly reply: ReplyHead = new ReplyHead();
-  sink: ReplySink;
-  flow: BodyFlow;
-  body: BodySink;
-  source: ReplySource;
-  pipeline: Pipeline;
-  client: ClientPeer = NO_CLIENT;
+  /** What belongs to trying targets: of the attempt under way, and of those that have failed. */
+  readonly attempt: Attempt = new Attempt();
+  sink!: ReplySink;
+  flow!: BodyFlow;
+  body!: BodySink;
+  source!: ReplySource;
+  pipeline!: Pipeline;
+  client!: ClientPeer;
   /** Whether the connection comes from a trusted proxy, so that its X-Forwarded-* fields are believed. */
-  fromTrustedProxy = false;
+  fromTrustedProxy!: boolean;
   /** The client that a trusted proxy told of, UNKNOWN_CLIENT where it told of none readably; "" where there is none. */
-  forwardedIp = "";
-  route: Route | null = null;
+  forwardedIp!: string;
+  route!: Route | null;
   /** The way down: chosen when it begins. */
-  phases: readonly Phase[] = NO_PHASES;
+  phases!: readonly Phase[];
   /** The phase that comes next. */
-  step = 0;
-  state: ExchangeState = ExchangeState.Head;
+  step!: number;
+  state!: ExchangeState;
   /** Why the exchange was refused or cut, if it was. */
-  fault: Fault = Fault.None;
+  fault!: Fault;
   /** When the turn of its first byte began, in milliseconds of `performance.now()`. */
-  startedMs = 0;
+  startedMs!: number;
   /** When the turn of its end began, likewise. */
-  endedMs = 0;
+  endedMs!: number;
   /** Bytes of the path that the matched prefix takes; -1 when the path must be rewritten (`forwardPath`). */
-  prefixLength = 0;
+  prefixLength!: number;
   /** The sanitised path to forward, where it differs from the raw one; "" otherwise. */
-  forwardPath = "";
+  forwardPath!: string;
   /** The canonical, decoded path that routing used, where it differs from the raw one; "" otherwise. */
-  canonicalPath = "";
+  canonicalPath!: string;
   /** What the groups of the route's expression have matched, from 1 on; null where there are none. */
-  captures: readonly (string | undefined)[] | null = null;
+  captures!: readonly (string | undefined)[] | null;
   /** Who the client has shown to be (`auth`); null where it was not asked. */
-  identity: AuthIdentity | null = null;
+  identity!: AuthIdentity | null;
   /** The script that a FastCGI origin is to run; null where there is none. */
-  script: ScriptCall | null = null;
+  script!: ScriptCall | null;
   /** The trace that the request belongs to; null where it is neither recorded nor told of. */
-  trace: RequestTrace | null = null;
+  trace!: RequestTrace | null;
   /** Largest request body for this request in bytes; 0 means no limit. */
-  maxBodyBytes = 0;
+  maxBodyBytes!: number;
   /** Request body bytes seen so far, decoded. */
-  bodyBytes = 0;
+  bodyBytes!: number;
   /** Response body bytes written so far. */
-  sentBytes = 0;
+  sentBytes!: number;
   /** Whether the whole request body has been read. */
-  bodyDone = false;
+  bodyDone!: boolean;
   /** Bytes of the body where a phase holds it whole and hands it on as one that came so; -1 where none does. */
-  wholeBodyBytes = -1;
-  wafScore = 0;
+  wholeBodyBytes!: number;
+  wafScore!: number;
   /** How many requests the exchange has served: tells one that waited for something whether it is still its own. */
   uses = 0;
   /** Extra detail of a refusal for its body (an allowed method list, a path); "" where there is none. */
-  detail = "";
-  upstreamLabel = "";
-  /** Milliseconds from the request's head to the response's; -1 where there was none. */
-  upstreamMs = -1;
-  /** The SPIFFE id of the server that has responded, where a sidecar asked it; "" for none. */
-  serverId = "";
-  /** Whether the origin is asked for consent before the client is (Expect: 100-continue). */
-  asksOrigin = false;
-  /** How often the request has been sent upstream, this time included. */
-  attempts = 1;
-  /** The target that the exchange is under way to; null before it is sent and after an attempt has failed. */
-  target: Target | null = null;
-  /** Bits of the targets that have failed this exchange; see BalancedTarget. */
-  triedTargets = 0;
-  /** Bits of the nodes whose breakers this exchange has counted as a failure: it counts once however often it is tried. */
-  blamedNodes = 0;
-  /** When the attempt began that has had no response yet, in milliseconds of `performance.now()`; -1 where there is none. */
-  attemptedMs = -1;
-  /** Whether the attempt is the one trial of a half-open circuit breaker. */
-  isTrial = false;
-  /** Whether the attempt goes to a target that is out, since all are. */
-  isForced = false;
+  detail!: string;
   /** What must be stopped when the exchange is over: its time limit; null where it has none. */
-  deadline: Held | null = null;
+  deadline!: Held | null;
   /** The body as it is kept for a second attempt; null where it is not. */
-  replay: RepeatableBody | null = null;
+  replay!: RepeatableBody | null;
   /** What must be given back when the exchange is over; null when there is nothing. */
-  held: Held | null = null;
+  held!: Held | null;
   /** What the cache did for the exchange. */
-  cacheResult: CacheResult = CacheResult.None;
+  cacheResult!: CacheResult;
   /** Whether the response goes into the cache, and why not. */
-  cacheNote: CacheNote = CacheNote.None;
+  cacheNote!: CacheNote;
   /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null where it holds nothing. */
-  cacheUse: Held | null = null;
+  cacheUse!: Held | null;
   /** What rules of `waf.rules` have found and set; null where there are none. */
-  rules: RuleState | null = null;
+  rules!: RuleState | null;
 
   constructor(idle: IdleExchangePorts) {
-    this.sink = idle.sink;
-    this.flow = idle.flow;
-    this.body = idle.body;
-    this.source = idle.source;
-    this.pipeline = idle.pipeline;
+    this.clear(idle);
   }
 
   /** The request is about to go down: who it came from and where its response goes. */
@@ -170,7 +147,7 @@ export class Exchange {
   release(): void {
     if (this.held !== null) this.held.release();
     this.held = null;
-    this.target = null;
+    this.attempt.target = null;
     this.rules = null;
     this.script = null;
     this.pipeline = IDLE_PIPELINE;
@@ -182,10 +159,16 @@ export class Exchange {
     this.reply.trailers = null;
   }
 
-  /** Makes the exchange ready for the next request. The request's head is reset by its reader. */
+  /** Makes the exchange ready for the next request, after `release`. The request's head is reset by its reader. */
   reset(idle: IdleExchangePorts): void {
     this.uses++;
     this.reply.reset();
+    this.attempt.reset();
+    this.clear(idle);
+  }
+
+  /** What every field is for a request of which nothing is known yet; declared above, it has its value from here alone. */
+  private clear(idle: IdleExchangePorts): void {
     this.sink = idle.sink;
     this.flow = idle.flow;
     this.body = idle.body;
@@ -195,6 +178,7 @@ export class Exchange {
     this.fromTrustedProxy = false;
     this.forwardedIp = "";
     this.route = null;
+    this.phases = NO_PHASES;
     this.step = 0;
     this.state = ExchangeState.Head;
     this.fault = Fault.None;
@@ -205,6 +189,7 @@ export class Exchange {
     this.canonicalPath = "";
     this.captures = null;
     this.identity = null;
+    this.script = null;
     this.trace = null;
     this.maxBodyBytes = 0;
     this.bodyBytes = 0;
@@ -213,24 +198,60 @@ export class Exchange {
     this.wholeBodyBytes = -1;
     this.wafScore = 0;
     this.detail = "";
+    this.deadline = null;
+    this.replay = null;
+    this.held = null;
+    this.cacheResult = CacheResult.None;
+    this.cacheNote = CacheNote.None;
+    this.cacheUse = null;
+    this.rules = null;
+  }
+}
+
+/**
+ * What an exchange knows of the targets that it tries. One object for all its attempts: what fails leaves its mark for the
+ * next.
+ */
+export class Attempt {
+  upstreamLabel!: string;
+  /** Milliseconds from the request's head to the response's; -1 where there was none. */
+  upstreamMs!: number;
+  /** The SPIFFE id of the server that has responded, where a sidecar asked it; "" for none. */
+  serverId!: string;
+  /** Whether the origin is asked for consent before the client is (Expect: 100-continue). */
+  asksOrigin!: boolean;
+  /** How often the request has been sent upstream, this time included. */
+  count!: number;
+  /** The target that the exchange is under way to; null before it is sent and after an attempt has failed. */
+  target!: Target | null;
+  /** Bits of the targets that have failed this exchange; see BalancedTarget. */
+  triedTargets!: number;
+  /** Bits of the nodes whose breakers this exchange has counted as a failure: it counts once however often it is tried. */
+  blamedNodes!: number;
+  /** When the attempt began that has had no response yet, in milliseconds of `performance.now()`; -1 where there is none. */
+  attemptedMs!: number;
+  /** Whether the attempt is the one trial of a half-open circuit breaker. */
+  isTrial!: boolean;
+  /** Whether the attempt goes to a target that is out, since all are. */
+  isForced!: boolean;
+
+  constructor() {
+    this.reset();
+  }
+
+  /** Makes it ready for the next request. */
+  reset(): void {
     this.upstreamLabel = "";
     this.upstreamMs = -1;
     this.serverId = "";
     this.asksOrigin = false;
-    this.attempts = 1;
+    this.count = 1;
     this.target = null;
     this.triedTargets = 0;
     this.blamedNodes = 0;
     this.attemptedMs = -1;
     this.isTrial = false;
     this.isForced = false;
-    this.deadline = null;
-    this.replay = null;
-    this.cacheResult = CacheResult.None;
-    this.cacheNote = CacheNote.None;
-    this.cacheUse = null;
-    this.rules = null;
-    this.script = null;
   }
 }
 

@@ -27,7 +27,7 @@ export abstract class ReplacingSink extends PassingSink {
     if (this.stage === Stage.Dropping) {
       this.dropped += to - from;
       // What comes out of the cache costs no connection.
-      if (this.dropped > MAX_DROPPED_BODY_BYTES && ex.target !== null) {
+      if (this.dropped > MAX_DROPPED_BODY_BYTES && ex.attempt.target !== null) {
         ex.source.onCancelled(ex);
         this.finish(ex);
       }

@@ -1,7 +1,7 @@
 import type { Exchange } from "./exchange.ts";
 import type { Upstream, UpstreamFailure } from "./upstream.ts";
 
-/** One place where a route's requests can go. An exchange holds the one that it is under way to in `ex.target`. */
+/** One place where a route's requests can go. An exchange holds the one that it is under way to in `ex.attempt.target`. */
 export interface Target {
   readonly upstream: Upstream;
   /** Put before the forwarded path: empty, or `/api`. */
@@ -18,7 +18,7 @@ export interface Target {
 
 /** Adds to a response what its client is to have of the choice. */
 export interface AnswerMark {
-  /** The head of the response of `ex.target` is about to be handed on. */
+  /** The head of the response of `ex.attempt.target` is about to be handed on. */
   mark(ex: Exchange): void;
 }
 

@@ -204,7 +204,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
 
   private sendHead(ex: Exchange, caller: UpstreamCaller): void {
     this.asks = ex.request.expectContinue && asksFirst(ex);
-    ex.asksOrigin = this.asks;
+    ex.attempt.asksOrigin = this.asks;
     this.writeHead(ex, caller, this.link.writer!);
     this.stage = Stage.AwaitingHead;
     this.beginHead(ex);
@@ -332,8 +332,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
 
   private takeHead(ex: Exchange): void {
     this.parser.describe(ex.reply, ex.request.method);
-    ex.upstreamMs = this.pool.context.turn.nowMs - this.startedMs;
-    ex.serverId = this.serverId;
+    ex.attempt.upstreamMs = this.pool.context.turn.nowMs - this.startedMs;
+    ex.attempt.serverId = this.serverId;
     this.stage = Stage.ReadingBody;
     this.link.arm(this.caller!.times.idleMs);
     this.caller!.onReplyHead(ex);

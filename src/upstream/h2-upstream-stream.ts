@@ -144,7 +144,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.out.begin(id, session.peer.initialWindowBytes);
     this.inflow.begin(id, session);
     this.asks = ex.request.expectContinue && ex.request.hasBody() && ex.sink.awaitsConsent?.(ex) === true;
-    ex.asksOrigin = this.asks;
+    ex.attempt.asksOrigin = this.asks;
     const head = Buffer.allocUnsafe(caller.requestBound(ex));
     const headEnd = caller.encodeRequest(ex, head, 0);
     const out = writer.reserve(FRAME_HEADER_BYTES + requestBlockBound(headEnd));
@@ -309,8 +309,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     heads.describe(ex.reply, ex.request.method, isEnd);
     const isBodyless = ex.reply.withoutBody || heads.status === 204;
     if (isEnd && !isBodyless && heads.contentLength > 0) return this.refuse();
-    ex.upstreamMs = this.context.turn.nowMs - this.startedMs;
-    ex.serverId = this.connection!.serverId;
+    ex.attempt.upstreamMs = this.context.turn.nowMs - this.startedMs;
+    ex.attempt.serverId = this.connection!.serverId;
     this.inflow.declare(isBodyless ? 0 : heads.contentLength, isEnd);
     this.inflow.isPaused = true;
     this.isWhole = isEnd;

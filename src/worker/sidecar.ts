@@ -112,8 +112,8 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
     inbound === null ? egress : new IngressPhase({ plain: inbound, grpc }, accessOf(config.sidecar), inputs.reports);
   const { maxBodyBytes } = config.server;
   const clients = new PeerTap(inputs.reports, PeerRole.Client, ({ client }) => spiffeId(client.identity) || NO_PEER);
-  const servers = new PeerTap(inputs.reports, PeerRole.Server, ({ upstreamLabel, serverId }) =>
-    upstreamLabel === "" ? "" : serverId || NO_PEER,
+  const servers = new PeerTap(inputs.reports, PeerRole.Server, ({ attempt }) =>
+    attempt.upstreamLabel === "" ? "" : attempt.serverId || NO_PEER,
   );
   return {
     ingress: pipelineOf(ingress, maxBodyBytes, parts, [clients]),

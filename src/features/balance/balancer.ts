@@ -2,7 +2,7 @@ import { blamesOrigin, Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import { MAX_HELD_BACK, type NodeTable } from "../../memory/node-table.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { Attempt, Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { AnswerMark, Target, TargetChoice } from "../../message/target.ts";
 import type { Upstream, UpstreamFailure } from "../../message/upstream.ts";
@@ -82,7 +82,7 @@ class Balancer implements TargetChoice {
   }
 
   chooseAgain(ex: Exchange, onlyAnother: boolean): BalancedTarget | null {
-    const tried = ex.triedTargets;
+    const tried = ex.attempt.triedTargets;
     const another = this.chooseBut(ex, tried);
     if (another !== null) return another;
     if (!onlyAnother) return this.chooseBut(ex, 0) ?? this.chooseOut(ex, tried) ?? this.chooseOut(ex, 0);
@@ -234,7 +234,7 @@ export class WeighedNode {
 export class BalancedTarget extends WeighedNode implements Target {
   readonly upstream: Upstream;
   readonly basePath: Buffer;
-  /** The bit in `ex.blamedNodes` of its node, which several targets may share. */
+  /** The bit in `ex.attempt.blamedNodes` of its node, which several targets may share. */
   private readonly nodeBit: number;
 
   /**
@@ -251,22 +251,22 @@ export class BalancedTarget extends WeighedNode implements Target {
 
   /** Puts the exchange on its way. @returns false when another exchange took the only place */
   enter(ex: Exchange): boolean {
-    if (!this.node.enter(ex)) return false;
-    ex.target = this;
+    if (!this.node.enter(ex.attempt)) return false;
+    ex.attempt.target = this;
     return true;
   }
 
   /** Puts the exchange on its way although the target is out. */
   enterAnyway(ex: Exchange): this {
-    this.node.enterAnyway(ex);
-    ex.target = this;
+    this.node.enterAnyway(ex.attempt);
+    ex.attempt.target = this;
     return this;
   }
 
   onAnswer(ex: Exchange, status: number): void {
-    if (!this.node.onAnswer(ex, status, (ex.blamedNodes & this.nodeBit) !== 0)) return;
-    ex.triedTargets |= this.bit;
-    ex.blamedNodes |= this.nodeBit;
+    if (!this.node.onAnswer(ex.attempt, status, (ex.attempt.blamedNodes & this.nodeBit) !== 0)) return;
+    ex.attempt.triedTargets |= this.bit;
+    ex.attempt.blamedNodes |= this.nodeBit;
   }
 
   onReplaced(): void {
@@ -274,14 +274,15 @@ export class BalancedTarget extends WeighedNode implements Target {
   }
 
   onFailure(ex: Exchange, failure: UpstreamFailure): void {
-    ex.target = null;
-    ex.triedTargets |= this.bit;
-    if (this.node.onFailure(ex, failure, (ex.blamedNodes & this.nodeBit) !== 0)) ex.blamedNodes |= this.nodeBit;
+    ex.attempt.target = null;
+    ex.attempt.triedTargets |= this.bit;
+    if (this.node.onFailure(ex.attempt, failure, (ex.attempt.blamedNodes & this.nodeBit) !== 0))
+      ex.attempt.blamedNodes |= this.nodeBit;
   }
 
   onOver(ex: Exchange): void {
-    ex.target = null;
-    this.node.leave(ex);
+    ex.attempt.target = null;
+    this.node.leave(ex.attempt);
   }
 }
 
@@ -297,7 +298,7 @@ export interface Policy<E = Exchange, T extends WeighedNode = BalancedTarget> {
 }
 
 /** What a node keeps of an attempt: an exchange has it, and so has a forwarded connection. */
-export type Attempt = Pick<Exchange, "isTrial" | "isForced" | "attemptedMs" | "upstreamMs">;
+export type NodeAttempt = Pick<Attempt, "isTrial" | "isForced" | "attemptedMs" | "upstreamMs">;
 
 /** A number from 0 up to 1, never 1. */
 export type RandomNumber = () => number;
@@ -395,23 +396,23 @@ export class UpstreamNode {
   }
 
   /** Begins an attempt. @returns false when it would have been a trial that another exchange has taken */
-  enter(ex: Attempt): boolean {
+  enter(attempt: NodeAttempt): boolean {
     if (!this.table.isClosed(this.slot)) {
       if (!this.table.takeTrial(this.slot, this.surroundings.worker)) return false;
-      ex.isTrial = true;
+      attempt.isTrial = true;
       this.tell("trial");
     }
     this.inFlight++;
-    ex.attemptedMs = this.surroundings.turn.nowMs;
+    attempt.attemptedMs = this.surroundings.turn.nowMs;
     return true;
   }
 
   /** Begins an attempt although the node is out, since all of its route are. */
-  enterAnyway(ex: Attempt): void {
-    if (this.enter(ex)) return;
-    ex.isForced = true;
+  enterAnyway(attempt: NodeAttempt): void {
+    if (this.enter(attempt)) return;
+    attempt.isForced = true;
     this.inFlight++;
-    ex.attemptedMs = this.surroundings.turn.nowMs;
+    attempt.attemptedMs = this.surroundings.turn.nowMs;
   }
 
   /**
@@ -419,12 +420,12 @@ export class UpstreamNode {
    * @param isBlamed whether the exchange has counted as a failure here before
    * @returns whether it is a failure
    */
-  onAnswer(ex: Attempt, status: number, isBlamed = false): boolean {
-    this.count(status, ex.upstreamMs < 0 ? this.elapsed(ex) : ex.upstreamMs);
-    ex.attemptedMs = -1;
+  onAnswer(attempt: NodeAttempt, status: number, isBlamed = false): boolean {
+    this.count(status, attempt.upstreamMs < 0 ? this.elapsed(attempt) : attempt.upstreamMs);
+    attempt.attemptedMs = -1;
     const hasFailed = this.failureStatuses?.has(status) === true;
-    this.judge(ex, hasFailed, isBlamed);
-    if (hasFailed) ex.isForced = false;
+    this.judge(attempt, hasFailed, isBlamed);
+    if (hasFailed) attempt.isForced = false;
     return hasFailed;
   }
 
@@ -433,28 +434,28 @@ export class UpstreamNode {
    * @param isBlamed whether the exchange has counted as a failure here before
    * @returns whether the failure says something of the origin
    */
-  onFailure(ex: Attempt, failure: UpstreamFailure, isBlamed = false): boolean {
+  onFailure(attempt: NodeAttempt, failure: UpstreamFailure, isBlamed = false): boolean {
     this.inFlight--;
-    if (ex.attemptedMs >= 0) this.count(faultRow(failure.fault).status, this.elapsed(ex));
-    ex.attemptedMs = -1;
+    if (attempt.attemptedMs >= 0) this.count(faultRow(failure.fault).status, this.elapsed(attempt));
+    attempt.attemptedMs = -1;
     // A kept connection that the origin has closed meanwhile says nothing of the origin.
     const isStale = failure.reused && !failure.answered && failure.fault === Fault.UpstreamUnavailable;
     const hasFailed = !isStale && blamesOrigin(failure.fault);
-    if (hasFailed) this.judge(ex, true, isBlamed);
-    else this.returnTrial(ex);
-    ex.isForced = false;
+    if (hasFailed) this.judge(attempt, true, isBlamed);
+    else this.returnTrial(attempt);
+    attempt.isForced = false;
     return hasFailed;
   }
 
   /** A connection has come about to what is sent no requests. It is under way until `disconnected`. */
-  onConnected(attempt: Attempt): void {
+  onConnected(attempt: NodeAttempt): void {
     attempt.attemptedMs = -1;
     this.judge(attempt, false, false);
     attempt.isForced = false;
   }
 
   /** No such connection has come about. @param isOurs whether that says nothing of the target */
-  onNotConnected(attempt: Attempt, isOurs: boolean): void {
+  onNotConnected(attempt: NodeAttempt, isOurs: boolean): void {
     this.inFlight--;
     attempt.attemptedMs = -1;
     this.surroundings.counters.notConnected(this.upstreamId);
@@ -469,23 +470,23 @@ export class UpstreamNode {
   }
 
   /** The exchange is over; where no response had come, it was the client who gave up. */
-  leave(ex: Attempt): void {
+  leave(attempt: NodeAttempt): void {
     this.inFlight--;
-    if (ex.attemptedMs >= 0) this.count(CLIENT_CLOSED_STATUS, this.elapsed(ex));
-    ex.attemptedMs = -1;
-    this.returnTrial(ex);
+    if (attempt.attemptedMs >= 0) this.count(CLIENT_CLOSED_STATUS, this.elapsed(attempt));
+    attempt.attemptedMs = -1;
+    this.returnTrial(attempt);
   }
 
-  private judge(ex: Attempt, failed: boolean, isBlamed: boolean): void {
+  private judge(attempt: NodeAttempt, failed: boolean, isBlamed: boolean): void {
     const { table, slot } = this;
     const { failureThreshold, rateRequests, rateFailures } = this.rules;
     if (failureThreshold === 0) return;
-    if (ex.isTrial) {
-      ex.isTrial = false;
+    if (attempt.isTrial) {
+      attempt.isTrial = false;
       if (!failed) this.holdBack();
       if (table.endTrial(slot, !failed)) this.tell(failed ? "reopened" : "closed");
     } else if (!failed) {
-      if (!ex.isForced) {
+      if (!attempt.isForced) {
         table.succeeded(slot);
         if (rateRequests > 0) table.counted(slot, false, rateRequests, rateFailures);
       } else if (table.close(slot)) {
@@ -505,9 +506,9 @@ export class UpstreamNode {
     return table.failed(slot, isTooMany ? 1 : inRow);
   }
 
-  private returnTrial(ex: Attempt): void {
-    if (!ex.isTrial) return;
-    ex.isTrial = false;
+  private returnTrial(attempt: NodeAttempt): void {
+    if (!attempt.isTrial) return;
+    attempt.isTrial = false;
     this.table.returnTrial(this.slot);
   }
 
@@ -531,7 +532,7 @@ export class UpstreamNode {
     counters.upstreamEnded(this.upstreamId, this.lastStatusSlot, durationMs);
   }
 
-  private elapsed(ex: Attempt): number {
-    return this.surroundings.turn.nowMs - ex.attemptedMs;
+  private elapsed(attempt: NodeAttempt): number {
+    return this.surroundings.turn.nowMs - attempt.attemptedMs;
   }
 }

@@ -55,7 +55,7 @@ export class StickyCookie implements AnswerMark {
 
   /** Gives the client the cookie of the target that has answered, where it does not have it. */
   mark(ex: Exchange): void {
-    const answering = ex.target as BalancedTarget;
+    const answering = ex.attempt.target as BalancedTarget;
     if (this.targetOf(ex) === answering) return;
     const { clear, secure } = this.marks.get(answering)!;
     ex.reply.addExtra(requestScheme(ex) === "https" ? secure : clear);

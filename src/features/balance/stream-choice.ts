@@ -1,6 +1,6 @@
 import {
   AllInTurn,
-  type Attempt,
+  type NodeAttempt,
   type Policy,
   policyAmong,
   type RandomNumber,
@@ -13,7 +13,7 @@ import type { StreamPolicy } from "./settings.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
 
 /** A connection that looks for a target. */
-export interface StreamAttempt extends Attempt {
+export interface StreamAttempt extends NodeAttempt {
   /** The client's address. */
   readonly clientIp: string;
   /** Bits of the targets that have taken no connection. */

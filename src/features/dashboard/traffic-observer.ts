@@ -121,7 +121,7 @@ export class TrafficObserver {
       ms: Math.round(tookMs(ex) * 1000) / 1000,
       bytesOut: ex.sentBytes,
       route: cut(route),
-      upstream: cut(ex.upstreamLabel),
+      upstream: cut(ex.attempt.upstreamLabel),
       cache: this.ports.cacheOf(ex),
       fault: ex.fault === Fault.None ? "" : faultRow(ex.fault).label,
       userAgent: cut(request.headers.valueOf(HeaderId.UserAgent)),
@@ -132,7 +132,7 @@ export class TrafficObserver {
 
 /** Why the gateway itself refused a request; "" where it did not, or where it is no fault of the client. */
 function refusalOf(ex: Exchange, status: number): string {
-  if (ex.upstreamLabel !== "") return "";
+  if (ex.attempt.upstreamLabel !== "") return "";
   const { kind, label } = faultRow(ex.fault);
   if (kind === FaultKind.Framing || kind === FaultKind.Limit) return label;
   if (ex.fault !== Fault.None && status === 403) return label;

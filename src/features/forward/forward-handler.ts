@@ -96,12 +96,12 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   requestBound(ex: Exchange): number {
     const { requestEdits } = this.settings;
-    return forwardHeadBound(ex, ex.target!) + (requestEdits === null ? 0 : requestEdits.boundOf(ex));
+    return forwardHeadBound(ex, ex.attempt.target!) + (requestEdits === null ? 0 : requestEdits.boundOf(ex));
   }
 
   encodeRequest(ex: Exchange, out: Buffer, at: number): number {
     const { requestEdits } = this.settings;
-    const end = encodeForwardHead(ex, this.settings, ex.target!, out, at);
+    const end = encodeForwardHead(ex, this.settings, ex.attempt.target!, out, at);
     return requestEdits === null ? end : requestEdits.applyFor(ex, out, at, end);
   }
 
@@ -124,7 +124,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   }
 
   onFailure(ex: Exchange, failure: UpstreamFailure): void {
-    ex.target!.onFailure(ex, failure);
+    ex.attempt.target!.onFailure(ex, failure);
     const target = this.mayRepeat(ex, failure) ? this.choice.chooseAgain(ex, isTimeout(failure)) : null;
     if (target === null) {
       ex.deadline?.release();
@@ -136,7 +136,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   /** A response that counts as a failure goes to the client where no other target can be asked instead. */
   private onFailedAnswer(ex: Exchange): void {
-    const failed = ex.target!;
+    const failed = ex.attempt.target!;
     failed.onAnswer(ex, ex.reply.status);
     const target = this.mayAskElsewhere(ex) ? this.choice.chooseAgain(ex, true) : null;
     if (target === null) {
@@ -145,8 +145,8 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     }
     ex.source.onCancelled(ex);
     failed.onReplaced();
-    ex.upstreamMs = -1;
-    ex.serverId = "";
+    ex.attempt.upstreamMs = -1;
+    ex.attempt.serverId = "";
     this.repeat(ex, target);
   }
 
@@ -177,7 +177,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   }
 
   private hasAttempt(ex: Exchange): boolean {
-    return ex.attempts <= this.settings.retryAttempts && this.retries.allows(this.turn.nowMs);
+    return ex.attempt.count <= this.settings.retryAttempts && this.retries.allows(this.turn.nowMs);
   }
 
   /**
@@ -195,21 +195,21 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   /** A further attempt. */
   private repeat(ex: Exchange, target: Target): void {
     this.retries.noteRetry();
-    ex.attempts++;
+    ex.attempt.count++;
     ex.replay?.restart();
     this.send(ex, target);
   }
 
   private send(ex: Exchange, target: Target): void {
-    ex.upstreamLabel = target.upstream.label;
+    ex.attempt.upstreamLabel = target.upstream.label;
     // A kept connection may be stale: neither a retry nor a trial of what was away is to end on that account.
-    if (ex.attempts > 1 || ex.isTrial || ex.isForced) target.upstream.sendFresh(ex, this);
+    if (ex.attempt.count > 1 || ex.attempt.isTrial || ex.attempt.isForced) target.upstream.sendFresh(ex, this);
     else target.upstream.send(ex, this);
     ex.replay?.deliver();
   }
 
   private noteAnswer(ex: Exchange): void {
-    ex.target!.onAnswer(ex, ex.reply.status);
+    ex.attempt.target!.onAnswer(ex, ex.reply.status);
     this.amend(ex);
   }
 
@@ -284,7 +284,8 @@ class Deadline implements TimerOwner, Held {
     this.release();
     if (ex.state === ExchangeState.Finished) return;
     // No response within the limit is the target's failure; a response that takes too long is not, nor is a client whose body does.
-    if (ex.target !== null && ex.attemptedMs >= 0) ex.target.onFailure(ex, latenessOf(ex, ex.target));
+    if (ex.attempt.target !== null && ex.attempt.attemptedMs >= 0)
+      ex.attempt.target.onFailure(ex, latenessOf(ex, ex.attempt.target));
     ex.body.onBodyFault(ex, Fault.UpstreamTimeout);
     ex.source.onCancelled(ex);
     ex.sink.abort(ex, Fault.UpstreamTimeout);
@@ -315,7 +316,7 @@ export class ForwardEnd implements ReplyTap {
   onHead(_ex: Exchange): void {}
 
   onEnd(ex: Exchange): void {
-    if (ex.target !== null) ex.target.onOver(ex);
+    if (ex.attempt.target !== null) ex.attempt.target.onOver(ex);
     if (ex.deadline !== null) ex.deadline.release();
     if (ex.replay !== null) ex.replay.release();
   }

@@ -70,7 +70,7 @@ export function encodeForwardHead(
   }
   at = writeForwarded(ex, out, at);
   if (acceptsTrailers(head.headers)) at = copyBytes(out, at, TE_TRAILERS, 0, TE_TRAILERS.length);
-  if (ex.asksOrigin) at = copyBytes(out, at, EXPECT_CONTINUE, 0, EXPECT_CONTINUE.length);
+  if (ex.attempt.asksOrigin) at = copyBytes(out, at, EXPECT_CONTINUE, 0, EXPECT_CONTINUE.length);
   if (upgrade) at = copyBytes(out, at, CONNECTION_UPGRADE, 0, CONNECTION_UPGRADE.length);
   at = copyBytes(out, at, ex.reply.requestIdLine, 0, ex.reply.requestIdEnd);
   const via = head.major === 1 && head.minor === 1 ? VIA_AND_END : viaAndEnd(head);

@@ -180,7 +180,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   onHead(): void {
     this.count("ok");
     this.site.services.wheel.disarm(this.timer);
-    this.ex!.upstreamMs = this.site.services.turn.nowMs - this.startedMs;
+    this.ex!.attempt.upstreamMs = this.site.services.turn.nowMs - this.startedMs;
   }
 
   onProgress(): void {

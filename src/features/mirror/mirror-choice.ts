@@ -47,8 +47,8 @@ export class MirrorChoice implements TargetChoice, Target {
     if (this.isOut()) return null;
     // After a rest one request tries it.
     if (this.failures >= MIRROR_FAILURES) this.outUntilMs = nowMs + MIRROR_REST_MS;
-    ex.target = this;
-    ex.attemptedMs = nowMs;
+    ex.attempt.target = this;
+    ex.attempt.attemptedMs = nowMs;
     this.ports.onSent();
     return this;
   }
@@ -58,18 +58,18 @@ export class MirrorChoice implements TargetChoice, Target {
   }
 
   onAnswer(ex: Exchange): void {
-    ex.attemptedMs = -1;
+    ex.attempt.attemptedMs = -1;
     this.failures = 0;
   }
 
   onReplaced(): void {}
 
   onFailure(ex: Exchange): void {
-    ex.target = null;
+    ex.attempt.target = null;
     if (++this.failures >= MIRROR_FAILURES) this.outUntilMs = this.turn.nowMs + MIRROR_REST_MS;
   }
 
   onOver(ex: Exchange): void {
-    ex.target = null;
+    ex.attempt.target = null;
   }
 }

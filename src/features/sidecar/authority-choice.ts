@@ -54,8 +54,8 @@ export class AuthorityChoice implements TargetChoice {
   choose(ex: Exchange): Target | null {
     const target = this.targetOf(ex);
     if (!(target instanceof OriginTarget)) return null;
-    ex.target = target;
-    ex.attemptedMs = this.turn.nowMs;
+    ex.attempt.target = target;
+    ex.attempt.attemptedMs = this.turn.nowMs;
     return target;
   }
 
@@ -113,7 +113,7 @@ class OriginTarget implements Target {
   }
 
   onFailure(ex: Exchange, { fault }: UpstreamFailure): void {
-    ex.target = null;
+    ex.attempt.target = null;
     this.count(ex, faultRow(fault).status);
   }
 
@@ -121,14 +121,14 @@ class OriginTarget implements Target {
   onReplaced(): void {}
 
   onOver(ex: Exchange): void {
-    ex.target = null;
+    ex.attempt.target = null;
     this.count(ex, CLIENT_CLOSED_STATUS);
   }
 
   private count(ex: Exchange, status: number): void {
-    if (ex.attemptedMs < 0) return;
-    this.tally.upstreamAnswered(this.upstream.label, Math.min(status, 599), this.turn.nowMs - ex.attemptedMs);
-    ex.attemptedMs = -1;
+    if (ex.attempt.attemptedMs < 0) return;
+    this.tally.upstreamAnswered(this.upstream.label, Math.min(status, 599), this.turn.nowMs - ex.attempt.attemptedMs);
+    ex.attempt.attemptedMs = -1;
   }
 }
 

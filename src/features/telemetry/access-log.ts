@@ -98,8 +98,8 @@ export class AccessLog implements ReplyTap {
       `,"status":${countedStatus(ex)}` +
       `,"bytes_in":${ex.bodyBytes},"bytes_out":${ex.sentBytes}` +
       `,"duration_ms":${milliseconds(durationMs)}` +
-      `,"upstream":${jsonTextOrNull(ex.upstreamLabel, FIELD_CHARS.label)}` +
-      `,"upstream_ms":${ex.upstreamMs < 0 ? "null" : milliseconds(ex.upstreamMs)}` +
+      `,"upstream":${jsonTextOrNull(ex.attempt.upstreamLabel, FIELD_CHARS.label)}` +
+      `,"upstream_ms":${ex.attempt.upstreamMs < 0 ? "null" : milliseconds(ex.attempt.upstreamMs)}` +
       `,"route":${jsonText(route, FIELD_CHARS.label)}` +
       `,"cache":${jsonTextOrNull(this.ports.cacheOf(ex), FIELD_CHARS.label)}` +
       `,"waf_score":${ex.wafScore}` +

@@ -123,7 +123,7 @@ export class UpstreamSpan {
   }
 
   /** @param ex the exchange with the target, which is over */
-  end({ request, reply, fault, attempts, upstreamMs, upstreamLabel }: Exchange): void {
+  end({ request, reply, fault, attempt: { count, upstreamMs, upstreamLabel } }: Exchange): void {
     const span = this.parts.spans();
     if (upstreamLabel === "" || span === null || !span.begin()) return;
     const toEpoch = this.parts.clock.offsetMs();
@@ -132,7 +132,7 @@ export class UpstreamSpan {
     span.number(SpanNumber.EndMs, performance.now() + toEpoch);
     span.number(SpanNumber.UpstreamMs, upstreamMs);
     span.number(SpanNumber.Status, reply.status);
-    span.number(SpanNumber.Attempts, attempts);
+    span.number(SpanNumber.Attempts, count);
     span.number(SpanNumber.Fault, fault);
     span.number(SpanNumber.Flags, this.flags);
     span.number(SpanNumber.Method, request.method);

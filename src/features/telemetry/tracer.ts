@@ -139,15 +139,15 @@ export class Tracer {
     if (!span.begin()) return;
     const toEpoch = this.clock.offsetMs();
     const startedMs = ex.startedMs > 0 ? ex.startedMs : ex.endedMs;
-    const wasSent = trace.dispatchedMs >= 0 && ex.upstreamLabel !== "";
+    const wasSent = trace.dispatchedMs >= 0 && ex.attempt.upstreamLabel !== "";
     span.number(SpanNumber.StartMs, startedMs + toEpoch);
     span.number(SpanNumber.EndMs, Math.max(ex.endedMs, startedMs) + toEpoch);
     span.number(SpanNumber.SentMs, wasSent ? trace.dispatchedMs + toEpoch : -1);
-    span.number(SpanNumber.UpstreamMs, ex.upstreamMs);
+    span.number(SpanNumber.UpstreamMs, ex.attempt.upstreamMs);
     span.number(SpanNumber.BytesIn, ex.bodyBytes);
     span.number(SpanNumber.BytesOut, ex.sentBytes);
     span.number(SpanNumber.Status, countedStatus(ex));
-    span.number(SpanNumber.Attempts, ex.attempts);
+    span.number(SpanNumber.Attempts, ex.attempt.count);
     span.number(SpanNumber.Port, ex.client.localPort);
     span.number(SpanNumber.Tls, ex.client.tls ? 1 : 0);
     span.number(SpanNumber.Flags, trace.flags);
@@ -158,7 +158,7 @@ export class Tracer {
     span.id(SpanIdKind.Parent, trace.parentId);
     span.id(SpanIdKind.Client, trace.clientSpanId);
     span.text(SpanText.Route, ex.route === null ? UNMATCHED_LABEL : ex.route.label);
-    span.text(SpanText.Upstream, ex.upstreamLabel);
+    span.text(SpanText.Upstream, ex.attempt.upstreamLabel);
     span.text(SpanText.Client, ex.clientIp);
     recordHead(ex, span);
     span.end();

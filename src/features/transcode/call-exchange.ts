@@ -80,7 +80,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     const { handler } = this;
     const ex = this.ex!;
     const timeoutMs = this.timeoutMs - (handler.services.turn.nowMs - this.startedMs);
-    ex.upstreamLabel = handler.upstream.label;
+    ex.attempt.upstreamLabel = handler.upstream.label;
     const request = {
       path: handler.settings.grpcMethod,
       contentType,
@@ -185,8 +185,8 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     const { ex, handler } = this;
     if (this.isCounted || ex === null || this.codec === null) return;
     this.isCounted = true;
-    ex.upstreamMs = handler.services.turn.nowMs - this.startedMs;
-    handler.services.tally.upstreamAnswered(handler.upstream.label, status, ex.upstreamMs);
+    ex.attempt.upstreamMs = handler.services.turn.nowMs - this.startedMs;
+    handler.services.tally.upstreamAnswered(handler.upstream.label, status, ex.attempt.upstreamMs);
   }
 }
 

@@ -214,7 +214,7 @@ export class GatewayLab {
       onOver: () => {},
     };
     const choose = (ex: Exchange): Target => {
-      ex.target = target;
+      ex.attempt.target = target;
       return target;
     };
     const { bodies, wheel, turn } = this;

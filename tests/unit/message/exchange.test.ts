@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Exchange, Pipeline, Verdict } from "../../../src/message/exchange.ts";
+import { Attempt, Exchange, Pipeline, Verdict } from "../../../src/message/exchange.ts";
 import { ExtraFields } from "../../../src/message/extra-fields.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { ReplyHead, RequestHead } from "../../../src/message/request-head.ts";
@@ -25,15 +25,27 @@ describe("what is used again remembers nothing of the last request", () => {
   test("an exchange", () => {
     const used = new Exchange(IDLE);
     soil(used);
+    soil(used.attempt);
     let released = 0;
     used.held = { release: () => void released++ };
     used.release();
     used.reset(IDLE);
+    expect(used.attempt).toEqual(new Attempt());
     // But for how many requests it has served.
     expect(plainFields(used)).toEqual({ ...plainFields(new Exchange(IDLE)), uses: 4712 });
-    expect([used.held, used.target, used.route, used.deadline]).toEqual([null, null, null, null]);
+    expect([used.held, used.attempt.target, used.route, used.deadline]).toEqual([null, null, null, null]);
     expect([used.sink, used.flow, used.body, used.source]).toEqual([IDLE.sink, IDLE.flow, IDLE.body, IDLE.source]);
     expect(released).toBe(1);
+  });
+
+  test("an exchange, whatever its fields hold", () => {
+    const used = new Exchange(IDLE);
+    const fresh = new Exchange(IDLE);
+    const fields = used as unknown as Record<string, unknown>;
+    const own = Object.keys(used).filter((name) => !["request", "reply", "attempt", "uses"].includes(name));
+    for (const name of own) fields[name] = "of the last request";
+    used.reset(IDLE);
+    expect(own.filter((name) => fields[name] !== (fresh as unknown as Record<string, unknown>)[name])).toEqual([]);
   });
 
   test("an exchange that waits to be used again holds no configuration that may be replaced meanwhile", () => {

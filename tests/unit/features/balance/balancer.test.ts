@@ -110,15 +110,15 @@ describe.each(POLICIES)("%s", (policy) => {
     open(fake, 0, 1, 2);
     fake.table.halfOpen(0);
     const trial = anyExchange();
-    expect([nameIn(choice, trial), trial.isTrial, trial.isForced]).toEqual(["a", true, false]);
+    expect([nameIn(choice, trial), trial.attempt.isTrial, trial.attempt.isForced]).toEqual(["a", true, false]);
     const other = anyExchange();
-    expect([namesOf(choice, 6), nameIn(choice, other) !== "-", other.isTrial, other.isForced]).toEqual([
+    expect([namesOf(choice, 6), nameIn(choice, other) !== "-", other.attempt.isTrial, other.attempt.isForced]).toEqual([
       "abc",
       true,
       false,
       true,
     ]);
-    trial.target!.onAnswer(trial, 200);
+    trial.attempt.target!.onAnswer(trial, 200);
     expect(namesOf(choice, 6)).toBe("a");
   });
 });
@@ -128,17 +128,17 @@ describe("one target", () => {
     const fake = fakeNodes(1);
     const choice = choiceOf("a", fake);
     const ex = anyExchange();
-    expect(choice.choose(ex)).toBe(ex.target!);
+    expect(choice.choose(ex)).toBe(ex.attempt.target!);
     expect(fake.nodes[0]!.inFlight).toBe(1);
-    ex.target!.onFailure(ex, REFUSED);
-    expect([fake.nodes[0]!.inFlight, ex.target]).toEqual([0, null]);
+    ex.attempt.target!.onFailure(ex, REFUSED);
+    expect([fake.nodes[0]!.inFlight, ex.attempt.target]).toEqual([0, null]);
     expect(choice.chooseAgain(ex, true)).toBeNull();
     expect(choice.chooseAgain(ex, false)).not.toBeNull();
     open(fake, 0);
     const forced = anyExchange();
-    expect([choice.choose(forced), forced.isForced]).toEqual([expect.anything(), true]);
-    forced.target!.onAnswer(forced, 200);
-    forced.target!.onOver(forced);
+    expect([choice.choose(forced), forced.attempt.isForced]).toEqual([expect.anything(), true]);
+    forced.attempt.target!.onAnswer(forced, 200);
+    forced.attempt.target!.onOver(forced);
     fake.table.setHealthy(0, false);
     expect([fake.table.state(0), nameIn(choice)]).toEqual([BreakerState.Closed, "a"]);
   });
@@ -155,8 +155,8 @@ test("exchanges under way are counted per origin, and given back however they en
   const all = Array.from({ length: 6 }, () => anyExchange());
   for (const ex of all) choice.choose(ex);
   expect(fake.nodes.map((node) => node.inFlight)).toEqual([3, 3]);
-  for (const ex of all.slice(0, 2)) ex.target!.onFailure(ex, REFUSED);
-  for (const ex of all.slice(2, 4)) ex.target!.onAnswer(ex, 200);
-  for (const ex of all.slice(2)) ex.target!.onOver(ex);
+  for (const ex of all.slice(0, 2)) ex.attempt.target!.onFailure(ex, REFUSED);
+  for (const ex of all.slice(2, 4)) ex.attempt.target!.onAnswer(ex, 200);
+  for (const ex of all.slice(2)) ex.attempt.target!.onOver(ex);
   expect(fake.nodes.map((node) => node.inFlight)).toEqual([0, 0]);
 });

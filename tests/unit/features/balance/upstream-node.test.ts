@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { BalancedTarget, type BreakerRules } from "../../../../src/features/balance/balancer.ts";
 import { BreakerState } from "../../../../src/memory/node-table.ts";
+import { Attempt } from "../../../../src/message/exchange.ts";
 import type { Upstream } from "../../../../src/message/upstream.ts";
 import { anyExchange, type FakeNodes, fakeNodes, fakeTargets } from "./balance-fake.ts";
 import { MALFORMED, REFUSED, STALE, TIMED_OUT } from "./failures.ts";
@@ -15,11 +16,11 @@ function setUp(more: Partial<BreakerRules> = { failureStatuses }) {
 }
 
 /** One attempt, ended by `end`. */
-function attempt(fake: FakeNodes, end: (ex: ReturnType<typeof anyExchange>) => void) {
-  const ex = anyExchange();
-  const entered = fake.nodes[0]!.enter(ex);
-  if (entered) end(ex);
-  return { ex, entered };
+function attempt(fake: FakeNodes, end: (one: Attempt) => void) {
+  const one = new Attempt();
+  const entered = fake.nodes[0]!.enter(one);
+  if (entered) end(one);
+  return { one, entered };
 }
 
 function answer(fake: FakeNodes, status: number): void {
@@ -125,7 +126,7 @@ describe("a node's breaker", () => {
   test("is closed by the first answer where requests were sent although it was open", () => {
     const { fake, table, node, told } = setUp();
     for (let i = 0; i < 3; i++) answer(fake, 503);
-    const [lost, answered, late] = [anyExchange(), anyExchange(), anyExchange()];
+    const [lost, answered, late] = [new Attempt(), new Attempt(), new Attempt()];
     for (const ex of [lost, answered, late]) node.enterAnyway(ex);
     node.onFailure(lost, REFUSED);
     expect([table.state(0), lost.isForced]).toEqual([BreakerState.Open, false]);
@@ -187,7 +188,7 @@ describe("a node's breaker", () => {
 
   test("is not closed by an answer to a request from before", () => {
     const { fake, table, node } = setUp();
-    const early = anyExchange();
+    const early = new Attempt();
     node.enter(early);
     for (let i = 0; i < 3; i++) answer(fake, 503);
     node.onAnswer(early, 200);

@@ -34,7 +34,7 @@ class InTurn implements TargetChoice {
 
   choose(ex: Exchange): Target {
     const target = this.targets[this.next++ % this.targets.length]!;
-    ex.target = target;
+    ex.attempt.target = target;
     return target;
   }
 

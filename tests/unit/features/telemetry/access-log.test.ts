@@ -48,7 +48,8 @@ describe("access log", () => {
       status: 200,
       requestId: "abc",
     });
-    Object.assign(ex, { upstreamLabel: "http://10.0.0.1:9000", upstreamMs: 1.23456, wafScore: 3 });
+    Object.assign(ex.attempt, { upstreamLabel: "http://10.0.0.1:9000", upstreamMs: 1.23456 });
+    Object.assign(ex, { wafScore: 3 });
     Object.assign(ex, { bodyBytes: 5, sentBytes: 10 });
     const line = lineOf(ex);
     expect(Object.keys(line)).toEqual(FIELDS);

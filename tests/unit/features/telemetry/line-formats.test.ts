@@ -48,7 +48,11 @@ describe("formats of the access log", () => {
   test("all usual fields by name are the line that there is without", () => {
     for (const change of [
       {},
-      { upstreamLabel: "http://10.0.0.1", upstreamMs: 1.5, wafScore: 3, identity: { user: "al\u00efce" } },
+      {
+        attempt: { upstreamLabel: "http://10.0.0.1", upstreamMs: 1.5 },
+        wafScore: 3,
+        identity: { user: "al\u00efce" },
+      },
     ]) {
       expect(lineOf({ format: "json", fields: USUAL_ACCESS_FIELDS }, REQUEST, change)).toBe(
         lineOf(undefined, REQUEST, change),
