@@ -22,8 +22,8 @@ import { type AddressSet, WafScorer, type WafSettings } from "./waf-scorer.ts";
 /** What the phases of the firewall work with. */
 export interface Firewall {
   readonly settings: WafSettings;
-  /** To be asked for anew before each look at a request. */
-  readonly inspector: WafInspector;
+  /** The inspector, which judges by the switches of this firewall until another one takes it: before each look at a request. */
+  takeInspector(): WafInspector;
   readonly scorer: WafScorer;
   /** Clients that are not judged. */
   readonly allowedIps: AddressSet;
@@ -41,11 +41,14 @@ export type MakeRules = (settings: WafSettings, switches: RuleSwitches) => RuleF
  */
 export class Waf implements Firewall {
   readonly settings: WafSettings;
-  readonly inspector: WafInspector;
   readonly scorer: WafScorer;
   readonly allowedIps: AddressSet;
   readonly listener: IncidentListener;
   readonly rules: RuleFirewall | null;
+  private readonly inspector: WafInspector;
+  private readonly switches: RuleSwitches;
+  /** By which the inspector judges now. */
+  private used: RuleSwitches;
 
   /**
    * @param allowedIps clients that the WAF lets pass
@@ -66,7 +69,23 @@ export class Waf implements Firewall {
     this.scorer = new WafScorer(settings, listener, clock);
     this.allowedIps = allowedIps;
     this.listener = listener;
-    this.rules = makeRules(settings, switchesOf(settings.disabledRules, settings.exclusions, settings));
+    this.switches = switchesOf(settings.disabledRules, settings.exclusions, settings);
+    this.rules = makeRules(settings, this.switches);
+    this.used = this.switches;
+    this.inspector.findings.use(this.used);
+  }
+
+  takeInspector(): WafInspector {
+    return this.inspectorWith(this.switches);
+  }
+
+  /** The same for a firewall that has no inspector of its own. */
+  inspectorWith(switches: RuleSwitches): WafInspector {
+    if (this.used !== switches) {
+      this.used = switches;
+      this.inspector.findings.use(switches);
+    }
+    return this.inspector;
   }
 }
 
@@ -89,10 +108,8 @@ export class RouteFirewall implements Firewall {
     this.rules = makeRules(settings, this.switches);
   }
 
-  get inspector(): WafInspector {
-    const { inspector } = this.base;
-    inspector.findings.use(this.switches);
-    return inspector;
+  takeInspector(): WafInspector {
+    return this.base.inspectorWith(this.switches);
   }
 
   get allowedIps(): AddressSet {
@@ -117,7 +134,8 @@ export class WafPhase implements Phase {
   }
 
   run(ex: Exchange): Verdict {
-    const { inspector, scorer, allowedIps, listener, rules } = this.waf;
+    const { scorer, allowedIps, listener, rules } = this.waf;
+    const inspector = this.waf.takeInspector();
     listener.onInspected();
     if (rules !== null) {
       if (allowedIps.has(ex.clientIp)) return Verdict.Next;
@@ -198,7 +216,8 @@ export class WafBodyPhase implements Phase, BodyScorer, MessageGate {
   }
 
   scoreBody(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault {
-    const { inspector, scorer, settings, rules } = this.waf;
+    const { scorer, settings, rules } = this.waf;
+    const inspector = this.waf.takeInspector();
     const isJson = ex.route!.kind.readsJson;
     const before = ex.wafScore;
     inspector.body.begin(ex.request.headers, bytes, from, to, settings.maxInspectBodyBytes);
@@ -254,7 +273,8 @@ export class WafTrailerPhase implements Phase, TrailerGate {
     // In HTTP/2 a body was gathered where its length was not declared.
     const wasGathered = headers.find(major > 1 ? HeaderId.ContentLength : HeaderId.TransferEncoding) >= 0;
     if (framing === Framing.Chunked || wasGathered !== (major === 1)) return Verdict.Next;
-    const { inspector, scorer, allowedIps } = this.waf;
+    const { scorer, allowedIps } = this.waf;
+    const inspector = this.waf.takeInspector();
     if (skipsOwn(ex)) return Verdict.Next;
     inspector.findings.overrides = ex.rules;
     // What the head scored before has been reported.
@@ -263,7 +283,8 @@ export class WafTrailerPhase implements Phase, TrailerGate {
   }
 
   judgeTrailers(ex: Exchange, trailers: HeaderBlock): Fault {
-    const { inspector, scorer, allowedIps } = this.waf;
+    const { scorer, allowedIps } = this.waf;
+    const inspector = this.waf.takeInspector();
     if (skipsOwn(ex)) return Fault.None;
     inspector.findings.overrides = ex.rules;
     const score = inspector.inspectTrailers(ex.request, trailers);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import type { RouteFacts } from "../../../../src/features/waf/detectors/path-traversal.ts";
 import type { WafIncident } from "../../../../src/features/waf/incident.ts";
-import { Waf, WafPhase } from "../../../../src/features/waf/waf.ts";
+import { RouteFirewall, Waf, WafPhase } from "../../../../src/features/waf/waf.ts";
 import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-scorer.ts";
 import { ClientPeer, Verdict } from "../../../../src/message/exchange.ts";
 import { headOfTarget } from "../../proto/target/head-of-target.ts";
@@ -92,6 +92,17 @@ describe("WAF phase", () => {
       return JSON.parse(ex.detail).triggered_rules;
     });
     expect(details).toEqual([["TRAVERSAL-002"], ["TRAVERSAL-001"]]);
+  });
+
+  test("judges by its own switches, whichever firewall has used the inspector before", () => {
+    const listener = { onInspected() {}, onIncident() {}, onBudgetExhausted() {}, onOverLimit() {} };
+    const base = new Waf(ENFORCE, DETACHED, NO_ROUTES, listener, { nowMs: 0 });
+    const lenient = new RouteFirewall(base, { ...ENFORCE, disabledRules: ["TRAVERSAL-001"] }, { nowMs: 0 });
+    const [strictPhase, lenientPhase] = [new WafPhase(base), new WafPhase(lenient)];
+    const verdicts = [strictPhase, lenientPhase, strictPhase, lenientPhase].map((phase) =>
+      phase.run(recordedExchange(headOfTarget("/a/../b")).ex),
+    );
+    expect(verdicts).toEqual([Verdict.Done, Verdict.Next, Verdict.Done, Verdict.Next]);
   });
 
   test("shows the find in a long target", () => {
