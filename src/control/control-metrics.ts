@@ -1,7 +1,12 @@
+import { type Metric, metricOf, single } from "../core/metric-row.ts";
 import { VERSION } from "../core/version.ts";
+import { GATEWAY_METRICS } from "../facts/gateway-metrics.ts";
+import { processFactMetrics } from "../facts/process-metrics.ts";
+import { gatewayMetrics } from "../facts/worker-metrics.ts";
 import type { AcmeService } from "../features/acme/control/acme-service.ts";
 import type { KeyService } from "../features/auth/control/key-service.ts";
 import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
+import { CACHE_METRICS } from "../features/cache/metrics.ts";
 import type { DiskIndex } from "../features/cache/store/disk-index.ts";
 import type { Fleet } from "../features/fleet/control/fleet.ts";
 import type { FleetMember } from "../features/fleet/control/fleet-member.ts";
@@ -9,11 +14,9 @@ import type { Functions } from "../features/functions/control/functions.ts";
 import type { GeoDatabases } from "../features/geo/control/geo-databases.ts";
 import type { TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import { Exposition } from "../features/telemetry/exposition.ts";
-import { gatewayMetrics } from "../features/telemetry/gateway-metrics.ts";
-import { type Metric, single } from "../features/telemetry/metric.ts";
-import { processFactMetrics } from "../features/telemetry/process-facts.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { CertificateTerm, TlsCertificates } from "../features/tls/control/certificates.ts";
+import { TLS_METRICS } from "../features/tls/metrics.ts";
 import { BreakerState } from "../memory/node-table.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
@@ -85,18 +88,16 @@ export function nodeMetrics(
     return [...values].map(([upstream, value]) => ({ value, labels: { upstream } }));
   };
   return [
-    {
-      name: "gateway_circuit_breaker_state",
-      help: "State of the circuit breaker, by upstream: 0 closed, 1 half-open, 2 open.",
-      type: "gauge",
-      read: worst(({ breaker }) => STATE_VALUES[breaker], Math.max),
-    },
-    {
-      name: "gateway_upstream_healthy",
-      help: "1 while the breaker of the upstream is closed and its health check passes, else 0.",
-      type: "gauge",
-      read: worst(({ breaker, healthy }) => (healthy && breaker === BreakerState.Closed ? 1 : 0), Math.min),
-    },
+    metricOf(
+      GATEWAY_METRICS,
+      "gateway_circuit_breaker_state",
+      worst(({ breaker }) => STATE_VALUES[breaker], Math.max),
+    ),
+    metricOf(
+      GATEWAY_METRICS,
+      "gateway_upstream_healthy",
+      worst(({ breaker, healthy }) => (healthy && breaker === BreakerState.Closed ? 1 : 0), Math.min),
+    ),
   ];
 }
 
@@ -110,14 +111,9 @@ const STATE_VALUES: Readonly<Record<BreakerState, number>> = {
 /** What the response cache holds. docs/cache.md#memory */
 export function cacheMetrics(cache: CacheOwner): readonly Metric[] {
   return [
-    single("gauge", "gateway_cache_entries", "Stored responses.", () => cache.entries),
-    single("gauge", "gateway_cache_bytes", "Bytes of memory that stored responses use.", () => cache.bytes),
-    single(
-      "counter",
-      "gateway_cache_evictions_total",
-      "Stored responses evicted to make room for others.",
-      () => cache.evictions,
-    ),
+    single(CACHE_METRICS, "gateway_cache_entries", () => cache.entries),
+    single(CACHE_METRICS, "gateway_cache_bytes", () => cache.bytes),
+    single(CACHE_METRICS, "gateway_cache_evictions_total", () => cache.evictions),
     ...(cache.diskIndex === null ? [] : diskMetrics(cache.diskIndex)),
   ];
 }
@@ -125,23 +121,11 @@ export function cacheMetrics(cache: CacheOwner): readonly Metric[] {
 /** What is on disk. docs/cache.md#on-disk */
 function diskMetrics(disk: DiskIndex): readonly Metric[] {
   return [
-    single("gauge", "gateway_cache_disk_up", "1 while stored responses are written to disk, else 0.", () =>
-      disk.isWriting ? 1 : 0,
-    ),
-    single("gauge", "gateway_cache_disk_entries", "Stored responses on disk.", () => disk.entries),
-    single("gauge", "gateway_cache_disk_bytes", "Bytes of disk that stored responses use.", () => disk.bytes),
-    single(
-      "counter",
-      "gateway_cache_disk_evictions_total",
-      "Stored responses removed from disk to make room for others.",
-      () => disk.evictions,
-    ),
-    single(
-      "counter",
-      "gateway_cache_disk_missed_total",
-      "Stored responses that were gone from memory before they were written to disk.",
-      () => disk.missed,
-    ),
+    single(CACHE_METRICS, "gateway_cache_disk_up", () => (disk.isWriting ? 1 : 0)),
+    single(CACHE_METRICS, "gateway_cache_disk_entries", () => disk.entries),
+    single(CACHE_METRICS, "gateway_cache_disk_bytes", () => disk.bytes),
+    single(CACHE_METRICS, "gateway_cache_disk_evictions_total", () => disk.evictions),
+    single(CACHE_METRICS, "gateway_cache_disk_missed_total", () => disk.missed),
   ];
 }
 
@@ -151,14 +135,9 @@ function diskMetrics(disk: DiskIndex): readonly Metric[] {
  * @param terms asked at every scrape
  */
 export function certificateMetrics(terms: () => readonly CertificateTerm[]): Metric {
-  return {
-    name: "gateway_certificate_not_after_seconds",
-    help: "When the certificate of a domain expires, in seconds since the epoch.",
-    type: "gauge",
-    read: () => {
-      const values = new Map<string, number>();
-      for (const { domain, notAfterS } of terms()) if (!values.has(domain)) values.set(domain, notAfterS);
-      return [...values].map(([domain, value]) => ({ value, labels: { domain } }));
-    },
-  };
+  return metricOf(TLS_METRICS, "gateway_certificate_not_after_seconds", () => {
+    const values = new Map<string, number>();
+    for (const { domain, notAfterS } of terms()) if (!values.has(domain)) values.set(domain, notAfterS);
+    return [...values].map(([domain, value]) => ({ value, labels: { domain } }));
+  });
 }

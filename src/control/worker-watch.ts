@@ -1,5 +1,5 @@
-import type { Metric } from "../features/telemetry/metric.ts";
-import { single } from "../features/telemetry/metric.ts";
+import { type Metric, single } from "../core/metric-row.ts";
+import { GATEWAY_METRICS } from "../facts/gateway-metrics.ts";
 import { hearsSignals } from "../net/thread-usage.ts";
 
 /** How often the control thread looks. */
@@ -90,7 +90,7 @@ export class WorkerWatch {
   }
 
   metrics(): Metric[] {
-    return [single("counter", "gateway_worker_stalls_total", "Workers that stopped responding.", () => this.stalls)];
+    return [single(GATEWAY_METRICS, "gateway_worker_stalls_total", () => this.stalls)];
   }
 
   /** One look at all workers. */

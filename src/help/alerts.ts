@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { percent } from "../core/number-text.ts";
+import type { MetricName as Name } from "../facts/metrics.ts";
 import { THRESHOLDS, type Threshold, type Thresholds } from "../features/dashboard/thresholds.ts";
-import type { MetricName as Name } from "../features/telemetry/metric-guide.ts";
 
 /** One rule. */
 export interface AlertRow {

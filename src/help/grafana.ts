@@ -1,10 +1,5 @@
-import {
-  METRIC_GROUPS,
-  METRIC_GUIDE,
-  type MetricGuide,
-  type MetricName as Name,
-  unitOf,
-} from "../features/telemetry/metric-guide.ts";
+import { METRIC_GROUPS, type MetricRow } from "../core/metric-row.ts";
+import { METRICS, type MetricName as Name, unitOf } from "../facts/metrics.ts";
 
 interface Panel {
   readonly title: string;
@@ -38,7 +33,7 @@ export function grafanaDashboard(): object {
     const row = { id: id++, type: "row", title: group, collapsed: true, gridPos: { h: 1, w: 24, x: 0, y: y++ } };
     const inner: object[] = [];
     place(
-      Object.entries<MetricGuide>(METRIC_GUIDE)
+      Object.entries<MetricRow>(METRICS)
         .filter(([, guide]) => guide.group === group)
         .map(([name, guide]) => panelOf(name, guide)),
       inner,
@@ -89,7 +84,7 @@ function quantile(name: Name, part: number, by: readonly string[]): { expr: stri
 }
 
 /** What a metric's panel shows follows from its kind: rates of counters, quantiles of histograms, gauges as they are. */
-function panelOf(name: string, { title, labels, advice }: MetricGuide): Panel {
+function panelOf(name: string, { title, labels, advice }: MetricRow): Panel {
   const own = name as Name;
   const unit = unitOf(name);
   const base = { title, type: "timeseries", description: `${name}. ${advice}` } as const;

@@ -1,112 +1,81 @@
 import { FAULTS } from "../core/fault-rows.ts";
 import { LENIENCIES, Leniency } from "../core/leniency.ts";
 
-const TLS_HANDSHAKES = "Completed TLS handshakes, by whether an earlier session was resumed.";
-const COMPRESSION_BYTES = "Bytes of response bodies before (in) and after compression (out).";
-const AUTH_REFUSALS =
-  "Requests refused because their credentials are missing or wrong, or could not be checked, by status.";
-const BOT_CHALLENGES = "Requests that were asked for a task, by what was sent: the page, or JSON to programs.";
-const BOT_SOLUTIONS = "Solved tasks that came back, by whether they counted, or why not.";
-const CRAWLERS = "Addresses that named themselves a crawler and were looked up, by what was found.";
-const SIGN_IN_FAILURES = "Sign-ins with OpenID Connect, renewals of sessions and sign-outs that failed, by step.";
-const SIDECAR_DENIED =
-  "Requests at a sidecar that were refused for who asks, or where they go, by the setting that refused them.";
-const CACHE_DISK_READS = "Entries of the cache read from disk, by whether they were what had been written.";
-const ACCEPT_PAUSES = "Times that a worker stopped accepting connections for a while, by reason.";
-
 /** One number that each worker counts, and how `/metrics` shows it. */
 export interface CounterRow {
   /** Its place in a worker's row of counters. */
   readonly at: number;
   /** Whether it falls back to 0 when its worker ends; a counter never falls. */
   readonly isGauge: boolean;
-  /** "" where it is not shown. Rows of one name are one metric, told apart by their labels. */
+  /** Its metric, a row of `metrics.ts` of its owner; "" if it is not shown. Rows of one name are one metric, told apart by their labels. */
   readonly metric: string;
-  readonly help: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
 type NewRow = Omit<CounterRow, "at">;
 
 /**
- * The plain numbers of a worker: a new metric is a row here, and `counters.add(COUNTERS.name)` where it happens. Numbers that
- * are counted by fault, category, route or upstream follow below; their metrics are rows of gateway-metrics.ts.
+ * The plain numbers of a worker: a new number is a row here, and `counters.add(COUNTERS.name)` where it happens; what its
+ * metric says is a row of its owner (`features/<x>/metrics.ts`). Numbers that
+ * are counted by fault, category, route or upstream follow below; their metrics are read in facts/worker-metrics.ts.
  */
 export const COUNTERS = placed({
-  requestsInFlight: gauge("gateway_requests_in_flight", "Requests in progress."),
-  activeConnections: gauge("gateway_active_tcp_connections", "Open client connections."),
-  activeQuicStreams: gauge("gateway_quic_active_streams", "Open HTTP/3 request streams."),
-  unsentBytes: gauge("gateway_unsent_bytes", "Bytes buffered for peers that do not read."),
-  acceptedConnections: counter("gateway_accepted_tcp_connections_total", "Client connections accepted."),
-  fullHandshakes: counter("gateway_tls_handshakes_total", TLS_HANDSHAKES, { resumed: "false" }),
-  resumedHandshakes: counter("gateway_tls_handshakes_total", TLS_HANDSHAKES, { resumed: "true" }),
-  connectionsAbandoned: counter(
-    "gateway_abandoned_connections_total",
-    "Connections closed because too much was buffered for peers that do not read.",
-  ),
-  acceptPausedFull: counter("gateway_accept_pauses_total", ACCEPT_PAUSES, { reason: "max_connections" }),
-  acceptPausedDescriptors: counter("gateway_accept_pauses_total", ACCEPT_PAUSES, { reason: "descriptors" }),
-  idleClosed: counter(
-    "gateway_idle_connections_closed_total",
-    "Idle client connections closed to make room for new ones.",
-  ),
-  cutResponses: counter(
-    "gateway_cut_responses_total",
-    "Responses cut after their head because the origin's was malformed, broke off or stalled.",
-  ),
+  requestsInFlight: gauge("gateway_requests_in_flight"),
+  activeConnections: gauge("gateway_active_tcp_connections"),
+  activeQuicStreams: gauge("gateway_quic_active_streams"),
+  unsentBytes: gauge("gateway_unsent_bytes"),
+  acceptedConnections: counter("gateway_accepted_tcp_connections_total"),
+  fullHandshakes: counter("gateway_tls_handshakes_total", { resumed: "false" }),
+  resumedHandshakes: counter("gateway_tls_handshakes_total", { resumed: "true" }),
+  connectionsAbandoned: counter("gateway_abandoned_connections_total"),
+  acceptPausedFull: counter("gateway_accept_pauses_total", { reason: "max_connections" }),
+  acceptPausedDescriptors: counter("gateway_accept_pauses_total", { reason: "descriptors" }),
+  idleClosed: counter("gateway_idle_connections_closed_total"),
+  cutResponses: counter("gateway_cut_responses_total"),
   lenientBareLf: lenient(Leniency.BareLf),
   lenientFolding: lenient(Leniency.Folding),
   lenientLength: lenient(Leniency.RepeatedLength),
   lenientBody: lenient(Leniency.BodyOf204),
   lenientCoding: lenient(Leniency.RepeatedCoding),
-  wafInspected: counter("gateway_waf_inspected_requests_total", "Requests inspected by the firewall."),
-  wafBudgetExhausted: counter(
-    "gateway_waf_budget_exhausted_total",
-    "Inspections that the firewall ended because they took too many steps.",
-  ),
-  maintenance: counter("gateway_maintenance_refusals_total", "Requests refused because of maintenance."),
-  authRefused: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "401" }),
-  authForbidden: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "403" }),
-  authGuessed: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "429" }),
-  authRedirected: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "3xx" }),
-  authUnavailable: counter("gateway_auth_refusals_total", AUTH_REFUSALS, { status: "503" }),
-  botPages: counter("gateway_bot_challenges_total", BOT_CHALLENGES, { form: "page" }),
-  botJson: counter("gateway_bot_challenges_total", BOT_CHALLENGES, { form: "json" }),
-  botSolved: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "accepted" }),
-  botMalformed: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "malformed" }),
-  botExpired: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "expired" }),
-  botWeak: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "weak" }),
-  botForged: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "forged" }),
-  botUnsolved: counter("gateway_bot_solutions_total", BOT_SOLUTIONS, { result: "unsolved" }),
-  crawlersVerified: counter("gateway_bot_crawlers_total", CRAWLERS, { result: "verified" }),
-  crawlersRefused: counter("gateway_bot_crawlers_total", CRAWLERS, { result: "refused" }),
-  signInLogin: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "login" }),
-  signInCallback: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "callback" }),
-  signInRenewal: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "renewal" }),
-  signInLogout: counter("gateway_sign_in_failures_total", SIGN_IN_FAILURES, { step: "logout" }),
-  sidecarDeniedId: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "allowed_ids" }),
-  sidecarDeniedRule: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "authorization" }),
-  sidecarDeniedOutbound: counter("gateway_sidecar_denied_requests_total", SIDECAR_DENIED, { reason: "outbound" }),
+  wafInspected: counter("gateway_waf_inspected_requests_total"),
+  wafBudgetExhausted: counter("gateway_waf_budget_exhausted_total"),
+  maintenance: counter("gateway_maintenance_refusals_total"),
+  authRefused: counter("gateway_auth_refusals_total", { status: "401" }),
+  authForbidden: counter("gateway_auth_refusals_total", { status: "403" }),
+  authGuessed: counter("gateway_auth_refusals_total", { status: "429" }),
+  authRedirected: counter("gateway_auth_refusals_total", { status: "3xx" }),
+  authUnavailable: counter("gateway_auth_refusals_total", { status: "503" }),
+  botPages: counter("gateway_bot_challenges_total", { form: "page" }),
+  botJson: counter("gateway_bot_challenges_total", { form: "json" }),
+  botSolved: counter("gateway_bot_solutions_total", { result: "accepted" }),
+  botMalformed: counter("gateway_bot_solutions_total", { result: "malformed" }),
+  botExpired: counter("gateway_bot_solutions_total", { result: "expired" }),
+  botWeak: counter("gateway_bot_solutions_total", { result: "weak" }),
+  botForged: counter("gateway_bot_solutions_total", { result: "forged" }),
+  botUnsolved: counter("gateway_bot_solutions_total", { result: "unsolved" }),
+  crawlersVerified: counter("gateway_bot_crawlers_total", { result: "verified" }),
+  crawlersRefused: counter("gateway_bot_crawlers_total", { result: "refused" }),
+  signInLogin: counter("gateway_sign_in_failures_total", { step: "login" }),
+  signInCallback: counter("gateway_sign_in_failures_total", { step: "callback" }),
+  signInRenewal: counter("gateway_sign_in_failures_total", { step: "renewal" }),
+  signInLogout: counter("gateway_sign_in_failures_total", { step: "logout" }),
+  sidecarDeniedId: counter("gateway_sidecar_denied_requests_total", { reason: "allowed_ids" }),
+  sidecarDeniedRule: counter("gateway_sidecar_denied_requests_total", { reason: "authorization" }),
+  sidecarDeniedOutbound: counter("gateway_sidecar_denied_requests_total", { reason: "outbound" }),
   compressedZstd: compressed("zstd"),
   compressedBrotli: compressed("br"),
   compressedGzip: compressed("gzip"),
-  compressionBytesIn: counter("gateway_compression_bytes_total", COMPRESSION_BYTES, { direction: "in" }),
-  compressionBytesOut: counter("gateway_compression_bytes_total", COMPRESSION_BYTES, { direction: "out" }),
-  compressionSkipped: counter(
-    "gateway_compression_skipped_total",
-    "Responses sent plain because too many were being compressed.",
-  ),
-  cacheDiskReads: counter("gateway_cache_disk_reads_total", CACHE_DISK_READS, { result: "ok" }),
-  cacheDiskDamaged: counter("gateway_cache_disk_reads_total", CACHE_DISK_READS, { result: "damaged" }),
+  compressionBytesIn: counter("gateway_compression_bytes_total", { direction: "in" }),
+  compressionBytesOut: counter("gateway_compression_bytes_total", { direction: "out" }),
+  compressionSkipped: counter("gateway_compression_skipped_total"),
+  cacheDiskReads: counter("gateway_cache_disk_reads_total", { result: "ok" }),
+  cacheDiskDamaged: counter("gateway_cache_disk_reads_total", { result: "damaged" }),
   cachePurgesUrl: purged("url"),
   cachePurgesPrefix: purged("prefix"),
   cachePurgesTags: purged("tags"),
   cachePurgesAll: purged("all"),
-  clusterWaits: counter("gateway_cluster_waits_total", "Requests that waited for the store of the fleet."),
-  clusterAlone: counter(
-    "gateway_cluster_local_decisions_total",
-    "Requests under limits of the fleet that the gateway's own buckets decided: the store was away, or late.",
-  ),
+  clusterWaits: counter("gateway_cluster_waits_total"),
+  clusterAlone: counter("gateway_cluster_local_decisions_total"),
   logLinesDropped: hidden(),
   /** Characters of log batches that the worker sent to the control thread. */
   logCharsSent: hidden(),
@@ -172,29 +141,28 @@ export function wafCategoryIndex(category: string): number {
   return index < 0 ? WAF_LABELS.length - 1 : index;
 }
 
-function counter(metric: string, help: string, labels: CounterRow["labels"] = {}): NewRow {
-  return { isGauge: false, metric, help, labels };
+function counter(metric: string, labels: CounterRow["labels"] = {}): NewRow {
+  return { isGauge: false, metric, labels };
 }
 
 function compressed(encoding: string): NewRow {
-  return counter("gateway_compressed_responses_total", "Responses compressed, by encoding.", { encoding });
+  return counter("gateway_compressed_responses_total", { encoding });
 }
 
 function purged(kind: string): NewRow {
-  return counter("gateway_cache_purges_total", "Purges of the cache by operators, by what was named.", { kind });
+  return counter("gateway_cache_purges_total", { kind });
 }
 
 function lenient(what: Leniency): NewRow {
-  const help = "Responses accepted because strict_origins is false, by what was wrong with them.";
-  return counter("gateway_lenient_answers_total", help, { leniency: LENIENCIES[what]! });
+  return counter("gateway_lenient_answers_total", { leniency: LENIENCIES[what]! });
 }
 
-function gauge(metric: string, help: string): NewRow {
-  return { isGauge: true, metric, help, labels: {} };
+function gauge(metric: string): NewRow {
+  return { isGauge: true, metric, labels: {} };
 }
 
 function hidden(): NewRow {
-  return counter("", "");
+  return counter("");
 }
 
 /** Gives each row its place. */

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { EVENTS } from "../../src/facts/events.ts";
+import { METRICS } from "../../src/facts/metrics.ts";
 import { ROOT } from "./project-files.ts";
 import { SOURCE_MODULES } from "./source-module.ts";
 
@@ -38,6 +39,11 @@ describe("one home for each", () => {
   test("event", async () => {
     const rows = await declared(/^src\/(features\/\w+\/events|facts\/gateway-events)\.ts$/, /_EVENTS$/);
     expect(gatheringFaults(rows, EVENTS)).toEqual([]);
+  });
+
+  test("metric", async () => {
+    const rows = await declared(/^src\/(features\/\w+\/metrics|facts\/gateway-metrics)\.ts$/, /_METRICS$/);
+    expect(gatheringFaults(rows, METRICS)).toEqual([]);
   });
 
   test("a row that is not gathered, or declared twice, is found by its name", () => {

@@ -58,7 +58,7 @@ describe("the import law", () => {
     ["src/upstream/pool.ts", "src/memory/breakers.ts"],
     ["src/tools/multihop/standalone.ts", "src/control/control.ts"],
     ["src/features/geo/control/databases.ts", "src/features/geo/place-finder.ts"],
-    ["src/features/geo/control/databases.ts", "src/features/telemetry/metric.ts"],
+    ["src/features/geo/control/databases.ts", "src/features/telemetry/log-level.ts"],
     ["src/features/geo/control/databases.ts", "src/net/file-watch.ts"],
     ["src/control/control.ts", "src/features/geo/control/databases.ts"],
     ["bin/edge.ts", "src/cli/commands.ts"],

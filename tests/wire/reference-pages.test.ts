@@ -3,10 +3,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EventRow } from "../../src/core/event-row.ts";
 import { FAULTS } from "../../src/core/fault-rows.ts";
+import { METRIC_GROUPS, type MetricRow } from "../../src/core/metric-row.ts";
 import { EVENTS, type EventName, fieldTexts } from "../../src/facts/events.ts";
+import { METRICS, unitOf } from "../../src/facts/metrics.ts";
 import { THRESHOLDS, type Threshold } from "../../src/features/dashboard/thresholds.ts";
 import { ACCESS_FIELDS } from "../../src/features/telemetry/access-fields.ts";
-import { METRIC_GROUPS, METRIC_GUIDE, type MetricGuide, unitOf } from "../../src/features/telemetry/metric-guide.ts";
 import { configSchema, routesSchema } from "../../src/loading/json-schema.ts";
 import { ROUTE_FORMAT } from "../../src/routes/route-format.ts";
 import { startGateway } from "../harness/gateway.ts";
@@ -22,7 +23,7 @@ const gateway = await startGateway({
 });
 afterAll(() => stopAll(gateway));
 const scrape = (await gateway.once(request("GET /metrics"))).text;
-const GUIDE: Readonly<Record<string, MetricGuide>> = METRIC_GUIDE;
+const ROWS: Readonly<Record<string, MetricRow>> = METRICS;
 
 const PAGES: [string, () => string][] = [
   ["reference.md", referencePage],
@@ -37,21 +38,21 @@ test.each(PAGES)("docs/%s says what the tables and /metrics say; scripts/referen
   expect(readFileSync(file, "utf8")).toBe(text());
 });
 
-test("every metric has its advice", () => {
-  expect(metrics().map(({ name }) => name)).toEqual(Object.keys(GUIDE).sort());
+test("every metric that has a row is there, and no other", () => {
+  expect(metrics().map(({ name }) => name)).toEqual(Object.keys(ROWS).sort());
 });
 
-test("labels are those of the guide", () => {
+test("labels are those of the row", () => {
   for (const { name, labels } of parseMetrics(scrape)) {
     const metric = name.replace(/_(bucket|sum|count)$/, "");
-    const guide = GUIDE[metric];
-    if (guide !== undefined)
+    const row = ROWS[metric];
+    if (row !== undefined)
       expect([
         metric,
         Object.keys(labels)
           .filter((one) => one !== "le")
           .sort(),
-      ]).toEqual([metric, [...guide.labels].sort()]);
+      ]).toEqual([metric, [...row.labels].sort()]);
   }
 });
 
@@ -117,7 +118,7 @@ function thresholdRows(): string[][] {
 
 function metricsPage(): string {
   const groups = METRIC_GROUPS.map((group) => {
-    const names = Object.keys(GUIDE).filter((name) => GUIDE[name]!.group === group);
+    const names = Object.keys(ROWS).filter((name) => ROWS[name]!.group === group);
     const own = names.flatMap((name) => metrics().find((metric) => metric.name === name) ?? []);
     return `## ${group}\n\n${own.map(metricText).join("\n")}`;
   });
@@ -130,7 +131,7 @@ ${groups.join("\n")}`;
 }
 
 function metricText({ name, type, help }: MetricHelp): string {
-  const { labels = [], advice = "" } = GUIDE[name] ?? {};
+  const { labels = [], advice = "" } = ROWS[name] ?? {};
   const of = labels.length === 0 ? "no labels" : labels.map((label) => `\`${label}\``).join(", ");
   return `### ${name}\n\n${help}\n\n${type}, ${UNITS[unitOf(name)]}; ${of}.\n\n**What to do.** ${advice}\n`;
 }

@@ -1,7 +1,7 @@
 import type { Row } from "../../config/row.ts";
 import { FAULTS, type FaultRow } from "../../core/fault-rows.ts";
 import { EVENTS, type EventName, fieldTexts } from "../../facts/events.ts";
-import { METRIC_GUIDE, type MetricName } from "../../features/telemetry/metric-guide.ts";
+import { METRICS, type MetricName } from "../../facts/metrics.ts";
 import { WAF_RULES } from "../../features/waf/rule-table.ts";
 import { ERROR_GUIDE, type ErrorGuide } from "../../help/error-guide.ts";
 import { formText, KeyList, type ListedKey } from "../../loading/key-list.ts";
@@ -30,7 +30,7 @@ export class HelpTopics {
       ...Object.entries<ErrorGuide>(ERROR_GUIDE).map(errorTopic),
       ...FAULTS.slice(1).map(refusalTopic),
       ...Object.keys(EVENTS).map((name) => eventTopic(name as EventName)),
-      ...Object.keys(METRIC_GUIDE).map((name) => metricTopic(name as MetricName)),
+      ...Object.keys(METRICS).map((name) => metricTopic(name as MetricName)),
       ...WAF_RULES.map(ruleTopic),
       ...this.keys.keys.map((key) => this.keyTopic(key)),
     ];
@@ -124,7 +124,7 @@ function eventTopic(name: EventName): HelpTopic {
 }
 
 function metricTopic(name: MetricName): HelpTopic {
-  const { title, labels, advice } = METRIC_GUIDE[name];
+  const { title, labels, advice } = METRICS[name];
   const of = labels.length === 0 ? "" : `, by ${labels.join(", ")}`;
   const text = `${title}${of}.\n\nWhat to do. ${advice}`;
   return { name, kind: "a metric", text, pages: [`docs/metrics.md#${anchorOf(name)}`] };

@@ -2,6 +2,9 @@ import { SpanIdKind, SpanKind, SpanNumber, type StoredSpan } from "../../memory/
 import { hexOf } from "../../proto/trace/trace-context.ts";
 import { LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
 
+/** The histogram of how long requests take. */
+export const REQUEST_SECONDS = "gateway_request_duration_seconds";
+
 /** A request that stands for those of its bucket. */
 export interface Exemplar {
   readonly traceId: string;

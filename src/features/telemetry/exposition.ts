@@ -1,8 +1,7 @@
 import type { Metric as PromMetric, Registry } from "prom-client";
+import type { Metric, Sample } from "../../core/metric-row.ts";
 import { heapBytes } from "../../memory/process-memory.ts";
-import { Exemplars } from "./exemplars.ts";
-import { REQUEST_SECONDS } from "./gateway-metrics.ts";
-import { type Metric, type Sample, single } from "./metric.ts";
+import { Exemplars, REQUEST_SECONDS } from "./exemplars.ts";
 
 /** The content type of the text format. docs/endpoints.md#metrics */
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4";
@@ -96,12 +95,12 @@ function addProcessMetrics(client: typeof import("prom-client"), registry: Regis
   addSeconds(registry, "process_cpu_seconds_total", user + system);
 }
 
-const HEAP: Metric = single(
-  "gauge",
-  "process_heap_bytes",
-  "Resident memory of the heaps of all threads in bytes, and what they hold beside these.",
-  heapBytes,
-);
+const HEAP: Metric = {
+  name: "process_heap_bytes",
+  help: "Resident memory of the heaps of all threads in bytes, and what they hold beside these.",
+  type: "gauge",
+  read: () => [{ value: heapBytes(), labels: {} }],
+};
 
 function addSeconds(registry: Registry, counter: string, microseconds: number): void {
   const metric = registry.getSingleMetric(counter);

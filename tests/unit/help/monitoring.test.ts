@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { parse } from "yaml";
+import { METRICS } from "../../../src/facts/metrics.ts";
 import { THRESHOLDS, type ThresholdName, type Thresholds } from "../../../src/features/dashboard/thresholds.ts";
-import { METRIC_GUIDE } from "../../../src/features/telemetry/metric-guide.ts";
 import { alertRows, alertRules } from "../../../src/help/alerts.ts";
 import { grafanaDashboard } from "../../../src/help/grafana.ts";
 
@@ -20,7 +20,7 @@ const all = panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]);
 test("every metric has a panel that asks for it, and no panel asks for another", () => {
   const asked = all.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)).join("\n");
   const names = new Set([...asked.matchAll(/gateway_[a-z0-9_]+/g)].map(([name]) => name.replace(/_bucket$/, "")));
-  expect([...names].sort()).toEqual(Object.keys(METRIC_GUIDE).sort());
+  expect([...names].sort()).toEqual(Object.keys(METRICS).sort());
 });
 
 test("panels have numbers and places of their own", () => {
@@ -38,7 +38,7 @@ test("alerts are about metrics that are there", () => {
   expect(groups[0]!.rules.map(({ alert }) => alert)).toEqual(alertRows().map(({ name }) => name));
   for (const { expr } of groups[0]!.rules) {
     for (const [name] of expr.matchAll(/gateway_[a-z0-9_]+/g))
-      expect(METRIC_GUIDE).toHaveProperty(name.replace(/_bucket$/, ""));
+      expect(METRICS).toHaveProperty(name.replace(/_bucket$/, ""));
   }
 });
 

@@ -1,10 +1,11 @@
 import type { EventWriter, FieldsOf } from "../../../core/event-row.ts";
 import { ipVersion, reverseName } from "../../../core/ip-address.ts";
+import { type Metric, metricOf, single } from "../../../core/metric-row.ts";
 import type { CertificateSink, ServerCertificate } from "../../../message/server-certificate.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
-import { type Metric, single } from "../../telemetry/metric.ts";
 import { ChallengeWriter, MAX_CHALLENGE_BYTES } from "../challenge-table.ts";
 import type { ACME_EVENTS } from "../events.ts";
+import { ACME_METRICS } from "../metrics.ts";
 import { acmeOrders } from "../orders.ts";
 import type { AcmeConfig, AcmeOrder } from "../settings.ts";
 import type { AcmeFailure, Challenge, ChallengeResponder, IssuedCertificate } from "./certificate-authority.ts";
@@ -200,27 +201,12 @@ export class AcmeService {
   /** docs/acme.md#failures */
   metrics(): readonly Metric[] {
     return [
-      {
-        name: "gateway_acme_renewals_total",
-        help: "ACME orders that ended, by result.",
-        type: "counter",
-        read: () => [
-          { value: this.obtained, labels: { result: "success" } },
-          { value: this.failed, labels: { result: "failure" } },
-        ],
-      },
-      single(
-        "gauge",
-        "gateway_acme_storage_up",
-        "Whether the storage of certificates that gateways share can be reached; 1 where it is in files.",
-        () => (this.shared?.isAway === true ? 0 : 1),
-      ),
-      single(
-        "counter",
-        "gateway_acme_storage_failures_total",
-        "Calls that the storage of certificates that gateways share did not answer.",
-        () => this.shared?.failures ?? 0,
-      ),
+      metricOf(ACME_METRICS, "gateway_acme_renewals_total", () => [
+        { value: this.obtained, labels: { result: "success" } },
+        { value: this.failed, labels: { result: "failure" } },
+      ]),
+      single(ACME_METRICS, "gateway_acme_storage_up", () => (this.shared?.isAway === true ? 0 : 1)),
+      single(ACME_METRICS, "gateway_acme_storage_failures_total", () => this.shared?.failures ?? 0),
     ];
   }
 

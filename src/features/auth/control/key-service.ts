@@ -1,14 +1,15 @@
 import { readFileSync } from "node:fs";
 import type { EventWriter } from "../../../core/event-row.ts";
+import { type Metric, metricOf } from "../../../core/metric-row.ts";
 import { withoutCredentials } from "../../../core/secret-name.ts";
 import { outboundRequest } from "../../../net/outbound-request.ts";
 import { MAX_JWKS_BYTES } from "../../../proto/jwt/key-set.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
-import type { Metric } from "../../telemetry/metric.ts";
 import type { AUTH_EVENTS } from "../events.ts";
 import { type FetchedKeySet, keySourceId } from "../jwt/key-ring.ts";
 import { type FetchedText, KeySetOwner } from "../jwt/key-set-owner.ts";
+import { AUTH_METRICS } from "../metrics.ts";
 import type { AuthConfig } from "../settings.ts";
 
 /** Milliseconds for the response to a request for keys. */
@@ -77,27 +78,17 @@ export class KeyService {
 
   /** docs/authentication.md#keys */
   metrics(): readonly Metric[] {
-    const each = (value: (owner: KeySetOwner) => number, labels: Readonly<Record<string, string>> = {}) =>
+    const each = <More extends object>(value: (owner: KeySetOwner) => number, more: More) =>
       [...this.kept.values()].map(({ source, owner }) => ({
         value: value(owner),
-        labels: { url: withoutCredentials(source.url), ...labels },
+        labels: { ...more, url: withoutCredentials(source.url) },
       }));
     return [
-      {
-        name: "gateway_jwks_fetches_total",
-        help: "Requests for the keys of token issuers, by URL and result.",
-        type: "counter",
-        read: () => [
-          ...each(({ fetches }) => fetches, { result: "success" }),
-          ...each(({ failures }) => failures, { result: "failure" }),
-        ],
-      },
-      {
-        name: "gateway_jwks_keys",
-        help: "Keys of token issuers that tokens are verified with, by URL.",
-        type: "gauge",
-        read: () => each(({ keys }) => keys?.length ?? 0),
-      },
+      metricOf(AUTH_METRICS, "gateway_jwks_fetches_total", () => [
+        ...each(({ fetches }) => fetches, { result: "success" }),
+        ...each(({ failures }) => failures, { result: "failure" }),
+      ]),
+      metricOf(AUTH_METRICS, "gateway_jwks_keys", () => each(({ keys }) => keys?.length ?? 0, {})),
     ];
   }
 

@@ -1,7 +1,8 @@
 import type { EventWriter } from "../../../core/event-row.ts";
+import { type Metric, type MetricRows, metricOf } from "../../../core/metric-row.ts";
 import type { CounterTotals } from "../../../shared/counter-totals.ts";
-import type { Metric } from "../../telemetry/metric.ts";
 import type { FLEET_EVENTS, REMOTE_EVENTS } from "../events.ts";
+import { REMOTE_METRICS } from "../metrics.ts";
 import type { CanaryRollout } from "./canary-rollout.ts";
 import type { FleetPorts } from "./fleet.ts";
 import { HealthHints, type KnownTargets } from "./health-hints.ts";
@@ -51,41 +52,23 @@ export class FleetMember {
   /** Without samples where the configuration came from files. */
   metrics(): readonly Metric[] {
     const { remote } = this;
-    const family = (name: Metric["name"], type: Metric["type"], help: string, read: (from: RemoteConfig) => Samples) =>
-      ({ name, type, help, read: () => (remote === null ? [] : read(remote)) }) satisfies Metric;
+    const family = (name: keyof typeof REMOTE_METRICS, read: (from: RemoteConfig) => Samples) =>
+      metricOf<MetricRows, string>(REMOTE_METRICS, name, () => (remote === null ? [] : read(remote)));
     const is = (fact: boolean): number => (fact ? 1 : 0);
     return [
       ...this.health.metrics(),
-      family(
-        "gateway_config_source_up",
-        "gauge",
-        "Whether the source of the configuration could be asked the last time.",
-        (from) => [{ value: is(from.state().reachable), labels: {} }],
+      family("gateway_config_source_up", (from) => [{ value: is(from.state().reachable), labels: {} }]),
+      family("gateway_config_polls_total", ({ asked }) =>
+        Object.entries(asked).map(([result, value]) => ({ value, labels: { result } })),
       ),
-      family(
-        "gateway_config_polls_total",
-        "counter",
-        "Times that the source of the configuration was asked, by what came of it.",
-        ({ asked }) => Object.entries(asked).map(([result, value]) => ({ value, labels: { result } })),
-      ),
-      family(
-        "gateway_config_canary",
-        "gauge",
-        "1 while a configuration is tried: canary where this gateway has it, waiting where others have.",
-        (from) => {
-          const { on_trial, waiting } = from.state();
-          return [
-            { value: is(on_trial), labels: { role: "canary" } },
-            { value: is(waiting !== ""), labels: { role: "waiting" } },
-          ];
-        },
-      ),
-      family(
-        "gateway_config_rollbacks_total",
-        "counter",
-        "Configurations that were tried on some gateways and not taken.",
-        () => [{ value: this.canary?.rollbacks ?? 0, labels: {} }],
-      ),
+      family("gateway_config_canary", (from) => {
+        const { on_trial, waiting } = from.state();
+        return [
+          { value: is(on_trial), labels: { role: "canary" } },
+          { value: is(waiting !== ""), labels: { role: "waiting" } },
+        ];
+      }),
+      family("gateway_config_rollbacks_total", () => [{ value: this.canary?.rollbacks ?? 0, labels: {} }]),
     ];
   }
 

@@ -1,15 +1,16 @@
 import { hostname } from "node:os";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
+import { type Metric, single } from "../../../core/metric-row.ts";
 import { errorBody } from "../../../core/status.ts";
 import { VERSION } from "../../../core/version.ts";
 import type { BucketCall, BucketReplies, BucketReply } from "../../../message/bucket-call.ts";
 import type { PurgeOrder } from "../../../message/purge-order.ts";
-import { type Metric, single } from "../../telemetry/metric.ts";
 import type { FLEET_EVENTS } from "../events.ts";
 import type { FleetNews, FleetState, FleetWord } from "../fleet-messages.ts";
 import { TAKE_SCRIPT } from "../fleet-script.ts";
 import type { FleetStore } from "../fleet-store.ts";
+import { FLEET_METRICS } from "../metrics.ts";
 import { PurgeLog } from "../purge-log.ts";
 import type { ClusterConfig } from "../settings.ts";
 import { SharedStore } from "../shared-store.ts";
@@ -132,17 +133,10 @@ export class Fleet {
 
   metrics(): readonly Metric[] {
     return [
-      single("gauge", "gateway_cluster_store_up", "Whether the store of the fleet can be reached.", () =>
-        this.state.isUp ? 1 : 0,
-      ),
-      single("gauge", "gateway_cluster_nodes", "Gateways of the fleet that were last seen.", () => this.state.nodes),
-      single("counter", "gateway_cluster_calls_total", "Buckets that the store was asked for.", () => this.calls),
-      single(
-        "counter",
-        "gateway_cluster_call_failures_total",
-        "Of these, those that the store did not answer: the gateway's own buckets decided.",
-        () => this.failures,
-      ),
+      single(FLEET_METRICS, "gateway_cluster_store_up", () => (this.state.isUp ? 1 : 0)),
+      single(FLEET_METRICS, "gateway_cluster_nodes", () => this.state.nodes),
+      single(FLEET_METRICS, "gateway_cluster_calls_total", () => this.calls),
+      single(FLEET_METRICS, "gateway_cluster_call_failures_total", () => this.failures),
     ];
   }
 

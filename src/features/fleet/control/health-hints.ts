@@ -1,5 +1,6 @@
-import { type Metric, single } from "../../telemetry/metric.ts";
+import { type Metric, single } from "../../../core/metric-row.ts";
 import { HEALTH_SCRIPT } from "../health-script.ts";
+import { FLEET_METRICS } from "../metrics.ts";
 import type { SharedStore } from "../shared-store.ts";
 
 /** The targets of this gateway. */
@@ -37,14 +38,7 @@ export class HealthHints {
   }
 
   metrics(): readonly Metric[] {
-    return [
-      single(
-        "counter",
-        "gateway_cluster_health_hints_total",
-        "Targets that were tried by themselves before further requests, since another gateway said that they are down.",
-        () => this.taken,
-      ),
-    ];
+    return [single(FLEET_METRICS, "gateway_cluster_health_hints_total", () => this.taken)];
   }
 }
 

@@ -1,6 +1,7 @@
 import { LatencySketch } from "../../../core/latency-sketch.ts";
-import type { Metric, Sample } from "../../telemetry/metric.ts";
+import { type Metric, metricOf, type Sample } from "../../../core/metric-row.ts";
 import type { CallCounts } from "../call-counts.ts";
+import { FUNCTION_METRICS } from "../metrics.ts";
 import { moduleNames } from "./function-modules.ts";
 
 /** A module's threads as they are now. */
@@ -100,44 +101,36 @@ export class FunctionMetrics {
       return all.map((facts) => ({ value: value(facts), labels: { module: names.get(facts.module)! } }));
     };
     return [
-      {
-        name: "gateway_function_calls_total",
-        help: "Calls of functions and hooks, by how they have ended.",
-        type: "counter",
-        read: each(({ calls }, module) =>
-          [...calls].map(([outcome, value]) => ({ value, labels: { module, outcome } })),
-        ),
-      },
-      {
-        name: "gateway_function_seconds_total",
-        help: "Time from calls to the heads of their responses, added up.",
-        type: "counter",
-        read: each(({ seconds }, module) => [{ value: seconds, labels: { module } }]),
-      },
-      {
-        name: "gateway_function_queued",
-        help: "Calls that waited for a place in a thread when they were last counted.",
-        type: "gauge",
-        read: each(({ queued }, module) => [{ value: sum(queued.values()), labels: { module } }]),
-      },
-      {
-        name: "gateway_function_thread_ends_total",
-        help: "Threads of modules that have ended otherwise than by a reload, by reason.",
-        type: "counter",
-        read: each(({ ends }, module) => [...ends].map(([reason, value]) => ({ value, labels: { module, reason } }))),
-      },
-      {
-        name: "gateway_function_threads",
-        help: "Threads that serve calls of a module.",
-        type: "gauge",
-        read: ofThreads((facts) => facts.threads),
-      },
-      {
-        name: "gateway_function_heap_bytes",
-        help: "Memory of the heaps of a module's threads.",
-        type: "gauge",
-        read: ofThreads((facts) => facts.heapBytes),
-      },
+      metricOf(
+        FUNCTION_METRICS,
+        "gateway_function_calls_total",
+        each(({ calls }, module) => [...calls].map(([outcome, value]) => ({ value, labels: { module, outcome } }))),
+      ),
+      metricOf(
+        FUNCTION_METRICS,
+        "gateway_function_seconds_total",
+        each(({ seconds }, module) => [{ value: seconds, labels: { module } }]),
+      ),
+      metricOf(
+        FUNCTION_METRICS,
+        "gateway_function_queued",
+        each(({ queued }, module) => [{ value: sum(queued.values()), labels: { module } }]),
+      ),
+      metricOf(
+        FUNCTION_METRICS,
+        "gateway_function_thread_ends_total",
+        each(({ ends }, module) => [...ends].map(([reason, value]) => ({ value, labels: { module, reason } }))),
+      ),
+      metricOf(
+        FUNCTION_METRICS,
+        "gateway_function_threads",
+        ofThreads((facts) => facts.threads),
+      ),
+      metricOf(
+        FUNCTION_METRICS,
+        "gateway_function_heap_bytes",
+        ofThreads((facts) => facts.heapBytes),
+      ),
     ];
   }
 

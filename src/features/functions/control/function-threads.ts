@@ -1,4 +1,5 @@
 import type { EventWriter } from "../../../core/event-row.ts";
+import type { Metric } from "../../../core/metric-row.ts";
 import { shorterInTests } from "../../../core/shorter-in-tests.ts";
 import { residentBytes } from "../../../memory/process-memory.ts";
 import { UNKNOWN_THREAD } from "../../../memory/thread-id.ts";
@@ -8,7 +9,6 @@ import { type Taken, takenBy } from "../../../net/thread-usage.ts";
 import { startThread, ThreadEnds } from "../../../net/threads.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { LogLevel, LogThreshold } from "../../telemetry/log-level.ts";
-import type { Metric } from "../../telemetry/metric.ts";
 import { eventOfLine, type FUNCTION_EVENTS } from "../events.ts";
 import { createFileCells } from "../file-cells.ts";
 import type { OverdueCall } from "../function-link.ts";

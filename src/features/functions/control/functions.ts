@@ -1,6 +1,6 @@
+import type { Metric } from "../../../core/metric-row.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { LogThreshold } from "../../telemetry/log-level.ts";
-import type { Metric } from "../../telemetry/metric.ts";
 import { moduleSettings } from "./configured-modules.ts";
 import { type FunctionThreadPorts, FunctionThreads, type FunctionWorkers, threadPorts } from "./function-threads.ts";
 import { lockRun, type SharedPlace } from "./run-lock.ts";

@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import type { EventWriter } from "../../../core/event-row.ts";
-import type { Metric, Sample } from "../../telemetry/metric.ts";
+import { type Metric, metricOf, type Sample } from "../../../core/metric-row.ts";
 import type { FUNCTION_EVENTS } from "../events.ts";
+import { FUNCTION_METRICS } from "../metrics.ts";
 import { nextRun } from "../schedule.ts";
 
 /** A line of `functions.cron`. */
@@ -79,18 +80,10 @@ export class ScheduledFunctions {
     const samples = (values: ReadonlyMap<string, number>, of: (value: number) => number): Sample[] =>
       [...values].map(([labels, value]) => ({ value: of(value), labels: JSON.parse(labels) }));
     return [
-      {
-        name: "gateway_scheduled_runs_total",
-        help: "Scheduled runs, by result.",
-        type: "counter",
-        read: () => samples(this.counts, (count) => count),
-      },
-      {
-        name: "gateway_scheduled_last_success_timestamp_seconds",
-        help: "Time of the last successful run on this gateway.",
-        type: "gauge",
-        read: () => samples(this.lastOkMs, (ms) => ms / 1000),
-      },
+      metricOf(FUNCTION_METRICS, "gateway_scheduled_runs_total", () => samples(this.counts, (count) => count)),
+      metricOf(FUNCTION_METRICS, "gateway_scheduled_last_success_timestamp_seconds", () =>
+        samples(this.lastOkMs, (ms) => ms / 1000),
+      ),
     ];
   }
 

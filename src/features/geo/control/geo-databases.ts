@@ -1,10 +1,11 @@
 import { statSync } from "node:fs";
 import { messageOf } from "../../../core/error-text.ts";
 import type { FieldsOf } from "../../../core/event-row.ts";
+import { labelled, type Metric } from "../../../core/metric-row.ts";
 import { FileWatch } from "../../../net/file-watch.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
-import { labelled, type Metric } from "../../telemetry/metric.ts";
 import type { GEO_EVENTS } from "../events.ts";
+import { GEO_METRICS } from "../metrics.ts";
 import type { GeoBuffers } from "../place-finder.ts";
 import { type GeoKind, openDatabase, readDatabase } from "../settings.ts";
 
@@ -80,12 +81,12 @@ export class GeoDatabases {
 
   metrics(): readonly Metric[] {
     return [
-      labelled("gauge", "gateway_geo_database_built_seconds", BUILT_HELP, "database", () =>
+      labelled(GEO_METRICS, "gateway_geo_database_built_seconds", () =>
         [this.set.country, this.set.asn]
           .filter(({ bytes }) => bytes !== null)
           .map(({ kind, builtSeconds }) => ({ label: kind, count: builtSeconds })),
       ),
-      labelled("counter", "gateway_geo_reloads_total", RELOADS_HELP, "result", () => [
+      labelled(GEO_METRICS, "gateway_geo_reloads_total", () => [
         { label: "ok", count: this.reloads },
         { label: "failed", count: this.failed },
       ]),
@@ -150,6 +151,3 @@ function absent(kind: GeoKind): Database {
 function setOf(country: Database, asn: Database): GeoSet {
   return { country, asn, buffers: { country: country.bytes, asn: asn.bytes } };
 }
-
-const BUILT_HELP = "When a database of addresses was made, in seconds since the epoch.";
-const RELOADS_HELP = "Databases of addresses found changed, by result.";

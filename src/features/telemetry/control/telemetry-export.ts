@@ -1,12 +1,13 @@
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventRows } from "../../../core/event-row.ts";
+import { type Metric, metricOf } from "../../../core/metric-row.ts";
 import { VERSION } from "../../../core/version.ts";
 import { createSpanRings, SpanReader, type StoredSpan } from "../../../memory/span-ring.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { EventLog } from "../event-log.ts";
 import type { TELEMETRY_EVENTS } from "../events.ts";
 import { Exemplars } from "../exemplars.ts";
-import type { Metric } from "../metric.ts";
+import { TELEMETRY_METRICS } from "../metrics.ts";
 import type { ChannelTally, OtlpChannel, Signal } from "../otlp/otlp-channel.ts";
 import type { Sender } from "../otlp/sender.ts";
 import { SpanEncoder } from "../otlp/span-encoder.ts";
@@ -121,12 +122,7 @@ export class TelemetryExport {
         { value: dropped, labels: { signal, result: "dropped" } },
       ]);
     return [
-      {
-        name: "gateway_telemetry_items_total",
-        help: "Telemetry items, by signal and outcome.",
-        type: "counter",
-        read: () => (this.used?.enabled === true ? rows() : []),
-      },
+      metricOf(TELEMETRY_METRICS, "gateway_telemetry_items_total", () => (this.used?.enabled === true ? rows() : [])),
     ];
   }
 

@@ -1,4 +1,4 @@
-import type { Metric, Sample } from "../metric.ts";
+import type { Metric, Sample } from "../../../core/metric-row.ts";
 import { exportRequest, keyValues, unixNano } from "./messages.ts";
 import type { Sender } from "./sender.ts";
 

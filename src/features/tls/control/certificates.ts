@@ -4,13 +4,14 @@ import type { CertificateFiles } from "../../../config/tls-settings.ts";
 import { alternativeNames } from "../../../core/alternative-names.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
+import { labelled, type Metric } from "../../../core/metric-row.ts";
 import type { CertificateSet, CertificateSink, ServerCertificate } from "../../../message/server-certificate.ts";
 import { FileWatch } from "../../../net/file-watch.ts";
 import { createTlsContext } from "../../../net/tls-context.ts";
 import { keyFault, readCertificates, readPrivateKey } from "../../../proto/pem/pem-text.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
-import { labelled, type Metric } from "../../telemetry/metric.ts";
 import type { TLS_EVENTS } from "../events.ts";
+import { TLS_METRICS } from "../metrics.ts";
 import type { ListenerCertificates } from "../tls-messages.ts";
 
 /** Longest wait of a start for the first identity of an agent that does not respond. */
@@ -110,16 +111,10 @@ export class TlsCertificates {
   /** How often files have changed. */
   metrics(): readonly Metric[] {
     return [
-      labelled(
-        "counter",
-        "gateway_certificate_reloads_total",
-        "Certificate files found changed, by result.",
-        "result",
-        () => [
-          { label: "ok", count: this.reloads },
-          { label: "failed", count: this.failures },
-        ],
-      ),
+      labelled(TLS_METRICS, "gateway_certificate_reloads_total", () => [
+        { label: "ok", count: this.reloads },
+        { label: "failed", count: this.failures },
+      ]),
     ];
   }
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { VERSION } from "../../../../src/core/version.ts";
+import { processFactMetrics } from "../../../../src/facts/process-metrics.ts";
+import { gatewayMetrics } from "../../../../src/facts/worker-metrics.ts";
 import { EXPOSITION_TYPE, Exposition } from "../../../../src/features/telemetry/exposition.ts";
-import { gatewayMetrics } from "../../../../src/features/telemetry/gateway-metrics.ts";
-import { processFactMetrics } from "../../../../src/features/telemetry/process-facts.ts";
 import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { lintExposition } from "./exposition-lint.ts";
 import { fakeTelemetry } from "./telemetry-fake.ts";

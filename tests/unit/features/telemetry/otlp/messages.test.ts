@@ -1,8 +1,8 @@
 // docs/tracing.md#metrics-and-logs
 import { describe, expect, test } from "bun:test";
 import protobuf from "protobufjs";
+import type { Metric } from "../../../../../src/core/metric-row.ts";
 import { EVENTS } from "../../../../../src/facts/events.ts";
-import type { Metric } from "../../../../../src/features/telemetry/metric.ts";
 import { logsRequest } from "../../../../../src/features/telemetry/otlp/log-data.ts";
 import { rejectedOf } from "../../../../../src/features/telemetry/otlp/messages.ts";
 import { metricsRequest } from "../../../../../src/features/telemetry/otlp/metric-data.ts";

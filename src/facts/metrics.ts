@@ -1,0 +1,48 @@
+import type { MetricRows } from "../core/metric-row.ts";
+import { ACME_METRICS } from "../features/acme/metrics.ts";
+import { AUTH_METRICS } from "../features/auth/metrics.ts";
+import { BOT_METRICS } from "../features/bots/metrics.ts";
+import { CACHE_METRICS } from "../features/cache/metrics.ts";
+import { COMPRESS_METRICS } from "../features/compress/metrics.ts";
+import { FLEET_METRICS, REMOTE_METRICS } from "../features/fleet/metrics.ts";
+import { FUNCTION_METRICS } from "../features/functions/metrics.ts";
+import { GEO_METRICS } from "../features/geo/metrics.ts";
+import { LIMIT_METRICS } from "../features/limit/metrics.ts";
+import { MIRROR_METRICS } from "../features/mirror/metrics.ts";
+import { PAGE_METRICS } from "../features/pages/metrics.ts";
+import { SIDECAR_METRICS } from "../features/sidecar/metrics.ts";
+import { TELEMETRY_METRICS } from "../features/telemetry/metrics.ts";
+import { TLS_METRICS } from "../features/tls/metrics.ts";
+import { WAF_METRICS } from "../features/waf/metrics.ts";
+import { GATEWAY_METRICS } from "./gateway-metrics.ts";
+
+/** All metrics of `/metrics`, in the order in which they are shown within their group: a new one is a row of its owner, and what reads it. */
+export const METRICS = {
+  ...GATEWAY_METRICS,
+  ...MIRROR_METRICS,
+  ...PAGE_METRICS,
+  ...WAF_METRICS,
+  ...TELEMETRY_METRICS,
+  ...LIMIT_METRICS,
+  ...BOT_METRICS,
+  ...GEO_METRICS,
+  ...AUTH_METRICS,
+  ...CACHE_METRICS,
+  ...COMPRESS_METRICS,
+  ...TLS_METRICS,
+  ...ACME_METRICS,
+  ...SIDECAR_METRICS,
+  ...FLEET_METRICS,
+  ...REMOTE_METRICS,
+  ...FUNCTION_METRICS,
+} as const satisfies MetricRows;
+
+/** The name of a metric. */
+export type MetricName = keyof typeof METRICS;
+
+/** The unit of a metric, as its name says it. */
+export function unitOf(name: string): "seconds" | "bytes" | "count" | "number" {
+  if (/_seconds$/.test(name)) return "seconds";
+  if (/_bytes(_total)?$/.test(name)) return "bytes";
+  return name.endsWith("_total") ? "count" : "number";
+}

@@ -1,0 +1,30 @@
+import type { MetricRows } from "../../core/metric-row.ts";
+
+/** What is shown of certificates by ACME. docs/acme.md#failures */
+export const ACME_METRICS = {
+  gateway_acme_renewals_total: {
+    kind: "counter",
+    help: "ACME orders that ended, by result.",
+    labels: ["result"],
+    group: "Certificates",
+    title: "ACME orders",
+    advice:
+      "`failure`: the line `cert_failed` says why and when it is tried again. The certificate from before stays in use.",
+  },
+  gateway_acme_storage_up: {
+    kind: "gauge",
+    help: "Whether the storage of certificates that gateways share can be reached; 1 where it is in files.",
+    labels: [],
+    group: "Certificates",
+    title: "Storage of certificates",
+    advice: "0 for long: no certificate is renewed. The line `cert_store_away` says why.",
+  },
+  gateway_acme_storage_failures_total: {
+    kind: "counter",
+    help: "Calls that the storage of certificates that gateways share did not answer.",
+    labels: [],
+    group: "Certificates",
+    title: "Storage calls failed",
+    advice: "A few are passing faults. Many: see the storage and the network between.",
+  },
+} as const satisfies MetricRows;

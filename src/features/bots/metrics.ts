@@ -1,0 +1,31 @@
+import type { MetricRows } from "../../core/metric-row.ts";
+
+/** What is counted of challenges for bots. docs/bots.md */
+export const BOT_METRICS = {
+  gateway_bot_challenges_total: {
+    kind: "counter",
+    help: "Bot challenges sent, by form: the page, or JSON to programs.",
+    labels: ["form"],
+    group: "Firewall and guards",
+    title: "Challenges for bots",
+    advice:
+      "It rises when scrapers come. Compare with solutions: many challenges without solutions are bots, with them they are people who are asked too often.",
+  },
+  gateway_bot_solutions_total: {
+    kind: "counter",
+    help: "Challenge solutions received, by result.",
+    labels: ["result"],
+    group: "Firewall and guards",
+    title: "Solutions of challenges",
+    advice:
+      "`forged` and `weak` are programs that try. `expired` in masses: `difficulty` is too high for the clients' machines.",
+  },
+  gateway_bot_crawlers_total: {
+    kind: "counter",
+    help: "Addresses that named themselves a crawler and were looked up, by what was found.",
+    labels: ["result"],
+    group: "Firewall and guards",
+    title: "Crawlers looked up",
+    advice: "`refused`: clients that falsely claim to be a search engine.",
+  },
+} as const satisfies MetricRows;

@@ -1,0 +1,95 @@
+import type { MetricRows } from "../../core/metric-row.ts";
+
+/** What is shown of the cache. docs/cache.md */
+export const CACHE_METRICS = {
+  gateway_cache_requests_total: {
+    kind: "counter",
+    help: "Cache lookups, by result.",
+    labels: ["result"],
+    group: "Cache",
+    title: "Cache lookups",
+    advice:
+      "A falling share of `hit`: after a release origins forbid storing (`bypass`), keys vary more than needed, or the memory is too small (evictions).",
+  },
+  gateway_cache_entries: {
+    kind: "gauge",
+    help: "Stored responses.",
+    labels: [],
+    group: "Cache",
+    title: "Stored responses",
+    advice: "At `max_entries` others make way.",
+  },
+  gateway_cache_bytes: {
+    kind: "gauge",
+    help: "Bytes of memory that stored responses use.",
+    labels: [],
+    group: "Cache",
+    title: "Memory of the cache",
+    advice: "At `max_bytes` others make way: see evictions.",
+  },
+  gateway_cache_evictions_total: {
+    kind: "counter",
+    help: "Stored responses evicted to make room for others.",
+    labels: [],
+    group: "Cache",
+    title: "Evictions",
+    advice: "Steady evictions with a low share of hits: give the cache more memory, or keep large responses out of it.",
+  },
+  gateway_cache_purges_total: {
+    kind: "counter",
+    help: "Purges of the cache by operators, by what was named.",
+    labels: ["kind"],
+    group: "Cache",
+    title: "Purges",
+    advice:
+      "Who purged what is in the lines `audit`. `all` again and again empties the cache for all clients: purge by tag.",
+  },
+  gateway_cache_disk_up: {
+    kind: "gauge",
+    help: "1 while stored responses are written to disk, else 0.",
+    labels: [],
+    group: "Cache",
+    title: "Disk of the cache",
+    advice: "0: nothing is written any more, the memory goes on. The line `cache_disk_failed` says why.",
+  },
+  gateway_cache_disk_entries: {
+    kind: "gauge",
+    help: "Stored responses on disk.",
+    labels: [],
+    group: "Cache",
+    title: "Responses on disk",
+    advice: "It grows until the disk's share is full.",
+  },
+  gateway_cache_disk_bytes: {
+    kind: "gauge",
+    help: "Bytes of disk that stored responses use.",
+    labels: [],
+    group: "Cache",
+    title: "Bytes on disk",
+    advice: "At its limit others make way.",
+  },
+  gateway_cache_disk_evictions_total: {
+    kind: "counter",
+    help: "Stored responses removed from disk to make room for others.",
+    labels: [],
+    group: "Cache",
+    title: "Removed from disk",
+    advice: "Steady removals: the disk's share is smaller than what is asked for.",
+  },
+  gateway_cache_disk_missed_total: {
+    kind: "counter",
+    help: "Stored responses that were gone from memory before they were written to disk.",
+    labels: [],
+    group: "Cache",
+    title: "Not written to disk in time",
+    advice: "The disk is slower than what is stored, or the memory too small for the time until it is written.",
+  },
+  gateway_cache_disk_reads_total: {
+    kind: "counter",
+    help: "Entries of the cache read from disk, by whether they were what had been written.",
+    labels: ["result"],
+    group: "Cache",
+    title: "Reads from disk",
+    advice: "`damaged`: the disk fails, or another program writes in the folder.",
+  },
+} as const satisfies MetricRows;

@@ -1,0 +1,29 @@
+import type { MetricRows } from "../../core/metric-row.ts";
+
+/** What is counted of compression. docs/compression.md */
+export const COMPRESS_METRICS = {
+  gateway_compressed_responses_total: {
+    kind: "counter",
+    help: "Responses compressed, by encoding.",
+    labels: ["encoding"],
+    group: "Compression",
+    title: "Compressed responses",
+    advice: "Proportional to compressible traffic; no action needed.",
+  },
+  gateway_compression_bytes_total: {
+    kind: "counter",
+    help: "Bytes of response bodies before (in) and after compression (out).",
+    labels: ["direction"],
+    group: "Compression",
+    title: "Bytes before and after",
+    advice: "Little between `in` and `out`: what is compressed does not shrink; see `types`.",
+  },
+  gateway_compression_skipped_total: {
+    kind: "counter",
+    help: "Responses sent plain because too many were being compressed.",
+    labels: [],
+    group: "Compression",
+    title: "Sent plain for want of CPU",
+    advice: "CPU is short. Lower `level`, or let the cache keep packed responses.",
+  },
+} as const satisfies MetricRows;

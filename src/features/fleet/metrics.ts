@@ -1,0 +1,100 @@
+import type { MetricRows } from "../../core/metric-row.ts";
+
+/** What is shown of a fleet. docs/fleet.md */
+export const FLEET_METRICS = {
+  gateway_cluster_store_up: {
+    kind: "gauge",
+    help: "Whether the store of the fleet can be reached.",
+    labels: [],
+    group: "Fleet",
+    title: "Store reachable",
+    advice: "0: Redis is away, and limits of the fleet are each gateway's own. The line `cluster_store_away` says why.",
+  },
+  gateway_cluster_nodes: {
+    kind: "gauge",
+    help: "Gateways of the fleet that were last seen.",
+    labels: [],
+    group: "Fleet",
+    title: "Gateways",
+    advice: "Fewer than there should be: one has ended, or cannot reach the store.",
+  },
+  gateway_cluster_calls_total: {
+    kind: "counter",
+    help: "Buckets that the store was asked for.",
+    labels: [],
+    group: "Fleet",
+    title: "Buckets asked for",
+    advice: "How much the limits of the fleet cost the store: one script for each.",
+  },
+  gateway_cluster_call_failures_total: {
+    kind: "counter",
+    help: "Of these, those that the store did not answer: the gateway's own buckets decided.",
+    labels: [],
+    group: "Fleet",
+    title: "Buckets not answered",
+    advice: "The store is away or slow: the gateway's own buckets decided. No client got an error for it.",
+  },
+  gateway_cluster_waits_total: {
+    kind: "counter",
+    help: "Requests that waited for the store of the fleet.",
+    labels: [],
+    group: "Fleet",
+    title: "Waited for the store",
+    advice:
+      "Requests near a limit that came before tokens were fetched. Many of them: limits so small that each request must ask.",
+  },
+  gateway_cluster_local_decisions_total: {
+    kind: "counter",
+    help: "Requests under limits of the fleet that the gateway's own buckets decided: the store was away, or late.",
+    labels: [],
+    group: "Fleet",
+    title: "Decided alone",
+    advice:
+      "The store was away or late, and each gateway went by its part of the limit. No client got an error for it.",
+  },
+  gateway_cluster_health_hints_total: {
+    kind: "counter",
+    help: "Targets that were tried by themselves before further requests, since another gateway said that they are down.",
+    labels: [],
+    group: "Fleet",
+    title: "Hints of targets that are down",
+    advice: "Nothing. Many of them without `breaker_open`: another gateway alone cannot reach its targets.",
+  },
+} as const satisfies MetricRows;
+
+/** What is shown of a configuration from afar. docs/fleet.md#configuration-from-afar */
+export const REMOTE_METRICS = {
+  gateway_config_source_up: {
+    kind: "gauge",
+    help: "Whether the source of the configuration could be asked the last time.",
+    labels: [],
+    group: "Fleet",
+    title: "Source of the configuration reachable",
+    advice: "0: the last good configuration serves on. The line `config_source_away` says why.",
+  },
+  gateway_config_polls_total: {
+    kind: "counter",
+    help: "Times that the source of the configuration was asked, by what came of it.",
+    labels: ["result"],
+    group: "Fleet",
+    title: "Configurations asked for",
+    advice:
+      "`refused` grows: the source has what cannot be taken, and `config_reload` says why. `failed` grows: it is away.",
+  },
+  gateway_config_canary: {
+    kind: "gauge",
+    help: "1 while a configuration is tried: canary where this gateway has it, waiting where others have.",
+    labels: ["role"],
+    group: "Fleet",
+    title: "Trials of configurations",
+    advice: "1 for longer than `cluster.canary.for`: the store of the fleet is away, and no gateway moves.",
+  },
+  gateway_config_rollbacks_total: {
+    kind: "counter",
+    help: "Configurations that were tried on some gateways and not taken.",
+    labels: [],
+    group: "Fleet",
+    title: "Configurations rolled back",
+    advice: "The line `canary_end` says what the canaries did with it.",
+  },
+} as const satisfies MetricRows;

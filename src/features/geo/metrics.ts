@@ -1,0 +1,21 @@
+import type { MetricRows } from "../../core/metric-row.ts";
+
+/** What is shown of databases of addresses. docs/guards.md#countries-and-networks */
+export const GEO_METRICS = {
+  gateway_geo_reloads_total: {
+    kind: "counter",
+    help: "Databases of addresses found changed, by result.",
+    labels: ["result"],
+    group: "Firewall and guards",
+    title: "Databases of addresses reloaded",
+    advice: "`failed`: the new file cannot be read, the one before stays. The line `geo_reload` says why.",
+  },
+  gateway_geo_database_built_seconds: {
+    kind: "gauge",
+    help: "When a database of addresses was made, in seconds since the epoch.",
+    labels: ["database"],
+    group: "Firewall and guards",
+    title: "Databases of addresses, built",
+    advice: "Older than two months: addresses have moved. See what fetches the file.",
+  },
+} as const satisfies MetricRows;

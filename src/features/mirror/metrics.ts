@@ -1,0 +1,14 @@
+import type { MetricRows } from "../../core/metric-row.ts";
+
+/** What is counted of mirrors. docs/upstreams.md#mirroring */
+export const MIRROR_METRICS = {
+  gateway_mirrored_requests_total: {
+    kind: "counter",
+    help: "Copies of requests for mirrors, by route and what became of them.",
+    labels: ["route", "result"],
+    group: "Traffic",
+    title: "Mirrored requests",
+    advice:
+      "`failed` and `skipped`: a mirror is away or too slow. `different`: it responds otherwise than the target does (`compare`). Clients do not notice; what was mirrored is incomplete.",
+  },
+} as const satisfies MetricRows;

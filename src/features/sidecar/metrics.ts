@@ -1,0 +1,31 @@
+import type { MetricRows } from "../../core/metric-row.ts";
+
+/** What is counted at a sidecar. docs/sidecar.md */
+export const SIDECAR_METRICS = {
+  gateway_sidecar_denied_requests_total: {
+    kind: "counter",
+    help: "Requests at a sidecar that were refused for who asks, or where they go, by the setting that refused them.",
+    labels: ["reason"],
+    group: "Sidecar",
+    title: "Denied for who asks",
+    advice:
+      "A service calls that may not, or its identity has changed; with `outbound`, the application calls what no split leads to. The line `sidecar_denied` names it.",
+  },
+  gateway_sidecar_server_requests_total: {
+    kind: "counter",
+    help: "Outbound requests of a sidecar, by the SPIFFE id of the server that responded and status code; none: without an id or a response, other: beyond the first 255.",
+    labels: ["server", "code"],
+    group: "Sidecar",
+    title: "Requests by server",
+    advice:
+      "Whom this application calls, and how that ends. `none` are servers without an identity, and those that did not respond.",
+  },
+  gateway_sidecar_peer_requests_total: {
+    kind: "counter",
+    help: "Inbound requests of a sidecar, by the SPIFFE id of the client and status code; none: without an id, other: beyond the first 255.",
+    labels: ["peer", "code"],
+    group: "Sidecar",
+    title: "Requests by peer",
+    advice: "Who calls this service, and how that ends. `none` are clients without an identity.",
+  },
+} as const satisfies MetricRows;

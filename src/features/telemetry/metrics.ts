@@ -1,0 +1,31 @@
+import type { MetricRows } from "../../core/metric-row.ts";
+
+/** What is counted of refusals for their bytes or by a limit, and of telemetry itself. */
+export const TELEMETRY_METRICS = {
+  gateway_framing_rejections_total: {
+    kind: "counter",
+    help: "Malformed requests that were refused, by reason.",
+    labels: ["reason"],
+    group: "Firewall and guards",
+    title: "Malformed requests",
+    advice:
+      "Scanners and request smuggling. From your own load balancer it is that one's bug: `reason` says what it writes.",
+  },
+  gateway_limit_refusals_total: {
+    kind: "counter",
+    help: "Requests and connections ended by a limit of size, time, memory or number, by reason.",
+    labels: ["reason"],
+    group: "Firewall and guards",
+    title: "Ended by a limit",
+    advice:
+      "The line `limit_reject` names the setting as `key`. `out_of_descriptors` and `buffers_full` are shortages of this machine, the others are clients beyond what is allowed.",
+  },
+  gateway_telemetry_items_total: {
+    kind: "counter",
+    help: "Telemetry items, by signal and outcome.",
+    labels: ["signal", "result"],
+    group: "Process",
+    title: "Sent to the collector",
+    advice: "Dropped ones: the collector is away or too slow. Requests are not affected.",
+  },
+} as const satisfies MetricRows;
