@@ -34,11 +34,12 @@ export interface Opened {
 }
 
 const COMMANDS = {
+  nginx: (path: string) => ["nginx", "-p", dirname(path), "-e", "error.log", "-c", path],
   haproxy: (path: string) => ["haproxy", "-f", path],
   caddy: (path: string) => ["caddy", "run", "--adapter", "caddyfile", "--config", path],
 } as const;
 const NOT_FOUND = 404;
-const FILES = { haproxy: "haproxy.cfg", caddy: "Caddyfile" } as const;
+const FILES = { nginx: "nginx.conf", haproxy: "haproxy.cfg", caddy: "Caddyfile" } as const;
 const PATH = `${process.env.PATH}:/usr/sbin`;
 
 /** Whether the product is on this machine. */
@@ -64,7 +65,7 @@ export interface RefusalRun {
  * PORT, ORIGIN and SITE stand for a port, the port of an origin that answers everything, and a folder of files.
  */
 export async function runBeside(
-  product: "haproxy" | "caddy",
+  product: keyof typeof COMMANDS,
   text: string,
   probes: readonly Probe[],
   isCompared = false,

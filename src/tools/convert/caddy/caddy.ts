@@ -1,4 +1,5 @@
 import { allowOnly, isLoopback, noteLocal, THIS_MACHINE } from "../access.ts";
+import { type AdviceRow, adviceIn } from "../advice.ts";
 import { widerHosts } from "../arrange.ts";
 import { closed, hasType, Plan, type Rule, section } from "../plan.ts";
 import { sealed } from "../seal.ts";
@@ -57,7 +58,7 @@ export function convertCaddyfile({ file, options, sites, others }: Caddyfile): P
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
     section(plan.config.proxy, "transport").response_header_timeout = "10m";
-  ledger.settle(adviceOf);
+  ledger.settle((one) => adviceIn(ADVICE, one));
   return plan;
 }
 
@@ -358,7 +359,7 @@ function timeoutsOf(plan: Plan, outer: Statement, statement: Statement): void {
 }
 
 /** Why a directive is not carried over, and what to do instead. */
-const ADVICE: readonly (readonly [RegExp, string, string])[] = [
+const ADVICE: readonly AdviceRow[] = [
   [/^(log|log_\w+|skip_log)$/, "the access log has settings of its own", "see server.access_log: docs/operations.md"],
   [
     /^admin$/,
@@ -404,8 +405,3 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
     "see upstream routes: docs/upstreams.md",
   ],
 ];
-
-function adviceOf({ name }: Statement): { readonly why: string; readonly cure: string } {
-  for (const [names, why, cure] of ADVICE) if (names.test(name)) return { why, cure };
-  return { why: "the gateway has no such directive", cure: "look for it in edge help config and edge help routes" };
-}

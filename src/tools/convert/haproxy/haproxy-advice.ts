@@ -1,3 +1,4 @@
+import { type Advice, type AdviceRow, adviceIn } from "../advice.ts";
 import type { Statement } from "../statement.ts";
 
 /**
@@ -48,7 +49,7 @@ const STANDARD_GLOBALS: ReadonlySet<string> = new Set([
 const STANDARD_NAMES: ReadonlySet<string> = new Set(["log", "log-tag", "id", "backlog", "fullconn", "description"]);
 
 /** Why a directive is not carried over, and what to do instead. */
-const ADVICE: readonly (readonly [RegExp, string, string])[] = [
+const ADVICE: readonly AdviceRow[] = [
   [
     /^(option|timeout|maxconn|tune\..*|ssl-.*|chroot|user|group|daemon|pidfile|cpu-map|ulimit-n|http-reuse|hash-type|unique-id-.*|capture|no)$/,
     "its value has not been compared with what the gateway does",
@@ -97,7 +98,6 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
 ];
 
 /** What is said of a directive that no other part of the converter has taken. */
-export function adviceOf({ name }: Statement): { readonly why: string; readonly cure: string } {
-  for (const [names, why, cure] of ADVICE) if (names.test(name)) return { why, cure };
-  return { why: "the gateway has no such directive", cure: "look for it in edge help config and edge help routes" };
+export function adviceOf(statement: Statement): Advice {
+  return adviceIn(ADVICE, statement);
 }

@@ -1,14 +1,9 @@
+import { type Advice, type AdviceRow, adviceIn } from "../advice.ts";
 import type { Statement } from "../statement.ts";
 import { verdictOf } from "./nginx-directives.ts";
 
-/** Why a directive is not carried over, and what to do instead. */
-export interface Advice {
-  readonly why: string;
-  readonly cure: string;
-}
-
 /** What to do in the place of directives that have no counterpart of the same kind, by name or by the beginning of the name. */
-const ADVICE: readonly (readonly [RegExp, string, string])[] = [
+const ADVICE: readonly AdviceRow[] = [
   [
     /^(user|pid|lock_file|env)$/,
     "how the process is started is not in its configuration",
@@ -130,12 +125,14 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
   ],
 ];
 
+const NOT_COMPARED: Advice = {
+  why: "not compared: the gateway has no such setting",
+  cure: "look for what it does in edge help config",
+};
+
 /** What is said of a directive that no other part of the converter has taken. */
 export function adviceOf(statement: Statement): Advice {
   const { row, isClosing } = verdictOf(statement);
   if (row?.why !== undefined) return { why: row.why, cure: row.cure ?? "nothing" };
-  for (const [names, why, cure] of ADVICE) if (names.test(statement.name)) return { why, cure };
-  if (!isClosing)
-    return { why: "not compared: the gateway has no such setting", cure: "look for what it does in edge help config" };
-  return { why: "the gateway has no such directive", cure: "look for it in edge help config and edge help routes" };
+  return adviceIn(ADVICE, statement, isClosing ? undefined : NOT_COMPARED);
 }

@@ -1,3 +1,4 @@
+import { type Advice, type AdviceRow, adviceIn } from "../advice.ts";
 import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition } from "../condition.ts";
 import { copied, EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
@@ -60,7 +61,7 @@ export function convertTraefik(statements: readonly Statement[]): Plan {
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
     section(plan.config.proxy, "transport").response_header_timeout = "10m";
-  ledger.settle(adviceOf);
+  ledger.settle((one) => adviceIn(ADVICE, one, NO_KEY));
   return plan;
 }
 
@@ -316,7 +317,7 @@ function pointsOf(points: Statement, { ledger }: Plan): void {
   else ledger.note(points, "which port the entry point is, another file says", "set server.port and server.tls.port");
 }
 
-const ADVICE: readonly (readonly [RegExp, string, string])[] = [
+const ADVICE: readonly AdviceRow[] = [
   [/^(tcp|udp)$/, "TCP and UDP are not converted", "write routes of the type tcp or udp: docs/streams.md"],
   [
     /^(entryPoints|providers|api|log|accessLog|metrics|tracing|certificatesResolvers|ping|global|serversTransport|experimental)$/,
@@ -332,10 +333,7 @@ const ADVICE: readonly (readonly [RegExp, string, string])[] = [
   [/^(accessControl.*|addVaryHeader)$/, "CORS is set for the whole gateway", "set server.cors"],
 ];
 
-function adviceOf({ name }: Statement): { readonly why: string; readonly cure: string } {
-  for (const [names, why, cure] of ADVICE) if (names.test(name)) return { why, cure };
-  return {
-    why: "the gateway has no such key, or no route uses it",
-    cure: "look for it in edge help config and edge help routes",
-  };
-}
+const NO_KEY: Advice = {
+  why: "the gateway has no such key, or no route uses it",
+  cure: "look for it in edge help config and edge help routes",
+};
