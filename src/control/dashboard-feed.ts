@@ -10,6 +10,7 @@ import { exclusionLine } from "../features/waf/learned-exclusions.ts";
 import type { IncidentReader } from "../memory/incident-ring.ts";
 import { BreakerState } from "../memory/node-table.ts";
 import { residentBytes } from "../memory/process-memory.ts";
+import { lowestDescriptor } from "../net/descriptors.ts";
 import { pathOf } from "../routes/route-base.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { CounterTotals } from "../shared/counter-totals.ts";
@@ -62,6 +63,9 @@ export function feedSources(from: DashboardSources): FeedSources {
   };
 }
 
+/** With fewer free ones a connection to an origin, a file or a thread may not be had. */
+const FEW_DESCRIPTORS = 8;
+
 function gatewayOf({ config, reloads, startedAtMs, isEnding, operated, failedLogs }: DashboardSources): LiveGateway {
   const { server } = config();
   const operations = operated();
@@ -78,6 +82,7 @@ function gatewayOf({ config, reloads, startedAtMs, isEnding, operated, failedLog
     logLevel: operations.log_level,
     rssBytes: residentBytes(),
     failedLogs: failedLogs(),
+    lacksDescriptors: lowestDescriptor(FEW_DESCRIPTORS) < 0,
   };
 }
 

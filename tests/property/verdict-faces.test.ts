@@ -18,6 +18,7 @@ const states: fc.Arbitrary<LiveState> = fc
       status: fc.constantFrom("ok", "draining"),
       lastReloadOk: fc.boolean(),
       failedLogs: fc.array(fc.constantFrom("stdout", "/var/log/x"), { maxLength: 1 }),
+      lacksDescriptors: fc.boolean(),
       maintenance: fc.array(
         name.map((one) => `/${one}`),
         { maxLength: 4 },

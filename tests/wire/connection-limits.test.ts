@@ -13,6 +13,7 @@ import { H2Client, head } from "../harness/h2-client.ts";
 import { H3Client } from "../harness/h3-client.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
 import { exchangeOnce, request } from "../harness/raw-client.ts";
+import { runProcess } from "../harness/run-process.ts";
 
 const GET = request("GET /health");
 const HALF = "GET /health HTTP/1.1\r\nHost: a\r\n";
@@ -284,8 +285,14 @@ test("an origin that cannot be connected to for want of descriptors gets no blam
   const line = await edge.gateway.log("the reason", ({ event }) => event === "limit_reject");
   expect([line.reason, line.key, line.status]).toEqual(["out_of_descriptors", "RLIMIT_NOFILE", 503]);
   expect(crowd.flatMap(({ statuses }) => statuses).every((status) => status === 503)).toBe(true);
+  await eventually(async () => expect((await statusOf(edge)).stdout).toContain("hardly a descriptor is left"));
   for (const one of crowd) one.close();
   for (const resolve of release) resolve();
+  await eventually(async () => {
+    const status = await statusOf(edge);
+    expect([status.code, status.stdout.includes("descriptor")]).toEqual([0, false]);
+  });
+  expect(edge.gateway.logs.json.filter(({ event }) => event === "breaker_open")).toEqual([]);
   await eventually(async () => {
     const [again] = await crowdFrom("127.0.0.3", edge.port, 1, request("GET /node/echo"));
     expect(await again!.status()).toBe(200);
@@ -293,6 +300,9 @@ test("an origin that cannot be connected to for want of descriptors gets no blam
   });
   origin.stop();
 }, 30_000);
+
+const statusOf = ({ gateway }: { readonly gateway: Gateway }) =>
+  runProcess([EDGE_BINARY, "status"], { cwd: gateway.folder, timeout: 20_000 });
 
 /** The binary, started with so few descriptors. */
 function withDescriptors(count: number): string {

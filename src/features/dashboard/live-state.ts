@@ -153,6 +153,8 @@ export interface LiveGateway {
   readonly lastReloadOk: boolean;
   /** Outputs of the access log that cannot be written. */
   readonly failedLogs: readonly string[];
+  /** Whether hardly a descriptor is left. An older gateway does not say. */
+  readonly lacksDescriptors?: boolean;
   readonly waf: "off" | "detection" | "enforce";
   /** Prefixes and paths of the routes that are under maintenance. */
   readonly maintenance: readonly string[];

@@ -69,6 +69,8 @@ function ofOperation({ gateway, totals }: JudgedState): LiveFinding[] {
   if (!gateway.lastReloadOk)
     found.push(bad("changes", "the last reload failed: still serving the previous configuration"));
   if (failedLogs.length > 0) found.push(bad("log", `the access log cannot be written: ${listed(failedLogs)}`));
+  if (gateway.lacksDescriptors === true)
+    found.push(bad("system", "hardly a descriptor is left (RLIMIT_NOFILE): requests get 503, connections wait"));
   if (maintenance.length > 0) found.push(note("changes", `under maintenance: ${listed(maintenance)}`));
   if (totals.logDropped > 0) found.push(note("log", `${counted(totals.logDropped, "line")} of the log dropped`));
   if (logLevel !== "info") found.push(note("changes", `the log level is ${logLevel}`));

@@ -32,6 +32,10 @@ describe("what is wrong is said", () => {
       { gateway: { ...gateway, lastReloadOk: false } },
     ],
     ["the access log cannot be written: /var/log/x", { gateway: { ...gateway, failedLogs: ["/var/log/x"] } }],
+    [
+      "hardly a descriptor is left (RLIMIT_NOFILE): requests get 503, connections wait",
+      { gateway: { ...gateway, lacksDescriptors: true } },
+    ],
     ["1 worker of 2 stalled or starting: 1", { workers: [workers[0]!, { ...workers[0]!, moves: false }] }],
     ["1 of 2 targets out: http://b", { targets: [target(), target({ upstream: "http://b", breaker: "open" })] }],
     ["1 module without a thread: shop.ts", { modules: [module(), module({ name: "shop.ts", threads: 0 })] }],
