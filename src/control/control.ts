@@ -29,7 +29,7 @@ import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { LogWriter, teed } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { serverCertificate, TlsCertificates } from "../features/tls/control/certificates.ts";
-import { LEARN_START_MS, LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
+import { LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
 import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.ts";
 import { listConfig } from "../loading/config-listing.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../memory/body-budget.ts";
@@ -78,6 +78,7 @@ import {
   restartSettings,
 } from "./reload.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
+import { ServiceList, type Services } from "./services.ts";
 import { reactToSignals } from "./signal-actions.ts";
 import { StandIns } from "./stand-ins.ts";
 import { quicNotes } from "./start-notes.ts";
@@ -104,7 +105,6 @@ export interface ControlOptions {
 }
 
 const LOG_DRAIN_MS = 500;
-const TELEMETRY_DRAIN_MS = 1000;
 
 /** The control thread: workers, signals, logs, the responses to /metrics and /internal/api. */
 export class Control implements PoolListener {
@@ -155,7 +155,8 @@ export class Control implements PoolListener {
   });
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
-  private readonly services: ServiceNotifier = new ServiceNotifier(process.env);
+  private readonly manager: ServiceNotifier = new ServiceNotifier(process.env);
+  private readonly services: ServiceList<Services>;
   /** The listening sockets of each worker. */
   private readonly listening: Map<number, readonly ListeningSocket[]> = new Map();
   /** Workers that were started again: an inherited socket went with the first. */
@@ -216,6 +217,7 @@ export class Control implements PoolListener {
     const publishKeys: KeySurroundings["publish"] = (sets) => this.pool.broadcast({ kind: "keys", sets });
     this.keys = new KeyService({ publish: publishKeys, event: this.event });
     this.live = this.makeLive();
+    this.services = new ServiceList(this.listed());
     this.exposition = this.makeExposition();
     this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
   }
@@ -310,7 +312,7 @@ export class Control implements PoolListener {
       hasSuccessor: () => this.handover.hasSuccessor,
       successorPid: () => this.handover.successorPid,
       pool: this.pool,
-      onBegin: () => this.services.stopping(),
+      onBegin: () => this.manager.stopping(),
       onDrain: () => {
         this.standIns.end();
         // From here on each worker closes its own: to close one again might close another descriptor of the same number.
@@ -353,8 +355,8 @@ export class Control implements PoolListener {
       // One that stands still takes it up when it moves again, or its successor does.
       workers: () => [...this.listening.keys()].filter((worker) => !this.watch.isStalled(worker)),
       broadcast: (message) => this.pool.broadcast(message),
-      onBegin: () => this.services.reloading(),
-      onEnd: () => this.services.reloaded(),
+      onBegin: () => this.manager.reloading(),
+      onEnd: () => this.manager.reloaded(),
       event: this.event,
     });
   }
@@ -371,10 +373,8 @@ export class Control implements PoolListener {
     this.ports = claimPorts(listenersOf(this.config), sockets);
     claimUdp(udpAddressesOf(this.config), predecessor === 0 ? [] : udpAddressesOf(this.config));
     this.internalSocket.start(this.config.internalApi, sockets, predecessor === 0);
-    this.certificates.use(this.config);
-    this.geo.use(this.config, this.geo.read(this.config));
-    this.fleet.use(this.config.cluster);
-    this.functions.use(this.config);
+    this.geo.takeUp(this.config, this.geo.read(this.config));
+    const used = this.services.use(this.config, this.fileConfig);
     warnOfSidecar(this.config, this.event);
     const quic = quicNotes(this.config, this.certificates.sets.https);
     if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
@@ -386,37 +386,15 @@ export class Control implements PoolListener {
         void this.log.drain(LOG_DRAIN_MS).then(() => reject(error));
       };
       this.finish = (code) => {
-        this.watch.stop();
-        this.live.stop();
-        this.nodes.stop();
-        this.keys.stop();
-        this.schemas.stop();
-        this.member.stop();
-        this.certificates.stop();
-        this.geo.stop();
-        this.functions.stop();
         this.pool.stop();
         this.internalSocket.end(this.handover.successorPid);
-        const outputs = [this.log, this.accessOutputs];
-        const last = outputs.map((output) => output.drain(LOG_DRAIN_MS));
-        const others = [this.cache.stopDisk(), this.telemetry.stop(TELEMETRY_DRAIN_MS), this.fleet.stop(LOG_DRAIN_MS)];
-        others.push(this.acme.end(LOG_DRAIN_MS));
-        void Promise.all([...last, ...others]).then(() => resolve(code));
+        const stopped = this.services.stop(LOG_DRAIN_MS);
+        void Promise.all([stopped, this.log.drain(LOG_DRAIN_MS)]).then(() => resolve(code));
       };
       const { operations, handover, ending, accessOutputs: outputs } = this;
       reactToSignals({ signals: this.options.signals, operations, handover, ending, outputs, event: this.event });
       this.nodes.start();
-      this.keys.use(this.config);
-      void this.telemetry.use(this.config);
-      // An upstream that is there has its routes from the first request on.
-      const learning = Promise.race([this.schemas.use(this.fileConfig), Bun.sleep(LEARN_START_MS)]);
-      const ready = [
-        this.certificates.identified,
-        this.acme.use(this.config),
-        this.accessOutputs.use(this.config),
-        this.cache.startDisk(),
-        learning,
-      ];
+      const ready = [used, this.cache.startDisk()];
       void Promise.all(ready).then(() => (this.ending.hasBegun ? this.finish(0) : this.pool.release()));
     });
   }
@@ -425,7 +403,7 @@ export class Control implements PoolListener {
   private onSchema(): void {
     if (this.pool.released) return void this.serving.promise.then(() => this.reloads.rebuild());
     this.config = this.schemas.applied(this.operations.maintenance.applied(this.fileConfig));
-    this.nodes.use(this.nodes.prepare(this.config));
+    this.nodes.takeUp(this.nodes.prepare(this.config));
   }
 
   startMessage(index: number, counters: CounterBuffers): ToWorker {
@@ -443,22 +421,14 @@ export class Control implements PoolListener {
       challenges: this.challenges,
       cookieKey: this.cookieKey,
       clock: readClock(),
-      nodes: this.nodes.buffer,
-      names: this.nodes.names.known(),
       sockets: this.restarted.has(index)
         ? this.standIns.socketsFor(index, listenersOf(this.config))
         : socketsOf(index, this.pool.size, this.inherited.sockets),
       waitsForQuic: this.restarted.has(index) || this.inherited.sockets.length > 0,
-      certificates: this.certificates.sets,
-      cache: this.cache.buffers,
       keywords: this.keywords,
-      geo: this.geo.buffers,
-      spans: this.telemetry.rings,
-      fleet: this.fleet.state,
-      keySets: this.keys.sets,
-      beats: this.watch.buffer,
       logLevel: this.operations.level,
       internalSocket: this.internalSocket.fd,
+      ...this.services.startFields(),
     };
   }
 
@@ -532,14 +502,10 @@ export class Control implements PoolListener {
     this.totals.workerDied(index);
     returnBudgetOf(this.bodyBudget, index);
     clearConnectionsOf(this.connections, index);
-    this.nodes.workerDied(index);
-    this.functions.workerDied(index);
-    void this.cache.workerDied(index);
+    this.services.workerDied(index);
     this.restarted.add(index);
     const sockets = this.listening.get(index) ?? [];
     this.listening.delete(index);
-    this.watch.forget(index);
-    this.live.workerDied(index);
     this.standIns.workerDied(index, sockets, listenersOf(this.config));
     // What is left of its listeners would go on taking connections that are not served.
     if (!restarted) this.standIns.end();
@@ -556,11 +522,9 @@ export class Control implements PoolListener {
     this.announced = true;
     this.serving.resolve();
     this.packet.forget(this.config);
-    this.watch.start();
     keepWorkingFolder((...event) => this.event(...event));
-    this.live.start();
-    this.member.begin();
-    this.services.ready(() => this.watch.allBeat);
+    this.services.begin();
+    this.manager.ready(() => this.watch.allBeat);
     endPredecessor(this.inherited);
     const facts = { workers: this.pool.size, version: VERSION, pid: process.pid };
     const { summary, notes } = this.options;
@@ -602,18 +566,11 @@ export class Control implements PoolListener {
         this.fileConfig = fileConfig;
         this.ports = ports;
         socket.commit();
-        this.nodes.use(nodes);
-        this.cache.use(config.server.cache, cache);
-        this.certificates.use(config);
-        this.geo.use(config, geo);
-        this.fleet.use(config.cluster);
-        this.functions.use(config);
+        this.nodes.takeUp(nodes);
+        this.cache.takeUp(config.server.cache, cache);
+        this.geo.takeUp(config, geo);
+        void this.services.use(config, fileConfig);
         warnOfSidecar(config, this.event);
-        void this.acme.use(config);
-        void this.accessOutputs.use(config);
-        this.keys.use(config);
-        void this.telemetry.use(config);
-        void this.schemas.use(fileConfig);
       },
       settled: () => {
         this.packet.forget(config);
@@ -633,22 +590,35 @@ export class Control implements PoolListener {
     return [...ofWorkers, ...this.internalSocket.sockets];
   }
 
+  private listed(): Services {
+    const { watch, live, nodes, keys, schemas, member, certificates, geo, fleet, functions, cache, acme } = this;
+    const { accessOutputs: outputs, telemetry } = this;
+    return {
+      watch,
+      live,
+      nodes,
+      keys,
+      schemas,
+      member,
+      certificates,
+      geo,
+      fleet,
+      functions,
+      cache,
+      acme,
+      outputs,
+      telemetry,
+    };
+  }
+
   private makeExposition(): Exposition {
-    const { totals, nodes, labels, acme, keys, certificates, cache, geo, watch, telemetry, fleet } = this;
+    const { totals, nodes, labels, telemetry } = this;
     return controlExposition({
       totals,
       nodes,
-      functions: this.functions,
       labels,
-      acme,
-      keys,
-      certificates,
-      cache,
-      geo,
-      watch,
       telemetry,
-      fleet,
-      member: this.member,
+      ofServices: this.services.metrics(),
       lastReloadSuccessful: () => this.reloads.isLastOk,
       lastReloadSeconds: () => this.reloads.lastMs / 1000,
       droppedLogLines: () => this.log.droppedLines + this.accessOutputs.droppedLines,

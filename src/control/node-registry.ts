@@ -1,4 +1,5 @@
 import { speaksHttp2, type TargetConfig, usesTls } from "../config/origin.ts";
+import type { ControlService } from "../core/control-service.ts";
 import { trimmedEnd } from "../core/trimming.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../memory/node-table.ts";
@@ -37,7 +38,7 @@ export interface PreparedTable {
 }
 
 /** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
-export class NodeRegistry {
+export class NodeRegistry implements ControlService<RuntimeConfig> {
   /** The addresses of named origins, for the probes. */
   readonly names: NameResolver;
   private list: NodeList;
@@ -81,6 +82,10 @@ export class NodeRegistry {
   }
 
   /** Begins the active health checks. */
+  startFields(): { readonly nodes: SharedArrayBuffer; readonly names: readonly KnownName[] } {
+    return { nodes: this.buffer, names: this.names.known() };
+  }
+
   start(): void {
     this.prober.use(this.list.nodes.flatMap((node) => this.checkOf(node)));
   }
@@ -97,7 +102,7 @@ export class NodeRegistry {
   }
 
   /** Takes up a new configuration: nodes that it has too keep their state. */
-  use({ list, buffer: shared, asked }: PreparedTable): void {
+  takeUp({ list, buffer: shared, asked }: PreparedTable): void {
     this.names.use(asked);
     const table = new NodeTable(shared);
     list.nodes.forEach(({ key }, slot) => {

@@ -1,6 +1,8 @@
+import type { ControlService } from "../core/control-service.ts";
 import { type Metric, single } from "../core/metric-row.ts";
 import { GATEWAY_METRICS } from "../facts/gateway-metrics.ts";
 import { hearsSignals } from "../net/thread-usage.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /** How often the control thread looks. */
 const LOOK_MS = 1000;
@@ -27,7 +29,7 @@ export interface StallListener {
  * once a second. It counts its own looks and not the time, so that a process that was stopped as a whole, or a machine that
  * slept, is no stall. docs/operations.md#workers
  */
-export class WorkerWatch {
+export class WorkerWatch implements ControlService<RuntimeConfig> {
   /** For the workers: a beat each, then the number of the thread of each. */
   readonly buffer: SharedArrayBuffer;
   private readonly beats: Int32Array;
@@ -57,8 +59,12 @@ export class WorkerWatch {
   }
 
   /** Begins to look. */
-  start(): void {
+  begin(): void {
     this.timer ??= setInterval(() => this.look(), LOOK_MS);
+  }
+
+  startFields(): { readonly beats: SharedArrayBuffer } {
+    return { beats: this.buffer };
   }
 
   stop(): void {
@@ -82,7 +88,7 @@ export class WorkerWatch {
   }
 
   /** A worker is gone, or begins: it is watched again from its first beat on. */
-  forget(worker: number): void {
+  workerDied(worker: number): void {
     Atomics.store(this.beats, worker, 0);
     this.seen[worker] = 0;
     this.missed[worker] = 0;

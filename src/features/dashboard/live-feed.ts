@@ -1,3 +1,4 @@
+import type { ControlService } from "../../core/control-service.ts";
 import { FaultKind } from "../../core/fault.ts";
 import { type Percentiles, percentilesOf } from "../../core/latency-sketch.ts";
 import type { Incident, IncidentReader } from "../../memory/incident-ring.ts";
@@ -55,7 +56,7 @@ type EventFields = Readonly<Record<string, unknown>>;
  * workers have seen, and of what it knows itself. Without watchers it looks at the counters every few seconds, so that the
  * charts have a past. docs/dashboard.md#the-stream
  */
-export class LiveFeed {
+export class LiveFeed implements ControlService<unknown> {
   private readonly from: FeedSources;
   /** Watchers by worker. */
   private readonly watchers: Int32Array;
@@ -89,7 +90,7 @@ export class LiveFeed {
   }
 
   /** Begins to look. */
-  start(): void {
+  begin(): void {
     this.timer ??= setInterval(() => this.tick(Date.now()), TICK_MS);
   }
 

@@ -37,7 +37,7 @@ test("a worker that has not moved at ten looks is told of once, others are not",
     expect(stalls.length).toBe(look < 10 ? 0 : 1);
   }
   expect([stalls, replaced, threads]).toEqual([[[0, 10_000, false]], [0], [ownThreadId()]]);
-  watch.forget(0);
+  watch.workerDied(0);
   expect(watch.allBeat).toBe(true);
 });
 
@@ -60,7 +60,7 @@ test("one that the system holds is told of once, and replaced when it can be, un
 
 test("one that still loads is no stall, and one that moves now and then is none", () => {
   const { watch, hearts, stalls } = watched(2);
-  watch.forget(0);
+  watch.workerDied(0);
   for (let look = 0; look < 40; look++) {
     if (look % 9 === 0) hearts[1]!.beat();
     watch.look();

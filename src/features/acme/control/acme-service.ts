@@ -1,3 +1,4 @@
+import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter, FieldsOf } from "../../../core/event-row.ts";
 import { ipVersion, reverseName } from "../../../core/ip-address.ts";
 import { type Metric, metricOf, single } from "../../../core/metric-row.ts";
@@ -27,7 +28,7 @@ export interface AcmeSurroundings {
 }
 
 /** `server.acme` in the control thread. The client itself is loaded when it is first wanted. */
-export class AcmeService {
+export class AcmeService implements ControlService<RuntimeConfig> {
   private readonly around: AcmeSurroundings;
   private readonly answers: ChallengeWriter;
   /** What is in use, as text; "" while it is off. */
@@ -64,7 +65,7 @@ export class AcmeService {
       for (const renewal of this.renewals) renewal.hurry();
       return;
     }
-    this.stop();
+    this.halt();
     this.around.certificates.keep(orders.length);
     if (!isOn) {
       await this.leaveStorage();
@@ -100,7 +101,7 @@ export class AcmeService {
     return this.names?.wanted(name) ?? Promise.resolve();
   }
 
-  stop(): void {
+  private halt(): void {
     for (const renewal of this.renewals) renewal.stop();
     this.renewals = [];
     this.names?.close();
@@ -111,8 +112,8 @@ export class AcmeService {
   }
 
   /** The process ends: other gateways need not wait for what this one has claimed. @param limitMs how long that may take */
-  async end(limitMs: number): Promise<void> {
-    this.stop();
+  async stop(limitMs: number): Promise<void> {
+    this.halt();
     await Promise.race([this.leaveStorage(), Bun.sleep(limitMs)]);
   }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
 import { withoutCredentials } from "../../../core/secret-name.ts";
@@ -36,7 +37,7 @@ interface Kept {
 }
 
 /** The `jwks_url` of all routes, in the control thread: fetched once, whatever the number of workers. docs/authentication.md#keys */
-export class KeyService {
+export class KeyService implements ControlService<RuntimeConfig> {
   private readonly around: KeySurroundings;
   private readonly kept: Map<string, Kept> = new Map();
 
@@ -54,7 +55,7 @@ export class KeyService {
     }
     for (const [id, source] of sources) {
       const known = this.kept.get(id);
-      if (known === undefined) this.begin(source);
+      if (known === undefined) this.open(source);
       else known.owner.hurry();
     }
   }
@@ -62,6 +63,10 @@ export class KeyService {
   stop(): void {
     for (const { owner } of this.kept.values()) owner.stop();
     this.kept.clear();
+  }
+
+  startFields(): { readonly keySets: readonly FetchedKeySet[] } {
+    return { keySets: this.sets };
   }
 
   /** The sets that are there, for a worker that begins. */
@@ -92,7 +97,7 @@ export class KeyService {
     ];
   }
 
-  private begin(source: KeySource): void {
+  private open(source: KeySource): void {
     const url = withoutCredentials(source.url);
     const { around } = this;
     const owner = new KeySetOwner({

@@ -1,3 +1,6 @@
+import type { ControlService } from "../../../core/control-service.ts";
+import type { Metric } from "../../../core/metric-row.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { DiskPurge } from "../purge-rule.ts";
 import type { CacheConfig } from "../settings.ts";
 import { CacheLock } from "../store/cache-lock.ts";
@@ -6,6 +9,7 @@ import { rebuildCache, reclaimFrom } from "../store/cache-repair.ts";
 import { CacheStore } from "../store/cache-store.ts";
 import type { DiskIndex } from "../store/disk-index.ts";
 import { CacheHandover, LAYOUT, takeOverCache } from "./cache-handover.ts";
+import { cacheMetrics } from "./cache-metrics.ts";
 import { CacheDisk, type DiskReports } from "./disk/cache-disk.ts";
 
 /** The control thread and that of the disk. */
@@ -19,7 +23,7 @@ type MemoryConfig = Pick<CacheConfig, "enabled" | "maxEntries" | "maxBytes" | "c
   Partial<Pick<CacheConfig, "disk">>;
 
 /** The control thread's hand on the response cache: it makes the memory, and takes back what dead workers held. */
-export class CacheOwner {
+export class CacheOwner implements ControlService<RuntimeConfig> {
   /** For the workers; null where the cache is off. */
   buffers: CacheBuffers | null = null;
   private memory: CacheMemory | null = null;
@@ -47,11 +51,11 @@ export class CacheOwner {
               if (this.disk?.isRunning === false) void this.workerDied(workers + 1);
             },
           });
-    this.use(config, this.buffersFor(config));
+    this.takeUp(config, this.buffersFor(config));
   }
 
   /**
-   * The memory for a configuration, to be taken up by `use`: the one in use, unless the cache becomes smaller or larger, or
+   * The memory for a configuration, to be taken up by `takeUp`: the one in use, unless the cache becomes smaller or larger, or
    * cookies count from now on, so that responses may be stored that were made for one client.
    */
   buffersFor(config: MemoryConfig): CacheBuffers | null {
@@ -62,7 +66,7 @@ export class CacheOwner {
   }
 
   /** Takes up the memory from `buffersFor` the same configuration. */
-  use(config: MemoryConfig, buffers: CacheBuffers | null): void {
+  takeUp(config: MemoryConfig, buffers: CacheBuffers | null): void {
     const isOtherKind = this.storedKind !== "" && this.storedKind !== config.cookies;
     this.kind = kindOf(config);
     this.storedKind = config.cookies;
@@ -83,7 +87,7 @@ export class CacheOwner {
   }
 
   /** Writes what waits for the disk, and lets another process have it. */
-  async stopDisk(): Promise<void> {
+  async stop(): Promise<void> {
     await this.disk?.stop();
   }
 
@@ -136,6 +140,14 @@ export class CacheOwner {
       lock.give();
       return;
     }
+  }
+
+  metrics(): readonly Metric[] {
+    return cacheMetrics(this);
+  }
+
+  startFields(): { readonly cache: CacheBuffers | null } {
+    return { cache: this.buffers };
   }
 
   /** Stored responses. */

@@ -1,5 +1,7 @@
+import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, type MetricRows, metricOf } from "../../../core/metric-row.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { CounterTotals } from "../../../shared/counter-totals.ts";
 import type { FLEET_EVENTS, REMOTE_EVENTS } from "../events.ts";
 import { REMOTE_METRICS } from "../metrics.ts";
@@ -21,7 +23,7 @@ export interface MemberPorts {
 type Samples = ReturnType<Metric["read"]>;
 
 /** What a gateway has to do with others beside limits and purges: configurations from afar, and their trials. docs/fleet.md */
-export class FleetMember {
+export class FleetMember implements ControlService<RuntimeConfig> {
   private readonly remote: RemoteConfig | null;
   private readonly ports: MemberPorts;
   private readonly canary: CanaryRollout | null;

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import type { ControlService } from "../../../core/control-service.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, single } from "../../../core/metric-row.ts";
@@ -6,6 +7,7 @@ import { errorBody } from "../../../core/status.ts";
 import { VERSION } from "../../../core/version.ts";
 import type { BucketCall, BucketReplies, BucketReply } from "../../../message/bucket-call.ts";
 import type { PurgeOrder } from "../../../message/purge-order.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { FLEET_EVENTS } from "../events.ts";
 import type { FleetNews, FleetState, FleetWord } from "../fleet-messages.ts";
 import { TAKE_SCRIPT } from "../fleet-script.ts";
@@ -53,7 +55,7 @@ export interface FleetNode {
 }
 
 /** The control thread's part in a fleet: the store, who is there, and what is purged. docs/fleet.md */
-export class Fleet {
+export class Fleet implements ControlService<RuntimeConfig> {
   state: FleetState = ALONE;
   private readonly ports: FleetPorts;
   private readonly id: string = crypto.randomUUID();
@@ -71,7 +73,7 @@ export class Fleet {
   }
 
   /** Takes up a configuration; the store is opened where there is one. */
-  use(config: ClusterConfig): void {
+  use({ cluster: config }: Pick<RuntimeConfig, "cluster">): void {
     if (this.config !== null && Bun.deepEquals(config, this.config)) return;
     this.config = config;
     this.leave();
@@ -129,6 +131,10 @@ export class Fleet {
       seen.map((id) => store.call(`${config.prefix}:node:${id}`, ["GET", `${config.prefix}:node:${id}`])),
     );
     return texts.filter((text) => typeof text === "string").map((text) => JSON.parse(text) as FleetNode);
+  }
+
+  startFields(): { readonly fleet: FleetState } {
+    return { fleet: this.state };
   }
 
   metrics(): readonly Metric[] {

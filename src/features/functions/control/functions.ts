@@ -1,3 +1,4 @@
+import type { ControlService } from "../../../core/control-service.ts";
 import type { Metric } from "../../../core/metric-row.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { LogThreshold } from "../../telemetry/log-level.ts";
@@ -8,7 +9,7 @@ import { runScheduled } from "./schedule-run.ts";
 import { ScheduledFunctions } from "./scheduled-functions.ts";
 
 /** The control thread's part in code of users: the threads of functions and hooks, and schedules. docs/functions.md */
-export class Functions extends FunctionThreads {
+export class Functions extends FunctionThreads implements ControlService<RuntimeConfig> {
   private readonly schedules: ScheduledFunctions;
   private settings: RuntimeConfig["functions"] | null = null;
   private isServing = false;

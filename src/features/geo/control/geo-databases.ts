@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import type { ControlService } from "../../../core/control-service.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { FieldsOf } from "../../../core/event-row.ts";
 import { labelled, type Metric } from "../../../core/metric-row.ts";
@@ -31,7 +32,7 @@ export interface GeoSet {
  * The databases of addresses, in the control thread: read once, into memory that all workers share, and again when a file changes.
  * What cannot be used leaves the one before in use. docs/guards.md#countries-and-networks
  */
-export class GeoDatabases {
+export class GeoDatabases implements ControlService<RuntimeConfig> {
   private readonly send: (buffers: GeoBuffers) => void;
   private readonly event: (fields: FieldsOf<(typeof GEO_EVENTS)["geo_reload"]>) => void;
   private readonly watch: FileWatch = new FileWatch(() => this.refresh());
@@ -68,7 +69,7 @@ export class GeoDatabases {
   }
 
   /** Takes what `read` has given for this configuration, and watches the files from now on. */
-  use({ server: { geo } }: RuntimeConfig, set: GeoSet): void {
+  takeUp({ server: { geo } }: RuntimeConfig, set: GeoSet): void {
     this.set = set;
     this.failures.clear();
     this.watch.use([geo.countryDb, geo.asnDb]);
@@ -77,6 +78,10 @@ export class GeoDatabases {
   /** Watches no more. */
   stop(): void {
     this.watch.stop();
+  }
+
+  startFields(): { readonly geo: GeoBuffers } {
+    return { geo: this.buffers };
   }
 
   metrics(): readonly Metric[] {

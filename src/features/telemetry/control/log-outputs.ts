@@ -1,3 +1,4 @@
+import type { ControlService } from "../../../core/control-service.ts";
 import type { FieldsOf } from "../../../core/event-row.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { LogOutputConfig } from "../access-log-settings.ts";
@@ -17,7 +18,7 @@ interface OpenOutput {
 }
 
 /** Where lines of the access log go that have outputs of their own, in the control thread. docs/operations.md#access-log */
-export class LogOutputs {
+export class LogOutputs implements ControlService<RuntimeConfig> {
   private readonly onFailed: (output: string, error: string) => void;
   private open: readonly OpenOutput[] = [];
   /** Lines that outputs dropped that are gone. */
@@ -62,7 +63,7 @@ export class LogOutputs {
   }
 
   /** Resolves when all is out, or after `limitMs`. */
-  async drain(limitMs: number): Promise<void> {
+  async stop(limitMs: number): Promise<void> {
     await Promise.all(this.open.map(({ writer }) => writer.drain(limitMs)));
   }
 

@@ -1,3 +1,4 @@
+import type { ControlService } from "../../../core/control-service.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventRows } from "../../../core/event-row.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
@@ -47,7 +48,7 @@ interface Messages {
 }
 
 /** Sends spans, metrics and lines of the log to a collector, from the control thread. docs/tracing.md */
-export class TelemetryExport {
+export class TelemetryExport implements ControlService<RuntimeConfig> {
   /** Memory for spans, one ring a worker; none until a configuration asks for it. */
   rings: readonly SharedArrayBuffer[] = [];
   readonly exemplars: Exemplars = new Exemplars();
@@ -82,7 +83,15 @@ export class TelemetryExport {
   }
 
   /** Takes up a configuration. What makes messages is loaded if it sends anything. */
-  async use(config: RuntimeConfig): Promise<void> {
+  use(config: RuntimeConfig): void {
+    void this.take(config);
+  }
+
+  startFields(): { readonly spans: readonly SharedArrayBuffer[] } {
+    return { spans: this.rings };
+  }
+
+  private async take(config: RuntimeConfig): Promise<void> {
     const { telemetry } = config;
     if (this.used !== null && Bun.deepEquals(telemetry, this.used)) return;
     this.used = telemetry;
@@ -126,15 +135,15 @@ export class TelemetryExport {
     ];
   }
 
-  /** Sends what is left. @param limitMs how long the collector has for it */
-  async stop(limitMs: number): Promise<void> {
+  /** Sends what is left. */
+  async stop(): Promise<void> {
     const { channels } = this;
     if (channels === null) return;
     this.takeSpans(true);
     this.sendAllLines(true);
     this.sendMetrics();
     const all = [channels.traces?.channel, channels.metrics, channels.logs].map((channel) => channel?.flush());
-    await Promise.race([Promise.all(all), new Promise((resolve) => setTimeout(resolve, limitMs))]);
+    await Promise.race([Promise.all(all), new Promise((resolve) => setTimeout(resolve, DRAIN_MS))]);
   }
 
   private async open({ otlp, serviceName, resource }: TelemetryConfig): Promise<Channels> {
@@ -232,6 +241,8 @@ export class TelemetryExport {
   }
 }
 
+/** How long the collector has at the end of the process. */
+const DRAIN_MS = 1000;
 /** How often rings are emptied. */
 const LOOK_MS = 200;
 /** Looks until what is less than a message or a batch is sent too. */

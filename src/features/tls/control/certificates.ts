@@ -2,9 +2,10 @@ import { type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { CertificateFiles } from "../../../config/tls-settings.ts";
 import { alternativeNames } from "../../../core/alternative-names.ts";
+import type { ControlService } from "../../../core/control-service.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
-import { labelled, type Metric } from "../../../core/metric-row.ts";
+import { labelled, type Metric, metricOf } from "../../../core/metric-row.ts";
 import type { CertificateSet, CertificateSink, ServerCertificate } from "../../../message/server-certificate.ts";
 import { FileWatch } from "../../../net/file-watch.ts";
 import { createTlsContext } from "../../../net/tls-context.ts";
@@ -18,7 +19,7 @@ import type { ListenerCertificates } from "../tls-messages.ts";
 const WORKLOAD_START_MS = 2000;
 
 /** The certificates of all TLS listeners, in the control thread: a list each, with its log lines and metrics. */
-export class TlsCertificates {
+export class TlsCertificates implements ControlService<RuntimeConfig> {
   private readonly https: CertificateList;
   private readonly sidecar: CertificateList;
   private reloads = 0;
@@ -48,14 +49,15 @@ export class TlsCertificates {
     this.sidecar = new CertificateList({ ...changes, onCertificates: (set) => send({ sidecar: set }) });
   }
 
-  /** Takes the files that a configuration names. */
-  use({ server, sidecar }: RuntimeConfig): void {
+  /** Takes the files that a configuration names. @returns when an agent that gives the identity was heard */
+  use({ server, sidecar }: RuntimeConfig): Promise<void> {
     this.https.useFiles(server.tls.enabled ? server.tls : NO_FILES);
     const { certificate, caFile } = sidecar;
     const certificates = certificate.certFile === "" ? [] : [certificate];
     const isOfAgent = sidecar.enabled && sidecar.workloadApi !== "";
     this.useAgent(isOfAgent ? sidecar.workloadApi : "");
     if (!isOfAgent) this.sidecar.useFiles(sidecar.enabled ? { certificates, clientCaFile: caFile } : NO_FILES);
+    return this.identified;
   }
 
   /** Takes the sidecar's identity from the agent at a socket; "" from none. What was there before stays until it gives one. */
@@ -82,7 +84,7 @@ export class TlsCertificates {
   }
 
   /** Resolves when the agent has given the sidecar an identity, or none, or does not respond; at once where none is asked. */
-  get identified(): Promise<void> {
+  private get identified(): Promise<void> {
     return this.firstWord === null
       ? Promise.resolve()
       : Promise.race([this.firstWord.promise, Bun.sleep(WORKLOAD_START_MS)]);
@@ -104,6 +106,10 @@ export class TlsCertificates {
     return { https: this.https.set, sidecar: this.sidecar.set };
   }
 
+  startFields(): { readonly certificates: ListenerCertificates } {
+    return { certificates: this.sets };
+  }
+
   terms(): CertificateTerm[] {
     return [...this.https.terms(), ...this.sidecar.terms()];
   }
@@ -111,6 +117,7 @@ export class TlsCertificates {
   /** How often files have changed. */
   metrics(): readonly Metric[] {
     return [
+      certificateMetrics(() => this.terms()),
       labelled(TLS_METRICS, "gateway_certificate_reloads_total", () => [
         { label: "ok", count: this.reloads },
         { label: "failed", count: this.failures },
@@ -345,4 +352,17 @@ function namesOf(leaf: X509Certificate): string[] {
   const names = alternativeNames(leaf.subjectAltName ?? "", "DNS");
   if (names.length === 0) names.push(...(/^CN=([\w.*-]+)$/m.exec(leaf.subject)?.slice(1) ?? []));
   return [...new Set(names.map((name) => name.toLowerCase()))];
+}
+
+/**
+ * When certificates expire. Where several are for one domain, the first counts, which is the one that is shown.
+ * docs/acme.md#failures
+ * @param terms asked at every scrape
+ */
+function certificateMetrics(terms: () => readonly CertificateTerm[]): Metric {
+  return metricOf(TLS_METRICS, "gateway_certificate_not_after_seconds", () => {
+    const values = new Map<string, number>();
+    for (const { domain, notAfterS } of terms()) if (!values.has(domain)) values.set(domain, notAfterS);
+    return [...values].map(([domain, value]) => ({ value, labels: { domain } }));
+  });
 }

@@ -1,3 +1,4 @@
+import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import type { NameResolver } from "../../../net/name-resolver.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
@@ -8,7 +9,7 @@ const LEARN_BACKOFF_MS = 500;
 const LEARN_BACKOFF_MAX_MS = 30_000;
 
 /** Milliseconds that a start waits for the services of its upstreams. */
-export const LEARN_START_MS = 2000;
+const LEARN_START_MS = 2000;
 
 /** What the learning of schemas asks of the control thread. */
 export interface LearningPort {
@@ -34,7 +35,7 @@ export const LEARNED_SET = "reflection";
  * The routes of `auto` where no descriptor set is named: the control thread asks the upstream by reflection, at the start, at reloads
  * and from time to time, and brings what it learns to the workers as part of the configuration. docs/transcoder.md#auto-by-reflection
  */
-export class LearnedSchemas {
+export class LearnedSchemas implements ControlService<RuntimeConfig> {
   private readonly port: LearningPort;
   private learned: LearnedSchema | null = null;
   private config: RuntimeConfig | null = null;
@@ -49,9 +50,9 @@ export class LearnedSchemas {
 
   /**
    * Begins with a configuration as the files say it; nothing where it is in use already.
-   * @returns when the first attempt is over
+   * @returns when the first attempt is over, or takes too long for a start to wait
    */
-  async use(config: RuntimeConfig): Promise<void> {
+  async use(_: RuntimeConfig, config: RuntimeConfig): Promise<void> {
     if (config === this.config) return;
     const before = this.config;
     this.config = config;
@@ -59,7 +60,8 @@ export class LearnedSchemas {
     const source = sourceOf(config);
     if (source === "") this.learned = null;
     if (before === null || sourceOf(before) !== source) this.failures = 0;
-    if (source !== "") await this.attempt(config, source);
+    // An upstream that is there has its routes from the first request on.
+    if (source !== "") await Promise.race([this.attempt(config, source), Bun.sleep(LEARN_START_MS)]);
   }
 
   stop(): void {

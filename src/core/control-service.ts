@@ -1,0 +1,23 @@
+import type { Metric } from "./metric-row.ts";
+
+/**
+ * A part of the control thread. What a part has none of, it leaves out; `control/services.ts` lists all parts, and says in which order they are called.
+ * @typeParam Config what they take up
+ */
+export interface ControlService<Config> {
+  /**
+   * Takes up a configuration: before the workers begin, and at each reload, once every worker has it.
+   * @param file the same as the files said it, without what operators have switched and upstreams have told
+   * @returns what the workers wait for at the start, if there is anything
+   */
+  use?(config: Config, file: Config): unknown;
+  /** Every worker serves, for the first time. */
+  begin?(): void;
+  /** A worker has ended; another one is started in its place. */
+  workerDied?(worker: number): unknown;
+  /** The process ends. @returns when what is in hand is out; after `limitMs` it is given up */
+  stop?(limitMs: number): unknown;
+  metrics?(): readonly Metric[];
+  /** Fields of the first message to a worker, old or new. */
+  startFields?(): object;
+}
