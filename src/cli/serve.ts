@@ -1,6 +1,5 @@
 import { formatFault } from "../config/config-fault.ts";
 import { Control, type ControlOptions } from "../control/control.ts";
-import { localConfig } from "../control/local-config.ts";
 import type { ReloadResult } from "../control/reload.ts";
 import { startNotes } from "../control/start-notes.ts";
 import { mayColor } from "../control/start-summary.ts";
@@ -19,6 +18,7 @@ import { startCommand } from "./flags.ts";
 import { moreLine, moreOf } from "./help/more.ts";
 import { isTerminal } from "./is-terminal.ts";
 import { loadRequest } from "./load-for-request.ts";
+import { localConfig } from "./local-config.ts";
 import { isRemoteCall, REMOTE_FLAGS } from "./remote-flags.ts";
 
 /** The command as `edge help serve` shows it. */

@@ -2,6 +2,7 @@ import type { BlockList } from "node:net";
 import type { EdgeContext } from "../edge/client-socket.ts";
 import type { PausableListener } from "../edge/connection-gate.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
+import { H3_HANDOVER_POLL_MS, QuicHandover } from "../edge/quic-handover.ts";
 import type { PassedNames } from "../edge/tls-endpoint.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import { lateNet } from "../net/late-modules.ts";
@@ -14,7 +15,6 @@ import {
   useIdentities,
 } from "../net/quic.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { H3_HANDOVER_POLL_MS, QuicHandover } from "./quic-handover.ts";
 
 /** Requests that one HTTP/3 client may have open; Caddy and nginx allow 100 and 128. */
 const H3_MAX_STREAMS = 100;

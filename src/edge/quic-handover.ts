@@ -1,8 +1,8 @@
 import type { BlockList } from "node:net";
-import type { H3Endpoint } from "../edge/h3-endpoint.ts";
-import { H3_HOLD_MS } from "../edge/h3-endpoint.ts";
-import { H3_FRESH_MS } from "../edge/h3-session.ts";
 import { ignoreAll, type QuicEndpoint } from "../net/quic.ts";
+import type { H3Endpoint } from "./h3-endpoint.ts";
+import { H3_HOLD_MS } from "./h3-endpoint.ts";
+import { H3_FRESH_MS } from "./h3-session.ts";
 
 /** For how long a process that is being replaced serves HTTP/3 as before, where requests are under way. */
 const H3_SERVE_MS = 700;
