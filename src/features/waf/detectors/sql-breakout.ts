@@ -480,7 +480,7 @@ export class SqlBreakout implements Detector {
 /** Bytes that sqlmap and its kind put after a comment, so that two dashes are one in every database. */
 const MAX_TAIL = 12;
 /** What precedes a text in a program: blanks, ( [ { = , : + | & < > */
-const BEFORE_TEXT: readonly number[] = [
+export const BEFORE_TEXT: readonly number[] = [
   0x20, 0x09, 0x0a, 0x0d, 0x28, 0x5b, 0x7b, 0x3d, 0x2c, 0x3a, 0x2b, 0x7c, 0x26, 0x3c, 0x3e,
 ];
 /** Tokens that begin a value, and from which SQL goes on. */

@@ -1,6 +1,8 @@
 import { Byte, EMPTY_BYTES, indexOfByte, isDigit } from "../../../core/bytes.ts";
+import { isWordByte } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { CRITICAL_SCORE, type DetectionListener, type Detector, each, type WafRule } from "../rule.ts";
+import { BEFORE_TEXT } from "./sql-breakout.ts";
 import { Seen, SqlShape } from "./sql-shape.ts";
 
 export const WHOLE_SQL: WafRule = {
@@ -92,6 +94,9 @@ export class WholeSql implements Detector {
     if ((seen & Seen.OpenText) === 0)
       return isFirst && isLine && (seen & Seen.Logic) !== 0 && (seen & Seen.Compare) !== 0;
     if (bytes[shape.endFrom] !== bytes[quote] || shape.endTo - shape.endFrom > MAX_OPEN) return false;
+    // split('-', tag): a text of a program's own, and the rest of the program.
+    if (!this.isWordTail() || (!isFirst && bytes[quote - 1]! > Byte.Space && BEFORE_TEXT.includes(bytes[quote - 1]!)))
+      return false;
     if (operators === 1) return this.isJoined(quote, isLine);
     if (!isFirst && bytes[quote - 1]! <= Byte.Space) return false;
     // '%foo%', r'/a/b/': patterns and paths.
@@ -111,6 +116,15 @@ export class WholeSql implements Detector {
     if (bytes[quote] === Byte.Quote || !isLine) return false;
     // A '*' B: what prose quotes has words around it.
     return isFirst ? tail === 0 && shape.endFrom > quote + 2 : quote <= MAX_ASIDE && tail > 0 && tail <= MAX_ASIDE;
+  }
+
+  /** Whether the text that is left open at the end has words and blanks alone. */
+  private isWordTail(): boolean {
+    for (let at = this.shape.endFrom + 1; at < this.length; at++) {
+      const byte = this.bytes[at]!;
+      if (!isWordByte(byte) && byte > Byte.Space && byte < 0x80) return false;
+    }
+    return true;
   }
 
   /** Whether the value begins with the quote. */
