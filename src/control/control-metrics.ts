@@ -6,8 +6,8 @@ import { gatewayMetrics } from "../facts/worker-metrics.ts";
 import type { TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import { Exposition } from "../features/telemetry/exposition.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import type { CounterTotals } from "../memory/counter-totals.ts";
 import { BreakerState } from "../memory/node-table.ts";
-import type { CounterTotals } from "../shared/counter-totals.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
 
 /** What the control thread has to tell in metrics. */

@@ -34,15 +34,15 @@ import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.t
 import { listConfig } from "../loading/config-listing.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../memory/body-budget.ts";
 import { type ConnectionBuffers, clearConnectionsOf, createConnectionCounts } from "../memory/connection-counts.ts";
+import { COUNTERS } from "../memory/counter-rows.ts";
+import type { CounterBuffers } from "../memory/counter-table.ts";
+import { CounterTotals } from "../memory/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../memory/incident-ring.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
 import { firewallsOf } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { COUNTERS } from "../shared/counter-rows.ts";
-import type { CounterBuffers } from "../shared/counter-table.ts";
-import { CounterTotals } from "../shared/counter-totals.ts";
 import {
   isUnixListener,
   type ListenerName,

@@ -1,5 +1,5 @@
+import { type CounterBuffers, createCounterBuffers } from "../memory/counter-table.ts";
 import { startThread } from "../net/threads.ts";
-import { type CounterBuffers, createCounterBuffers } from "../shared/counter-table.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { type EarlyThread, WORKER_ENTRY } from "./early-thread.ts";
 

@@ -1,6 +1,6 @@
 import { labelled, type Metric, metricOf } from "../core/metric-row.ts";
+import type { CounterTotals } from "../memory/counter-totals.ts";
 import { STREAM_ENDS } from "../memory/stream-counters.ts";
-import type { CounterTotals } from "../shared/counter-totals.ts";
 import { METRICS } from "./metrics.ts";
 
 /** The metrics of forwarded connections, by the stream's label. docs/streams.md#metrics */

@@ -1,11 +1,11 @@
 import { FaultKind } from "../core/fault.ts";
 import { labelled, type Metric, type MetricRows, metricOf, type Sample } from "../core/metric-row.ts";
 import { REQUEST_SECONDS } from "../features/telemetry/exemplars.ts";
+import { COUNTERS, LATENCY_BOUNDS_MS, MIRROR_COUNTS } from "../memory/counter-rows.ts";
+import { PeerRole } from "../memory/counter-table.ts";
+import type { CounterTotals, LatencyTotals } from "../memory/counter-totals.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import { methodName } from "../message/request-head.ts";
-import { COUNTERS, LATENCY_BOUNDS_MS, MIRROR_COUNTS } from "../shared/counter-rows.ts";
-import { PeerRole } from "../shared/counter-table.ts";
-import type { CounterTotals, LatencyTotals } from "../shared/counter-totals.ts";
 import { METRICS } from "./metrics.ts";
 import { streamMetrics } from "./stream-metrics.ts";
 

@@ -1,5 +1,5 @@
 import { isInternalPath } from "../core/internal-path.ts";
-import { LATENCY_BOUNDS_MS } from "../shared/counter-rows.ts";
+import { LATENCY_BOUNDS_MS } from "./counter-rows.ts";
 import type { LabelRegistry } from "./label-registry.ts";
 
 /*

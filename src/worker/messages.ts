@@ -12,8 +12,8 @@ import type { CertificatesMessage, ListenerCertificates } from "../features/tls/
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
 import type { BodyBudgetBuffers } from "../memory/body-budget.ts";
 import type { ConnectionBuffers } from "../memory/connection-counts.ts";
+import type { CounterBuffers, CounterLabels } from "../memory/counter-table.ts";
 import type { KnownName } from "../net/name-resolver.ts";
-import type { CounterBuffers, CounterLabels } from "../shared/counter-table.ts";
 import type { ListeningSocket, OpeningListener } from "./listeners.ts";
 import type { PackedConfig } from "./packed-config.ts";
 

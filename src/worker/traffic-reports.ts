@@ -19,12 +19,12 @@ import type { DenialListener } from "../features/sidecar/ingress-phase.ts";
 import type { PeerTally } from "../features/telemetry/peer-tap.ts";
 import type { IncidentListener, OverLimit, RuleText, WafIncident } from "../features/waf/incident.ts";
 import { type ConnectionCounts, LimitKind } from "../memory/connection-counts.ts";
+import { COUNTERS, type CounterRow, type MirrorCount } from "../memory/counter-rows.ts";
+import type { PeerRole, WorkerCounters } from "../memory/counter-table.ts";
 import type { IncidentWriter } from "../memory/incident-ring.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { HeaderId } from "../message/header-block.ts";
 import type { NowMs, RequestNamer } from "../message/ports.ts";
-import { COUNTERS, type CounterRow, type MirrorCount } from "../shared/counter-rows.ts";
-import type { PeerRole, WorkerCounters } from "../shared/counter-table.ts";
 
 /** Is told of sign-ins, renewals and sign-outs that have failed. */
 export interface SignInListener {

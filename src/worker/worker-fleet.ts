@@ -1,8 +1,8 @@
 import type { FleetState } from "../features/fleet/fleet-messages.ts";
 import { FleetBuckets } from "../features/limit/fleet-buckets.ts";
+import { COUNTERS } from "../memory/counter-rows.ts";
+import type { WorkerCounters } from "../memory/counter-table.ts";
 import type { BucketCall, BucketReplies } from "../message/bucket-call.ts";
-import { COUNTERS } from "../shared/counter-rows.ts";
-import type { WorkerCounters } from "../shared/counter-table.ts";
 import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
 

@@ -35,6 +35,8 @@ import { adoptKeywords } from "../features/waf/rule-table.ts";
 import { BodyBudget, type BodyLimits } from "../memory/body-budget.ts";
 import { DEFAULT_SPOOLED_BYTES } from "../memory/body-pool.ts";
 import { ConnectionCounts } from "../memory/connection-counts.ts";
+import { COUNTERS } from "../memory/counter-rows.ts";
+import { WorkerCounters } from "../memory/counter-table.ts";
 import { Heartbeat } from "../memory/heartbeat.ts";
 import { IncidentWriter } from "../memory/incident-ring.ts";
 import { SpanWriter } from "../memory/span-ring.ts";
@@ -46,8 +48,6 @@ import { NO_CERTIFICATES } from "../message/server-certificate.ts";
 import { duplicate } from "../net/system-socket.ts";
 import { askForTimeSlice, WORKER_SLICE_US } from "../net/thread-turns.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { COUNTERS } from "../shared/counter-rows.ts";
-import { WorkerCounters } from "../shared/counter-table.ts";
 import type { WorkerFunctionSite } from "./function-site.ts";
 import {
   isStreamListener,

@@ -4,7 +4,7 @@ import type { Import, SourceModule } from "./source-module.ts";
 
 /** The engines, what they stand on, the features and what is made of them. */
 const FLOORS = [
-  ...["core", "message", "proto", "config", "memory", "shared", "net", "edge", "upstream", "streams"],
+  ...["core", "message", "proto", "config", "memory", "net", "edge", "upstream", "streams"],
   ...["features", "features/*/control", "settings", "routes"],
 ];
 
@@ -19,20 +19,19 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   message: ["core"],
   proto: ["core", "message"],
   config: ["core", "message", "proto"],
-  memory: ["core", "shared"],
-  shared: ["core", "memory"],
+  memory: ["core"],
   net: ["core"],
   edge: ["core", "message", "proto", "net"],
-  upstream: ["core", "message", "proto", "net", "memory", "shared"],
-  streams: ["core", "message", "proto", "memory", "shared", "net", "edge", "upstream"],
-  features: ["core", "message", "proto", "memory", "shared", "config"],
+  upstream: ["core", "message", "proto", "net", "memory"],
+  streams: ["core", "message", "proto", "memory", "net", "edge", "upstream"],
+  features: ["core", "message", "proto", "memory", "config"],
   settings: ["core", "message", "proto", "config", "features"],
   routes: ["core", "message", "proto", "config", "features", "settings"],
   loading: ["core", "message", "proto", "config", "features", "settings", "routes"],
   "features/*/control": [
-    ...["core", "message", "config", "proto", "memory", "shared", "net", "upstream", "settings", "routes", "loading"],
+    ...["core", "message", "config", "proto", "memory", "net", "upstream", "settings", "routes", "loading"],
   ],
-  facts: ["core", "message", "memory", "shared", "features"],
+  facts: ["core", "message", "memory", "features"],
   worker: [...FLOORS, "facts"],
   help: ["core", "facts", "features"],
   control: [...FLOORS, "facts", "loading", "worker", "help"],

@@ -1,5 +1,5 @@
+import type { CounterTotals } from "../../memory/counter-totals.ts";
 import type { IncidentReader } from "../../memory/incident-ring.ts";
-import type { CounterTotals } from "../../shared/counter-totals.ts";
 import type { EndpointAnswers } from "./built-in-endpoints.ts";
 import { jsonAnswer } from "./control-rpc.ts";
 import { incidentAnswer } from "./incident-list.ts";

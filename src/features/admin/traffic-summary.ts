@@ -1,6 +1,6 @@
+import { COUNTERS } from "../../memory/counter-rows.ts";
+import type { CounterTotals, LabelledCount } from "../../memory/counter-totals.ts";
 import { methodName } from "../../message/request-head.ts";
-import { COUNTERS } from "../../shared/counter-rows.ts";
-import type { CounterTotals, LabelledCount } from "../../shared/counter-totals.ts";
 
 /** The body of `/internal/api/metrics`. docs/endpoints.md#traffic */
 export interface TrafficSummary {

@@ -1,12 +1,12 @@
 import { blamesOrigin, Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
+import type { WorkerCounters } from "../../memory/counter-table.ts";
 import { MAX_HELD_BACK, type NodeTable } from "../../memory/node-table.ts";
 import type { Attempt, Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { AnswerMark, Target, TargetChoice } from "../../message/target.ts";
 import type { Upstream, UpstreamFailure } from "../../message/upstream.ts";
-import type { WorkerCounters } from "../../shared/counter-table.ts";
 import { hashText } from "./hash.ts";
 import { ClientHashKey, CookieHashKey, type HashKey, HeaderHashKey, TargetHashKey } from "./hash-key.ts";
 import { LeastConnections } from "./least-connections.ts";

@@ -1,11 +1,11 @@
 import type { ControlService } from "../../core/control-service.ts";
 import { FaultKind } from "../../core/fault.ts";
 import { type Percentiles, percentilesOf } from "../../core/latency-sketch.ts";
+import { COUNTERS } from "../../memory/counter-rows.ts";
+import type { CounterTotals, LabelledCount, RequestSeries } from "../../memory/counter-totals.ts";
 import type { Incident, IncidentReader } from "../../memory/incident-ring.ts";
 import { BLOCK_PLACES, STEP_BOUNDS_MS, STEPS_AT } from "../../memory/traffic-blocks.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
-import { COUNTERS } from "../../shared/counter-rows.ts";
-import type { CounterTotals, LabelledCount, RequestSeries } from "../../shared/counter-totals.ts";
 import { Attackers } from "./attackers.ts";
 import { LabelTraffic } from "./label-traffic.ts";
 import type {

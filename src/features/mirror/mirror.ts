@@ -1,11 +1,11 @@
 import { Fault } from "../../core/fault.ts";
 import type { TimerNode, TimerWheel } from "../../core/timer-wheel.ts";
+import type { MirrorCount } from "../../memory/counter-rows.ts";
 import type { Exchange, Handler, IdleExchangePorts, Pipeline, Verdict } from "../../message/exchange.ts";
 import { GivenBody } from "../../message/given-body.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
-import type { MirrorCount } from "../../shared/counter-rows.ts";
 import { type Comparison, type Difference, MAX_COMPARED_BYTES, ResponseDigest } from "./comparison.ts";
 import type { MirrorChoice } from "./mirror-choice.ts";
 import { MAX_MIRRORED_BODY_BYTES, MirroredExchange } from "./mirrored-exchange.ts";

@@ -1,12 +1,12 @@
 import { Fault, FaultKind } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
+import { COUNTERS, type CounterRow } from "../../memory/counter-rows.ts";
+import type { WorkerCounters } from "../../memory/counter-table.ts";
 import type { CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
 import { COUNTED_STATUSES, emptyCounterSlots } from "../../message/route.ts";
 import { Coding } from "../../proto/semantics/accept-encoding.ts";
-import { COUNTERS, type CounterRow } from "../../shared/counter-rows.ts";
-import type { WorkerCounters } from "../../shared/counter-table.ts";
 import type { Refusals } from "./refusals.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 

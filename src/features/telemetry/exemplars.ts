@@ -1,6 +1,6 @@
+import { LATENCY_BOUNDS_MS } from "../../memory/counter-rows.ts";
 import { SpanIdKind, SpanKind, SpanNumber, type StoredSpan } from "../../memory/span-ring.ts";
 import { hexOf } from "../../proto/trace/trace-context.ts";
-import { LATENCY_BOUNDS_MS } from "../../shared/counter-rows.ts";
 
 /** The histogram of how long requests take. */
 export const REQUEST_SECONDS = "gateway_request_duration_seconds";

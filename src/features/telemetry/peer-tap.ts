@@ -1,5 +1,5 @@
+import type { PeerRole } from "../../memory/counter-table.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
-import type { PeerRole } from "../../shared/counter-table.ts";
 import { countedStatus } from "./counters-tap.ts";
 
 /** Counts requests by who sent them. */

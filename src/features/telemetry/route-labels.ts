@@ -1,7 +1,7 @@
+import { MAX_ROUTE_LABELS, MAX_UPSTREAM_LABELS } from "../../memory/counter-rows.ts";
+import type { CounterLabels } from "../../memory/counter-table.ts";
 import { LabelRegistry } from "../../memory/label-registry.ts";
 import { MAX_STREAM_LABELS } from "../../memory/stream-counters.ts";
-import { MAX_ROUTE_LABELS, MAX_UPSTREAM_LABELS } from "../../shared/counter-rows.ts";
-import type { CounterLabels } from "../../shared/counter-table.ts";
 
 /** The path label of requests that no route took. docs/endpoints.md#metrics */
 export const UNMATCHED_LABEL = "unmatched";

@@ -1,4 +1,4 @@
-import { WAF_CATEGORIES } from "../../shared/counter-rows.ts";
+import { WAF_CATEGORIES } from "../../memory/counter-rows.ts";
 import { CONSOLE, DIAGNOSIS } from "./detectors/admin-paths.ts";
 import { ASP_GROUP } from "./detectors/asp-code.ts";
 import { FILE_GROUP } from "./detectors/file-names.ts";

@@ -1,4 +1,4 @@
-import type { WAF_CATEGORIES } from "../../shared/counter-rows.ts";
+import type { WAF_CATEGORIES } from "../../memory/counter-rows.ts";
 import { InputLocation, type ValueReading } from "./match/value-reading.ts";
 import type { WafConfig } from "./settings.ts";
 

@@ -28,6 +28,7 @@ import { LogBatch } from "../../../src/features/telemetry/log-batch.ts";
 import { Refusals } from "../../../src/features/telemetry/refusals.ts";
 import { Waf, WafPhase } from "../../../src/features/waf/waf.ts";
 import type { BodyBudget } from "../../../src/memory/body-budget.ts";
+import { createCounterBuffers, WorkerCounters } from "../../../src/memory/counter-table.ts";
 import { LabelRegistry } from "../../../src/memory/label-registry.ts";
 import {
   ClientPeer,
@@ -45,7 +46,6 @@ import { threadResolver } from "../../../src/net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../../../src/net/socket-buffers.ts";
 import { templateOf } from "../../../src/proto/template/template.ts";
 import { requestEdits } from "../../../src/routes/header-operations.ts";
-import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
 import { type H1UpstreamConnection, OriginPool } from "../../../src/upstream/h1-upstream.ts";
 import { SETTINGS } from "../../unit/edge/client-session.ts";
 import { openGate } from "../../unit/edge/open-gate.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type MetricRow, type MetricRows, metricOf } from "../../../src/core/metric-row.ts";
 import { METRICS } from "../../../src/facts/metrics.ts";
-import { COUNTERS } from "../../../src/shared/counter-rows.ts";
+import { COUNTERS } from "../../../src/memory/counter-rows.ts";
 
 const ROWS: Readonly<Record<string, MetricRow>> = METRICS;
 

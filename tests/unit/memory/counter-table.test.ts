@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { Fault, FaultKind } from "../../../src/core/fault.ts";
-import { LabelRegistry } from "../../../src/memory/label-registry.ts";
 import {
   COUNTERS,
   LATENCY_BOUNDS_MS,
   MAX_UPSTREAM_LABELS,
   ROW_PLACES,
   TRIPS_AT,
-} from "../../../src/shared/counter-rows.ts";
-import { type CounterLabels, createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
-import { CounterTotals } from "../../../src/shared/counter-totals.ts";
+} from "../../../src/memory/counter-rows.ts";
+import { type CounterLabels, createCounterBuffers, WorkerCounters } from "../../../src/memory/counter-table.ts";
+import { CounterTotals } from "../../../src/memory/counter-totals.ts";
+import { LabelRegistry } from "../../../src/memory/label-registry.ts";
 
 const GET = 1;
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import { COUNTERS } from "../../../src/memory/counter-rows.ts";
+import { type CounterBuffers, type CounterLabels, createCounterBuffers } from "../../../src/memory/counter-table.ts";
+import { CounterTotals } from "../../../src/memory/counter-totals.ts";
 import { LabelRegistry } from "../../../src/memory/label-registry.ts";
-import { COUNTERS } from "../../../src/shared/counter-rows.ts";
-import { type CounterBuffers, type CounterLabels, createCounterBuffers } from "../../../src/shared/counter-table.ts";
-import { CounterTotals } from "../../../src/shared/counter-totals.ts";
 
 const REQUESTS = 50_000;
 

@@ -1,5 +1,5 @@
-import { COUNTERS } from "../../../src/shared/counter-rows.ts";
-import { type CounterBuffers, type CounterLabels, WorkerCounters } from "../../../src/shared/counter-table.ts";
+import { COUNTERS } from "../../../src/memory/counter-rows.ts";
+import { type CounterBuffers, type CounterLabels, WorkerCounters } from "../../../src/memory/counter-table.ts";
 
 /** A worker thread that counts requests as told, then reports; it leaves one connection open, as if it had died. */
 declare const self: Worker;

@@ -1,9 +1,9 @@
 // docs/sidecar.md#who-asks: names of peers, bounded whoever comes.
 import { expect, test } from "bun:test";
+import { createCounterBuffers, WorkerCounters } from "../../../src/memory/counter-table.ts";
+import { CounterTotals } from "../../../src/memory/counter-totals.ts";
 import { LabelRegistry, OVERFLOW_ID } from "../../../src/memory/label-registry.ts";
 import { createNameTable, MAX_NAME_BYTES, MAX_NAMES, NameWriter, namesIn } from "../../../src/memory/name-table.ts";
-import { createCounterBuffers, WorkerCounters } from "../../../src/shared/counter-table.ts";
-import { CounterTotals } from "../../../src/shared/counter-totals.ts";
 
 test("a name has one number, which a successor knows", () => {
   const buffer = createNameTable();

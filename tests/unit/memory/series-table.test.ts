@@ -9,7 +9,7 @@ import {
   OVERFLOW_KEY,
   requestKey,
   SeriesWriter,
-} from "../../../src/shared/counter-table.ts";
+} from "../../../src/memory/counter-table.ts";
 
 function sums(...buffers: SharedArrayBuffer[]): Map<number, number> {
   const into = new Map<number, number>();

@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { isInternalPath } from "../../../src/core/internal-path.ts";
 import { percentilesOf } from "../../../src/core/latency-sketch.ts";
 import { BUILT_IN_PLACES } from "../../../src/features/admin/built-in-endpoints.ts";
+import { LATENCY_BOUNDS_MS } from "../../../src/memory/counter-rows.ts";
+import { TrafficWriter } from "../../../src/memory/counter-table.ts";
 import { LabelRegistry } from "../../../src/memory/label-registry.ts";
 import {
   BLOCK_PLACES,
@@ -12,8 +14,6 @@ import {
   STEPS_AT,
   TrafficReader,
 } from "../../../src/memory/traffic-blocks.ts";
-import { LATENCY_BOUNDS_MS } from "../../../src/shared/counter-rows.ts";
-import { TrafficWriter } from "../../../src/shared/counter-table.ts";
 
 function setUp(threads = 1) {
   const registry = new LabelRegistry(["/a", "/b"], 10);

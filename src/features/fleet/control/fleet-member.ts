@@ -1,8 +1,8 @@
 import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, type MetricRows, metricOf } from "../../../core/metric-row.ts";
+import type { CounterTotals } from "../../../memory/counter-totals.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
-import type { CounterTotals } from "../../../shared/counter-totals.ts";
 import type { FLEET_EVENTS, REMOTE_EVENTS } from "../events.ts";
 import { REMOTE_METRICS } from "../metrics.ts";
 import type { CanaryRollout } from "./canary-rollout.ts";

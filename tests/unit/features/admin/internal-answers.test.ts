@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { ENGINE, VERSION } from "../../../../src/core/version.ts";
 import { internalAnswers } from "../../../../src/features/admin/internal-answers.ts";
+import { COUNTERS } from "../../../../src/memory/counter-rows.ts";
 import { createIncidentRing, IncidentReader, IncidentWriter } from "../../../../src/memory/incident-ring.ts";
 import { Method } from "../../../../src/message/request-head.ts";
 import { routeList } from "../../../../src/routes/route-list.ts";
-import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
 import { configOf } from "../../loading/any-config.ts";
 import { fakeTelemetry } from "../telemetry/telemetry-fake.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { LabelTraffic } from "../../../../src/features/dashboard/label-traffic.ts";
+import { TrafficWriter } from "../../../../src/memory/counter-table.ts";
 import { LabelRegistry } from "../../../../src/memory/label-registry.ts";
 import { createTrafficBlocks, TrafficReader } from "../../../../src/memory/traffic-blocks.ts";
-import { TrafficWriter } from "../../../../src/shared/counter-table.ts";
 
 const LABELS = 4000;
 

@@ -4,7 +4,7 @@ import { VERSION } from "../../../../src/core/version.ts";
 import { processFactMetrics } from "../../../../src/facts/process-metrics.ts";
 import { gatewayMetrics } from "../../../../src/facts/worker-metrics.ts";
 import { EXPOSITION_TYPE, Exposition } from "../../../../src/features/telemetry/exposition.ts";
-import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
+import { COUNTERS } from "../../../../src/memory/counter-rows.ts";
 import { lintExposition } from "./exposition-lint.ts";
 import { fakeTelemetry } from "./telemetry-fake.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
+import { COUNTERS } from "../../../../src/memory/counter-rows.ts";
 import { fakeTelemetry } from "./telemetry-fake.ts";
 
 const LINE = `${"x".repeat(1023)}\n`;

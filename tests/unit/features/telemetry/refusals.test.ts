@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Fault, FaultKind } from "../../../../src/core/fault.ts";
-import { COUNTERS } from "../../../../src/shared/counter-rows.ts";
+import { COUNTERS } from "../../../../src/memory/counter-rows.ts";
 import { fakeTelemetry, loggedLines } from "./telemetry-fake.ts";
 
 test("a flood is counted whole, logged at a hundred lines a second, and the gap is told", () => {

@@ -3,8 +3,8 @@ import { EventLog } from "../../../../src/features/telemetry/event-log.ts";
 import { LogBatch } from "../../../../src/features/telemetry/log-batch.ts";
 import { Refusals } from "../../../../src/features/telemetry/refusals.ts";
 import { TelemetryLabels } from "../../../../src/features/telemetry/route-labels.ts";
-import { createCounterBuffers, WorkerCounters } from "../../../../src/shared/counter-table.ts";
-import { CounterTotals } from "../../../../src/shared/counter-totals.ts";
+import { createCounterBuffers, WorkerCounters } from "../../../../src/memory/counter-table.ts";
+import { CounterTotals } from "../../../../src/memory/counter-totals.ts";
 
 export interface FakeTelemetry {
   readonly labels: TelemetryLabels;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { TRAVERSAL_RULES } from "../../../../src/features/waf/detectors/path-traversal.ts";
 import { BUDGET_EXHAUSTED } from "../../../../src/features/waf/detectors/protocol-abuse.ts";
 import { DETECTOR_GROUPS, keywordGroups, WAF_RULES } from "../../../../src/features/waf/rule-table.ts";
-import { WAF_CATEGORIES } from "../../../../src/shared/counter-rows.ts";
+import { WAF_CATEGORIES } from "../../../../src/memory/counter-rows.ts";
 import ruleVectors from "../../../vectors/waf/rules.json";
 import { inspectVector, vectorsOf } from "./vector-request.ts";
 

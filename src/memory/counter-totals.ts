@@ -1,9 +1,5 @@
 import type { FaultKind } from "../core/fault.ts";
 import { FAULTS } from "../core/fault-rows.ts";
-import { LabelRegistry, OVERFLOW_ID, OVERFLOW_LABEL } from "../memory/label-registry.ts";
-import { MAX_NAMES, namesIn } from "../memory/name-table.ts";
-import { openStreams, type StreamTotals, streamTotals } from "../memory/stream-counters.ts";
-import { BYTES_IN_AT, BYTES_OUT_AT, bucketsOf, SUM_MS_AT, TrafficReader } from "../memory/traffic-blocks.ts";
 import {
   CACHE_AT,
   COUNTERS,
@@ -26,6 +22,10 @@ import {
   requestKey,
   resetGauges,
 } from "./counter-table.ts";
+import { LabelRegistry, OVERFLOW_ID, OVERFLOW_LABEL } from "./label-registry.ts";
+import { MAX_NAMES, namesIn } from "./name-table.ts";
+import { openStreams, type StreamTotals, streamTotals } from "./stream-counters.ts";
+import { BYTES_IN_AT, BYTES_OUT_AT, bucketsOf, SUM_MS_AT, TrafficReader } from "./traffic-blocks.ts";
 
 /** Requests with the same label, method and status; method 0 and status 0 for those beyond the table's capacity. */
 export interface RequestSeries {

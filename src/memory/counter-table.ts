@@ -1,20 +1,4 @@
 import type { Fault } from "../core/fault.ts";
-import { OVERFLOW_ID } from "../memory/label-registry.ts";
-import { createNameTable, NameWriter } from "../memory/name-table.ts";
-import { createStreamCounters, StreamCounters } from "../memory/stream-counters.ts";
-import {
-  BLOCK_PLACES,
-  BYTES_IN_AT,
-  BYTES_OUT_AT,
-  createTrafficBlocks,
-  INTERVALS_FROM_MS,
-  INTERVALS_MS,
-  PARTS,
-  REQUESTS_AT,
-  STEPS_AT,
-  STEPS_PER_MS,
-  SUM_MS_AT,
-} from "../memory/traffic-blocks.ts";
 import {
   CACHE_AT,
   COUNTERS,
@@ -31,6 +15,22 @@ import {
   WAF_DETECTED_AT,
   wafCategoryIndex,
 } from "./counter-rows.ts";
+import { OVERFLOW_ID } from "./label-registry.ts";
+import { createNameTable, NameWriter } from "./name-table.ts";
+import { createStreamCounters, StreamCounters } from "./stream-counters.ts";
+import {
+  BLOCK_PLACES,
+  BYTES_IN_AT,
+  BYTES_OUT_AT,
+  createTrafficBlocks,
+  INTERVALS_FROM_MS,
+  INTERVALS_MS,
+  PARTS,
+  REQUESTS_AT,
+  STEPS_AT,
+  STEPS_PER_MS,
+  SUM_MS_AT,
+} from "./traffic-blocks.ts";
 
 /** One worker's counters in shared memory: the control thread makes them, keeps them, and gives them to each successor. */
 export interface CounterBuffers {
