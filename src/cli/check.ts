@@ -1,5 +1,7 @@
 import type { Environment } from "../config/variable-expansion.ts";
 import { runtimeVariables } from "../control/start-notes.ts";
+import { hostAndPort } from "../core/ip-address.ts";
+import { exactly, series } from "../core/number-text.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
 import { configuredModules, moduleSettings } from "../features/functions/control/configured-modules.ts";
 import type { UsedModule } from "../features/functions/control/module-check.ts";
@@ -57,7 +59,7 @@ export function runCheck(
   };
   if (!result.ok) {
     report.add("fault", result.faults);
-    report.sum(count(result.faults.length, "fault"));
+    report.sum(exactly(result.faults.length, "fault"));
     return end();
   }
   tellOfRoutes(result.config, report);
@@ -81,8 +83,8 @@ async function loadModules(
   const { checkModules } = await import("../features/functions/control/module-check.ts");
   const faults = await checkModules(modules, moduleSettings(config));
   report.addModules(faults.map((fault) => ({ fault, shown: shownPath(fault.file, cwd) })));
-  if (faults.length > 0) report.sum(`${count(faults.length, "fault")} in modules`);
-  else tell(`${count(modules.length, "module")} loaded.\n`);
+  if (faults.length > 0) report.sum(`${exactly(faults.length, "fault")} in modules`);
+  else tell(`${exactly(modules.length, "module")} loaded.\n`);
 }
 
 /** Says what the router and the phases tell of the routes. */
@@ -108,8 +110,8 @@ function runTests(
   const { failedTests } = require("../explain/run-tests.ts") as typeof import("../explain/run-tests.ts");
   const failures = failedTests(config, tests);
   report.add("test", failures);
-  if (failures.length > 0) report.sum(`${failures.length} of ${count(tests.length, "test")} failed`);
-  else tell(`${count(tests.length, "test")} passed.\n`);
+  if (failures.length > 0) report.sum(`${failures.length} of ${exactly(tests.length, "test")} failed`);
+  else tell(`${exactly(tests.length, "test")} passed.\n`);
 }
 
 /** The command as `edge help check` shows it. */
@@ -143,38 +145,27 @@ function summary(result: Extract<ConfigResult, { ok: true }>): string {
   const from = usingDefaults
     ? "No config.yaml here: the embedded defaults are in force."
     : `${sources.config} is in order.`;
-  const streams = config.streams.length === 0 ? "" : `, ${count(config.streams.length, "stream")}`;
+  const streams = config.streams.length === 0 ? "" : `, ${exactly(config.streams.length, "stream")}`;
   const routes =
     sources.routes === ""
       ? "No routes.yaml."
-      : `${sources.routes} is in order: ${count(config.routes.length, "route")}${streams}.`;
+      : `${sources.routes} is in order: ${exactly(config.routes.length, "route")}${streams}.`;
   return `${from}\n${routes}\n${listening(config)}\n`;
 }
 
 function listening({ server, sidecar, internalApi, routes }: RuntimeConfig): string {
-  const places = server.port < 0 ? [] : [`http://${place(server.host, server.port)}`];
-  if (server.tls.enabled) places.push(`https://${place(server.host, server.tls.port)}`);
+  const places = server.port < 0 ? [] : [`http://${hostAndPort(server.host, server.port)}`];
+  if (server.tls.enabled) places.push(`https://${hostAndPort(server.host, server.tls.port)}`);
   if (server.http3.enabled) places.push(`UDP port ${server.http3.port} (HTTP/3)`);
   if (sidecar.enabled && sidecar.mode !== "egress")
-    places.push(`${place(sidecar.ingressHost, sidecar.ingressPort)} (sidecar, in)`);
+    places.push(`${hostAndPort(sidecar.ingressHost, sidecar.ingressPort)} (sidecar, in)`);
   if (sidecar.enabled && sidecar.mode !== "ingress")
-    places.push(`${place(sidecar.egressHost, sidecar.egressPort)} (sidecar, out)`);
-  if (internalApi.listenPort >= 0) places.push(`${place(internalApi.listenHost, internalApi.listenPort)} (internal)`);
+    places.push(`${hostAndPort(sidecar.egressHost, sidecar.egressPort)} (sidecar, out)`);
+  if (internalApi.listenPort >= 0)
+    places.push(`${hostAndPort(internalApi.listenHost, internalApi.listenPort)} (internal)`);
   if (internalApi.socket !== "") places.push(`${internalApi.socket} (internal)`);
   const waf = server.waf.enabled ? `on (${server.waf.mode})` : "off";
   const own = routes.filter((route) => route.waf !== null).length;
-  const elsewhere = own === 0 ? "" : `, of its own at ${own === 1 ? "1 route" : `${own} routes`}`;
-  return `Listens on ${list(places)}, firewall ${waf}${elsewhere}.`;
-}
-
-function place(host: string, port: number): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
-function list(places: readonly string[]): string {
-  return places.length < 2 ? places.join("") : `${places.slice(0, -1).join(", ")} and ${places.at(-1)}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  const elsewhere = own === 0 ? "" : `, of its own at ${exactly(own, "route")}`;
+  return `Listens on ${series(places)}, firewall ${waf}${elsewhere}.`;
 }

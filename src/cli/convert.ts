@@ -2,6 +2,7 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { ConfigFault } from "../config/config-fault.ts";
+import { exactly } from "../core/number-text.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
 import { loadConfig } from "../loading/load-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
@@ -86,7 +87,7 @@ function summarise(
   const where = out === "" ? "" : `Wrote ${join(out, "config.yaml")} and ${join(out, "routes.yaml")}. `;
   io.err(
     `${where}${product}: ${fates.length} directives, ${of("carried")} carried over, ${of("standard")} without need of a setting, ` +
-      `${of("noted")} noted in comments and in the table at the end of routes.yaml; ${count} ${count === 1 ? "route" : "routes"}.\n`,
+      `${of("noted")} noted in comments and in the table at the end of routes.yaml; ${exactly(count, "route")}.\n`,
   );
 }
 

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import type { HeldSignals } from "../control/held-signals.ts";
 import { mayColor } from "../control/start-summary.ts";
+import { exactly } from "../core/number-text.ts";
 import { configuredModules, moduleSettings } from "../features/functions/control/configured-modules.ts";
 import { checkModules } from "../features/functions/control/module-check.ts";
 import {
@@ -153,7 +154,7 @@ class DevSession {
     for (const fault of faults) this.io.err(`${fault}\n`);
     if (faults.length === 0) return;
     const meanwhile = this.child === null ? "" : ", the version before goes on";
-    this.io.err(`edge dev: ${faults.length} ${noun}${faults.length === 1 ? "" : "s"}${meanwhile}\n${more}`);
+    this.io.err(`edge dev: ${exactly(faults.length, noun)}${meanwhile}\n${more}`);
   }
 
   private start(config: RuntimeConfig): void {

@@ -1,5 +1,6 @@
 import { formatDuration } from "../config/duration.ts";
 import { formatSize } from "../config/size.ts";
+import { visible } from "../core/printable.ts";
 import type {
   AuthSummary,
   CacheSummary,
@@ -42,9 +43,9 @@ export function explanationText(explanation: Explanation, paint: Paint): string 
   const over = request.http === 1 ? "" : `over HTTP/${request.http} `;
   const first = `${request.method} ${scheme}://${request.host}${request.target}`;
   const page = new Page(paint);
-  page.line(`${paint.label(printable(first))}  ${paint.faint(`${over}from ${request.client_ip}`)}`);
+  page.line(`${paint.label(visible(first))}  ${paint.faint(`${over}from ${request.client_ip}`)}`);
   page.line("");
-  if (request.canonical_path !== request.target.split("?")[0]) page.add("path", printable(request.canonical_path));
+  if (request.canonical_path !== request.target.split("?")[0]) page.add("path", visible(request.canonical_path));
   addRoutes(page, explanation, paint);
   addPhases(page, explanation, paint);
   addUpstream(page, explanation, paint);
@@ -62,7 +63,7 @@ function addRoutes(page: Page, { route, lost }: Explanation, paint: Paint): void
   const width = Math.max(0, ...rows.map(([, name]) => name.length));
   if (route === null) page.add("route", paint.bad("none"));
   rows.forEach(([label, name, what]) => {
-    page.add(label, `${printable(name).padEnd(width)}  ${paint.faint(what)}`);
+    page.add(label, `${visible(name).padEnd(width)}  ${paint.faint(what)}`);
   });
   if (lost.length > MAX_LOST) page.add("", paint.faint(`and ${lost.length - MAX_LOST} more`));
 }
@@ -90,7 +91,7 @@ function addPhases(page: Page, { phases }: Explanation, paint: Paint): void {
       flush();
       const isEnd = verdict === "ended";
       const mark = isEnd ? paint.bad(name.padEnd(width)) : name.padEnd(width);
-      page.add("phases", `${mark}  ${isEnd ? "ends here: " : ""}${printable(note)}`);
+      page.add("phases", `${mark}  ${isEnd ? "ends here: " : ""}${visible(note)}`);
     }
   }
   flush();
@@ -101,7 +102,7 @@ function isSilent({ name, note }: Pick<Explanation["phases"][number], "name" | "
 }
 
 function addUpstream(page: Page, { upstream, file }: Explanation, paint: Paint): void {
-  if (file !== null) page.add("file", printable(file));
+  if (file !== null) page.add("file", visible(file));
   if (upstream === null) return;
   const { targets, policy, origin } = upstream;
   const width = Math.max(...targets.map(({ url }) => url.length));
@@ -114,9 +115,9 @@ function addUpstream(page: Page, { upstream, file }: Explanation, paint: Paint):
     page.add("target", `${url.padEnd(width)}  ${paint.faint(facts.join(", "))}`.trimEnd());
   }
   if (upstream.mirror !== null) page.add("mirror", mirrorText(upstream.mirror, paint));
-  page.add("sends", `${upstream.method} ${printable(upstream.path)}`);
-  for (const [name, value] of upstream.headers_removed) page.add("sends", paint.bad(`- ${name}: ${printable(value)}`));
-  for (const [name, value] of upstream.headers_added) page.add("sends", paint.good(`+ ${name}: ${printable(value)}`));
+  page.add("sends", `${upstream.method} ${visible(upstream.path)}`);
+  for (const [name, value] of upstream.headers_removed) page.add("sends", paint.bad(`- ${name}: ${visible(value)}`));
+  for (const [name, value] of upstream.headers_added) page.add("sends", paint.good(`+ ${name}: ${visible(value)}`));
 }
 
 function mirrorText({ target, share, compare, why_not }: MirrorSummary, paint: Paint): string {
@@ -138,17 +139,17 @@ function addResponse(page: Page, { response }: Explanation, paint: Paint): void 
   else page.add("response", `from ${asked}`);
   for (const name of removed) page.add("response", paint.bad(`- ${name}`));
   for (const [name, value] of headers) {
-    const line = `${name}: ${printable(value)}`;
+    const line = `${name}: ${visible(value)}`;
     page.add("response", by === "gateway" ? line : paint.good(`+ ${line}`));
   }
-  if (body !== "") page.add("response", printable(body).slice(0, MAX_BODY_CHARS));
+  if (body !== "") page.add("response", visible(body).slice(0, MAX_BODY_CHARS));
 }
 
 function addRest(page: Page, { auth, cache, limits }: Explanation, paint: Paint): void {
   if (auth !== null) page.add("auth", authText(auth));
   if (cache !== null) {
-    page.add("cache", printable(cache.key));
-    if (cache.keyed !== null) for (const line of keyedLines(cache.keyed)) page.add("cache", printable(line));
+    page.add("cache", visible(cache.key));
+    if (cache.keyed !== null) for (const line of keyedLines(cache.keyed)) page.add("cache", visible(line));
     page.add("cache", paint.faint(storedText(cache)));
     if (cache.disk !== null) page.add("cache", paint.faint(`in memory and in ${cache.disk.path}`));
   }
@@ -224,11 +225,6 @@ function wrapped(words: readonly string[]): string[] {
     else lines.push(text);
   });
   return lines;
-}
-
-/** Without control characters: what stands there came from a client, or from a file. */
-function printable(text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }
 
 const LABEL_WIDTH = 11;

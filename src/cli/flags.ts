@@ -1,5 +1,6 @@
 import { parseDuration } from "../config/duration.ts";
 import { nearestName } from "../config/nearest-name.ts";
+import { series } from "../core/number-text.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { HELP_COLUMNS, paragraph, wrapped, wrappedTable } from "./help/wrapped.ts";
 
@@ -138,8 +139,7 @@ export function parseFlags<const F extends readonly FlagSpec[]>(
   if (operands.length < min) return { kind: "usage", message: `missing ${command.operands!.usage}` };
   const [first] = operands;
   if (words !== undefined && first !== undefined && !words.includes(first)) {
-    const expected = words.length === 1 ? words[0] : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-    return { kind: "usage", message: `expected ${expected}, found ${JSON.stringify(first)}` };
+    return { kind: "usage", message: `expected ${series(words, "or")}, found ${JSON.stringify(first)}` };
   }
   return { kind: "run", values: values as FlagValues<F>, given, operands };
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { resolve } from "node:path";
+import { hostAndPort } from "../core/ip-address.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
@@ -261,7 +262,7 @@ const NOWHERE =
 
 function urlOf(scheme: string, host: string, port: number): URL {
   const named = host === "0.0.0.0" || host === "" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return new URL(`${scheme}://${named.includes(":") ? `[${named}]` : named}:${port}/`);
+  return new URL(`${scheme}://${hostAndPort(named, port)}/`);
 }
 
 function reasonOf(error: Error): string {

@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { series } from "../core/number-text.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
@@ -23,7 +24,7 @@ export function runInit(args: readonly string[], io: CommandIo, cwd: string = pr
   try {
     const written = writeStarter(dir);
     const enter = dir === resolve(cwd) ? "" : `cd ${call.values.dir}, then `;
-    io.out(`Wrote ${written.slice(0, -1).join(", ")} and ${written.at(-1)}.\n`);
+    io.out(`Wrote ${series(written)}.\n`);
     io.out(`Next: ${enter}edge serve, and open http://127.0.0.1:8080/ (edge check tells of mistakes).\n`);
   } catch (error) {
     io.err(`edge init: cannot write to ${call.values.dir}: ${reasonOf(error)}\n`);

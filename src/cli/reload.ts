@@ -1,3 +1,4 @@
+import { exactly } from "../core/number-text.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 import { findGateways, GATEWAY_FLAGS, type GatewayApi, GatewayFault, type GatewayReply } from "./gateway-address.ts";
@@ -72,7 +73,7 @@ function tell(outcome: Outcome, io: CommandIo): number {
     io.err(`Nothing was changed.\n${moreOf(faults.map((fault) => ({ path: pathIn(fault) })))}`);
     return ExitCode.Failure;
   }
-  io.out(`Reloaded: configuration ${generation}, ${routes} ${routes === 1 ? "route" : "routes"}.\n`);
+  io.out(`Reloaded: configuration ${generation}, ${exactly(routes, "route")}.\n`);
   if (waiting.length > 0) io.out(`After a restart: ${waiting.join(", ")}.\n`);
   if (removed.length > 0) io.out(`No longer there: ${removed.join(", ")}.\n`);
   for (const worker of late) io.out(`${worker}\n`);

@@ -1,3 +1,4 @@
+import { exactly } from "../core/number-text.ts";
 import { reasonOf } from "../tools/loadgen/error-reason.ts";
 import { readLines } from "../tools/logs/line-source.ts";
 import { type RecordedRequest, readRecorded } from "../tools/replay/recorded-request.ts";
@@ -124,7 +125,7 @@ async function run(
   process.once("SIGINT", stop);
   const hosts = [target!, ...(other === undefined ? [] : [other])].map(({ url }) => url.host).join(" and ");
   io.err(
-    `Sending ${count(log.requests.length, "request")} to ${hosts}, at most ${values.rate} a second and ${values.concurrency} at once.\n`,
+    `Sending ${exactly(log.requests.length, "request")} to ${hosts}, at most ${values.rate} a second and ${values.concurrency} at once.\n`,
   );
   const sent = await replay(
     log.requests,
@@ -148,7 +149,7 @@ async function run(
     );
   else
     io.out(
-      `${count(sent, "request")} sent${log.skippedText()}; ${findings.length === 0 ? "none differs" : `${findings.length} ${findings.length === 1 ? "differs" : "differ"}`}.\n`,
+      `${exactly(sent, "request")} sent${log.skippedText()}; ${findings.length === 0 ? "none differs" : `${findings.length} ${findings.length === 1 ? "differs" : "differ"}`}.\n`,
     );
   if (isOver) return ExitCode.Interrupted;
   return findings.length === 0 ? ExitCode.Done : ExitCode.Failure;
@@ -189,7 +190,7 @@ class RecordedLog {
     const parts = [
       method > 0 ? `${method} with a method that may change something` : "",
       repeated > 0 ? `${repeated} repeated` : "",
-      unreadable > 0 ? `${count(unreadable, "line")} not readable` : "",
+      unreadable > 0 ? `${exactly(unreadable, "line")} not readable` : "",
       limit > 0 ? `${limit} beyond the limit` : "",
     ].filter((one) => one !== "");
     return parts.length === 0 ? "" : ` (left out: ${parts.join(", ")})`;
@@ -202,8 +203,4 @@ function urlOf(text: string): URL | string {
   if (!isUrl) return `expected a URL such as http://127.0.0.1:8080, found ${JSON.stringify(text)}`;
   const url = new URL(text);
   return url.search === "" && url.username === "" ? url : "expected a URL without query and user name";
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

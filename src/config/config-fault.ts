@@ -28,7 +28,7 @@ export function formatKeyPath(path: KeyPath): string {
   let text = typeof path[0] === "number" ? "routes" : "";
   for (const key of path) {
     if (typeof key === "number") text += `[${key}]`;
-    else text += text === "" ? printable(key) : `.${printable(key)}`;
+    else text += text === "" ? keyText(key) : `.${keyText(key)}`;
   }
   return text;
 }
@@ -58,7 +58,7 @@ export function quote(value: string): string {
   return JSON.stringify(shown.length > MAX_QUOTED ? `${shown.slice(0, MAX_QUOTED)}…` : shown);
 }
 
-function printable(key: string): string {
+function keyText(key: string): string {
   return /^[\w.*<-]{1,64}$/.test(key) ? key : quote(key);
 }
 

@@ -1,4 +1,5 @@
 import { isIdentityField, OWN_FIELDS } from "../core/identity-names.ts";
+import { series } from "../core/number-text.ts";
 import { TEXT } from "./form.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, piece, resolved, Wrong } from "./piece.ts";
@@ -47,7 +48,7 @@ export function routeMethod(): Kind<string> {
   return method((name) => {
     if (ROUTE_METHODS.includes(name)) return "";
     const found = `${describe(name)}${didYouMean(name, ROUTE_METHODS)}`;
-    return `expected ${ROUTE_METHODS.slice(0, -1).join(", ")} or ${ROUTE_METHODS.at(-1)}, found ${found}; leave methods out to let others through`;
+    return `expected ${series(ROUTE_METHODS, "or")}, found ${found}; leave methods out to let others through`;
   });
 }
 
@@ -125,20 +126,6 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 const PATH = /^\s*\//;
 const ROUTE_METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 const REFUSED_METHODS = new Set(["CONNECT", "TRACE"]);
-
-/** Names of fields that are for one connection alone. RFC 9110 §7.6.1, docs/upstreams.md#fields-that-are-sent */
-export const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "trailers",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** The name of an identity field: what else a client sends goes on without being named. docs/security.md#identity-headers */
 export function identityField(): Kind<string> {

@@ -1,10 +1,11 @@
 import { isSecretName, MASK } from "../core/secret-name.ts";
+import { HOP_BY_HOP_NAMES } from "../message/hop-by-hop.ts";
 import { compileExpression, expressionIn, isExpressionFault } from "../proto/expression/expression.ts";
 import type { Cidr } from "./cidr.ts";
 import { quote } from "./config-fault.ts";
 import { expressionFault } from "./expression-kind.ts";
 import { TEXT } from "./form.ts";
-import { HOP_BY_HOP, isToken } from "./http-syntax.ts";
+import { isToken } from "./http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "./piece.ts";
 import { country } from "./place-kinds.ts";
 import { block } from "./row.ts";
@@ -67,7 +68,7 @@ function headerFault(name: string): string {
   if (lower === "host") return "the host is chosen by the key host: move it there";
   if (lower === "cookie") return "cookies are chosen by match.cookie: move it there";
   if (OF_THE_CLIENT.has(lower)) return "the gateway writes it itself: choose clients by match.client_ip";
-  return HOP_BY_HOP.has(lower) ? "belongs to one connection and reaches no origin: remove it" : "";
+  return HOP_BY_HOP_NAMES.has(lower) ? "belongs to one connection and reaches no origin: remove it" : "";
 }
 
 const OF_THE_CLIENT: ReadonlySet<string> = new Set(["x-forwarded-for", "x-real-ip", "forwarded"]);

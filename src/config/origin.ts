@@ -1,4 +1,4 @@
-import { ipVersion } from "../core/ip-address.ts";
+import { bracketed, ipVersion } from "../core/ip-address.ts";
 import { trimmedEnd } from "../core/trimming.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
@@ -98,7 +98,7 @@ export function originUrl({ originKey, basePath, socketPath }: OriginConfig): st
 
 /** The parts of an origin, worked out from the scheme, a lower-case host name (IPv6 without brackets) and a port. */
 export function originOf(scheme: OriginScheme, hostname: string, port: number, basePath: string): OriginConfig {
-  const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+  const host = bracketed(hostname);
   const authority = port === SCHEME_PORTS.get(scheme) ? host : `${host}:${port}`;
   return { originKey: `${scheme}://${authority}`, scheme, hostname, port, authority, basePath, socketPath: "" };
 }

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { series } from "../core/number-text.ts";
 import { withoutCredentials } from "../core/secret-name.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { ConfiguredFiles } from "./configured-file.ts";
@@ -167,7 +168,7 @@ export function unknownKey(
   if (cure !== undefined) return cure;
   const meant = didYouMean(name, known);
   if (meant !== "") return `unknown key${meant}`;
-  return `unknown key: ${known.length <= MAX_LISTED ? `expected ${oneOf(known)}` : `"${manual}" shows all`}`;
+  return `unknown key: ${known.length <= MAX_LISTED ? `expected ${series(known, "or")}` : `"${manual}" shows all`}`;
 }
 
 /** What was meant by a single value where a section belongs. */
@@ -239,11 +240,6 @@ export function describe(value: unknown): string {
 /** The same for what should be a section: a word is shown, any other text may be a field with its secret. */
 function describeKind(value: unknown): string {
   return typeof value === "string" && !/^\w{0,12}$/.test(value) ? "a text" : describe(value);
-}
-
-/** `a, b or c`. */
-export function oneOf(choices: readonly string[]): string {
-  return choices.length < 2 ? choices.join("") : `${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`;
 }
 
 const ANYTHING: Form = { is: "anything" };

@@ -1,9 +1,10 @@
+import { series } from "../core/number-text.ts";
 import { MASK } from "../core/secret-name.ts";
 import { type Cidr, parseCidr } from "./cidr.ts";
 import { formatDuration, meantDuration, parseDuration } from "./duration.ts";
 import { ANY_NUMBER, orWord, TEXT } from "./form.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
-import { describe, type Kind, measured, oneOf, piece, resolved, Wrong, written } from "./piece.ts";
+import { describe, type Kind, measured, piece, resolved, Wrong, written } from "./piece.ts";
 import { formatSize, meantSize, parseSize } from "./size.ts";
 
 /** A secret: never repeated in a fault, and shown as `***` wherever the configuration is. */
@@ -81,7 +82,7 @@ export function integerOf<const N extends number>(...choices: N[]): Kind<N> {
   return piece((value) => {
     const number = numberOf(value);
     const chosen = choices.find((choice) => choice === number);
-    return chosen ?? new Wrong(`expected ${oneOf(choices.map(String))}, found ${describe(value)}`);
+    return chosen ?? new Wrong(`expected ${series(choices.map(String), "or")}, found ${describe(value)}`);
   });
 }
 
@@ -156,7 +157,7 @@ export function word<const W extends string>(...choices: W[]): Kind<W> {
       const chosen = choices.find((choice) => choice === found);
       if (chosen !== undefined) return chosen;
       const meant = typeof value === "string" ? didYouMean(value, choices) : "";
-      return new Wrong(`expected ${oneOf(choices)}, found ${describe(value)}${meant}`);
+      return new Wrong(`expected ${series(choices, "or")}, found ${describe(value)}${meant}`);
     },
     { is: "word", words: choices },
   );

@@ -1,3 +1,5 @@
+import { bracketed } from "../core/ip-address.ts";
+import { exactly } from "../core/number-text.ts";
 import { printable } from "../core/printable.ts";
 import { acmeOrders } from "../features/acme/orders.ts";
 import { isLoopback } from "../message/exchange.ts";
@@ -37,7 +39,7 @@ export function startSummary(config: RuntimeConfig, facts: StartFacts, style: Su
   const parts = [
     [
       paint.strong(`edge ${facts.version} serves`) +
-        paint.faint(`, ${count(facts.workers, "worker")}, process ${facts.pid}`),
+        paint.faint(`, ${exactly(facts.workers, "worker")}, process ${facts.pid}`),
     ],
     linkLines(links, paint),
     ["Routes", ...routeLines(effective, style).map((line) => `  ${line}`)],
@@ -104,8 +106,7 @@ function addresses(config: RuntimeConfig): Address[] {
 
 function link(scheme: "http" | "https", host: string, port: number): string {
   const named = isEveryAddress(host) ? "localhost" : host;
-  const bracketed = named.includes(":") ? `[${named}]` : named;
-  return `${scheme}://${bracketed}${port === (scheme === "http" ? 80 : 443) ? "" : `:${port}`}/`;
+  return `${scheme}://${bracketed(named)}${port === (scheme === "http" ? 80 : 443) ? "" : `:${port}`}/`;
 }
 
 function reach(host: string): string {
@@ -189,10 +190,6 @@ function table(rows: readonly (readonly string[])[]): string[][] {
       return isLast ? cut : cut.padEnd(width);
     });
   });
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 type Paint = Readonly<Record<"strong" | "faint" | "link", (text: string) => string>>;

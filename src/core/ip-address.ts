@@ -131,6 +131,16 @@ export function hostLiteral(text: string): string {
   return `[::ffff:${groupAt(octets, 0, 6).toString(16)}:${groupAt(octets, 0, 7).toString(16)}]`;
 }
 
+/** A host as it is before a port: IPv6 addresses in brackets, anything else as it is. RFC 3986 §3.2.2. */
+export function bracketed(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+/** `127.0.0.1:80`, `[::1]:80`. */
+export function hostAndPort(host: string, port: number): string {
+  return `${bracketed(host)}:${port}`;
+}
+
 /**
  * The name of an address in the reverse tree. RFC 1035 §3.5, RFC 3596 §2.5, RFC 8738 §6.
  * @returns "" for what is no address

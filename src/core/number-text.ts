@@ -16,6 +16,11 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${number(value)} ${value === 1 ? one : many}`;
 }
 
+/** The same with every digit: `12345 routes`. */
+export function exactly(value: number, one: string, many = `${one}s`): string {
+  return `${value} ${value === 1 ? one : many}`;
+}
+
 /** Bytes, in units of 1024: `1.5 KiB`. */
 export function bytes(value: number): string {
   let left = value;
@@ -56,6 +61,11 @@ export function span(ms: number): string {
 export function listed(names: readonly string[], most = 3): string {
   const shown = names.slice(0, most).join(", ");
   return names.length > most ? `${shown} and ${names.length - most} more` : shown;
+}
+
+/** All names of a list: `a, b and c`. */
+export function series(names: readonly string[], last: "and" | "or" = "and"): string {
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} ${last} ${names.at(-1)}`;
 }
 
 function two(value: number, unit: string, rest: number, smaller: string): string {

@@ -3,6 +3,11 @@ export function printable(text: string): string {
   return text.replaceAll(/\p{Cc}|\p{Cf}/gu, "?");
 }
 
+/** A text for a terminal in which nothing is lost: what is no printable ASCII is `\xNN`. */
+export function visible(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`);
+}
+
 /** A text from outside as one line of ASCII, for a log: what is none becomes spaces. */
 export function plainLine(text: string): string {
   return text.replace(/[^\x20-\x7e]+/g, " ");

@@ -1,8 +1,9 @@
 import type { KeyPath } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import { didYouMean, nearestName } from "../config/nearest-name.ts";
-import { describe, oneOf, type Spot } from "../config/piece.ts";
+import { describe, type Spot } from "../config/piece.ts";
 import { SharedParts } from "../config/shared-parts.ts";
+import { series } from "../core/number-text.ts";
 import type { ClusterConfig } from "../features/fleet/settings.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import type { RouteBase } from "../routes/route-base.ts";
@@ -102,13 +103,18 @@ function typeOf(raw: Readonly<Record<string, unknown>>, schemas: RouteSchemas, a
     const own = typeof type === "string" ? namedElsewhere(type.toLowerCase(), kinds) : undefined;
     const meant = own !== undefined ? ` (here it is called ${own})` : didYouMean(String(type), names);
     if (typeof type !== "symbol")
-      log.fault([...path, "type"], `expected ${oneOf(names)}, found ${describe(type)}${meant}`);
+      log.fault([...path, "type"], `expected ${series(names, "or")}, found ${describe(type)}${meant}`);
     return "";
   }
   const slip = Object.keys(raw).find((key) => !keys.includes(key) && nearestName(key, keys) === "type");
   const guess = names.find((name) => kinds[name]!.marks.some((key) => key in raw));
   const cure =
-    guess === undefined ? oneOf(names.map((name) => `type: ${name} (${kinds[name]!.what})`)) : `type: ${guess}`;
+    guess === undefined
+      ? series(
+          names.map((name) => `type: ${name} (${kinds[name]!.what})`),
+          "or",
+        )
+      : `type: ${guess}`;
   if (slip === undefined) log.fault(path, `a route needs its type: add ${cure}`);
   else log.fault([...path, slip], `unknown key (did you mean "type"?)`, true);
   return "";

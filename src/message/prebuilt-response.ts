@@ -106,6 +106,18 @@ export function jsonRefusal(
   return new PrebuiltResponse(status, [["Content-Type", "application/json"], ...fields], body, true);
 }
 
+/**
+ * A range of which nothing is there. RFC 9110 §15.5.17.
+ * @param what that has so many bytes: the selected representation, or the stored body
+ */
+export function rangeNotSatisfiable(
+  what: "file" | "response",
+  sizeBytes: number,
+  fields: readonly (readonly [name: string, value: string])[] = [],
+): PrebuiltResponse {
+  return jsonRefusal(416, `the ${what} has ${sizeBytes} bytes`, [...fields, ["Content-Range", `bytes */${sizeBytes}`]]);
+}
+
 /** The response to a token of a challenge that is none. docs/acme.md#http-01 */
 export const INVALID_TOKEN: PrebuiltResponse = new PrebuiltResponse(
   400,

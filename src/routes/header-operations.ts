@@ -1,6 +1,6 @@
 import { type KeyPath, quote } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
-import { HOP_BY_HOP, headerName, headerValue, isToken } from "../config/http-syntax.ts";
+import { headerName, headerValue, isToken } from "../config/http-syntax.ts";
 import { type Kind, list, pairs, resolved, written } from "../config/piece.ts";
 import { block, type Rows } from "../config/row.ts";
 import { templateFault } from "../config/template-kind.ts";
@@ -19,6 +19,7 @@ import {
   ResponseEdits,
 } from "../features/forward/header-edits.ts";
 import type { Handler } from "../message/exchange.ts";
+import { HOP_BY_HOP_NAMES } from "../message/hop-by-hop.ts";
 import { templateOf } from "../proto/template/template.ts";
 
 /**
@@ -240,7 +241,7 @@ const LEADING: ReadonlySet<string> = new Set(["location", "content-location", "r
 function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boolean, log: FaultLog): void {
   const lower = name.toLowerCase();
   if (!isToken(name)) log.fault(path, `expected a header name such as X-Team, found ${quote(name)}`, onKey);
-  else if (HOP_BY_HOP.has(lower))
+  else if (HOP_BY_HOP_NAMES.has(lower))
     log.fault(path, "belongs to one connection: the gateway sets it itself; remove it", onKey);
   else if (lower === "content-length")
     log.fault(path, "follows from the body: the gateway sets it itself; remove it", onKey);

@@ -1,9 +1,10 @@
 import { adviceOf } from "../config/foreign-names.ts";
 import { hostPattern } from "../config/host-kinds.ts";
 import { exactPath, pathPrefix } from "../config/http-syntax.ts";
-import { list, oneOf, type Piece } from "../config/piece.ts";
+import { list, type Piece } from "../config/piece.ts";
 import { block, type Rows, type Values } from "../config/row.ts";
 import { text } from "../config/scalars.ts";
+import { series } from "../core/number-text.ts";
 import { FOREIGN_ROUTE_KEYS } from "./foreign-route-keys.ts";
 import type { OptionValues } from "./route-spot.ts";
 import type { RouteFormat, RouteSyntax, StreamSyntax } from "./route-syntax.ts";
@@ -66,6 +67,6 @@ export class RouteSchemas {
 
   private ownersOf(key: string): string {
     const owners = this.names.filter((name) => key in this.kinds[name]!.keys.rows);
-    return owners.length === 0 ? "routes that answer requests" : `type: ${oneOf(owners)}`;
+    return owners.length === 0 ? "routes that answer requests" : `type: ${series(owners, "or")}`;
   }
 }

@@ -21,6 +21,7 @@ import {
   textOrNumber,
   word,
 } from "../config/scalars.ts";
+import { hostAndPort } from "../core/ip-address.ts";
 import { auth, ownPathsOf } from "../features/auth/settings.ts";
 
 const NAME_SERVER = /^(\d+\.\d+\.\d+\.\d+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)$/;
@@ -209,8 +210,7 @@ function resolveListen(listen: string, { log, path }: Spot): { listenHost: strin
 }
 
 function listenText(host: string, port: number): string {
-  if (port < 0) return "";
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  return port < 0 ? "" : hostAndPort(host, port);
 }
 
 /** The path of a UNIX socket; resolved, absolute. unix(7) */

@@ -3,10 +3,11 @@ import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { NowMs, ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { Method } from "../../message/request-head.ts";
 import type { Upstream, UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
-import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { dropTable } from "../../proto/h1/reply-encoder.ts";
 import type { ServiceRequest } from "./service-request.ts";
 
 /** Bytes of the body of an authentication service's response: a longer one is none. */

@@ -2,10 +2,11 @@ import { copyBytes, equalsLower, latin1 } from "../../core/bytes.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import { CLAIMS, isFolded } from "../../proto/h1/claimed-fields.ts";
-import { copyFields, dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { copyFields, dropTable } from "../../proto/h1/reply-encoder.ts";
 import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
 
 /** What every server behind the gateway is told of a request, wherever it is sent. */

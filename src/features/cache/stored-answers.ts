@@ -5,9 +5,9 @@ import { ExchangeState } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { Held, NowMs, ReplySink } from "../../message/ports.ts";
+import { rangeNotSatisfiable } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { CacheTimes } from "./cache-times.ts";
-import { rangeNotSatisfiable } from "./replies.ts";
 import { isSelective, Selected, Selection } from "./selection.ts";
 import { Slot, SlotFlag, SlotTime } from "./store/cache-memory.ts";
 import type { CacheStore } from "./store/cache-store.ts";
@@ -72,7 +72,7 @@ export class StoredAnswers {
     const { range } = this.selection;
     if (selected === Selected.Unsatisfiable) {
       this.store.unpin(slot);
-      sink.fixed(ex, rangeNotSatisfiable(bodyBytes));
+      sink.fixed(ex, rangeNotSatisfiable("response", bodyBytes));
     } else if (selected === Selected.Part) {
       makePart(ex, range.from, range.to, bodyBytes);
       this.send(ex, sink, slot, range.from, range.to);

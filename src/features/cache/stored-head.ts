@@ -1,7 +1,8 @@
 import { copyBytes, latin1, writeDecimal } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import { Framing, type ReplyHead } from "../../message/request-head.ts";
-import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { dropTable } from "../../proto/h1/reply-encoder.ts";
 import { BlockCursor } from "./store/cache-blocks.ts";
 import { Slot } from "./store/cache-memory.ts";
 import type { CacheStore } from "./store/cache-store.ts";

@@ -1,4 +1,6 @@
-import { jsonRefusal, PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import { jsonRefusal, PrebuiltResponse, rangeNotSatisfiable } from "../../message/prebuilt-response.ts";
+
+const NOSNIFF: readonly (readonly [string, string])[] = [["X-Content-Type-Options", "nosniff"]];
 
 /** Nothing to serve at this path. docs/files.md#paths */
 export const NOT_FOUND: PrebuiltResponse = refusal(404, "no such file");
@@ -12,12 +14,9 @@ export const PRECONDITION_FAILED: PrebuiltResponse = refusal(
   "the file does not meet the preconditions of the request",
 );
 
-/**
- * A range of which the file has no byte. RFC 9110 §15.5.17.
- * @param sizeBytes length of the selected representation
- */
-export function rangeNotSatisfiable(sizeBytes: number): PrebuiltResponse {
-  return refusal(416, `the file has ${sizeBytes} bytes`, [["Content-Range", `bytes */${sizeBytes}`]]);
+/** A range of which a file of so many bytes has none. */
+export function outsideFile(sizeBytes: number): PrebuiltResponse {
+  return rangeNotSatisfiable("file", sizeBytes, NOSNIFF);
 }
 
 /**
@@ -28,10 +27,6 @@ export function movedPermanently(location: string): PrebuiltResponse {
   return new PrebuiltResponse(301, [["Location", location]], "");
 }
 
-function refusal(
-  status: number,
-  message: string,
-  fields: readonly (readonly [string, string])[] = [],
-): PrebuiltResponse {
-  return jsonRefusal(status, message, [["X-Content-Type-Options", "nosniff"], ...fields]);
+function refusal(status: number, message: string): PrebuiltResponse {
+  return jsonRefusal(status, message, NOSNIFF);
 }

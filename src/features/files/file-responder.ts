@@ -9,7 +9,7 @@ import { judgePreconditions, Precondition, rangeApplies } from "../../proto/sema
 import { type ContainedRoot, FileLookup } from "./contained-root.ts";
 import { CODING_SUFFIXES, chooseCoding } from "./content-coding.ts";
 import type { FileEntry } from "./file-cache.ts";
-import { PRECONDITION_FAILED, rangeNotSatisfiable } from "./file-replies.ts";
+import { outsideFile, PRECONDITION_FAILED } from "./file-replies.ts";
 import { type Defer, FileStream } from "./file-stream.ts";
 import type { Field, FileVariant } from "./file-variant.ts";
 
@@ -61,7 +61,7 @@ export class FileResponder {
     const verdict = this.range.resolve(headers.valueText(range), size);
     if (verdict === RangeVerdict.Whole) return this.sendWhole(ex, entry, variant);
     if (verdict === RangeVerdict.Part) return this.sendPart(ex, entry, variant, this.range.from, this.range.to);
-    ex.sink.fixed(ex, rangeNotSatisfiable(size));
+    ex.sink.fixed(ex, outsideFile(size));
     return true;
   }
 

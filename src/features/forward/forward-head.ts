@@ -2,6 +2,7 @@ import { copyBytes, equalsLower, latin1, RandomPool, table, writeDecimal } from 
 import { MAX_CLIENT_CERT_CHARS } from "../../core/limits.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { RequestNamer } from "../../message/ports.ts";
 import {
   Framing,
@@ -14,7 +15,7 @@ import type { Target } from "../../message/target.ts";
 import { isOwnVia } from "../../message/via.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
-import { copyFields, dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { copyFields, dropTable } from "../../proto/h1/reply-encoder.ts";
 import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
 
 /** Own entries in Via after which a request is taken for a loop (508). */

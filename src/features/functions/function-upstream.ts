@@ -7,11 +7,12 @@ import {
   type Pipeline,
 } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { BodyFlow, ReplySink, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing } from "../../message/request-head.ts";
 import { unattendedCopy } from "../../message/unattended.ts";
-import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { dropTable } from "../../proto/h1/reply-encoder.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
 import type { CallSpan, UpstreamSpan } from "./call-spans.ts";
 import { writeFields } from "./field-record.ts";

@@ -1,11 +1,12 @@
 import type { Fault } from "../../core/fault.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing } from "../../message/request-head.ts";
-import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { dropTable } from "../../proto/h1/reply-encoder.ts";
 import { writeFields } from "./field-record.ts";
 import type { FunctionLink } from "./function-link.ts";
 import { headFault, type ReplyRecord } from "./reply-record.ts";

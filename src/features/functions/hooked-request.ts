@@ -1,9 +1,9 @@
 import { MAX_REQUEST_LINE_BYTES } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
-import { HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
 import { queryWithMark, shownPath } from "../../proto/target/routed-path.ts";
 import { fieldsFault } from "./reply-record.ts";

@@ -1,7 +1,7 @@
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import { Framing, Method } from "../../message/request-head.ts";
-import { HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
 import type { Records } from "./wire.ts";
 
 /** A response as a thread tells it. */

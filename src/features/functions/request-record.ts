@@ -1,9 +1,10 @@
 import { Byte } from "../../core/bytes.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
-import { dropTable, HOP_BY_HOP } from "../../proto/h1/reply-encoder.ts";
+import { dropTable } from "../../proto/h1/reply-encoder.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import { isShownAsItCame, shownPath } from "../../proto/target/routed-path.ts";
 import type { Batch, CallKind } from "./wire.ts";

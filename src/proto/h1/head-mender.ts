@@ -1,7 +1,8 @@
 import { Byte, copyBytes, isOws } from "../../core/bytes.ts";
 import { Leniency } from "../../core/leniency.ts";
 import { headerIdOf } from "../../message/header-block.ts";
-import { dropTable, HOP_BY_HOP } from "./reply-encoder.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
+import { dropTable } from "./reply-encoder.ts";
 
 const enum Stage {
   InLine = 0,

@@ -2,6 +2,7 @@ import { Byte, copyBytes, writeDecimal, writeHex } from "../../core/bytes.ts";
 import { reasonOf } from "../../core/status.ts";
 import type { ExtraFields } from "../../message/extra-fields.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, type ReplyHead } from "../../message/request-head.ts";
 import { parseContentLength } from "./request-rules.ts";
@@ -56,24 +57,6 @@ export function dropTable(ids: readonly HeaderId[]): Uint8Array {
   for (const id of ids) drop[id] = 1;
   return drop;
 }
-
-/**
- * Fields about one connection or about how a message is framed on it, and those that Connection names: they are not passed
- * on. RFC 9110 §7.6.1; RFC 9112 §6.
- */
-export const HOP_BY_HOP: readonly HeaderId[] = [
-  HeaderId.Connection,
-  HeaderId.ContentLength,
-  HeaderId.TransferEncoding,
-  HeaderId.KeepAlive,
-  HeaderId.ProxyConnection,
-  HeaderId.ProxyAuthenticate,
-  HeaderId.ProxyAuthorization,
-  HeaderId.Te,
-  HeaderId.Trailer,
-  HeaderId.Upgrade,
-  HeaderId.NamedByConnection,
-];
 
 /** What the response says of its connection. RFC 9112 §9.3. */
 export const enum Persistence {

@@ -1,8 +1,8 @@
 import { latin1 } from "../../core/bytes.ts";
 import { HeaderId, headerIdFromName } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { CLAIMS } from "./claimed-fields.ts";
-import { HOP_BY_HOP } from "./reply-encoder.ts";
 
 /**
  * A field of requests by its name, as it will be sent: THE reading of whatever chooses, counts, caches or lets in by a field. What is taken

@@ -1,8 +1,9 @@
 import { Byte, writeDecimal } from "../../core/bytes.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, type ReplyHead } from "../../message/request-head.ts";
-import { dropTable, HOP_BY_HOP } from "../h1/reply-encoder.ts";
+import { dropTable } from "../h1/reply-encoder.ts";
 import { BLOCK_EXTRA, FIELD_EXTRA, type HpackEncoder } from "../hpack/encoder.ts";
 
 /** Bytes for status, date, server and length. */

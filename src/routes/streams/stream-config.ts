@@ -1,5 +1,6 @@
 import type { ConfigPosition } from "../../config/config-fault.ts";
 import type { OriginConfig, TargetConfig } from "../../config/origin.ts";
+import { hostAndPort } from "../../core/ip-address.ts";
 import type { StreamPolicy } from "../../features/balance/settings.ts";
 import type { IpRules } from "../../features/client/settings.ts";
 import type { NodeOwner } from "../upstream/upstream-config.ts";
@@ -49,7 +50,7 @@ export interface StreamConfig extends NodeOwner {
 
 /** An address as an operator writes it: `0.0.0.0:5432`, `[::]:53`. */
 export function addressText({ host, port }: ListenAddress): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  return hostAndPort(host, port);
 }
 
 /** A target of a stream. */

@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { isIP } from "node:net";
+import { hostAndPort } from "../../core/ip-address.ts";
 import { LoadEnding } from "./attack-tier.ts";
 import { DueQueue } from "./due-queue.ts";
 import { LOAD_REQUEST_LIMIT_MS } from "./limits.ts";
@@ -142,11 +143,10 @@ class Http2 implements Exchanger {
     const found = this.sessions[place];
     if (found !== null && found !== undefined && !found.closed && !found.destroyed) return found;
     const { isTls, address, hostname, port } = this.target;
-    const host = address.includes(":") ? `[${address}]` : address;
     // An address is no server name: RFC 6066 §3.
     const servername = isIP(hostname) === 0 ? hostname : "";
     const options = isTls ? { rejectUnauthorized: false, servername } : {};
-    const made = connect(`${isTls ? "https" : "http"}://${host}:${port}`, options);
+    const made = connect(`${isTls ? "https" : "http"}://${hostAndPort(address, port)}`, options);
     made.on("error", () => {});
     this.sessions[place] = made;
     return made;
@@ -161,8 +161,7 @@ class Http3 implements Exchanger {
   constructor(private readonly target: LoadTarget) {
     const { hostname, address, port, authority } = target;
     // The runtime would ask only one of the addresses of localhost.
-    const found = address.includes(":") ? `[${address}]` : address;
-    this.origin = `https://${hostname === "localhost" ? `${found}:${port}` : authority}`;
+    this.origin = `https://${hostname === "localhost" ? hostAndPort(address, port) : authority}`;
   }
 
   async open(): Promise<void> {

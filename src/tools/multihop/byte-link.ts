@@ -1,4 +1,5 @@
 import type { Socket } from "bun";
+import { hostAndPort } from "../../core/ip-address.ts";
 import { CONNECT_MS, MAX_RECEIVED_BYTES } from "./limits.ts";
 
 /** How the peer has ended the connection: not yet, in order, or by a reset. */
@@ -12,7 +13,7 @@ export interface Endpoint {
 
 /** An address as it is in Host, RFC 3986 §3.2.2: an IPv6 address in brackets. */
 export function authorityOf({ hostname, port }: Endpoint): string {
-  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
+  return hostAndPort(hostname, port);
 }
 
 /** One TCP connection to the gateway: sends exactly the bytes that it is given and keeps what comes. */

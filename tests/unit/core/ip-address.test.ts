@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { isIP } from "node:net";
 import fc from "fast-check";
-import { formatAddress, ipVersion, isMappedV4, parseAddress } from "../../../src/core/ip-address.ts";
+import { formatAddress, hostAndPort, ipVersion, isMappedV4, parseAddress } from "../../../src/core/ip-address.ts";
 
 function respelled(text: string): string {
   const octets = new Uint8Array(16);
@@ -79,4 +79,12 @@ describe("the version of an address", () => {
       { numRuns: 20_000 },
     );
   });
+});
+
+test("IPv6 addresses are in brackets before a port", () => {
+  expect([hostAndPort("::1", 80), hostAndPort("127.0.0.1", 80), hostAndPort("origin", 8080)]).toEqual([
+    "[::1]:80",
+    "127.0.0.1:80",
+    "origin:8080",
+  ]);
 });

@@ -1,5 +1,15 @@
 import { expect, test } from "bun:test";
-import { bytes, counted, duration, listed, number, percent, span } from "../../../src/core/number-text.ts";
+import {
+  bytes,
+  counted,
+  duration,
+  exactly,
+  listed,
+  number,
+  percent,
+  series,
+  span,
+} from "../../../src/core/number-text.ts";
 
 test("numbers are short, and as exact as they are long", () => {
   expect([0, 0.034, 0.3, 4.26, 12.34, 412.7, 9876, 12_345, 999_499, 999_500, 3.21e6, 3e9].map(number)).toEqual(
@@ -41,6 +51,14 @@ test("times have two units, and seconds only below a minute", () => {
 
 test("lists and counts are sentences", () => {
   expect([counted(1, "line"), counted(12_000, "address", "addresses")]).toEqual(["1 line", "12k addresses"]);
+  expect([exactly(1, "route"), exactly(12_345, "route")]).toEqual(["1 route", "12345 routes"]);
+  expect([[], ["a"], ["a", "b"], ["a", "b", "c"]].map((names) => series(names))).toEqual([
+    "",
+    "a",
+    "a and b",
+    "a, b and c",
+  ]);
+  expect(series(["a", "b", "c"], "or")).toBe("a, b or c");
   expect([listed([]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d"])]).toEqual([
     "",
     "a, b, c",

@@ -1,6 +1,7 @@
 import { createHmac, randomInt, timingSafeEqual } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { connect } from "node:net";
+import { hostAndPort } from "../../../core/ip-address.ts";
 import { DNS_STEP_MS } from "./dns-responder.ts";
 
 /** A key that a client and a name server share. RFC 8945 */
@@ -64,7 +65,7 @@ export class DnsUpdates {
   /** The zone that a name is in: the nearest name above it that has an SOA record at this server. */
   private async zoneOf(name: string, address: string): Promise<string> {
     const resolver = new Resolver({ timeout: LOOK_TIMEOUT_MS, tries: 2 });
-    resolver.setServers([address.includes(":") ? `[${address}]:${this.port}` : `${address}:${this.port}`]);
+    resolver.setServers([hostAndPort(address, this.port)]);
     const labels = name.split(".");
     for (let from = 1; from < labels.length; from++) {
       const zone = labels.slice(from).join(".");

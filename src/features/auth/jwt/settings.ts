@@ -1,9 +1,10 @@
-import { HOP_BY_HOP, headerName, isToken } from "../../../config/http-syntax.ts";
+import { headerName, isToken } from "../../../config/http-syntax.ts";
 import { describe, list, pairs, piece, type Spot, Wrong, written } from "../../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../../config/row.ts";
 import { duration, fileName, secret, text, textLike, word } from "../../../config/scalars.ts";
 import { SAID_OF_CLIENTS } from "../../../core/identity-names.ts";
 import { MASK, withoutCredentials } from "../../../core/secret-name.ts";
+import { HOP_BY_HOP_NAMES } from "../../../message/hop-by-hop.ts";
 import {
   ALGORITHM_NAMES,
   ALGORITHMS,
@@ -259,7 +260,7 @@ function isClaimName(name: string): boolean {
 
 /** Of messages and connections, and of the gateway's own words about the client. docs/upstreams.md#fields-that-are-sent */
 const RESERVED: ReadonlySet<string> = new Set([
-  ...HOP_BY_HOP,
+  ...HOP_BY_HOP_NAMES,
   "host",
   "content-length",
   "expect",

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { messageOf } from "../../../core/error-text.ts";
+import { bracketed } from "../../../core/ip-address.ts";
 import { withinMs } from "../../../core/time-limit.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import type { FleetStore } from "../fleet-store.ts";
@@ -85,7 +86,7 @@ function closeQuietly(client: Bun.RedisClient): void {
 /** The same address at another place. */
 function moved(url: URL, { host, port }: Place, password = ""): URL {
   const next = new URL(url.href);
-  next.hostname = host.includes(":") ? `[${host}]` : host;
+  next.hostname = bracketed(host);
   next.port = String(port);
   if (password !== "") next.password = encodeURIComponent(password);
   return next;

@@ -145,10 +145,10 @@ export class RuleFirewall {
     const { rule, msg, logdata } = match;
     const snippet = snippetOf(match.name === "" ? match.value : `${match.name}=${match.value}`, 0);
     const text = {
-      msg: printable(msg),
-      data: printable(logdata),
+      msg: ruleText(msg),
+      data: ruleText(logdata),
       severity: SEVERITIES[rule.severity] ?? "",
-      tags: rule.tags.map(printable),
+      tags: rule.tags.map(ruleText),
     };
     const location = locationText(transaction, match);
     const score = pointsOf(match);
@@ -224,7 +224,7 @@ function locationOf(text: string): string {
     .replace(/[^!-~]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }
 
-function printable(text: string): string {
+function ruleText(text: string): string {
   return snippetOf(text.slice(0, MAX_RULE_TEXT_CHARS), 0);
 }
 
