@@ -101,6 +101,30 @@ export function importCircles(modules: readonly Module[]): string[] {
   return circles;
 }
 
+/** Files that name each other in a circle, types included, as groups: within one each file leads to each other one. */
+export function typeCircles(modules: readonly Pick<Module, "path" | "imports">[]): string[][] {
+  const targets = new Map(modules.map((m) => [m.path, m.imports.filter((i) => i.isOurs).map((i) => i.target)]));
+  const reached = new Map([...targets.keys()].map((path) => [path, reachable(path, targets)]));
+  const groups = new Map<string, string[]>();
+  for (const [path, others] of reached) {
+    if (!others.has(path)) continue;
+    const group = [...others].filter((other) => reached.get(other)?.has(path)).toSorted();
+    groups.set(group[0]!, group);
+  }
+  return [...groups.values()];
+}
+
+function reachable(path: string, targets: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
+  const found = new Set<string>();
+  const waiting = [...(targets.get(path) ?? [])];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (found.has(next)) continue;
+    found.add(next);
+    waiting.push(...(targets.get(next) ?? []));
+  }
+  return found;
+}
+
 // The line of the law that a file falls under: `core`, `bin`, `features/*/control`; null for a file that lies in none.
 function folderOf(path: string): string | null {
   const [top, folder, rest] = path.split("/");

@@ -3,14 +3,14 @@ import { CANARY_SCRIPT, type CanaryView, chooseCanaries, readCanaryView } from "
 import type { FLEET_EVENTS } from "../events.ts";
 import type { CanaryConfig } from "../settings.ts";
 import type { SharedStore } from "../shared-store.ts";
+import type { CanaryGate, TriedSource } from "./canary-gate.ts";
 import { SEEN_MS } from "./fleet.ts";
-import type { CanaryGate, RemoteConfig } from "./remote-config.ts";
 
 /** What a trial asks its surroundings for. */
 export interface CanaryPorts {
   /** Tells the trials of different sources apart. */
   readonly source: string;
-  readonly remote: Pick<RemoteConfig, "state" | "canary" | "try" | "accept" | "refuse" | "hurry">;
+  readonly remote: TriedSource;
   /** Requests that have ended since the start, and 5xx among them. */
   counts(): { readonly requests: number; readonly errors: number };
   readonly event: EventWriter<typeof FLEET_EVENTS>;

@@ -19,6 +19,7 @@ import {
 } from "../remote/remote-pair.ts";
 import { besideSource, readSourceAddress, sourceWithSuffix } from "../remote/source-address.ts";
 import type { CanaryConfig, ClusterConfig } from "../settings.ts";
+import type { CanaryGate } from "./canary-gate.ts";
 import { type CanaryPorts, CanaryRollout } from "./canary-rollout.ts";
 import { documentAt, type SourceAccess } from "./documents.ts";
 
@@ -62,16 +63,6 @@ export interface RemotePorts {
   refused(fields: RemoteFields & { readonly faults: readonly string[] }): void;
   readonly event: EventWriter<typeof REMOTE_EVENTS>;
   readonly canary: CanaryGate;
-}
-
-/** Says when this gateway takes what is new. */
-export interface CanaryGate {
-  /** There is a new version at the source, which waits. */
-  found(version: string): void;
-  /** The source has what this gateway runs, or ran before. */
-  none(running: string): void;
-  /** A version has been taken up, or could not be. @param fault "" where it has */
-  tried(version: string, fault: string): void;
 }
 
 /** A configuration that may be taken up. */

@@ -1,6 +1,13 @@
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import type { ModuleUse } from "../module-exports.ts";
 import { inboundFunction } from "./function-modules.ts";
-import type { UsedModule } from "./module-check.ts";
+
+/** A module of the configuration. */
+export interface UsedModule {
+  /** Absolute path. */
+  readonly module: string;
+  readonly use: ModuleUse;
+}
 
 /** The modules that a configuration names, with what they are for, in its order. */
 export function configuredModules({ routes, sidecar, functions }: RuntimeConfig): readonly UsedModule[] {

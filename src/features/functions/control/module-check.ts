@@ -1,16 +1,8 @@
 import { NO_DESCRIPTORS } from "../../../net/threads.ts";
-import type { ModuleUse } from "../module-exports.ts";
 import { faultAt, type ModuleFault } from "../module-fault.ts";
-import type { ModuleSettings } from "./configured-modules.ts";
+import type { ModuleSettings, UsedModule } from "./configured-modules.ts";
 import { startModuleRun } from "./module-run.ts";
 import type { ModuleOrder } from "./module-thread.ts";
-
-/** A module of the configuration. */
-export interface UsedModule {
-  /** Absolute path. */
-  readonly module: string;
-  readonly use: ModuleUse;
-}
 
 /**
  * Loads each module in a thread of its own, as the gateway would, and says what is wrong with it. Nothing of it reaches this thread:

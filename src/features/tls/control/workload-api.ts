@@ -10,7 +10,7 @@ import {
   type X509SvidResponse,
 } from "../../../proto/spiffe/workload-messages.ts";
 import { type GrpcFailure, type GrpcServer, OutboundGrpc } from "../../../upstream/outbound-grpc.ts";
-import { serverCertificate } from "./certificates.ts";
+import { serverCertificate } from "./server-certificate.ts";
 
 /** Pause before an agent that is away is asked again, the first time and at most. */
 const WORKLOAD_RETRY_MIN_MS = 1000;

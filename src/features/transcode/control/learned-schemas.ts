@@ -3,6 +3,7 @@ import type { EventWriter } from "../../../core/event-row.ts";
 import type { NameResolver } from "../../../net/name-resolver.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { TRANSCODE_EVENTS } from "../events.ts";
+import { LEARNED_SET, type LearnedSchema } from "./learned-schema.ts";
 
 /** Milliseconds until the next attempt after one that failed; each time twice as long, up to the second. */
 const LEARN_BACKOFF_MS = 500;
@@ -19,17 +20,6 @@ export interface LearningPort {
   /** Finds the upstream's addresses. */
   readonly names: () => NameResolver;
 }
-
-/** What an upstream has told of itself, in the control thread, for all workers. */
-export interface LearnedSchema {
-  /** Of which upstream. */
-  readonly source: string;
-  /** A FileDescriptorSet. */
-  readonly base64: string;
-}
-
-/** The descriptor set of what was learned: no path of a file. */
-export const LEARNED_SET = "reflection";
 
 /**
  * The routes of `auto` where no descriptor set is named: the control thread asks the upstream by reflection, at the start, at reloads

@@ -20,7 +20,7 @@ import { autoRoutes, isServiceWanted } from "../auto-routes.ts";
 import { MAX_DESCRIPTOR_BYTES } from "../limits.ts";
 import { type Reflected, Reflection, type ReflectionListener, type ReflectionPort } from "../reflection.ts";
 import type { TranscodedRouteConfig } from "../transcoded-route.ts";
-import { LEARNED_SET, type LearnedSchema } from "./learned-schemas.ts";
+import { LEARNED_SET, type LearnedSchema } from "./learned-schema.ts";
 
 /** Milliseconds that one attempt to learn all of an upstream's services may take. */
 const LEARN_TIMEOUT_MS = 10_000;
