@@ -1,9 +1,11 @@
 import { Byte, EMPTY_BYTES, indexOfByte, isDigit } from "../../../core/bytes.ts";
 import { isWordByte } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import { WordGate } from "../match/word-gate.ts";
 import { CRITICAL_SCORE, type DetectionListener, type Detector, each, type WafRule } from "../rule.ts";
 import { BEFORE_TEXT } from "./sql-breakout.ts";
 import { Seen, SqlShape } from "./sql-shape.ts";
+import { Sql, sqlWords } from "./sql-tokens.ts";
 
 export const WHOLE_SQL: WafRule = {
   id: "SQLI-014",
@@ -41,7 +43,9 @@ export class WholeSql implements Detector {
   private tryQuote(quote: number, isLine: boolean, listener: DetectionListener): boolean {
     const limit = Math.min(this.length, MAX_LITERAL);
     const at = indexOfByte(this.bytes, quote, 0, limit);
-    if (at >= limit || !this.shape.read(at + 1, false) || !this.isBrokenOut(at, isLine)) return false;
+    // A word that is none of SQL's: O'Brien.
+    if (at >= limit || OPERATORS.isShut(this.bytes, at + 1)) return false;
+    if (!this.shape.read(at + 1, false) || !this.isBrokenOut(at, isLine)) return false;
     listener.found(WHOLE_SQL, at);
     return true;
   }
@@ -142,6 +146,20 @@ export class WholeSql implements Detector {
   }
 }
 
+const OPERATORS: WordGate = new WordGate(
+  sqlWords([
+    Sql.Logic,
+    Sql.Compare,
+    Sql.Arithmetic,
+    Sql.Prefix,
+    Sql.Union,
+    Sql.Order,
+    Sql.Limit,
+    Sql.Having,
+    Sql.Where,
+    Sql.Into,
+  ]),
+);
 /** What is longer is a text. */
 const MAX_VALUE = 2048;
 /** What a literal of an application is in front of the quote that ends it. */
