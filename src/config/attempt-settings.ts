@@ -29,7 +29,8 @@ export const retries = written(
   (attempts) => ({ attempts }),
 );
 
-const breakerRows = {
+/** The keys of a circuit breaker. */
+export const breakerRows = {
   enabled: { type: flag(), default: true, doc: "false: requests go to a server that fails" },
   failure_threshold: {
     type: integer(1, 1_000_000),
@@ -67,3 +68,11 @@ export const circuitBreaker = block(breakerRows);
 
 /** The same of a split, where it is off unless it is written. docs/sidecar.md#failing-backends */
 export const splitBreaker = block(breakerRows, { absent: { enabled: false } });
+
+/** How often a target is asked or tried, and how many answers in a row count: the `doc` of each use says of what. */
+export const probeRows = {
+  interval: { type: duration(1), default: "10s" },
+  timeout: { type: duration(1), default: "2s" },
+  healthy_threshold: { type: integer(1, 1000), default: 2 },
+  unhealthy_threshold: { type: integer(1, 1000), default: 3 },
+} as const satisfies Rows;

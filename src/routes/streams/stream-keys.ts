@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { retries } from "../../config/attempt-settings.ts";
+import { breakerRows, probeRows, retries } from "../../config/attempt-settings.ts";
 import { quote } from "../../config/config-fault.ts";
 import { hostPattern, resolveHost } from "../../config/host-kinds.ts";
 import { type OriginConfig, originOf, parseAuthority, parseOrigin, type TargetConfig } from "../../config/origin.ts";
@@ -55,16 +55,14 @@ const balancing = block(
 const healthCheck = block(
   {
     enabled: { type: flag(), default: true, doc: "false: no target is tried" },
-    interval: { type: duration(1), default: "10s", doc: "time between two tries" },
-    timeout: { type: duration(1), default: "2s", doc: "a try that takes longer has failed" },
+    interval: { ...probeRows.interval, doc: "time between two tries" },
+    timeout: { ...probeRows.timeout, doc: "a try that takes longer has failed" },
     healthy_threshold: {
-      type: integer(1, 1000),
-      default: 2,
+      ...probeRows.healthy_threshold,
       doc: "tries in a row after which a target gets connections again",
     },
     unhealthy_threshold: {
-      type: integer(1, 1000),
-      default: 3,
+      ...probeRows.unhealthy_threshold,
       doc: "failed tries in a row after which a target gets none",
     },
   },
@@ -79,8 +77,8 @@ const healthCheck = block(
 const breaker = block(
   {
     enabled: { type: flag(), default: true, doc: "false: connections go to a target that fails" },
-    failure_threshold: { type: integer(1, 1_000_000), default: 5, doc: "connections in a row that did not come about" },
-    open_duration: { type: duration(1), default: "30s", doc: "at most; it ends when a connection comes about" },
+    failure_threshold: { ...breakerRows.failure_threshold, doc: "connections in a row that did not come about" },
+    open_duration: { ...breakerRows.open_duration, doc: "at most; it ends when a connection comes about" },
   },
   { finish: () => ({ failureStatuses: [], successRate: 0, successRateRequests: 100, slowStartMs: 0 }) },
 );

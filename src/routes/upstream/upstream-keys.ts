@@ -1,4 +1,4 @@
-import { circuitBreaker, retries, timeoutsWith } from "../../config/attempt-settings.ts";
+import { circuitBreaker, probeRows, retries, timeoutsWith } from "../../config/attempt-settings.ts";
 import {
   type OriginConfig,
   originOf,
@@ -10,7 +10,7 @@ import {
 } from "../../config/origin.ts";
 import { type Kind, list, piece, type Spot, Wrong, written } from "../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
-import { duration, flag, integer, percent, text, textLike } from "../../config/scalars.ts";
+import { flag, integer, percent, text, textLike } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
@@ -49,14 +49,13 @@ const healthCheckRows = {
     doc: "the path that is asked for",
   },
   grpc: { type: flag(), default: false, doc: "true: in the place of path, grpc.health.v1.Health/Check is called" },
-  interval: { type: duration(1), default: "10s", doc: "time between two questions" },
-  timeout: { type: duration(1), default: "2s", doc: "a response that takes longer is a failure" },
+  interval: { ...probeRows.interval, doc: "time between two questions" },
+  timeout: { ...probeRows.timeout, doc: "a response that takes longer is a failure" },
   healthy_threshold: {
-    type: integer(1, 1000),
-    default: 2,
+    ...probeRows.healthy_threshold,
     doc: "good answers in a row after which a target gets requests again",
   },
-  unhealthy_threshold: { type: integer(1, 1000), default: 3, doc: "failures in a row after which a target gets none" },
+  unhealthy_threshold: { ...probeRows.unhealthy_threshold, doc: "failures in a row after which a target gets none" },
   expect_status: { type: statusRange(), default: "200-399", field: "", doc: "statuses that are good answers" },
 } as const satisfies Rows;
 
