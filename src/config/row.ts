@@ -18,7 +18,7 @@ import {
 /**
  * One key of a configuration file. Everything else follows from its row: what is accepted and what a fault says, the
  * field of the resolved configuration and its type, `edge help config`, and what `edge check --print` shows.
- * ARCHITECTURE.md, "Configuration".
+ * docs/internals/configuration.md#configuration
  */
 export interface Row {
   /** What may be written there, with its unit: `duration(1)`, `size(1024)`, `list(cidr(), "networks")`, a block. */

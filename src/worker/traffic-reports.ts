@@ -351,7 +351,6 @@ const SOLUTION_ROWS: Readonly<Record<Exclude<ChallengeCause["solution"], "none">
 /** By LimitKind. */
 const LIMIT_REASONS: readonly string[] = ["too_many_connections", "too_many_of_one_address", "out_of_descriptors"];
 
-/** In the order of Leniency. */
 /** What a rule says of itself, without what it does not say. */
 function said({ msg, data, severity, tags }: RuleText) {
   const fields = {
@@ -362,6 +361,7 @@ function said({ msg, data, severity, tags }: RuleText) {
   return tags.length === 0 ? fields : { ...fields, tags };
 }
 
+/** In the order of Leniency. */
 const LENIENT_ROWS: readonly CounterRow[] = [
   COUNTERS.lenientBareLf,
   COUNTERS.lenientFolding,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # After the files of the package are there: a user, and at an upgrade the new binary in the place of the running one, without losing a
-# request (docs/operations.md, "Replacing the binary"). Debian says "configure" and the old version, RPM how many versions there are.
+# request (docs/operations.md#replacing-the-binary). Debian says "configure" and the old version, RPM how many versions there are.
 set -e
 
 if command -v systemd-sysusers >/dev/null 2>&1; then

@@ -4,7 +4,7 @@ import { Byte, copyBytes, LOWER, sliceText, writeDecimal } from "../../core/byte
  * What a data worker and the thread of a function say to each other, in batches: the records of one turn are one text, since a text is what
  * crosses threads at the lowest cost (0.3 µs a request in a batch of 32; an array of texts four times that). A record is a word and the
  * number of a call, each field ends with a line break, and what may itself hold line breaks comes after its length. Bytes of bodies are in it
- * as one character a byte; pieces from LARGE_PIECE_BYTES on go by themselves, transferred, between two batches. ARCHITECTURE.md, "Functions"
+ * as one character a byte; pieces from LARGE_PIECE_BYTES on go by themselves, transferred, between two batches. docs/internals/functions.md#functions
  */
 
 /** The words of records; who sends each is said first. */

@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { type Exchange, type MessageGate, type Phase, type TrailerGate, Verdict } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { Route } from "../../message/route.ts";
-import type { WafBodyPhase, WafPhase, WafTrailerPhase } from "./waf.ts";
+import { WafBodyPhase, WafPhase, WafTrailerPhase } from "./waf.ts";
 
 /** Says which route a request would take, before the routing phases have run, and changes nothing. */
 export interface RouteFinder {
@@ -15,7 +15,7 @@ export interface RouteFinder {
  * where there is none. docs/waf.md#at-a-route
  */
 export class RoutedWafPhase implements Phase {
-  readonly name = "waf";
+  readonly name: string = WafPhase.NAME;
   private readonly finder: RouteFinder;
   private readonly byRoute: readonly (WafPhase | null)[];
   private readonly unmatched: WafPhase | null;
@@ -39,7 +39,7 @@ export class RoutedWafPhase implements Phase {
 
 /** Judges bodies by the firewall of the route that takes them. */
 export class RoutedWafBodyPhase implements Phase, MessageGate {
-  readonly name = "wafBody";
+  readonly name: string = WafBodyPhase.NAME;
   readonly needsBody = true;
   private readonly byRoute: readonly (WafBodyPhase | null)[];
 
@@ -61,7 +61,7 @@ export class RoutedWafBodyPhase implements Phase, MessageGate {
 
 /** The same for trailers. */
 export class RoutedWafTrailerPhase implements Phase, TrailerGate {
-  readonly name = "wafTrailers";
+  readonly name: string = WafTrailerPhase.NAME;
   readonly needsBody = true;
   private readonly byRoute: readonly (WafTrailerPhase | null)[];
   private readonly unmatched: WafTrailerPhase | null;

@@ -126,7 +126,8 @@ export class RouteFirewall implements Firewall {
  * is reported. docs/waf.md#scores
  */
 export class WafPhase implements Phase {
-  readonly name = "waf";
+  static readonly NAME = "waf";
+  readonly name: string = WafPhase.NAME;
   private readonly waf: Firewall;
 
   constructor(waf: Firewall) {
@@ -159,7 +160,8 @@ export class WafPhase implements Phase {
  * asked for (Expect: 100-continue) that is refused anyway. `docs/security.md#bodies-and-the-firewall`
  */
 export class WafBodyPhase implements Phase, BodyScorer, MessageGate {
-  readonly name = "wafBody";
+  static readonly NAME = "wafBody";
+  readonly name: string = WafBodyPhase.NAME;
   readonly needsBody = true;
   private readonly waf: Firewall;
   private readonly budget: BodyBudget;
@@ -260,7 +262,8 @@ function wholeLinesEnd(bytes: Uint8Array, newFrom: number, length: number): numb
  * docs/security.md#bodies-and-the-firewall
  */
 export class WafTrailerPhase implements Phase, TrailerGate {
-  readonly name = "wafTrailers";
+  static readonly NAME = "wafTrailers";
+  readonly name: string = WafTrailerPhase.NAME;
   readonly needsBody = true;
   private readonly waf: Firewall;
 

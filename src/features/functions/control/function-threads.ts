@@ -125,7 +125,7 @@ interface Thread {
   reason: Reason;
 }
 
-/** The control thread's part in functions: their threads, which it starts, watches, replaces and ends. ARCHITECTURE.md, "Functions" */
+/** The control thread's part in functions: their threads, which it starts, watches, replaces and ends. docs/internals/functions.md#functions */
 export class FunctionThreads {
   private readonly ports: FunctionThreadPorts;
   private readonly modules: Map<string, ModuleThreads> = new Map();

@@ -7,7 +7,7 @@ export interface DirectiveRow {
   /** The values for which nothing is needed; without it, all. Others are noted. */
   readonly values?: RegExp;
   /**
-   * Values with which both gateways are compared (tests/conformance/converted-values.ts), as directives; those of a block `events`, of the
+   * Values with which both gateways are compared (tests/conformance/converted-values.test.ts), as directives; those of a block `events`, of the
    * file's top or of an upstream are marked so. Without one, the directive is noted as not compared.
    */
   readonly compared?: readonly string[];
