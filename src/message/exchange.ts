@@ -23,6 +23,7 @@ import type { RequestTrace } from "./request-trace.ts";
 import type { Route } from "./route.ts";
 import type { ConnectionEnds, ScriptCall } from "./script-call.ts";
 import type { Target } from "./target.ts";
+import type { UpstreamFailure } from "./upstream.ts";
 
 /** The state of an exchange. */
 export const enum ExchangeState {
@@ -222,6 +223,8 @@ export class Attempt {
   asksOrigin!: boolean;
   /** How often the request has been sent upstream, this time included. */
   count!: number;
+  /** How often it was left out at no attempt; see `isLeftOut`. */
+  leftOuts!: number;
   /** The target that the exchange is under way to; null before it is sent and after an attempt has failed. */
   target!: Target | null;
   /** Bits of the targets that have failed this exchange; see BalancedTarget. */
@@ -246,6 +249,7 @@ export class Attempt {
     this.serverId = "";
     this.asksOrigin = false;
     this.count = 1;
+    this.leftOuts = 0;
     this.target = null;
     this.triedTargets = 0;
     this.blamedNodes = 0;
@@ -253,7 +257,20 @@ export class Attempt {
     this.isTrial = false;
     this.isForced = false;
   }
+
+  /**
+   * Notes a failure. A request that crosses the GOAWAY of a connection may cross that of the next one too: up to a bound, that is
+   * none of the attempts that it has.
+   */
+  isLeftOut(failure: UpstreamFailure): boolean {
+    if (failure.leftOut !== true || this.leftOuts >= MAX_LEFT_OUTS) return false;
+    this.leftOuts++;
+    return true;
+  }
 }
+
+/** How often a request goes on to another connection where an origin that retires its connections leaves it out. */
+const MAX_LEFT_OUTS = 4;
 
 /** What rules of `waf.rules` know of a request. */
 export interface RuleState {

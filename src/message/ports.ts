@@ -68,6 +68,8 @@ export interface Held {
 
 /** A request body that can be handed on more than once. */
 export interface RepeatableBody extends Held {
+  /** Whether it stays for the attempts after the next one; else that one keeps what it sends. */
+  readonly isKept: boolean;
   /** Begins at the start, for another attempt. */
   restart(): void;
   /** Hands on what may be handed on now. */

@@ -21,6 +21,8 @@ export interface UpstreamFailure {
   readonly answered: boolean;
   /** Whether the connection had served an earlier exchange, so that the origin may just have closed it. */
   readonly reused: boolean;
+  /** Whether the origin has retired the connection in order, after it took others there, and has left this request out. RFC 9113 §6.8 */
+  readonly leftOut?: boolean;
 }
 
 /** Who asked for the exchange: it writes the request's head and is notified of the response's. */

@@ -267,10 +267,12 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, Unpac
   }
 
   /** RFC 9113 §8.7: what the origin has not looked at is sent once more. */
-  onFailure(ex: Exchange, { fault, sent, bodyTaken }: UpstreamFailure): void {
+  onFailure(ex: Exchange, failure: UpstreamFailure): void {
+    const { fault, sent, bodyTaken } = failure;
     const isKept = this.frame !== null || !bodyTaken;
-    if (sent || !this.isBegun || this.isRepeated || !isKept) return this.fail(ex, fault);
-    this.isRepeated = true;
+    const isLeftOut = ex.attempt.isLeftOut(failure);
+    if (sent || !this.isBegun || (this.isRepeated && !isLeftOut) || !isKept) return this.fail(ex, fault);
+    if (!isLeftOut) this.isRepeated = true;
     this.isOpen = false;
     this.takesFrames = false;
     this.origin.pool.sendFresh(ex, this);

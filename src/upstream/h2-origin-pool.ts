@@ -78,10 +78,14 @@ export class H2OriginPool implements Upstream, TimerOwner {
     this.begin(ex, caller, 0);
   }
 
-  /** Exchanges that need a new connection share one as long as it is new, so that many of them make no storm. */
+  /**
+   * Exchanges that need a new connection share one as long as it is new, so that many of them make no storm. One that has been left out
+   * twice shares only what no exchange has begun on: an origin that retires its connections so soon may be about to retire that one too.
+   */
   sendFresh(ex: Exchange, caller: UpstreamCaller): void {
     const newest = this.open[this.open.length - 1];
-    this.begin(ex, caller, newest?.isFresh === true ? newest.serial : this.nextSerial);
+    const isShared = newest?.isFresh === true && (ex.attempt.leftOuts < 2 || !newest.streams.isUsed);
+    this.begin(ex, caller, isShared ? newest.serial : this.nextSerial);
   }
 
   /** The connection takes no further streams. */

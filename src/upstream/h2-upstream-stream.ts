@@ -108,7 +108,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.expectedBytes = this.holdsBody ? expectedBodyBytes(ex) : -1;
     this.pledged = -1;
     this.isSending = false;
-    this.start.begin(!this.holdsBody || ex.replay !== null || caller.repeatsBodies !== true);
+    this.start.begin(!this.holdsBody || ex.replay?.isKept === true || caller.repeatsBodies !== true);
     if (this.holdsBody) ex.flow.pauseBody(ex);
   }
 
@@ -414,8 +414,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   /**
    * Something went wrong. Before the response's head was handed on the caller decides; after it the client's response is cut.
    * What has come whole is not harmed by what becomes of the connection.
+   * @param leftOut see UpstreamFailure
    */
-  fail(fault: Fault, sent: boolean): void {
+  fail(fault: Fault, sent: boolean, leftOut = false): void {
     const { ex, caller, answered, reused, stage, bodyTaken } = this;
     if (ex === null) return;
     if (this.isWhole && fault !== Fault.InternalError) return this.announce();
@@ -425,7 +426,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     if (ex.state === ExchangeState.Finished) return;
     if (stage === Stage.ReadingBody) ex.sink.abort(ex, fault);
     else {
-      caller.onFailure(ex, { fault, sent: isSent, bodyTaken, answered, reused });
+      caller.onFailure(ex, { fault, sent: isSent, bodyTaken, answered, reused, leftOut: leftOut && !isSent });
     }
   }
 

@@ -163,8 +163,9 @@ export class H2UpstreamStreams implements SessionOwner {
   }
 
   /** What fails may start anew at once, in the same object: what is no longer here is left alone. */
-  private failWhere(isLost: (id: number) => boolean, fault: Fault, sent: boolean): void {
-    for (const [id, stream] of [...this.byId]) if (isLost(id) && this.byId.get(id) === stream) stream.fail(fault, sent);
+  private failWhere(isLost: (id: number) => boolean, fault: Fault, sent: boolean, leftOut = false): void {
+    for (const [id, stream] of [...this.byId])
+      if (isLost(id) && this.byId.get(id) === stream) stream.fail(fault, sent, leftOut);
   }
 
   serveQueue(): void {
@@ -251,7 +252,8 @@ export class H2UpstreamStreams implements SessionOwner {
   /** RFC 9113 §6.8: streams beyond the last one have not been looked at, and may go elsewhere. */
   onGoAway(lastStreamId: number, code: ErrorCode): void {
     this.connection.onGoAway(code);
-    this.failWhere((id) => id > lastStreamId, Fault.UpstreamUnavailable, false);
+    const retiresInOrder = code === ErrorCode.NoError && lastStreamId > 0;
+    this.failWhere((id) => id > lastStreamId, Fault.UpstreamUnavailable, false, retiresInOrder);
     this.connection.pool.serve();
   }
 

@@ -79,6 +79,7 @@ export class SentStart {
 
 /** The beginning of a body that is sent once more; behind it, the rest comes from the client as before. */
 export class StartedBody implements BodyFlow, RepeatableBody {
+  readonly isKept = false;
   private readonly ex: Exchange;
   private readonly rest: BodyFlow;
   private bytes: Buffer;
@@ -113,7 +114,7 @@ export class StartedBody implements BodyFlow, RepeatableBody {
   deliver(): void {
     const { ex, bytes } = this;
     if (this.isPaused || ex.replay !== this) return;
-    // From here on the next attempt keeps the beginning.
+    // From here on the attempt keeps the beginning.
     this.release();
     ex.replay = null;
     if (bytes.length > 0) ex.body.onBody(ex, bytes, 0, bytes.length);

@@ -24,6 +24,7 @@ const gateway = await startGateway({
   },
   routes: [
     upstream("/through", { url: origin.url }, through),
+    { type: "respond", path: "/asks", body: "in", auth: { forward: { url: `${origin.url}/verify` } } },
     upstream("/once", { url: origin.url }, { ...through, retries: { attempts: 0 } }),
   ],
   files: { "a.pem": cert, "a.key": key },
@@ -115,17 +116,85 @@ test.each([
   ["in pieces", slow, 200_000],
   ["over HTTP/2", overHttp2, 60_000],
   ["over HTTP/3", overHttp3, 100_000],
-] as const)("no upload is lost, and none is answered twice: %s", async (_, upload, size) => {
-  await origin.play(retiring);
-  const paths = Array.from({ length: 60 }, (_, i) => `/through/${i}`);
-  const bodies = paths.map((_, i) => body(i, size));
-  for (let from = 0; from < paths.length; from += 6) {
-    const batch = paths.slice(from, from + 6);
-    const found = await Promise.all(batch.map((path, i) => upload(path, bodies[from + i]!)));
-    expect(found).toEqual(batch.map((_, i) => sha256(bodies[from + i]!)));
-  }
-  expect(turnedAway).toBeGreaterThan(5);
-  expect([...answers.values()].every((count) => count === 1)).toBe(true);
+] as const)(
+  "no upload is lost, and none is answered twice: %s",
+  async (_, upload, size) => {
+    await origin.play(retiring);
+    const paths = Array.from({ length: 60 }, (_, i) => `/through/${i}`);
+    const bodies = paths.map((_, i) => body(i, size));
+    for (let from = 0; from < paths.length; from += 6) {
+      const batch = paths.slice(from, from + 6);
+      const found = await Promise.all(batch.map((path, i) => upload(path, bodies[from + i]!)));
+      expect(found).toEqual(batch.map((_, i) => sha256(bodies[from + i]!)));
+    }
+    expect(turnedAway).toBeGreaterThan(5);
+    expect([...answers.values()].every((count) => count === 1)).toBe(true);
+  },
+  30_000,
+);
+
+/** A request for `path` with a body that is open-ended, but that connections are not spread for: bodies of calls share a window. */
+const call: Upload = async (path, bytes) => {
+  const fields = ["Transfer-Encoding: chunked", "Content-Type: application/grpc"];
+  return (await gateway.once(Buffer.concat([request(`POST ${path}`, fields), chunked(bytes)]))).text;
+};
+
+/**
+ * So many uploads cross the GOAWAY of one connection, and then those of all later ones, which take one stream each: the first is left
+ * out once, the second twice. @returns what became of each, and how often the origin has seen it, both in the order of the latter
+ */
+async function leftOutInTurn(upload: Upload, count: number): Promise<{ texts: string[]; heads: number[] }> {
+  const heads = new Map<string, number>();
+  await origin.play({
+    opensWindows: false,
+    onOpen: (connection) => connection.frame(8, 0, 0, uint32(10_000_000)),
+    onHead(stream) {
+      heads.set(stream.path, (heads.get(stream.path) ?? 0) + 1);
+      const { connection } = stream;
+      // The first connection, on which a request has come before, waits until all are there.
+      const goesAt = connection.number === 0 ? 1 + 2 * count : 3;
+      if (stream.id === goesAt) connection.goAway(1);
+    },
+    onEnd(stream) {
+      if (stream.id === 1) stream.answer(sha256(Buffer.concat(stream.body)));
+    },
+  });
+  await gateway.once(request("GET /through/first"));
+  heads.clear();
+  const paths = Array.from({ length: count }, (_, i) => `/turn-${i}`);
+  const found = await Promise.all(paths.map((path, i) => upload(`/through${path}`, body(i, SMALL))));
+  const texts = new Map(paths.map((path, i) => [path, found[i] === sha256(body(i, SMALL)) ? "whole" : found[i]!]));
+  const inTurn = [...heads].sort(([, a], [, b]) => a - b);
+  return { texts: inTurn.map(([path]) => texts.get(path)!), heads: inTurn.map(([, seen]) => seen) };
+}
+const SMALL = 9000;
+const LOST = '{"error":"502 Bad Gateway","message":"upstream unavailable"}';
+
+test.each([
+  ["kept from the start", declared],
+  ["of which what was sent is kept", call],
+] as const)("one that is left out time and again is not lost: a body %s", async (_, upload) => {
+  expect(await leftOutInTurn(upload, 5)).toEqual({ texts: Array(5).fill("whole"), heads: [2, 3, 4, 5, 6] });
+});
+
+test("there is a bound to it, for an origin that takes hardly anything", async () => {
+  const { texts, heads } = await leftOutInTurn(declared, 7);
+  expect({ texts, heads }).toEqual({ texts: [...Array(5).fill("whole"), LOST, LOST], heads: [2, 3, 4, 5, 6, 6, 6] });
+});
+
+test("an authentication service of HTTP/2 that retires its connections refuses nobody", async () => {
+  await origin.play({
+    onHead: ({ connection, id }) => {
+      if (id === (connection.number === 0 ? 11 : 3)) connection.goAway(1);
+    },
+    onEnd: (stream) => {
+      if (stream.id === 1) stream.answer("");
+    },
+  });
+  const ask = async () => (await gateway.once(request("GET /asks"))).status;
+  expect(await ask()).toBe(200);
+  expect(await Promise.all(Array.from({ length: 5 }, ask))).toEqual(Array(5).fill(200));
+  expect(origin.connections.length).toBe(6);
 });
 
 test("one that was refused after its body began goes to another connection, whole", async () => {

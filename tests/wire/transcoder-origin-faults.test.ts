@@ -53,6 +53,21 @@ describe("a call that was turned away untouched is made again", () => {
   });
 });
 
+test("a call that crosses one GOAWAY after the other is not lost", async () => {
+  await origin.play({
+    onHead: ({ connection, id }) => {
+      if (id === (connection.number === 0 ? 11 : 3)) connection.goAway(1);
+    },
+    onEnd: (stream) => {
+      if (stream.id === 1) ok(stream);
+    },
+  });
+  expect(await call()).toBe(200);
+  // All five cross the first; of those that are left, one is answered on each connection.
+  expect(await calls(5)).toEqual(times(5, 200));
+  expect(origin.connections.length).toBe(6);
+});
+
 describe("a connection is left for a new one", () => {
   test("on which the upstream wants calm, and what it has not looked at goes over the new one", async () => {
     await origin.play({

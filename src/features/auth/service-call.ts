@@ -144,10 +144,12 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
     this.finish();
   }
 
-  onFailure(own: Exchange, { fault, answered, reused }: UpstreamFailure): void {
+  onFailure(own: Exchange, failure: UpstreamFailure): void {
+    const { fault, answered, reused } = failure;
+    const isLeftOut = own.attempt.isLeftOut(failure);
     // A kept connection may have been closed meanwhile, which says nothing of the service.
-    if (reused && !answered && !this.isRepeated && !this.isSettled) {
-      this.isRepeated = true;
+    if ((isLeftOut || (reused && !answered && !this.isRepeated)) && !this.isSettled) {
+      if (!isLeftOut) this.isRepeated = true;
       this.settings.upstream.sendFresh(own, this);
       return;
     }

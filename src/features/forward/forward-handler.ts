@@ -125,6 +125,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   onFailure(ex: Exchange, failure: UpstreamFailure): void {
     ex.attempt.target!.onFailure(ex, failure);
+    ex.attempt.isLeftOut(failure);
     const target = this.mayRepeat(ex, failure) ? this.choice.chooseAgain(ex, isTimeout(failure)) : null;
     if (target === null) {
       ex.deadline?.release();
@@ -176,8 +177,10 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     return isIdempotent(request.method) && (!request.hasBody() || ex.replay !== null) && this.hasAttempt(ex);
   }
 
-  private hasAttempt(ex: Exchange): boolean {
-    return ex.attempt.count <= this.settings.retryAttempts && this.retries.allows(this.turn.nowMs);
+  private hasAttempt({ attempt }: Exchange): boolean {
+    const { retryAttempts } = this.settings;
+    if (retryAttempts === 0 || attempt.count - attempt.leftOuts > retryAttempts) return false;
+    return this.retries.allows(this.turn.nowMs);
   }
 
   /**

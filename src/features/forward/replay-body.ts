@@ -19,6 +19,7 @@ export interface ReplayOwner {
  * again where an attempt fails.
  */
 export class ReplayBody implements BodySink, BodyFlow, RepeatableBody, HoldOwner {
+  readonly isKept = true;
   private readonly owner: ReplayOwner;
   private readonly hold: BodyHold;
   private ex: Exchange | null;
