@@ -44,6 +44,7 @@ import { firewallsOf } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { listedSidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
 import {
   isUnixListener,
   type ListenerName,
@@ -55,7 +56,7 @@ import {
 } from "../worker/listeners.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { ConfigPacket, collectSource, packConfig } from "../worker/packed-config.ts";
-import { listedSidecarRoutes, warnOfSidecar } from "../worker/sidecar.ts";
+import { warnOfSidecar } from "../worker/sidecar.ts";
 import { labelsOf } from "../worker/worker-runtime.ts";
 import { binaryPathOf, startFacts } from "./binary-path.ts";
 import { controlExposition } from "./control-metrics.ts";

@@ -7,12 +7,13 @@ import { upstreamRoutes } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { StreamConfig } from "../routes/streams/stream-config.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
+import { INGRESS_LABEL, listedSidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
 import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
 import type { UpstreamTlsConfig } from "../routes/upstream/upstream-keys.ts";
 import type { ProbeOrigin, ProbeOutcome } from "../upstream/http-probe.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { nodeKeys } from "../worker/node-list.ts";
-import { INGRESS_LABEL, listedSidecarRoutes, systemRoots } from "../worker/sidecar.ts";
+import { systemRoots } from "../worker/sidecar-identity.ts";
 import { type NodeRegistry, probeOrigin, probeTarget } from "./node-registry.ts";
 
 /** Longest wait for the response to one probe. docs/endpoints.md#upstreams */

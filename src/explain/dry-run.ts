@@ -48,8 +48,9 @@ import type { ServerConfig } from "../settings/sections.ts";
 import { NodeList } from "../worker/node-list.ts";
 import { type ConfiguredNodes, NodeSet } from "../worker/node-set.ts";
 import { publicRouter } from "../worker/routing.ts";
+import type { WayInputs } from "../worker/runtime-inputs.ts";
 import { TrafficReports } from "../worker/traffic-reports.ts";
-import { publicWay, routeLabels, upstreamLabels, type WayInputs } from "../worker/worker-runtime.ts";
+import { publicWay, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
 import { WorkerServices } from "../worker/worker-services.ts";
 import { type RecordedReply, RecordingSink } from "./recording-sink.ts";
 

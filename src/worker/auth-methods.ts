@@ -5,11 +5,11 @@ import { BasicMethod, type PasswordChecks } from "../features/auth/basic-method.
 import { ForwardMethod, type ForwardSite } from "../features/auth/forward-method.ts";
 import { FixedKeys, type KeySets, keySourceId } from "../features/auth/jwt/key-ring.ts";
 import { MtlsMethod } from "../features/auth/mtls-method.ts";
+import type { SignIn } from "../features/auth/oidc/sign-in.ts";
 import type { AuthConfig, MethodConfig, MethodKey } from "../features/auth/settings.ts";
 import type { NowMs } from "../message/ports.ts";
 import type { Upstream } from "../message/upstream.ts";
 import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
-import type { SignIn } from "./sign-in.ts";
 
 /** What the methods of a worker are made with. */
 export interface AuthSite {

@@ -8,7 +8,7 @@ import type { Phase } from "../message/exchange.ts";
 import type { Route } from "../message/route.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex } from "./routing.ts";
-import type { WayInputs } from "./worker-runtime.ts";
+import type { WayInputs } from "./runtime-inputs.ts";
 
 /** What the phase needs of its worker. */
 export type BotInputs = Pick<WayInputs, "services" | "reports" | "cookieKey"> & { readonly reverse: ReverseNames };

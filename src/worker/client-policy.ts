@@ -6,6 +6,7 @@ import { GuardedMethod } from "../features/auth/guarded-method.ts";
 import { Guesses } from "../features/auth/guesses.ts";
 import { IdentityFieldsPhase } from "../features/auth/identity-fields-phase.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
+import type { SignIn, SignInSite } from "../features/auth/oidc/sign-in.ts";
 import { Passwords } from "../features/auth/passwords.ts";
 import type { AuthConfig } from "../features/auth/settings.ts";
 import { type AddressRules, addressRules } from "../features/client/address-rules.ts";
@@ -20,6 +21,7 @@ import type { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import { RateLimit } from "../features/limit/rate-limit.ts";
 import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-limit-phase.ts";
 import type { RateLimitConfig } from "../features/limit/settings.ts";
+import { noticePage } from "../features/pages/built-in-page.ts";
 import { type ChoosyRoute, MatchVaryTap } from "../features/route/match-vary-tap.ts";
 import { exactRoutePath, prefixRoutePath } from "../features/route/routing-phases.ts";
 import { AltSvcTap } from "../features/security/alt-svc-tap.ts";
@@ -34,22 +36,14 @@ import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { type AuthSite, authMethod } from "./auth-methods.ts";
 import { authByIndex, fieldsGoneBy, identityFields, isInternal, settingsByIndex } from "./routing.ts";
-import type { SignIn } from "./sign-in.ts";
-import type { SignInListener } from "./traffic-reports.ts";
 
 /** What the policies towards clients need of their worker. */
-export interface ClientPolicyInputs {
-  /** The token buckets of all workers. */
-  readonly buckets: SharedArrayBuffer;
+export interface ClientPolicyInputs extends Omit<SignInSite, "pages" | "reports"> {
   /** Those of the fleet. */
   readonly fleet: FleetBuckets;
-  /** Milliseconds on one clock for all workers. */
-  readonly sharedClock: NowMs;
   /** Where clients are; asked only where the configuration has databases. */
   readonly places: ClientPlaces;
-  /** Where no provider is to be asked: is told of which one would be. docs/explain.md */
-  readonly noteProvider?: (issuer: string) => void;
-  readonly reports: RateLimitListener & AuthListener & SignInListener & ServiceListener;
+  readonly reports: RateLimitListener & AuthListener & SignInSite["reports"] & ServiceListener;
   readonly turns: Turns;
   /** The keys of token issuers. */
   readonly keySets: KeySets;
@@ -219,7 +213,7 @@ function authPhase(
     keySets,
     clock,
     signIn: () => {
-      signIn ??= new (signInModule().SignIn)(inputs);
+      signIn ??= new (signInModule().SignIn)({ ...inputs, pages: noticePage });
       return signIn;
     },
   };
@@ -239,8 +233,8 @@ function authPhase(
 }
 
 /** What users sign in by is loaded where a configuration asks for it. */
-function signInModule(): typeof import("./sign-in.ts") {
-  return require("./sign-in.ts") as typeof import("./sign-in.ts");
+function signInModule(): typeof import("../features/auth/oidc/sign-in.ts") {
+  return require("../features/auth/oidc/sign-in.ts") as typeof import("../features/auth/oidc/sign-in.ts");
 }
 
 /** Names the routes that have this `auth`: all of the server's, or one. */

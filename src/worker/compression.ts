@@ -9,7 +9,7 @@ import type { Route } from "../message/route.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex, transcodedRoutes } from "./routing.ts";
-import type { RuntimeInputs } from "./worker-runtime.ts";
+import type { RuntimeInputs } from "./runtime-inputs.ts";
 
 /** Longest body that is held until all of it is compressed, so that the cache can store it. */
 const MAX_HELD_COMPRESSION_BYTES = 4 * 1024 * 1024;

@@ -2,8 +2,8 @@ import type { TargetConfig } from "../config/origin.ts";
 import type { BreakerRules } from "../features/balance/balancer.ts";
 import { upstreamRoutes } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { sidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
-import { sidecarRoutes } from "./sidecar.ts";
 
 /** A target as one route, or stream, sees it, and the settings that make it a node of its own. */
 export interface NodeInit {

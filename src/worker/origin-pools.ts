@@ -8,7 +8,7 @@ import { H2OriginPool } from "../upstream/h2-origin-pool.ts";
 import type { OriginSettings, UpstreamContext, UpstreamTls } from "../upstream/origin-socket.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import type { OwnListeners } from "./listeners.ts";
-import type { SidecarIdentity } from "./sidecar.ts";
+import type { SidecarIdentity } from "./sidecar-identity.ts";
 
 type Pool = OriginPool | H2OriginPool;
 

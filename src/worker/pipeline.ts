@@ -27,8 +27,8 @@ import type { ClientPolicy } from "./client-policy.ts";
 import { buildPagePolicy, type PagePolicy } from "./page-policy.ts";
 import { passedNames } from "./passed-names.ts";
 import { settingsByIndex } from "./routing.ts";
+import type { WayInputs } from "./runtime-inputs.ts";
 import { buildWafPolicy, type WafPolicy } from "./waf-policy.ts";
-import type { WayInputs } from "./worker-runtime.ts";
 
 /** What the pipeline is made of. */
 export interface PipelineParts {

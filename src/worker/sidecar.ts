@@ -1,10 +1,7 @@
-import { NO_MATCH } from "../config/match-settings.ts";
-import { type OriginScheme, originOf, parseAuthority, speaksHttp2, type TargetConfig } from "../config/origin.ts";
+import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
 import { Fault } from "../core/fault.ts";
 import type { WriteEvent } from "../facts/events.ts";
-import { NO_AUTH } from "../features/auth/settings.ts";
 import { targetChoice } from "../features/balance/balancer.ts";
-import { NO_KEY_RULES } from "../features/cache/key-settings.ts";
 import { ForwardEnd, type ForwardServices } from "../features/forward/forward-handler.ts";
 import { inboundFunction } from "../features/functions/control/function-modules.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
@@ -18,7 +15,7 @@ import { BodyWarningTap } from "../features/sidecar/body-warning-tap.ts";
 import { EgressPhase } from "../features/sidecar/egress-phase.ts";
 import { IngressAccess, spiffeId } from "../features/sidecar/ingress-access.ts";
 import { IngressPhase } from "../features/sidecar/ingress-phase.ts";
-import { hasCertificate, type SidecarConfig, type TrafficSplit } from "../features/sidecar/settings.ts";
+import { hasCertificate, type SidecarConfig } from "../features/sidecar/settings.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import { PeerTap } from "../features/telemetry/peer-tap.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
@@ -28,21 +25,25 @@ import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { type Route, type RouteInit, RouteKind } from "../message/route.ts";
-import type { CertificateSet } from "../message/server-certificate.ts";
 import type { Upstream } from "../message/upstream.ts";
-import { lateTls } from "../net/late-modules.ts";
 import { isPlainPath } from "../proto/h1/request-rules.ts";
 import { canonicalise } from "../proto/target/canonical-path.ts";
-import { NO_HEADER_EDITS } from "../routes/header-operations.ts";
-import type { ListenerRoute } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { forwardHandler, targetsOf } from "../routes/upstream/forward-route.ts";
+import {
+  appRoutes,
+  directRoute,
+  EGRESS_LABEL,
+  INGRESS_LABEL,
+  sidecarChunkedMode,
+  sidecarRoutes,
+} from "../routes/upstream/sidecar-routes.ts";
 import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
-import type { UpstreamTls } from "../upstream/origin-socket.ts";
 import { OwnListeners } from "./listeners.ts";
 import type { OriginPools } from "./origin-pools.ts";
 import { CHUNKED_MODES } from "./routing.ts";
-import type { RuntimeInputs } from "./worker-runtime.ts";
+import type { RuntimeInputs } from "./runtime-inputs.ts";
+import type { SidecarIdentity } from "./sidecar-identity.ts";
 
 /** What the pipelines of a sidecar are made of. */
 export interface SidecarParts {
@@ -206,13 +207,6 @@ function routeInit(config: RuntimeConfig, label: string, path: string, handler: 
   };
 }
 
-/** How chunked bodies are taken: as the edge takes them, but that `buffer` says whether they stream. docs/sidecar.md#bodies */
-function sidecarChunkedMode({ sidecar, proxy }: RuntimeConfig): UpstreamRouteConfig["inboundChunkedMode"] {
-  const mode = proxy.transport.inboundChunkedMode;
-  if (mode === "reject" || sidecar.buffer === null) return mode;
-  return sidecar.buffer ? "normalize" : "passthrough";
-}
-
 /** The servers that requests to the outbound listener name themselves: a pool an origin key, made when it is first named. */
 export class EgressOrigins implements OriginSource {
   private readonly own: OwnListeners;
@@ -243,200 +237,6 @@ export class EgressOrigins implements OriginSource {
   forget(upstream: Upstream): void {
     this.pools.drop(upstream);
   }
-}
-
-/** The label of requests that come in, and of those that go out to where they say themselves. */
-export const INGRESS_LABEL = "sidecar-ingress";
-export const EGRESS_LABEL = "sidecar-egress";
-
-/**
- * A sidecar's traffic as upstream routes, so that it goes the way of all other traffic: those of the application beside it, then one a
- * split.
- */
-export function sidecarRoutes(config: RuntimeConfig): readonly UpstreamRouteConfig[] {
-  const { sidecar } = config;
-  if (!sidecar.enabled) return [];
-  const outbound = sidecar.mode === "ingress" ? [] : sidecar.trafficSplits;
-  return [...appRoutes(config), ...outbound.map((split) => sidecarRoute(config, split.prefix, split.backends, split))];
-}
-
-/** The routes of `sidecarRoutes`, for listings. */
-export function listedSidecarRoutes(config: RuntimeConfig): readonly ListenerRoute[] {
-  const inbound = appRoutes(config).length;
-  return sidecarRoutes(config).map((route, i) => ({ listener: i < inbound ? INGRESS_LABEL : EGRESS_LABEL, route }));
-}
-
-/**
- * The routes to the application on the local interface, one a protocol that it is spoken to by: with `auto`, the second is for gRPC. None
- * where nothing comes in.
- */
-export function appRoutes(config: RuntimeConfig): readonly UpstreamRouteConfig[] {
-  const { mode, appPort, appProtocol } = config.sidecar;
-  if (mode === "egress") return [];
-  const schemes: readonly OriginScheme[] =
-    appProtocol === "auto" ? ["http", "h2c"] : [appProtocol === "h2c" ? "h2c" : "http"];
-  return schemes.map((scheme) => {
-    const app = originOf(scheme, "127.0.0.1", appPort, "");
-    return sidecarRoute(config, "/", [{ ...app, url: app.originKey, weight: 1, backup: false }]);
-  });
-}
-
-/** The way out where no split takes a request: its targets are found when it comes. */
-export function directRoute(config: RuntimeConfig): UpstreamRouteConfig {
-  return sidecarRoute(config, "/", []);
-}
-
-/** Chances stay what the weights say, unless a split has a breaker. docs/sidecar.md#splits */
-function sidecarRoute(
-  config: RuntimeConfig,
-  prefix: string,
-  targets: readonly TargetConfig[],
-  { hosts, match, timeouts, retryAttempts, circuitBreaker }: SplitTerms = USUAL,
-): UpstreamRouteConfig {
-  const { sidecar, proxy, server } = config;
-  const { connectTimeoutMs, responseHeaderTimeoutMs } = proxy.transport;
-  return {
-    type: "upstream",
-    position: { file: "", line: 0, col: 0 },
-    prefix,
-    path: "",
-    methods: [],
-    hosts,
-    match: match === null ? null : { ...NO_MATCH, ...match },
-    rewrite: null,
-    inboundChunkedMode: sidecarChunkedMode(config),
-    maxBodyBytes: sidecar.maxBodyBytes,
-    acmeChallenge: "gateway",
-    cache: { enabled: false, defaultTtlMs: 0, key: NO_KEY_RULES },
-    compression: { ...server.compression, enabled: false, isOwn: false },
-    rateLimit: { ...server.rateLimit, enabled: false },
-    auth: NO_AUTH,
-    ipRules: { allow: [], deny: [], allowCountries: [], denyCountries: [], denyAsns: [] },
-    bots: { ...server.bots, enabled: false, isOwn: false },
-    waf: null,
-    errors: null,
-    maintenance: null,
-    headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
-    targets,
-    mirror: null,
-    hooks: null,
-    loadBalancing: { policy: "random", keyName: "", cookie: null },
-    healthCheck: NO_CHECK,
-    circuitBreaker,
-    retryAttempts,
-    timeouts: {
-      ...timeouts,
-      connectMs: timeouts.connectMs ?? connectTimeoutMs,
-      responseHeaderMs: timeouts.responseHeaderMs ?? responseHeaderTimeoutMs,
-    },
-    strictOrigins: true,
-    preserveHost: true,
-    grpcWeb: false,
-    fastcgi: null,
-    stripPrefix: false,
-    tls: {
-      caFile: sidecar.caFile,
-      clientCertificate: sidecar.certificate,
-      serverName: "",
-      insecureSkipVerify: sidecar.insecureSkipVerify,
-    },
-  };
-}
-
-/** What a split says beside prefix and backends. */
-type SplitTerms = Pick<TrafficSplit, "hosts" | "match" | "timeouts" | "retryAttempts" | "circuitBreaker">;
-
-/** Where no split says otherwise. */
-const USUAL: SplitTerms = {
-  hosts: [],
-  match: null,
-  timeouts: { connectMs: null, responseHeaderMs: null, idleMs: 0, totalMs: 0 },
-  retryAttempts: 1,
-  circuitBreaker: {
-    enabled: false,
-    failureThreshold: 0,
-    openDurationMs: 0,
-    failureStatuses: [],
-    successRate: 0,
-    successRateRequests: 0,
-    slowStartMs: 0,
-  },
-};
-
-const NO_CHECK = {
-  enabled: false,
-  grpc: false,
-  path: "",
-  intervalMs: 0,
-  timeoutMs: 0,
-  healthyThreshold: 1,
-  unhealthyThreshold: 1,
-  expectStatusFrom: 200,
-  expectStatusTo: 399,
-} as const;
-
-/**
- * What a sidecar shows to upstreams and whom it trusts, in one worker. Connections that are made from now on take what is
- * here now, so that certificates change without a restart. docs/sidecar.md#rotation
- */
-export class SidecarIdentity {
-  private chain: string | undefined = undefined;
-  private key: string | undefined = undefined;
-  private authorities: string | readonly string[] | undefined = undefined;
-  private verifies = true;
-  /** Whether an agent has yet to say who is trusted: until then no server is. */
-  private isAwaited = false;
-  /** What was taken last, as one text. */
-  private taken = "";
-
-  /**
-   * Takes what the files hold now.
-   * @returns whether it is anything else than before: then connections that are open show what is out of date
-   */
-  use(config: SidecarConfig, set: CertificateSet): boolean {
-    const own = set.certificates[0];
-    const taken = JSON.stringify([own?.chain, own?.key, set.clientAuthorities, config.insecureSkipVerify]);
-    if (taken === this.taken) return false;
-    this.taken = taken;
-    this.chain = own?.chain;
-    this.key = own?.key;
-    this.authorities = set.clientAuthorities === "" ? systemRoots() : set.clientAuthorities;
-    this.verifies = !config.insecureSkipVerify;
-    this.isAwaited = config.workloadApi !== "" && set.clientAuthorities === "";
-    return true;
-  }
-
-  /** How connections to a host are secured; its parts are looked up when each is made. @param serverIds see UpstreamTls */
-  tlsFor(hostname: string, serverIds: readonly string[]): UpstreamTls {
-    const identity = this;
-    return {
-      serverName: hostname,
-      get serverIds() {
-        return identity.isAwaited ? NO_SERVER : serverIds;
-      },
-      get ca() {
-        return identity.authorities;
-      },
-      get cert() {
-        return identity.chain;
-      },
-      get key() {
-        return identity.key;
-      },
-      get rejectUnauthorized() {
-        return identity.verifies;
-      },
-    };
-  }
-}
-
-/** Ids that no server has. */
-const NO_SERVER: readonly string[] = ["spiffe://"];
-
-/** The authorities of the system, which Bun's own list is not; where there are none, Bun's own have to do. */
-export function systemRoots(): readonly string[] | undefined {
-  const roots = lateTls().getCACertificates("system");
-  return roots.length === 0 ? undefined : roots;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { FieldsOfEvent, GatewayLog } from "../facts/events.ts";
 import type { AuthListener } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
 import type { OidcStep } from "../features/auth/oidc/oidc-method.ts";
+import type { SignInListener } from "../features/auth/oidc/sign-in.ts";
 import type { BotListener, ChallengeCause } from "../features/bots/bot-phase.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
@@ -25,12 +26,6 @@ import type { IncidentWriter } from "../memory/incident-ring.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { HeaderId } from "../message/header-block.ts";
 import type { NowMs, RequestNamer } from "../message/ports.ts";
-
-/** Is told of sign-ins, renewals and sign-outs that have failed. */
-export interface SignInListener {
-  onSignInFailed(fields: FieldsOfEvent<"sign_in_failed"> & { readonly step: OidcStep }): void;
-  onSessionCut(fields: FieldsOfEvent<"session_cut">): void;
-}
 
 /** Where a worker reports to. */
 export interface ReportPorts {

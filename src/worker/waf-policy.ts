@@ -26,7 +26,7 @@ import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { type RouteConfig, wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex } from "./routing.ts";
-import type { WayInputs } from "./worker-runtime.ts";
+import type { WayInputs } from "./runtime-inputs.ts";
 
 /** Bytes of responses that a worker holds for it at the same time. */
 const MAX_HELD_LEAK_BYTES = 16_777_216;

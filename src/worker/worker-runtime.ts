@@ -1,55 +1,43 @@
 import { NetworkSet } from "../core/network-set.ts";
 import type { ConnectionSettings, Http2Settings } from "../edge/client-socket.ts";
-import type { GatewayLog } from "../facts/events.ts";
-import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
 import { type BuiltInEndpoint, builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
-import type { ControlPort } from "../features/admin/control-handler.ts";
-import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
-import type { Purge, PurgeAudit } from "../features/admin/purge-handler.ts";
+import type { Purge } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
-import type { ReverseNames } from "../features/bots/crawler-check.ts";
-import type { InvalidationNote } from "../features/cache/cache-tap.ts";
 import type { DiskReadPorts } from "../features/cache/disk-reads.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
 import { ENTRY_PIECE_BYTES } from "../features/cache/store/entry-bytes.ts";
 import { DashboardHandler } from "../features/dashboard/dashboard-handler.ts";
-import { StreamHandler, type Watchers } from "../features/dashboard/watchers.ts";
+import { StreamHandler } from "../features/dashboard/watchers.ts";
 import { FileCache } from "../features/files/file-cache.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
-import { copyClientHost, isLoop, type RequestIds, writeForwarded } from "../features/forward/forward-head.ts";
+import { copyClientHost, isLoop, writeForwarded } from "../features/forward/forward-head.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLog } from "../features/telemetry/access-log.ts";
 import { hasOwnOutputs } from "../features/telemetry/control/log-outputs.ts";
-import type { CountersTap } from "../features/telemetry/counters-tap.ts";
-import type { LogBatch } from "../features/telemetry/log-batch.ts";
-import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { hasTraces, tracerOf } from "../features/telemetry/tracing.ts";
 import { largeMessages } from "../features/transcode/control/codec-threads.ts";
-import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
-import type { BodyBudget } from "../memory/body-budget.ts";
-import type { CounterLabels, WorkerCounters } from "../memory/counter-table.ts";
-import type { SpanWriter } from "../memory/span-ring.ts";
+import type { CounterLabels } from "../memory/counter-table.ts";
 import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import type { Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import type { Route, RouteInit } from "../message/route.ts";
+import type { Route } from "../message/route.ts";
 import { pathOf } from "../routes/route-base.ts";
 import { upstreamRoutes } from "../routes/route-config.ts";
 import type { RouteSite } from "../routes/route-type.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import type { ServerConfig } from "../settings/sections.ts";
 import type { AuthSite } from "./auth-methods.ts";
-import { buildClientPolicy, type ClientPolicy, type ClientPolicyInputs } from "./client-policy.ts";
+import { buildClientPolicy, type ClientPolicy } from "./client-policy.ts";
 import { Compression, contentCodingPhase } from "./compression.ts";
-import type { ConfiguredNodes } from "./node-set.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
 import {
@@ -63,69 +51,11 @@ import {
   servesRobots,
   transcodedRoutes,
 } from "./routing.ts";
-import {
-  EGRESS_LABEL,
-  INGRESS_LABEL,
-  type SidecarIdentity,
-  type SidecarPipelines,
-  sidecarPipelines,
-  sidecarRoutes,
-} from "./sidecar.ts";
+import type { RuntimeInputs, WayInputs } from "./runtime-inputs.ts";
+import { type SidecarPipelines, sidecarPipelines } from "./sidecar.ts";
 import type { Streams } from "./streams.ts";
-import type { TrafficReports } from "./traffic-reports.ts";
 import { LeakGuards } from "./waf-policy.ts";
 import { cachePolicies } from "./worker-cache.ts";
-import type { WorkerServices } from "./worker-services.ts";
-
-/** What a runtime is wired from, beside the configuration. */
-export interface RuntimeInputs {
-  readonly services: WorkerServices;
-  readonly counters: CountersTap;
-  /** Takes the access lines. */
-  readonly log: LogBatch;
-  /** Lines of the access log, where they have outputs of their own. */
-  readonly accessLines: LogBatch;
-  readonly events: GatewayLog;
-  readonly reports: TrafficReports;
-  readonly control: ControlPort;
-  /** The level of the log. */
-  readonly threshold: LogThreshold;
-  readonly onPurged: PurgeAudit;
-  /** Is told of what requests that change a resource have taken out of the cache. */
-  readonly onInvalidated: InvalidationNote;
-  readonly health: HealthHandler;
-  /** The open streams of the dashboard. */
-  readonly watchers: Watchers;
-  readonly requestIds: RequestIds;
-  readonly challenges: ChallengeAnswers;
-  /** Counts the responses of upstreams that are no nodes. */
-  readonly tally: TranscodeServices["tally"];
-  /** The store of the response cache; null where it is off. */
-  readonly cacheStore: CacheStore | null;
-  /** What a sidecar shows to upstreams. */
-  readonly sidecar: SidecarIdentity;
-  readonly nodes: ConfiguredNodes;
-  /** Loads what asks functions; null where they are not asked. */
-  readonly functions: RouteSite["functions"];
-  /** What sticky cookies and passes are made with where the configuration has no secret. */
-  readonly cookieKey: string;
-  /** Whom to ask for the names of addresses. */
-  readonly reverse: ReverseNames;
-  /** The worker's own; it outlives configurations. */
-  readonly budget: BodyBudget;
-  readonly client: ClientPolicyInputs;
-  /** Where spans go; null where no configuration has asked for them. */
-  readonly spans: SpanWriter | null;
-  readonly counterTable: WorkerCounters;
-  /** Open connections by stream, of all workers. */
-  readonly open: SharedArrayBuffer;
-  /** The worker's number. */
-  readonly worker: number;
-  /** How many there are. */
-  readonly workers: number;
-  /** Endpoints beyond the built-in ones: those that only tests use. */
-  readonly extraRoutes: readonly RouteInit[];
-}
 
 /** Everything that a configuration becomes in one worker. A reload builds a second one and swaps. */
 export interface WorkerRuntime {
@@ -199,29 +129,6 @@ function streamsOf(config: RuntimeConfig, inputs: RuntimeInputs): Streams | null
     threshold,
   });
 }
-
-/** What the way of the public listeners is made of, beside configuration and routes. */
-export type WayInputs = Pick<
-  RuntimeInputs,
-  | "services"
-  | "counters"
-  | "log"
-  | "accessLines"
-  | "control"
-  | "onPurged"
-  | "onInvalidated"
-  | "threshold"
-  | "reports"
-  | "requestIds"
-  | "challenges"
-  | "cacheStore"
-  | "budget"
-  | "client"
-  | "cookieKey"
-  | "reverse"
-  | "functions"
-  | "spans"
->;
 
 /** The way of a request on the public listeners, and the parts of it that others share. */
 export interface PublicWay {

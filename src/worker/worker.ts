@@ -61,7 +61,7 @@ import type { FromWorker, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { QuicPort } from "./quic-port.ts";
-import { SidecarIdentity } from "./sidecar.ts";
+import { SidecarIdentity } from "./sidecar-identity.ts";
 import type { Streams } from "./streams.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { TrafficReports } from "./traffic-reports.ts";

@@ -7,7 +7,7 @@ const PACKAGES = Object.keys(manifest.dependencies);
 const GATEWAY = SOURCE_MODULES.filter((module) => !module.path.startsWith("tests/"));
 
 /** Circles that only types close. */
-const MAX_TYPE_CIRCLES = 25;
+const MAX_TYPE_CIRCLES = 23;
 
 function importing(path: string, target: string, isTypeOnly = false) {
   return {
@@ -79,11 +79,13 @@ describe("the import law", () => {
   });
 
   // Towards none: a circle that goes takes its place in this number with it.
-  test(`at most ${MAX_TYPE_CIRCLES} groups of files name each other in a circle of types, and none in control/ or a control half`, () => {
+  test(`at most ${MAX_TYPE_CIRCLES} groups of files name each other in a circle of types, and none in control/, worker/ or a control half`, () => {
     const circles = typeCircles(GATEWAY);
     expect(circles.length).toBeLessThanOrEqual(MAX_TYPE_CIRCLES);
     expect(
-      circles.filter((group) => group.some((path) => /^src\/(control|features\/(?!acme)\w+\/control)\//.test(path))),
+      circles.filter((group) =>
+        group.some((path) => /^src\/(control|worker|features\/(?!acme)\w+\/control)\//.test(path)),
+      ),
     ).toEqual([]);
   });
 

@@ -1,27 +1,50 @@
-import { OidcMethod, type OidcPorts } from "../features/auth/oidc/oidc-method.ts";
-import { Provider, type ProviderCalls } from "../features/auth/oidc/provider.ts";
-import type { OidcConfig } from "../features/auth/oidc/settings.ts";
-import { noticePage } from "../features/pages/built-in-page.ts";
-import { BucketRate, TokenBuckets } from "../memory/token-bucket.ts";
-import type { ClientPolicyInputs } from "./client-policy.ts";
+import { BucketRate, TokenBuckets } from "../../../memory/token-bucket.ts";
+import type { NowMs } from "../../../message/ports.ts";
+import { OidcMethod, type OidcPorts, type OidcStep } from "./oidc-method.ts";
+import { Provider, type ProviderCalls } from "./provider.ts";
+import type { OidcConfig } from "./settings.ts";
 
-export { takeCookiesOff } from "../features/auth/oidc/session-cookies.ts";
+export { takeCookiesOff } from "./session-cookies.ts";
 
 /** How long other workers leave the renewal of a session to the one that has begun it. */
 const RENEWAL_TURN_MS = 10_000;
+
+/** What a line of the log names of whom a sign-in was for. */
+interface SignInFields {
+  readonly request_id: string;
+  readonly client_ip: string;
+  readonly issuer: string;
+}
+
+/** Where sign-ins are reported. */
+export interface SignInListener {
+  onSignInFailed(fields: SignInFields & { readonly step: OidcStep; readonly reason: string }): void;
+  onSessionCut(fields: SignInFields & { readonly claims: string }): void;
+}
+
+/** What sign-ins need of their worker. */
+export interface SignInSite {
+  /** The token buckets of all workers. */
+  readonly buckets: SharedArrayBuffer;
+  /** Milliseconds on one clock for all workers. */
+  readonly sharedClock: NowMs;
+  readonly reports: SignInListener;
+  /** Where no provider is to be asked: is told of which one would be. docs/explain.md */
+  readonly noteProvider?: (issuer: string) => void;
+  readonly pages: OidcPorts["pages"];
+}
 
 /** Makes the methods by which users of one configuration sign in; this module is loaded where there are some. */
 export class SignIn {
   private readonly ports: OidcPorts;
 
-  constructor(inputs: Pick<ClientPolicyInputs, "buckets" | "sharedClock" | "reports" | "noteProvider">) {
-    const { buckets, sharedClock, reports, noteProvider } = inputs;
+  constructor({ buckets, sharedClock, reports, noteProvider, pages }: SignInSite) {
     const all = new TokenBuckets(buckets);
     const key = all.keyFor("renewals of sessions");
     const rate = new BucketRate(1, RENEWAL_TURN_MS, 1);
     this.ports = {
       now: Date.now,
-      pages: noticePage,
+      pages,
       scopes: [],
       providerOf: (settings) =>
         noteProvider === undefined

@@ -1,0 +1,97 @@
+import type { GatewayLog } from "../facts/events.ts";
+import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
+import type { ControlPort } from "../features/admin/control-handler.ts";
+import type { HealthHandler } from "../features/admin/health-handler.ts";
+import type { PurgeAudit } from "../features/admin/purge-handler.ts";
+import type { ReverseNames } from "../features/bots/crawler-check.ts";
+import type { InvalidationNote } from "../features/cache/cache-tap.ts";
+import type { CacheStore } from "../features/cache/store/cache-store.ts";
+import type { Watchers } from "../features/dashboard/watchers.ts";
+import type { RequestIds } from "../features/forward/forward-head.ts";
+import type { CountersTap } from "../features/telemetry/counters-tap.ts";
+import type { LogBatch } from "../features/telemetry/log-batch.ts";
+import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
+import type { BodyBudget } from "../memory/body-budget.ts";
+import type { WorkerCounters } from "../memory/counter-table.ts";
+import type { SpanWriter } from "../memory/span-ring.ts";
+import type { RouteInit } from "../message/route.ts";
+import type { RouteSite } from "../routes/route-type.ts";
+import type { ClientPolicyInputs } from "./client-policy.ts";
+import type { ConfiguredNodes } from "./node-set.ts";
+import type { SidecarIdentity } from "./sidecar-identity.ts";
+import type { TrafficReports } from "./traffic-reports.ts";
+import type { WorkerServices } from "./worker-services.ts";
+
+/** What a runtime is wired from, beside the configuration. */
+export interface RuntimeInputs {
+  readonly services: WorkerServices;
+  readonly counters: CountersTap;
+  /** Takes the access lines. */
+  readonly log: LogBatch;
+  /** Lines of the access log, where they have outputs of their own. */
+  readonly accessLines: LogBatch;
+  readonly events: GatewayLog;
+  readonly reports: TrafficReports;
+  readonly control: ControlPort;
+  /** The level of the log. */
+  readonly threshold: LogThreshold;
+  readonly onPurged: PurgeAudit;
+  /** Is told of what requests that change a resource have taken out of the cache. */
+  readonly onInvalidated: InvalidationNote;
+  readonly health: HealthHandler;
+  /** The open streams of the dashboard. */
+  readonly watchers: Watchers;
+  readonly requestIds: RequestIds;
+  readonly challenges: ChallengeAnswers;
+  /** Counts the responses of upstreams that are no nodes. */
+  readonly tally: TranscodeServices["tally"];
+  /** The store of the response cache; null where it is off. */
+  readonly cacheStore: CacheStore | null;
+  /** What a sidecar shows to upstreams. */
+  readonly sidecar: SidecarIdentity;
+  readonly nodes: ConfiguredNodes;
+  /** Loads what asks functions; null where they are not asked. */
+  readonly functions: RouteSite["functions"];
+  /** What sticky cookies and passes are made with where the configuration has no secret. */
+  readonly cookieKey: string;
+  /** Whom to ask for the names of addresses. */
+  readonly reverse: ReverseNames;
+  /** The worker's own; it outlives configurations. */
+  readonly budget: BodyBudget;
+  readonly client: ClientPolicyInputs;
+  /** Where spans go; null where no configuration has asked for them. */
+  readonly spans: SpanWriter | null;
+  readonly counterTable: WorkerCounters;
+  /** Open connections by stream, of all workers. */
+  readonly open: SharedArrayBuffer;
+  /** The worker's number. */
+  readonly worker: number;
+  /** How many there are. */
+  readonly workers: number;
+  /** Endpoints beyond the built-in ones: those that only tests use. */
+  readonly extraRoutes: readonly RouteInit[];
+}
+
+/** What the way of the public listeners is made of, beside configuration and routes. */
+export type WayInputs = Pick<
+  RuntimeInputs,
+  | "services"
+  | "counters"
+  | "log"
+  | "accessLines"
+  | "control"
+  | "onPurged"
+  | "onInvalidated"
+  | "threshold"
+  | "reports"
+  | "requestIds"
+  | "challenges"
+  | "cacheStore"
+  | "budget"
+  | "client"
+  | "cookieKey"
+  | "reverse"
+  | "functions"
+  | "spans"
+>;
