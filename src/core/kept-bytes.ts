@@ -30,6 +30,20 @@ export class KeptBytes {
     this.keptRoom += block.length;
   }
 
+  /** Keeps a piece that is no one else's: a small one is copied all the same, so that it does not keep more than its bytes. */
+  keepOwn(piece: Uint8Array): void {
+    if (piece.length < MIN_BLOCK_BYTES) return this.keep(piece, 0, piece.length);
+    const last = this.kept.length - 1;
+    if (last >= 0) {
+      const block = this.kept[last]!;
+      this.kept[last] = block.subarray(0, this.keptEnd);
+      this.keptRoom -= block.length - this.keptEnd;
+    }
+    this.kept.push(Buffer.from(piece.buffer as ArrayBuffer, piece.byteOffset, piece.length));
+    this.keptEnd = piece.length;
+    this.keptRoom += piece.length;
+  }
+
   /** Takes the next kept piece; null when there is none. */
   nextKept(): Buffer | null {
     const block = this.kept.shift();

@@ -1,4 +1,5 @@
 import { Fault } from "../../core/fault.ts";
+import { KeptBytes } from "../../core/kept-bytes.ts";
 import {
   type Exchange,
   ExchangeState,
@@ -52,7 +53,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   private readonly onOver: (call: FunctionUpstream) => void;
   private ex: Exchange | null = null;
   /** What has come of the body and is not wanted yet. */
-  private readonly held: Uint8Array[] = [];
+  private readonly held: KeptBytes = new KeptBytes();
   private isPaused = false;
   private isDelivering = false;
   private hasEnded = false;
@@ -82,7 +83,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
     this.ex = ex;
     this.span = span === null ? null : span.upstream();
     tellTrace(ex, asking, this.span);
-    if (record.mode === "1") this.held.push(record.body!);
+    if (record.mode === "1") this.held.keepOwn(record.body!);
     this.hasEnded = record.mode !== "2";
     if (record.mode === "2" && record.length >= 0) this.left = record.length;
     ex.open(this, this, asking.client, site.pipeline);
@@ -112,7 +113,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
     this.left -= bytes.length;
     // Another length than the head has told would let a part of the body be read as a request.
     if (this.left < 0) return this.cancel();
-    this.held.push(bytes);
+    this.held.keepOwn(bytes);
     this.deliver();
   }
 
@@ -145,9 +146,9 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   private deliver(): void {
     if (this.isDelivering) return;
     this.isDelivering = true;
-    while (!this.isPaused && this.ex !== null && this.held.length > 0) {
+    while (!this.isPaused && this.ex !== null && this.held.holds) {
       const { ex } = this;
-      const piece = this.held.shift()!;
+      const piece = this.held.nextKept()!;
       ex.bodyBytes += piece.length;
       const { length } = piece;
       ex.body.onBody(ex, piece, 0, length);
@@ -156,7 +157,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
     }
     this.isDelivering = false;
     const { ex } = this;
-    if (ex === null || this.isPaused || !this.hasEnded || this.held.length > 0 || ex.bodyDone) return;
+    if (ex === null || this.isPaused || !this.hasEnded || this.held.holds || ex.bodyDone) return;
     ex.bodyDone = true;
     if (ex.request.hasBody()) ex.body.onBodyEnd(ex);
   }
@@ -246,7 +247,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   private over(): void {
     const { ex } = this;
     this.ex = null;
-    this.held.length = 0;
+    this.held.drop();
     if (ex !== null && ex.state !== ExchangeState.Finished) {
       ex.state = ExchangeState.Finished;
       ex.endedMs = ex.startedMs;

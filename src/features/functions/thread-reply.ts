@@ -1,4 +1,5 @@
 import { Fault } from "../../core/fault.ts";
+import { KeptBytes } from "../../core/kept-bytes.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { FunctionLink } from "./function-link.ts";
 import { headFault, type ReplyRecord, setReply } from "./reply-record.ts";
@@ -29,7 +30,7 @@ export class ThreadReply {
   private readonly owner: ReplyOwner;
   /** Bytes that are still to come; infinite where that is not known. */
   private left = Number.POSITIVE_INFINITY;
-  private readonly held: Uint8Array[] = [];
+  private readonly held: KeptBytes = new KeptBytes();
   /** What the client's sink may still keep a part of. */
   private lent: Uint8Array | null = null;
   private hasEnded = false;
@@ -64,7 +65,7 @@ export class ThreadReply {
     this.left -= bytes.length;
     if (this.left < 0) return this.owner.onBroken("the body is longer than its Content-Length");
     this.owner.onProgress();
-    if (this.isFull) this.held.push(bytes);
+    if (this.isFull) this.held.keepOwn(bytes);
     else this.give(bytes);
   }
 
@@ -73,7 +74,7 @@ export class ThreadReply {
     if (this.left > 0 && Number.isFinite(this.left))
       return this.owner.onBroken("the body is shorter than its Content-Length");
     this.hasEnded = true;
-    if (this.held.length === 0) this.complete();
+    if (!this.held.holds) this.complete();
   }
 
   /** The client takes bytes again. */
@@ -84,14 +85,14 @@ export class ThreadReply {
     this.lent = null;
     this.owner.onProgress();
     this.credit(0);
-    while (!this.isFull && this.held.length > 0 && !this.isOver) this.give(this.held.shift()!);
-    if (this.hasEnded && this.held.length === 0 && !this.isOver) this.complete();
+    while (!this.isFull && this.held.holds && !this.isOver) this.give(this.held.nextKept()!);
+    if (this.hasEnded && !this.held.holds && !this.isOver) this.complete();
   }
 
   /** Nothing more is given. */
   stop(): void {
     this.isOver = true;
-    this.held.length = 0;
+    this.held.drop();
   }
 
   private give(bytes: Uint8Array): void {

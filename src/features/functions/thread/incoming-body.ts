@@ -1,4 +1,5 @@
 import { edenGC } from "bun:jsc";
+import { KeptBytes } from "../../../core/kept-bytes.ts";
 import { CREDIT_BYTES, Word } from "../wire.ts";
 import type { ThreadLink } from "./thread-link.ts";
 
@@ -32,7 +33,7 @@ export class IncomingBody {
   private readonly link: ThreadLink;
   private readonly id: number;
   private controller!: ReadableStreamDefaultController<Uint8Array>;
-  private readonly waiting: Uint8Array[] = [];
+  private readonly waiting: KeptBytes = new KeptBytes();
   private isEnded = false;
   private isOver = false;
   /** Whether the reader wants more than has come. */
@@ -61,41 +62,42 @@ export class IncomingBody {
   push(bytes: Uint8Array): void {
     collect(bytes.length);
     if (this.isOver) return this.credit(bytes.length);
-    this.waiting.push(bytes);
-    if (this.isWanted) this.pull();
+    if (this.isWanted) this.give(bytes);
+    else this.waiting.keepOwn(bytes);
   }
 
   end(): void {
     this.isEnded = true;
-    if (this.isWanted || this.waiting.length === 0) this.pull();
+    if (this.isWanted || !this.waiting.holds) this.pull();
   }
 
   fail(error: unknown): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.waiting.length = 0;
+    this.waiting.drop();
     this.controller.error(error);
   }
 
   private pull(): void {
     if (this.isOver) return;
-    const next = this.waiting.shift();
-    if (next !== undefined) {
-      this.isWanted = false;
-      this.controller.enqueue(next);
-      this.credit(next.length);
-    } else if (this.isEnded) {
+    const next = this.waiting.nextKept();
+    if (next !== null) this.give(next);
+    else if (this.isEnded) {
       this.isOver = true;
       this.controller.close();
     } else this.isWanted = true;
   }
 
+  private give(bytes: Uint8Array): void {
+    this.isWanted = false;
+    const { length } = bytes;
+    this.controller.enqueue(bytes as Uint8Array<ArrayBuffer>);
+    this.credit(length);
+  }
+
   private leave(): void {
     this.isOver = true;
-    let rest = 0;
-    for (const piece of this.waiting) rest += piece.length;
-    this.waiting.length = 0;
-    this.credit(rest + CREDIT_BYTES);
+    this.credit(this.waiting.drop() + CREDIT_BYTES);
     this.onLeft();
   }
 

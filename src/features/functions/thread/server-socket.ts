@@ -1,3 +1,4 @@
+import { KeptBytes } from "../../../core/kept-bytes.ts";
 import { Found, FrameReader } from "../../../proto/websocket/frame-reader.ts";
 import { CloseCode, encodeClose, encodeFrame, Opcode } from "../../../proto/websocket/frames.ts";
 import { CREDIT_BYTES, SendWindow, Word } from "../wire.ts";
@@ -6,6 +7,8 @@ import type { ThreadLink } from "./thread-link.ts";
 
 /** Bytes of one message of a client, and bytes that wait for one that does not read. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Bytes that wait for a client from which on no more is read of it, so that one which does not read is answered to this much at most. */
+const BEHIND_BYTES = 1024 * 1024;
 
 /** The sockets of responses of `ctx.upgrade()`. */
 const sockets: WeakMap<object, ServerSocket> = new WeakMap();
@@ -40,7 +43,7 @@ export class ServerSocket extends EventTarget {
   #onClosed: () => void = () => {};
   readonly #reader: FrameReader = new FrameReader(MAX_MESSAGE_BYTES, true);
   readonly #window: SendWindow = new SendWindow();
-  readonly #waiting: Uint8Array[] = [];
+  readonly #waiting: KeptBytes = new KeptBytes();
   #taken = 0;
   #hasClosed = false;
 
@@ -109,11 +112,12 @@ export class ServerSocket extends EventTarget {
 
   taken(bytes: number): void {
     this.#window.taken(bytes);
-    while (this.#window.isOpen && this.#waiting.length > 0) {
-      const frame = this.#waiting.shift()!;
-      this.bufferedAmount -= frame.length;
-      this.#post(frame);
+    while (this.#window.isOpen && this.#waiting.holds) {
+      const frames = this.#waiting.nextKept()!;
+      this.bufferedAmount -= frames.length;
+      this.#post(frames);
     }
+    this.#credit(0);
   }
 
   /** The client is gone. */
@@ -151,9 +155,9 @@ export class ServerSocket extends EventTarget {
 
   #write(frame: Buffer): void {
     if (this.#hasClosed || this.#link === null) return;
-    if (this.#waiting.length === 0 && this.#window.isOpen) return this.#post(frame);
+    if (!this.#waiting.holds && this.#window.isOpen) return this.#post(frame);
     this.bufferedAmount += frame.length;
-    if (this.bufferedAmount <= MAX_MESSAGE_BYTES) this.#waiting.push(frame);
+    if (this.bufferedAmount <= MAX_MESSAGE_BYTES) this.#waiting.keepOwn(frame);
     else {
       // A client that does not read is no reason to keep all that it has not read.
       this.#link.record(Word.End, this.#id);
@@ -168,7 +172,7 @@ export class ServerSocket extends EventTarget {
 
   #credit(bytes: number): void {
     this.#taken += bytes;
-    if (this.#taken < CREDIT_BYTES) return;
+    if (this.#taken < CREDIT_BYTES || this.bufferedAmount > BEHIND_BYTES) return;
     this.#link?.record(Word.Taken, this.#id).line(this.#taken);
     this.#taken = 0;
   }
@@ -177,7 +181,7 @@ export class ServerSocket extends EventTarget {
     if (this.#hasClosed) return;
     this.#hasClosed = true;
     this.readyState = 3;
-    this.#waiting.length = 0;
+    this.#waiting.drop();
     this.#onClosed();
     if (!wasClean) this.#fire(new Event("error"));
     this.#fire(new CloseEvent("close", { code, reason, wasClean }));
