@@ -1,6 +1,7 @@
 import { copyBytes } from "./bytes.ts";
 
 const MIN_BLOCK_BYTES = 1024;
+const NO_BYTES: Buffer = Buffer.alloc(0);
 
 /** Bytes that are kept in order until they are taken. Small pieces share a block, so that pieces of one byte cost what their bytes do. */
 export class KeptBytes {
@@ -50,6 +51,16 @@ export class KeptBytes {
     if (block === undefined) return null;
     this.keptRoom -= block.length;
     return this.kept.length === 0 ? block.subarray(0, this.keptEnd) : block;
+  }
+
+  /** Takes all that is kept, as one piece. */
+  takeWhole(): Buffer {
+    const first = this.nextKept();
+    if (first === null) return NO_BYTES;
+    if (!this.holds) return first;
+    const pieces = [first];
+    for (let piece = this.nextKept(); piece !== null; piece = this.nextKept()) pieces.push(piece);
+    return Buffer.concat(pieces);
   }
 
   /** Releases what is kept. @returns its bytes */

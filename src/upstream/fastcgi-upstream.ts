@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { KeptBytes } from "../core/kept-bytes.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { UpstreamCaller } from "../message/upstream.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
@@ -154,10 +155,10 @@ class FastCgiConnection extends PooledConnection {
   }
 
   private noteErrors(ex: Exchange, chunk: Uint8Array, from: number, to: number): void {
-    this.errors ??= { requestId: ex.reply.requestId(), script: ex.script!.scriptName, pieces: [], bytes: 0 };
+    this.errors ??= { requestId: ex.reply.requestId(), script: ex.script!.scriptName, kept: new KeptBytes(), bytes: 0 };
     const taken = Math.min(MAX_SCRIPT_ERROR_BYTES - this.errors.bytes, to - from);
     // Copies: what came with it is not kept.
-    if (taken > 0) this.errors.pieces.push(Buffer.from(chunk.subarray(from, from + taken)));
+    if (taken > 0) this.errors.kept.keep(chunk, from, from + taken);
     this.errors.bytes += taken;
   }
 
@@ -165,7 +166,7 @@ class FastCgiConnection extends PooledConnection {
     const { errors } = this;
     if (errors === null) return;
     this.errors = null;
-    const text = Buffer.concat(errors.pieces).toString("utf8");
+    const text = errors.kept.takeWhole().toString("utf8");
     this.pool.context.onScriptErrors?.(this.pool.label, errors.requestId, errors.script, text);
   }
 }
@@ -174,6 +175,6 @@ class FastCgiConnection extends PooledConnection {
 interface ScriptErrors {
   readonly requestId: string;
   readonly script: string;
-  readonly pieces: Buffer[];
+  readonly kept: KeptBytes;
   bytes: number;
 }

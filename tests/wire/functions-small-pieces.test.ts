@@ -126,3 +126,40 @@ async function pushed(client: Socket, block: Buffer, most: number): Promise<numb
   }
   return most;
 }
+
+test("responses in chunks of one byte that hooks look at take what their bytes do", async () => {
+  const small = ScriptedOrigin.start();
+  const length = 900_000;
+  small.otherwise((call) => call.send(Buffer.concat([HEAD, chunked(Buffer.alloc(length, "a"), 1)])));
+  const hooked = await startGateway({
+    config: { server: { workers: 1 } },
+    routes: [{ type: "upstream", prefix: "/", target: small.url, hooks: { module: "./h.ts", bodies: true } }],
+    files: { "h.ts": "export default { onRequest() {}, onResponse() {} };" },
+  });
+  try {
+    const ask = (): Promise<number> => receivedBytes(hooked.port);
+    expect(await ask()).toBeGreaterThan(length);
+    hooked.forgetPeak();
+    const before = hooked.memory()?.resident ?? 0;
+    for (const bytes of await Promise.all(Array.from({ length: 5 }, ask))) expect(bytes).toBeGreaterThan(length);
+    expect((hooked.memory()?.peak ?? 0) - before).toBeLessThan(128 * MIB);
+  } finally {
+    await stopAll(hooked, small);
+  }
+}, 60_000);
+
+const HEAD: Buffer = Buffer.from("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+
+/** How much comes of a response, head and framing included, until the gateway closes. */
+function receivedBytes(port: number): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  let bytes = 0;
+  connect(port, "127.0.0.1")
+    .on("data", (chunk) => {
+      bytes += chunk.length;
+    })
+    .on("close", () => resolve(bytes))
+    .on("error", reject)
+    .write(request("GET /", ["Connection: close"]));
+  return promise;
+}

@@ -1,3 +1,4 @@
+import { KeptBytes } from "../../core/kept-bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink } from "../../message/ports.ts";
 
@@ -5,7 +6,7 @@ import type { BodySink } from "../../message/ports.ts";
 export class CallBody implements BodySink {
   private readonly maxBytes: number;
   private readonly done: (ex: Exchange, text: string | null) => void;
-  private readonly pieces: Buffer[] = [];
+  private readonly kept: KeptBytes = new KeptBytes();
   private length = 0;
 
   /** @param done takes the whole body; null where it is longer than `maxBytes` */
@@ -24,11 +25,11 @@ export class CallBody implements BodySink {
 
   onBody(_ex: Exchange, bytes: Uint8Array, from: number, to: number): void {
     this.length += to - from;
-    if (this.length <= this.maxBytes) this.pieces.push(Buffer.from(bytes.subarray(from, to)));
+    if (this.length <= this.maxBytes) this.kept.keep(bytes, from, to);
   }
 
   onBodyEnd(ex: Exchange): void {
-    this.done(ex, this.length > this.maxBytes ? null : Buffer.concat(this.pieces).toString("utf8"));
+    this.done(ex, this.length > this.maxBytes ? null : this.kept.takeWhole().toString("utf8"));
   }
 
   onBodyFault(): void {}

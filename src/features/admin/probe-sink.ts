@@ -1,5 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
+import { KeptBytes } from "../../core/kept-bytes.ts";
 import { reasonOf } from "../../core/status.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
@@ -23,7 +24,7 @@ export class ProbeSink implements ReplySink {
   readonly returnsBytes = true;
   private readonly maxBytes: number;
   private readonly done: (result: ProbeResult) => void;
-  private readonly pieces: Buffer[] = [];
+  private readonly keptBytes: KeptBytes = new KeptBytes();
   private readonly headers: Map<string, string> = new Map();
   private kept = 0;
   private beyond = 0;
@@ -90,7 +91,7 @@ export class ProbeSink implements ReplySink {
 
   private keep(bytes: Uint8Array): void {
     const room = Math.min(bytes.length, this.maxBytes - this.kept);
-    if (room > 0) this.pieces.push(Buffer.from(bytes.subarray(0, room)));
+    if (room > 0) this.keptBytes.keep(bytes, 0, room);
     this.kept += room;
     this.beyond += bytes.length - room;
   }
@@ -109,7 +110,7 @@ export class ProbeSink implements ReplySink {
       status_text: reasonOf(status),
       latency_ms: Math.round(latency * 1000) / 1000,
       headers: Object.fromEntries(this.headers),
-      body: Buffer.concat(this.pieces).toString("utf8"),
+      body: this.keptBytes.takeWhole().toString("utf8"),
       truncated: this.beyond > 0,
     });
   }

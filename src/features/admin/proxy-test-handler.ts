@@ -1,4 +1,5 @@
 import { Fault } from "../../core/fault.ts";
+import { KeptBytes } from "../../core/kept-bytes.ts";
 import { errorBody } from "../../core/status.ts";
 import {
   ClientPeer,
@@ -60,7 +61,7 @@ class ProxyTestCall implements BodySink, ReplySource {
   private readonly ports: ProbePorts;
   private caller: Exchange | null;
   private probe: Exchange | null = null;
-  private readonly pieces: Buffer[] = [];
+  private readonly kept: KeptBytes = new KeptBytes();
   private length = 0;
 
   constructor(caller: Exchange, ports: ProbePorts) {
@@ -72,13 +73,13 @@ class ProxyTestCall implements BodySink, ReplySource {
     this.length += to - from;
     if (this.caller === null) return;
     if (this.length > MAX_PROBE_CALL_BYTES) this.refuseLength(ex);
-    else this.pieces.push(Buffer.from(bytes.subarray(from, to)));
+    else this.kept.keep(bytes, from, to);
   }
 
   onBodyEnd(ex: Exchange): void {
     if (this.caller === null) return;
     const host = ex.request.authority();
-    const request = readProbe(Buffer.concat(this.pieces).toString("utf8"), host === "" ? "localhost" : host);
+    const request = readProbe(this.kept.takeWhole().toString("utf8"), host === "" ? "localhost" : host);
     if (request.ok) this.send(ex, request.head, request.canonicalPath);
     else this.refuse(ex, request.status, request.message);
   }

@@ -1,5 +1,6 @@
 import { EMPTY_BYTES } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
+import { KeptBytes } from "../../core/kept-bytes.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -58,7 +59,7 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
   private listener: CallListener;
   private readonly timer: TimerNode = new TimerNode(this);
   private reply: ServiceReply | null = null;
-  private pieces: Buffer[] = [];
+  private readonly kept: KeptBytes = new KeptBytes();
   private bytes = 0;
   private isSettled = false;
   private isRepeated = false;
@@ -129,13 +130,13 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
     if (this.bytes > MAX_AUTH_REPLY_BYTES) {
       this.fail("body");
       if (own.state !== ExchangeState.Finished) this.stop();
-    } else if (!this.isSettled) this.pieces.push(Buffer.from(bytes.subarray(from, to)));
+    } else if (!this.isSettled) this.kept.keep(bytes, from, to);
     return true;
   }
 
   end(): void {
-    const { reply, pieces } = this;
-    if (reply !== null) this.settle({ ...reply, body: Buffer.concat(pieces) });
+    const { reply } = this;
+    if (reply !== null) this.settle({ ...reply, body: this.kept.takeWhole() });
     this.finish();
   }
 
@@ -209,7 +210,7 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
     if (own.state === ExchangeState.Finished) return;
     own.state = ExchangeState.Finished;
     this.settings.wheel.disarm(this.timer);
-    this.pieces = [];
+    this.kept.drop();
     own.release();
     this.asking = own;
     this.listener = NO_LISTENER;

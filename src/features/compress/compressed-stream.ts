@@ -1,3 +1,4 @@
+import { KeptBytes } from "../../core/kept-bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Coding } from "../../proto/semantics/accept-encoding.ts";
 import { openStream, type StreamCodec } from "./codecs.ts";
@@ -26,7 +27,7 @@ export class CompressedStream {
   private readonly codec: StreamCodec;
   private ex: Exchange | null = null;
   /** What has not been given to the codec. */
-  private backlog: Buffer[] = [];
+  private readonly backlog: KeptBytes = new KeptBytes();
   private backlogBytes = 0;
   /** What the codec gave and the taker has not got. */
   private pieces: Buffer[] = [];
@@ -61,7 +62,7 @@ export class CompressedStream {
   write(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     this.ex = ex;
     if (to > from) {
-      this.backlog.push(Buffer.from(bytes.subarray(from, to)));
+      this.backlog.keep(bytes, from, to);
       this.backlogBytes += to - from;
       this.bytesIn += to - from;
     }
@@ -96,7 +97,7 @@ export class CompressedStream {
   close(): void {
     this.isOver = true;
     this.ex = null;
-    this.backlog = [];
+    this.backlog.drop();
     this.pieces = [];
     this.codec.destroy();
   }
@@ -114,9 +115,9 @@ export class CompressedStream {
 
   /** Takes what is to be compressed next. */
   private slice(): Buffer {
-    const all = this.backlog.length === 1 ? this.backlog[0]! : Buffer.concat(this.backlog, this.backlogBytes);
+    const all = this.backlog.takeWhole();
     const slice = all.subarray(0, COMPRESSION_SLICE_BYTES);
-    this.backlog = slice.length === all.length ? [] : [all.subarray(slice.length)];
+    if (slice.length < all.length) this.backlog.keepOwn(all.subarray(slice.length));
     this.backlogBytes -= slice.length;
     return slice;
   }

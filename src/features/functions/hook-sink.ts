@@ -1,4 +1,5 @@
 import type { Fault } from "../../core/fault.ts";
+import { KeptBytes } from "../../core/kept-bytes.ts";
 import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
@@ -43,7 +44,7 @@ export class HookSink extends PassingSink implements ReplySource {
   private stage: Stage = Stage.Waiting;
   private ex: Exchange | null = null;
   private origin: ReplySource | null = null;
-  private pieces: Buffer[] = [];
+  private kept: KeptBytes = new KeptBytes();
   private size = 0;
   private hasEnded = false;
   /** Whether the origin was told to wait. */
@@ -90,7 +91,7 @@ export class HookSink extends PassingSink implements ReplySource {
   override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
     if (this.stage === Stage.Dropped) return true;
-    this.pieces.push(Buffer.from(bytes.subarray(from, to)));
+    this.kept.keep(bytes, from, to);
     this.size += to - from;
     if (this.stage === Stage.Holding) {
       this.isStopped = true;
@@ -134,7 +135,10 @@ export class HookSink extends PassingSink implements ReplySource {
     writeFields(out, headers, DROP);
     const hasBody = this.owner.holdsBodies && this.hasEnded;
     out.line(hasBody ? "1" : "0");
-    if (hasBody) out.rawBytes(Buffer.concat(this.pieces, this.size), 0, this.size);
+    if (!hasBody) return;
+    const whole = this.kept.takeWhole();
+    out.rawBytes(whole, 0, whole.length);
+    this.kept.keepOwn(whole);
   }
 
   /** Status and fields of the response are these. @returns why they cannot be, or "" */
@@ -156,14 +160,16 @@ export class HookSink extends PassingSink implements ReplySource {
   pass(): void {
     const ex = this.ex!;
     const { uses } = ex;
-    const { pieces, isStopped, hasEnded } = this;
+    const { kept, isStopped, hasEnded } = this;
+    this.kept = new KeptBytes();
     this.release();
     this.stage = Stage.Passing;
     const isOpen = () => ex.uses === uses && ex.state !== ExchangeState.Finished;
     const { origin } = this;
     this.inner.head(ex);
     let takesMore = true;
-    for (const piece of pieces) if (isOpen()) takesMore = this.inner.body(ex, piece, 0, piece.length);
+    for (let piece = kept.nextKept(); piece !== null && isOpen(); piece = kept.nextKept())
+      takesMore = this.inner.body(ex, piece, 0, piece.length);
     if (!isOpen()) return;
     if (hasEnded) this.inner.end(ex);
     else if (isStopped && takesMore) origin!.onWritable(ex);
@@ -185,7 +191,7 @@ export class HookSink extends PassingSink implements ReplySource {
     const ex = this.ex!;
     if (!this.hasEnded) this.origin!.onCancelled(ex);
     this.hasEnded = true;
-    this.pieces = [];
+    this.kept.drop();
     ex.reply.framing = Framing.None;
     ex.reply.contentLength = 0;
     ex.reply.lengthWithoutBody = false;
@@ -206,7 +212,7 @@ export class HookSink extends PassingSink implements ReplySource {
   /** The client's source is again what makes the response. */
   private release(): void {
     if (this.ex !== null && this.ex.source === this && this.origin !== null) this.ex.source = this.origin;
-    this.pieces = [];
+    this.kept.drop();
   }
 
   private over(last: () => void): void {

@@ -1,4 +1,5 @@
 import type { Fault } from "../../core/fault.ts";
+import { KeptBytes } from "../../core/kept-bytes.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
@@ -36,7 +37,7 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
   private readonly timer: TimerNode = new TimerNode(this);
   private stage: Stage = Stage.Waiting;
   private copy: Exchange | null = null;
-  private pieces: Buffer[] = [];
+  private readonly kept: KeptBytes = new KeptBytes();
   private size = 0;
 
   constructor(mirror: Mirror, ex: Exchange) {
@@ -69,7 +70,7 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
     // An attempt that failed at once has been followed by another.
     if (!this.isGathering() || ex.flow !== flow || ex.body instanceof BodyTee) return flow.leave(ex);
     // Each attempt gets the body from its beginning.
-    this.pieces = [];
+    this.kept.drop();
     this.size = 0;
     ex.body = new BodyTee(ex.body, this);
     flow.leave(ex);
@@ -90,7 +91,7 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
     if (this.stage !== Stage.Gathering) return;
     this.size += to - from;
     if (this.size > MAX_MIRRORED_BODY_BYTES) this.giveUp();
-    else this.pieces.push(Buffer.from(bytes.subarray(from, to)));
+    else this.kept.keep(bytes, from, to);
   }
 
   /** @param total bytes of the whole body */
@@ -116,7 +117,7 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
 
   private send(): void {
     const copy = this.copy!;
-    const body = copy.request.hasBody() ? Buffer.concat(this.pieces, this.size) : null;
+    const body = copy.request.hasBody() ? this.kept.takeWhole() : null;
     this.settle();
     this.mirror.send(copy, body, this.comparison);
   }
@@ -124,7 +125,7 @@ export class MirroredExchange extends PassingSink implements TimerOwner {
   private settle(): void {
     this.stage = Stage.Over;
     this.copy = null;
-    this.pieces = [];
+    this.kept.drop();
     this.mirror.unlimit(this.timer);
   }
 

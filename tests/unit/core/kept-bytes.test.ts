@@ -34,5 +34,8 @@ describe("bytes that are kept", () => {
     expect(kept.nextKept()!.length).toBe(500);
     expect(kept.nextKept()!.buffer).toBe(large.buffer);
     expect(kept.drop()).toBe(500);
+    expect(kept.takeWhole().length).toBe(0);
+    for (let i = 0; i < 2000; i++) kept.keep(large, i, i + 1);
+    expect([kept.takeWhole().length, kept.keptRoom]).toEqual([2000, 0]);
   });
 });
