@@ -15,6 +15,12 @@ export function refuse(rule: Rule): void {
   rule.keys.ip_rules = { deny: [...EVERY_ADDRESS] };
 }
 
+/** Whether no client is let in by its address. */
+export function isClosed({ ip_rules }: Keys): boolean {
+  const { deny = [] } = (ip_rules ?? {}) as { readonly deny?: readonly string[] };
+  return EVERY_ADDRESS.every((one) => deny.includes(one));
+}
+
 /**
  * Asks for what `auth` says. A client that has to pass two of these cannot be said: `any` is one of several.
  * @returns false where the rule had one before: it is closed then

@@ -1,3 +1,4 @@
+import { isClosed } from "./access.ts";
 import { escapedRegex, holdsHost, holdsPath } from "./arrange.ts";
 import { EVERYTHING } from "./condition.ts";
 import { EFFORT } from "./effort.ts";
@@ -15,14 +16,15 @@ export function sealed(rules: readonly Rule[], ledger: Ledger): Rule[] {
   const lastFiles = rules.findLastIndex(({ keys }) => hasType(keys, "static"));
   if (!guards.includes(true) && lastFiles < 0) return [...rules];
   const all = rules.flatMap((rule, at): Rule[] => {
-    if (guards[at]) return [rule, ...otherSpellings(rule)];
     const { reading, value, kind } = rule.path;
-    const isNarrower = reading?.isBelow === true && kind === "prefix" && value !== "/";
+    // One that asks for a password or an address lets clients in as well.
+    const isNarrower =
+      reading?.isBelow === true && kind === "prefix" && value !== "/" && !isRefusal(rule.keys) && !isClosed(rule.keys);
     EFFORT.take(isNarrower ? rules.length - at : 1);
     const isShut = isNarrower && rules.some((one, i) => i > at && guards[i] && overlaps(one, rule));
     const own = isShut ? { ...rule, notAny: [{ ...EVERYTHING, path: { kind: "exact" as const, value } }] } : rule;
     // What something else answers there is not sent as a file here.
-    return at < lastFiles ? [own, ...otherSpellings(rule)] : [own];
+    return guards[at] || at < lastFiles ? [own, ...otherSpellings(rule)] : [own];
   });
   const known = new Set(all);
   const arranged = withoutExceptions(all, ledger);

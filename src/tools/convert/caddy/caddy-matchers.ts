@@ -41,10 +41,9 @@ export class Matchers {
     for (const statement of block) {
       if (!statement.name.startsWith("@")) continue;
       const inner = statement.block ?? [];
-      const isBlock = inner.length > 0 || statement.args.length === 0;
-      const parts: readonly Part[] = isBlock
-        ? inner.map(({ name, args, block: own }) => ({ name, args, block: own ?? [] }))
-        : [{ name: statement.args[0]!, args: statement.args.slice(1), block: [] }];
+      // With a word on its own line the block is that word's: `@name not {`.
+      const [word, ...args] = statement.args;
+      const parts: readonly Part[] = word === undefined ? inner.map(partOf) : [{ name: word, args, block: inner }];
       const paths = parts.filter(({ name }) => name === "path").flatMap(({ args }) => args);
       this.named.set(statement.name, {
         matcher: setOf(parts, facts),
@@ -72,6 +71,10 @@ interface Part {
   readonly block: readonly Statement[];
 }
 
+function partOf({ name, args, block }: Statement): Part {
+  return { name, args, block: block ?? [] };
+}
+
 function lengthOf(path: string): number {
   return path.endsWith("*") ? path.length - 1 : path.length;
 }
@@ -81,17 +84,33 @@ function unsaid(fault: string): Matcher {
   return { fault, wider: [EVERYTHING] };
 }
 
-/** Lines of which all must hold; those of one name are alternatives, as Caddy joins them. */
+/** Lines of which all must hold; those of one name are one matcher, as Caddy joins them. */
 function setOf(parts: readonly Part[], facts: ClientFacts): Matcher {
   const list: Matcher[] = [];
-  const isJoined = (name: string): boolean => JOINED.has(name);
-  for (const name of new Set(parts.map((one) => one.name).filter(isJoined)))
-    list.push(conditionOf(name, { args: parts.filter((one) => one.name === name).flatMap(({ args }) => args) }, facts));
-  for (const { name, args, block } of parts) if (!isJoined(name)) list.push(conditionOf(name, { args, block }, facts));
+  for (const [name, lines] of Map.groupBy(parts, (one) => one.name)) {
+    if (JOINED.has(name)) list.push(conditionOf(name, { args: lines.flatMap(({ args }) => args) }, facts));
+    else if (name === "header") list.push(...fieldsOf(lines));
+    else if (name === "not" || lines.length === 1) list.push(...lines.map((one) => conditionOf(name, one, facts)));
+    else list.push(unsaid(`the last line of ${name} counts alone, or none does, by the version`));
+  }
   return allOf(list);
 }
 
-const JOINED: ReadonlySet<string> = new Set(["path", "host", "method", "remote_ip", "client_ip"]);
+const JOINED: ReadonlySet<string> = new Set(["path", "host", "method", "query", "remote_ip", "client_ip"]);
+
+/** Lines of `header`: several values of one field are alternatives, fields are not. */
+function fieldsOf(lines: readonly Part[]): Matcher[] {
+  const fieldOf = ({ args: [name = ""] }: Part): string => name.replace(/^[!+?]/, "").toLowerCase();
+  return [...Map.groupBy(lines, fieldOf).values()].map((same): Matcher => {
+    if (same.some(({ args }) => args.some((one) => PLACEHOLDER.test(one))))
+      return unsaid("its matcher has a placeholder");
+    // A field that must not be there and a value of it: what counts goes by the order and the version.
+    if (same.length > 1 && same.some(({ args: [name = ""] }) => name.startsWith("!")))
+      return unsaid("a field is both asked for and excluded");
+    if (same.some(({ args }) => args.length === 0)) return unsaid("its matcher has no value");
+    return same.flatMap(({ args }) => headerOf(args));
+  });
+}
 
 /** All of several must hold. */
 function allOf(list: readonly Matcher[]): Matcher {
@@ -124,7 +143,7 @@ function conditionOf(
   if (name === "method") return [{ ...EVERYTHING, methods: args.map((method) => method.toUpperCase()) }];
   if (name === "remote_ip" || name === "client_ip") return addressOf(name, args, facts);
   if (name === "path_regexp") return [{ ...EVERYTHING, regex: args.at(-1) ?? "" }];
-  if (name === "header") return headerOf(args);
+  if (name === "header") return fieldsOf([{ name, args, block }])[0]!;
   if (name === "header_regexp")
     return [{ ...EVERYTHING, match: { header: { [args.at(-2) ?? ""]: slashed(args.at(-1) ?? "") } } }];
   if (name === "query") return queryOf(args);
@@ -188,7 +207,7 @@ function pathOf(arg: string): Condition {
   return { ...EVERYTHING, regex: `(?i)^${pattern.join("")}$` };
 }
 
-function headerOf([name = "", value]: readonly string[]): Matcher {
+function headerOf([name = "", value]: readonly string[]): Condition[] {
   if (name.startsWith("!")) return [{ ...EVERYTHING, match: { header: { [name.slice(1)]: false } } }];
   const wanted = value === undefined || value === "*" ? true : value.includes("*") ? wildcard(value) : value;
   return [{ ...EVERYTHING, match: { header: { [name]: wanted } } }];
@@ -212,12 +231,7 @@ function queryOf(args: readonly string[]): Matcher {
 /** `not` of one condition, or of a block of which all must hold; several values of one are alternatives. */
 function negated(args: readonly string[], block: readonly Statement[], facts: ClientFacts): Matcher {
   const inner =
-    args.length > 0
-      ? conditionOf(args[0]!, { args: args.slice(1) }, facts)
-      : setOf(
-          block.map(({ name, args: own, block: within }) => ({ name, args: own, block: within ?? [] })),
-          facts,
-        );
+    args.length > 0 ? conditionOf(args[0]!, { args: args.slice(1) }, facts) : setOf(block.map(partOf), facts);
   const wider = [EVERYTHING];
   if ("fault" in inner) return { fault: `not: ${inner.fault}`, wider };
   if (inner.some(({ notAny, regex }) => notAny.length > 0 || regex !== "")) {

@@ -17,15 +17,15 @@ export interface Listening {
   readonly scope: Scope;
   readonly listens: readonly Listen[];
   readonly hosts: readonly string[];
+  /** Names that no `host` of a route says: expressions, `name.*`, variables. */
+  readonly unsaid: readonly string[];
   /** It takes the requests for names that no server has. */
   isDefault: boolean;
 }
 
 /** Reads `listen` and `server_name` of all servers. */
 export function listenersOf(servers: readonly Scope[]): Listening[] {
-  return servers.map(
-    (scope): Listening => ({ scope, listens: listensOf(scope), hosts: hostsOf(scope), isDefault: false }),
-  );
+  return servers.map((scope): Listening => ({ scope, listens: listensOf(scope), ...hostsOf(scope), isDefault: false }));
 }
 
 function listensOf(scope: Scope): Listen[] {
@@ -47,23 +47,25 @@ function listenOf(statement: Statement, hasTls: boolean): Listen {
   };
 }
 
-function hostsOf(scope: Scope): string[] {
+function hostsOf(scope: Scope): Pick<Listening, "hosts" | "unsaid"> {
   const hosts: string[] = [];
+  const unsaid: string[] = [];
   for (const statement of scope.here("server_name")) {
     scope.ledger.carry(statement);
     for (const name of statement.args) {
       if (name === "_" || name === "" || name === '""') continue;
-      if (name.startsWith("~") || /\*$/.test(name) || /\$/.test(name)) {
+      if (name.startsWith("~") || /\*$|\$/.test(name)) {
+        unsaid.push(name);
         scope.ledger.note(
           statement,
           `the name ${name} is no plain name`,
           "write names, or *. and a name, at host of the routes",
         );
-      } else if (name.startsWith(".")) hosts.push(name.slice(1), `*${name}`);
+      } else if (name.startsWith(".")) hosts.push(name.slice(1).toLowerCase(), `*${name.toLowerCase()}`);
       else hosts.push(name.toLowerCase());
     }
   }
-  return [...new Set(hosts)];
+  return { hosts: [...new Set(hosts)], unsaid };
 }
 
 /** What has become of the servers. */

@@ -291,7 +291,8 @@ function placeRules(site: Site, { statement, scope, kind, path }: Located, place
   }
   if (script.rewrite !== null && hasType(rule.keys, "upstream")) {
     rule.keys.rewrite = script.rewrite;
-    delete rule.keys.strip_prefix;
+    // A path that does not fit goes on whole.
+    rule.keys.strip_prefix = false;
   }
   applyOptions(scope, rule);
   const isBelow = kind !== "=" && path.endsWith("/") && place.value !== "/";

@@ -86,15 +86,18 @@ function convertServer(plan: Plan, listening: Listening, http: Scope, servers: S
   closeByTrust(plan, listening, rules, trust);
   if (isClosedByTls(plan, listening)) for (const rule of rules) refuse(rule);
   // nginx finds the server first, then the location: full names, then patterns, then the default.
+  const others = served.filter((one) => one !== listening).flatMap(({ unsaid }) => unsaid);
+  const isShut = isDefault && others.length > 0;
   const groups: string[][] = [
     hosts.filter((one) => !one.startsWith("*.")),
     ...hosts.filter((one) => one.startsWith("*.")).map((one) => [one]),
   ];
   if (isSingle) groups.splice(0, groups.length, []);
   else if (isDefault) {
-    // Its names need routes of their own where another server would take them.
+    // Its names need routes of their own where another server would take them, or none is left for the others.
     const names = served.filter((one) => one !== listening).flatMap((one) => one.hosts);
-    const kept = groups.map((group) => group.filter((host) => names.some((wide) => holdsHost(wide, host))));
+    const isTaken = (host: string): boolean => isShut || names.some((wide) => holdsHost(wide, host));
+    const kept = groups.map((group) => group.filter(isTaken));
     groups.splice(0, groups.length, ...kept.filter((group) => group.length > 0), []);
   }
   const last = rules.at(-1);
@@ -108,14 +111,29 @@ function convertServer(plan: Plan, listening: Listening, http: Scope, servers: S
     );
     return [];
   }
+  if (isShut) noteShut(plan, scope, others);
   return groups
     .filter((group) => group.length > 0 || isDefault || isSingle)
     .map((names) => ({
       names,
       rules: rules
         .filter(({ hosts: own }) => own.length === 0 || names.length === 0 || names.some((host) => own.includes(host)))
-        .map((rule) => ({ ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : names })),
+        .map((rule) => ({ ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : names, keys: { ...rule.keys } }))
+        .map((rule) => {
+          if (isShut && names.length === 0) refuse(rule);
+          return rule;
+        }),
     }));
+}
+
+/** What a server gets that may be for names of another one, by its expression. */
+function noteShut({ ledger }: Plan, { statement }: Scope, unsaid: readonly string[]): void {
+  ledger.remark(
+    statement ?? { file: "routes.yaml", line: 0 },
+    "server",
+    `it takes all other names, and by ${unsaid.slice(0, 3).join(", ")} some of them are another server's: its routes are closed but for its own names`,
+    "write names at host of the routes of both, and remove ip_rules",
+  );
 }
 
 /** No client comes by HTTP; the gateway always listens for it: here for this machine alone. */

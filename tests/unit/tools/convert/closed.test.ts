@@ -92,6 +92,46 @@ describe("Caddy: in front of a folder", () => {
   });
 });
 
+describe("Caddy: matchers as Caddy joins their lines", () => {
+  const caddy = (matcher: string): Made =>
+    made("caddy", `:80 {\n\t@x ${matcher}\n\trespond @x 403\n\treverse_proxy h:1\n}\n`);
+
+  test("not with a block on the line of the name", () => {
+    for (const block of ["not {", "{\n\t\tnot {"]) {
+      const found = caddy(`${block}\n\t\tmethod GET\n\t\tpath /api/*\n\t}${block.startsWith("{") ? "\n\t}" : ""}`);
+      const seen = [lets(found, "/api/x"), lets(found, "/"), lets(found, "/api/x", { method: "POST" })];
+      expect({ block, seen }).toEqual({ block, seen: ["upstream", "", ""] });
+    }
+  });
+
+  test("values of one field are alternatives, fields are not", () => {
+    const one = caddy("{\n\t\theader X-Token good\n\t\theader x-token bad\n\t}");
+    const two = caddy("{\n\t\theader X-Token good\n\t\theader X-Other 1\n\t}");
+    const fields = [{ "x-token": "good" }, { "x-token": "bad" }, { "x-token": "good", "x-other": "1" }, {}];
+    expect(fields.map((each) => lets(one, "/", { fields: each }))).toEqual(["", "", "", "upstream"]);
+    expect(fields.map((each) => lets(two, "/", { fields: each }))).toEqual(["upstream", "upstream", "", "upstream"]);
+  });
+
+  test.each([
+    "{\n\t\tquery a=1\n\t\tquery b=1\n\t}",
+    "{\n\t\tquery a=1\n\t\tquery a=2\n\t}",
+    "{\n\t\theader X-Token good\n\t\theader !X-Token\n\t}",
+    "{\n\t\tpath_regexp ^/a\n\t\tpath_regexp ^/b\n\t}",
+    "{\n\t\theader_regexp X-A a\n\t\theader_regexp X-A b\n\t}",
+    "path_regexp {\n\t\tx\n\t}",
+  ])("%j: what is joined otherwise by the version refuses all", (matcher) => {
+    expect(lets(caddy(matcher), "/")).toBe("");
+  });
+
+  test("a path below a password takes no path of a refusal", () => {
+    const rule = "basic_auth {\n\t\t\tu $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n\t\t}";
+    const inside = `handle /api/* {\n\t\t${rule}\n\t\treverse_proxy h:1\n\t}\n\thandle {\n\t\terror 404\n\t}`;
+    const found = made("caddy", `:80 {\n\t${inside}\n}\n`);
+    expect(routed(found.routes, { ...CALL, path: "/api" })?.type ?? "").toBe("");
+    expect(found.text).toContain("path: /api\n");
+  });
+});
+
 describe("listeners", () => {
   test("of Caddy's sites, those on another port are left out", () => {
     const found = made("caddy", "http://a.test {\n\trespond open\n}\n:9000 {\n\trespond inside\n}\n");

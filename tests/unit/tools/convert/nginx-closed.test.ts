@@ -125,6 +125,44 @@ describe("listeners", () => {
   });
 });
 
+describe("names that no host of a route says", () => {
+  const open = "location / { proxy_pass http://h:1; }";
+  const shut = "location / { return 403; }";
+
+  test.each(["~^a\\..*$", "www.example.*", "~^(www\\.)?a\\.test$", "b.test ~x", "$hostname"])(
+    "%s: the server of all other names is closed, its own names are not",
+    (name) => {
+      const { routes, said } = converted(
+        `server { listen 80 default_server; server_name own.test; ${open} } server { listen 80; server_name ${name}; ${shut} }`,
+      );
+      expect(routes).toContainEqual(expect.objectContaining({ type: "upstream", host: "own.test" }));
+      for (const route of routes)
+        if (route.type === "upstream" && route.host === undefined) expect(route).toMatchObject({ ip_rules: DENIED });
+      expect(said).toContain("its routes are closed but for its own names");
+    },
+  );
+
+  test("of the server of all other names itself, they are its own", () => {
+    const { routes } = converted(
+      `server { listen 80 default_server; server_name ~x; ${open} } server { listen 80; server_name b.test; ${shut} }`,
+    );
+    expect(routes).toContainEqual({
+      type: "upstream",
+      prefix: "/",
+      target: "http://h:1",
+      strip_prefix: false,
+      preserve_host: false,
+    });
+  });
+});
+
+test("a rewrite that does not fit leaves the path whole", () => {
+  const { routes } = converted(
+    "server { listen 80; location /api/ { rewrite ^/api/old$ /api/new break; proxy_pass http://h:1; } }",
+  );
+  expect(routes).toContainEqual(expect.objectContaining({ prefix: "/api", strip_prefix: false }));
+});
+
 describe("the client's address", () => {
   const allow = "location /in/ { allow 10.1.0.0/16; deny all; proxy_pass http://h:1; }";
   const at = ({ routes }: Result): unknown =>
