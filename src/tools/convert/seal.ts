@@ -14,7 +14,7 @@ import { hasType, ROOT, type Rule } from "./plan.ts";
 export function sealed(rules: readonly Rule[], ledger: Ledger): Rule[] {
   const guards = rules.map(keepsOut);
   const lastFiles = rules.findLastIndex(({ keys }) => hasType(keys, "static"));
-  if (!guards.includes(true) && lastFiles < 0) return [...rules];
+  if (!guards.includes(true) && lastFiles < 0 && !rules.some(leadsAway)) return [...rules];
   const all = rules.flatMap((rule, at): Rule[] => {
     const { reading, value, kind } = rule.path;
     // One that asks for a password or an address lets clients in as well.
@@ -24,7 +24,7 @@ export function sealed(rules: readonly Rule[], ledger: Ledger): Rule[] {
     const isShut = isNarrower && rules.some((one, i) => i > at && guards[i] && overlaps(one, rule));
     const own = isShut ? { ...rule, notAny: [{ ...EVERYTHING, path: { kind: "exact" as const, value } }] } : rule;
     // What something else answers there is not sent as a file here.
-    return guards[at] || at < lastFiles ? [own, ...otherSpellings(rule)] : [own];
+    return guards[at] || leadsAway(rule) || at < lastFiles ? [own, ...otherSpellings(rule)] : [own];
   });
   const known = new Set(all);
   const arranged = withoutExceptions(all, ledger);
@@ -44,6 +44,11 @@ function isRefusal(keys: Rule["keys"]): boolean {
   return hasType(keys, "respond") && Number(keys.status) >= 400;
 }
 
+/** Whether a rule sends clients elsewhere: to sign in, as far as is known. */
+function leadsAway({ keys }: Rule): boolean {
+  return hasType(keys, "redirect");
+}
+
 /** The rest of what the other gateway takes as the path of a rule that keeps clients out. */
 function otherSpellings(rule: Rule): Rule[] {
   const { reading = {}, value, kind } = rule.path;
@@ -58,14 +63,16 @@ function otherSpellings(rule: Rule): Rule[] {
   // One that names a file there, with a slash behind it, may be the file.
   const end = kind === "exact" ? "/?$" : isByLetters ? "" : "(/|$)";
   const regex = `${isAnyCase && hasLetters ? "(?i)" : ""}^${escapedRegex(value)}${end}`;
-  const status = isRefusal(rule.keys) ? rule.keys.status : keepsOut(rule) ? 403 : 404;
+  const status = isRefusal(rule.keys) ? rule.keys.status : keepsOut(rule) || leadsAway(rule) ? 403 : 404;
+  // One that says nothing of the path is the same for its other spellings.
+  const isAsRedirect = leadsAway(rule) && !/\{(rest|match)/.test(String(rule.keys.to));
   return [
     {
       ...rule,
       title: `${rule.title}: other spellings of the path`,
       path: ROOT,
       isPartial: true,
-      keys: { type: "respond", status, regex },
+      keys: isAsRedirect ? { ...rule.keys, regex } : { type: "respond", status, regex },
       scopes: [],
     },
   ];

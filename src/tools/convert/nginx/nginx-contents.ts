@@ -175,10 +175,10 @@ export function tryFiles(scope: Scope, rule: Rule, root: string | null, site: Si
   const tries = found.args.slice(0, -1);
   const isPlain = tries.every((one) => one === "$uri" || one === "$uri/");
   const below = rule.path.value === "/" || rule.path.kind === "exact" ? "" : rule.path.value;
-  if (last === "=404" && isPlain && tries.includes("$uri")) {
-    scope.ledger.carry(found);
-    if (!tries.includes("$uri/")) rule.folders = "closed";
-  } else if (last.startsWith("@") && site !== null) named(site, scope, found, rule);
+  const isStatus = /^=[45]\d\d$/.test(last);
+  if (isStatus && !tries.includes("$uri/")) rule.folders = "closed";
+  if (last === "=404" && isPlain && tries.includes("$uri")) scope.ledger.carry(found);
+  else if (last.startsWith("@") && site !== null) named(site, scope, found, rule);
   else if (
     isPlain &&
     /^\/[\w./-]+\.html?$/.test(last) &&

@@ -160,6 +160,23 @@ describe("listeners", () => {
 });
 
 describe("HAProxy", () => {
+  test("a redirect to a page for signing in takes all that begins with its letters", () => {
+    const rules = [
+      "location /login if { path_beg /admin } !{ cook(sid) -m found }",
+      "prefix https://x if { path_beg /old }",
+    ];
+    const text = `frontend f\n  mode http\n  bind :80\n${rules.map((one) => `  http-request redirect ${one}\n`).join("")}  default_backend b\nbackend b\n  mode http\n  server s h:1\n`;
+    const found = made("haproxy", text);
+    expect(["/admin", "/adminx", "/admin;a/b", "/old", "/oldx", "/x"].map((path) => lets(found, path))).toEqual([
+      "redirect",
+      "redirect",
+      "redirect",
+      "redirect",
+      "redirect",
+      "upstream",
+    ]);
+  });
+
   const haproxy = (...lines: readonly string[]): Made =>
     made(
       "haproxy",

@@ -156,6 +156,11 @@ describe("names that no host of a route says", () => {
   });
 });
 
+test.each(["=404", "=403", "=500"])("folders of try_files $uri %s have no page", (last) => {
+  const { routes } = converted(`server { listen 80; root ${ROOT}; location / { try_files $uri ${last}; } }`);
+  expect(routes).toMatchObject([{ type: "respond", regex: "/$" }, { type: "static" }]);
+});
+
 test("a rewrite that does not fit leaves the path whole", () => {
   const { routes } = converted(
     "server { listen 80; location /api/ { rewrite ^/api/old$ /api/new break; proxy_pass http://h:1; } }",
