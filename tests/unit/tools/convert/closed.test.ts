@@ -107,7 +107,12 @@ describe("Caddy: matchers as Caddy joins their lines", () => {
   test("values of one field are alternatives, fields are not", () => {
     const one = caddy("{\n\t\theader X-Token good\n\t\theader x-token bad\n\t}");
     const two = caddy("{\n\t\theader X-Token good\n\t\theader X-Other 1\n\t}");
-    const fields = [{ "x-token": "good" }, { "x-token": "bad" }, { "x-token": "good", "x-other": "1" }, {}];
+    const fields: Record<string, string>[] = [
+      { "x-token": "good" },
+      { "x-token": "bad" },
+      { "x-token": "good", "x-other": "1" },
+      {},
+    ];
     expect(fields.map((each) => lets(one, "/", { fields: each }))).toEqual(["", "", "", "upstream"]);
     expect(fields.map((each) => lets(two, "/", { fields: each }))).toEqual(["upstream", "upstream", "", "upstream"]);
   });
