@@ -2,6 +2,7 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { ConfigFault } from "../config/config-fault.ts";
+import { MAX_CONFIG_FILE_BYTES } from "../config/config-file.ts";
 import { exactly } from "../core/number-text.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
 import { loadConfig } from "../loading/load-config.ts";
@@ -120,8 +121,8 @@ function checked(plan: Plan, file: string): { config: string; routes: string; co
     const configPath = join(folder, "config.yaml");
     const routesPath = join(folder, "routes.yaml");
     for (let round = 0; ; round++) {
-      writeFileSync(configPath, draft.configText());
-      writeFileSync(routesPath, draft.routesText());
+      writeResult(configPath, draft.configText(), file);
+      writeResult(routesPath, draft.routesText(), file);
       const faults = faultsOf(configPath, routesPath);
       if (faults.length === 0) break;
       if (round === MAX_ROUNDS)
@@ -139,6 +140,16 @@ function checked(plan: Plan, file: string): { config: string; routes: string; co
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Writes one of both files, unless it is larger than what edge reads. */
+function writeResult(path: string, text: string, file: string): void {
+  if (Buffer.byteLength(text) > MAX_CONFIG_FILE_BYTES)
+    throw new ConvertFault(
+      { file, line: 0 },
+      `its ${basename(path)} would be larger than 16 MiB: convert its sites in parts`,
+    );
+  writeFileSync(path, text);
 }
 
 function faultsOf(configPath: string, routesPath: string): readonly ConfigFault[] {

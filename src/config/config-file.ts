@@ -39,7 +39,7 @@ export function readConfigText(file: FoundFile): string | ConfigFault {
   if (file.bytes !== undefined) return decoded(file.bytes) ?? fault(NOT_TEXT);
   try {
     const before = statSync(file.path, { bigint: true });
-    if (before.size > MAX_FILE_BYTES) return fault("larger than 16 MiB: this is not a configuration file");
+    if (before.size > MAX_CONFIG_FILE_BYTES) return fault("larger than 16 MiB: this is not a configuration file");
     bytes = readFileSync(file.path);
     const after = statSync(file.path, { bigint: true });
     const isSame = before.ino === after.ino && before.mtimeNs === after.mtimeNs && before.ctimeNs === after.ctimeNs;
@@ -83,6 +83,7 @@ function isThere(path: string): boolean {
 
 const NOT_TEXT = "not a text file in UTF-8";
 const URL_LIKE = /^[a-z][a-z0-9+.-]*:\/\//i;
-const MAX_FILE_BYTES = 16_777_216;
+/** What either file may have, in bytes. */
+export const MAX_CONFIG_FILE_BYTES = 16_777_216;
 /** Characters of the last line that are looked at, with the blank lines after it. */
 const MAX_END_LINE = 1024;

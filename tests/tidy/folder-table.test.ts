@@ -40,7 +40,10 @@ test("the table says what the import law allows", () => {
   const rows = rowsOf("Folder of `src`").map(([, name, imports]) => [name!.replaceAll("`", ""), imports!] as const);
   const said = rows.map(([name, imports], i) => {
     if (imports === "nothing") return [name, []];
-    const list = imports.replace(/^all above( but )?/, "").split(", ").filter(Boolean);
+    const list = imports
+      .replace(/^all above( but )?/, "")
+      .split(", ")
+      .filter(Boolean);
     const above = rows.slice(0, i).map(([other]) => other);
     return [name, (imports.startsWith("all above") ? above.filter((other) => !list.includes(other)) : list).toSorted()];
   });

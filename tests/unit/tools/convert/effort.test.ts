@@ -46,6 +46,14 @@ test.each([
   60_000,
 );
 
+test("a result that is larger than what edge reads is named, and not written", () => {
+  expect(run("caddy", `http://a.test {\n\trespond "${"x".repeat(17 << 20)}"\n}\n`)).toEqual({
+    code: 1,
+    err: "edge convert: site: its routes.yaml would be larger than 16 MiB: convert its sites in parts\n",
+    isWritten: false,
+  });
+}, 60_000);
+
 test("many hosts of one site are one list, however many paths there are", () => {
   const names = Array.from({ length: 300 }, (_, i) => `http://a${i}.test`).join(", ");
   const paths = Array.from({ length: 20 }, (_, i) => `respond /x${i} 403`).join("\n\t");
