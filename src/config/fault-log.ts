@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { isObject } from "../core/value-kind.ts";
 import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath } from "./config-fault.ts";
 import type { Piece } from "./piece.ts";
 import type { YamlSource } from "./yaml-source.ts";
@@ -79,7 +80,7 @@ export class FaultLog {
 
   private mend(value: unknown, whenAbsent: unknown, path: KeyPath, depth: number): unknown {
     if (!this.isFaulty(path)) return value;
-    if (depth === 0 || !isSection(value) || !isSection(whenAbsent)) return whenAbsent;
+    if (depth === 0 || !isObject(value) || !isObject(whenAbsent)) return whenAbsent;
     const keys = Object.keys(whenAbsent);
     return Object.fromEntries(
       keys.map((key) => [key, this.mend(value[key], whenAbsent[key], [...path, key], depth - 1)]),
@@ -89,8 +90,4 @@ export class FaultLog {
   private mark(path: KeyPath): void {
     for (let length = 0; length <= path.length; length++) this.faulty.add(formatKeyPath(path.slice(0, length)));
   }
-}
-
-function isSection(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -267,3 +267,22 @@ export class RandomPool {
 }
 
 const POOL_BYTES = 4096;
+
+/** Writes the end of a line. @returns the offset after it */
+export function writeCrlf(out: Uint8Array, at: number): number {
+  out[at] = Byte.Cr;
+  out[at + 1] = Byte.Lf;
+  return at + 2;
+}
+
+/** The UTF-8 bytes of a configured text, one character a byte. */
+export function utf8AsLatin1(text: string): string {
+  return Buffer.from(text, "utf8").latin1Slice();
+}
+
+/** The value of two hexadecimal digits, or -1. */
+export function hexPair(bytes: Uint8Array, at: number): number {
+  const high = HEX_VALUE[bytes[at]!]!;
+  const low = HEX_VALUE[bytes[at + 1]!]!;
+  return (high | low) > 15 ? -1 : high * 16 + low;
+}

@@ -12,3 +12,8 @@ export function visible(text: string): string {
 export function plainLine(text: string): string {
   return text.replace(/[^\x20-\x7e]+/g, " ");
 }
+
+/** A text as it may stand in an element or in a quoted attribute. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}

@@ -1,5 +1,6 @@
 import type { ConfigFault } from "../config/config-fault.ts";
 import { MASK } from "../core/secret-name.ts";
+import { valuesOf } from "../message/extra-fields.ts";
 import type { RouteTest } from "../routes/route-tests.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { DryRun } from "./dry-run.ts";
@@ -83,11 +84,6 @@ function fieldFault(what: string, name: string, value: string | boolean, { real,
   if (found.includes(value)) return "";
   const came = told.includes(MASK) ? "another value, which is not shown" : told.join(", ") || "none";
   return `expected ${what} ${value}, came ${came}`;
-}
-
-function valuesOf(fields: Fields["real"], name: string): string[] {
-  const lower = name.toLowerCase();
-  return fields.filter(([one]) => one.toLowerCase() === lower).map(([, value]) => value);
 }
 
 function differs(what: string, expected: string, came: string): string {

@@ -14,6 +14,7 @@ import { FaultLog } from "../config/fault-log.ts";
 import { unknownKey } from "../config/piece.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { readYaml, type YamlSource } from "../config/yaml-source.ts";
+import { isBelow } from "../core/folder-path.ts";
 import { checkAutoDomains } from "../features/acme/orders.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import { hasTargets, type RouteConfig } from "../routes/route-config.ts";
@@ -295,10 +296,6 @@ function notePublished(
   });
   if (mount !== undefined)
     log.warn([], `this file is in the folder served at ${mount.prefix}, where every client can read it`);
-}
-
-function isBelow(folder: string, path: string): boolean {
-  return path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 
 /** Safe on any machine: loopback only, the WAF on. docs/configuration.md#files */

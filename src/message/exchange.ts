@@ -683,6 +683,11 @@ function escaped(text: string): string {
     : encodeURIComponent(text);
 }
 
+/** Whether a response may still be given. */
+export function mayRespond(ex: Exchange): boolean {
+  return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
+}
+
 export const NO_CLIENT: ClientPeer = new ClientPeer("", false, 0);
 
 /** The last phase: the route's handler makes the response. */

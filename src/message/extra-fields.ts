@@ -42,3 +42,9 @@ export function blockOf(fields: readonly (readonly [name: string, value: string]
   for (const [name, value] of fields) block.add(name, value);
   return block;
 }
+
+/** The values of the fields with a name, in any case of letters. */
+export function valuesOf(fields: readonly (readonly [name: string, value: string])[], name: string): string[] {
+  const lower = name.toLowerCase();
+  return fields.filter(([one]) => one.toLowerCase() === lower).map(([, value]) => value);
+}

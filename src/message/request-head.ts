@@ -372,3 +372,8 @@ export function methodFromName(name: string): Method {
 export function isIdempotent(method: Method): boolean {
   return method !== Method.Other && method !== Method.Post && method !== Method.Patch && method !== Method.Connect;
 }
+
+/** Whether a method asks for a representation and nothing else: GET or HEAD. */
+export function isRead(method: Method): boolean {
+  return method === Method.Get || method === Method.Head;
+}

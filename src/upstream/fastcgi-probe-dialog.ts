@@ -1,3 +1,4 @@
+import { utf8AsLatin1 } from "../core/bytes.ts";
 import { HeaderBlock } from "../message/header-block.ts";
 import { Method } from "../message/request-head.ts";
 import { CgiResponseParser } from "../proto/fastcgi/cgi-response-parser.ts";
@@ -60,9 +61,9 @@ function requestFor(root: string, path: string, authority: string): Buffer {
     ["QUERY_STRING", query.join("?")],
     ["CONTENT_TYPE", ""],
     ["CONTENT_LENGTH", ""],
-    ["DOCUMENT_ROOT", latin1Bytes(root)],
+    ["DOCUMENT_ROOT", utf8AsLatin1(root)],
     ["SCRIPT_NAME", script],
-    ["SCRIPT_FILENAME", latin1Bytes(root.replace(/\/$/, "")) + script],
+    ["SCRIPT_FILENAME", utf8AsLatin1(root.replace(/\/$/, "")) + script],
     ["REMOTE_ADDR", "127.0.0.1"],
     ["HTTP_HOST", authority],
     ["HTTP_USER_AGENT", "edge-health-check"],
@@ -73,9 +74,4 @@ function requestFor(root: string, path: string, authority: string): Buffer {
   const from = writeBegin(out, 0, false) + HEADER_BYTES;
   const end = frameParams(out, from, from + params.copy(out, from));
   return out.subarray(0, end + END_OF_STDIN.copy(out, end));
-}
-
-/** The UTF-8 bytes of a configured text, one character a byte. */
-function latin1Bytes(text: string): string {
-  return Buffer.from(text, "utf8").latin1Slice();
 }

@@ -4,6 +4,7 @@ import { blamesOrigin, type Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { MAX_FREE_EXCHANGES } from "../../core/limits.ts";
 import type { AuthIdentity, Exchange } from "../../message/exchange.ts";
+import { valuesOf } from "../../message/extra-fields.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { methodFromName } from "../../message/request-head.ts";
@@ -249,11 +250,6 @@ function isForClient(status: number): boolean {
 
 function isClean([, value]: readonly [string, string]): boolean {
   return !NOT_IN_FIELD.test(value);
-}
-
-function valuesOf(fields: ServiceReply["fields"], name: string): string[] {
-  const lower = name.toLowerCase();
-  return fields.filter(([one]) => one.toLowerCase() === lower).map(([, value]) => value);
 }
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];

@@ -1,4 +1,4 @@
-import { copyBytes, equalsLower, latin1 } from "../../core/bytes.ts";
+import { copyBytes, equalsLower, latin1, writeCrlf } from "../../core/bytes.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../../core/limits.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -88,7 +88,7 @@ export class ServiceRequest {
       if (names !== null && !names.some((name) => isSame(bytes, from, to, name))) continue;
       at = headers.copyName(i, out, at);
       at = copyBytes(out, at, COLON, 0, COLON.length);
-      at = crlf(out, headers.copyValue(i, out, at));
+      at = writeCrlf(out, headers.copyValue(i, out, at));
     }
     return at;
   }
@@ -100,7 +100,7 @@ export class ServiceRequest {
     if (this.shown.has("x-forwarded-method")) lines.push(`X-Forwarded-Method: ${ex.request.methodText()}`);
     if (this.shown.has("x-forwarded-uri")) lines.push(`X-Forwarded-Uri: ${uriOf(ex)}`);
     const at = start + out.latin1Write(`${lines.join("\r\n")}\r\nX-Forwarded-Host: `, start);
-    return crlf(out, this.lines.copyClientHost(ex.request, out, at));
+    return writeCrlf(out, this.lines.copyClientHost(ex.request, out, at));
   }
 
   private writeContext(ex: Exchange, out: Buffer, start: number): number {
@@ -118,12 +118,6 @@ function uriOf({ request }: Exchange): string {
 
 function isSame(bytes: Uint8Array, from: number, to: number, name: Uint8Array): boolean {
   return name.length === to - from && equalsLower(bytes, from, to, name);
-}
-
-function crlf(out: Buffer, at: number): number {
-  out[at] = 0x0d;
-  out[at + 1] = 0x0a;
-  return at + 2;
 }
 
 /** What was asked for is the gateway's to say. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { escapeHtml } from "../../core/printable.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { SOLUTION_COOKIE } from "./bot-tokens.ts";
 
@@ -17,14 +18,10 @@ export interface ChallengeFacts {
 
 /** The response that asks a browser to solve a task: whole in itself. docs/bots.md#the-page */
 export function challengeResponse(facts: ChallengeFacts): PrebuiltResponse {
-  const page = PARTS.map((part, i) => (i % 2 === 0 ? part : escaped(String(facts[part as keyof ChallengeFacts])))).join(
-    "",
-  );
+  const page = PARTS.map((part, i) =>
+    i % 2 === 0 ? part : escapeHtml(String(facts[part as keyof ChallengeFacts])),
+  ).join("");
   return new PrebuiltResponse(403, [...FIELDS, ["X-Request-Id", facts.requestId]], page);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
 /**

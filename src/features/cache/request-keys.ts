@@ -3,6 +3,7 @@ import { trimmedEnd } from "../../core/trimming.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
+import { percentEncoded } from "../../proto/target/routed-path.ts";
 import type { KeyRules } from "./key-rules.ts";
 import { CacheKey } from "./store/cache-key.ts";
 
@@ -118,10 +119,6 @@ function boundOf(request: RequestHead): number {
     bound += headers.valueLength(i) + 1;
   }
   return bound;
-}
-
-function percentEncoded(char: string): string {
-  return `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }
 
 /** What a string of a structured field cannot hold as it is. */

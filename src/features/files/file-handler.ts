@@ -1,4 +1,4 @@
-import { sliceText } from "../../core/bytes.ts";
+import { sliceText, utf8AsLatin1 } from "../../core/bytes.ts";
 import type { Clock } from "../../core/clock.ts";
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
@@ -78,7 +78,7 @@ export class FileHandler implements Handler {
     this.prefix = mountPrefix(mount.prefix);
     this.isRewritten = mount.isRewritten === true;
     this.spa = mount.spa;
-    this.fallback = asBytes(fallback);
+    this.fallback = utf8AsLatin1(fallback);
     this.fallbackResource = {
       status: mount.spa ? 200 : 404,
       contentType: contentTypeOf(fallback),
@@ -219,7 +219,7 @@ export class FileRehearsal implements Handler {
 
 /** The prefix of a mount as paths are compared with it. */
 export function mountPrefix(prefix: string): string {
-  return canonicalise(asBytes(prefix)).canonical.replace(/\/$/, "");
+  return canonicalise(utf8AsLatin1(prefix)).canonical.replace(/\/$/, "");
 }
 
 function indexOf(folder: RelativePath): string {
@@ -275,9 +275,4 @@ function acceptsHtml(headers: HeaderBlock): boolean {
     }
   }
   return false;
-}
-
-/** The UTF-8 bytes of a configured text, one character a byte. */
-function asBytes(text: string): string {
-  return Buffer.from(text, "utf8").latin1Slice();
 }

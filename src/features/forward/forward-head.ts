@@ -1,4 +1,4 @@
-import { copyBytes, equalsLower, latin1, RandomPool, table, writeDecimal } from "../../core/bytes.ts";
+import { copyBytes, equalsLower, latin1, RandomPool, table, writeCrlf, writeDecimal } from "../../core/bytes.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../../core/limits.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -65,7 +65,7 @@ export function encodeForwardHead(
   at = copyFields(out, at, head.headers, upgrade ? DROP_ON_UPGRADE : DROP);
   if (head.framing === Framing.Length || (head.framing === Framing.None && saysNone(head))) {
     at = copyBytes(out, at, CONTENT_LENGTH, 0, CONTENT_LENGTH.length);
-    at = crlf(out, writeDecimal(out, at, head.contentLength));
+    at = writeCrlf(out, writeDecimal(out, at, head.contentLength));
   } else if (head.framing === Framing.Chunked) {
     at = copyBytes(out, at, CHUNKED, 0, CHUNKED.length);
   }
@@ -105,7 +105,7 @@ function writeHost(head: RequestHead, authority: string, out: Buffer, start: num
   let at = copyBytes(out, start, VERSION_AND_HOST, 0, VERSION_AND_HOST.length);
   if (authority !== "") at += out.latin1Write(authority, at);
   else at = copyClientHost(head, out, at);
-  return crlf(out, at);
+  return writeCrlf(out, at);
 }
 
 /** Copies the authority that the client named. @returns the offset after it */
@@ -127,7 +127,7 @@ export function writeForwarded(ex: Exchange, out: Buffer, start: number): number
   let at = start;
   if (fromTrustedProxy) at = writeChain(ex, out, at);
   else at = copyBytes(out, at, client.forwardLines, 0, client.forwardLines.length);
-  return crlf(out, copyClientHost(request, out, at));
+  return writeCrlf(out, copyClientHost(request, out, at));
 }
 
 /** A trusted proxy is before us: the chain that it reports is kept, and it is appended. */
@@ -141,7 +141,7 @@ function writeChain(ex: Exchange, out: Buffer, start: number): number {
   }
   // The proxy forwards for a client: it must not be recorded as the client.
   if (at === first && ex.forwardedIp === UNKNOWN_CLIENT) at += out.latin1Write(`${UNKNOWN_CLIENT}, `, at);
-  at = crlf(out, at + out.latin1Write(ex.client.address, at));
+  at = writeCrlf(out, at + out.latin1Write(ex.client.address, at));
   if (ex.client.identity === null) at = copyCertificates(headers, out, at);
   const { certificateLine } = ex.client;
   const text = `X-Real-IP: ${ex.clientIp}\r\nX-Forwarded-Proto: ${ex.scheme}\r\n${certificateLine}X-Forwarded-Host: `;
@@ -154,7 +154,7 @@ function copyCertificates(headers: HeaderBlock, out: Buffer, start: number): num
   let at = start;
   for (let i = headers.find(id); i >= 0; i = headers.find(id, i + 1)) {
     at = copyBytes(out, at, CLIENT_CERT, 0, CLIENT_CERT.length);
-    at = crlf(out, headers.copyValue(i, out, at));
+    at = writeCrlf(out, headers.copyValue(i, out, at));
   }
   return at;
 }
@@ -176,12 +176,6 @@ function saysNone({ method, headers }: RequestHead): boolean {
 
 function viaAndEnd({ major }: RequestHead): Buffer {
   return OTHER_VIAS[major - 1]!;
-}
-
-function crlf(out: Buffer, at: number): number {
-  out[at] = 0x0d;
-  out[at + 1] = 0x0a;
-  return at + 2;
 }
 
 const SPACE = 0x20;

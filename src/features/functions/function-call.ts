@@ -3,6 +3,7 @@ import { shorterInTests } from "../../core/shorter-in-tests.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import type { CallOutcome } from "../../memory/span-ring.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { mayRespond } from "../../message/exchange.ts";
 import type { BodySink, NowMs, ReplySource } from "../../message/ports.ts";
 import type { CallSpan, CallSpans } from "./call-spans.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
@@ -12,7 +13,7 @@ import { FunctionUpstream, type UpstreamSite } from "./function-upstream.ts";
 import { type ReplyRecord, readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
 import { readLine } from "./said.ts";
-import { faultOf, isOpen, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
+import { faultOf, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
 import { CallKind, type FunctionLine, RecordFault, type Records, SendWindow, Word } from "./wire.ts";
 
 /** Longest pause within the response of a function, in milliseconds: as that of an origin by default. */
@@ -190,7 +191,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
 
   onComplete(): void {
     const ex = this.leave();
-    if (ex !== null && isOpen(ex)) ex.sink.end(ex);
+    if (ex !== null && mayRespond(ex)) ex.sink.end(ex);
   }
 
   onBroken(why: string): void {
@@ -264,7 +265,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     if (!this.isReplying) this.count(outcome);
     else this.link?.record(Word.Cancel, this.id);
     const ex = this.leave();
-    if (ex !== null && isOpen(ex)) ex.sink.abort(ex, fault);
+    if (ex !== null && mayRespond(ex)) ex.sink.abort(ex, fault);
   }
 
   private note(what: string): void {

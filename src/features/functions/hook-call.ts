@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
 import type { CallOutcome } from "../../memory/span-ring.ts";
-import { type Exchange, ExchangeState, Verdict } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, mayRespond, Verdict } from "../../message/exchange.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { ReplySource } from "../../message/ports.ts";
 import type { CallSpan } from "./call-spans.ts";
@@ -16,7 +16,7 @@ import { changeRequest, readChange } from "./hooked-request.ts";
 import { readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
 import { readLine } from "./said.ts";
-import { faultOf, isOpen, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
+import { faultOf, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
 import { CallKind, RecordFault, type Records, Word } from "./wire.ts";
 
 /** What hooks are made with. */
@@ -317,7 +317,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   onComplete(): void {
     const { ex } = this;
     this.leave(null);
-    if (isOpen(ex)) ex.sink.end(ex);
+    if (mayRespond(ex)) ex.sink.end(ex);
   }
 
   onBroken(why: string): void {
@@ -355,7 +355,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     this.body?.release();
     if (stage === Stage.Request) wait!.end();
     if (sink !== null && stage === Stage.Response) sink.drop();
-    if (isOpen(ex)) ex.sink.abort(ex, fault);
+    if (mayRespond(ex)) ex.sink.abort(ex, fault);
   }
 
   private cancel(): void {

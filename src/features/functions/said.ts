@@ -1,3 +1,4 @@
+import { isObject } from "../../core/value-kind.ts";
 import {
   type FromFunction,
   type FunctionLine,
@@ -46,10 +47,6 @@ function isExports(value: unknown): value is ModuleExports {
 
 function isProblem(value: unknown): value is Problem {
   return isObject(value) && ["error", "at", "stack"].every((name) => typeof value[name] === "string");
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const EVENTS: ReadonlySet<unknown> = new Set(["function_log", "function_failed"]);

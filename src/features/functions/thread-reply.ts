@@ -1,6 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
-import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import { type Exchange, mayRespond } from "../../message/exchange.ts";
 import type { FunctionLink } from "./function-link.ts";
 import { headFault, type ReplyRecord, setReply } from "./reply-record.ts";
 import { CREDIT_BYTES, discard, Word } from "./wire.ts";
@@ -54,8 +54,8 @@ export class ThreadReply {
     const withBody = setReply(ex, record);
     if (withBody && record.mode === "2" && record.length >= 0) this.left = record.length;
     ex.sink.head(ex);
-    if (record.mode === "1" && withBody && isOpen(ex)) ex.sink.body(ex, record.body!, 0, record.body!.length);
-    if (!isOpen(ex)) this.ended();
+    if (record.mode === "1" && withBody && mayRespond(ex)) ex.sink.body(ex, record.body!, 0, record.body!.length);
+    if (!mayRespond(ex)) this.ended();
     else if (record.mode === "2") owner.onProgress();
     else this.complete();
   }
@@ -98,7 +98,7 @@ export class ThreadReply {
   private give(bytes: Uint8Array): void {
     const { ex } = this;
     const takesMore = ex.sink.body(ex, bytes, 0, bytes.length);
-    if (!isOpen(ex)) return this.ended();
+    if (!mayRespond(ex)) return this.ended();
     if (takesMore) {
       const { length } = bytes;
       if (ex.sink.returnsBytes === true) discard(bytes);
@@ -127,11 +127,6 @@ export class ThreadReply {
     this.stop();
     this.owner.onEnded();
   }
-}
-
-/** Whether a response may still be given. */
-export function isOpen(ex: Exchange): boolean {
-  return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
 }
 
 /** The refusal of a request that a thread has failed with this status. */

@@ -1,7 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { streamsLines } from "../../message/line-stream.ts";
-import { Framing, Method } from "../../message/request-head.ts";
+import { Framing, isRead } from "../../message/request-head.ts";
 import { ChunkedMode } from "../../message/route.ts";
 
 /** Refuses what a route does not take before one byte of the body is read. docs/bodies.md#limits */
@@ -32,12 +32,8 @@ export class BodyLimitPhase implements Phase {
   }
 
   private limitOf(ex: Exchange): number {
-    if (this.readingLimit !== null && isReading(ex.request.method)) return this.readingLimit;
+    if (this.readingLimit !== null && isRead(ex.request.method)) return this.readingLimit;
     // Of a stream, the limit is that of one message, which its taker keeps.
     return streamsLines(ex) ? 0 : ex.route!.maxBodyBytes;
   }
-}
-
-function isReading(method: Method): boolean {
-  return method === Method.Get || method === Method.Head;
 }

@@ -1,6 +1,6 @@
 import type { BodyBudget } from "../../memory/body-budget.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
-import { Framing, Method } from "../../message/request-head.ts";
+import { Framing, isRead } from "../../message/request-head.ts";
 import { ChunkedMode } from "../../message/route.ts";
 import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 
@@ -23,7 +23,7 @@ export class BoundedBodyPhase implements Phase {
 
   run(ex: Exchange): Verdict {
     const { method, major, framing } = ex.request;
-    if (method === Method.Get || method === Method.Head) return Verdict.Next;
+    if (isRead(method)) return Verdict.Next;
     const { streamsHttp2, chunkedMode, init } = ex.route!;
     if (major > 1 && streamsHttp2) return Verdict.Next;
     const isStreamed = chunkedMode === ChunkedMode.Passthrough && framing === Framing.Chunked;

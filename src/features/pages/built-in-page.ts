@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
+import { escapeHtml } from "../../core/printable.ts";
 import { reasonOf } from "../../core/status.ts";
-import { escapeHtml, type PageFacts } from "./page-text.ts";
+import type { PageFacts } from "./page-text.ts";
 
 /**
  * The page of the gateway's own: whole in itself, readable without its style, and without anything that a client has sent but

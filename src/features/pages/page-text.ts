@@ -1,3 +1,4 @@
+import { escapeHtml } from "../../core/printable.ts";
 import { reasonOf } from "../../core/status.ts";
 
 /** What a page says of one response. */
@@ -28,11 +29,6 @@ export class PageText {
     };
     return this.parts.map((part, i) => (i % 2 === 0 ? part : values[part]!)).join("");
   }
-}
-
-/** A text as it may stand in an element or in a quoted attribute. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
 const PLACEHOLDER = /\{(status|reason|request_id)\}/;

@@ -1,7 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Method } from "../../message/request-head.ts";
+import { isRead, Method } from "../../message/request-head.ts";
 
 /**
  * Sends clients that came in clear text to the same address over TLS: `server.tls.redirect_http`. The gateway's own endpoints
@@ -43,10 +43,6 @@ export class HttpsRedirectPhase implements Phase {
     const path = canonicalPath === "" ? request.path() : canonicalPath;
     return (isRead(request.method) && CHALLENGE.test(path)) || !path.startsWith("/");
   }
-}
-
-function isRead(method: number): boolean {
-  return method === Method.Get || method === Method.Head;
 }
 
 const HTTPS_PORT = 443;

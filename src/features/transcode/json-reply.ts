@@ -1,4 +1,4 @@
-import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import { type Exchange, mayRespond } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { ReplySource } from "../../message/ports.ts";
@@ -59,8 +59,8 @@ export function give(
   const last = trailersFor(ex, trailers);
   const withBody = prepareHead(ex, status, contentType, last === null ? body.length : -1, metadata);
   ex.sink.head(ex);
-  if (withBody && isOpen(ex)) ex.sink.body(ex, body, 0, body.length);
-  if (!isOpen(ex)) return;
+  if (withBody && mayRespond(ex)) ex.sink.body(ex, body, 0, body.length);
+  if (!mayRespond(ex)) return;
   ex.reply.trailers = last;
   ex.sink.end(ex);
 }
@@ -82,10 +82,6 @@ export function trailersFor(ex: Exchange, metadata: GrpcMetadata): HeaderBlock |
 const TRAILERS = /(?:^|,)[ \t]*trailers[ \t]*(?:,|$)/i;
 /** More than any server sends in earnest. */
 const MAX_TRAILERS = 50;
-
-function isOpen(ex: Exchange): boolean {
-  return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
-}
 
 const NO_SOURCE: ReplySource = { onWritable(): void {}, onCancelled(): void {} };
 

@@ -41,7 +41,8 @@ function asTarget(path: string): string {
   return path.replace(NOT_IN_TARGET, percentEncoded);
 }
 
-function percentEncoded(char: string): string {
+/** A character below 0x100 as `%NN`. RFC 3986 §2.1 */
+export function percentEncoded(char: string): string {
   return `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }
 

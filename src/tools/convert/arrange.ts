@@ -348,3 +348,8 @@ const MAX_COMPARED = 300;
 const STEPS_A_CELL = 20;
 /** Characters that are compared in a step. */
 const CHARS_A_STEP = 64;
+
+/** Sites with full names first, then patterns, then every host; within one of these the order stays. */
+export function siteRank([host]: readonly string[]): number {
+  return host === undefined ? 0 : host.startsWith("*.") ? host.length : 1_000_000;
+}

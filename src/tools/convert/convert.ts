@@ -1,5 +1,6 @@
 import { existsSync, globSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, resolve } from "node:path";
+import { isBelow } from "../../core/folder-path.ts";
 import { convertCaddyfile } from "./caddy/caddy.ts";
 import { parseCaddyfile } from "./caddy/caddy-parser.ts";
 import { EFFORT } from "./effort.ts";
@@ -92,8 +93,4 @@ class IncludedFiles {
       throw new ConvertFault({ file: path, line: 0 }, "the included files are too large together");
     return text;
   }
-}
-
-function isBelow(folder: string, path: string): boolean {
-  return path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }

@@ -5,7 +5,7 @@ import { arrange } from "./arrange.ts";
 import { EFFORT } from "./effort.ts";
 import type { Note } from "./ledger.ts";
 import { networkOf } from "./networks.ts";
-import { hasType, type Keys, type Plan, type PlannedStream, type Rule } from "./plan.ts";
+import { isRefusal, type Keys, type Plan, type PlannedStream, type Rule } from "./plan.ts";
 import { shown } from "./statement.ts";
 
 /** A route of the new file, with what is said above it. */
@@ -66,7 +66,7 @@ export class Draft {
 
   /** What the gateway answers itself takes requests from a route. docs/endpoints.md */
   private noteEndpoints({ keys, rule }: PlannedRoute): void {
-    if (isClosed(keys) && keys.regex === undefined) return;
+    if (isRefusal(keys) && keys.regex === undefined) return;
     const prefix = keys.prefix === undefined ? null : String(keys.prefix);
     const taken = OWN_PATHS.filter((one) => (prefix === null ? one === keys.path : isWithin(prefix, one)));
     if (taken.length === 0) return;
@@ -127,7 +127,7 @@ export class Draft {
     }
     if (places.size === 0) return;
     for (const route of this.routes) {
-      if (route.fault !== "" || isClosed(route.keys)) continue;
+      if (route.fault !== "" || isRefusal(route.keys)) continue;
       const place = placeOf(route.keys);
       const left = holders.get(place) ?? places.get(holdersOf(place).find((one) => places.has(one)) ?? "");
       if (left !== undefined) this.close(route, left);
@@ -319,11 +319,6 @@ function isWithin(prefix: string, path: string): boolean {
   return prefix === "/" || path === prefix || path.startsWith(`${prefix}/`);
 }
 
-/** Whether a route refuses whatever it is asked. */
-function isClosed(keys: Keys): boolean {
-  return hasType(keys, "respond") && Number(keys.status) >= 400;
-}
-
 function conditionsOf(keys: Keys): Keys {
   return Object.fromEntries(CONDITION_KEYS.filter((key) => key in keys).map((key) => [key, keys[key]]));
 }
@@ -379,7 +374,9 @@ const FILE_KEYS: ReadonlySet<string> = new Set([
 function hoist(routes: readonly PlannedRoute[], server: Keys): void {
   for (const [key, fits] of HOISTED) {
     // What only refuses says nothing of it.
-    const concerned = routes.filter(({ keys }) => fits.includes(String(keys.type)) && (key in keys || !isClosed(keys)));
+    const concerned = routes.filter(
+      ({ keys }) => fits.includes(String(keys.type)) && (key in keys || !isRefusal(keys)),
+    );
     const values = new Set(concerned.map(({ keys }) => JSON.stringify(keys[key])));
     if (concerned.length === 0 || values.size !== 1 || values.has(undefined as never)) continue;
     server[key] ??= concerned[0]!.keys[key];

@@ -132,3 +132,8 @@ export function lettersOf(path: string, isAnyCase = false): PathRule {
 
 export const ROOT: PathRule = { kind: "prefix", value: "/" };
 const CLOSED = "This address is not set up yet.\n";
+
+/** Whether a route refuses whatever it is asked. */
+export function isRefusal(keys: Keys): boolean {
+  return hasType(keys, "respond") && Number(keys.status) >= 400;
+}

@@ -4,7 +4,7 @@ import { EVERYTHING } from "./condition.ts";
 import { EFFORT } from "./effort.ts";
 import { withoutExceptions } from "./exceptions.ts";
 import type { Ledger } from "./ledger.ts";
-import { hasType, ROOT, type Rule } from "./plan.ts";
+import { hasType, isRefusal, ROOT, type Rule } from "./plan.ts";
 
 /**
  * Makes up for paths that the other gateway reads otherwise than a route: what keeps clients out there keeps them out here, however the path
@@ -38,10 +38,6 @@ export function sealed(rules: readonly Rule[], ledger: Ledger): Rule[] {
 /** Whether a rule lets in less than every client. */
 export function keepsOut({ keys }: Rule): boolean {
   return keys.auth !== undefined || keys.ip_rules !== undefined || isRefusal(keys);
-}
-
-function isRefusal(keys: Rule["keys"]): boolean {
-  return hasType(keys, "respond") && Number(keys.status) >= 400;
 }
 
 /** Whether a rule sends clients elsewhere: to sign in, as far as is known. */

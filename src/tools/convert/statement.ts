@@ -94,6 +94,11 @@ export function aboutOf(statement: Statement, words: string): string {
   return own.reduce((text, word) => text.replaceAll(word, "…"), words);
 }
 
+/** A rule in a few words, for its comment. */
+export function titleOf(statement: Statement): string {
+  return `${statement.file}:${statement.line} ${statement.text}`;
+}
+
 const OUTSIDE = "outside:";
 const OUTSIDE_TEXT = "a directive of an included file";
 

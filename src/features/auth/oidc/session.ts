@@ -1,4 +1,5 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { isObject } from "../../../core/value-kind.ts";
 import { claimText } from "../claims.ts";
 import { MAX_CLAIM_CHARS } from "./limits.ts";
 import type { OidcConfig } from "./settings.ts";
@@ -142,7 +143,7 @@ function flatten(given: object, prefix: string, into: Map<string, ClaimValue>, w
     if (name === "__proto__" || !hasRoom) continue;
     // A claim that is named with dots itself comes first.
     if (plain !== null && (prefix === "" || !into.has(path))) into.set(path, plain);
-    else if (plain === null && isSection(value) && prefix.split(".").length < MAX_DEPTH)
+    else if (plain === null && isObject(value) && prefix.split(".").length < MAX_DEPTH)
       flatten(value, `${path}.`, into, wanted);
   }
 }
@@ -181,10 +182,6 @@ function claimValue(value: unknown, named: readonly string[] | undefined): Claim
   const texts = value.filter((one): one is string => typeof one === "string");
   if (texts.join("").length <= MAX_CLAIM_LIST_CHARS) return texts;
   return named === undefined ? null : texts.filter((one) => named.includes(one));
-}
-
-function isSection(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const COMPRESSED = 1;

@@ -1,3 +1,4 @@
+import { mayHaveTag } from "../purge-rule.ts";
 import { BlockCursor } from "./cache-blocks.ts";
 import { type CacheMemory, Head, Slot, SlotFlag, SlotState, SlotTime } from "./cache-memory.ts";
 import type { CacheSlots } from "./cache-slots.ts";
@@ -49,10 +50,6 @@ export function makeStale({ times }: CacheMemory, slot: number, nowMs: number): 
   for (const time of [SlotTime.FreshUntil, SlotTime.StaleWhileUntil, SlotTime.StaleErrorUntil] as const) {
     if (times[at + time]! > 0) times[at + time]! -= early;
   }
-}
-
-function mayHaveTag(own: number, wanted: readonly number[] | null): boolean {
-  return wanted === null || (own !== 0 && wanted.some((signature) => (own & signature) === signature));
 }
 
 function uriOf(memory: CacheMemory, slot: number): Buffer {

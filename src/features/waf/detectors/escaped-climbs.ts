@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE } from "../../../core/bytes.ts";
+import { Byte, HEX_VALUE, hexPair } from "../../../core/bytes.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { CRITICAL_SCORE, type DetectionListener, type WafRule } from "../rule.ts";
 
@@ -114,12 +114,6 @@ function hexByte(bytes: Uint8Array, at: number, mark: number): number {
   if (bytes[at + 1] !== mark) return -1;
   readTo = at + 4;
   return hexPair(bytes, at + 2);
-}
-
-function hexPair(bytes: Uint8Array, at: number): number {
-  const high = HEX_VALUE[bytes[at]!]!;
-  const low = HEX_VALUE[bytes[at + 1]!]!;
-  return (high | low) > 15 ? -1 : high * 16 + low;
 }
 
 function kindOf(character: number): typeof Dot | typeof Slash | typeof Other {

@@ -1,5 +1,5 @@
 import { Byte, EMPTY_BYTES, indexOfByte, isLowerLetter, isWhitespace } from "../../../core/bytes.ts";
-import { ATTRIBUTE_GAP, ATTRIBUTE_NAME, DASHED_WORD, TAG_NAME } from "../match/scan.ts";
+import { ATTRIBUTE_GAP, ATTRIBUTE_NAME, DASHED_WORD, lastPart, TAG_NAME } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import {
@@ -336,13 +336,6 @@ const enum Attribute {
   Style,
   /** http-equiv: refresh, set-cookie. */
   Equivalent,
-}
-
-/** Where the part after the last colon begins: svg:script, xlink:href. */
-function lastPart(bytes: Uint8Array, from: number, to: number): number {
-  let at = to;
-  while (at > from && bytes[at - 1] !== Byte.Colon) at--;
-  return at;
 }
 
 /** Offset after the letters and dashes that go on at `from`. */

@@ -1,5 +1,5 @@
 import { Byte, indexOfByte, isDigit, isLowerLetter, latin1 } from "../../../core/bytes.ts";
-import { ATTRIBUTE_GAP, ATTRIBUTE_NAME, DASHED_WORD, isQuote, TAG_NAME } from "../match/scan.ts";
+import { ATTRIBUTE_GAP, ATTRIBUTE_NAME, DASHED_WORD, isQuote, lastPart, TAG_NAME } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, each, type WafRule, words } from "../rule.ts";
@@ -104,10 +104,10 @@ function isActingTag(value: ValueReading, open: number): boolean {
   }
   // <scr&#x9ipt>
   if (bytes[to] === Byte.Ampersand && bytes[to + 1] === Byte.Hash) return true;
-  const kind = ELEMENTS.valueOf(bytes, localName(bytes, from, to), to);
+  const kind = ELEMENTS.valueOf(bytes, lastPart(bytes, from, to), to);
   // What a person asks about ends a word: "what is </body> for".
   if (isClosing) return ENDS.valueOf(bytes, from, to) !== 0 && (isFirst(bytes, open) || bytes[open - 1]! > Byte.Space);
-  const isPrefixed = PREFIXES.valueOf(bytes, from, Math.max(from, localName(bytes, from, to) - 1)) !== 0;
+  const isPrefixed = PREFIXES.valueOf(bytes, from, Math.max(from, lastPart(bytes, from, to) - 1)) !== 0;
   if (isPrefixed) return true;
   const next = bytes[to]!;
   if (kind === Element.Acting && (next <= Byte.Space || next === Byte.Slash || next === Byte.Greater))
@@ -320,13 +320,6 @@ function isBinding(bytes: Uint8Array, at: number): boolean {
   let to = at;
   while (to < at + MAX_PROPERTY && DASHED_WORD[bytes[to]!] === 1) to++;
   return bytes[to] === Byte.Colon && BINDINGS.valueOf(bytes, at, to) !== 0;
-}
-
-/** Where the name begins after a prefix and its colon. */
-function localName(bytes: Uint8Array, from: number, to: number): number {
-  let at = to;
-  while (at > from && bytes[at - 1] !== Byte.Colon) at--;
-  return at;
 }
 
 function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {

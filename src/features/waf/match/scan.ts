@@ -97,3 +97,10 @@ export function endsReference(bytes: Uint8Array, end: number): boolean {
 }
 
 const MAX_REFERENCE_BYTES = 10;
+
+/** Where the part after the last colon begins: `svg:script`, `xlink:href`. */
+export function lastPart(bytes: Uint8Array, from: number, to: number): number {
+  let at = to;
+  while (at > from && bytes[at - 1] !== Byte.Colon) at--;
+  return at;
+}

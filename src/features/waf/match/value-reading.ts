@@ -1,4 +1,4 @@
-import { Byte, classOf, EMPTY_BYTES, HEX_VALUE, LOWER, table } from "../../../core/bytes.ts";
+import { Byte, classOf, EMPTY_BYTES, HEX_VALUE, hexPair, LOWER, table } from "../../../core/bytes.ts";
 import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
 import { MIN_PACKED_CHARS, unpack } from "./packed-text.ts";
 import { BEYOND_ASCII } from "./scan.ts";
@@ -247,13 +247,6 @@ export class ValueReading {
     this.length = length;
     this.bytes.fill(0, length, length + PADDING);
   }
-}
-
-/** The value of two hexadecimal digits, or -1. */
-function hexPair(bytes: Uint8Array, at: number): number {
-  const high = HEX_VALUE[bytes[at]!]!;
-  const low = HEX_VALUE[bytes[at + 1]!]!;
-  return (high | low) > 15 ? -1 : high * 16 + low;
 }
 
 /** The value of three octal digits, or -1. */

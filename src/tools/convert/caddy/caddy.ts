@@ -1,6 +1,6 @@
 import { allowOnly, isLoopback, noteLocal, THIS_MACHINE } from "../access.ts";
 import { type AdviceRow, adviceIn } from "../advice.ts";
-import { widerHosts } from "../arrange.ts";
+import { siteRank, widerHosts } from "../arrange.ts";
 import { closed, hasType, Plan, type Rule, section } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
@@ -52,7 +52,7 @@ export function convertCaddyfile({ file, options, sites, others }: Caddyfile): P
     return siteRules(plan, sealed(own, ledger), addresses, site);
   });
   // Caddy finds the site first: by a full name, then a pattern, then the one for all.
-  plan.rules.push(...rules.sort((a, b) => rank(b.site) - rank(a.site)).map(({ rule }) => rule));
+  plan.rules.push(...rules.sort((a, b) => siteRank(b.site) - siteRank(a.site)).map(({ rule }) => rule));
   // Sites of a file that is not there may be narrower than any of these.
   if (others.some(({ isLost }) => isLost === true)) for (const rule of plan.rules) closed(rule);
   plan.config.server.max_body_bytes = "unlimited";
@@ -81,15 +81,11 @@ function siteRules(plan: Plan, own: readonly Rule[], addresses: readonly Address
   }
   const hosts = [...new Set(addresses.map(({ host }) => host))];
   // None of as many letters holds another.
-  const byRank = Map.groupBy(hosts, (one) => rank([one]));
+  const byRank = Map.groupBy(hosts, (one) => siteRank([one]));
   const groups: string[][] = hosts.includes("") ? [[]] : [...byRank.values()];
   return groups.flatMap((group) =>
     own.map((rule) => ({ rule: { ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : group }, site: group })),
   );
-}
-
-function rank([host]: readonly string[]): number {
-  return host === undefined ? 0 : host.startsWith("*.") ? host.length : 1_000_000;
 }
 
 /** `http_port` and `https_port`. */

@@ -7,6 +7,7 @@ import { applied, type Modifier, noteUnused, partOf, refusal } from "../modifier
 import { closed, durationText, hasType, type Keys, Plan, ROOT, type Rule, ruleOf, section } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
+import { titleOf } from "../statement.ts";
 import { adviceOf, isStandard } from "./haproxy-advice.ts";
 import { backendKeys, Section } from "./haproxy-backends.ts";
 import { Acls, type Asked, PASSWORDS, type RequestFacts } from "./haproxy-conditions.ts";
@@ -655,7 +656,3 @@ const CLIENT_TIMES: readonly (readonly [string, readonly string[]])[] = [
   ["http-request", ["header_timeout"]],
   ["http-keep-alive", ["idle_timeout"]],
 ];
-
-function titleOf(statement: Statement): string {
-  return `${statement.file}:${statement.line} ${statement.text}`;
-}

@@ -5,6 +5,7 @@ import { expressionOf, looksAround } from "../expression.ts";
 import { applied, partOf } from "../modifiers.ts";
 import { closed, hasType, type Keys, type PathRule, prefixOf, ROOT, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
+import { titleOf } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
 import { beside, content, OTHER_CONTENT, tryFiles } from "./nginx-contents.ts";
 import { withFolders } from "./nginx-folders.ts";
@@ -14,7 +15,7 @@ import { exactPlace, hasNested, type Level, type Located, levelOf, regexPlaces }
 import { scriptOf } from "./nginx-rewrites.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { barredFolder, isForScripts } from "./nginx-scripts.ts";
-import { type Site, titleOf } from "./nginx-site.ts";
+import type { Site } from "./nginx-site.ts";
 import { templateOf } from "./nginx-values.ts";
 
 /** Makes the rules of a server, but for their hosts. docs/migrate.md#nginx */

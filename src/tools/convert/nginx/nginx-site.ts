@@ -1,5 +1,4 @@
 import type { Rule } from "../plan.ts";
-import type { Statement } from "../statement.ts";
 import type { ScriptSite } from "./nginx-rewrites.ts";
 import type { Scope } from "./nginx-scope.ts";
 import type { ScriptLocation } from "./nginx-scripts.ts";
@@ -15,9 +14,4 @@ export interface Site extends ScriptSite {
   scripts?: (ScriptLocation & { readonly path: string }) | null;
   /** Whether the paths that no location has to itself are files. */
   filesAtRoot?: boolean;
-}
-
-/** A rule in a few words, for its comment. */
-export function titleOf(statement: Statement): string {
-  return `${statement.file}:${statement.line} ${statement.text}`;
 }

@@ -1,5 +1,5 @@
 import { refuse } from "../access.ts";
-import { holdsHost } from "../arrange.ts";
+import { holdsHost, siteRank } from "../arrange.ts";
 import { Plan, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { adviceOf } from "./nginx-advice.ts";
@@ -151,11 +151,6 @@ function noClients({ config, ledger, streams }: Plan): void {
 
 /** Blocks of which nothing inside says what is done with requests. */
 const WHOLE: ReadonlySet<string> = new Set(["charset_map"]);
-
-/** Full names first, then patterns, then every host; within one of these the order stays. */
-function siteRank([host]: readonly string[]): number {
-  return host === undefined ? 0 : host.startsWith("*.") ? host.length : 1_000_000;
-}
 
 /** What a server without a location for it answers. */
 function nothing(statement: Statement): Rule {
