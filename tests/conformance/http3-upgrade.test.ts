@@ -80,11 +80,12 @@ describe.skipIf(!hasClient)("an independent client (aioquic) that asks all the t
       }
     });
 
-  const expectNoneLost = (told: Told): void => {
+  /** @param lanes requests on their way at a time, of all connections @param ends how often the connections were ended */
+  const expectNoneLost = (told: Told, lanes: number, ends: number): void => {
     expect(told.lost).toEqual({});
     expect(told.answered).toBe(told.requests);
-    // A client with a bounded number of requests has hardly one on its way when GOAWAY goes out.
-    expect(told.rejected).toBeLessThan(told.requests / 100);
+    // Each that was on its way is sent again once at most.
+    expect(told.rejected).toBeLessThanOrEqual(lanes * ends);
   };
 
   test.each([
@@ -94,7 +95,7 @@ describe.skipIf(!hasClient)("an independent client (aioquic) that asks all the t
     "%d connections with %d requests at a time lose none by upgrades",
     async (connections, lanes) => {
       const told = await askAcross(2, connections, lanes);
-      expectNoneLost(told);
+      expectNoneLost(told, connections * lanes, 2);
       // Each has moved on with each upgrade.
       expect(told.connections).toBeGreaterThanOrEqual(connections * 3);
     },
@@ -106,7 +107,7 @@ describe.skipIf(!hasClient)("an independent client (aioquic) that asks all the t
     async () => {
       const told = await askAcross(10, 8, 4);
       console.log(`ten upgrades: ${JSON.stringify(told)}`);
-      expectNoneLost(told);
+      expectNoneLost(told, 8 * 4, 10);
       expect(told.connections).toBeGreaterThanOrEqual(8 * 11);
     },
     120_000,
@@ -121,7 +122,7 @@ describe.skipIf(!hasClient)("an independent client (aioquic) that asks all the t
       while (isThere(pids.at(-1)!) && performance.now() - drainedMs < 10_000) await Bun.sleep(20);
       await start();
     });
-    expectNoneLost(told);
+    expectNoneLost(told, 8 * 4, 1);
     expect(told.connections).toBeGreaterThanOrEqual(16);
   }, 60_000);
 });

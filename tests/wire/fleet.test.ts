@@ -1,9 +1,12 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Gateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { request } from "../harness/raw-client.ts";
 import { REDIS, RedisServer } from "../harness/redis-server.ts";
+
+// Most tests start stores and gateways of their own.
+setDefaultTimeout(30_000);
 
 const limit = (more: object) => ({ window: "1h", key: "header:X-Key", scope: "cluster", ...more });
 
@@ -32,6 +35,17 @@ async function statuses(gateways: readonly Gateway[], path: string, key: string,
 function admitted(found: readonly number[]): number {
   expect(found.every((status) => status === 200 || status === 429)).toBe(true);
   return found.filter((status) => status === 200).length;
+}
+
+/**
+ * Ten are let in at `/ten`, and one more for each gateway but the last at most: where requests come so slowly that a worker's knowledge
+ * is old, it may let in one that it has not asked for. That is paid back: afterwards nobody is let in. docs/fleet.md#rate-limits
+ */
+async function expectTen(gateways: readonly Gateway[], key: string): Promise<void> {
+  const found = admitted(await statuses(gateways, "/ten", key, 14 * gateways.length));
+  expect(found).toBeGreaterThanOrEqual(10);
+  expect(found).toBeLessThan(10 + gateways.length);
+  expect(admitted(await statuses(gateways, "/ten", key, 4 * gateways.length))).toBe(0);
 }
 
 const isUp = (gateway: Gateway, nodes: number) =>
@@ -76,7 +90,7 @@ describe.skipIf(REDIS === null)("a fleet on Redis", async () => {
   });
 
   test("a small limit is one limit, wherever the client asks", async () => {
-    expect(admitted(await statuses(gateways, "/ten", "small", 40))).toBe(10);
+    await expectTen(gateways, "small");
     expect(admitted(await statuses(gateways, "/ten", "another", 9))).toBe(9);
   });
 
@@ -220,8 +234,7 @@ describe.skipIf(REDIS === null)("other stores", () => {
     const origin = EchoOrigin.start();
     const gateways = await Promise.all(["a", "b"].map((node) => gatewayOf(servers[0]!.url, origin, node)));
     for (const gateway of gateways) await isUp(gateway, 2);
-    for (const key of ["one", "two", "three", "four", "five", "six"])
-      expect(admitted(await statuses(gateways, "/ten", key, 14))).toBe(10);
+    for (const key of ["one", "two", "three", "four", "five", "six"]) await expectTen(gateways, key);
     const kept = await Promise.all(servers.map((server) => server.command("KEYS", "edge:limit:*")));
     expect(kept.filter((keys) => keys !== "").length).toBeGreaterThan(1);
     // The third has the buckets of a third of all keys, and nothing else: the others' limits stay one.

@@ -185,6 +185,9 @@ describe("a file that is replaced", () => {
   });
 });
 
+/** The line of the response: a port may have the same digits. */
+const REFUSAL = /^response +403 /m;
+
 describe("edge", () => {
   const folder = gateway.folder;
   const explain = (client: string) =>
@@ -194,7 +197,7 @@ describe("edge", () => {
     });
 
   test("explain knows where a client is", async () => {
-    expect((await explain("2001:db8::7")).stdout).not.toContain("403");
-    expect((await explain("192.0.2.200")).stdout).toContain("403");
+    expect((await explain("2001:db8::7")).stdout).not.toMatch(REFUSAL);
+    expect((await explain("192.0.2.200")).stdout).toMatch(REFUSAL);
   });
 });
