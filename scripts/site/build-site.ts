@@ -2,10 +2,14 @@
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { LIST_PAGES } from "../../src/cli/help/search/help-entries.ts";
+import type { SearchEntry } from "../../src/cli/help/search/search-index.ts";
+import { sentenceOf } from "../../src/cli/help/search/sections.ts";
+import { SUBJECTS } from "../../src/cli/help/search/subjects.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { type Page, PageSet, plain, ROOT } from "./page-set.ts";
 
-function main(args: string[]): number {
+async function main(args: string[]): Promise<number> {
   const { values } = parseArgs({ args, options: { out: { type: "string", default: "dist/site" } } });
   const set = new PageSet();
   for (const one of set.broken) process.stderr.write(`docs: a link leads nowhere: ${one}\n`);
@@ -15,9 +19,21 @@ function main(args: string[]): number {
   mkdirSync(out, { recursive: true });
   const pages = [...set.pages.values()];
   for (const page of pages) writeFileSync(join(out, page.place), pageOf(page, set));
-  const found = pages.filter(({ source }) => source.endsWith(".md")).flatMap(sectionsOf);
-  writeFileSync(join(out, "search-index.js"), `globalThis.SECTIONS = ${JSON.stringify(found)};\n`);
-  for (const name of ["site.css", "site.js"]) cpSync(join(import.meta.dir, name), join(out, name));
+  const order = set.groups.flatMap(({ places }) => places);
+  const entries = pages
+    .filter(({ source }) => source.endsWith(".md"))
+    .sort((a, b) => orderOf(order, a) - orderOf(order, b) || (a.source < b.source ? -1 : 1))
+    .flatMap(entriesOf);
+  const index = JSON.stringify({ entries, subjects: SUBJECTS });
+  writeFileSync(join(out, "search-index.js"), `globalThis.SEARCH_INDEX = ${index};\n`);
+  cpSync(join(import.meta.dir, "site.css"), join(out, "site.css"));
+  // One script that may be loaded from a folder of files as well, where modules may not.
+  const bundle = await Bun.build({
+    entrypoints: [join(import.meta.dir, "site.js")],
+    target: "browser",
+    format: "iife",
+  });
+  writeFileSync(join(out, "site.js"), await bundle.outputs[0]!.text());
   for (const entry of readdirSync(join(ROOT, "docs"), { withFileTypes: true })) {
     if (entry.isFile() && !entry.name.endsWith(".md")) cpSync(join(ROOT, "docs", entry.name), join(out, entry.name));
   }
@@ -76,17 +92,42 @@ ${page.html}
 `;
 }
 
-/** What is found: a heading, where it is, and the text below it. */
-function sectionsOf({ place, title, html }: Page): readonly (readonly [string, string, string, string])[] {
-  return html.split(/(?=<h[1-3] id=)/).flatMap((part) => {
-    const [, id, heading] = /^<h[1-3] id="([^"]*)">([\s\S]*?)<\/h[1-3]>/.exec(part) ?? [];
+/** What is found, with the place that it leads to. */
+interface SiteEntry extends SearchEntry {
+  readonly place: string;
+}
+
+/** A page and its sections, as `edge help WORDS` knows them; files that are no pages of docs count less. */
+function entriesOf({ source, place, title, html }: Page): readonly SiteEntry[] {
+  const [, page = ""] = /^docs\/([\w-]+)\.md$/.exec(source) ?? [];
+  const kind = page === "" || page === "README" ? "aside" : "page";
+  return html.split(/(?=<h[1-6] id=)/).flatMap((part): SiteEntry[] => {
+    const [, level, id, heading] = /^<h([1-6]) id="([^"]*)">([\s\S]*?)<\/h[1-6]>/.exec(part) ?? [];
     if (id === undefined) return [];
+    const isTop = level === "1";
     const text = plain(part.slice(part.indexOf("</h"))).slice(0, MAX_TEXT);
-    return [[title, plain(heading!), part.startsWith("<h1") ? place : `${place}#${id}`, text] as const];
+    const [, paragraph = ""] = /<p>([\s\S]*?)<\/p>/.exec(part) ?? [];
+    return [
+      {
+        name: isTop ? page || source : `${page || source}#${id}`,
+        kind: !isTop && LIST_PAGES.has(page) ? "name" : kind,
+        title,
+        heading: plain(heading!),
+        first: sentenceOf(plain(paragraph)),
+        text,
+        place: isTop ? place : `${place}#${id}`,
+      },
+    ];
   });
+}
+
+/** Pages in the order of the menu, others after them. */
+function orderOf(order: readonly string[], { place }: Page): number {
+  const at = order.indexOf(place);
+  return at < 0 ? order.length : at;
 }
 
 /** Characters of a section that are looked through. */
 const MAX_TEXT = 4000;
 
-process.exitCode = main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2));

@@ -1,4 +1,6 @@
-// Search, without a server: the index is loaded when it is first asked for.
+// Search, without a server: the index is loaded when it is first asked for. It ranks as `edge help WORDS` does.
+import { SearchIndex } from "../../src/cli/help/search/search-index.ts";
+
 const box = document.getElementById("search");
 const list = document.getElementById("found");
 const MAX_FOUND = 12;
@@ -8,29 +10,14 @@ function load() {
   loading ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = "search-index.js";
-    script.onload = () => resolve(globalThis.SECTIONS);
+    script.onload = () => {
+      const { entries, subjects } = globalThis.SEARCH_INDEX;
+      resolve(new SearchIndex(entries, subjects));
+    };
     script.onerror = reject;
     document.head.append(script);
   });
   return loading;
-}
-
-/** Sections that have all words; those with the words in headings first. */
-function find(sections, words) {
-  return sections
-    .map((section) => {
-      const [title, heading, , text] = section.map((one) => one.toLowerCase());
-      let score = 0;
-      for (const word of words) {
-        if (!`${title} ${heading} ${text}`.includes(word)) return { section, score: 0 };
-        score += (heading.includes(word) ? 20 : 0) + (title.includes(word) ? 10 : 0);
-        score += Math.min(5, text.split(word).length);
-      }
-      return { section, score };
-    })
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, MAX_FOUND);
 }
 
 function around(text, word) {
@@ -38,7 +25,7 @@ function around(text, word) {
   return `${at > 0 ? "… " : ""}${text.slice(at, at + 120)}…`;
 }
 
-function item({ section: [title, heading, place, text] }, words) {
+function item({ title, heading, place, text }, words) {
   const link = document.createElement("a");
   link.href = place;
   const name = document.createElement("b");
@@ -53,8 +40,8 @@ function item({ section: [title, heading, place, text] }, words) {
 
 async function search() {
   const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = words.length === 0 ? [] : find(await load(), words);
-  const rows = found.map((one) => item(one, words));
+  const found = words.length === 0 ? [] : (await load()).find(box.value, MAX_FOUND);
+  const rows = found.map(({ entry }) => item(entry, words));
   if (rows.length === 0 && words.length > 0) {
     const none = document.createElement("li");
     none.textContent = "Nothing found.";

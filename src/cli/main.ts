@@ -243,7 +243,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "help",
     {
       run: showHelp,
-      summary: "print this text, or what a command, a name or a page says",
+      summary: "print this text, what a command, a name or a page says, or what is about words",
       specs: async () => [await helpSpec()],
     },
   ],

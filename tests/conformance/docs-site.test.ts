@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type SearchEntry, SearchIndex } from "../../src/cli/help/search/search-index.ts";
 import { type Gateway, startGateway } from "../harness/gateway.ts";
 import { runProcess } from "../harness/run-process.ts";
 import { BrowserTab, CHROMIUM } from "./devtools.ts";
@@ -59,6 +60,24 @@ test("leads nowhere that is not there, and takes nothing from elsewhere", async 
   }
   expect(wrong).toEqual([]);
 }, 30_000);
+
+test("its search has pages of docs before the changelog, by what operators type", () => {
+  const { entries, subjects } = JSON.parse(
+    readFileSync(join(site, "search-index.js"), "utf8").replace(/^globalThis\.SEARCH_INDEX = |;\n$/g, ""),
+  );
+  const index = new SearchIndex<SearchEntry & { place: string }>(entries, subjects);
+  const wanted = [
+    ["gzip", "compression.html"],
+    ["502", "upstreams.html#failures"],
+    ["migrate from nginx", "migrate.html#nginx"],
+    ["node app", "jobs.html#proxy-below-a-prefix"],
+    ["sse", "recipes.html#server-sent-events"],
+    ["next.js", "jobs.html#proxy-below-a-prefix"],
+    ["cloudflare", "security.html#client-addresses"],
+    ["soft purge", "cache.html#soft-purge"],
+  ];
+  expect(wanted.map(([words]) => [words, index.find(words!, 1)[0]?.entry.place])).toEqual(wanted);
+});
 
 if (CHROMIUM === null) console.log("skipped: the site in a browser needs chromium (Debian: apt install chromium)");
 describe.skipIf(CHROMIUM === null)("in Chromium", () => {

@@ -37,10 +37,13 @@ test("every command that help shows has its row in docs/tools.md, and every row 
 describe("wrong words", () => {
   test.each<[string, string]>([
     ["constructor", 'edge: no command "constructor"'],
-    ["help constructor", 'nothing has the name "constructor"'],
+    ["help hasOwnProperty", 'nothing has the name "hasOwnProperty"'],
+    ["help compresion", 'nothing has the name "compresion" (did you mean "compression"?)'],
+    ["help xyzzy plugh", 'nothing has the name "xyzzy plugh"'],
+    ["help --zzz", "unknown flag --zzz"],
     ["help __proto__", 'nothing has the name "__proto__"'],
     ["help nothing", 'nothing has the name "nothing"'],
-    ["help config extra", 'unexpected argument "extra"'],
+    ["help config xyzzy", 'unexpected argument "xyzzy"'],
     ["help waf tset", 'unexpected argument "tset"'],
     ["version extra", 'unexpected argument "extra"'],
     ["version --zzz", "unknown flag --zzz"],
@@ -82,6 +85,12 @@ describe("wrong words", () => {
     ["help log", "One"],
     ["help port-in-use", "More: docs/errors.md#port-in-use"],
     ["help docs/tls.md#redirect", "## Redirect"],
+    ["help letsencrypt", "edge help acme "],
+    ["help basic auth", "edge help authentication#passwords "],
+    ["help 502", "edge help upstreams#failures "],
+    ["help rate limit", "edge help guards#rate-limits "],
+    ["help migrate from nginx", "edge help migrate#nginx "],
+    ["help --json docker", '{"words":"docker","found":[{"name":"install#in-a-container"'],
   ])("edge %s helps", async (line, text) => {
     const { code, stdout, stderr } = await inFolder((folder) => run(line === "" ? [] : line.split(" "), folder));
     expect([code, stderr]).toEqual([0, ""]);

@@ -1,6 +1,6 @@
 import { zstdDecompressSync } from "node:zlib";
-import { anchorOf } from "./anchor.ts";
 import { docBundle } from "./doc-bundle.ts" with { type: "macro" };
+import { docSections } from "./search/sections.ts";
 
 const PACKED = docBundle();
 
@@ -15,6 +15,11 @@ export class DocPages {
 
   get names(): readonly string[] {
     return [...this.texts.keys()];
+  }
+
+  /** The whole text of a page; "" where there is none of that name. */
+  text(name: string): string {
+    return this.texts.get(name) ?? "";
   }
 
   /**
@@ -48,25 +53,13 @@ function unpacked(): Readonly<Record<string, string>> {
 }
 
 function section(text: string, anchor: string): string | null {
+  const sections = docSections(text);
+  const from = sections.findIndex((one) => one.anchor === anchor);
+  if (from < 0) return null;
+  const { level, line } = sections[from]!;
+  const end = sections.slice(from + 1).find((one) => one.level <= level);
   const lines = text.split("\n");
-  let level = 0;
-  let isCode = false;
-  const seen = new Map<string, number>();
-  let from = -1;
-  for (const [i, line] of lines.entries()) {
-    if (line.startsWith("```")) isCode = !isCode;
-    const [, marks = "", heading = ""] = isCode ? [] : (/^(#{1,6}) (.*)$/.exec(line) ?? []);
-    if (marks === "") continue;
-    if (from >= 0 && marks.length <= level) return `${lines.slice(from, i).join("\n").trimEnd()}\n`;
-    const plain = anchorOf(heading.replace(/\[([^[\]]*)\]\([^()]*\)/g, "$1"));
-    const count = seen.get(plain) ?? 0;
-    seen.set(plain, count + 1);
-    if (from < 0 && (count === 0 ? plain : `${plain}-${count}`) === anchor) {
-      from = i;
-      level = marks.length;
-    }
-  }
-  return from < 0 ? null : lines.slice(from).join("\n");
+  return end === undefined ? lines.slice(line).join("\n") : `${lines.slice(line, end.line).join("\n").trimEnd()}\n`;
 }
 
 const PLACE = /^(?:docs\/)?([\w-]+)(?:\.md)?(?:#([\p{L}\p{N}_-]+))?$/u;

@@ -1,9 +1,8 @@
-import { didYouMean } from "../../config/nearest-name.ts";
 import { VERSION } from "../../core/version.ts";
 import { type CommandIo, ExitCode } from "../command-io.ts";
 import { startCommand } from "../flags.ts";
 import type { ListedSpec } from "../listed-command.ts";
-import type { HelpTopic } from "./help-topics.ts";
+import type { HelpAnswer } from "./help-answer.ts";
 import { paragraph, wrappedTable } from "./wrapped.ts";
 
 /** The commands, as help needs them. */
@@ -15,18 +14,19 @@ export interface HelpCommands {
 }
 
 /** The command as `edge help help` shows it. */
-export function helpCommand(commands: readonly string[]): ListedSpec {
+export function helpCommand(commands: readonly string[]) {
   return {
     name: "edge help",
     page: "tools.md#help",
-    summary: "Prints the list of commands, the help of one, or what a name or a page of the documentation says.",
+    summary:
+      "Prints the list of commands, the help of one, what a name or a page says, or what there is about some words.",
     operands: {
-      usage: "[COMMAND | NAME | PAGE]",
+      usage: "[COMMAND | NAME | PAGE | WORDS]",
       min: 0,
-      max: 2,
-      words: [...commands, ...REFERENCES.keys(), "pages"],
+      max: MAX_WORDS,
+      words: [...commands, ...REFERENCES.keys()],
     },
-    flags: [],
+    flags: [{ name: "json", type: "bool", default: false, help: "print one JSON object" }],
     notes: [
       "NAME: an error, a refusal, an event of the log, a metric, a key or a rule of the firewall:",
       "  edge help port-in-use",
@@ -34,72 +34,62 @@ export function helpCommand(commands: readonly string[]): ListedSpec {
       "  edge help server.tls.port",
       "PAGE: a page of the documentation, all of which are in the binary, or a section of one:",
       "  edge help docs/tls.md#redirect",
-      "Exit codes: 0 printed, 2 nothing has this name.",
+      "WORDS: what you look for, in your own words. At most 10 lines, the best first:",
+      "  edge help basic auth",
+      "  edge help 502",
+      "Exit codes: 0 printed, 2 nothing has this name or is about these words.",
     ],
-  };
+  } as const satisfies ListedSpec;
 }
 
 /** `edge help`. docs/tools.md#help */
 export async function runHelp(args: readonly string[], io: CommandIo, commands: HelpCommands): Promise<number> {
-  const [name = "help", ...more] = args;
-  if (/^--?h(elp)?$/.test(name)) {
-    const call = startCommand(helpCommand(commands.list.map(([one]) => one)), [name], io);
-    return typeof call === "number" ? call : ExitCode.Done;
-  }
-  const command = name === "help" ? null : commands.help(name);
+  const spec = helpCommand(commands.list.map(([one]) => one));
+  const { usage, min, max } = spec.operands;
+  // The words of the spec are what a shell offers; others are looked for.
+  const call = startCommand({ ...spec, operands: { usage, min, max } }, args, io);
+  if (typeof call === "number") return call;
+  const words = call.operands.flatMap((operand) => operand.split(/\s+/)).filter((word) => word !== "");
+  if (call.values.json) return answerJson(words, io, commands);
+  const [name = "help", ...more] = words;
   // The one command of two words.
-  const [extra] = name === "waf" && ["test", "learn", "import"].includes(more[0] ?? "") ? more.slice(1) : more;
-  if (extra !== undefined) {
-    io.err(`edge help: unexpected argument ${JSON.stringify(extra)}; "edge help" lists the commands\n`);
-    return ExitCode.Usage;
-  }
+  const isOne = more.length === 0 || (name === "waf" && more.length === 1 && WAF_COMMANDS.has(more[0]!));
+  const command = isOne && name !== "help" ? commands.help(name) : null;
   if (command !== null) return command();
-  const reference = REFERENCES.get(name);
-  if (name === "help") io.out(overview(commands));
+  const reference = isOne ? REFERENCES.get(name) : undefined;
+  if (isOne && name === "help") io.out(overview(commands));
   else if (reference !== undefined) io.out(await reference());
-  else return explain(name, io, commands);
+  else return answer(words, io, commands);
   return ExitCode.Done;
 }
 
-/** Prints the page or the names that are meant. */
-async function explain(name: string, io: CommandIo, commands: HelpCommands): Promise<number> {
-  const { DocPages } = await import("./doc-pages.ts");
-  const pages = new DocPages();
-  const page = name === "pages" ? pageList(pages.groups()) : pages.find(name);
-  if (page !== null) {
-    io.out(page);
+async function answer(words: readonly string[], io: CommandIo, commands: HelpCommands): Promise<number> {
+  const { helpAnswer } = await import("./help-answer.ts");
+  const { found, text, meant } = helpAnswer(words, commands.list, [...REFERENCES.keys()]);
+  if (found.length > 0) {
+    io.out(text);
     return ExitCode.Done;
   }
-  const { HelpTopics } = await import("./help-topics.ts");
-  const topics = new HelpTopics();
-  const found = topics.find(name);
-  if (found.length === 0) {
-    const known = [
-      ...commands.list.map(([one]) => one),
-      ...REFERENCES.keys(),
-      ...pages.names,
-      ...topics.all().map((topic) => topic.name),
-    ];
-    io.err(`edge help: nothing has the name ${JSON.stringify(name)}${didYouMean(name, known)}\n`);
-    io.err('"edge help" lists the commands, "edge help pages" the documentation.\n');
+  const [first = "", second] = words;
+  if (second !== undefined && (commands.help(first) !== null || REFERENCES.has(first))) {
+    io.err(`edge help: unexpected argument ${JSON.stringify(second)}; "edge help" lists the commands\n`);
     return ExitCode.Usage;
   }
-  io.out(found.map(topicText).join("\n"));
-  return ExitCode.Done;
+  io.err(`edge help: nothing has the name ${JSON.stringify(words.join(" "))}${meant}\n`);
+  io.err('"edge help" lists the commands, "edge help pages" the documentation.\n');
+  return ExitCode.Usage;
 }
 
-function topicText({ name, kind, text, pages }: HelpTopic): string {
-  const plain = text.replaceAll("`", "").split("\n").map(paragraph).join("\n");
-  return `${paragraph(`${name}: ${kind}`)}\n\n${plain}\n\n${paragraph(`More: ${pages.join(", ")}`)}\n`;
-}
-
-function pageList(groups: readonly { title: string; pages: readonly (readonly [string, string])[] }[]): string {
-  const text = groups.map(({ title, pages }) => {
-    const rows = pages.map(([name, about]) => [name, about.replace(/\[([^[\]]*)\]\([^()]*\)/g, "$1")] as const);
-    return `${title}\n${wrappedTable(rows)}`;
-  });
-  const head = 'The documentation. "edge help tls" prints a page, "edge help docs/tls.md#redirect" a section.';
-  return `${paragraph(head)}\n\n${text.join("\n")}`;
+/** What is found, as JSON; without words, the commands. */
+async function answerJson(words: readonly string[], io: CommandIo, { list }: HelpCommands): Promise<number> {
+  const chosen = words.length === 0 ? list : list.filter(([name]) => words.length === 1 && name === words[0]);
+  let found: HelpAnswer["found"] = chosen.map(([name, text]) => ({ name, kind: "a command", text }));
+  if (found.length === 0) {
+    const { helpAnswer } = await import("./help-answer.ts");
+    ({ found } = helpAnswer(words, list, [...REFERENCES.keys()]));
+  }
+  io.out(`${JSON.stringify({ words: words.join(" "), found })}\n`);
+  return found.length > 0 ? ExitCode.Done : ExitCode.Usage;
 }
 
 /** What help knows beside the commands. */
@@ -107,12 +97,16 @@ const REFERENCES: ReadonlyMap<string, () => Promise<string>> = new Map([
   ["config", async () => (await import("../settings-reference.ts")).CONFIG_REFERENCE],
   ["routes", async () => (await import("../settings-reference.ts")).ROUTES_REFERENCE],
   ["log", async () => (await import("../../help/log-reference.ts")).logReference(wrappedTable)],
+  ["pages", async () => (await import("./help-answer.ts")).listOfPages()],
 ]);
+const WAF_COMMANDS: ReadonlySet<string> = new Set(["test", "learn", "import"]);
+/** So many words may be looked for. */
+const MAX_WORDS = 64;
 
 function overview({ list }: HelpCommands): string {
   const more = [
     "edge help config and edge help routes show every key of the two files, edge help log the lines of the log.",
-    "edge help NAME explains an error, an event, a metric, a key or a rule by its name.",
+    "edge help NAME explains an error, an event, a metric, a key or a rule by its name, and edge help WORDS finds what is about them: edge help basic auth.",
     "edge help pages lists the documentation, which is in this binary: edge help quickstart is where to begin.",
   ];
   return (

@@ -127,7 +127,39 @@ describe("edge help", () => {
     const { out } = await help("spool_failed");
     expect(out).toContain("spool_failed: a refusal");
     expect(out).toContain("spool_failed: an event of the log");
-    expect((await help("max_body_bytes")).out).toContain("routes.max_body_bytes: a key of routes.yaml");
+  });
+
+  test("of the end of several keys, and of words, prints at most ten lines: what is about them, then the keys", async () => {
+    const keys = await help("max_body_bytes");
+    expect([keys.code, keys.out]).toEqual([0, expect.stringMatching(/^edge help server\.max_body_bytes {2}/)]);
+    expect(keys.out).toContain("edge help routes.max_body_bytes  ");
+    const words = await help("timeout");
+    expect(words.out).toMatch(/^edge help upstreams#time-limits +A .*\nedge help \S+\.timeout /);
+    for (const { out } of [keys, words, await help("basic", "auth"), await help("basic auth")]) {
+      const lines = out.trimEnd().split("\n");
+      expect(lines.length).toBeLessThanOrEqual(10);
+      for (const line of lines) expect(line).toMatch(/^edge help \S+/);
+      expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    }
+  });
+
+  test("of several words that are one name explains it", async () => {
+    expect((await help("port", "in", "use")).out).toStartWith("port-in-use: an error of a command");
+  });
+
+  test.each<[string[], number, string]>([
+    [["502"], 0, "upstreams#failures"],
+    [["port-in-use"], 0, "port-in-use"],
+    [["tls#redirect"], 0, "tls#redirect"],
+    [["check"], 0, "check"],
+    [["zzz"], 2, ""],
+  ])("as JSON, of %j", async (words, code, name) => {
+    const said = await help("--json", ...words);
+    expect([said.code, said.err]).toEqual([code, ""]);
+    const { found, words: echoed } = JSON.parse(said.out);
+    expect([echoed, found[0]?.name ?? ""]).toEqual([words.join(" "), name]);
+    for (const one of found)
+      expect(one).toEqual(expect.objectContaining({ kind: expect.any(String), text: expect.any(String) }));
   });
 
   test("prints pages and sections of pages", async () => {
@@ -155,11 +187,20 @@ describe("edge help", () => {
     expect(err).toContain(`"${typed}" (did you mean "${meant}"?)`);
   });
 
-  test("of a page without that section, of words of the language and of two names leaves with 2", async () => {
-    for (const name of ["tls.md#none", "constructor", "__proto__", "docs/../LICENSE", "#", "."]) {
-      expect([name, (await help(name)).code]).toEqual([name, 2]);
-    }
-    expect((await help("check", "serve")).code).toBe(2);
+  test.each(["tls.md#none", "docs/../LICENSE", "#", ".", "hasOwnProperty", "__proto__", "xyzzy plugh"])(
+    "of %s, which neither a page nor a name nor a word is, leaves with 2",
+    async (words) => {
+      expect(await help(...words.split(" "))).toEqual({
+        code: 2,
+        out: "",
+        err: expect.stringContaining("nothing has"),
+      });
+    },
+  );
+
+  test.each(["check xyzzy", "waf tset", "log xyzzy"])("of %s names the word that is too many", async (words) => {
+    const said = await help(...words.split(" "));
+    expect(said).toEqual({ code: 2, out: "", err: expect.stringContaining("unexpected argument") });
   });
 
   test("without a name, and by its own name, lists the commands", async () => {
