@@ -77,7 +77,8 @@ function foundLine({ name, first }: HelpEntry): string {
   const typed = `edge help ${name}`.padEnd(FOUND_COLUMN);
   const room = HELP_COLUMNS - typed.length - 2;
   if (room < MIN_ROOM) return `${typed}\n`;
-  const text = first.length <= room ? first : `${first.slice(0, room - 1).replace(/\s+\S*$/, "")}…`;
+  const cut = first.slice(0, room);
+  const text = first.length <= room ? first : `${cut.slice(0, Math.max(1, cut.lastIndexOf(" ")))}…`;
   return `${typed}  ${text}\n`;
 }
 
