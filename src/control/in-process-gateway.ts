@@ -90,7 +90,7 @@ export class InProcessGateway {
   }
 
   private onMessage(message: FromWorker): void {
-    if (message.kind === "breaker") this.nodes.onWorker(message);
+    if (message.kind === "breaker") this.nodes.onMessage.breaker(message, 0, () => {});
   }
 }
 

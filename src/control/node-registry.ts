@@ -1,9 +1,17 @@
 import { speaksHttp2, type TargetConfig, usesTls } from "../config/origin.ts";
 import type { ControlService } from "../core/control-service.ts";
+import type { Takers } from "../core/message-takers.ts";
 import { trimmedEnd } from "../core/trimming.ts";
 import type { WriteEvent } from "../facts/events.ts";
+import type { BreakerMessage } from "../features/balance/balancer.ts";
 import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../memory/node-table.ts";
-import { type KnownName, type NameResolver, type NameSettings, threadResolver } from "../net/name-resolver.ts";
+import {
+  type KnownName,
+  type NamedMessage,
+  type NameResolver,
+  type NameSettings,
+  threadResolver,
+} from "../net/name-resolver.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
@@ -11,7 +19,6 @@ import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
-import type { FromWorker } from "../worker/messages.ts";
 import { type NodeInit, NodeList, nodeKey, nodeKeys } from "../worker/node-list.ts";
 import { BreakerWatch, type BreakerWatchPorts } from "./breaker-watch.ts";
 import type { WorkerPool } from "./worker-pool.ts";
@@ -39,6 +46,16 @@ export interface PreparedTable {
 
 /** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
 export class NodeRegistry implements ControlService<RuntimeConfig> {
+  readonly onMessage: Takers<BreakerMessage | NamedMessage> = {
+    breaker: ({ key, change }) => {
+      if (change === "closed") this.slowStart.begin(key);
+      this.watch.onChange(key, change);
+    },
+    named: ({ known }) => {
+      this.names.learn(known);
+      this.publish(known);
+    },
+  };
   /** The addresses of named origins, for the probes. */
   readonly names: NameResolver;
   private list: NodeList;
@@ -118,17 +135,6 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     this.slowStart.use(list, table);
     for (const key of this.unreachable) if (list.slotOf(key) < 0) this.unreachable.delete(key);
     this.start();
-  }
-
-  /** A worker has moved a breaker. */
-  onWorker(message: Extract<FromWorker, { kind: "breaker" | "named" }>): void {
-    if (message.kind === "named") {
-      this.names.learn(message.known);
-      this.publish(message.known);
-      return;
-    }
-    if (message.change === "closed") this.slowStart.begin(message.key);
-    this.watch.onChange(message.key, message.change);
   }
 
   /** The trials that a dead worker held are open to others, and what it did not tell any more is found. */

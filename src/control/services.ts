@@ -1,4 +1,5 @@
 import type { ControlService } from "../core/control-service.ts";
+import { type TakersOf, type Together, takersOf } from "../core/message-takers.ts";
 import type { Metric } from "../core/metric-row.ts";
 import type { AcmeService } from "../features/acme/control/acme-service.ts";
 import type { KeyService } from "../features/auth/control/key-service.ts";
@@ -47,17 +48,15 @@ export type StartFieldsOf<Listed> = Together<
   { [Name in keyof Listed]: Listed[Name] extends { startFields(): infer Fields } ? Fields : never }[keyof Listed]
 >;
 
-/** What all members of a union are at once. */
-type Together<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void
-  ? All
-  : never;
-
 /** Calls services one after the other, in the order in which they are listed. */
 export class ServiceList<Listed extends { readonly [Name in keyof Listed]: Service }> {
+  /** The messages of workers that services take. */
+  readonly takers: TakersOf<Listed>;
   private readonly services: readonly Service[];
 
   constructor(listed: Listed) {
     this.services = Object.values(listed);
+    this.takers = takersOf(listed);
   }
 
   /** @returns when all of them have what the start waits for */

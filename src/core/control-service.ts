@@ -1,3 +1,4 @@
+import type { AnyTakers } from "./message-takers.ts";
 import type { Metric } from "./metric-row.ts";
 
 /**
@@ -17,6 +18,8 @@ export interface ControlService<Config> {
   workerDied?(worker: number): unknown;
   /** The process ends. @returns when what is in hand is out; after `limitMs` it is given up */
   stop?(limitMs: number): unknown;
+  /** The messages of workers that are for it, by their kind. */
+  readonly onMessage?: AnyTakers;
   metrics?(): readonly Metric[];
   /** Fields of the first message to a worker, old or new. */
   startFields?(): object;

@@ -245,7 +245,7 @@ export class DryRun {
     const { countryDb, asnDb } = this.config.server.geo;
     const buffer = (file: string) => (file === "" ? null : readDatabase(file).buffer);
     const places = new PlaceFinder();
-    places.use({ country: buffer(countryDb), asn: buffer(asnDb) });
+    places.take({ country: buffer(countryDb), asn: buffer(asnDb) });
     return places;
   }
 

@@ -41,6 +41,18 @@ export interface KnownName {
   readonly ttlMs: number;
 }
 
+/** From a worker: addresses that the other threads may not know. */
+export interface NamedMessage {
+  readonly kind: "named";
+  readonly known: KnownName;
+}
+
+/** From the control thread: another thread has found addresses. */
+export interface NamesMessage {
+  readonly kind: "names";
+  readonly known: KnownName;
+}
+
 interface Entry {
   addresses: readonly string[];
   /** Why the last question had no response; "" if it had one, whatever it says. */

@@ -1,19 +1,21 @@
 import type { ClockReading } from "../core/shared-clock.ts";
-import type { FieldsOfEvent } from "../facts/events.ts";
-import type { ControlQuestion, ControlReply } from "../features/admin/control-channel.ts";
-import type { FetchedKeySet } from "../features/auth/jwt/key-ring.ts";
-import type { BreakerChange } from "../features/balance/balancer.ts";
+import type { SettledMessage, WantedMessage } from "../features/acme/acme-messages.ts";
+import type { AnswerMessage, QuestionMessage } from "../features/admin/control-channel.ts";
+import type { LeavingMessage } from "../features/admin/health-handler.ts";
+import type { FetchedKeySet, KeysMessage } from "../features/auth/jwt/key-ring.ts";
+import type { BreakerMessage } from "../features/balance/balancer.ts";
 import type { CacheBuffers } from "../features/cache/store/cache-memory.ts";
+import type { DashboardNews, DashboardWord } from "../features/dashboard/dashboard-messages.ts";
 import type { FleetNews, FleetState, FleetWord } from "../features/fleet/fleet-messages.ts";
 import type { FunctionNewsMessage, FunctionWordMessage } from "../features/functions/function-messages.ts";
-import type { GeoBuffers } from "../features/geo/place-finder.ts";
-import type { LogLevel } from "../features/telemetry/log-level.ts";
+import type { GeoBuffers, GeoMessage } from "../features/geo/place-finder.ts";
+import type { LogLevel, LogLevelMessage } from "../features/telemetry/log-level.ts";
 import type { CertificatesMessage, ListenerCertificates } from "../features/tls/tls-messages.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
 import type { BodyBudgetBuffers } from "../memory/body-budget.ts";
 import type { ConnectionBuffers } from "../memory/connection-counts.ts";
 import type { CounterBuffers, CounterLabels } from "../memory/counter-table.ts";
-import type { KnownName } from "../net/name-resolver.ts";
+import type { KnownName, NamedMessage, NamesMessage } from "../net/name-resolver.ts";
 import type { ListeningSocket, OpeningListener } from "./listeners.ts";
 import type { PackedConfig } from "./packed-config.ts";
 
@@ -65,7 +67,7 @@ export type ToWorker =
       /** Where the worker shows that it moves; see WorkerWatch. */
       readonly beats: SharedArrayBuffer;
     }
-  | { readonly kind: "answer"; readonly reply: ControlReply }
+  | AnswerMessage
   /** Build it, change nothing yet, and answer `prepared`. */
   | ({ readonly kind: "prepare" } & NewConfiguration)
   /** Take it up: every worker has built it. To be answered with `applied`. */
@@ -73,25 +75,17 @@ export type ToWorker =
   /** Some worker could not build it: what has been prepared goes. */
   | { readonly kind: "abort"; readonly id: number }
   | CertificatesMessage
-  | { readonly kind: "geo"; readonly geo: GeoBuffers }
-  /** Another thread has found addresses. */
-  | { readonly kind: "names"; readonly known: KnownName }
+  | GeoMessage
+  | NamesMessage
   | FleetNews
   | FunctionNewsMessage
-  /** How much is logged from now on. */
-  | { readonly kind: "log-level"; readonly level: LogLevel }
-  /** Keys of token issuers, newer than what was there. */
-  | { readonly kind: "keys"; readonly sets: readonly FetchedKeySet[] }
-  /** The certificate that a client of this worker has asked for is there, or there will be none. */
-  | { readonly kind: "settled"; readonly name: string }
-  /** The dashboard is watched, or no longer: say once a second what was `seen`. */
-  | { readonly kind: "observe"; readonly isWatched: boolean }
-  /** An event for the watchers of this worker. */
-  | { readonly kind: "live"; readonly text: string }
+  | LogLevelMessage
+  | KeysMessage
+  | SettledMessage
+  | DashboardNews
   /** To be answered with `fenced`: see WorkerFence. */
   | { readonly kind: "fence"; readonly id: number }
-  /** The process will drain soon: what asks for its health is to know. */
-  | { readonly kind: "leaving" }
+  | LeavingMessage
   | { readonly kind: "drain"; readonly hasSuccessor: boolean }
   /** Accept on the sockets of another worker too; the descriptors are the receiver's. */
   | { readonly kind: "help"; readonly worker: number; readonly sockets: readonly ListeningSocket[] }
@@ -114,6 +108,12 @@ export interface NewConfiguration {
   readonly spans: readonly SharedArrayBuffer[];
 }
 
+/** Lines of the log; with `access` those of the access log, where they have outputs of their own. */
+export interface LinesMessage<Kind extends "log" | "access" = "log" | "access"> {
+  readonly kind: Kind;
+  readonly batch: string;
+}
+
 /** What a worker tells the control thread. */
 export type FromWorker =
   | { readonly kind: "ready" }
@@ -125,26 +125,18 @@ export type FromWorker =
       /** Whose address could not be had, where `code` says so. */
       readonly listener: OpeningListener;
     }
-  | { readonly kind: "question"; readonly question: ControlQuestion }
-  /** So many clients watch the dashboard by this worker. */
-  | { readonly kind: "watchers"; readonly count: number }
-  /** `seen` is a SeenTraffic as JSON: many small objects are dearer to clone. */
-  | { readonly kind: "seen"; readonly seen: string }
-  /** The worker has logged that an operator has done something. */
-  | { readonly kind: "audited"; readonly fields: FieldsOfEvent<"audit"> }
+  | QuestionMessage
+  | DashboardWord
   | { readonly kind: "fenced"; readonly id: number }
   /** `error` is "" where the configuration can be used. */
   | { readonly kind: "prepared"; readonly id: number; readonly error: string }
   | { readonly kind: "applied"; readonly id: number }
-  | { readonly kind: "log"; readonly batch: string }
-  /** Lines of the access log, where they have outputs of their own. */
-  | { readonly kind: "access"; readonly batch: string }
+  | LinesMessage<"log">
+  | LinesMessage<"access">
   | { readonly kind: "exception"; readonly message: string }
   | FleetWord
-  | { readonly kind: "breaker"; readonly key: string; readonly change: BreakerChange }
-  /** Addresses that the other threads may not know. */
-  | { readonly kind: "named"; readonly known: KnownName }
-  /** A client asks for a name that has no certificate; `settled` answers. */
-  | { readonly kind: "wanted"; readonly name: string }
+  | BreakerMessage
+  | NamedMessage
+  | WantedMessage
   | FunctionWordMessage
   | { readonly kind: "drained" };

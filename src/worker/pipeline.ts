@@ -6,6 +6,7 @@ import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
+import { buildPagePolicy, type PagePolicy } from "../features/pages/page-policy.ts";
 import { PassedNamesPhase } from "../features/route/passed-names-phase.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
@@ -24,7 +25,6 @@ import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } fro
 import { lateFields } from "../routes/header-operations.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ClientPolicy } from "./client-policy.ts";
-import { buildPagePolicy, type PagePolicy } from "./page-policy.ts";
 import { passedNames } from "./passed-names.ts";
 import { settingsByIndex } from "./routing.ts";
 import type { WayInputs } from "./runtime-inputs.ts";
@@ -127,7 +127,7 @@ export const AT_THE_END: readonly EndTapName[] = Object.keys(END) as EndTapName[
 export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipeline {
   const { router, inputs, budget, client } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
-  const pages = buildPagePolicy(config, router.routes, inputs.reports);
+  const pages = buildPagePolicy(config.server, router.routes, settingsByIndex(config, router.routes), inputs.reports);
   const { preflight } = client;
   const isPreflight = preflight === null ? null : (ex: Exchange) => preflight.takes(ex);
   const exact = new RouteExactPhase({ router, bodies: bodyRules(config), guard, isPreflight });
@@ -183,8 +183,10 @@ function hookPhase(
 /** Null where no client is asked for a task; what asks is loaded only then. */
 function botsPhase(config: RuntimeConfig, { routes }: Router, inputs: WayInputs): Phase | null {
   if (!asksClients(config.server.bots) && !config.routes.some(({ bots }) => asksClients(bots))) return null;
-  const { botPhase } = require("./bot-policy.ts") as typeof import("./bot-policy.ts");
-  return botPhase(config, routes, inputs);
+  const { botPhase } = require("../features/bots/bot-rules.ts") as typeof import("../features/bots/bot-rules.ts");
+  const { turn, clock } = inputs.services;
+  const ofRoutes = settingsByIndex(config, routes).map((route) => route?.bots ?? null);
+  return botPhase(config.server.bots, routes, ofRoutes, { ...inputs, turn, clock, turns: inputs.services });
 }
 
 function bodyRules({ server }: RuntimeConfig): BodyRules {

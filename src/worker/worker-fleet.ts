@@ -1,4 +1,6 @@
-import type { FleetState } from "../features/fleet/fleet-messages.ts";
+import type { Takers } from "../core/message-takers.ts";
+import type { WorkerService } from "../core/worker-service.ts";
+import type { FleetNews, FleetState } from "../features/fleet/fleet-messages.ts";
 import { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import { COUNTERS } from "../memory/counter-rows.ts";
 import type { WorkerCounters } from "../memory/counter-table.ts";
@@ -7,7 +9,11 @@ import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** A worker's way to the store of the fleet, which the control thread has. */
-export class WorkerFleet {
+export class WorkerFleet implements WorkerService<unknown> {
+  readonly onMessage: Takers<Extract<FleetNews, { kind: "fleet" | "taken" }>> = {
+    fleet: ({ state }) => this.take(state),
+    taken: ({ id, replies }) => this.taken(id, replies),
+  };
   readonly buckets: FleetBuckets;
   private readonly post: (message: FromWorker) => void;
   private readonly services: Pick<WorkerServices, "inTurn">;
@@ -37,15 +43,15 @@ export class WorkerFleet {
     });
   }
 
-  use({ isUp, nodes, timeoutMs }: FleetState): void {
+  take({ isUp, nodes, timeoutMs }: FleetState): void {
     this.buckets.use(isUp, nodes, this.workers, timeoutMs);
   }
 
   /** The control thread has asked the store. */
-  taken(id: number, replies: BucketReplies): void {
+  private taken(id: number, replies: BucketReplies): void {
     const answer = this.asked.get(id);
     this.asked.delete(id);
-    if (answer !== undefined) this.services.inTurn(() => answer(replies));
+    answer?.(replies);
   }
 
   private ask(calls: readonly BucketCall[], answer: (replies: BucketReplies) => void): void {

@@ -1,11 +1,12 @@
 import { NetworkSet } from "../core/network-set.ts";
+import type { WorkerService } from "../core/worker-service.ts";
 import type { ConnectionSet } from "../edge/client-socket.ts";
 import { ConnectionGate, type GateLimits, type GateObserver, type OpenCounts } from "../edge/connection-gate.ts";
 import { connectionsFor, DescriptorWatch, descriptorLimit } from "../net/descriptor-watch.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /** The gates of one worker: that of clients, and that of the internal listener, which operators need most when it is full. */
-export class WorkerGates {
+export class WorkerGates implements WorkerService<RuntimeConfig> {
   readonly clients: ConnectionGate;
   readonly internal: ConnectionGate;
   private readonly descriptors: number = descriptorLimit();
@@ -31,7 +32,7 @@ export class WorkerGates {
     this.internal.tick(nowMs);
   }
 
-  drain(): void {
+  stop(): void {
     this.clients.drain();
   }
 

@@ -1,15 +1,19 @@
 import { Clock } from "../core/clock.ts";
+import type { Takers } from "../core/message-takers.ts";
 import { TimerWheel, Turn } from "../core/timer-wheel.ts";
+import type { WorkerService } from "../core/worker-service.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
-import { type KnownName, type NameResolver, threadResolver } from "../net/name-resolver.ts";
+import { type KnownName, type NameResolver, type NamesMessage, threadResolver } from "../net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../net/socket-buffers.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { UpstreamContext } from "../upstream/origin-socket.ts";
 
 /** A worker whose tick comes so much later than the one before has been stalled: a stopped process, a machine asleep. */
 const STANDSTILL_MS = 250;
 
 /** What one worker has once, whatever its configuration. */
-export class WorkerServices {
+export class WorkerServices implements WorkerService<Pick<RuntimeConfig, "proxy">> {
+  readonly onMessage: Takers<NamesMessage> = { names: ({ known }) => this.names.learn(known) };
   readonly turn: Turn = new Turn();
   readonly clock: Clock = new Clock(Date.now);
   readonly writers: WriterGroup = new WriterGroup(new SlabPool());
@@ -47,6 +51,10 @@ export class WorkerServices {
       onScriptErrors,
       onException,
     };
+  }
+
+  use({ proxy }: Pick<RuntimeConfig, "proxy">): void {
+    this.names.use(proxy.transport);
   }
 
   /**

@@ -1,14 +1,12 @@
 import { closeSync } from "node:fs";
 import { messageOf, stackOf } from "../core/error-text.ts";
 import { faultRow } from "../core/fault-rows.ts";
+import { type Takers, type TakersOf, takeMessage } from "../core/message-takers.ts";
 import { SharedClock } from "../core/shared-clock.ts";
 import { TICK_MS } from "../core/timer-wheel.ts";
-import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
 import { ConnectionSet, type ConnectionSettings, EdgeContext } from "../edge/client-socket.ts";
 import { type ListenAt, type Listener, listenPlain, listenUnix } from "../edge/listener.ts";
-import { TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { listenTls } from "../edge/tls-listener.ts";
-import { WantedCertificates } from "../edge/wanted-certificates.ts";
 import { EVENTS, type FieldsOfEvent, type GatewayLog } from "../facts/events.ts";
 import { ChallengeReader } from "../features/acme/challenge-table.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
@@ -30,7 +28,6 @@ import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { Refusals } from "../features/telemetry/refusals.ts";
 import { UNMATCHED_LABEL } from "../features/telemetry/route-labels.ts";
-import type { ListenerCertificates } from "../features/tls/tls-messages.ts";
 import { adoptKeywords } from "../features/waf/rule-table.ts";
 import { BodyBudget, type BodyLimits } from "../memory/body-budget.ts";
 import { DEFAULT_SPOOLED_BYTES } from "../memory/body-pool.ts";
@@ -44,7 +41,6 @@ import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
 import { type Exchange, IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
-import { NO_CERTIFICATES } from "../message/server-certificate.ts";
 import { duplicate } from "../net/system-socket.ts";
 import { askForTimeSlice, WORKER_SLICE_US } from "../net/thread-turns.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -61,12 +57,13 @@ import type { FromWorker, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { QuicPort } from "./quic-port.ts";
-import { SidecarIdentity } from "./sidecar-identity.ts";
+import { WorkerPartList, type WorkerParts } from "./services.ts";
 import type { Streams } from "./streams.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { TrafficReports } from "./traffic-reports.ts";
 import type { UdpListeners } from "./udp-listeners.ts";
 import { WorkerCache } from "./worker-cache.ts";
+import { WorkerCertificates } from "./worker-certificates.ts";
 import { WorkerFleet } from "./worker-fleet.ts";
 import { WorkerGates } from "./worker-gates.ts";
 import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
@@ -74,6 +71,8 @@ import { buildRuntime, type WorkerRuntime } from "./worker-runtime.ts";
 import { WorkerServices } from "./worker-services.ts";
 
 type Start = Extract<ToWorker, { kind: "start" }>;
+/** What comes after the start. */
+type Received = Exclude<ToWorker, Start>;
 
 /** How often log lines go to the control thread and late responses are given up. */
 const LOG_FLUSH_MS = 100;
@@ -108,7 +107,6 @@ export class Worker {
   /** What the listeners of a sidecar share; they are there even where there is no sidecar, and are then unused. */
   private readonly ingress: EdgeContext;
   private readonly egress: EdgeContext;
-  private readonly sidecar: SidecarIdentity = new SidecarIdentity();
   /** For the listener of `internal_api.listen`, likewise. */
   private readonly internalEdge: EdgeContext;
   /** The control thread's descriptor of `internal_api.socket`; -1 where there is none. */
@@ -147,10 +145,9 @@ export class Worker {
   private udp: UdpListeners | null = null;
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
-  private readonly https: TlsEndpoint;
-  private readonly mtls: TlsEndpoint;
-  private readonly wanted: WantedCertificates;
-  private certificates: ListenerCertificates;
+  private readonly certificates: WorkerCertificates;
+  private readonly parts: WorkerPartList<WorkerParts>;
+  private readonly takers: Takers<Received, FromWorker>;
   private readonly listeners: WorkerListeners;
   /** In the first worker, where HTTP/3 is on. */
   private quic: QuicPort | null = null;
@@ -175,23 +172,26 @@ export class Worker {
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.takeRing(start.spans);
     this.fleet = new WorkerFleet(post, this.services, start.workers, this.counters);
-    this.fleet.use(start.fleet);
+    this.fleet.take(start.fleet);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);
-    this.threshold.use(start.logLevel);
+    this.threshold.take(start.logLevel);
     this.events = new EventLog(EVENTS, this.log, clock, this.threshold);
     this.requestIds = new RequestIds(clock);
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
     this.watchers = new Watchers((count) => post({ kind: "watchers", count }));
     this.observer = makeObserver(clock);
-    this.seenReports = new SeenReports(this.observer, (seen) => post({ kind: "seen", seen }));
+    const show = (observer: TrafficObserver | null): void => {
+      this.countersTap.observer = observer;
+    };
+    this.seenReports = new SeenReports(this.observer, (seen) => post({ kind: "seen", seen }), show);
     this.challenges = new ChallengeReader(start.challenges);
     this.keySets = this.makeKeySets();
     this.nodes = this.makeNodes();
     const cacheStore = this.cache.storeIn(start.cache, start.index);
     this.cache.use(cacheStore, start.cache);
-    this.places.use(start.geo);
+    this.places.take(start.geo);
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
     this.services.names.use(config.proxy.transport, start.names);
@@ -199,6 +199,11 @@ export class Worker {
     const counts = new ConnectionCounts(start.connections, start.index);
     this.reports = this.makeReports(counts);
     this.gates = new WorkerGates(config, counts, this.connections, this.reports);
+    this.certificates = new WorkerCertificates(config, start.certificates, {
+      ask: (name) => post({ kind: "wanted", name }),
+      shown: (set) => this.quic?.useCertificates(set),
+      renewed: () => this.runtime.pools.renewSidecar(),
+    });
     const nodes = this.nodes.prepare(config, start.nodes);
     this.runtime = this.wire(config, nodes, cacheStore);
     nodes.commit();
@@ -207,11 +212,9 @@ export class Worker {
     this.egress = this.makeEdge(this.runtime.sidecar?.egress ?? IDLE_PIPELINE);
     this.internalEdge = this.makeEdge(this.runtime.internalPipeline, this.gates.internal);
     this.limitUnsent(config);
-    this.certificates = start.certificates;
-    this.https = new TlsEndpoint(new CertificateStore(tlsPolicyOf(config)));
-    this.mtls = new TlsEndpoint(new CertificateStore(sidecarPolicyOf(config)));
-    this.wanted = new WantedCertificates((name) => post({ kind: "wanted", name }));
-    this.useCertificates(config);
+    this.parts = new WorkerPartList(this.listed());
+    this.takers = { ...this.parts.takers, ...this.ownTakers() };
+    this.services.inTurn(() => this.parts.use(config));
     this.useStreams(this.runtime.streams);
     this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
   }
@@ -240,12 +243,10 @@ export class Worker {
     const heart = new Heartbeat(this.start.beats, this.start.index);
     setInterval(() => {
       heart.beat();
-      this.services.tick();
-      this.seenReports.tick();
       this.services.inTurn(() => {
+        this.parts.tick(this.services.turn.nowMs);
         this.bodies.tick();
         this.quic?.tick();
-        this.gates.tick(this.services.turn.nowMs);
       });
       this.counters.set(COUNTERS.unsentBytes, this.services.writers.unsent.total);
     }, TICK_MS);
@@ -268,40 +269,34 @@ export class Worker {
     this.accessLines.flush();
   }
 
-  /** Takes what the control thread says. */
+  /** Takes what the control thread says, each message in a turn. */
   receive(message: ToWorker): void {
-    if (message.kind === "answer") this.services.inTurn(() => this.control.receive(message.reply));
-    else if (message.kind === "live") this.services.inTurn(() => this.watchers.send(message.text));
-    else if (message.kind === "observe") this.observe(message.isWatched);
-    else if (message.kind === "leaving") this.health.draining = true;
-    else if (message.kind === "drain") this.drain(message.hasSuccessor);
-    else if (message.kind === "cut") this.cut();
-    else if (message.kind === "help") this.help(message.worker, message.sockets);
-    else if (message.kind === "leave") this.listeners.leave(message.worker);
-    else if (message.kind === "fence") this.post({ kind: "fenced", id: message.id });
-    else if (message.kind === "settled") this.services.inTurn(() => this.wanted.settled(message.name));
-    else if (message.kind === "log-level") this.threshold.use(message.level);
-    else if (message.kind === "keys") this.keySets.use(message.sets);
-    else if (message.kind === "fleet") this.fleet.use(message.state);
-    else if (message.kind === "taken") this.fleet.taken(message.id, message.replies);
-    else if (message.kind === "functions") this.services.inTurn(() => this.functionSite().receive(message.news));
-    else if (message.kind === "purge") this.services.inTurn(() => this.runtime.purge?.(message.order, () => {}));
-    else if (message.kind === "certificates") {
-      this.certificates = { ...this.certificates, ...message.certificates };
-      this.useCertificates(this.runtime.config);
-    } else if (message.kind === "geo") this.places.use(message.geo);
-    else if (message.kind === "names") this.services.names.learn(message.known);
-    else if (message.kind === "prepare") {
-      this.post({ kind: "prepared", id: message.id, error: this.prepare(message) });
-    } else if (message.kind === "commit") this.commit(message);
-    else if (message.kind === "abort" && this.prepared?.id === message.id) this.abandon();
+    if (message.kind === "start") return;
+    this.services.inTurn(() => takeMessage(this.takers, message, this.start.index, this.post));
   }
 
-  /** Looks at the traffic from now on, or no longer. */
-  private observe(isWatched: boolean): void {
-    this.countersTap.observer = isWatched ? this.observer : null;
-    if (isWatched) this.seenReports.start();
-    else this.seenReports.stop();
+  private listed(): WorkerParts {
+    const { services, health, threshold, control, watchers, gates, places, keySets, fleet, certificates } = this;
+    const { seenReports: seen } = this;
+    return { services, health, threshold, control, seen, watchers, gates, places, keySets, fleet, certificates };
+  }
+
+  /** What no part takes: a kind that is missing here and there does not compile. */
+  private ownTakers(): Takers<Exclude<Received, { kind: keyof TakersOf<WorkerParts> }>, FromWorker> {
+    return {
+      drain: ({ hasSuccessor }) => this.drain(hasSuccessor),
+      cut: () => this.cut(),
+      help: ({ worker, sockets }) => this.help(worker, sockets),
+      leave: ({ worker }) => this.listeners.leave(worker),
+      fence: ({ id }, _, reply) => reply({ kind: "fenced", id }),
+      functions: ({ news }) => this.functionSite().receive(news),
+      purge: ({ order }) => this.runtime.purge?.(order, () => {}),
+      prepare: (next, _, reply) => reply({ kind: "prepared", id: next.id, error: this.prepare(next) }),
+      commit: (next) => this.commit(next),
+      abort: ({ id }) => {
+        if (this.prepared?.id === id) this.abandon();
+      },
+    };
   }
 
   /** Where another process still has the UDP port, it releases it in a moment: TCP need not wait for that. */
@@ -315,24 +310,11 @@ export class Worker {
       onStreamOpen: () => counters.add(COUNTERS.activeQuicStreams),
       onStreamClose: () => counters.add(COUNTERS.activeQuicStreams, -1),
     };
-    this.quic = new QuicPort(this.edge, config, this.certificates.https ?? NO_CERTIFICATES, observer);
+    this.quic = new QuicPort(this.edge, config, this.certificates.ofServer, observer);
     this.quic.usePassed(this.runtime.streams);
     const opened = this.quic.open(waitsForQuic);
     if (!waitsForQuic) await opened;
     else opened.catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
-  }
-
-  /** Handshakes that begin from now on take these certificates, and the policy of this configuration. */
-  private useCertificates(config: RuntimeConfig): void {
-    const set = this.certificates.https ?? NO_CERTIFICATES;
-    this.https.certificates.use(set, tlsPolicyOf(config));
-    const { acme } = config.server;
-    this.https.wanted = acme.enabled && acme.onDemand !== null ? this.wanted : null;
-    this.quic?.useCertificates(set);
-    if (!config.sidecar.enabled) return;
-    const mutual = this.certificates.sidecar ?? NO_CERTIFICATES;
-    this.mtls.certificates.use(mutual, sidecarPolicyOf(config));
-    if (this.sidecar.use(config.sidecar, mutual)) this.services.inTurn(() => this.runtime.pools.renewSidecar());
   }
 
   /**
@@ -373,9 +355,8 @@ export class Worker {
     this.prepared = null;
     nodes.commit();
     this.cache.use(store, message.cache);
-    this.places.use(message.geo);
+    this.places.take(message.geo);
     const old = this.runtime;
-    if (hasOtherAccess(old.config, runtime.config)) this.services.inTurn(() => this.watchers.endAll());
     this.runtime = runtime;
     const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
     this.edge.reconfigure(settings, pipeline);
@@ -389,9 +370,7 @@ export class Worker {
       this.openUdp(config).catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
     this.limitUnsent(config);
     this.limitBodies(config);
-    this.gates.use(config);
-    this.services.names.use(config.proxy.transport);
-    this.useCertificates(config);
+    this.services.inTurn(() => this.parts.use(config));
     if (this.edge.draining) places?.abort();
     else if (places !== null) this.post({ kind: "listening", sockets: places.commit() });
     this.services.inTurn(() => old.pools.close());
@@ -402,7 +381,7 @@ export class Worker {
   /** Connections that begin from now on take these. */
   private useStreams(streams: Streams | null): void {
     this.streams = streams;
-    this.https.passed = streams;
+    this.certificates.https.passed = streams;
     this.quic?.usePassed(streams);
   }
 
@@ -442,7 +421,7 @@ export class Worker {
         require("../streams/stream-listener.ts") as typeof import("../streams/stream-listener.ts");
       return listenStream(this.edge, connections, where, () => this.streams?.at(name) ?? null);
     }
-    if (name === "https") return listenTls(this.edge, connections, this.https, where);
+    if (name === "https") return listenTls(this.edge, connections, this.certificates.https, where);
     if (name === "internal-socket") {
       const at = "fd" in where ? where : { fd: duplicate(this.internalSocket) };
       return listenUnix(this.internalEdge, connections, at);
@@ -453,7 +432,7 @@ export class Worker {
     if (name === "http") return listenPlain(this.edge, connections, where);
     const isSecure = hasCertificate(this.runtime.config.sidecar);
     return isSecure
-      ? listenTls(this.ingress, connections, this.mtls, where)
+      ? listenTls(this.ingress, connections, this.certificates.mtls, where)
       : listenPlain(this.ingress, connections, where);
   }
 
@@ -474,12 +453,10 @@ export class Worker {
   private drain(hasSuccessor: boolean): void {
     // A worker that was starting when the signal came is told twice, and closes its listeners once.
     if (this.edge.draining) return;
-    this.health.draining = true;
     for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
     this.listeners.stop();
     this.services.inTurn(() => this.udp?.close());
-    this.services.inTurn(() => this.watchers.end());
-    this.gates.drain();
+    this.services.inTurn(() => this.parts.stop());
     this.services.inTurn(() => this.connections.drain());
     this.quic?.drain(hasSuccessor);
     const poll = setInterval(() => {
@@ -528,7 +505,7 @@ export class Worker {
         },
       },
       cacheStore,
-      sidecar: this.sidecar,
+      sidecar: this.certificates.identity,
       functions: () => this.functionSite(),
       nodes,
       cookieKey: this.start.cookieKey,
@@ -583,7 +560,7 @@ export class Worker {
         ),
       () => services.turn.nowMs,
     );
-    sets.use(this.start.keySets);
+    sets.take(this.start.keySets);
     return sets;
   }
 
@@ -644,11 +621,6 @@ function purgeFields({ by, from }: Operator, order: PurgeOrder, purged: number):
   return { action: "purge", by: by === "" ? null : by, from, ok: true, kind, ...what, soft: isSoft, purged };
 }
 
-/** Whether others may see the internal endpoints: watchers come again, and show who they are. */
-function hasOtherAccess(before: RuntimeConfig, after: RuntimeConfig): boolean {
-  return JSON.stringify(before.internalApi) !== JSON.stringify(after.internalApi);
-}
-
 function makeObserver(clock: WorkerServices["clock"]): TrafficObserver {
   const cacheOf = (ex: Exchange): string => CACHE_RESULT_NAMES[ex.cacheResult]!;
   return new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL, cacheOf });
@@ -675,21 +647,3 @@ export function bodyLimitsOf({ proxy }: RuntimeConfig, spooledBytes: number): Bo
 export function dependsOnDisk({ proxy }: RuntimeConfig): boolean {
   return proxy.transport.maxSpooledBytes === 0;
 }
-
-/**
- * How the inbound listener of a sidecar makes its handshakes: without strict mTLS a client certificate is asked for, and
- * verified where one is sent. docs/sidecar.md#who-may-come-in
- */
-export function sidecarPolicyOf(config: RuntimeConfig): TlsPolicy {
-  const { protocols } = tlsPolicyOf(config);
-  return { minVersion: "1.2", clientAuth: config.sidecar.strictMtls ? "require" : "request", protocols };
-}
-
-/** How the listener of `server.tls` makes its handshakes. docs/tls.md#versions-and-suites */
-export function tlsPolicyOf({ server }: RuntimeConfig): TlsPolicy {
-  const { minVersion, clientAuth } = server.tls;
-  return { minVersion, clientAuth, protocols: server.http2.enabled ? ["h2", ...HTTP1] : HTTP1 };
-}
-
-/** RFC 7301 §6: old clients offer HTTP/1.0 alone, and are served by the same engine. */
-const HTTP1: readonly string[] = ["http/1.1", "http/1.0"];

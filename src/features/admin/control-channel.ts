@@ -1,4 +1,6 @@
+import type { Takers } from "../../core/message-takers.ts";
 import { errorBody } from "../../core/status.ts";
+import type { WorkerService } from "../../core/worker-service.ts";
 import { JSON_TYPE } from "./built-in-reply.ts";
 import type { ControlPort } from "./control-handler.ts";
 
@@ -17,8 +19,21 @@ export interface ControlReply {
   readonly body: string;
 }
 
+/** From a worker. */
+export interface QuestionMessage {
+  readonly kind: "question";
+  readonly question: ControlQuestion;
+}
+
+/** From the control thread. */
+export interface AnswerMessage {
+  readonly kind: "answer";
+  readonly reply: ControlReply;
+}
+
 /** A worker's end: questions go out as messages, answers come back by number, and what stays away too long is given up. */
-export class ControlChannel implements ControlPort {
+export class ControlChannel implements ControlPort, WorkerService<unknown> {
+  readonly onMessage: Takers<AnswerMessage> = { answer: ({ reply }) => this.receive(reply) };
   private readonly send: (question: ControlQuestion) => void;
   private readonly clock: { readonly nowMs: number };
   private readonly waiting: Map<number, Waiting> = new Map();

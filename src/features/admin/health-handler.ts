@@ -1,11 +1,23 @@
+import type { Takers } from "../../core/message-takers.ts";
+import type { WorkerService } from "../../core/worker-service.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { jsonReply } from "./built-in-reply.ts";
 
+/** From the control thread: the process will drain soon, and what asks for its health is to know. */
+export interface LeavingMessage {
+  readonly kind: "leaving";
+}
+
 /** `/health`: 200 `{"status":"ok"}`, and 503 `{"status":"draining"}` once the process is going away. */
-export class HealthHandler implements Handler {
+export class HealthHandler implements Handler, WorkerService<unknown> {
   readonly name = "health";
+  readonly onMessage: Takers<LeavingMessage> = { leaving: () => this.stop() };
   /** Set when the process stops accepting. docs/operations.md#ending */
   draining = false;
+
+  stop(): void {
+    this.draining = true;
+  }
 
   handle(ex: Exchange): Verdict {
     ex.sink.fixed(ex, this.draining ? DRAINING : OK);

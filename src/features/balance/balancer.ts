@@ -306,6 +306,13 @@ export type RandomNumber = () => number;
 /** What a breaker did, as the control thread is told: it keeps the time and writes the log. */
 export type BreakerChange = "opened" | "trial" | "reopened" | "closed";
 
+/** From a worker: it has moved a breaker. */
+export interface BreakerMessage {
+  readonly kind: "breaker";
+  readonly key: string;
+  readonly change: BreakerChange;
+}
+
 /** When a node's breaker opens, and how the node comes back. docs/operations.md#failing-targets */
 export interface BreakerRules {
   /** Failures in a row that open the breaker; 0 has none. */

@@ -1,12 +1,14 @@
 import type { ControlService } from "../../core/control-service.ts";
 import { FaultKind } from "../../core/fault.ts";
 import { type Percentiles, percentilesOf } from "../../core/latency-sketch.ts";
+import type { Takers } from "../../core/message-takers.ts";
 import { COUNTERS } from "../../memory/counter-rows.ts";
 import type { CounterTotals, LabelledCount, RequestSeries } from "../../memory/counter-totals.ts";
 import type { Incident, IncidentReader } from "../../memory/incident-ring.ts";
 import { BLOCK_PLACES, STEP_BOUNDS_MS, STEPS_AT } from "../../memory/traffic-blocks.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import { Attackers } from "./attackers.ts";
+import type { DashboardWord } from "./dashboard-messages.ts";
 import { LabelTraffic } from "./label-traffic.ts";
 import type {
   LiveCache,
@@ -57,6 +59,11 @@ type EventFields = Readonly<Record<string, unknown>>;
  * charts have a past. docs/dashboard.md#the-stream
  */
 export class LiveFeed implements ControlService<unknown> {
+  readonly onMessage: Takers<DashboardWord> = {
+    watchers: ({ count }, worker) => this.setWatchers(worker, count),
+    seen: ({ seen }, worker) => this.seen(worker, JSON.parse(seen) as SeenTraffic),
+    audited: ({ fields }) => this.changed("audit", fields),
+  };
   private readonly from: FeedSources;
   /** Watchers by worker. */
   private readonly watchers: Int32Array;

@@ -1,19 +1,34 @@
 import { heapSize } from "bun:jsc";
+import type { Takers } from "../../core/message-takers.ts";
 import { TICK_MS } from "../../core/timer-wheel.ts";
+import type { WorkerService } from "../../core/worker-service.ts";
+import type { DashboardNews } from "./dashboard-messages.ts";
 import type { ThreadVitals, TrafficObserver } from "./traffic-observer.ts";
 
 /** Says once a second what a worker shows of its traffic, from the first watcher of the dashboard to the last. */
-export class SeenReports {
+export class SeenReports implements WorkerService<unknown> {
+  readonly onMessage: Takers<Extract<DashboardNews, { kind: "observe" }>> = {
+    observe: ({ isWatched }) => this.observe(isWatched),
+  };
   private readonly observer: TrafficObserver;
   private readonly tell: (seen: string) => void;
+  private readonly show: (observer: TrafficObserver | null) => void;
   private watched = false;
   private dueMs = 0;
   private nextTickMs = 0;
   private lagMs = 0;
 
-  /** @param tell takes a SeenTraffic as JSON: to clone its many small objects takes the worker longer */
-  constructor(observer: TrafficObserver, tell: (seen: string) => void) {
+  /**
+   * @param tell takes a SeenTraffic as JSON: to clone its many small objects takes the worker longer
+   * @param show has the traffic shown to the observer from now on, or to none
+   */
+  constructor(
+    observer: TrafficObserver,
+    tell: (seen: string) => void,
+    show: (observer: TrafficObserver | null) => void,
+  ) {
     this.observer = observer;
+    this.show = show;
     this.tell = tell;
   }
 
@@ -21,19 +36,15 @@ export class SeenReports {
     return this.watched;
   }
 
-  /** Begins anew, with nothing seen. */
-  start(): void {
-    this.stop();
-    this.watched = true;
-    this.nextTickMs = performance.now() + TICK_MS;
-    this.dueMs = performance.now() + SEEN_MS;
-  }
-
-  /** What was seen and not told is forgotten. */
-  stop(): void {
-    this.watched = false;
+  /** Looks at the traffic from now on, or no longer. Either way it begins anew: what was seen and not told is forgotten. */
+  observe(isWatched: boolean): void {
+    this.show(isWatched ? this.observer : null);
+    this.watched = isWatched;
     this.lagMs = 0;
     this.observer.take(NO_VITALS);
+    if (!isWatched) return;
+    this.nextTickMs = performance.now() + TICK_MS;
+    this.dueMs = performance.now() + SEEN_MS;
   }
 
   /** To be called every TICK_MS: a timer of its own would wake the thread once more. */

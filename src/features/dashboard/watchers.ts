@@ -1,8 +1,11 @@
+import type { Takers } from "../../core/message-takers.ts";
 import { errorBody } from "../../core/status.ts";
+import type { WorkerService } from "../../core/worker-service.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { ReplySource } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
+import type { DashboardNews } from "./dashboard-messages.ts";
 
 /** Who may see the dashboard. */
 export interface DashboardGuard {
@@ -19,10 +22,13 @@ export type AskToWatch = (answer: (status: number, contentType: string, body: st
  * The open streams of one worker: every event goes to each of them, and is dropped for one whose client does not keep up.
  * They outlive configurations. docs/dashboard.md#the-stream
  */
-export class Watchers {
+export class Watchers implements WorkerService<{ readonly internalApi: unknown }> {
+  readonly onMessage: Takers<Extract<DashboardNews, { kind: "live" }>> = { live: ({ text }) => this.send(text) };
   private readonly streams: Set<LiveStream> = new Set();
   private readonly onCount: (count: number) => void;
   private isOver = false;
+  /** Who may see the internal endpoints, as text; "" before the first configuration. */
+  private access = "";
 
   /** @param onCount is told how many there are whenever that has changed, or may have */
   constructor(onCount: (count: number) => void) {
@@ -35,14 +41,20 @@ export class Watchers {
     for (const stream of [...this.streams]) stream.send(bytes);
   }
 
+  /** Where others may see the internal endpoints, watchers come again, and show who they are. */
+  use({ internalApi }: { readonly internalApi: unknown }): void {
+    const access = JSON.stringify(internalApi);
+    if (this.access !== "" && access !== this.access) this.endAll();
+    this.access = access;
+  }
+
   /** Ends all streams, and every one that begins from now on. */
-  end(): void {
+  stop(): void {
     this.isOver = true;
     this.endAll();
   }
 
-  /** Ends all streams: who may watch has changed, and those that may come again. */
-  endAll(): void {
+  private endAll(): void {
     for (const stream of [...this.streams]) stream.end();
   }
 

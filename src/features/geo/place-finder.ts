@@ -1,4 +1,6 @@
 import { isMappedV4, parseAddress } from "../../core/ip-address.ts";
+import type { Takers } from "../../core/message-takers.ts";
+import type { WorkerService } from "../../core/worker-service.ts";
 import type { ClientPlaces } from "../../message/ports.ts";
 import { MmdbReader } from "../../proto/mmdb/mmdb-reader.ts";
 import { asnIn, countryIn } from "../../proto/mmdb/place-records.ts";
@@ -7,6 +9,12 @@ import { asnIn, countryIn } from "../../proto/mmdb/place-records.ts";
 export interface GeoBuffers {
   readonly country: SharedArrayBuffer | null;
   readonly asn: SharedArrayBuffer | null;
+}
+
+/** From the control thread: other databases. */
+export interface GeoMessage {
+  readonly kind: "geo";
+  readonly geo: GeoBuffers;
 }
 
 export const NO_GEO: GeoBuffers = { country: null, asn: null };
@@ -21,7 +29,8 @@ interface Place {
  * Says where clients are, in one worker; it outlives configurations. What was found is remembered: connections live longer than
  * requests, and clients come again. docs/guards.md#countries-and-networks
  */
-export class PlaceFinder implements ClientPlaces {
+export class PlaceFinder implements ClientPlaces, WorkerService<unknown> {
+  readonly onMessage: Takers<GeoMessage> = { geo: ({ geo }) => this.take(geo) };
   private buffers: GeoBuffers = NO_GEO;
   private country: MmdbReader | null = null;
   private asn: MmdbReader | null = null;
@@ -30,7 +39,7 @@ export class PlaceFinder implements ClientPlaces {
   private readonly countries: Map<number, string> = new Map();
 
   /** Takes these databases in place of those so far; both have been opened by the control thread before. */
-  use(buffers: GeoBuffers): void {
+  take(buffers: GeoBuffers): void {
     if (buffers.country === this.buffers.country && buffers.asn === this.buffers.asn) return;
     this.buffers = buffers;
     this.country = readerOf(buffers.country);

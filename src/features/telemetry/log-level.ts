@@ -1,3 +1,5 @@
+import type { Takers } from "../../core/message-takers.ts";
+import type { WorkerService } from "../../core/worker-service.ts";
 /** How much is logged, from all to the least. docs/operations.md#log-level */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 
@@ -8,8 +10,15 @@ export function isLogLevel(value: unknown): value is LogLevel {
   return LOG_LEVELS.includes(value as LogLevel);
 }
 
+/** From the control thread: how much is logged from now on. */
+export interface LogLevelMessage {
+  readonly kind: "log-level";
+  readonly level: LogLevel;
+}
+
 /** The level of one thread's log, which may change while it runs. */
-export class LogThreshold {
+export class LogThreshold implements WorkerService<unknown> {
+  readonly onMessage: Takers<LogLevelMessage> = { "log-level": ({ level }) => this.take(level) };
   /** Whether access lines are left out. */
   isQuiet = false;
   /** Whether bounds and samples are left aside. */
@@ -17,7 +26,7 @@ export class LogThreshold {
   private rank = RANKS.info;
 
   /** Takes another level. */
-  use(level: LogLevel): void {
+  take(level: LogLevel): void {
     this.rank = RANKS[level];
     this.isQuiet = this.rank > RANKS.info;
     this.isVerbose = this.rank === RANKS.debug;

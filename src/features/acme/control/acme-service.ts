@@ -1,9 +1,11 @@
 import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter, FieldsOf } from "../../../core/event-row.ts";
 import { ipVersion, reverseName } from "../../../core/ip-address.ts";
+import type { Takers } from "../../../core/message-takers.ts";
 import { type Metric, metricOf, single } from "../../../core/metric-row.ts";
 import type { CertificateSink, ServerCertificate } from "../../../message/server-certificate.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import type { SettledMessage, WantedMessage } from "../acme-messages.ts";
 import { ChallengeWriter, MAX_CHALLENGE_BYTES } from "../challenge-table.ts";
 import type { ACME_EVENTS } from "../events.ts";
 import { ACME_METRICS } from "../metrics.ts";
@@ -29,6 +31,9 @@ export interface AcmeSurroundings {
 
 /** `server.acme` in the control thread. The client itself is loaded when it is first wanted. */
 export class AcmeService implements ControlService<RuntimeConfig> {
+  readonly onMessage: Takers<WantedMessage, SettledMessage> = {
+    wanted: ({ name }, _, reply) => void this.wanted(name).then(() => reply({ kind: "settled", name })),
+  };
   private readonly around: AcmeSurroundings;
   private readonly answers: ChallengeWriter;
   /** What is in use, as text; "" while it is off. */

@@ -1,4 +1,6 @@
 import { createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
+import type { Takers } from "../../../core/message-takers.ts";
+import type { WorkerService } from "../../../core/worker-service.ts";
 import { ALGORITHMS, type AlgorithmName, type VerificationKey } from "../../../proto/jwt/key-set.ts";
 import { ClientShares } from "../client-shares.ts";
 
@@ -51,6 +53,12 @@ export interface FetchedKeySet {
   readonly keys: readonly VerificationKey[];
 }
 
+/** From the control thread: keys of token issuers, newer than what was there. */
+export interface KeysMessage {
+  readonly kind: "keys";
+  readonly sets: readonly FetchedKeySet[];
+}
+
 /**
  * Asks the control thread for newer keys of a source.
  * @param answer called once, later, after the keys, if there were newer ones; for so many milliseconds there is no use in asking again
@@ -97,7 +105,8 @@ class FetchedKeys implements KeyRing {
 }
 
 /** The fetched keys of a worker, by source; they outlive configurations. docs/authentication.md#keys */
-export class KeySets {
+export class KeySets implements WorkerService<unknown> {
+  readonly onMessage: Takers<KeysMessage> = { keys: ({ sets }) => this.take(sets) };
   private readonly sets: Map<string, FetchedKeys> = new Map();
   private readonly ask: KeyQuestion;
   private readonly now: () => number;
@@ -114,7 +123,7 @@ export class KeySets {
   }
 
   /** Takes what the control thread has fetched. */
-  use(sets: readonly FetchedKeySet[]): void {
+  take(sets: readonly FetchedKeySet[]): void {
     for (const { id, keys } of sets) this.entry(id).use(keys);
   }
 

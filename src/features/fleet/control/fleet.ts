@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { ControlService } from "../../../core/control-service.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
+import type { Takers } from "../../../core/message-takers.ts";
 import { type Metric, single } from "../../../core/metric-row.ts";
 import { errorBody } from "../../../core/status.ts";
 import { VERSION } from "../../../core/version.ts";
@@ -57,6 +58,10 @@ export interface FleetNode {
 /** The control thread's part in a fleet: the store, who is there, and what is purged. docs/fleet.md */
 export class Fleet implements ControlService<RuntimeConfig> {
   state: FleetState = ALONE;
+  readonly onMessage: Takers<FleetWord, FleetNews> = {
+    purged: ({ order }) => this.purges?.tell(order),
+    take: ({ id, calls }, _, reply) => void this.take(calls).then((replies) => reply({ kind: "taken", id, replies })),
+  };
   private readonly ports: FleetPorts;
   private readonly id: string = crypto.randomUUID();
   private config: ClusterConfig | null = null;
@@ -102,12 +107,6 @@ export class Fleet implements ControlService<RuntimeConfig> {
       this.failures++;
       return null;
     });
-  }
-
-  /** Takes what a worker says of the fleet. */
-  onMessage(message: FleetWord, reply: (message: FleetNews) => void): void {
-    if (message.kind === "purged") this.purges?.tell(message.order);
-    else void this.take(message.calls).then((replies) => reply({ kind: "taken", id: message.id, replies }));
   }
 
   /** The response of `/internal/api/nodes`: who is there, longest unseen first. docs/endpoints.md#nodes */

@@ -1,4 +1,5 @@
 import type { EventWriter } from "../../../core/event-row.ts";
+import type { Takers } from "../../../core/message-takers.ts";
 import type { Metric } from "../../../core/metric-row.ts";
 import { shorterInTests } from "../../../core/shorter-in-tests.ts";
 import { residentBytes } from "../../../memory/process-memory.ts";
@@ -12,7 +13,7 @@ import type { LogLevel, LogThreshold } from "../../telemetry/log-level.ts";
 import { eventOfLine, type FUNCTION_EVENTS } from "../events.ts";
 import { createFileCells } from "../file-cells.ts";
 import type { OverdueCall } from "../function-link.ts";
-import type { FunctionNewsMessage } from "../function-messages.ts";
+import type { FunctionNewsMessage, FunctionWordMessage } from "../function-messages.ts";
 import { createQueueCells, freeQueueOf } from "../queue-places.ts";
 import { isFromFunction } from "../said.ts";
 import type { FunctionsConfig } from "../settings.ts";
@@ -127,6 +128,7 @@ interface Thread {
 
 /** The control thread's part in functions: their threads, which it starts, watches, replaces and ends. docs/internals/functions.md#functions */
 export class FunctionThreads {
+  readonly onMessage: Takers<FunctionWordMessage> = { functions: ({ said }, worker) => this.onWorker(worker, said) };
   private readonly ports: FunctionThreadPorts;
   private readonly modules: Map<string, ModuleThreads> = new Map();
   private readonly threads: Map<number, Thread> = new Map();
@@ -274,7 +276,7 @@ export class FunctionThreads {
     };
     this.threads.set(thread.id, thread);
     owner.threads.add(thread);
-    worker.onmessage = ({ data }: { data: unknown }) => this.onMessage(thread, data);
+    worker.onmessage = ({ data }: { data: unknown }) => this.onThreadMessage(thread, data);
     // What escapes is logged by the thread itself; without a listener it would be written to the standard error.
     worker.onerror = (event: ErrorEvent) => event.preventDefault();
     worker.addEventListener("close", () => {
@@ -290,7 +292,7 @@ export class FunctionThreads {
     });
   }
 
-  private onMessage(thread: Thread, message: unknown): void {
+  private onThreadMessage(thread: Thread, message: unknown): void {
     // A module can send messages as well.
     if (!isFromFunction(message)) return;
     if (message.kind === "loaded") this.onLoaded(thread, message.exports);

@@ -8,15 +8,17 @@ test("a worker says once a second what it has seen, however many requests there 
   const observer = new TrafficObserver({ clock: { nowMs: 5 }, unmatched: "unmatched", cacheOf: () => "" });
   const told: SeenTraffic[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
-  const reports = new SeenReports(observer, (seen) => {
+  const shown: boolean[] = [];
+  const tell = (seen: string): void => {
     told.push(JSON.parse(seen) as SeenTraffic);
     if (told.length === 2) resolve();
-  });
+  };
+  const reports = new SeenReports(observer, tell, (one) => shown.push(one === observer));
   const { ex } = fakeExchange({});
   Object.assign(ex, { route: fakeRoute("/a"), step: 1, startedMs: 1, endedMs: 3 });
   observer.ended(ex, 200);
   const startedMs = performance.now();
-  reports.start();
+  reports.observe(true);
   let requests = 0;
   const load = setInterval(() => {
     for (let i = 0; i < 1000; i++) observer.ended(ex, i % 2 === 0 ? 200 : 503);
@@ -25,8 +27,8 @@ test("a worker says once a second what it has seen, however many requests there 
   }, TICK_MS);
   await promise;
   clearInterval(load);
-  reports.stop();
-  expect(reports.isOn).toBe(false);
+  reports.observe(false);
+  expect([reports.isOn, shown]).toEqual([false, [true, false]]);
   expect((performance.now() - startedMs) / 1000).toBeGreaterThan(1.9);
   const counted = told.reduce((sum, { rows, rowsLeftOut }) => sum + rows.length + rowsLeftOut, 0);
   // What was seen before the start is not told.

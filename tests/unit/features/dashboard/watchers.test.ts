@@ -39,7 +39,7 @@ test("events are dropped while the client does not take them, and the next one i
   ex.source.onWritable(ex);
   watchers.send('{"a":3}');
   expect(calls).toEqual(["head", "data: {}\n\n", 'data: {"a":3}\n\n']);
-  watchers.end();
+  watchers.stop();
   expect(calls.at(-1)).toBe("end");
 });
 
@@ -58,7 +58,7 @@ test("a refusal is no watcher", () => {
 
 test("a stream that begins while the gateway drains ends with its first event's head", () => {
   const { watchers, calls, give } = setUp(null);
-  watchers.end();
+  watchers.stop();
   give();
   expect(calls).toEqual(["head", "end"]);
 });

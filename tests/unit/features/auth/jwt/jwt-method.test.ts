@@ -32,7 +32,7 @@ function lab() {
   };
   const method = new JwtMethod(rules, { keys: sets.ringOf("a"), clock });
   const use = (...keys: readonly ReturnType<typeof issuerKey>[]): void =>
-    sets.use([{ id: "a", keys: (readKeySet(keySetText(...keys), ALGORITHM_NAMES) as KeySetReading).keys }]);
+    sets.take([{ id: "a", keys: (readKeySet(keySetText(...keys), ALGORITHM_NAMES) as KeySetReading).keys }]);
   return { clock, answers, method, use };
 }
 

@@ -42,7 +42,7 @@ test("newer keys are another generation, of their own source alone", () => {
   const other = sets.ringOf("b");
   const { keys } = readKeySet(keySetText(issuerKey("ES256", "one")), ALGORITHM_NAMES) as KeySetReading;
   expect([ring.keys, ring.generation]).toEqual([null, 0]);
-  sets.use([{ id: "a", keys }]);
+  sets.take([{ id: "a", keys }]);
   expect([ring.keys?.length, ring.generation, other.keys, other.generation]).toEqual([1, 1, null, 0]);
   expect(sets.ringOf("a")).toBe(ring);
 });

@@ -1,16 +1,13 @@
-import { NetworkSet } from "../core/network-set.ts";
-import { InterceptPhase } from "../features/pages/intercept-phase.ts";
-import { type Maintenance, type MaintenanceListener, MaintenancePhase } from "../features/pages/maintenance-phase.ts";
-import { PageText } from "../features/pages/page-text.ts";
-import { HtmlRefusals } from "../features/pages/refusal-pages.ts";
-import type { ErrorPages, MaintenanceConfig } from "../features/pages/settings.ts";
-import { StatusPages } from "../features/pages/status-pages.ts";
-import type { Phase } from "../message/exchange.ts";
-import type { RefusalPages } from "../message/ports.ts";
-import type { Route } from "../message/route.ts";
-import type { RouteConfig } from "../routes/route-config.ts";
-import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { settingsByIndex } from "./routing.ts";
+import { NetworkSet } from "../../core/network-set.ts";
+import type { Phase } from "../../message/exchange.ts";
+import type { RefusalPages } from "../../message/ports.ts";
+import type { Route } from "../../message/route.ts";
+import { InterceptPhase } from "./intercept-phase.ts";
+import { type Maintenance, type MaintenanceListener, MaintenancePhase } from "./maintenance-phase.ts";
+import { PageText } from "./page-text.ts";
+import { HtmlRefusals } from "./refusal-pages.ts";
+import type { ErrorPages, MaintenanceConfig } from "./settings.ts";
+import { StatusPages } from "./status-pages.ts";
 
 /** What people see of refusals: each phase null where the configuration does not ask for it. */
 export interface PagePolicy {
@@ -19,17 +16,26 @@ export interface PagePolicy {
   readonly intercept: Phase | null;
 }
 
-/** Wires `errors` and `maintenance` of a server and its routes. docs/pages.md */
+/** What a server, or a route, says of pages. */
+interface PageSettings {
+  readonly errors: ErrorPages | null;
+  readonly maintenance: MaintenanceConfig | null;
+}
+
+/**
+ * Wires `errors` and `maintenance` of a server and its routes. docs/pages.md
+ * @param settings what the configuration says of each route, by number; null for the gateway's own
+ */
 export function buildPagePolicy(
-  config: RuntimeConfig,
+  ofServer: PageSettings,
   routes: readonly Route[],
+  settings: readonly (PageSettings | null)[],
   listener: MaintenanceListener,
 ): PagePolicy {
-  const settings = settingsByIndex(config, routes);
-  const { errors } = config.server;
+  const { errors } = ofServer;
   const server = errors === null ? null : new StatusPages(errors, null);
   const ofRoutes = settings.map(pagesWithin(server));
-  const maintenance = maintenanceByRoute(config, routes, settings);
+  const maintenance = maintenanceByRoute(ofServer.maintenance, routes, settings);
   const intercepted = settings.map((route, i) => {
     const isOn = route !== null && (route.errors?.intercept ?? errors?.intercept ?? false);
     return isOn ? ofRoutes[i]! : null;
@@ -42,7 +48,7 @@ export function buildPagePolicy(
 }
 
 /** Thousands of routes with the same pages have one table. */
-function pagesWithin(server: StatusPages | null): (route: RouteConfig | null) => StatusPages | null {
+function pagesWithin(server: StatusPages | null): (route: PageSettings | null) => StatusPages | null {
   const known = new Map<string, StatusPages>();
   return (route) => {
     const errors: ErrorPages | null = route?.errors ?? null;
@@ -55,13 +61,13 @@ function pagesWithin(server: StatusPages | null): (route: RouteConfig | null) =>
 }
 
 function maintenanceByRoute(
-  config: RuntimeConfig,
+  server: MaintenanceConfig | null,
   routes: readonly Route[],
-  settings: readonly (RouteConfig | null)[],
+  settings: readonly (PageSettings | null)[],
 ): readonly (Maintenance | null)[] {
   const known = new Map<MaintenanceConfig, Maintenance>();
   return routes.map((route, i) => {
-    const own = settings[i]?.maintenance ?? config.server.maintenance;
+    const own = settings[i]?.maintenance ?? server;
     if (own === null || !own.enabled || route.kind.isBuiltIn) return null;
     const made = known.get(own) ?? maintenanceOf(own);
     known.set(own, made);

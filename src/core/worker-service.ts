@@ -1,0 +1,17 @@
+import type { AnyTakers } from "./message-takers.ts";
+
+/**
+ * A part of a data worker that outlives configurations. What a part has none of, it leaves out; `worker/services.ts` lists all parts, and says in which order
+ * they are called. All of these are called in a turn of the worker.
+ * @typeParam Config what they take up
+ */
+export interface WorkerService<Config> {
+  /** Takes up a configuration, the first one too: requests that begin from now on take it. */
+  use?(config: Config): void;
+  /** Called every TICK_MS. @param nowMs on the clock of the worker's turns */
+  tick?(nowMs: number): void;
+  /** The worker takes nothing new, and what it has in hand ends. */
+  stop?(): void;
+  /** The messages of the control thread that are for it, by their kind. */
+  readonly onMessage?: AnyTakers;
+}

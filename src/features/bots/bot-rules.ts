@@ -1,0 +1,66 @@
+import { NetworkSet } from "../../core/network-set.ts";
+import type { Phase } from "../../message/exchange.ts";
+import type { NowMs } from "../../message/ports.ts";
+import type { Route } from "../../message/route.ts";
+import { AgentReader, anyOf } from "./agents.ts";
+import { type BotListener, type BotParts, BotPhase, type BotRules } from "./bot-phase.ts";
+import { BotTokens } from "./bot-tokens.ts";
+import { CrawlerCheck, type ReverseNames } from "./crawler-check.ts";
+import { asksClients, type BotsConfig, type RouteBots } from "./settings.ts";
+
+/** What the phase needs of its worker. */
+export interface BotSite {
+  readonly turn: NowMs;
+  /** Milliseconds since the epoch. */
+  readonly clock: NowMs;
+  readonly turns: BotParts["turns"];
+  readonly reports: BotListener & { onCrawler(isVerified: boolean): void };
+  /** What passes are made with where the configuration has no secret. */
+  readonly cookieKey: string;
+  /** Whom to ask for the names of addresses. */
+  readonly reverse: ReverseNames;
+}
+
+/**
+ * Wires `bots` of a server and its routes. docs/bots.md
+ * @param ofRoutes what the configuration says of each route, by number; null for the gateway's own
+ */
+export function botPhase(
+  bots: BotsConfig,
+  routes: readonly Route[],
+  ofRoutes: readonly (RouteBots | null)[],
+  { turn, clock, turns, reports, reverse, cookieKey }: BotSite,
+): Phase {
+  const known = new Map<RouteBots, BotRules>();
+  const server: RouteBots = { ...bots, isOwn: false };
+  const rules = routes.map((route, i) => {
+    const own = ofRoutes[i] ?? server;
+    if (route.kind.isBuiltIn || !asksClients(own)) return null;
+    const made = known.get(own) ?? rulesOf(own);
+    known.set(own, made);
+    return made;
+  });
+  return new BotPhase({
+    rules,
+    tokens: new BotTokens(bots.secret || cookieKey),
+    agents: new AgentReader(bots.scrapers),
+    crawlers: new CrawlerCheck(reverse, turn, (isVerified) => reports.onCrawler(isVerified)),
+    clock,
+    turns,
+    listener: reports,
+  });
+}
+
+function rulesOf({ challenge, difficulty, ttlMs, allow }: RouteBots): BotRules {
+  const exact = new Set(allow.paths.filter((path) => !path.endsWith("*")));
+  const starts = allow.paths.filter((path) => path.endsWith("*")).map((path) => path.slice(0, -1));
+  return {
+    asksAll: challenge === "all",
+    difficulty,
+    ttlMs,
+    crawlers: new Set(allow.crawlers),
+    agents: anyOf(allow.userAgents),
+    networks: new NetworkSet(allow.cidr),
+    isOpen: (path) => exact.has(path) || starts.some((start) => path.startsWith(start)),
+  };
+}
