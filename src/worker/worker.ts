@@ -182,10 +182,7 @@ export class Worker {
     this.countersTap = new CountersTap(this.counters, this.refusals);
     this.watchers = new Watchers((count) => post({ kind: "watchers", count }));
     this.observer = makeObserver(clock);
-    const show = (observer: TrafficObserver | null): void => {
-      this.countersTap.observer = observer;
-    };
-    this.seenReports = new SeenReports(this.observer, (seen) => post({ kind: "seen", seen }), show);
+    this.seenReports = this.makeSeenReports();
     this.challenges = new ChallengeReader(start.challenges);
     this.keySets = this.makeKeySets();
     this.nodes = this.makeNodes();
@@ -199,11 +196,7 @@ export class Worker {
     const counts = new ConnectionCounts(start.connections, start.index);
     this.reports = this.makeReports(counts);
     this.gates = new WorkerGates(config, counts, this.connections, this.reports);
-    this.certificates = new WorkerCertificates(config, start.certificates, {
-      ask: (name) => post({ kind: "wanted", name }),
-      shown: (set) => this.quic?.useCertificates(set),
-      renewed: () => this.runtime.pools.renewSidecar(),
-    });
+    this.certificates = this.makeCertificates(config);
     const nodes = this.nodes.prepare(config, start.nodes);
     this.runtime = this.wire(config, nodes, cacheStore);
     nodes.commit();
@@ -217,6 +210,21 @@ export class Worker {
     this.services.inTurn(() => this.parts.use(config));
     this.useStreams(this.runtime.streams);
     this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
+  }
+
+  private makeCertificates(config: RuntimeConfig): WorkerCertificates {
+    return new WorkerCertificates(config, this.start.certificates, {
+      ask: (name) => this.post({ kind: "wanted", name }),
+      shown: (set) => this.quic?.useCertificates(set),
+      renewed: () => this.runtime.pools.renewSidecar(),
+    });
+  }
+
+  private makeSeenReports(): SeenReports {
+    const show = (observer: TrafficObserver | null): void => {
+      this.countersTap.observer = observer;
+    };
+    return new SeenReports(this.observer, (seen) => this.post({ kind: "seen", seen }), show);
   }
 
   private makeReports(connections: ConnectionCounts): TrafficReports {
