@@ -1,13 +1,9 @@
 import { existsSync } from "node:fs";
 import { formatFault } from "../config/config-fault.ts";
 import type { DirectoryStorage } from "../features/acme/control/certificate-storage.ts";
-import {
-  AcmeStore,
-  listStore,
-  type StoredCertificate,
-  type StoreEntry,
-} from "../features/acme/control/certificate-store.ts";
+import { AcmeStore, listStore, type StoreEntry } from "../features/acme/control/certificate-store.ts";
 import { dueAt, RENEW_NOW } from "../features/acme/control/renewal-rule.ts";
+import type { StoredCertificate } from "../features/acme/control/stored-certificate.ts";
 import type { AcmeConfig } from "../features/acme/settings.ts";
 import { loadConfig } from "../loading/load-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";

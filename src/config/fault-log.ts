@@ -1,7 +1,6 @@
 import * as v from "valibot";
 import { isObject } from "../core/value-kind.ts";
 import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath } from "./config-fault.ts";
-import type { Piece } from "./piece.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
 /** Collects what is wrong, or hardly meant, in one file, each with its place in the text. */
@@ -60,7 +59,7 @@ export class FaultLog {
    * with a fault is given as if it were absent; parts are told apart `depth` levels down. Ask `isFaulty` before
    * complaining that something is missing.
    */
-  read<T>(schema: Piece<T>, raw: unknown, path: KeyPath, depth: number): T {
+  read<T>(schema: v.GenericSchema<unknown, T>, raw: unknown, path: KeyPath, depth: number): T {
     const result = v.safeParse(schema, raw ?? undefined);
     if (result.issues === undefined) return result.output;
     for (const issue of result.issues) {

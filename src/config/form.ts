@@ -1,5 +1,3 @@
-import type { Rows } from "./row.ts";
-
 /**
  * What a file may hold at a key, as data: `edge schema` is written of it. Bounds are inclusive, and in the unit of the value
  * (milliseconds, bytes). A rule that no form can say stays with the kind alone.
@@ -15,8 +13,35 @@ export type Form =
   /** A section with names of its own. */
   | { readonly is: "map"; readonly value: Form }
   /** `isSwitch`: `true` and `false` may be written in place of the section. */
-  | { readonly is: "section"; readonly rows: Rows; readonly isSwitch: boolean }
+  | { readonly is: "section"; readonly rows: FormRows; readonly isSwitch: boolean }
   | { readonly is: "either"; readonly forms: readonly Form[] };
+
+/** A key of a section, as data: a row without what reads and writes its values. */
+export interface FormRow {
+  /** What may be written there. */
+  readonly type: { readonly unit: string; readonly form: Form };
+  /** The value where the key is absent or empty, as a file would say it: `"10s"`, `"64KiB"`. */
+  readonly default?: unknown;
+  /** In its place, a value that no file could say: `null`, or `""` where an empty text is a fault. */
+  readonly absent?: unknown;
+  /** In its place, for a key that must be there: what belongs there. */
+  readonly required?: string;
+  /** Its line in the settings reference. */
+  readonly doc?: string;
+  /** Shown in the settings reference in place of a default; of a block, its keys alone are shown. */
+  readonly example?: unknown;
+  /** Name of the resolved field where it is not the key's own with the unit after it; "" where `finish` makes the field. */
+  readonly field?: string;
+  /** Where a reload leaves it as it was at the start: everywhere, or for HTTP/3 alone. docs/operations.md#reload */
+  readonly restart?: "everywhere" | "HTTP/3";
+  /**
+   * That it guards the gateway or its clients, so that a reload which takes it away says so: a section or a switch by being
+   * on, a text or a list by being there, one of several words by the values named here, the weakest first. docs/operations.md#reload
+   */
+  readonly guard?: true | readonly string[];
+}
+
+export type FormRows = Readonly<Record<string, FormRow>>;
 
 /** Any text on one line. */
 export const TEXT: Form = { is: "text" };

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import type { Form } from "./form.ts";
+import type { Form, FormRow } from "./form.ts";
 import {
   type Entries,
   isMissing,
@@ -20,28 +20,9 @@ import {
  * field of the resolved configuration and its type, `edge help config`, and what `edge check --print` shows.
  * docs/internals/configuration.md#configuration
  */
-export interface Row {
+export interface Row extends FormRow {
   /** What may be written there, with its unit: `duration(1)`, `size(1024)`, `list(cidr(), "networks")`, a block. */
   readonly type: Kind<unknown, unknown, string>;
-  /** The value where the key is absent or empty, as a file would say it: `"10s"`, `"64KiB"`. */
-  readonly default?: unknown;
-  /** In its place, a value that no file could say: `null`, or `""` where an empty text is a fault. */
-  readonly absent?: unknown;
-  /** In its place, for a key that must be there: what belongs there. */
-  readonly required?: string;
-  /** Its line in the settings reference. */
-  readonly doc?: string;
-  /** Shown in the settings reference in place of a default; of a block, its keys alone are shown. */
-  readonly example?: unknown;
-  /** Name of the resolved field where it is not the key's own with the unit after it; "" where `finish` makes the field. */
-  readonly field?: string;
-  /** Where a reload leaves it as it was at the start: everywhere, or for HTTP/3 alone. docs/operations.md#reload */
-  readonly restart?: "everywhere" | "HTTP/3";
-  /**
-   * That it guards the gateway or its clients, so that a reload which takes it away says so: a section or a switch by being
-   * on, a text or a list by being there, one of several words by the values named here, the weakest first. docs/operations.md#reload
-   */
-  readonly guard?: true | readonly string[];
 }
 
 export type Rows = Readonly<Record<string, Row>>;

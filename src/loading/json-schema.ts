@@ -1,5 +1,4 @@
-import type { Form } from "../config/form.ts";
-import type { Row, Rows } from "../config/row.ts";
+import type { Form, FormRow, FormRows } from "../config/form.ts";
 import { routePlace } from "../routes/route-schema.ts";
 import type { RouteFormat } from "../routes/route-syntax.ts";
 import { routeTests } from "../routes/route-tests.ts";
@@ -18,7 +17,7 @@ export function configSchema(): JsonSchema {
 
 /** The schema of routes.yaml. */
 export function routesSchema({ types, options, streams }: RouteFormat): JsonSchema {
-  const entryOf = (name: string, doc: string, rows: Rows): JsonSchema => {
+  const entryOf = (name: string, doc: string, rows: FormRows): JsonSchema => {
     const { properties, ...section } = sectionSchema(rows);
     const type = { const: name, description: doc };
     return { ...section, properties: { type, ...(properties as JsonSchema) }, required: ["type"] };
@@ -116,7 +115,7 @@ function idOf(key: string, schema: unknown): string {
   return `${key} ${JSON.stringify(schema)}`;
 }
 
-function sectionSchema(rows: Rows): JsonSchema {
+function sectionSchema(rows: FormRows): JsonSchema {
   const required = Object.entries(rows).flatMap(([key, row]) => (row.required === undefined ? [] : [key]));
   return {
     type: "object",
@@ -126,7 +125,7 @@ function sectionSchema(rows: Rows): JsonSchema {
   };
 }
 
-function keySchema({ type, example, required, ...row }: Row): JsonSchema {
+function keySchema({ type, example, required, ...row }: FormRow): JsonSchema {
   const schema = schemaOf(type.form);
   // Of a key that must be there, the row says what belongs there.
   const doc = row.doc ?? required;

@@ -1,5 +1,4 @@
-import type { Form } from "../config/form.ts";
-import type { Row, Rows } from "../config/row.ts";
+import type { Form, FormRow, FormRows } from "../config/form.ts";
 import { routePlace } from "../routes/route-schema.ts";
 import type { RouteFormat } from "../routes/route-syntax.ts";
 import { routeTests } from "../routes/route-tests.ts";
@@ -10,7 +9,7 @@ export interface ListedKey {
   /** With dots, entries of lists passed over: `server.tls.certificates.cert_file`, `routes.target`. */
   readonly path: string;
   readonly file: "config.yaml" | "routes.yaml";
-  readonly row: Row;
+  readonly row: FormRow;
   /** The types of routes that have it; none where every type has it, and for config.yaml. */
   readonly types: readonly string[];
 }
@@ -20,7 +19,7 @@ export class KeyList {
   private readonly byPath: Map<string, ListedKey> = new Map();
   /** By the path of a section: that of the section whose keys it has, which was listed before. */
   private readonly same: Map<string, string> = new Map();
-  private readonly listed: Map<Rows, string> = new Map();
+  private readonly listed: Map<FormRows, string> = new Map();
 
   constructor({ types, options, streams }: RouteFormat) {
     this.walk(configFile.rows, { prefix: "", file: "config.yaml", types: [] });
@@ -29,7 +28,7 @@ export class KeyList {
     for (const [name, { keys }] of Object.entries(types)) this.walk(keys.rows, { ...routes, types: [name] });
     this.walk(options.rows, { ...routes, types: [] });
     for (const [name, { keys }] of Object.entries(streams)) this.walk(keys.rows, { ...routes, types: [name] });
-    const tests: Row = { type: routeTests, doc: "what must become of requests; edge check runs them" };
+    const tests: FormRow = { type: routeTests, doc: "what must become of requests; edge check runs them" };
     this.walk({ tests }, { prefix: "", file: "routes.yaml", types: [] });
   }
 
@@ -64,7 +63,7 @@ export class KeyList {
     return key === "routes" ? "" : key;
   }
 
-  private walk(rows: Rows, at: Pick<ListedKey, "file" | "types"> & { readonly prefix: string }): void {
+  private walk(rows: FormRows, at: Pick<ListedKey, "file" | "types"> & { readonly prefix: string }): void {
     for (const [key, row] of Object.entries(rows)) {
       const path = at.prefix + key;
       const before = this.byPath.get(path);
@@ -96,7 +95,7 @@ function isTwin(path: string, key: string, other: string): boolean {
 const MAX_TWIN_NAMES = 3;
 
 /** The rows of the sections that may stand at a key, also as entries of a list. */
-function sectionsIn(form: Form): readonly Rows[] {
+function sectionsIn(form: Form): readonly FormRows[] {
   if (form.is === "section") return [form.rows];
   if (form.is === "list") return sectionsIn(form.item);
   return form.is === "either" ? form.forms.flatMap(sectionsIn) : [];

@@ -1,6 +1,13 @@
 import { Fault } from "../core/fault.ts";
 import { AddressTally, clearTallyOf, createAddressTally } from "./address-tally.ts";
-import { BodyHold, type HoldClient, type HoldOwner, type LateOwner } from "./body-hold.ts";
+import {
+  BodyHold,
+  type HoldAccount,
+  type HoldBudget,
+  type HoldClient,
+  type HoldOwner,
+  type LateOwner,
+} from "./body-hold.ts";
 import { BodyPool } from "./body-pool.ts";
 
 /** Milliseconds for which a body that has just begun is not ended for the room that it needs itself. */
@@ -48,18 +55,6 @@ export function returnBudgetOf({ totals, addresses }: BodyBudgetBuffers, worker:
   clearTallyOf(addresses, worker);
 }
 
-/** What one client address holds in memory, in this worker. */
-export interface HoldAccount {
-  readonly id: number;
-  bytes: number;
-  /** What the tally knows of it, in KiB. */
-  kib: number;
-  /** Bodies, complete ones included. */
-  count: number;
-  /** The bodies that are still coming, those first that have been stalled longest. */
-  readonly holds: Set<BodyHold>;
-}
-
 /**
  * Room for request bodies that are held back, in memory and in spool files: one object a worker, two budgets for all workers
  * together. It counts the bytes of the buffers that bodies really take. When a budget is full, the body that comes slowest is
@@ -68,7 +63,7 @@ export interface HoldAccount {
  * A body that comes whole in one turn, as nearly all do, is never counted: the last one that was opened is looked at when the
  * next one is opened, or with the next tick.
  */
-export class BodyBudget {
+export class BodyBudget implements HoldBudget {
   readonly memory: BodyPool;
   readonly disk: BodyPool;
   private readonly tally: AddressTally;

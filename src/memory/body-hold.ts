@@ -1,5 +1,16 @@
 import { Fault } from "../core/fault.ts";
-import type { BodyBudget, HoldAccount } from "./body-budget.ts";
+
+/** What one client address holds in memory, in this worker. */
+export interface HoldAccount {
+  readonly id: number;
+  bytes: number;
+  /** What the tally knows of it, in KiB. */
+  kib: number;
+  /** Bodies, complete ones included. */
+  count: number;
+  /** The bodies that are still coming, those first that have been stalled longest. */
+  readonly holds: Set<BodyHold>;
+}
 
 /** Milliseconds over which the rate of a held body is judged when the slowest one is looked for. */
 const BODY_RATE_WINDOW_MS = 10_000;
@@ -24,6 +35,28 @@ export interface HoldClient {
   readonly clientIp: string;
 }
 
+/** The budgets, as what holds some of them sees them. */
+export interface HoldBudget {
+  readonly nowMs: number;
+  readonly disk: { change(bytes: number): void };
+  /** A body that has just been let go, or is complete, need not be looked at. */
+  forgetLatest(hold: BodyHold): void;
+  /** The account of a body's client; the body counts from here on. */
+  enter(hold: BodyHold, address: string): HoldAccount;
+  /** A body has come closer to its end. */
+  touch(hold: BodyHold, account: HoldAccount): void;
+  /** Takes memory. @returns Fault.None, or why there is none */
+  takeMemory(hold: BodyHold, bytes: number): Fault;
+  /** Takes room in spool files, likewise. */
+  takeDisk(hold: BodyHold, bytes: number): Fault;
+  /** Gives memory of an address back. */
+  changeMemory(account: HoldAccount, bytes: number): void;
+  /** A body is complete. */
+  unlist(hold: BodyHold, account: HoldAccount): void;
+  /** A body has been let go. */
+  leave(hold: BodyHold, account: HoldAccount): void;
+}
+
 /** What one request body holds of the budgets. */
 export class BodyHold {
   account: HoldAccount | null = null;
@@ -33,7 +66,7 @@ export class BodyHold {
   isSettled = false;
   /** The setting that refused more; "" where none did. */
   refusedBy = "";
-  private readonly budget: BodyBudget;
+  private readonly budget: HoldBudget;
   private readonly owner: HoldOwner;
   private readonly client: HoldClient;
   private isOver = false;
@@ -42,7 +75,7 @@ export class BodyHold {
   private rateBytes = 0;
   private movedMs = 0;
 
-  constructor(budget: BodyBudget, owner: HoldOwner, client: HoldClient) {
+  constructor(budget: HoldBudget, owner: HoldOwner, client: HoldClient) {
     this.budget = budget;
     this.owner = owner;
     this.client = client;

@@ -13,7 +13,7 @@ import {
   writeBegin,
 } from "../proto/fastcgi/records.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
-import type { ProbeDialog } from "./http-probe.ts";
+import type { ProbeDialog } from "./probe-dialog.ts";
 
 /**
  * A probe's request and response by FastCGI: a script below the root, or what php-fpm answers itself (`ping.path`,

@@ -4,8 +4,8 @@ import type { Exchange } from "../message/exchange.ts";
 import type { Upstream, UpstreamCaller, UpstreamFailure } from "../message/upstream.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
 import { FrameBlock } from "../proto/h2/send-flow.ts";
-import { H2UpstreamConnection } from "./h2-upstream-connection.ts";
-import { H2UpstreamStream } from "./h2-upstream-stream.ts";
+import { type ConnectionPool, H2UpstreamConnection } from "./h2-upstream-connection.ts";
+import { H2UpstreamStream, type StreamPool } from "./h2-upstream-stream.ts";
 import { H2_ORIGIN_STREAMS } from "./limits.ts";
 import { awaitsName, type OriginSettings, type UpstreamContext } from "./origin-socket.ts";
 import { CALL_BYTES, expectedBodyBytes, H2_SEND_RESERVE_BYTES } from "./send-room.ts";
@@ -38,7 +38,7 @@ const MAX_FREE_STREAMS = 256;
  * Connections that the origin turns away, or on which streams end badly, are left for new ones, at a bounded rate.
  * docs/security.md#connections-to-origins
  */
-export class H2OriginPool implements Upstream, TimerOwner {
+export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, TimerOwner {
   readonly settings: OriginSettings;
   readonly context: UpstreamContext;
   readonly label: string;

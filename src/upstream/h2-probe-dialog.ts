@@ -8,7 +8,7 @@ import { ResponseHeadReader } from "../proto/h2/response-head-reader.ts";
 import { HpackDecoder } from "../proto/hpack/decoder.ts";
 import { HpackEncoder } from "../proto/hpack/encoder.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import type { ProbeDialog } from "./http-probe.ts";
+import type { ProbeDialog } from "./probe-dialog.ts";
 
 const ROOM_BYTES = 32_768;
 const TABLE_BYTES = 4096;

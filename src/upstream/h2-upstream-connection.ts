@@ -5,14 +5,19 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, PREFACE, SettingId } from "../proto/h2/frame.ts";
 import { writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
-import type { FrameBlock, OutWay } from "../proto/h2/send-flow.ts";
+import type { FrameBlock } from "../proto/h2/send-flow.ts";
 import { Session } from "../proto/h2/session.ts";
 import { H2_ORIGIN_EARLY_CANCEL_BURST } from "./cancel-ration.ts";
-import type { H2OriginPool } from "./h2-origin-pool.ts";
 import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
-import { H2_RUN_OUT_MS, H2UpstreamStreams } from "./h2-upstream-streams.ts";
+import { H2_RUN_OUT_MS, H2UpstreamStreams, type StreamsConnection, type StreamsPool } from "./h2-upstream-streams.ts";
 import { MAX_UPSTREAM_CONNECTION_MS } from "./limits.ts";
-import { connectSocket, serverIdOf, UpstreamLink, type UpstreamSocketOwner } from "./origin-socket.ts";
+import {
+  connectSocket,
+  serverIdOf,
+  type UpstreamContext,
+  UpstreamLink,
+  type UpstreamSocketOwner,
+} from "./origin-socket.ts";
 import { SendRoom } from "./send-room.ts";
 
 /** Milliseconds that a connection to an origin waits for its SETTINGS before it does without their limit of streams. */
@@ -30,9 +35,31 @@ const enum Stage {
   Closed,
 }
 
+/** The connections of an origin, as one of them sees them. */
+export interface ConnectionPool extends StreamsPool {
+  readonly context: UpstreamContext;
+  readonly block: FrameBlock;
+  /** Whether connections close as soon as they have no streams. */
+  readonly isClosed: boolean;
+  /** The connection takes no further streams. */
+  forget(connection: H2UpstreamConnection): void;
+  /** Whether a connection that does no good may be left. */
+  mayLeave(): boolean;
+  /** Whether a connection may be left on which we have reset much. */
+  mayMoveOn(): boolean;
+  /** The origin did not want a connection. */
+  noteTurnedAway(): void;
+  /** The origin has said how many streams a connection may have. */
+  onLimit(streams: number): void;
+  /** The origin's name has addresses now. */
+  onNamed(): void;
+  /** No connection could be made. */
+  onConnectFailed(fault: Fault): void;
+}
+
 /** The client side of one HTTP/2 connection to an origin. RFC 9113. */
-export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, OutWay {
-  readonly pool: H2OriginPool;
+export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOwner, TimerOwner {
+  readonly pool: ConnectionPool;
   readonly streams: H2UpstreamStreams;
   readonly sendRoom: SendRoom = new SendRoom();
   session!: Session;
@@ -56,7 +83,7 @@ export class H2UpstreamConnection implements UpstreamSocketOwner, TimerOwner, Ou
   /** Whether an exchange has come to its end here. */
   isProven = false;
 
-  constructor(pool: H2OriginPool, serial: number) {
+  constructor(pool: ConnectionPool, serial: number) {
     this.pool = pool;
     this.serial = serial;
     this.link = new UpstreamLink(pool.context, this);

@@ -5,6 +5,7 @@ import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodySink, ReplySource } from "../message/ports.ts";
 import type { UpstreamCaller } from "../message/upstream.ts";
+import type { SocketWriter } from "../net/socket-buffers.ts";
 import { markInternalFields } from "../proto/h1/internal-fields.ts";
 import { isPassedOn } from "../proto/h1/response-parser.ts";
 import { ErrorCode, Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
@@ -12,15 +13,57 @@ import { commitHeaders } from "../proto/h2/header-frames.ts";
 import { RecvFlow, StreamInflow } from "../proto/h2/recv-flow.ts";
 import { blockBound, encodeTrailerBlock } from "../proto/h2/reply-block.ts";
 import { encodeRequestBlock, requestBlockBound } from "../proto/h2/request-block.ts";
-import { SendFlow } from "../proto/h2/send-flow.ts";
+import type { ResponseHeadReader } from "../proto/h2/response-head-reader.ts";
+import { type OutWay, SendFlow } from "../proto/h2/send-flow.ts";
+import type { Session } from "../proto/h2/session.ts";
+import type { HpackEncoder } from "../proto/hpack/encoder.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import type { H2OriginPool } from "./h2-origin-pool.ts";
-import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { CONSENT_MS } from "./limits.ts";
-import type { UpstreamContext } from "./origin-socket.ts";
+import type { OriginSettings, UpstreamContext } from "./origin-socket.ts";
 import { isTooMuch, isWholeBody } from "./request-writer.ts";
-import { expectedBodyBytes } from "./send-room.ts";
+import { expectedBodyBytes, type SendRoom } from "./send-room.ts";
 import { SentStart, StartedBody, type StartRoom } from "./sent-start.ts";
+
+/** The connections of an origin, as a stream sees them. */
+export interface StreamPool {
+  /** Whether nothing is known of the origin's name yet. */
+  readonly awaitsName: boolean;
+  /** A stream is over, or does not wait any more. @param connection null where it has never had one */
+  onStreamOver(stream: H2UpstreamStream, connection: StreamConnection | null): void;
+}
+
+/** The connection of a stream. */
+export interface StreamConnection extends OutWay {
+  readonly session: Session;
+  readonly writer: SocketWriter;
+  readonly pool: { readonly settings: OriginSettings };
+  readonly streams: StreamSiblings;
+  readonly sendRoom: SendRoom;
+  /** When the origin was last heard of, in milliseconds of the turn. */
+  readonly heardMs: number;
+  /** Whether the origin has said how many streams it takes, or is not waited for any more. */
+  readonly isSettled: boolean;
+  /** The id in the origin's certificate, for a sidecar. */
+  readonly serverId: string;
+  /** Whether an exchange has come to its end here. */
+  isProven: boolean;
+  /** Takes no further streams, and closes when those that are there are over. */
+  retire(): void;
+}
+
+/** The streams of a connection, as one of them sees them. */
+export interface StreamSiblings {
+  readonly encoder: HpackEncoder;
+  readonly heads: ResponseHeadReader;
+  /** The stream waits for its turn to send. */
+  enqueue(stream: H2UpstreamStream): void;
+  /** Holds a response's head until all that has come is read. */
+  hold(stream: H2UpstreamStream): void;
+  /** The origin has reset a stream before its response was whole. */
+  noteReset(streamId: number, code: ErrorCode): void;
+  /** Gives up a stream. @param isEarly whether the origin has said nothing of it @param isWhole whether all of the request has been sent */
+  letGo(streamId: number, code: ErrorCode, isEarly: boolean, isWhole: boolean): void;
+}
 
 /**
  *   Waiting ──a connection with room──▶ AwaitingHead ──final head──▶ HoldingHead ──what came with it is read──▶ ReadingBody ──end──▶ Over
@@ -48,9 +91,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   private readonly start: SentStart;
   /** Whether bytes are being sent, so that it is not known how many have been. */
   private isSending = false;
-  private pool!: H2OriginPool;
+  private pool!: StreamPool;
   /** Null while it waits for one. */
-  private connection: H2UpstreamConnection | null = null;
+  private connection: StreamConnection | null = null;
   /** The first connection that will do, by its number; see H2OriginPool.sendFresh. */
   leastSerial = 0;
   private caller!: UpstreamCaller;
@@ -85,7 +128,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   }
 
   /** Takes an exchange, whose body waits for the connection. @param leastSerial number of the first connection that will do */
-  begin(pool: H2OriginPool, ex: Exchange, caller: UpstreamCaller, leastSerial: number): void {
+  begin(pool: StreamPool, ex: Exchange, caller: UpstreamCaller, leastSerial: number): void {
     this.pool = pool;
     this.connection = null;
     this.leastSerial = leastSerial;
@@ -132,7 +175,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   }
 
   /** There is a connection with room: the request goes out. @param reused whether others went before */
-  open(connection: H2UpstreamConnection, id: number, reused: boolean): void {
+  open(connection: StreamConnection, id: number, reused: boolean): void {
     const { caller } = this;
     const { session, writer } = connection;
     const ex = this.ex!;
@@ -196,7 +239,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.enqueue();
   }
 
-  private send(bytes: Uint8Array, from: number, to: number, connection: H2UpstreamConnection): void {
+  private send(bytes: Uint8Array, from: number, to: number, connection: StreamConnection): void {
     const { out, start } = this;
     const goesFirst = out.waiting === 0;
     this.isSending = true;
@@ -206,7 +249,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   }
 
   /** Sends what waits, as far as it may go. */
-  private sendWaiting(connection: H2UpstreamConnection): void {
+  private sendWaiting(connection: StreamConnection): void {
     const { out, start } = this;
     const waiting = start.isWhole ? out.waitingBytes : null;
     this.isSending = true;
@@ -254,7 +297,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   }
 
   /** What the body may take of the connection's window is kept from others; of one whose length is not known, all that it may. */
-  private pledge({ session, sendRoom }: H2UpstreamConnection, bytes: number): void {
+  private pledge({ session, sendRoom }: StreamConnection, bytes: number): void {
     this.pledged = Math.min(bytes, session.peer.initialWindowBytes);
     sendRoom.begin(this.pledged);
   }
@@ -265,7 +308,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.pledged = -1;
   }
 
-  private endBody(ex: Exchange, connection: H2UpstreamConnection): void {
+  private endBody(ex: Exchange, connection: StreamConnection): void {
     this.endPledge();
     const { trailers } = ex.request;
     if (trailers === null) this.out.end(connection);

@@ -13,9 +13,9 @@ import { HpackDecoder } from "../proto/hpack/decoder.ts";
 import { HpackEncoder } from "../proto/hpack/encoder.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { CancelRation } from "./cancel-ration.ts";
-import type { H2UpstreamConnection } from "./h2-upstream-connection.ts";
-import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
+import type { H2UpstreamStream, StreamConnection, StreamSiblings } from "./h2-upstream-stream.ts";
 import { H2_ORIGIN_STREAMS } from "./limits.ts";
+import type { OriginSettings } from "./origin-socket.ts";
 
 /** Milliseconds after which a stream that was given up without a reset is reset as soon as there may be one more. */
 export const H2_RUN_OUT_MS = 10_000;
@@ -27,11 +27,42 @@ const H2_ORIGIN_RESETS_PER_SECOND = 2;
 const MAX_STREAM_ID = 0x7fffffff;
 const FIRST_STREAM_ID = 1;
 
+/** The connection of the streams. */
+export interface StreamsConnection extends StreamConnection {
+  readonly nowMs: number;
+  readonly pool: StreamsPool;
+  /** Streams that were given up are looked after, now that one is left alone. */
+  armRunOut(): void;
+  /** Many streams were given up here: new exchanges go over another connection, at a bounded rate. */
+  moveOn(): void;
+  /** Streams end badly here: new exchanges go over another connection. */
+  wearOut(): void;
+  /** A stream is over. */
+  settle(): void;
+  /** The origin has said what it takes. */
+  onSettings(): void;
+  /** The origin closes the connection. @param code NoError where nothing is wrong with it */
+  onGoAway(code: ErrorCode): void;
+  /** The session is over by the origin's fault. */
+  onSessionFault(code: ErrorCode): void;
+}
+
+/** The connections of an origin, as the streams of one of them see them. */
+export interface StreamsPool {
+  readonly settings: OriginSettings;
+  /** Streams that a connection is given at most, after the origin has refused more on one a short while ago. */
+  readonly learntLimit: number;
+  /** The origin has refused a stream beyond so many. */
+  learnLimit(streams: number): void;
+  /** There may be room for what waits. */
+  serve(): void;
+}
+
 /** The streams of one connection to an origin: what frames do to them. */
-export class H2UpstreamStreams implements SessionOwner {
+export class H2UpstreamStreams implements SessionOwner, StreamSiblings {
   readonly encoder: HpackEncoder = new HpackEncoder();
   readonly heads: ResponseHeadReader;
-  private readonly connection: H2UpstreamConnection;
+  private readonly connection: StreamsConnection;
   private readonly decoder: HpackDecoder = new HpackDecoder(H2_HEADER_TABLE_BYTES);
   private readonly trailers: TrailerReader = new TrailerReader(isFramingTrailer);
   private readonly byId: Map<number, H2UpstreamStream> = new Map();
@@ -46,7 +77,7 @@ export class H2UpstreamStreams implements SessionOwner {
   private readonly queue: TurnQueue = new TurnQueue();
   private nextId = FIRST_STREAM_ID;
 
-  constructor(connection: H2UpstreamConnection) {
+  constructor(connection: StreamsConnection) {
     this.connection = connection;
     this.heads = new ResponseHeadReader(connection.pool.settings.maxResponseFields);
   }

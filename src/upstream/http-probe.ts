@@ -11,6 +11,7 @@ import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { ResponseParser } from "../proto/h1/response-parser.ts";
 import { H2ProbeDialog } from "./h2-probe-dialog.ts";
 import { dialOptions, isSocket, isUsable, tlsOptions, type UpstreamTls } from "./origin-socket.ts";
+import type { ProbeDialog } from "./probe-dialog.ts";
 
 /** Where a probe goes. */
 export interface ProbeOrigin {
@@ -40,13 +41,6 @@ export interface GrpcProbe {
   readonly basePath: string;
   /** Whether a server without the service for health counts as one that does not serve. */
   readonly mustTell: boolean;
-}
-
-/** How a probe asks and understands. */
-export interface ProbeDialog {
-  readonly request: Buffer;
-  /** Takes what has come. @returns the status of the final response; 0 before it is there; -1 where it is malformed */
-  take(chunk: Buffer): number;
 }
 
 /** What came of a probe. */

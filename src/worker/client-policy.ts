@@ -23,7 +23,7 @@ import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-l
 import type { RateLimitConfig } from "../features/limit/settings.ts";
 import { noticePage } from "../features/pages/built-in-page.ts";
 import { type ChoosyRoute, MatchVaryTap } from "../features/route/match-vary-tap.ts";
-import { exactRoutePath, prefixRoutePath } from "../features/route/routing-phases.ts";
+import { exactRoutePath, prefixRoutePath } from "../features/route/route-paths.ts";
 import { AltSvcTap } from "../features/security/alt-svc-tap.ts";
 import { HttpsRedirectPhase } from "../features/security/https-redirect-phase.ts";
 import { SecurityHeadersTap } from "../features/security/security-headers-tap.ts";

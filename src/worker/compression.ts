@@ -1,6 +1,7 @@
 import { Codecs } from "../features/compress/codecs.ts";
-import { CompressingHandler, type CompressionServices } from "../features/compress/compressing-handler.ts";
+import { CompressingHandler } from "../features/compress/compressing-handler.ts";
 import { type CompressionPolicy, compressionPolicy } from "../features/compress/compression-policy.ts";
+import type { CompressionServices } from "../features/compress/compression-services.ts";
 import { ContentCodingPhase } from "../features/compress/content-coding-phase.ts";
 import { PackedFiles } from "../features/compress/packed-files.ts";
 import type { Handler } from "../message/exchange.ts";

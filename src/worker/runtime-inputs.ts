@@ -11,7 +11,7 @@ import type { RequestIds } from "../features/forward/forward-head.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
-import type { TranscodeServices } from "../features/transcode/transcode-handler.ts";
+import type { TranscodeServices } from "../features/transcode/transcode-services.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
 import type { WorkerCounters } from "../memory/counter-table.ts";
 import type { SpanWriter } from "../memory/span-ring.ts";

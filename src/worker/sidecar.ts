@@ -1,7 +1,7 @@
 import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
 import { Fault } from "../core/fault.ts";
 import type { WriteEvent } from "../facts/events.ts";
-import { targetChoice } from "../features/balance/balancer.ts";
+import { targetChoice } from "../features/balance/target-choice.ts";
 import { ForwardEnd, type ForwardServices } from "../features/forward/forward-handler.ts";
 import { inboundFunction } from "../features/functions/control/function-modules.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";

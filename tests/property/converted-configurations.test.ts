@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { parse, stringify } from "yaml";
 import { arrange, holdsHost } from "../../src/tools/convert/arrange.ts";
 import { type Product, planOf } from "../../src/tools/convert/convert.ts";
-import { type PathRule, type Rule, ruleOf } from "../../src/tools/convert/plan.ts";
+import type { PathRule } from "../../src/tools/convert/path-rule.ts";
+import { type Rule, ruleOf } from "../../src/tools/convert/plan.ts";
 import { ConvertFault, Statement } from "../../src/tools/convert/statement.ts";
 import { convert, examples } from "../harness/conversions.ts";
 

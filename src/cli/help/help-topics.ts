@@ -1,4 +1,4 @@
-import type { Row } from "../../config/row.ts";
+import type { FormRow } from "../../config/form.ts";
 import { FAULTS, type FaultRow } from "../../core/fault-rows.ts";
 import { EVENTS, type EventName, fieldTexts } from "../../facts/events.ts";
 import { METRICS, type MetricName } from "../../facts/metrics.ts";
@@ -83,7 +83,7 @@ export function innerNames(keys: KeyList, path: string): string {
     .join(", ");
 }
 
-function defaultText(row: Row): string {
+function defaultText(row: FormRow): string {
   if (row.required !== undefined) return `It must be there: ${row.required}.`;
   if (row.example !== undefined) return `No default; for example \`${JSON.stringify(row.example)}\`.`;
   if (row.default === undefined || row.default === "") return "";

@@ -2,7 +2,6 @@ import {
   AllInTurn,
   type NodeAttempt,
   type Policy,
-  policyAmong,
   type RandomNumber,
   type UpstreamNode,
   WeighedNode,
@@ -11,6 +10,7 @@ import { ClientHashKey } from "./hash-key.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import type { StreamPolicy } from "./settings.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
+import { policyAmong } from "./target-choice.ts";
 
 /** A connection that looks for a target. */
 export interface StreamAttempt extends NodeAttempt {

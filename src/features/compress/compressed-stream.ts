@@ -2,7 +2,7 @@ import { KeptBytes } from "../../core/kept-bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Coding } from "../../proto/semantics/accept-encoding.ts";
 import { openStream, type StreamCodec } from "./codecs.ts";
-import type { CompressionServices } from "./compressing-handler.ts";
+import type { CompressionServices } from "./compression-services.ts";
 
 /** Bytes of a stream that are compressed at a time, and those that may wait for it before its source is stopped. */
 const COMPRESSION_SLICE_BYTES = 65_536;

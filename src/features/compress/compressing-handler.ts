@@ -1,28 +1,12 @@
-import type { TimerWheel } from "../../core/timer-wheel.ts";
-import type { Exchange, Handler, IdleExchangePorts, Verdict } from "../../message/exchange.ts";
-import type { NowMs } from "../../message/ports.ts";
+import type { Exchange, Handler, Verdict } from "../../message/exchange.ts";
 import { isKeptIn304, PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { CODING_COUNT, Coding } from "../../proto/semantics/accept-encoding.ts";
-import type { Codecs } from "./codecs.ts";
-import { wholeBytes } from "./codecs.ts";
+import { type Codecs, wholeBytes } from "./codecs.ts";
 import { Compressible, compressedFields, judgeFixed, varying } from "./compressible.ts";
 import { CompressingSink } from "./compressing-sink.ts";
 import type { CompressionPolicy } from "./compression-policy.ts";
+import type { CompressionParts, CompressionServices, FixedForm } from "./compression-services.ts";
 import { negotiatedCoding } from "./content-coding-phase.ts";
-import type { PackedFiles } from "./packed-files.ts";
-
-/** What compression asks of its worker. */
-export interface CompressionServices {
-  readonly codecs: Codecs;
-  readonly packed: PackedFiles;
-  readonly wheel: TimerWheel;
-  readonly turn: NowMs;
-  readonly idle: IdleExchangePorts;
-  /** Runs what is no event of a socket as a turn of its own, with what it writes flushed after it. */
-  inTurn(work: () => void): void;
-  /** Receives what escaped from such a turn. */
-  onException(error: unknown): void;
-}
 
 /** Puts compression between a handler and the client, the cache being on the client's side. docs/compression.md */
 export class CompressingHandler implements Handler {
@@ -40,19 +24,6 @@ export class CompressingHandler implements Handler {
     ex.sink = new CompressingSink(ex.sink, negotiatedCoding(ex.request), this.parts);
     return this.inner.handle(ex);
   }
-}
-
-/** What the responses of one route share. */
-export interface CompressionParts {
-  readonly policy: CompressionPolicy;
-  readonly services: CompressionServices;
-  readonly fixed: FixedForms;
-}
-
-/** A prebuilt response as a client gets it. */
-export interface FixedForm {
-  readonly response: PrebuiltResponse;
-  readonly isCompressed: boolean;
 }
 
 /**

@@ -1,7 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import { ExchangeState } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState } from "../../message/exchange.ts";
 import { HeaderBlock } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
 import type { ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
@@ -19,7 +18,7 @@ import {
   isEventStream,
   judge,
 } from "./compressible.ts";
-import type { CompressionParts } from "./compressing-handler.ts";
+import type { CompressionParts } from "./compression-services.ts";
 
 /** Longest file whose compressed form is kept. docs/compression.md#files */
 const MAX_KEPT_FILE_BYTES = 4 * 1024 * 1024;

@@ -1,14 +1,16 @@
 import { Fault } from "../../core/fault.ts";
 import type { TimerNode, TimerWheel } from "../../core/timer-wheel.ts";
 import type { MirrorCount } from "../../memory/counter-rows.ts";
-import type { Exchange, Handler, IdleExchangePorts, Pipeline, Verdict } from "../../message/exchange.ts";
+import type { Exchange, Handler, IdleExchangePorts, Pipeline } from "../../message/exchange.ts";
 import { GivenBody } from "../../message/given-body.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
 import { type Comparison, type Difference, MAX_COMPARED_BYTES, ResponseDigest } from "./comparison.ts";
 import type { MirrorChoice } from "./mirror-choice.ts";
-import { MAX_MIRRORED_BODY_BYTES, MirroredExchange } from "./mirrored-exchange.ts";
+
+/** Largest request body that is mirrored. */
+export const MAX_MIRRORED_BODY_BYTES = 65_536;
 
 /** Requests of a worker that are copied, or under way to a mirror, at a time. */
 const MAX_MIRRORED_REQUESTS = 256;
@@ -151,30 +153,6 @@ export class Mirror {
     // It has not been sent: the mirror is left out, or the request goes round in a loop.
     if (fault === Fault.NoHealthyTarget || fault === Fault.LoopDetected) this.skipped();
     else this.services.listener.onMirrored(this.settings.route, "failed");
-  }
-}
-
-/** A route's handler, with a mirror beside it. */
-export class MirroringHandler implements Handler {
-  readonly name: string;
-  private readonly inner: Handler;
-  private readonly mirror: Mirror;
-  private readonly nameRequest: (ex: Exchange) => void;
-
-  /** @param nameRequest gives a request its id, which the copy has too */
-  constructor(inner: Handler, mirror: Mirror, nameRequest: (ex: Exchange) => void) {
-    this.name = inner.name;
-    this.inner = inner;
-    this.mirror = mirror;
-    this.nameRequest = nameRequest;
-  }
-
-  handle(ex: Exchange): Verdict {
-    if (this.mirror.wants(ex)) {
-      this.nameRequest(ex);
-      ex.sink = new MirroredExchange(this.mirror, ex);
-    }
-    return this.inner.handle(ex);
   }
 }
 

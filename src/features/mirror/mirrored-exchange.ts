@@ -7,13 +7,10 @@ import type { BodyFlow, BodySink } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { Upstream, UpstreamCaller } from "../../message/upstream.ts";
 import { Comparison, ResponseDigest } from "./comparison.ts";
-import type { Mirror } from "./mirror.ts";
+import { MAX_MIRRORED_BODY_BYTES, type Mirror } from "./mirror.ts";
 
 /** Milliseconds that a mirror has in all. */
 export const MIRROR_TOTAL_MS = 30_000;
-
-/** Largest request body that is mirrored. */
-export const MAX_MIRRORED_BODY_BYTES = 65_536;
 
 /**
  *   Waiting ──the request goes to a target──▶ Gathering ──its body is complete──▶ Over (the copy is sent)

@@ -3,8 +3,8 @@ import { isFixedPattern } from "../../core/path-pattern.ts";
 import { Route, type RouteInit } from "../../message/route.ts";
 import { methodSet } from "./method-set.ts";
 import { PatternTable } from "./pattern-table.ts";
+import { exactRoutePath, prefixRoutePath } from "./route-paths.ts";
 import { RouteNode, Router, RouteTable } from "./router.ts";
-import { exactRoutePath, prefixRoutePath } from "./routing-phases.ts";
 
 /**
  * Makes the routes and the tables to find them by.

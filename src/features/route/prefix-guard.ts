@@ -9,7 +9,7 @@ import {
   decodeOnce,
   type FullyDecoded,
 } from "../../proto/target/percent-decoding.ts";
-import { prefixRoutePath } from "./routing-phases.ts";
+import { prefixRoutePath } from "./route-paths.ts";
 
 /**
  * Does a path aim at a static prefix and, under some reading, lead out of it? docs/guards.md#the-prefix-guard

@@ -4,14 +4,19 @@ import { requestHost } from "../../message/request-host.ts";
 import type { Route } from "../../message/route.ts";
 import { slashedPath } from "../../proto/target/canonical-path.ts";
 import { allowValue } from "./method-set.ts";
-import type { PatternTable } from "./pattern-table.ts";
+
+/** Routes whose paths have variable parts. */
+export interface PatternLookup {
+  /** What a path leads to; null for nothing. @param method a number, or ANY_METHOD */
+  find(path: string, head: RequestHead, method: number): RouteGroup | null;
+}
 
 /** Where the routes of a router stand. */
 export interface RouterTables {
   readonly exact: RouteTable;
   readonly prefixes: RouteTable;
   /** Routes with variable parts; null where there are none. */
-  readonly patterns: PatternTable | null;
+  readonly patterns: PatternLookup | null;
 }
 
 /**
@@ -34,7 +39,7 @@ export class Router {
   matchedDepth = 0;
   private readonly exact: RouteTable;
   private readonly prefixes: RouteTable;
-  private readonly patterns: PatternTable | null;
+  private readonly patterns: PatternLookup | null;
   /** Takes a canonical path as bytes. */
   private scratch: Buffer = Buffer.allocUnsafe(1024);
 

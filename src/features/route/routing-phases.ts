@@ -7,12 +7,10 @@ import { Method, TargetFlag } from "../../message/request-head.ts";
 import type { Route } from "../../message/route.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import {
-  canonicalise,
   canonicaliseDeeply,
   deeperReadings,
   offsetBehindSegments,
   pathFrom,
-  slashedPath,
   withPlainSlashes,
 } from "../../proto/target/canonical-path.ts";
 import { mergeSlashes } from "../../proto/target/dot-segments.ts";
@@ -289,19 +287,4 @@ export class PrefixGuardPhase implements Phase {
 function refuseUnrouted(ex: Exchange, fault: Fault, bodies: BodyRules): Verdict {
   if (refuseBody(ex, bodies) === Verdict.Next) ex.sink.abort(ex, fault);
   return Verdict.Done;
-}
-
-/**
- * The path of an exact route as requests are compared with it: UTF-8, percent-decoded once, dot segments resolved,
- * slashes merged; one character a byte.
- * @param path as an operator wrote it
- */
-export function exactRoutePath(path: string): string {
-  return slashedPath(canonicalise(Buffer.from(path, "utf8").latin1Slice()).canonical);
-}
-
-/** The same of a prefix, without a slash at its end: `/node`, `/node/` and `/node/*` mean the same; "/" becomes "". */
-export function prefixRoutePath(path: string): string {
-  const canonical = exactRoutePath(path.endsWith("/*") ? path.slice(0, -1) : path);
-  return canonical.endsWith("/") ? canonical.slice(0, -1) : canonical;
 }

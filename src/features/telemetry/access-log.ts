@@ -2,47 +2,12 @@ import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import type { RequestNamer } from "../../message/ports.ts";
 import { Method, methodName } from "../../message/request-head.ts";
 import { hexOf } from "../../proto/trace/trace-context.ts";
-import type { AccessField } from "./access-fields.ts";
 import { countedStatus } from "./counters-tap.ts";
-import { FIELD_CHARS, type LineWriter, lineWriter } from "./line-formats.ts";
+import { type AccessLogPorts, FIELD_CHARS, type LineForm, type LineWriter, lineWriter } from "./line-formats.ts";
 import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";
-import type { LogThreshold } from "./log-level.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
-
-/** What the access log asks its surroundings for. */
-export interface AccessLogPorts {
-  /** Milliseconds since the epoch. */
-  readonly clock: { readonly nowMs: number };
-  /** A number from 0 up to 1, never 1, for sampling. */
-  readonly random: () => number;
-  /** Such as `HTTP/1.1`. */
-  readonly protocolOf: (ex: Exchange) => string;
-  /** What the cache did: `hit`, `miss` …; "" when the request did not pass it. */
-  readonly cacheOf: (ex: Exchange) => string;
-  /** Whether lines have `user`: where `auth` is configured. */
-  readonly namesUsers: boolean;
-  /** The client's country; "" where it is not known. Null where lines have no such field. */
-  readonly countryOf: ((ex: Exchange) => string) | null;
-  /** The number of the client's network; "" where it is not known. */
-  readonly asnOf?: (ex: Exchange) => string;
-  /** Whether lines have `trace_id`: where `telemetry` is configured. */
-  readonly namesTraces: boolean;
-  /** For requests that were refused before anything else named them. */
-  readonly names: RequestNamer;
-  readonly threshold: LogThreshold;
-  /** Whether its lines have outputs of their own: only `debug` has a say in those. */
-  readonly isApart: boolean;
-}
-
-/** What a line is made of: the usual fields in JSON, those named, or a format of text. */
-export interface LineForm {
-  readonly format: string;
-  /** Of JSON; none for the usual ones. */
-  readonly fields: readonly AccessField[];
-}
 
 /**
  * One line a request: of JSON, event `access`, unless a format says otherwise. What is not known is null. `path` is the path as it came, without the query,

@@ -1,17 +1,9 @@
 import type { EventArgs, EventRows } from "../../core/event-row.ts";
-import { jsonObject, jsonText } from "./log-batch.ts";
+import { jsonObject, jsonText, type LineSink } from "./log-batch.ts";
 import { LogThreshold } from "./log-level.ts";
 
 /** Things of which is known when a line about them was written. */
 export const MAX_LOGGED_ORIGINS = 256;
-
-/** Where lines go: to a worker's batch, or to the control thread's writer. */
-export interface LineSink {
-  /** Takes a whole line with its line break. */
-  add(line: string): void;
-  /** So many lines were left out for their bound: they count as dropped. */
-  leftOut(lines: number): void;
-}
 
 /** What has been written of one kind of event. */
 interface Tally {

@@ -1,4 +1,10 @@
-import type { LineSink } from "./event-log.ts";
+/** Where lines go: to a worker's batch, or to the control thread's writer. */
+export interface LineSink {
+  /** Takes a whole line with its line break. */
+  add(line: string): void;
+  /** So many lines were left out for their bound: they count as dropped. */
+  leftOut(lines: number): void;
+}
 
 /** Where a worker's log lines go: to the control thread. Never blocks. */
 export interface LogPort {

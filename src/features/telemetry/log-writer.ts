@@ -1,5 +1,6 @@
-import { eventLine, type LineSink } from "./event-log.ts";
+import { eventLine } from "./event-log.ts";
 import type { TELEMETRY_EVENTS } from "./events.ts";
+import type { LineSink } from "./log-batch.ts";
 
 /** Takes bytes without ever blocking the caller. */
 export interface LogOutput {

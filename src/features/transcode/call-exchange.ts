@@ -4,19 +4,19 @@ import type { Exchange } from "../../message/exchange.ts";
 import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import type { ReadJson } from "../../proto/grpc/json-text.ts";
-import type { CodecResult, CodecWaiter } from "./codec-source.ts";
-import type { CodecSourceOf, FailedBeside, MessageOwner } from "./large-messages.ts";
+import type { CodecResult, CodecSourceOf, CodecWaiter } from "./codec-source.ts";
+import type { FailedBeside, MessageOwner } from "./large-messages.ts";
 import { type LargeText, MessagePump, type MessageSource, type MessageTaker } from "./message-pump.ts";
 import type { MethodCodec } from "./method-codec.ts";
 import { BadInput, LongMessage, type RequestInput } from "./request-input.ts";
 import { requestMetadata } from "./request-metadata.ts";
-import type { TranscodeHandler } from "./transcode-handler.ts";
+import type { TranscodedMethod } from "./transcode-services.ts";
 
 /** The request side of one call: from a REST request, or the messages that a client streams, to the upstream. */
 export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOwner, MessageTaker {
   /** Null once the client and the call are done with each other. */
   protected ex: Exchange | null;
-  protected readonly handler: TranscodeHandler;
+  protected readonly handler: TranscodedMethod;
   protected readonly input: RequestInput;
   protected codec: MethodCodec | null = null;
   /** What the codec was made of. */
@@ -32,7 +32,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
   protected pump: MessagePump | null = null;
 
   /** @param timeoutMs from now to the end of the response */
-  constructor(ex: Exchange, handler: TranscodeHandler, input: RequestInput, timeoutMs: number) {
+  constructor(ex: Exchange, handler: TranscodedMethod, input: RequestInput, timeoutMs: number) {
     this.ex = ex;
     this.handler = handler;
     this.input = input;

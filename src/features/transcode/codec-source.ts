@@ -3,11 +3,16 @@ import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { methodFault, type Schema } from "../../proto/grpc/schema.ts";
 import { JsonCodec } from "./json-codec.ts";
-import type { CodecSourceOf } from "./large-messages.ts";
 import type { MethodCodec } from "./method-codec.ts";
 import type { ReflectedSchemas, SchemaWaiter } from "./reflected-schemas.ts";
 import type { Reflected } from "./reflection.ts";
 import { type BodyFields, SchemaCodec } from "./schema-codec.ts";
+
+/** Of which codec a message is. */
+export interface CodecSourceOf {
+  readonly schema: Schema | null;
+  readonly route: CodecRoute;
+}
 
 /** What a route gets instead of a codec. */
 export type CodecResult =

@@ -1,11 +1,8 @@
 import { FairQueue, type Queued } from "../../core/fair-queue.ts";
-import type { Schema } from "../../proto/grpc/schema.ts";
 import type { CodecDone, CodecJob, CodecRecipe, CodecTask } from "./codec-jobs.ts";
-import type { CodecRoute } from "./codec-source.ts";
+import type { CodecSourceOf } from "./codec-source.ts";
 import type { FieldText } from "./request-input.ts";
 
-/** Bytes of a JSON body, or of a message, from which on another thread transcodes it: reading and writing it here takes up to 30 ms. */
-export const LARGE_MESSAGE_BYTES = 48 * 1024;
 /** Large messages of a worker that wait for such a thread, and those of one client; more are refused with 503. */
 export const MAX_CODEC_JOBS = 1000;
 export const MAX_CODEC_JOBS_OF_CLIENT = 250;
@@ -55,12 +52,6 @@ export interface FailedBeside {
   readonly ok: false;
   readonly fault: "input" | "reply" | "json" | "busy";
   readonly message: string;
-}
-
-/** Of which codec a message is. */
-export interface CodecSourceOf {
-  readonly schema: Schema | null;
-  readonly route: CodecRoute;
 }
 
 /** A message that waits for a thread, or has one. */

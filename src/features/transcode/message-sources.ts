@@ -2,9 +2,11 @@ import type { Exchange } from "../../message/exchange.ts";
 import type { BodySink } from "../../message/ports.ts";
 import { JsonLines } from "../../proto/grpc/json-lines.ts";
 import { type ReadJson, readJson } from "../../proto/grpc/json-text.ts";
-import { LARGE_MESSAGE_BYTES } from "./large-messages.ts";
 import { LargeText, type MessageSource } from "./message-pump.ts";
 import { BadInput, LongMessage } from "./request-input.ts";
+
+/** Bytes of a JSON body, or of a message, from which on another thread transcodes it: reading and writing it here takes up to 30 ms. */
+export const LARGE_MESSAGE_BYTES = 48 * 1024;
 
 /** Messages that are there: those of a small JSON array, or the one that a body without an array is. */
 export class GivenMessages implements MessageSource {

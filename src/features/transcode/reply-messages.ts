@@ -1,6 +1,7 @@
-import type { CodecSourceOf, FailedBeside, LargeMessages, MessageOwner } from "./large-messages.ts";
-import { LARGE_MESSAGE_BYTES } from "./large-messages.ts";
+import type { CodecSourceOf } from "./codec-source.ts";
+import type { FailedBeside, LargeMessages, MessageOwner } from "./large-messages.ts";
 import { MAX_STREAM_TURN_BYTES, MAX_STREAM_TURN_MESSAGES } from "./message-pump.ts";
+import { LARGE_MESSAGE_BYTES } from "./message-sources.ts";
 
 /** Who writes the messages of a response. */
 export interface ReplyTaker {

@@ -16,7 +16,7 @@ import type { MethodCodec } from "./method-codec.ts";
 import { ReplyMessages, type ReplyTaker } from "./reply-messages.ts";
 import { RefusedMessage, type RequestInput } from "./request-input.ts";
 import { type SocketListener, SocketMessages } from "./socket-messages.ts";
-import type { TranscodeHandler } from "./transcode-handler.ts";
+import type { TranscodedMethod } from "./transcode-services.ts";
 
 /** Milliseconds that a client has to close a WebSocket after the gateway has. */
 const SOCKET_CLOSE_MS = 5000;
@@ -44,7 +44,7 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
   private readonly closing: TimerNode = new TimerNode({ onTimer: () => this.shut() });
 
   /** @param key of the handshake. For the others see CallExchange */
-  constructor(ex: Exchange, handler: TranscodeHandler, input: RequestInput, timeoutMs: number, key: string) {
+  constructor(ex: Exchange, handler: TranscodedMethod, input: RequestInput, timeoutMs: number, key: string) {
     super(ex, handler, input, timeoutMs);
     this.key = key;
     this.messages = new SocketMessages(ex, handler.settings.maxMessageBytes, this);

@@ -1,13 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Fault } from "../../core/fault.ts";
-import type { PathPattern } from "../../core/path-pattern.ts";
-import type { TimerWheel } from "../../core/timer-wheel.ts";
-import type { BodyBudget } from "../../memory/body-budget.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { streamsLines } from "../../message/line-stream.ts";
-import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
@@ -15,48 +11,15 @@ import { readBody } from "../../proto/grpc/json-text.ts";
 import { isKey } from "../../proto/websocket/handshake.ts";
 import type { CodecSource } from "./codec-source.ts";
 import { errorJson, give, refuse } from "./json-reply.ts";
-import type { LargeMessages } from "./large-messages.ts";
-import { LARGE_MESSAGE_BYTES } from "./large-messages.ts";
-import { BodyLines } from "./message-sources.ts";
+import { BodyLines, LARGE_MESSAGE_BYTES } from "./message-sources.ts";
 import { BadInput, clientTimeoutMs, pathFields, queryFields, type RequestInput } from "./request-input.ts";
 import { SocketExchange } from "./socket-exchange.ts";
+import type { TranscodedMethod, TranscodeServices, TranscodeSettings } from "./transcode-services.ts";
 import { TranscodedExchange } from "./transcoded-exchange.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 
-/** One transcoded route. */
-export interface TranscodeSettings {
-  /** Of the route, upper-case. */
-  readonly httpMethod: string;
-  readonly grpcMethod: string;
-  readonly pattern: PathPattern;
-  /** The request field of each path variable, where it is not the variable's own name. */
-  readonly fields: ReadonlyMap<string, string>;
-  /** From the whole request to the end of the response. */
-  readonly timeoutMs: number;
-  /** Whether the method takes the body as it is, whatever its type. */
-  readonly takesBytes: boolean;
-  /** Bytes that one message of a stream may have. */
-  readonly maxMessageBytes: number;
-}
-
-/** What transcoding asks of its worker. */
-export interface TranscodeServices {
-  readonly wheel: TimerWheel;
-  readonly turn: NowMs;
-  readonly bodies: BodyBudget;
-  /** Whether a handshake for a WebSocket comes from a page that may use the gateway, or from no page. */
-  readonly mayOpenSocket: (ex: Exchange) => boolean;
-  /** Calls back in a later turn of the event loop. */
-  readonly defer: (resume: () => void) => void;
-  readonly requestIds: { assign(ex: Exchange): void };
-  /** Transcodes what is large beside the event loop. */
-  readonly large: LargeMessages;
-  /** Counts what upstreams answer. */
-  readonly tally: { upstreamAnswered(label: string, status: number, durationMs: number): void };
-}
-
 /** Makes gRPC calls of REST requests. docs/transcoder.md */
-export class TranscodeHandler implements Handler, WholeBodyTaker {
+export class TranscodeHandler implements Handler, TranscodedMethod, WholeBodyTaker {
   readonly name = "transcode";
   readonly settings: TranscodeSettings;
   readonly upstream: GrpcUpstream;

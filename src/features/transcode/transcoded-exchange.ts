@@ -7,14 +7,13 @@ import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import { CallExchange } from "./call-exchange.ts";
 import { errorJson, give, mediaType, prepareHead, trailersFor } from "./json-reply.ts";
 import type { FailedBeside } from "./large-messages.ts";
-import { LARGE_MESSAGE_BYTES } from "./large-messages.ts";
 import type { MessageSource } from "./message-pump.ts";
-import { ArrayElements, type BodyLines, GivenMessages } from "./message-sources.ts";
+import { ArrayElements, type BodyLines, GivenMessages, LARGE_MESSAGE_BYTES } from "./message-sources.ts";
 import { type BytesReply, type MethodCodec, UndecodableReply } from "./method-codec.ts";
 import { ReplyMessages, type ReplyTaker } from "./reply-messages.ts";
 import type { RequestInput } from "./request-input.ts";
 import { isStreamOnly, PLAIN_BYTES, type StreamFormat, streamFormatOf } from "./stream-format.ts";
-import type { TranscodeHandler } from "./transcode-handler.ts";
+import type { TranscodedMethod } from "./transcode-services.ts";
 
 /**
  * One REST request on its way through a gRPC method.
@@ -47,7 +46,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
    */
   constructor(
     ex: Exchange,
-    handler: TranscodeHandler,
+    handler: TranscodedMethod,
     input: RequestInput,
     timeoutMs: number,
     lines: BodyLines | null = null,

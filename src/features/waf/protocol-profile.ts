@@ -1,7 +1,7 @@
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
-import type { Findings } from "./findings.ts";
+import type { IncidentLocation } from "./incident.ts";
 import { CRITICAL_SCORE, NOTICE_SCORE, type WafRule } from "./rule.ts";
 import type { WafConfig } from "./settings.ts";
 
@@ -60,6 +60,12 @@ export const PROTOCOL_RULES: readonly WafRule[] = [METHOD, CONTENT_TYPE, EXTENSI
 /** What `waf.protocol` says. */
 export type ProtocolSettings = WafConfig["protocol"];
 
+/** Takes what is found in a head. */
+export interface HeadFindings {
+  /** A rule on a part of the head has matched. @param text what is shown of it, one character a byte */
+  foundInHead(rule: WafRule, location: IncidentLocation, param: string, text: string): void;
+}
+
 /** Judges a head by lists of what an application takes, where it is asked to. docs/waf.md#the-protocol-profile */
 export class ProtocolProfile {
   private readonly methods: ReadonlySet<string>;
@@ -82,7 +88,7 @@ export class ProtocolProfile {
   }
 
   /** Looks at method, path and fields. */
-  inspect(head: RequestHead, findings: Findings): void {
+  inspect(head: RequestHead, findings: HeadFindings): void {
     const method = head.methodText();
     if (this.methods.size > 0 && !this.methods.has(method)) findings.foundInHead(METHOD, "url", "", method);
     this.inspectPath(head, findings);
@@ -90,7 +96,7 @@ export class ProtocolProfile {
     if (head.hasBody() && this.types.size > 0) this.inspectType(head.headers, findings);
   }
 
-  private inspectPath(head: RequestHead, findings: Findings): void {
+  private inspectPath(head: RequestHead, findings: HeadFindings): void {
     const path = decodeFully(head.path()).text.toLowerCase();
     const segments = path.split("/");
     if (this.files.size > 0 && segments.some((segment) => this.files.has(segment)))
@@ -100,7 +106,7 @@ export class ProtocolProfile {
     if (dot >= 0 && this.extensions.has(last.slice(dot + 1))) findings.foundInHead(EXTENSION, "url", "", path);
   }
 
-  private inspectFields(headers: HeaderBlock, findings: Findings): void {
+  private inspectFields(headers: HeaderBlock, findings: HeadFindings): void {
     for (let i = 0; i < headers.count; i++) {
       const name = headers.nameText(i).toLowerCase();
       if (this.headers.has(name)) findings.foundInHead(HEADER, "header", name, headers.valueText(i));
@@ -113,7 +119,7 @@ export class ProtocolProfile {
       findings.foundInHead(NO_BROWSER, "header", "host", headers.valueText(host));
   }
 
-  private inspectType(headers: HeaderBlock, findings: Findings): void {
+  private inspectType(headers: HeaderBlock, findings: HeadFindings): void {
     const at = headers.find(HeaderId.ContentType);
     const type = at < 0 ? "" : headers.valueText(at).split(";")[0]!.trim().toLowerCase();
     const suffix = type.lastIndexOf("+");

@@ -1,9 +1,10 @@
 import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
 import type { TargetInit } from "../../features/balance/balancer.ts";
 import { ForwardEnd, ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
-import { Mirror, MirroringHandler } from "../../features/mirror/mirror.ts";
+import { Mirror } from "../../features/mirror/mirror.ts";
 import { MirrorChoice } from "../../features/mirror/mirror-choice.ts";
 import { MIRROR_TOTAL_MS } from "../../features/mirror/mirrored-exchange.ts";
+import { MirroringHandler } from "../../features/mirror/mirroring-handler.ts";
 import { type Handler, Pipeline } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";

@@ -1,6 +1,6 @@
 import { circuitBreaker } from "../../config/attempt-settings.ts";
 import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
-import { targetChoice } from "../../features/balance/balancer.ts";
+import { targetChoice } from "../../features/balance/target-choice.ts";
 import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";
 import type { Handler } from "../../message/exchange.ts";
 import { ChunkedMode, RouteKind } from "../../message/route.ts";

@@ -1,6 +1,7 @@
+import type { Keys } from "./keys.ts";
 import type { Ledger } from "./ledger.ts";
 import { commonNetworks } from "./networks.ts";
-import type { Keys, Rule } from "./plan.ts";
+import type { Rule } from "./plan.ts";
 import type { Statement } from "./statement.ts";
 
 /** Lets in clients of these networks alone, of those that the rule lets in so far. */

@@ -1,7 +1,9 @@
 import { trimmedEnd } from "../../core/trimming.ts";
 import { holdsMatch } from "./condition.ts";
 import { EFFORT } from "./effort.ts";
-import { hasType, type Keys, type PathRule, ROOT, type Rule } from "./plan.ts";
+import type { Keys } from "./keys.ts";
+import { type PathRule, ROOT } from "./path-rule.ts";
+import { hasType, type Rule } from "./plan.ts";
 
 /** A rule at a place of its own: a route, but for its hosts being merged with others. */
 interface Placed {

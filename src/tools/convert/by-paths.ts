@@ -1,7 +1,7 @@
 import { type Condition, EVERYTHING } from "./condition.ts";
 import { joined } from "./modifiers.ts";
 import { regexPlaces } from "./nginx/nginx-places.ts";
-import { type PathRule, prefixOf } from "./plan.ts";
+import { type PathRule, prefixOf } from "./path-rule.ts";
 
 /**
  * Conditions without expressions for the path: as paths where these say the same.

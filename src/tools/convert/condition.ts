@@ -1,6 +1,7 @@
 import { EFFORT } from "./effort.ts";
+import type { Keys } from "./keys.ts";
 import { commonNetworks, holdsNetwork } from "./networks.ts";
-import { type Keys, type PathRule, prefixOf } from "./plan.ts";
+import { type PathRule, prefixOf } from "./path-rule.ts";
 
 /** What one alternative of a matcher asks of a request. */
 export interface Condition {

@@ -3,9 +3,10 @@ import { stringify } from "yaml";
 import { trimmedEnd } from "../../core/trimming.ts";
 import { arrange } from "./arrange.ts";
 import { EFFORT } from "./effort.ts";
+import type { Keys } from "./keys.ts";
 import type { Note } from "./ledger.ts";
 import { networkOf } from "./networks.ts";
-import { isRefusal, type Keys, type Plan, type PlannedStream, type Rule } from "./plan.ts";
+import { isRefusal, type Plan, type PlannedStream, type Rule } from "./plan.ts";
 import { shown } from "./statement.ts";
 
 /** A route of the new file, with what is said above it. */

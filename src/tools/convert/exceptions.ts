@@ -2,7 +2,8 @@ import { type Condition, EVERYTHING } from "./condition.ts";
 import { EFFORT } from "./effort.ts";
 import type { Ledger } from "./ledger.ts";
 import { covers, joined, partOf } from "./modifiers.ts";
-import { closed, ROOT, type Rule } from "./plan.ts";
+import { ROOT } from "./path-rule.ts";
+import { closed, type Rule } from "./plan.ts";
 
 /**
  * Rules that take all requests but some (`notAny`), as rules in another order: what the later ones do with the exceptions comes first.

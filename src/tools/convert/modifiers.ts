@@ -3,7 +3,8 @@ import { holdsHost, holdsPath, moved } from "./arrange.ts";
 import { type Condition, EVERYTHING, excludesMatch, holdsMatch, joinedMatch } from "./condition.ts";
 import { copied, EFFORT } from "./effort.ts";
 import type { Ledger } from "./ledger.ts";
-import { hasType, type PathRule, type Rule } from "./plan.ts";
+import type { PathRule } from "./path-rule.ts";
+import { hasType, type Rule } from "./plan.ts";
 import type { Statement } from "./statement.ts";
 
 /** A directive that changes what other ones do. */

@@ -1,29 +1,8 @@
-import { trimmedEnd } from "../../core/trimming.ts";
 import type { Condition } from "./condition.ts";
+import type { Keys } from "./keys.ts";
 import { Ledger } from "./ledger.ts";
+import { type PathRule, ROOT } from "./path-rule.ts";
 import type { Statement } from "./statement.ts";
-
-/** Keys of a section or a route, as the files have them. */
-export type Keys = Record<string, unknown>;
-
-/** Where a rule counts: exactly a path, or all below it. */
-export interface PathRule {
-  readonly kind: "exact" | "prefix";
-  /** Without a slash at the end, but for `/` itself. */
-  readonly value: string;
-  /** Where the other gateway takes something else than a route with this path: seal.ts. */
-  readonly reading?: PathReading;
-}
-
-/** How another gateway compares a path. */
-export interface PathReading {
-  /** It takes what only begins with these letters, too: `/api` takes /apix. */
-  readonly isByLetters?: boolean;
-  /** It does not take the path itself: `/api/` takes /api/x and /api/, but not /api. */
-  readonly isBelow?: boolean;
-  /** Letter case does not count. */
-  readonly isAnyCase?: boolean;
-}
 
 /** One rule of the other gateway, to become a route. The first rule that fits a request takes it. */
 export interface Rule {
@@ -108,29 +87,6 @@ export function durationText(ms: number): string {
   return ms % 1000 === 0 ? `${ms / 1000}s` : `${Math.round(ms)}ms`;
 }
 
-/** Puts a value below keys that are made where they are missing: `put(keys, ["headers", "request"], "set", {})`. */
-export function section(keys: Keys, ...path: readonly string[]): Keys {
-  let at = keys;
-  for (const key of path) {
-    if (typeof at[key] !== "object" || at[key] === null) at[key] = {};
-    at = at[key] as Keys;
-  }
-  return at;
-}
-
-/** A path as a rule has it: without the slash at its end. */
-export function prefixOf(path: string, reading?: PathReading): PathRule {
-  return { kind: "prefix", value: trimmedEnd(path, "/") || "/", ...(reading === undefined ? {} : { reading }) };
-}
-
-/** Where a product compares the beginning of a path by its letters. */
-export function lettersOf(path: string, isAnyCase = false): PathRule {
-  const isBelow = path.endsWith("/") && path.length > 1;
-  const reading = { ...(isBelow ? { isBelow } : { isByLetters: true }), ...(isAnyCase ? { isAnyCase } : {}) };
-  return prefixOf(path, reading);
-}
-
-export const ROOT: PathRule = { kind: "prefix", value: "/" };
 const CLOSED = "This address is not set up yet.\n";
 
 /** Whether a route refuses whatever it is asked. */

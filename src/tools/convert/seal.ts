@@ -4,7 +4,8 @@ import { EVERYTHING } from "./condition.ts";
 import { EFFORT } from "./effort.ts";
 import { withoutExceptions } from "./exceptions.ts";
 import type { Ledger } from "./ledger.ts";
-import { hasType, isRefusal, ROOT, type Rule } from "./plan.ts";
+import { ROOT } from "./path-rule.ts";
+import { hasType, isRefusal, type Rule } from "./plan.ts";
 
 /**
  * Makes up for paths that the other gateway reads otherwise than a route: what keeps clients out there keeps them out here, however the path

@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv2020 from "ajv/dist/2020.js";
 import { parse } from "yaml";
-import type { Form } from "../../../src/config/form.ts";
-import type { Rows } from "../../../src/config/row.ts";
+import type { Form, FormRows } from "../../../src/config/form.ts";
 import { configSchema, routesSchema } from "../../../src/loading/json-schema.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { routeTests } from "../../../src/routes/route-tests.ts";
@@ -119,7 +118,7 @@ describe("the JSON Schema refuses", () => {
 
 describe("every key says what may be written there", () => {
   const place = Object.values(ROUTE_FORMAT.types).flatMap(({ keys }) => Object.entries(keys.rows));
-  const all: Rows = { ...configFile.rows, ...ROUTE_FORMAT.options.rows, ...Object.fromEntries(place) };
+  const all: FormRows = { ...configFile.rows, ...ROUTE_FORMAT.options.rows, ...Object.fromEntries(place) };
 
   test("so that the schema can check it: give its piece() a form", () => {
     expect([...unsaid(all, ""), ...unsaidIn(routeTests.form, "tests")]).toEqual([]);
@@ -127,7 +126,7 @@ describe("every key says what may be written there", () => {
 });
 
 /** Paths of the keys whose kind takes anything, as far as its form says. */
-function unsaid(rows: Rows, prefix: string): string[] {
+function unsaid(rows: FormRows, prefix: string): string[] {
   return Object.entries(rows).flatMap(([key, { type }]) => unsaidIn(type.form, prefix + key));
 }
 

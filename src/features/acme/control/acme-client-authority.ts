@@ -10,10 +10,10 @@ import {
   type ChallengeResponder,
   type RenewalWindow,
 } from "./certificate-authority.ts";
-import type { StoredAccount } from "./certificate-store.ts";
 import { LastProblem } from "./last-problem.ts";
 import { newPrivateKey } from "./own-certificate.ts";
 import { certificateId, readWindow } from "./renewal-information.ts";
+import type { StoredAccount } from "./stored-certificate.ts";
 
 /** Bytes of one response of a certificate authority. */
 const MAX_ACME_REPLY_BYTES = 1_048_576;

@@ -6,12 +6,13 @@ import {
   type IssuedCertificate,
 } from "./certificate-authority.ts";
 import { type AccountStorage, type CertificateStorage, Fenced, StoreAway } from "./certificate-storage.ts";
-import { BrokenStore, type StoredAccount, type StoredCertificate, storedForm } from "./certificate-store.ts";
+import { BrokenStore, storedForm } from "./certificate-store.ts";
 import { requireFitting } from "./issued-check.ts";
 import { newPrivateKey, selfSigned } from "./own-certificate.ts";
 import { certificateId } from "./renewal-information.ts";
 import { backOff, dueAt, momentWithin, RENEW_NOW, waitAfter } from "./renewal-rule.ts";
 import type { RetryNote } from "./retry-note.ts";
+import type { StoredAccount, StoredCertificate } from "./stored-certificate.ts";
 
 /** A directory that is asked. */
 export interface CertificateSource {

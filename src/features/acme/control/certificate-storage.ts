@@ -1,9 +1,8 @@
 import type { IssuedCertificate } from "./certificate-authority.ts";
-import type { StoredAccount, StoredCertificate } from "./certificate-store.ts";
+import type { OrderRight } from "./order-right.ts";
 import type { RetryNote } from "./retry-note.ts";
-
-/** At once, or later. */
-export type Soon<T> = T | Promise<T>;
+import type { Soon } from "./soon.ts";
+import type { StoredAccount, StoredCertificate } from "./stored-certificate.ts";
 
 /** Where the account at one directory is kept. */
 export interface AccountStorage {
@@ -17,11 +16,6 @@ export interface AccountStorage {
   replaceAccount(account: StoredAccount): Soon<void>;
   /** Puts what is broken aside. */
   discardAccount(): Soon<void>;
-}
-
-/** The right to order, which one has at a time. */
-export interface OrderRight {
-  release(): Soon<void>;
 }
 
 /** What is known of a certificate beside itself, as it is noted. */

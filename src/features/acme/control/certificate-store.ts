@@ -5,17 +5,11 @@ import { makeFolder } from "../../../config/made-folder.ts";
 import { StoreLock } from "../../../net/store-lock.ts";
 import { writeWhole } from "./atomic-file.ts";
 import type { IssuedCertificate } from "./certificate-authority.ts";
-import type { DirectoryStorage, OrderRight, RecordFields } from "./certificate-storage.ts";
+import type { DirectoryStorage, RecordFields } from "./certificate-storage.ts";
 import { isFor } from "./issued-check.ts";
+import type { OrderRight } from "./order-right.ts";
 import { type RetryNote, readRetryNote, writeRetryNote } from "./retry-note.ts";
-
-/** An account at one directory. */
-export interface StoredAccount {
-  /** PEM. */
-  readonly key: string;
-  /** Where the directory keeps it; "" before there is one. */
-  readonly url: string;
-}
+import type { StoredAccount, StoredCertificate } from "./stored-certificate.ts";
 
 /** What is known of a certificate beside itself. */
 export interface CertificateRecord {
@@ -27,18 +21,6 @@ export interface CertificateRecord {
   readonly fingerprint: string;
   /** The moment within the directory's suggested window at which to renew, in milliseconds since the epoch; or null. */
   readonly renewAtMs: number | null;
-}
-
-/** A certificate as it lies in the store. */
-export interface StoredCertificate extends IssuedCertificate {
-  readonly fingerprint: string;
-  readonly notBeforeMs: number;
-  readonly notAfterMs: number;
-  /** Whether the record says that we obtained it. */
-  readonly isOurs: boolean;
-  readonly renewAtMs: number | null;
-  /** Where it was obtained, where the record says so; else "". */
-  readonly directoryUrl: string;
 }
 
 /** Why a file of the store is of no use. */

@@ -2,8 +2,20 @@ import { mayHaveTag } from "../purge-rule.ts";
 import { BlockCursor } from "./cache-blocks.ts";
 import { type CacheMemory, Head, Slot, SlotFlag, SlotState, SlotTime } from "./cache-memory.ts";
 import type { CacheSlots } from "./cache-slots.ts";
-import type { PurgeRule } from "./cache-store.ts";
 import type { DiskIndex } from "./disk-index.ts";
+
+/** What a purge takes out, or makes stale. */
+export interface PurgeRule {
+  /**
+   * Whether an entry goes.
+   * @param uri the first half of its key: authority, NUL, target
+   */
+  matches(uri: Buffer, slot: number): boolean;
+  /** Signatures of tags, one of which an entry must have; null where tags do not matter. */
+  readonly tags: readonly number[] | null;
+  /** The time from which on entries are stale; -1 where they are taken out. */
+  readonly staleSinceMs: number;
+}
 
 /** Slots that are looked at under the lock at a time. */
 export const PURGE_STEP = 256;

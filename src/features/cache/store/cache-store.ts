@@ -15,7 +15,7 @@ import {
   SlotUse,
 } from "./cache-memory.ts";
 import { CachePins } from "./cache-pins.ts";
-import { makeStale, PURGE_STEP, purgeStep } from "./cache-purge.ts";
+import { makeStale, PURGE_STEP, type PurgeRule, purgeStep } from "./cache-purge.ts";
 import { rebuildCache } from "./cache-repair.ts";
 import { CacheSlots } from "./cache-slots.ts";
 import type { DiskIndex } from "./disk-index.ts";
@@ -36,19 +36,6 @@ export interface EntryFacts {
   readonly staleErrorUntilMs: number;
   /** A signature of its tags: one that has no bit of a tag does not have it. 0 where it has none. */
   readonly tags: number;
-}
-
-/** What a purge takes out, or makes stale. */
-export interface PurgeRule {
-  /**
-   * Whether an entry goes.
-   * @param uri the first half of its key: authority, NUL, target
-   */
-  matches(uri: Buffer, slot: number): boolean;
-  /** Signatures of tags, one of which an entry must have; null where tags do not matter. */
-  readonly tags: readonly number[] | null;
-  /** The time from which on entries are stale; -1 where they are taken out. */
-  readonly staleSinceMs: number;
 }
 
 /**

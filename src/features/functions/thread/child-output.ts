@@ -1,4 +1,5 @@
-import type { WriteLine } from "./contain.ts";
+/** Writes what a module tells, with the level that its method has. */
+export type WriteLine = (level: "debug" | "info" | "warn" | "error", values: readonly unknown[]) => void;
 
 /** What is written by processes that a module starts with the gateway's own outputs. */
 type Outputs = Record<string, unknown>;

@@ -1,4 +1,4 @@
-import { containChildren } from "./child-output.ts";
+import { containChildren, type WriteLine } from "./child-output.ts";
 import { adoptLazyRequests, nativeOf } from "./lazy-request.ts";
 
 /** What a program may do to its process, and a function may not: it would do it to the gateway. */
@@ -28,9 +28,6 @@ export function withRefusal(message: string): string {
   if (!refused.has("dlopen") || message.includes("process.dlopen")) return message;
   return `${message} (native code was refused: functions.allow needs "process" for it)`;
 }
-
-/** Writes what a module tells, with the level that its method has. */
-export type WriteLine = (level: "debug" | "info" | "warn" | "error", values: readonly unknown[]) => void;
 
 const CONSOLE = [
   ["debug", "debug"],

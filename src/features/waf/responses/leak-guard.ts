@@ -7,7 +7,7 @@ import { type RuleExclusion, RuleSwitches } from "../rule-switches.ts";
 import type { AddressSet } from "../waf-scorer.ts";
 import { KEY_RULE, LEAK_RULES } from "./leak-rules.ts";
 import type { Leak } from "./leak-scan.ts";
-import { LeakSink } from "./leak-sink.ts";
+import { type LeakJudge, LeakSink } from "./leak-sink.ts";
 
 /** What is told of responses: `waf.responses`, and the rules that do not count. */
 export interface LeakSettings {
@@ -72,7 +72,7 @@ export class LeakGuard implements Handler {
 }
 
 /** Which leaks count, and what is done about one. */
-export class LeakPolicy {
+export class LeakPolicy implements LeakJudge {
   readonly services: LeakServices;
   readonly withholds: boolean;
   private readonly switches: RuleSwitches;

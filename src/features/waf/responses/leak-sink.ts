@@ -1,13 +1,13 @@
 import { copyBytes, EMPTY_BYTES } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
-import { TimerNode, type TimerOwner } from "../../../core/timer-wheel.ts";
-import { type Exchange, ExchangeState } from "../../../message/exchange.ts";
+import { TimerNode, type TimerOwner, type TimerWheel } from "../../../core/timer-wheel.ts";
+import { type Exchange, ExchangeState, type IdleExchangePorts } from "../../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
 import { PassingSink } from "../../../message/passing-sink.ts";
-import type { ReplySink, ReplySource } from "../../../message/ports.ts";
+import type { NowMs, ReplySink, ReplySource } from "../../../message/ports.ts";
 import { Framing, type ReplyHead } from "../../../message/request-head.ts";
 import { codingsOf, contentOf, extraBytes } from "../body/content-codings.ts";
-import type { LeakPolicy } from "./leak-guard.ts";
+import type { LEAK_RULES } from "./leak-rules.ts";
 import { type Leak, LeakScan } from "./leak-scan.ts";
 
 /** Bytes of a response's content that are looked at for leaks. docs/waf.md#responses */
@@ -33,9 +33,26 @@ const enum Stage {
   Over,
 }
 
+/** Says which leaks count, and takes note of them. */
+export interface LeakJudge {
+  /** Whether a response that leaks is withheld, rather than logged alone. */
+  readonly withholds: boolean;
+  readonly services: {
+    readonly wheel: TimerWheel;
+    readonly turn: NowMs;
+    readonly idle: IdleExchangePorts;
+    /** Room for what is held of responses. */
+    readonly room: { take(bytes: number): boolean; giveBack(bytes: number): void };
+  };
+  /** The rules that count for a request's response. */
+  rulesFor(ex: Exchange): typeof LEAK_RULES;
+  /** Reports a leak. @returns whether the response is to be withheld */
+  report(ex: Exchange, leak: Leak): boolean;
+}
+
 /** Looks at the head and the first bytes of one exchange's response. While it keeps any of them it is the client's source. */
 export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
-  private readonly policy: LeakPolicy;
+  private readonly policy: LeakJudge;
   private stage: Stage = Stage.Waiting;
   private origin: ReplySource;
   private scan: LeakScan | null = null;
@@ -54,7 +71,7 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
   /** Whose response is held; null where none is. */
   private ex: Exchange | null = null;
 
-  constructor(inner: ReplySink, policy: LeakPolicy) {
+  constructor(inner: ReplySink, policy: LeakJudge) {
     super(inner);
     this.policy = policy;
     this.origin = policy.services.idle.source;
@@ -218,7 +235,7 @@ function hasText({ headers, framing, contentLength, withoutBody }: ReplyHead): b
   return !MEDIA.test(headers.valueOf(HeaderId.ContentType));
 }
 
-const NO_RULES: ReturnType<LeakPolicy["rulesFor"]> = [];
+const NO_RULES: typeof LEAK_RULES = [];
 const EVENT_STREAM = /^\s*text\/event-stream/i;
 /** What is no text, though a format that is text in part may be. */
 const MEDIA =

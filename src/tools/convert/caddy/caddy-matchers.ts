@@ -1,8 +1,9 @@
 import { escapedRegex } from "../arrange.ts";
 import { allBut, byPaths } from "../by-paths.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
+import type { Keys } from "../keys.ts";
 import { joined } from "../modifiers.ts";
-import { type Keys, lettersOf } from "../plan.ts";
+import { lettersOf } from "../path-rule.ts";
 import type { Statement } from "../statement.ts";
 import { PRIVATE_RANGES } from "./caddy-values.ts";
 

@@ -1,6 +1,7 @@
 import { noteTwo, refuse, requireAuth } from "../access.ts";
+import { type Keys, section } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { hasType, type Keys, type Rule, section } from "../plan.ts";
+import { hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { headerEdit, takesOff } from "./caddy-proxy.ts";
 import { humanSize } from "./caddy-values.ts";

@@ -1,6 +1,7 @@
 import { trimmedEnd } from "../../../core/trimming.ts";
+import { type Keys, section } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText, type Keys, section } from "../plan.ts";
+import { durationText } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { isLostImport } from "./caddy-parser.ts";
 import { goDuration, templateOf } from "./caddy-values.ts";

@@ -1,5 +1,6 @@
+import { type Keys, section } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText, type Keys, section } from "../plan.ts";
+import { durationText } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { proxyKeys } from "./caddy-proxy.ts";
 import { goDuration } from "./caddy-values.ts";

@@ -1,7 +1,8 @@
 import { allowOnly, isLoopback, noteLocal, THIS_MACHINE } from "../access.ts";
 import { type AdviceRow, adviceIn } from "../advice.ts";
 import { siteRank, widerHosts } from "../arrange.ts";
-import { closed, hasType, Plan, type Rule, section } from "../plan.ts";
+import { section } from "../keys.ts";
+import { closed, hasType, Plan, type Rule } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
 import { rulesOf, timeText } from "./caddy-directives.ts";

@@ -1,6 +1,7 @@
 import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
+import { type Keys, section } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText, type Keys, section } from "../plan.ts";
+import { durationText } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { hasVariable } from "./haproxy-conditions.ts";
 import { haproxyTime } from "./haproxy-values.ts";

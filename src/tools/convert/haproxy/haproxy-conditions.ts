@@ -3,8 +3,9 @@ import { escapedRegex } from "../arrange.ts";
 import { allBut, byPaths } from "../by-paths.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
 import { EFFORT } from "../effort.ts";
+import type { Keys } from "../keys.ts";
 import { isApart, joined } from "../modifiers.ts";
-import { type Keys, lettersOf } from "../plan.ts";
+import { lettersOf } from "../path-rule.ts";
 import type { Statement } from "../statement.ts";
 
 /**

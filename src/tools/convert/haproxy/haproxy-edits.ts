@@ -1,4 +1,5 @@
-import { hasType, type Keys, type Plan, type Rule, section } from "../plan.ts";
+import { type Keys, section } from "../keys.ts";
+import { hasType, type Plan, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { formatOf } from "./haproxy-values.ts";
 

@@ -1,5 +1,6 @@
 import { isLoopback, noteLocal } from "../access.ts";
-import { type Plan, section } from "../plan.ts";
+import { section } from "../keys.ts";
+import type { Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Section } from "./haproxy-backends.ts";
 import { hasVariable } from "./haproxy-conditions.ts";

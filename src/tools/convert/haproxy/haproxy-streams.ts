@@ -1,5 +1,6 @@
+import type { Keys } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText, type Keys, type Plan } from "../plan.ts";
+import { durationText, type Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Section } from "./haproxy-backends.ts";
 import { haproxyTime } from "./haproxy-values.ts";

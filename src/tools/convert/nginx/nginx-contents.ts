@@ -1,5 +1,6 @@
 import { escapedRegex } from "../arrange.ts";
-import { closed, hasType, type Keys, type Rule } from "../plan.ts";
+import type { Keys } from "../keys.ts";
+import { closed, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
 import { applyOptions, isEitherEnough } from "./nginx-options.ts";

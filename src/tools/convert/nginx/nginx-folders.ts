@@ -1,8 +1,10 @@
 import { trimmedEnd } from "../../../core/trimming.ts";
 import { holdsPath } from "../arrange.ts";
 import { EFFORT } from "../effort.ts";
+import type { Keys } from "../keys.ts";
 import { partOf } from "../modifiers.ts";
-import { closed, hasType, type Keys, ROOT, type Rule } from "../plan.ts";
+import { ROOT } from "../path-rule.ts";
+import { closed, hasType, type Rule } from "../plan.ts";
 
 /**
  * nginx asks for the page of a folder, and for the fallback of paths without a file, anew, by their names: what keeps clients from

@@ -1,4 +1,5 @@
-import { type Keys, type Plan, section } from "../plan.ts";
+import { type Keys, section } from "../keys.ts";
+import type { Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { askedBy, isCleartext } from "./nginx-conditions.ts";
 import type { Scope } from "./nginx-scope.ts";

@@ -1,5 +1,6 @@
 import { allowOnly, ConditionalAccess, noteTwo, readAccess, refuse, requireAuth } from "../access.ts";
-import { durationText, hasType, type Keys, type Rule, section } from "../plan.ts";
+import { type Keys, section } from "../keys.ts";
+import { durationText, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { verdictOf } from "./nginx-directives.ts";
 import type { Scope } from "./nginx-scope.ts";

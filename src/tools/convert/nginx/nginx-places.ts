@@ -1,5 +1,5 @@
 import { EFFORT } from "../effort.ts";
-import { type PathRule, prefixOf } from "../plan.ts";
+import { type PathRule, prefixOf } from "../path-rule.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
 

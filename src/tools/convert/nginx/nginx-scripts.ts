@@ -1,5 +1,6 @@
 import { SCRIPT_PARAMS } from "../../../message/script-call.ts";
-import { closed, type Keys, type Rule } from "../plan.ts";
+import type { Keys } from "../keys.ts";
+import { closed, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { targetsOf } from "./nginx-upstreams.ts";

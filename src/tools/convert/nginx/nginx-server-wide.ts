@@ -1,4 +1,5 @@
-import { durationText, hasType, type Plan, section } from "../plan.ts";
+import { section } from "../keys.ts";
+import { durationText, hasType, type Plan } from "../plan.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxSize, nginxTime } from "./nginx-values.ts";
 

@@ -1,4 +1,5 @@
-import { durationText, type Keys, type Plan } from "../plan.ts";
+import type { Keys } from "../keys.ts";
+import { durationText, type Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxTime } from "./nginx-values.ts";

@@ -1,5 +1,6 @@
 import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
-import { durationText, type Keys } from "../plan.ts";
+import type { Keys } from "../keys.ts";
+import { durationText } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxTime } from "./nginx-values.ts";

@@ -2,8 +2,9 @@ import { escapedTemplate } from "../../../proto/template/template.ts";
 import { allowOnly, noteTwo, requireAuth } from "../access.ts";
 import { escapedRegex } from "../arrange.ts";
 import { goDuration } from "../caddy/caddy-values.ts";
+import { type Keys, section } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { closed, durationText, hasType, type Keys, type Rule, section } from "../plan.ts";
+import { closed, durationText, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { child } from "./traefik-services.ts";
 

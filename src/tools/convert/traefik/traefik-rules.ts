@@ -1,7 +1,7 @@
 import { allBut, byPaths } from "../by-paths.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
 import { isApart, joined } from "../modifiers.ts";
-import { lettersOf } from "../plan.ts";
+import { lettersOf } from "../path-rule.ts";
 
 /** A rule of a router: requests that fit one of the alternatives. With a `fault` no route can say it, and they take more than it asks. */
 export interface RouterRule {

@@ -1,7 +1,8 @@
 import { goDuration } from "../caddy/caddy-values.ts";
 import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
+import { type Keys, section } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText, type Keys, section } from "../plan.ts";
+import { durationText } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 
 /** What services are read with. */

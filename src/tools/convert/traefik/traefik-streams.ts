@@ -1,5 +1,6 @@
+import type { Keys } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import type { Keys, Plan } from "../plan.ts";
+import type { Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { child } from "./traefik-services.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { targetChoice } from "../../../../src/features/balance/balancer.ts";
 import type { LoadBalancingPolicy } from "../../../../src/features/balance/settings.ts";
+import { targetChoice } from "../../../../src/features/balance/target-choice.ts";
 import { BreakerState } from "../../../../src/memory/node-table.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
 import type { TargetChoice } from "../../../../src/message/target.ts";

@@ -5,7 +5,8 @@ import {
   type AccessField,
   USUAL_ACCESS_FIELDS,
 } from "../../../../src/features/telemetry/access-fields.ts";
-import { AccessLog, type LineForm } from "../../../../src/features/telemetry/access-log.ts";
+import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
+import type { LineForm } from "../../../../src/features/telemetry/line-formats.ts";
 import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
 import { fakeTelemetry, NAMES } from "./telemetry-fake.ts";

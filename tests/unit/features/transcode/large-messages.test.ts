@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { CodecDone, CodecJob } from "../../../../src/features/transcode/codec-jobs.ts";
+import type { CodecSourceOf } from "../../../../src/features/transcode/codec-source.ts";
 import {
   CODEC_IDLE_MS,
   CODEC_LEFT_MS,
   CODEC_LIMIT_MS,
   CODEC_SHARE_MS,
   CODEC_THREAD_WAIT_MS,
-  type CodecSourceOf,
   LargeMessages,
   MAX_CODEC_JOBS,
   MAX_CODEC_JOBS_OF_CLIENT,

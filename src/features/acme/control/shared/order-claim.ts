@@ -1,4 +1,4 @@
-import type { OrderRight } from "../certificate-storage.ts";
+import type { OrderRight } from "../order-right.ts";
 import { DocumentConflict } from "./document-store.ts";
 import type { OpenDocument, SealedDocuments } from "./sealed-documents.ts";
 

@@ -4,19 +4,19 @@ import { join } from "node:path";
 import { makeFolder } from "../../../../config/made-folder.ts";
 import { writeWhole } from "../atomic-file.ts";
 import type { IssuedCertificate } from "../certificate-authority.ts";
-import type { DirectoryStorage, OrderRight, RecordFields } from "../certificate-storage.ts";
+import type { DirectoryStorage, RecordFields } from "../certificate-storage.ts";
 import {
   AcmeStore,
   accountName,
   type CertificateRecord,
-  type StoredAccount,
-  type StoredCertificate,
   type StoreEntry,
   setName,
   storedForm,
 } from "../certificate-store.ts";
 import { isFor } from "../issued-check.ts";
+import type { OrderRight } from "../order-right.ts";
 import { believable, type RetryNote } from "../retry-note.ts";
+import type { StoredAccount, StoredCertificate } from "../stored-certificate.ts";
 import { DocumentConflict, StoreAway } from "./document-store.ts";
 import { type Claimable, Claimed, type ClaimNote, Fenced, isClaimed, LEASE_MS, OrderClaim } from "./order-claim.ts";
 import type { OpenDocument, SealedDocuments } from "./sealed-documents.ts";
