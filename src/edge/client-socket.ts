@@ -11,11 +11,9 @@ import { isTlsError } from "../net/tls-error.ts";
 import type { HeadRules } from "../proto/h2/request-head-reader.ts";
 import { FrameBlock } from "../proto/h2/send-flow.ts";
 import type { BodyRoom, PaceSettings } from "./body-intake.ts";
+import type { ClientConnection, ClientSocket } from "./client-connection.ts";
 import type { ConnectionGate } from "./connection-gate.ts";
-import type { H1Request } from "./h1-connection.ts";
-import type { H2Stream } from "./h2-stream.ts";
 import { MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "./limits.ts";
-import type { ClientConnection } from "./proxied-connection.ts";
 
 /** Milliseconds that a refused connection is read and discarded so that the client can read the response. */
 export const LINGER_MS = 1000;
@@ -250,9 +248,6 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   }
 }
 
-/** A client's socket. Its current owner is its `data`. */
-export type ClientSocket = ByteSocket & { data: ClientConnection };
-
 /** All client connections of one worker, each with its place written down, so that adding and deleting cost a store. */
 export class ConnectionSet {
   private readonly connections: ClientConnection[] = [];
@@ -412,9 +407,9 @@ export class EdgeContext {
   /** Room for the frames that HTTP/2 connections put together. */
   readonly frameBlock: FrameBlock = new FrameBlock();
   /** What a connection of HTTP/1 needs for one request. */
-  readonly requests: ExchangePool<H1Request>;
+  readonly requests: ExchangePool;
   /** What a stream of HTTP/2 needs. */
-  readonly streams: ExchangePool<H2Stream>;
+  readonly streams: ExchangePool;
 
   constructor(init: {
     writers: WriterGroup;
@@ -451,24 +446,29 @@ export class EdgeContext {
   }
 }
 
-/** Objects that each hold an exchange, kept for reuse: an idle connection has none of them. */
-class ExchangePool<T extends { readonly exchange: Exchange }> {
-  private readonly free: T[] = [];
+/** What holds an exchange. */
+interface ExchangeHolder {
+  readonly exchange: Exchange;
+}
+
+/** Objects of one class that each hold an exchange, kept for reuse: an idle connection has none of them. */
+class ExchangePool {
+  private readonly free: ExchangeHolder[] = [];
   private readonly idlePorts: IdleExchangePorts;
 
   constructor(idlePorts: IdleExchangePorts) {
     this.idlePorts = idlePorts;
   }
 
-  /** One that was used before, made ready; undefined where there is none. */
-  take(): T | undefined {
+  /** One that was used before, made ready; undefined where there is none. `T` is the class of those that are given. */
+  take<T extends ExchangeHolder>(): T | undefined {
     const used = this.free.pop();
     used?.exchange.reset(this.idlePorts);
-    return used;
+    return used as T | undefined;
   }
 
   /** Takes one back that nothing refers to any more. */
-  give(used: T): void {
+  give(used: ExchangeHolder): void {
     used.exchange.release();
     if (this.free.length < MAX_FREE_EXCHANGES) this.free.push(used);
   }

@@ -1,5 +1,4 @@
-import type { ClientSocket, ConnectionSet } from "./client-socket.ts";
-import type { ClientConnection } from "./proxied-connection.ts";
+import type { ClientConnection, ClientSocket } from "./client-connection.ts";
 
 /** Connections that a worker holds back unread because another worker took the last place at the same time. */
 const MAX_HELD_CONNECTIONS = 64;
@@ -57,7 +56,7 @@ export interface IdleConnection {
   closeIdle(): void;
 }
 
-/** Connections that are in no ConnectionSet and count all the same: those of HTTP/3. */
+/** Open connections, of which an idle one may be closed: those of a ConnectionSet, and those of HTTP/3. */
 export interface IdleSource {
   /** The one that has been idle longest, of some; null where none of them has been for a while. */
   longestIdle(nowMs: number): IdleConnection | null;
@@ -76,7 +75,7 @@ export interface Opener {
 export class ConnectionGate {
   private limits: GateLimits;
   private readonly counts: OpenCounts;
-  private readonly connections: ConnectionSet;
+  private readonly connections: IdleSource;
   private readonly observer: GateObserver;
   private readonly isShortOfDescriptors: () => boolean;
   private readonly listeners: Set<PausableListener> = new Set();
@@ -91,7 +90,7 @@ export class ConnectionGate {
   constructor(
     limits: GateLimits,
     counts: OpenCounts,
-    connections: ConnectionSet,
+    connections: IdleSource,
     observer: GateObserver,
     isShortOfDescriptors: () => boolean,
   ) {

@@ -1,6 +1,7 @@
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
-import type { ClientSocket, ConnectionSet, EdgeContext } from "./client-socket.ts";
+import type { ClientSocket } from "./client-connection.ts";
+import type { ConnectionSet, EdgeContext } from "./client-socket.ts";
 import { H1Connection, H1OrH2Connection, type UpgradeHandler } from "./h1-connection.ts";
 import { H2Connection } from "./h2-connection.ts";
 

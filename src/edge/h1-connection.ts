@@ -186,7 +186,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
       return false;
     }
     const { ctx } = this;
-    const request = ctx.requests.take() ?? new H1Request(ctx.idlePorts, ctx.settings);
+    const request = ctx.requests.take<H1Request>() ?? new H1Request(ctx.idlePorts, ctx.settings);
     request.exchange.startedMs = this.ctx.turn.nowMs;
     this.beginHead(request);
     this.current = request;

@@ -6,13 +6,13 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "../proto/h2/frame.ts";
 import { type Setting, writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
-import type { FrameBlock, OutWay } from "../proto/h2/send-flow.ts";
+import type { FrameBlock } from "../proto/h2/send-flow.ts";
 import { Session } from "../proto/h2/session.ts";
+import type { ClientConnection } from "./client-connection.ts";
 import { ClientLink, type EdgeContext, type Http2Settings, LifeState } from "./client-socket.ts";
 import { H2HeadWriter } from "./h2-head-writer.ts";
-import { H2Streams } from "./h2-streams.ts";
+import { H2Streams, type H2StreamsConnection } from "./h2-streams.ts";
 import { DRAIN_IDLE_MS } from "./limits.ts";
-import type { ClientConnection } from "./proxied-connection.ts";
 
 /** Memory that waits for a client that does not read, beyond which no more is read of what it sends. */
 const H2_UNREAD_BYTES = 262_144;
@@ -27,7 +27,7 @@ const enum Leave {
 }
 
 /** The server side of one HTTP/2 connection: its streams, its windows, its end. RFC 9113. */
-export class H2Connection implements ClientConnection, TimerOwner, OutWay {
+export class H2Connection implements ClientConnection, H2StreamsConnection, TimerOwner {
   place = -1;
   readonly ctx: EdgeContext;
   readonly peer: ClientPeer;

@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
+import type { ReplyHead } from "../message/request-head.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
 import { commitHeaders } from "../proto/h2/header-frames.ts";
@@ -13,8 +14,16 @@ import {
   fixedBlockBound,
   replyBlockBound,
 } from "../proto/h2/reply-block.ts";
+import type { Session } from "../proto/h2/session.ts";
 import { HpackEncoder } from "../proto/hpack/encoder.ts";
-import type { H2Stream } from "./h2-stream.ts";
+
+/** A stream, as what writes its heads sees it. */
+export interface HeadStream {
+  readonly id: number;
+  readonly exchange: { readonly reply: ReplyHead };
+  readonly out: { isEnded: boolean };
+  readonly connection: { readonly session: Session };
+}
 
 /** Writes HEADERS of responses, and CONTINUATION where a block is too large for one frame. RFC 9113 §6.2, §8.1. */
 export class H2HeadWriter {
@@ -28,7 +37,7 @@ export class H2HeadWriter {
   }
 
   /** The head in the stream's `reply`. @param isEnd whether no body follows */
-  head(stream: H2Stream, isEnd: boolean): void {
+  head(stream: HeadStream, isEnd: boolean): void {
     const { reply } = stream.exchange;
     const out = this.writer.reserve(FRAME_HEADER_BYTES + replyBlockBound(reply));
     const at = this.writer.offset + FRAME_HEADER_BYTES;
@@ -36,7 +45,7 @@ export class H2HeadWriter {
   }
 
   /** The head of a prebuilt response. */
-  fixed(stream: H2Stream, fixed: PrebuiltResponse, isEnd: boolean): void {
+  fixed(stream: HeadStream, fixed: PrebuiltResponse, isEnd: boolean): void {
     const { reply } = stream.exchange;
     const out = this.writer.reserve(FRAME_HEADER_BYTES + fixedBlockBound(fixed, reply));
     const at = this.writer.offset + FRAME_HEADER_BYTES;
@@ -44,14 +53,14 @@ export class H2HeadWriter {
   }
 
   /** An interim response with these fields. */
-  interim(stream: H2Stream, status: number, headers: HeaderBlock): void {
+  interim(stream: HeadStream, status: number, headers: HeaderBlock): void {
     const out = this.writer.reserve(FRAME_HEADER_BYTES + INTERIM_BOUND + blockBound(headers));
     const at = this.writer.offset + FRAME_HEADER_BYTES;
     this.frame(stream, false, out, encodeInterimBlock(this.encoder, out, at, status, headers));
   }
 
   /** `100 Continue`. RFC 9110 §15.2.1. */
-  continue(stream: H2Stream): void {
+  continue(stream: HeadStream): void {
     const out = this.writer.reserve(FRAME_HEADER_BYTES + INTERIM_BOUND);
     this.encoder.begin(out, this.writer.offset + FRAME_HEADER_BYTES);
     this.encoder.status(100);
@@ -59,14 +68,14 @@ export class H2HeadWriter {
   }
 
   /** Trailers, which end the stream. */
-  trailers(stream: H2Stream, trailers: HeaderBlock): void {
+  trailers(stream: HeadStream, trailers: HeaderBlock): void {
     const out = this.writer.reserve(FRAME_HEADER_BYTES + blockBound(trailers));
     const at = this.writer.offset + FRAME_HEADER_BYTES;
     this.frame(stream, true, out, encodeTrailerBlock(this.encoder, out, at, trailers));
   }
 
   /** Puts the frame's header before the block that ends at `end`. */
-  private frame(stream: H2Stream, isEnd: boolean, out: Buffer, end: number): void {
+  private frame(stream: HeadStream, isEnd: boolean, out: Buffer, end: number): void {
     if (isEnd) stream.out.isEnded = true;
     stream.connection.session.noteSent(1);
     commitHeaders(this.writer, out, end, stream.id, isEnd ? Flag.EndStream : Flag.None);

@@ -9,22 +9,51 @@ import { Framing, Method } from "../message/request-head.ts";
 import { becomeUpgrade, isKeyField } from "../proto/h2/connect-request.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
 import type { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
-import type { H2Stream } from "./h2-stream.ts";
-import { acceptsKey, H2Tunnel, newWebSocketKey } from "./h2-tunnel.ts";
+import type { Session } from "../proto/h2/session.ts";
+import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import type { EdgeContext } from "./client-socket.ts";
+import type { H2HeadWriter, HeadStream } from "./h2-head-writer.ts";
+import { acceptsKey, H2Tunnel, newWebSocketKey, type TunnelStream } from "./h2-tunnel.ts";
 import { endsConnection, replyForFault } from "./refusal.ts";
+
+/** A stream, as what writes its response sees it. */
+export interface H2ReplyStream extends HeadStream, TunnelStream {
+  readonly exchange: Exchange;
+  /** Holds the request's head. */
+  readonly lines: LineBuffer;
+  /** The request's body, as far as it is kept. */
+  readonly body: { drop(): void };
+  readonly connection: {
+    readonly ctx: EdgeContext;
+    readonly session: Session;
+    readonly heads: H2HeadWriter;
+    /** No further stream is taken. */
+    goAway(): void;
+  };
+  /** Whether `100 Continue` has been asked for and not been sent. */
+  continuePending: boolean;
+  /** How the stream is reset after its response; -1 where it need not be. */
+  resetBehind: number;
+  /** Lets a response wait for the rest of the request's body. @returns false where there is nothing to wait for */
+  hold(reply: PrebuiltResponse): boolean;
+  /** The exchange is over. */
+  finish(ex: Exchange): void;
+  /** Resets the stream; late frames of it are passed over. */
+  resetAndRelease(code: ErrorCode): void;
+}
 
 /** Writes the response of one stream. RFC 9113 §8.1. */
 export class H2ReplySink implements ReplySink {
   /** What leaves is copied into frames; what waits is gone when `onWritable` comes. */
   readonly returnsBytes = true;
-  private readonly stream: H2Stream;
+  private readonly stream: H2ReplyStream;
   /** Bytes that the response's body is still to have; -1 where it is unknown. */
   private left = -1;
   /** Whether the request asks for a tunnel, and the key that its WebSocket has been given. */
   asksTunnel = false;
   private tunnelKey = "";
 
-  constructor(stream: H2Stream) {
+  constructor(stream: H2ReplyStream) {
     this.stream = stream;
   }
 

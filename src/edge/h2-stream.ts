@@ -2,6 +2,7 @@ import { Fault } from "../core/fault.ts";
 import { H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import {
+  type ClientPeer,
   cancelExchange,
   Exchange,
   ExchangeState,
@@ -15,14 +16,36 @@ import { Framing } from "../message/request-head.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
 import { ErrorCode } from "../proto/h2/frame.ts";
 import { RecvFlow, StreamInflow } from "../proto/h2/recv-flow.ts";
-import { SendFlow } from "../proto/h2/send-flow.ts";
+import { type OutWay, SendFlow } from "../proto/h2/send-flow.ts";
 import type { Session } from "../proto/h2/session.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { asksRate, BodyPace, type BodyRoom, HeldBody, keepTrailers } from "./body-intake.ts";
-import type { H2Connection } from "./h2-connection.ts";
-import { H2ReplySink } from "./h2-reply-sink.ts";
+import type { EdgeContext } from "./client-socket.ts";
+import type { H2HeadWriter } from "./h2-head-writer.ts";
+import { H2ReplySink, type H2ReplyStream } from "./h2-reply-sink.ts";
 import { DRAIN_BYTES, DRAIN_MS } from "./limits.ts";
 import { ReplyStall } from "./reply-stall.ts";
+
+/** The connection, as its streams see it. */
+export interface H2StreamConnection extends OutWay {
+  readonly ctx: EdgeContext;
+  readonly peer: ClientPeer;
+  readonly heads: H2HeadWriter;
+  readonly streams: {
+    /** The stream waits for its turn. */
+    enqueue(stream: H2Stream): void;
+    /** We have reset the stream: what the client had sent before it heard of it is passed over. */
+    remember(streamId: number): void;
+    /** The stream is closed. */
+    forget(stream: H2Stream): void;
+  };
+  /** No further stream is taken. */
+  goAway(): void;
+  /** After every event: sets the one timer, stops or goes on reading, and closes what is over. */
+  settle(): void;
+  /** An exception escaped: it costs the connection. */
+  onException(error: unknown): void;
+}
 
 /**
  * One stream: a request and its response. RFC 9113 §5.1, seen from the server:
@@ -32,7 +55,7 @@ import { ReplyStall } from "./reply-stall.ts";
  *
  * Pooled a worker: a connection holds as many as it has streams.
  */
-export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
+export class H2Stream implements H2ReplyStream, BodyFlow, TimerOwner, UnsentOwner {
   readonly exchange: Exchange;
   /** Holds the request's head. */
   readonly lines: LineBuffer = new LineBuffer();
@@ -47,7 +70,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
   continuePending = false;
   /** How the stream is reset after its response; -1 where it need not be. */
   resetBehind = -1;
-  connection!: H2Connection;
+  connection!: H2StreamConnection;
   readonly sink: H2ReplySink = new H2ReplySink(this);
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly stall: ReplyStall = new ReplyStall(this, this.timer);
@@ -65,7 +88,7 @@ export class H2Stream implements BodyFlow, TimerOwner, UnsentOwner {
   }
 
   /** Takes a stream's number. */
-  begin(connection: H2Connection, id: number): void {
+  begin(connection: H2StreamConnection, id: number): void {
     this.connection = connection;
     this.id = id;
     this.uses++;

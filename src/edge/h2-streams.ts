@@ -10,11 +10,20 @@ import { TurnQueue } from "../proto/h2/turn-queue.ts";
 import { FieldEvent, HpackDecoder } from "../proto/hpack/decoder.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { Http2Settings } from "./client-socket.ts";
-import type { H2Connection } from "./h2-connection.ts";
-import { H2Stream } from "./h2-stream.ts";
+import { H2Stream, type H2StreamConnection } from "./h2-stream.ts";
 
 /** Streams that we have reset and whose late frames are passed over. */
 const H2_REMEMBERED_RESETS = 64;
+
+/** The connection of the streams. */
+export interface H2StreamsConnection extends H2StreamConnection {
+  /** Whether no further stream is taken. */
+  readonly isGone: boolean;
+  /** The session is over by the client's fault. */
+  onSessionFault(code: ErrorCode): void;
+  /** The last stream is over. */
+  streamsOver(): void;
+}
 
 /** The streams of one connection: what frames do to them. RFC 9113 §5.1. */
 export class H2Streams implements SessionOwner {
@@ -22,7 +31,7 @@ export class H2Streams implements SessionOwner {
   lastServedId = 0;
   /** The highest stream that has begun; after our GOAWAY none is served any more. */
   private lastId = 0;
-  private readonly connection: H2Connection;
+  private readonly connection: H2StreamsConnection;
   private readonly maxStreams: number;
   private readonly decoder: HpackDecoder = new HpackDecoder(H2_HEADER_TABLE_BYTES);
   private readonly headReader: RequestHeadReader;
@@ -34,7 +43,7 @@ export class H2Streams implements SessionOwner {
   private readonly resets: Int32Array = new Int32Array(H2_REMEMBERED_RESETS);
   private resetCount = 0;
 
-  constructor(connection: H2Connection, settings: Http2Settings) {
+  constructor(connection: H2StreamsConnection, settings: Http2Settings) {
     this.connection = connection;
     this.maxStreams = settings.maxConcurrentStreams;
     this.headReader = new RequestHeadReader(settings);
@@ -149,7 +158,7 @@ export class H2Streams implements SessionOwner {
       this.refuse(streamId);
       return;
     }
-    const stream = ctx.streams.take() ?? new H2Stream(ctx.idlePorts);
+    const stream = ctx.streams.take<H2Stream>() ?? new H2Stream(ctx.idlePorts);
     stream.begin(connection, streamId);
     const ex = stream.exchange;
     const fault = this.headReader.read(this.decoder, stream.lines, ex.request, isEnd);

@@ -2,23 +2,32 @@ import { randomBytes } from "node:crypto";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
-import type { BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
+import type { BodyFlow, BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
 import { acceptOf } from "../proto/websocket/handshake.ts";
-import type { H2Stream } from "./h2-stream.ts";
+import type { EdgeContext } from "./client-socket.ts";
 import { TUNNEL_IDLE_MS } from "./limits.ts";
+
+/** A stream that is a tunnel. */
+export interface TunnelStream extends BodyFlow {
+  readonly connection: { readonly ctx: EdgeContext };
+  /** Sends response bytes. @returns false when the source should hold */
+  send(bytes: Uint8Array, from: number, to: number, isEnd: boolean): boolean;
+  /** The response is complete; what waits goes first. */
+  endReply(): void;
+}
 
 /**
  * The client's end of a tunnel that is a stream: its DATA is the request's body, and what the origin sends is the response's.
  * RFC 8441 §5.
  */
 export class H2Tunnel implements TunnelEnd, BodySink, ReplySource, TimerOwner {
-  private readonly stream: H2Stream;
+  private readonly stream: TunnelStream;
   private readonly ex: Exchange;
   private readonly origin: TunnelEnd;
   private readonly timer: TimerNode = new TimerNode(this);
   private over = false;
 
-  constructor(stream: H2Stream, ex: Exchange, origin: TunnelEnd) {
+  constructor(stream: TunnelStream, ex: Exchange, origin: TunnelEnd) {
     this.stream = stream;
     this.ex = ex;
     this.origin = origin;

@@ -9,7 +9,7 @@ import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
 import { readCertificate } from "./client-certificate.ts";
 import type { EdgeContext } from "./client-socket.ts";
 import type { IdleSource } from "./connection-gate.ts";
-import { H3Session } from "./h3-session.ts";
+import { H3Session, type H3SessionEndpoint } from "./h3-session.ts";
 import { MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "./limits.ts";
 import type { PassedNames } from "./tls-endpoint.ts";
 
@@ -23,7 +23,7 @@ export interface StreamObserver {
 }
 
 /** All HTTP/3 connections of the one worker that has the UDP port. */
-export class H3Endpoint implements IdleSource {
+export class H3Endpoint implements IdleSource, H3SessionEndpoint {
   readonly ctx: EdgeContext;
   readonly observer: StreamObserver;
   readonly headReader: RequestHeadReader;

@@ -6,18 +6,40 @@ import type { ReplySink, TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
+import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { fixedRecord, interimRecord, replyRecord } from "../proto/h3/reply-record.ts";
-import type { H3Stream } from "./h3-stream.ts";
+import type { EdgeContext } from "./client-socket.ts";
 import { endsConnection, replyForFault } from "./refusal.ts";
 
 /** Fields of a response over HTTP/3: the runtime sends 128 with those that the gateway adds. More are a malformed response there. */
 const H3_MAX_REPLY_FIELDS = 112;
 
+/** A stream, as what writes its response sees it. */
+export interface H3ReplyStream {
+  readonly session: {
+    readonly ctx: EdgeContext;
+    /** Takes no further request; the connection closes when those that are there are answered. */
+    leave(): void;
+  };
+  /** Whether `100 Continue` has been asked for and not been sent. */
+  continuePending: boolean;
+  sendInterim(fields: FieldRecord): void;
+  /** @returns whether the head could be sent */
+  sendHead(fields: FieldRecord, isAll: boolean): boolean;
+  /** @returns false when the source should hold */
+  send(bytes: Uint8Array, from: number, to: number): boolean;
+  /** The response is complete; what waits goes first. */
+  endReply(): void;
+  /** The exchange is over. */
+  finish(ex: Exchange): void;
+  reset(code: H3Error): void;
+}
+
 /** Writes the response of one HTTP/3 stream. RFC 9114 §4.1. */
 export class H3ReplySink implements ReplySink {
-  private readonly stream: H3Stream;
+  private readonly stream: H3ReplyStream;
 
-  constructor(stream: H3Stream) {
+  constructor(stream: H3ReplyStream) {
     this.stream = stream;
   }
 

@@ -1,13 +1,14 @@
 import type { Fault } from "../core/fault.ts";
-import { type ClientPeer, NO_CLIENT } from "../message/exchange.ts";
+import { type ClientPeer, type Exchange, NO_CLIENT } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { endSession, leaveSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
-import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
+import type { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
+import type { TrailerReader } from "../proto/h2/trailer-reader.ts";
+import type { FieldDictionary, FieldRecord } from "../proto/h3/field-dictionary.ts";
 import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { EdgeContext } from "./client-socket.ts";
 import type { IdleConnection } from "./connection-gate.ts";
-import type { H3Endpoint } from "./h3-endpoint.ts";
-import { H3HeadWait, H3Stream } from "./h3-stream.ts";
+import { H3HeadWait, H3Stream, type H3StreamSession } from "./h3-stream.ts";
 import { IDLE_NEWCOMER_MS } from "./limits.ts";
 
 /** For how long further first requests of an HTTP/3 connection may still be coming after one, and how long such connections are waited for at most. */
@@ -18,9 +19,26 @@ const H3_BEGINNING_MS = 150;
 /** How long a handshake may take that is under way as the connection is left. */
 const H3_LAST_HANDSHAKE_MS = 1000;
 
+/** All connections of the port, as one of them sees them. */
+export interface H3SessionEndpoint {
+  readonly ctx: EdgeContext;
+  readonly headReader: RequestHeadReader;
+  readonly trailerReader: TrailerReader;
+  readonly dictionary: FieldDictionary;
+  readonly observer: { onStreamOpen(): void; onStreamClose(): void };
+  /** Names that have no HTTP/3 here; null where there are none. */
+  readonly passed: { isPassed(name: string): boolean } | null;
+  /** The connection is over. */
+  forget(session: H3Session): void;
+  takeExchange(): Exchange;
+  giveExchange(exchange: Exchange): void;
+  /** Who is at the other end of a connection whose handshake is done; null where that may not be served. */
+  peerOf(session: QuicSession): ClientPeer | null;
+}
+
 /** One HTTP/3 connection: its client and its requests. RFC 9114. */
-export class H3Session implements IdleConnection {
-  readonly endpoint: H3Endpoint;
+export class H3Session implements IdleConnection, H3StreamSession {
+  readonly endpoint: H3SessionEndpoint;
   readonly ctx: EdgeContext;
   /** Known from the first request on. */
   peer: ClientPeer = NO_CLIENT;
@@ -40,7 +58,7 @@ export class H3Session implements IdleConnection {
   private isRefused = false;
   private release: () => void = IGNORE;
 
-  constructor(endpoint: H3Endpoint, session: QuicSession) {
+  constructor(endpoint: H3SessionEndpoint, session: QuicSession) {
     this.endpoint = endpoint;
     this.ctx = endpoint.ctx;
     this.session = session;

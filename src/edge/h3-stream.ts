@@ -2,9 +2,9 @@ import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { KeptBytes } from "../core/kept-bytes.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
-import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
+import { type ClientPeer, cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
 import type { BodyFlow } from "../message/ports.ts";
-import { Framing } from "../message/request-head.ts";
+import { Framing, type RequestHead } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
 import {
   endWithTrailers,
@@ -16,13 +16,13 @@ import {
   writeNow,
 } from "../net/quic.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
-import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
+import type { TrailerReader } from "../proto/h2/trailer-reader.ts";
+import type { FieldDictionary, FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { trailerRecord } from "../proto/h3/reply-record.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { asksRate, BodyPace, HeldBody, keepTrailers } from "./body-intake.ts";
 import type { EdgeContext } from "./client-socket.ts";
-import { H3ReplySink } from "./h3-reply-sink.ts";
-import type { H3Session } from "./h3-session.ts";
+import { H3ReplySink, type H3ReplyStream } from "./h3-reply-sink.ts";
 import { ReplyStall } from "./reply-stall.ts";
 
 /** How long the end of an HTTP/3 request without a declared length is waited for, before a body is expected of it. */
@@ -32,13 +32,29 @@ const H3_WRITE_BYTES = 65_536;
 /** Requests with a longer body, or one of unknown length, do not wait for GOAWAY. */
 const H3_MAX_HELD_BYTES = 65_536;
 
+/** The connection, as its streams see it. */
+export interface H3StreamSession {
+  readonly ctx: EdgeContext;
+  readonly peer: ClientPeer;
+  readonly endpoint: { readonly trailerReader: TrailerReader; readonly dictionary: FieldDictionary };
+  /** What requests wait for before they begin; null for nothing. */
+  readonly held: Promise<void> | null;
+  /** Takes no further request; the connection closes when those that are there are answered. */
+  leave(): void;
+  /** A stream is over. */
+  forget(stream: H3Stream): void;
+  readHead(fields: FieldRecord, lines: LineBuffer, head: RequestHead, isEnd: boolean): Fault;
+  /** One event of the runtime: a turn. What escapes from it costs the stream. */
+  inTurn(stream: H3Stream, work: () => void): void;
+}
+
 /**
  * One request over HTTP/3 and its response. RFC 9114 §4.1. The runtime's stream is read as it comes; what the taker of the
  * body has not asked for is held (HeldBody), since not to read would hold no client back.
  */
-export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
+export class H3Stream implements H3ReplyStream, BodyFlow, TimerOwner, UnsentOwner {
   readonly exchange: Exchange;
-  readonly session: H3Session;
+  readonly session: H3StreamSession;
   /** Whether `100 Continue` has been asked for and not been sent. */
   continuePending = false;
   /** The trailers that have come, judged when the body is over. */
@@ -68,7 +84,7 @@ export class H3Stream implements BodyFlow, TimerOwner, UnsentOwner {
   private isEnding = false;
 
   /** @param exchange is the stream's until it calls `session.forget` */
-  constructor(session: H3Session, stream: QuicStream, exchange: Exchange) {
+  constructor(session: H3StreamSession, stream: QuicStream, exchange: Exchange) {
     this.session = session;
     this.stream = stream;
     this.exchange = exchange;

@@ -3,27 +3,8 @@ import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { ClientPeer, UNKNOWN_CLIENT } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { ProxyHeader, ProxyHeaderParser } from "../proto/proxy-protocol/proxy-header-parser.ts";
+import type { ClientConnection } from "./client-connection.ts";
 import type { EdgeContext } from "./client-socket.ts";
-
-/** A client connection, as its listener sees it. */
-export interface ClientConnection {
-  /** Its index in its ConnectionSet; -1 where it is in none. */
-  place: number;
-  onData(chunk: Uint8Array): void;
-  onDrain(): void;
-  onEnd(): void;
-  /** @param reason why the socket closed, where that was not in order; some owners tell a reset apart by it */
-  onClose(reason?: unknown): void;
-  onException(error: unknown): void;
-  /** The gateway is shutting down. */
-  drain(): void;
-  /** For how long it has had nothing to do, in milliseconds; -1 where it is busy, or has only just begun. */
-  idleMs(nowMs: number): number;
-  /** Its place is wanted: one that is idle closes in order. */
-  closeIdle(): void;
-  /** Ends it at once. Without it, the connection is told that its peer is gone. */
-  endNow?(): void;
-}
 
 /** Who goes on with the connection once its PROXY header is there. */
 export interface ProxyHeaderHandler {

@@ -1,7 +1,7 @@
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
+import type { ClientConnection } from "./client-connection.ts";
 import { ClientLink, type EdgeContext } from "./client-socket.ts";
-import type { ClientConnection } from "./proxied-connection.ts";
 
 /** A connection that gets one last response, whatever it sends, and is then closed so that the response arrives. */
 export class RefusedConnection implements ClientConnection, TimerOwner {

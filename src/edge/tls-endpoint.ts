@@ -1,9 +1,9 @@
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { CertificateStore } from "./certificate-store.ts";
+import type { ClientConnection } from "./client-connection.ts";
 import type { EdgeContext } from "./client-socket.ts";
 import { HandshakeSet } from "./handshake-set.ts";
-import type { ClientConnection } from "./proxied-connection.ts";
 import type { WantedCertificates } from "./wanted-certificates.ts";
 
 /** A connection that is forwarded as it is. */

@@ -7,10 +7,10 @@ import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";
 import { ClientHelloParser, HelloOutcome, MAX_CLIENT_HELLO_WIRE_BYTES } from "../proto/tls/client-hello-parser.ts";
 import { isChallenge, type TlsChoice } from "./certificate-store.ts";
 import { type ShownCertificate, shownCertificate } from "./client-certificate.ts";
+import type { ClientConnection } from "./client-connection.ts";
 import type { EdgeContext } from "./client-socket.ts";
 import type { PendingHandshake } from "./handshake-set.ts";
 import { DRAIN_IDLE_MS } from "./limits.ts";
-import type { ClientConnection } from "./proxied-connection.ts";
 import type { ForwardedConnection, PassedNames, TlsEndpoint } from "./tls-endpoint.ts";
 
 /** Milliseconds that a handshake waits for its certificate. */

@@ -1,7 +1,7 @@
 import { blamesOrigin, type Fault } from "../core/fault.ts";
 import { RETURNED_CHUNK_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
-import type { ClientConnection } from "../edge/proxied-connection.ts";
+import type { ClientConnection } from "../edge/client-connection.ts";
 import type { StreamEnd } from "../memory/stream-counters.ts";
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";

@@ -1,5 +1,5 @@
-import type { ClientSocket, ConnectionSet, EdgeContext } from "../edge/client-socket.ts";
-import { connectionEvents } from "../edge/client-socket.ts";
+import type { ClientSocket } from "../edge/client-connection.ts";
+import { type ConnectionSet, connectionEvents, type EdgeContext } from "../edge/client-socket.ts";
 import { DETACHED, type Opener } from "../edge/connection-gate.ts";
 import { type ListenAt, type Listener, listen } from "../edge/listener.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "../edge/proxied-connection.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import type { ClientConnection } from "../../../src/edge/client-connection.ts";
 import { ConnectionSet } from "../../../src/edge/client-socket.ts";
-import type { ClientConnection } from "../../../src/edge/proxied-connection.ts";
 
 class Connection implements ClientConnection {
   place = -1;
