@@ -7,7 +7,7 @@ const PACKAGES = Object.keys(manifest.dependencies);
 const GATEWAY = SOURCE_MODULES.filter((module) => !module.path.startsWith("tests/"));
 
 /** Circles that only types close. */
-const MAX_TYPE_CIRCLES = 3;
+const MAX_TYPE_CIRCLES = 1;
 
 function importing(path: string, target: string, isTypeOnly = false) {
   return {

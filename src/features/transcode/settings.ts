@@ -107,8 +107,6 @@ const transcoderRows = {
   routes: { type: list(transcodedRoute, "routes"), field: "", doc: "calls by method and path" },
 } as const satisfies Rows;
 
-export type TranscoderValues = Values<typeof transcoderRows>;
-
 /** REST in front of gRPC. docs/transcoder.md */
 export const transcoder = block(transcoderRows, {
   finish: finishTranscoder,
@@ -120,7 +118,11 @@ export const transcoder = block(transcoderRows, {
  * What reads descriptors is loaded only where there are routes: the library for it takes 30 ms and 6 MB in each thread,
  * which a gateway without gRPC shall not pay.
  */
-function finishTranscoder(_: Fields<typeof transcoderRows>, values: TranscoderValues, { log, files }: Spot) {
+function finishTranscoder(
+  _: Fields<typeof transcoderRows>,
+  values: Values<typeof transcoderRows>,
+  { log, files }: Spot,
+) {
   if (values.routes.length === 0 && !values.auto.enabled && values.descriptor_set === "")
     return { descriptorSet: "", routes: [], descriptorSets: [], reflected: null, isPending: false };
   const { resolveRoutes } = require("./transcoder-resolution.ts") as typeof import("./transcoder-resolution.ts");

@@ -12,11 +12,37 @@ import { isHttpBody, methodFault, methodPath, readSchema, type Schema, takesStre
 import { autoRoutes } from "./auto-routes.ts";
 import { type FiledRule, readHttpRules } from "./http-rule-file.ts";
 import { MAX_DESCRIPTOR_BYTES } from "./limits.ts";
-import type { TranscoderValues } from "./settings.ts";
 import type { DescriptorSetConfig, FieldMapping, ReflectedAuto, TranscodedRouteConfig } from "./transcoded-route.ts";
 
 /** Bytes of a service configuration with rules for methods. */
 const MAX_RULE_FILE_BYTES = 4_194_304;
+
+/** A route of the section, as it is written. */
+interface WrittenRoute {
+  readonly http_method: string;
+  readonly http_path: string;
+  readonly grpc_method: string;
+  readonly upstream_url: string;
+  readonly field_mappings: readonly (readonly [string, string])[];
+  readonly descriptor_set: string;
+  readonly timeout: number | null;
+}
+
+/** The section, as it is written: what becomes of its routes goes by these keys. */
+interface TranscoderValues {
+  readonly enabled: boolean;
+  readonly descriptor_set: string;
+  readonly upstream_url: string;
+  readonly auto: {
+    readonly enabled: boolean;
+    readonly services: readonly string[];
+    readonly exclude: readonly string[];
+    readonly refresh: number;
+  };
+  readonly http_rules: readonly string[];
+  readonly timeout: number;
+  readonly routes: readonly WrittenRoute[];
+}
 
 /** The routes of the section. Everything that a descriptor set can tell is checked here. */
 export function resolveRoutes(values: TranscoderValues, log: FaultLog, files: ConfiguredFiles): TranscodedRoutes {
@@ -236,7 +262,7 @@ function checkParameters(segments: readonly string[], path: string, at: KeyPath,
 }
 
 function mappings(
-  found: readonly [string, string][],
+  found: readonly (readonly [string, string])[],
   segments: readonly string[],
   path: KeyPath,
   log: FaultLog,
