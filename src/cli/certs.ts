@@ -8,7 +8,7 @@ import type { AcmeConfig } from "../features/acme/settings.ts";
 import { loadConfig } from "../loading/load-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAG } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
@@ -75,7 +75,7 @@ export async function runCerts(args: readonly string[], io: CommandIo, nowMs: nu
   try {
     return await runAction({ action, name, reason }, { place, settings, io, nowMs });
   } catch (error) {
-    io.err(`edge certs: ${place.label}: ${reasonOf(error)}\n`);
+    io.err(`edge certs: ${place.label}: ${errorReason(error)}\n`);
     return ExitCode.Failure;
   } finally {
     await place.close();
@@ -83,7 +83,7 @@ export async function runCerts(args: readonly string[], io: CommandIo, nowMs: nu
 }
 
 /** What an action works with. */
-interface Surroundings {
+interface CertsPorts {
   readonly place: CertificatePlace;
   /** Null with a folder of one's own, where nothing is asked of a directory. */
   readonly settings: RuntimeConfig | null;
@@ -93,7 +93,7 @@ interface Surroundings {
 
 async function runAction(
   { action, name, reason }: { readonly action: string; readonly name: string; readonly reason: number },
-  { place, settings, io, nowMs }: Surroundings,
+  { place, settings, io, nowMs }: CertsPorts,
 ): Promise<number> {
   const acme = settings?.server.acme;
   if (action === "rollover") return rollOver(acme!, place, io);
@@ -271,7 +271,7 @@ async function revoke(
       await mark({ found, record }, place);
       io.out(`${file} is revoked: the gateway obtains another one ${soon(place)}.\n`);
     } catch (error) {
-      io.err(`edge certs: ${file}: ${reasonOf(error)}\n`);
+      io.err(`edge certs: ${file}: ${errorReason(error)}\n`);
       code = ExitCode.Failure;
     }
   }
@@ -305,7 +305,7 @@ async function rollOver(acme: AcmeConfig, place: CertificatePlace, io: CommandIo
       await store.replaceAccount({ ...account, key });
       io.out(`The account at ${url} has a new key.\n`);
     } catch (error) {
-      io.err(`edge certs: ${url}: ${reasonOf(error)}\n`);
+      io.err(`edge certs: ${url}: ${errorReason(error)}\n`);
       code = ExitCode.Failure;
     }
   }

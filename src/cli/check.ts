@@ -5,7 +5,7 @@ import { exactly, series } from "../core/number-text.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
 import type { UsedModule } from "../features/functions/control/configured-modules.ts";
 import { configuredModules, moduleSettings } from "../features/functions/control/configured-modules.ts";
-import { shownPath } from "../features/functions/control/module-text.ts";
+import { shownFile } from "../features/functions/control/module-text.ts";
 import { unwritableLogs } from "../features/telemetry/control/log-outputs.ts";
 import { listConfig } from "../loading/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../loading/load-config.ts";
@@ -17,7 +17,7 @@ import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
 
 /** What `edge check` looks at beside its arguments. */
-export interface CheckSurroundings {
+export interface CheckPorts {
   readonly cwd: string;
   /** What is looked at where `cwd` has no configuration; the system's where it is left out. */
   readonly systemConfig?: string;
@@ -33,7 +33,7 @@ export interface CheckSurroundings {
 export function runCheck(
   args: readonly string[],
   io: CommandIo,
-  around: CheckSurroundings = { cwd: process.cwd(), env: process.env, knownWafRules: [] },
+  around: CheckPorts = { cwd: process.cwd(), env: process.env, knownWafRules: [] },
 ): number | Promise<number> {
   const call = startCommand(checkCommand, args, io);
   if (typeof call === "number") return call;
@@ -82,7 +82,7 @@ async function loadModules(
 ): Promise<void> {
   const { checkModules } = await import("../features/functions/control/module-check.ts");
   const faults = await checkModules(modules, moduleSettings(config));
-  report.addModules(faults.map((fault) => ({ fault, shown: shownPath(fault.file, cwd) })));
+  report.addModules(faults.map((fault) => ({ fault, shown: shownFile(fault.file, cwd) })));
   if (faults.length > 0) report.sum(`${exactly(faults.length, "fault")} in modules`);
   else tell(`${exactly(modules.length, "module")} loaded.\n`);
 }

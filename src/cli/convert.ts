@@ -12,7 +12,7 @@ import { Draft } from "../tools/convert/draft.ts";
 import type { Plan } from "../tools/convert/plan.ts";
 import { readSource } from "../tools/convert/source-text.ts";
 import { ConvertFault } from "../tools/convert/statement.ts";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 
@@ -69,7 +69,7 @@ export function runConvert(args: readonly string[], io: CommandIo): number {
     summarise(plan, { out, count, product }, io);
     return ExitCode.Done;
   } catch (error) {
-    return fail(io, error instanceof ConvertFault ? error.message : `${file}: ${reasonOf(error)}`);
+    return fail(io, error instanceof ConvertFault ? error.message : `${file}: ${errorReason(error)}`);
   }
 }
 

@@ -10,7 +10,7 @@ import {
   faultAt,
   moduleFaultText,
   moduleFiles,
-  shownPath,
+  shownFile,
   thrownAt,
 } from "../features/functions/control/module-text.ts";
 import { type ConfigResult, loadConfig } from "../loading/load-config.ts";
@@ -236,7 +236,7 @@ function textOf({ path, message }: ConfigFault): string {
 }
 
 function shown(file: string): string {
-  return shownPath(file, process.cwd());
+  return shownFile(file, process.cwd());
 }
 
 function lineOf(text: string): Readonly<Record<string, unknown>> {

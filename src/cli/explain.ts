@@ -5,7 +5,7 @@ import { requestOf } from "../explain/typed-request.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { passedNames } from "../worker/passed-names.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
-import { explanationText, PLAIN, TERMINAL } from "./explanation-text.ts";
+import { explanationText, NO_PAINT, TERMINAL } from "./explanation-text.ts";
 import { startCommand, takeRepeated } from "./flags.ts";
 import { isTerminal } from "./is-terminal.ts";
 import { loadForRequest, REQUEST_FLAGS } from "./load-for-request.ts";
@@ -84,7 +84,7 @@ export function runExplain(
   io.out(
     values.json
       ? `${JSON.stringify(explanation, null, 2)}\n`
-      : explanationText(explanation, hasColor ? TERMINAL : PLAIN),
+      : explanationText(explanation, hasColor ? TERMINAL : NO_PAINT),
   );
   return ExitCode.Done;
 }

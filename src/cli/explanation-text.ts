@@ -12,7 +12,7 @@ import type {
 } from "../explain/explanation.ts";
 
 /** How parts of the text stand out. */
-export interface Paint {
+export interface ExplanationPaint {
   /** The words of the first column. */
   label(text: string): string;
   /** What is beside the point. */
@@ -26,10 +26,10 @@ function same(text: string): string {
 }
 
 /** In a pipe. */
-export const PLAIN: Paint = { label: same, faint: same, good: same, bad: same };
+export const NO_PAINT: ExplanationPaint = { label: same, faint: same, good: same, bad: same };
 
 /** On a terminal, with colours that are readable on light and dark grounds. */
-export const TERMINAL: Paint = {
+export const TERMINAL: ExplanationPaint = {
   label: (text) => `\u001b[1m${text}\u001b[22m`,
   faint: (text) => `\u001b[2m${text}\u001b[22m`,
   good: (text) => `\u001b[32m${text}\u001b[39m`,
@@ -37,7 +37,7 @@ export const TERMINAL: Paint = {
 };
 
 /** What `edge explain` prints: a label and what belongs to it on each line, in the order in which a request meets it. */
-export function explanationText(explanation: Explanation, paint: Paint): string {
+export function explanationText(explanation: Explanation, paint: ExplanationPaint): string {
   const { request } = explanation;
   const scheme = request.tls ? "https" : "http";
   const over = request.http === 1 ? "" : `over HTTP/${request.http} `;
@@ -54,7 +54,7 @@ export function explanationText(explanation: Explanation, paint: Paint): string 
   return page.text();
 }
 
-function addRoutes(page: Page, { route, lost }: Explanation, paint: Paint): void {
+function addRoutes(page: Page, { route, lost }: Explanation, paint: ExplanationPaint): void {
   const rows: [string, string, string][] = [];
   if (route !== null)
     rows.push(["route", route.route, `${place(route)}${route.reached ? "" : ", which it does not reach"}`]);
@@ -73,7 +73,7 @@ function place({ type, at }: RouteSummary): string {
 }
 
 /** Those that have nothing to tell share their lines. */
-function addPhases(page: Page, { phases }: Explanation, paint: Paint): void {
+function addPhases(page: Page, { phases }: Explanation, paint: ExplanationPaint): void {
   const told = phases.filter((phase) => !isSilent(phase));
   const width = Math.max(0, ...told.map(({ name }) => name.length));
   let silent: string[] = [];
@@ -101,7 +101,7 @@ function isSilent({ name, note }: Pick<Explanation["phases"][number], "name" | "
   return note === "" || name === "dispatch";
 }
 
-function addUpstream(page: Page, { upstream, file }: Explanation, paint: Paint): void {
+function addUpstream(page: Page, { upstream, file }: Explanation, paint: ExplanationPaint): void {
   if (file !== null) page.add("file", visible(file));
   if (upstream === null) return;
   const { targets, policy, origin } = upstream;
@@ -120,13 +120,13 @@ function addUpstream(page: Page, { upstream, file }: Explanation, paint: Paint):
   for (const [name, value] of upstream.headers_added) page.add("sends", paint.good(`+ ${name}: ${visible(value)}`));
 }
 
-function mirrorText({ target, share, compare, why_not }: MirrorSummary, paint: Paint): string {
+function mirrorText({ target, share, compare, why_not }: MirrorSummary, paint: ExplanationPaint): string {
   const part = share < 1 ? `gets a copy of ${Math.round(share * 10_000) / 100} % of the requests` : "gets a copy";
   const facts = why_not === "" ? `${part}${compare ? ", responses are compared" : ""}` : `gets no copy: ${why_not}`;
   return `${target}  ${paint.faint(facts)}`;
 }
 
-function addResponse(page: Page, { response }: Explanation, paint: Paint): void {
+function addResponse(page: Page, { response }: Explanation, paint: ExplanationPaint): void {
   const { by, status, status_text: text, headers, headers_removed: removed, reason, body, asked } = response;
   const reasonText = reason === "" ? "" : `  ${paint.faint(`(${reason})`)}`;
   if (by === "gateway" && status === null) page.add("response", "not known here");
@@ -145,7 +145,7 @@ function addResponse(page: Page, { response }: Explanation, paint: Paint): void 
   if (body !== "") page.add("response", visible(body).slice(0, MAX_BODY_CHARS));
 }
 
-function addRest(page: Page, { auth, cache, limits }: Explanation, paint: Paint): void {
+function addRest(page: Page, { auth, cache, limits }: Explanation, paint: ExplanationPaint): void {
   if (auth !== null) page.add("auth", authText(auth));
   if (cache !== null) {
     page.add("cache", visible(cache.key));
@@ -190,11 +190,11 @@ function limitText({ max_body_bytes: bytes, max_body_key: key, rate_limit: rate 
 
 /** Lines of text after a column of labels, each label where it changes. */
 class Page {
-  private readonly paint: Paint;
+  private readonly paint: ExplanationPaint;
   private readonly lines: string[] = [];
   private last = "";
 
-  constructor(paint: Paint) {
+  constructor(paint: ExplanationPaint) {
     this.paint = paint;
   }
 

@@ -1,10 +1,10 @@
 import { existsSync, lstatSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { series } from "../core/number-text.ts";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
-import { schemaOf } from "./schema.ts";
+import { fileSchema } from "./schema.ts";
 import { STARTER_CONFIG, STARTER_PAGE, STARTER_SITE, STARTER_SITE_DIR, type StarterFile } from "./starter-files.ts";
 
 /**
@@ -27,7 +27,7 @@ export function runInit(args: readonly string[], io: CommandIo, cwd: string = pr
     io.out(`Wrote ${series(written)}.\n`);
     io.out(`Next: ${enter}edge serve, and open http://127.0.0.1:8080/ (edge check tells of mistakes).\n`);
   } catch (error) {
-    io.err(`edge init: cannot write to ${call.values.dir}: ${reasonOf(error)}\n`);
+    io.err(`edge init: cannot write to ${call.values.dir}: ${errorReason(error)}\n`);
     return ExitCode.Failure;
   }
   return ExitCode.Done;
@@ -64,7 +64,7 @@ function isThere(path: string): boolean {
 const SCHEMA_DIR = ".schema";
 const SCHEMAS = (["config", "routes"] as const).map((name) => ({
   path: `${SCHEMA_DIR}/${name}.json`,
-  text: () => `${JSON.stringify(schemaOf(name))}\n`,
+  text: () => `${JSON.stringify(fileSchema(name))}\n`,
 }));
 
 /** Gives the names of what has been written. */

@@ -13,26 +13,29 @@ export interface ListedCommand {
 }
 
 /** What a flag or an operand may be. */
-export type Values =
+export type CommandValues =
   | { readonly kind: "words"; readonly words: readonly string[] }
   | { readonly kind: "files" | "folders" | "text" | "none" };
 
 /** The words that lead to one of a command's specs, without `edge`: `["waf", "test"]`. Another name has them of its own. */
-export function wordsOf({ name }: ListedCommand, entry: ListedSpec): readonly string[] {
+export function commandWords({ name }: ListedCommand, entry: ListedSpec): readonly string[] {
   return [name, ...entry.name.split(" ").slice(2)];
 }
 
 /** What a flag takes; "none" is a switch. */
-export function valuesOf({ type, choices, placeholder = "" }: FlagSpec): Values {
+export function choicesOf({ type, choices, placeholder = "" }: FlagSpec): CommandValues {
   if (type === "bool") return { kind: "none" };
   if (choices !== undefined) return { kind: "words", words: choices };
   return { kind: FILES.test(placeholder) ? "files" : FOLDERS.test(placeholder) ? "folders" : "text" };
 }
 
 /** What operands a command takes: the first, which may be of other kind, and those after it. */
-export function operandsOf({ operands }: ListedSpec): { readonly first: Values; readonly others: Values } {
+export function operandsOf({ operands }: ListedSpec): {
+  readonly first: CommandValues;
+  readonly others: CommandValues;
+} {
   if (operands === undefined) return { first: { kind: "none" }, others: { kind: "none" } };
-  const others: Values = { kind: FILES.test(operands.usage) ? "files" : "text" };
+  const others: CommandValues = { kind: FILES.test(operands.usage) ? "files" : "text" };
   return { first: operands.words === undefined ? others : { kind: "words", words: operands.words }, others };
 }
 

@@ -7,7 +7,7 @@ import {
   tiersOf,
   tiersOfDurations,
 } from "../tools/loadgen/duration-tier.ts";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { MAX_LOAD_RATE } from "../tools/loadgen/limits.ts";
 import type { LoadPlan } from "../tools/loadgen/load-plan.ts";
 import { parseTarget } from "../tools/loadgen/load-target.ts";
@@ -134,7 +134,7 @@ export async function runLoadgen(args: readonly string[], io: CommandIo): Promis
     const plans = call.plans.map((plan) => ({ ...plan, target }));
     return await new LoadSession({ ...call, plans }, io).run();
   } catch (error) {
-    return refuse(io, reasonOf(error));
+    return refuse(io, errorReason(error));
   }
 }
 
@@ -168,7 +168,7 @@ function readCall(values: Values, given: Given, io: CommandIo): LoadCall | strin
   try {
     if (gcTrace !== "") accessSync(gcTrace, constants.R_OK);
   } catch (error) {
-    return `${given.get("gc-trace")}: cannot read ${gcTrace}: ${reasonOf(error)}`;
+    return `${given.get("gc-trace")}: cannot read ${gcTrace}: ${errorReason(error)}`;
   }
   const plans = tiers.map((tier) => ({
     target,

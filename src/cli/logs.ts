@@ -1,5 +1,5 @@
 import { mayColor } from "../control/start-summary.ts";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { followLines, readLines } from "../tools/logs/line-source.ts";
 import { LogView, sinceOf } from "../tools/logs/log-view.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -76,7 +76,7 @@ export async function runLogs(args: readonly string[], io: CommandIo): Promise<n
     else await readLines(file, show);
     return ExitCode.Done;
   } catch (error) {
-    io.err(`edge logs: ${file}: ${reasonOf(error)}\n`);
+    io.err(`edge logs: ${file}: ${errorReason(error)}\n`);
     return ExitCode.Failure;
   }
 }

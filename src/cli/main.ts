@@ -1,7 +1,7 @@
 import { EarlyThread } from "../control/early-thread.ts";
 import type { HeldSignals } from "../control/held-signals.ts";
 import { VERSION } from "../core/version.ts";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 import type { ListedCommand, ListedSpec } from "./listed-command.ts";
@@ -259,7 +259,7 @@ export async function main(args: readonly string[], signals: HeldSignals): Promi
   }
   const code = await command.run(rest, IO, signals);
   if (outputFault === "") process.exit(code);
-  IO.err(`edge: cannot write the output: ${reasonOf({ code: outputFault })}\n`);
+  IO.err(`edge: cannot write the output: ${errorReason({ code: outputFault })}\n`);
   process.exit(code === ExitCode.Done ? ExitCode.Failure : code);
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 import FUNCTION_TEST from "./function-files/function.test.ts.txt" with { type: "text" };
@@ -40,7 +40,7 @@ export function runNew(args: readonly string[], io: CommandIo, cwd: string = pro
     // "wx" fails where a file has appeared since the look above.
     for (const { path, text } of files) writeFileSync(join(root, path), text.replaceAll("NAME", name), { flag: "wx" });
   } catch (error) {
-    io.err(`edge new: cannot write to ${call.values.dir}: ${reasonOf(error)}\n`);
+    io.err(`edge new: cannot write to ${call.values.dir}: ${errorReason(error)}\n`);
     return ExitCode.Failure;
   }
   io.out(`Wrote ${files.map(({ path }) => path).join(" and ")}. Add to routes.yaml:\n\n${routeOf(name)}\n`);

@@ -1,6 +1,6 @@
 import { span } from "../core/number-text.ts";
 import type { FleetNode } from "../features/fleet/control/fleet.ts";
-import { type Column, ENDLESS, NO_COLORS, table } from "../tools/watch/text.ts";
+import { type Column, ENDLESS, NO_COLORS, textTable } from "../tools/watch/text.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 import { findGateway, GATEWAY_FLAGS, GatewayFault } from "./gateway-address.ts";
@@ -59,7 +59,7 @@ function nodeTable(nodes: readonly ListedNode[], nowMs: number): string {
     { title: "VERSION", width: 7, rank: 0, cell: ({ version }) => version, isText: true },
   ];
   const byName = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  return table(columns, byName, ENDLESS, NO_COLORS)
+  return textTable(columns, byName, ENDLESS, NO_COLORS)
     .map((line) => `${line}\n`)
     .join("");
 }

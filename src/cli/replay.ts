@@ -1,10 +1,10 @@
 import { exactly } from "../core/number-text.ts";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { readLines } from "../tools/logs/line-source.ts";
 import { type RecordedRequest, readRecorded } from "../tools/replay/recorded-request.ts";
-import { jsonOf, textOf } from "../tools/replay/replay-report.ts";
+import { findingJson, findingText } from "../tools/replay/replay-report.ts";
 import { ReplayTarget } from "../tools/replay/replay-response.ts";
-import { type Finding, replay } from "../tools/replay/replay-run.ts";
+import { type ReplayFinding, replay } from "../tools/replay/replay-run.ts";
 import { FIELDS_THAT_MATTER } from "../tools/replay/response-difference.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, startCommand } from "./flags.ts";
@@ -89,7 +89,7 @@ export async function runReplay(args: readonly string[], io: CommandIo): Promise
   try {
     for (const file of call.operands) await readLines(file, (line) => log.take(line));
   } catch (error) {
-    io.err(`edge replay: cannot read the log: ${reasonOf(error)}\n`);
+    io.err(`edge replay: cannot read the log: ${errorReason(error)}\n`);
     return ExitCode.Failure;
   }
   if (log.requests.length === 0) {
@@ -117,7 +117,7 @@ async function run(
       .map((one) => one.trim()),
   );
   const fields = FIELDS_THAT_MATTER.filter((name) => !ignored.has(name));
-  const findings: Finding[] = [];
+  const findings: ReplayFinding[] = [];
   let isOver = false;
   const stop = (): void => {
     isOver = true;
@@ -138,14 +138,14 @@ async function run(
     },
     (finding) => {
       findings.push(finding);
-      if (!values.json) io.out(textOf(finding));
+      if (!values.json) io.out(findingText(finding));
     },
     () => isOver,
   );
   process.off("SIGINT", stop);
   if (values.json)
     io.out(
-      `${JSON.stringify({ sent, skipped: log.skipped, differ: findings.length, findings: findings.map(jsonOf) }, null, 2)}\n`,
+      `${JSON.stringify({ sent, skipped: log.skipped, differ: findings.length, findings: findings.map(findingJson) }, null, 2)}\n`,
     );
   else
     io.out(

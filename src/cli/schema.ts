@@ -21,11 +21,11 @@ export const schemaCommand = {
 export function runSchema(args: readonly string[], io: CommandIo): number {
   const call = startCommand(schemaCommand, args, io);
   if (typeof call === "number") return call;
-  io.out(`${JSON.stringify(schemaOf(call.operands[0] === "config" ? "config" : "routes"), null, 2)}\n`);
+  io.out(`${JSON.stringify(fileSchema(call.operands[0] === "config" ? "config" : "routes"), null, 2)}\n`);
   return ExitCode.Done;
 }
 
 /** The schema of one of the two files. */
-export function schemaOf(file: "config" | "routes"): JsonSchema {
+export function fileSchema(file: "config" | "routes"): JsonSchema {
   return file === "config" ? configSchema() : routesSchema(ROUTE_FORMAT);
 }

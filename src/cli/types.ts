@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { VERSION } from "../core/version.ts";
-import { reasonOf } from "../tools/loadgen/error-reason.ts";
+import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 import EDGE_TYPES from "./function-files/edge.d.ts.txt" with { type: "text" };
@@ -45,7 +45,7 @@ export function runTypes(args: readonly string[], io: CommandIo, cwd: string = p
   try {
     writeFileSync(path, typesFile());
   } catch (error) {
-    io.err(`edge types: cannot write ${TYPES_NAME} to ${dir}: ${reasonOf(error)}\n`);
+    io.err(`edge types: cannot write ${TYPES_NAME} to ${dir}: ${errorReason(error)}\n`);
     return ExitCode.Failure;
   }
   io.out(`Wrote ${TYPES_NAME}.\n`);

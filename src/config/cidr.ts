@@ -30,14 +30,14 @@ export function parseCidr(text: string): Cidr | string {
 }
 
 /** Whether every address of a network is one of the other, or is the other. */
-export function isWithin(inner: Cidr, outer: Cidr): boolean {
+export function isNetworkWithin(inner: Cidr, outer: Cidr): boolean {
   if (isV4(inner) !== isV4(outer) || inner.bits < outer.bits) return false;
   return outer.bytes.every((byte, i) => byte === (inner.bytes[i]! & maskByte(outer.bits, i)));
 }
 
 /** Whether two networks have an address in common. */
 export function overlap(a: Cidr, b: Cidr): boolean {
-  return isWithin(a, b) || isWithin(b, a);
+  return isNetworkWithin(a, b) || isNetworkWithin(b, a);
 }
 
 function isV4({ bits, bytes }: Cidr): boolean {

@@ -10,7 +10,7 @@ export interface ForeignKeys {
 }
 
 /** The advice by name, as a block takes it. */
-export function adviceOf(all: readonly ForeignKeys[]): readonly (readonly [string, string])[] {
+export function foreignAdvice(all: readonly ForeignKeys[]): readonly (readonly [string, string])[] {
   return all.flatMap(({ names, advice }) => names.map((name) => [name, advice] as const));
 }
 

@@ -5,7 +5,7 @@ import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, piece, resolved, Wrong } from "./piece.ts";
 
 /** The name of a header field, as written. */
-export function headerName(): Kind<string> {
+export function headerNameKind(): Kind<string> {
   return piece(
     (value) => {
       const name = typeof value === "string" ? value : "";
@@ -129,7 +129,7 @@ const REFUSED_METHODS = new Set(["CONNECT", "TRACE"]);
 
 /** The name of an identity field: what else a client sends goes on without being named. docs/security.md#identity-headers */
 export function identityField(): Kind<string> {
-  return resolved(headerName(), (name, { log, path }) => {
+  return resolved(headerNameKind(), (name, { log, path }) => {
     const lower = name.toLowerCase();
     if (OWN_FIELDS.includes(lower)) log.fault(path, "the gateway writes it itself: no client's own goes on");
     else if (!isIdentityField(lower)) log.fault(path, "is no identity header, and goes on in any case: remove it");

@@ -2,11 +2,11 @@
 export interface PlainYaml {
   readonly value: unknown;
   /** Line and column, from 1, of each entry of the list at the top, or of those right below a top key. */
-  readonly entries: ReadonlyMap<string, readonly Place[]>;
+  readonly entries: ReadonlyMap<string, readonly YamlPlace[]>;
 }
 
 /** A place in the text; both count from 1. */
-export interface Place {
+export interface YamlPlace {
   readonly line: number;
   readonly col: number;
 }
@@ -51,7 +51,7 @@ interface Frame {
 class PlainReader {
   private readonly stack: Frame[] = [];
   private root: unknown = null;
-  private readonly entries: Map<string, Place[]> = new Map();
+  private readonly entries: Map<string, YamlPlace[]> = new Map();
   private values = 0;
 
   result(): PlainYaml {

@@ -10,7 +10,7 @@ import {
   Scalar,
 } from "yaml";
 import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
-import { type Place, type PlainYaml, readPlainYaml, TOP } from "./plain-yaml.ts";
+import { type PlainYaml, readPlainYaml, TOP, type YamlPlace } from "./plain-yaml.ts";
 import { type Environment, expandVariables, hideValues } from "./variable-expansion.ts";
 import { explainSyntaxError } from "./yaml-syntax.ts";
 
@@ -53,7 +53,7 @@ class PlainSource implements YamlSource {
   private whole: YamlSource | null = null;
   private lines: string[] | null = null;
   /** The entry that was asked for last, read by the library: faults come entry by entry. */
-  private entry: { readonly place: Place; readonly source: YamlSource } | null = null;
+  private entry: { readonly place: YamlPlace; readonly source: YamlSource } | null = null;
 
   constructor(
     readonly file: string,
@@ -84,7 +84,7 @@ class PlainSource implements YamlSource {
   }
 
   /** One entry as a list of its own: the lines from its dash to the next that is no deeper. */
-  private entryAt(place: Place): YamlSource {
+  private entryAt(place: YamlPlace): YamlSource {
     if (this.entry?.place === place) return this.entry.source;
     this.lines ??= this.text.split("\n");
     const first = place.line - 1;

@@ -11,7 +11,7 @@ import { BreakerState } from "../memory/node-table.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
 
 /** What the control thread has to tell in metrics. */
-export interface MetricSources {
+export interface MetricPorts {
   readonly totals: CounterTotals;
   readonly nodes: NodeRegistry;
   readonly labels: TelemetryLabels;
@@ -24,7 +24,7 @@ export interface MetricSources {
 }
 
 /** All metrics of the gateway. docs/operations.md#metrics */
-export function controlExposition(sources: MetricSources): Exposition {
+export function controlExposition(sources: MetricPorts): Exposition {
   const { totals, nodes, labels, ofServices, lastReloadSuccessful, lastReloadSeconds, droppedLogLines } = sources;
   const metrics = [
     ...gatewayMetrics(totals),

@@ -10,7 +10,7 @@ import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
-import { KeyService, type KeySurroundings } from "../features/auth/control/key-service.ts";
+import { type KeyPorts, KeyService } from "../features/auth/control/key-service.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
@@ -81,7 +81,7 @@ import {
   restartSettings,
 } from "./reload.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
-import { ServiceList, type Services } from "./services.ts";
+import { type ListedControlServices, ServiceList } from "./services.ts";
 import { reactToSignals } from "./signal-actions.ts";
 import { StandIns } from "./stand-ins.ts";
 import { quicNotes } from "./start-notes.ts";
@@ -159,7 +159,7 @@ export class Control implements PoolListener {
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
   private readonly manager: ServiceNotifier = new ServiceNotifier(process.env);
-  private readonly services: ServiceList<Services>;
+  private readonly services: ServiceList<ListedControlServices>;
   private readonly takers: Takers<FromWorker, ToWorker>;
   /** The listening sockets of each worker. */
   private readonly listening: Map<number, readonly ListeningSocket[]> = new Map();
@@ -218,7 +218,7 @@ export class Control implements PoolListener {
     this.operations = this.makeOperations();
     this.config = this.operations.restored(this.inherited.state, this.config);
     this.acme = this.makeAcme();
-    const publishKeys: KeySurroundings["publish"] = (sets) => this.pool.broadcast({ kind: "keys", sets });
+    const publishKeys: KeyPorts["publish"] = (sets) => this.pool.broadcast({ kind: "keys", sets });
     this.keys = new KeyService({ publish: publishKeys, event: this.event });
     this.live = this.makeLive();
     this.services = new ServiceList(this.listed());
@@ -442,7 +442,7 @@ export class Control implements PoolListener {
   }
 
   /** What no service takes: a kind that is missing here and there does not compile. */
-  private takersWith(ofServices: ServiceList<Services>["takers"]): Takers<FromWorker, ToWorker> {
+  private takersWith(ofServices: ServiceList<ListedControlServices>["takers"]): Takers<FromWorker, ToWorker> {
     const takeLines = ({ kind, batch }: LinesMessage, index: number): void => {
       this.totals.logTaken(index, batch.length);
       (kind === "log" ? this.log : this.accessOutputs).add(batch);
@@ -575,7 +575,7 @@ export class Control implements PoolListener {
     return [...ofWorkers, ...this.internalSocket.sockets];
   }
 
-  private listed(): Services {
+  private listed(): ListedControlServices {
     const { watch, live, nodes, keys, schemas, member, certificates, geo, fleet, functions, cache, acme } = this;
     const { accessOutputs: outputs, telemetry } = this;
     return {

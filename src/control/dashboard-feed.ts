@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { VERSION } from "../core/version.ts";
 import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
-import type { FeedSources } from "../features/dashboard/live-feed.ts";
+import type { FeedPorts } from "../features/dashboard/live-feed.ts";
 import type { LiveGateway, LiveTarget } from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
@@ -21,7 +21,7 @@ import type { WorkerPool } from "./worker-pool.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 
 /** What the control thread has to tell on the dashboard. */
-export interface DashboardSources {
+export interface DashboardPorts {
   readonly totals: CounterTotals;
   readonly incidents: IncidentReader;
   readonly pool: WorkerPool;
@@ -42,7 +42,7 @@ export interface DashboardSources {
 }
 
 /** Where the live stream gets what it says. docs/dashboard.md#the-stream */
-export function feedSources(from: DashboardSources): FeedSources {
+export function feedSources(from: DashboardPorts): FeedPorts {
   const { totals, incidents, pool, watch, nodes, labels, certificates, cache } = from;
   return {
     totals,
@@ -66,7 +66,7 @@ export function feedSources(from: DashboardSources): FeedSources {
 /** With fewer free ones a connection to an origin, a file or a thread may not be had. */
 const FEW_DESCRIPTORS = 8;
 
-function gatewayOf({ config, reloads, startedAtMs, isEnding, operated, failedLogs }: DashboardSources): LiveGateway {
+function gatewayOf({ config, reloads, startedAtMs, isEnding, operated, failedLogs }: DashboardPorts): LiveGateway {
   const { server } = config();
   const operations = operated();
   return {

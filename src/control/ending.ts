@@ -12,7 +12,7 @@ const enum ExitCode {
 const CUT_MS = 1000;
 
 /** What the end of the process needs of the control thread. */
-export interface EndingPort {
+export interface EndingPorts {
   settings(): { readonly shutdownTimeoutMs: number; readonly drainDelayMs: number };
   /** Whether new connections are still served during `server.drain_delay`. */
   isDelayed(): boolean;
@@ -44,9 +44,9 @@ export class Ending {
   /** The workers accept no more. */
   isDraining = false;
   private wasCut = false;
-  private readonly port: EndingPort;
+  private readonly port: EndingPorts;
 
-  constructor(port: EndingPort) {
+  constructor(port: EndingPorts) {
     this.port = port;
   }
 

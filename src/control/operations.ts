@@ -16,7 +16,7 @@ import type { NodeRegistry } from "./node-registry.ts";
 import type { ReloadOutcome, Reloads } from "./reload.ts";
 
 /** What the operators' actions ask of the control thread. */
-export interface OperationPort {
+export interface OperationPorts {
   readonly nodes: NodeRegistry;
   readonly reloads: Pick<Reloads, "want" | "rebuild">;
   /** The configuration in use, as the files said it. */
@@ -51,12 +51,12 @@ export interface OperationState {
  */
 export class Operations {
   readonly maintenance: MaintenanceSwitches = new MaintenanceSwitches();
-  private readonly port: OperationPort;
+  private readonly port: OperationPorts;
   private logLevel: LogLevel = "info";
   /** Switches of maintenance go one after another: each is a configuration of its own. */
   private turn: Promise<unknown> = Promise.resolve();
 
-  constructor(port: OperationPort) {
+  constructor(port: OperationPorts) {
     this.port = port;
   }
 

@@ -34,7 +34,7 @@ export interface NextConfiguration {
 }
 
 /** What reloads ask of the control thread. */
-export interface ReloadPort {
+export interface ReloadPorts {
   /** Reads the files, or what is in their place. */
   read(): ReloadResult | Promise<ReloadResult>;
   /** The configuration in use, as the files said it: what operators have switched since is built in by `prepare`. */
@@ -84,7 +84,7 @@ export class Reloads {
   isLastOk = true;
   /** When the configuration in use was loaded, in milliseconds since the epoch. */
   lastMs: number = Date.now();
-  private readonly port: ReloadPort;
+  private readonly port: ReloadPorts;
   private readonly rollout: Rollout;
   private lastId = 0;
   private isRunning = false;
@@ -92,7 +92,7 @@ export class Reloads {
   private reloads: Waiting | null = null;
   private rebuilds: Waiting | null = null;
 
-  constructor(port: ReloadPort) {
+  constructor(port: ReloadPorts) {
     this.port = port;
     this.rollout = new Rollout(() => port.workers(), RELOAD_PATIENCE_MS);
   }

@@ -21,7 +21,7 @@ import type { WorkerWatch } from "./worker-watch.ts";
  * THE parts of the control thread; one that is left out does not compile. The object that has them is called from top to bottom: what writes to the log, or
  * gives something up, before that which takes it.
  */
-export interface Services {
+export interface ListedControlServices {
   readonly watch: WorkerWatch;
   readonly live: LiveFeed;
   readonly nodes: NodeRegistry;

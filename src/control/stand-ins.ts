@@ -4,7 +4,7 @@ import { isSamePlace, type ListenerPlace, type ListeningSocket } from "../worker
 import type { ToWorker } from "../worker/messages.ts";
 
 /** What the stand-ins ask of the control thread. */
-export interface StandInSources {
+export interface StandInPorts {
   tell(worker: number, message: ToWorker): void;
   /** The listening sockets of the workers that listen. */
   readonly listening: ReadonlyMap<number, readonly ListeningSocket[]>;
@@ -24,12 +24,12 @@ interface Left {
  * again, or until the one that is started in its place has taken the socket over. docs/operations.md#workers
  */
 export class StandIns {
-  private readonly sources: StandInSources;
+  private readonly sources: StandInPorts;
   private readonly left: Map<number, Left> = new Map();
   /** By the worker that is replaced. */
   private readonly helpers: Map<number, number> = new Map();
 
-  constructor(sources: StandInSources) {
+  constructor(sources: StandInPorts) {
     this.sources = sources;
   }
 

@@ -10,7 +10,7 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { type ListenerName, withPorts } from "../worker/listeners.ts";
 
 /** What the summary of a start tells beside the configuration. */
-export interface StartFacts {
+export interface SummaryFacts {
   readonly version: string;
   readonly pid: number;
   readonly workers: number;
@@ -31,7 +31,7 @@ export interface SummaryStyle {
  * What a person at a terminal is told when the gateway serves, in place of the `start` and `listening` lines of the log: addresses,
  * routes, what is on. Lines are kept to 80 columns. docs/operations.md#the-start-on-a-terminal
  */
-export function startSummary(config: RuntimeConfig, facts: StartFacts, style: SummaryStyle): string {
+export function startSummary(config: RuntimeConfig, facts: SummaryFacts, style: SummaryStyle): string {
   const effective = withPorts(config, facts.ports);
   const paint = style.hasColor ? COLORED : PLAIN;
   const links = addresses(effective);

@@ -139,7 +139,7 @@ const RANGES: Readonly<Record<string, string>> = {
 export const TOKEN: Uint8Array = classOf("!#$%&'*+-.^_`|~a-zA-Z0-9");
 
 /** 1 for a byte that a field value may hold: HTAB, SP, VCHAR, obs-text (RFC 9110 §5.5), else 0. */
-export const FIELD_VALUE: Uint8Array = table((b) => (b === Byte.Tab || (b >= 0x20 && b !== Byte.Del) ? 1 : 0));
+export const FIELD_VALUE: Uint8Array = byteTable((b) => (b === Byte.Tab || (b >= 0x20 && b !== Byte.Del) ? 1 : 0));
 
 /**
  * Offset of the first byte in `bytes[from, to)` that no field value may hold; `to` where there is none. Four at a time:
@@ -160,20 +160,20 @@ export function skipFieldValue(bytes: Uint8Array, from: number, to: number): num
 }
 
 /** The value of a hexadecimal digit, or 255. */
-export const HEX_VALUE: Uint8Array = table((b) => {
+export const HEX_VALUE: Uint8Array = byteTable((b) => {
   if (b >= 0x30 && b <= 0x39) return b - 0x30;
   const lower = b | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : 255;
 });
 
 /** Lower-case form of every byte: ASCII letters folded, all others as they are. */
-export const LOWER: Uint8Array = table((b) => (b >= 0x41 && b <= 0x5a ? b | 0x20 : b));
+export const LOWER: Uint8Array = byteTable((b) => (b >= 0x41 && b <= 0x5a ? b | 0x20 : b));
 
 /**
  * Builds a table of 256 small numbers.
  * @param entryOf gives the entry, 0 to 255, for each byte
  */
-export function table(entryOf: (byte: number) => number): Uint8Array {
+export function byteTable(entryOf: (byte: number) => number): Uint8Array {
   const out = new Uint8Array(256);
   for (let b = 0; b < 256; b++) out[b] = entryOf(b);
   return out;
@@ -244,7 +244,7 @@ export function skipOws(bytes: Uint8Array, from: number, to: number): number {
  * @param text characters below 0x100; `a-z`, `A-Z` and `0-9` in it are ranges
  */
 export function classOf(text: string, also?: (byte: number) => boolean): Uint8Array {
-  const out = also === undefined ? new Uint8Array(256) : table((byte) => (also(byte) ? 1 : 0));
+  const out = also === undefined ? new Uint8Array(256) : byteTable((byte) => (also(byte) ? 1 : 0));
   for (const byte of latin1(text.replace(/a-z|A-Z|0-9/g, (range) => RANGES[range]!))) out[byte] = 1;
   return out;
 }

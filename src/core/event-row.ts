@@ -53,17 +53,17 @@ type ValueOf<Field> = Field extends EventField<infer Value> ? Value : never;
 type Shown<Type> = { [Name in keyof Type]: Type[Name] };
 
 /** A field with a text. */
-export function text(meaning: string): EventField<string, false> {
+export function textField(meaning: string): EventField<string, false> {
   return { meaning, isOptional: false };
 }
 
 /** A field with a number. */
-export function number(meaning: string): EventField<number, false> {
+export function numberField(meaning: string): EventField<number, false> {
   return { meaning, isOptional: false };
 }
 
 /** A field that is true or false. */
-export function flag(meaning: string): EventField<boolean, false> {
+export function flagField(meaning: string): EventField<boolean, false> {
   return { meaning, isOptional: false };
 }
 
@@ -87,23 +87,23 @@ export const CONNECT_FAILURE_LOG_MS = 10_000;
 
 /** What many events say of a request. */
 export const OF_REQUEST = {
-  request_id: text("the request, as in its access line"),
-  client_ip: text("address of the client"),
+  request_id: textField("the request, as in its access line"),
+  client_ip: textField("address of the client"),
 } as const;
 
 /** What it asks for. */
 export const OF_TARGET = {
-  method: text("method of the request"),
-  path: text("its path, without the query"),
+  method: textField("method of the request"),
+  path: textField("its path, without the query"),
 } as const;
 
 /** The label of a route. */
-export const ROUTE: EventField<string, false> = text("the route");
+export const ROUTE: EventField<string, false> = textField("the route");
 /** An origin. */
-export const UPSTREAM: EventField<string, false> = text("the origin");
+export const UPSTREAM: EventField<string, false> = textField("the origin");
 /** The status that the client got. */
-export const STATUS: EventField<number, false> = number("status of the response");
+export const STATUS: EventField<number, false> = numberField("status of the response");
 /** Why something has failed. */
-export const ERROR: EventField<string, false> = text("what went wrong");
+export const ERROR: EventField<string, false> = textField("what went wrong");
 /** Whether what was tried has succeeded. */
-export const OK: EventField<boolean, false> = flag("whether it has succeeded");
+export const OK: EventField<boolean, false> = flagField("whether it has succeeded");

@@ -1,7 +1,7 @@
 // Numbers for people, the same on a page, on a terminal and in a sentence. No locale but English, so that a text can be searched for.
 
 /** A number: `12.3k`, `9,876`, `4.2`, `0.03`. */
-export function number(value: number): string {
+export function numberText(value: number): string {
   if (!Number.isFinite(value)) return NOTHING;
   const size = Math.abs(value);
   if (size >= 999_500_000) return `${three(value / 1e9)}G`;
@@ -13,7 +13,7 @@ export function number(value: number): string {
 
 /** `1 address`, `2 addresses`. */
 export function counted(value: number, one: string, many = `${one}s`): string {
-  return `${number(value)} ${value === 1 ? one : many}`;
+  return `${numberText(value)} ${value === 1 ? one : many}`;
 }
 
 /** The same with every digit: `12345 routes`. */
@@ -33,14 +33,14 @@ export function bytes(value: number): string {
 }
 
 /** Milliseconds: `0.25 ms`, `12.3 ms`, `1.5 s`. The gateway measures to a tenth. */
-export function duration(ms: number | undefined): string {
+export function durationText(ms: number | undefined): string {
   if (ms === undefined || !Number.isFinite(ms)) return NOTHING;
   if (ms < 0.1) return "< 0.1 ms";
   return ms < 999.5 ? `${three(ms)} ms` : `${three(ms / 1000)} s`;
 }
 
 /** A share of 1 in percent: `< 0.1 %`, `3.4 %`, `96 %`. */
-export function percent(share: number): string {
+export function percentText(share: number): string {
   if (!Number.isFinite(share)) return NOTHING;
   const value = share * 100;
   if (value === 0 || value >= 99.95) return `${Math.round(value)} %`;

@@ -95,7 +95,7 @@ export class CertificateStore {
     protocols: readonly string[],
     offer: ClientSignatures = NO_SIGNATURES,
   ): TlsChoice | null {
-    if (isChallenge(protocols)) {
+    if (offersChallenge(protocols)) {
       const challenge = this.challenges.get(serverName)?.[0];
       if (challenge === undefined) return null;
       // RFC 8737 §3: the authority shows no certificate of its own. One handshake is all that there will be.
@@ -152,7 +152,7 @@ export class CertificateStore {
 }
 
 /** Whether a client is an authority that looks at a challenge: it offers nothing else. RFC 8737 §3. */
-export function isChallenge(protocols: readonly string[]): boolean {
+export function offersChallenge(protocols: readonly string[]): boolean {
   return protocols.length === 1 && protocols[0] === ACME_PROTOCOL;
 }
 

@@ -37,7 +37,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   state: LifeState = LifeState.Open;
   /** The client has ended its direction. */
   clientEnded = false;
-  private readonly ctx: EdgeContext;
+  private readonly ctx: ClientSocketPorts;
   private readonly timer: TimerNode;
   private readonly hasTls: boolean;
   private paused = false;
@@ -57,7 +57,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
    * @param holder is notified of the timer while the connection is open; `onTimer` here takes over after that
    * @param hasTls whether the peer must be told in TLS, too, that nothing more comes
    */
-  constructor(socket: ByteSocket, ctx: EdgeContext, holder: TimerOwner, hasTls: boolean) {
+  constructor(socket: ByteSocket, ctx: ClientSocketPorts, holder: TimerOwner, hasTls: boolean) {
     this.socket = socket;
     this.hasTls = hasTls;
     this.ctx = ctx;
@@ -319,7 +319,7 @@ export class ConnectionSet {
 }
 
 /** The events of a client's socket, each a turn: they go to the connection that is in charge of it. */
-export function connectionEvents(ctx: EdgeContext, connections: ConnectionSet) {
+export function connectionEvents(ctx: ClientSocketPorts, connections: ConnectionSet) {
   const { turn, writers } = ctx;
   return {
     data(socket: ClientSocket, chunk: Buffer): void {
@@ -391,7 +391,7 @@ export interface ConnectionObserver {
 }
 
 /** What all client connections of one worker share. The fields that a reload changes are not readonly. */
-export class EdgeContext {
+export class ClientSocketPorts {
   readonly writers: WriterGroup;
   readonly wheel: TimerWheel;
   readonly clock: Clock;

@@ -1,16 +1,16 @@
 import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { ClientSocket } from "./client-connection.ts";
-import type { ConnectionSet, EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts, ConnectionSet } from "./client-socket.ts";
 import { H1Connection, H1OrH2Connection, type UpgradeHandler } from "./h1-connection.ts";
 import { H2Connection } from "./h2-connection.ts";
 
 /** Starts the connections of sockets that are open. */
 export class ConnectionStarter implements UpgradeHandler {
-  private readonly ctx: EdgeContext;
+  private readonly ctx: ClientSocketPorts;
   private readonly connections: ConnectionSet;
 
-  constructor(ctx: EdgeContext, connections: ConnectionSet) {
+  constructor(ctx: ClientSocketPorts, connections: ConnectionSet) {
     this.ctx = ctx;
     this.connections = connections;
   }

@@ -13,7 +13,7 @@ import { findAccept, RequestParser } from "../proto/h1/request-parser.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { PREFACE } from "../proto/h2/frame.ts";
 import { BodyPace, isPassthrough, takeTrailers } from "./body-intake.ts";
-import { ClientLink, type EdgeContext, LifeState } from "./client-socket.ts";
+import { ClientLink, type ClientSocketPorts, LifeState } from "./client-socket.ts";
 import { ClientTunnel, type TunnelOwner } from "./client-tunnel.ts";
 import { H1Response, type ResponseOwner } from "./h1-response.ts";
 import { DRAIN_BYTES, DRAIN_IDLE_MS, DRAIN_MS, IDLE_NEWCOMER_MS } from "./limits.ts";
@@ -46,7 +46,7 @@ const enum Stage {
 /** The server side of one HTTP/1.1 connection: bytes to Exchanges, one at a time and in order. */
 export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, TunnelOwner {
   place = -1;
-  private readonly ctx: EdgeContext;
+  private readonly ctx: ClientSocketPorts;
   protected readonly life: ClientLink;
   private readonly response: H1Response;
   protected readonly input: InputBuffer = new InputBuffer();
@@ -63,7 +63,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
   private watchesEnd = false;
   private pumping = false;
 
-  constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer) {
+  constructor(socket: ByteSocket, ctx: ClientSocketPorts, peer: ClientPeer) {
     this.ctx = ctx;
     this.life = new ClientLink(socket, ctx, this, peer.tls);
     this.response = new H1Response(this, this.life, this.input, ctx);
@@ -553,7 +553,7 @@ export class H1OrH2Connection extends H1Connection {
   private readonly upgrades: UpgradeHandler;
   private isHttp2 = false;
 
-  constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer, upgrades: UpgradeHandler) {
+  constructor(socket: ByteSocket, ctx: ClientSocketPorts, peer: ClientPeer, upgrades: UpgradeHandler) {
     super(socket, ctx, peer);
     this.upgrades = upgrades;
   }

@@ -20,7 +20,7 @@ import {
   prebuiltBound,
   replyHeadBound,
 } from "../proto/h1/reply-encoder.ts";
-import type { ClientLink, EdgeContext } from "./client-socket.ts";
+import type { ClientLink, ClientSocketPorts } from "./client-socket.ts";
 import { replyForFault } from "./refusal.ts";
 
 const CHUNK_LINE_BOUND = 16;
@@ -62,9 +62,9 @@ export class H1Response implements ReplySink {
   private readonly owner: ResponseOwner;
   private readonly life: ClientLink;
   private readonly input: InputBuffer;
-  private readonly ctx: EdgeContext;
+  private readonly ctx: ClientSocketPorts;
 
-  constructor(owner: ResponseOwner, life: ClientLink, input: InputBuffer, ctx: EdgeContext) {
+  constructor(owner: ResponseOwner, life: ClientLink, input: InputBuffer, ctx: ClientSocketPorts) {
     this.owner = owner;
     this.life = life;
     this.input = input;

@@ -5,11 +5,11 @@ import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "../proto/h2/frame.ts";
-import { type Setting, writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
+import { type H2Setting, writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
 import type { FrameBlock } from "../proto/h2/send-flow.ts";
 import { Session } from "../proto/h2/session.ts";
 import type { ClientConnection } from "./client-connection.ts";
-import { ClientLink, type EdgeContext, type Http2Settings, LifeState } from "./client-socket.ts";
+import { ClientLink, type ClientSocketPorts, type Http2Settings, LifeState } from "./client-socket.ts";
 import { H2HeadWriter } from "./h2-head-writer.ts";
 import { H2Streams, type H2StreamsConnection } from "./h2-streams.ts";
 import { DRAIN_IDLE_MS } from "./limits.ts";
@@ -29,7 +29,7 @@ const enum Leave {
 /** The server side of one HTTP/2 connection: its streams, its windows, its end. RFC 9113. */
 export class H2Connection implements ClientConnection, H2StreamsConnection, TimerOwner {
   place = -1;
-  readonly ctx: EdgeContext;
+  readonly ctx: ClientSocketPorts;
   readonly peer: ClientPeer;
   readonly session: Session;
   readonly writer: SocketWriter;
@@ -45,7 +45,7 @@ export class H2Connection implements ClientConnection, H2StreamsConnection, Time
   private idleSinceMs = 0;
 
   /** @param settings what the server says of itself; the connection keeps it through reloads */
-  constructor(socket: ByteSocket, ctx: EdgeContext, peer: ClientPeer, settings: Http2Settings) {
+  constructor(socket: ByteSocket, ctx: ClientSocketPorts, peer: ClientPeer, settings: Http2Settings) {
     this.ctx = ctx;
     this.peer = peer;
     this.life = new ClientLink(socket, ctx, this, peer.tls);
@@ -193,8 +193,8 @@ export class H2Connection implements ClientConnection, H2StreamsConnection, Time
   }
 }
 
-function announced(settings: Http2Settings): Setting[] {
-  const list: Setting[] = [
+function announced(settings: Http2Settings): H2Setting[] {
+  const list: H2Setting[] = [
     [SettingId.MaxConcurrentStreams, settings.maxConcurrentStreams],
     [SettingId.InitialWindowSize, H2_STREAM_WINDOW_BYTES],
     [SettingId.MaxHeaderListSize, settings.maxListBytes],

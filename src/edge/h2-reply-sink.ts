@@ -11,7 +11,7 @@ import { ErrorCode } from "../proto/h2/frame.ts";
 import type { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import type { Session } from "../proto/h2/session.ts";
 import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 import type { H2HeadWriter, HeadStream } from "./h2-head-writer.ts";
 import { acceptsKey, H2Tunnel, newWebSocketKey, type TunnelStream } from "./h2-tunnel.ts";
 import { endsConnection, replyForFault } from "./refusal.ts";
@@ -24,7 +24,7 @@ export interface H2ReplyStream extends HeadStream, TunnelStream {
   /** The request's body, as far as it is kept. */
   readonly body: { drop(): void };
   readonly connection: {
-    readonly ctx: EdgeContext;
+    readonly ctx: ClientSocketPorts;
     readonly session: Session;
     readonly heads: H2HeadWriter;
     /** No further stream is taken. */

@@ -20,7 +20,7 @@ import { type OutWay, SendFlow } from "../proto/h2/send-flow.ts";
 import type { Session } from "../proto/h2/session.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { asksRate, BodyPace, type BodyRoom, HeldBody, keepTrailers } from "./body-intake.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 import type { H2HeadWriter } from "./h2-head-writer.ts";
 import { H2ReplySink, type H2ReplyStream } from "./h2-reply-sink.ts";
 import { DRAIN_BYTES, DRAIN_MS } from "./limits.ts";
@@ -28,7 +28,7 @@ import { ReplyStall } from "./reply-stall.ts";
 
 /** The connection, as its streams see it. */
 export interface H2StreamConnection extends OutWay {
-  readonly ctx: EdgeContext;
+  readonly ctx: ClientSocketPorts;
   readonly peer: ClientPeer;
   readonly heads: H2HeadWriter;
   readonly streams: {

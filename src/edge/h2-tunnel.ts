@@ -4,12 +4,12 @@ import type { Exchange } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { BodyFlow, BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
 import { acceptOf } from "../proto/websocket/handshake.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 import { TUNNEL_IDLE_MS } from "./limits.ts";
 
 /** A stream that is a tunnel. */
 export interface TunnelStream extends BodyFlow {
-  readonly connection: { readonly ctx: EdgeContext };
+  readonly connection: { readonly ctx: ClientSocketPorts };
   /** Sends response bytes. @returns false when the source should hold */
   send(bytes: Uint8Array, from: number, to: number, isEnd: boolean): boolean;
   /** The response is complete; what waits goes first. */

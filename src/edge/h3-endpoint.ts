@@ -7,7 +7,7 @@ import { type HeadRules, RequestHeadReader } from "../proto/h2/request-head-read
 import { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
 import { readCertificate } from "./client-certificate.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 import type { IdleSource } from "./connection-gate.ts";
 import { H3Session, type H3SessionEndpoint } from "./h3-session.ts";
 import { MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "./limits.ts";
@@ -24,7 +24,7 @@ export interface StreamObserver {
 
 /** All HTTP/3 connections of the one worker that has the UDP port. */
 export class H3Endpoint implements IdleSource, H3SessionEndpoint {
-  readonly ctx: EdgeContext;
+  readonly ctx: ClientSocketPorts;
   readonly observer: StreamObserver;
   readonly headReader: RequestHeadReader;
   readonly trailerReader: TrailerReader = new TrailerReader(isForbiddenTrailer);
@@ -36,7 +36,7 @@ export class H3Endpoint implements IdleSource, H3SessionEndpoint {
   private isHolding = false;
   private isRefusing = false;
 
-  constructor(ctx: EdgeContext, rules: HeadRules, observer: StreamObserver) {
+  constructor(ctx: ClientSocketPorts, rules: HeadRules, observer: StreamObserver) {
     this.ctx = ctx;
     this.observer = observer;
     this.headReader = new RequestHeadReader(rules);

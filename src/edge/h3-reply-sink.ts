@@ -8,7 +8,7 @@ import { Framing, Method } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
 import type { FieldRecord } from "../proto/h3/field-dictionary.ts";
 import { fixedRecord, interimRecord, replyRecord } from "../proto/h3/reply-record.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 import { endsConnection, replyForFault } from "./refusal.ts";
 
 /** Fields of a response over HTTP/3: the runtime sends 128 with those that the gateway adds. More are a malformed response there. */
@@ -17,7 +17,7 @@ const H3_MAX_REPLY_FIELDS = 112;
 /** A stream, as what writes its response sees it. */
 export interface H3ReplyStream {
   readonly session: {
-    readonly ctx: EdgeContext;
+    readonly ctx: ClientSocketPorts;
     /** Takes no further request; the connection closes when those that are there are answered. */
     leave(): void;
   };

@@ -6,7 +6,7 @@ import type { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import type { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import type { FieldDictionary, FieldRecord } from "../proto/h3/field-dictionary.ts";
 import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 import type { IdleConnection } from "./connection-gate.ts";
 import { H3HeadWait, H3Stream, type H3StreamSession } from "./h3-stream.ts";
 import { IDLE_NEWCOMER_MS } from "./limits.ts";
@@ -21,7 +21,7 @@ const H3_LAST_HANDSHAKE_MS = 1000;
 
 /** All connections of the port, as one of them sees them. */
 export interface H3SessionEndpoint {
-  readonly ctx: EdgeContext;
+  readonly ctx: ClientSocketPorts;
   readonly headReader: RequestHeadReader;
   readonly trailerReader: TrailerReader;
   readonly dictionary: FieldDictionary;
@@ -39,7 +39,7 @@ export interface H3SessionEndpoint {
 /** One HTTP/3 connection: its client and its requests. RFC 9114. */
 export class H3Session implements IdleConnection, H3StreamSession {
   readonly endpoint: H3SessionEndpoint;
-  readonly ctx: EdgeContext;
+  readonly ctx: ClientSocketPorts;
   /** Known from the first request on. */
   peer: ClientPeer = NO_CLIENT;
   /** What requests wait for before they begin; null for nothing. */

@@ -21,7 +21,7 @@ import type { FieldDictionary, FieldRecord } from "../proto/h3/field-dictionary.
 import { trailerRecord } from "../proto/h3/reply-record.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { asksRate, BodyPace, HeldBody, keepTrailers } from "./body-intake.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 import { H3ReplySink, type H3ReplyStream } from "./h3-reply-sink.ts";
 import { ReplyStall } from "./reply-stall.ts";
 
@@ -34,7 +34,7 @@ const H3_MAX_HELD_BYTES = 65_536;
 
 /** The connection, as its streams see it. */
 export interface H3StreamSession {
-  readonly ctx: EdgeContext;
+  readonly ctx: ClientSocketPorts;
   readonly peer: ClientPeer;
   readonly endpoint: { readonly trailerReader: TrailerReader; readonly dictionary: FieldDictionary };
   /** What requests wait for before they begin; null for nothing. */
@@ -425,11 +425,11 @@ class H3Backlog {
  * is then rejected, so that the client knows that nothing of it was looked at.
  */
 export class H3HeadWait implements TimerOwner {
-  private readonly ctx: EdgeContext;
+  private readonly ctx: ClientSocketPorts;
   private readonly stream: QuicStream;
   private readonly timer: TimerNode = new TimerNode(this);
 
-  constructor(ctx: EdgeContext, stream: QuicStream) {
+  constructor(ctx: ClientSocketPorts, stream: QuicStream) {
     this.ctx = ctx;
     this.stream = stream;
     ctx.wheel.arm(this.timer, ctx.turn.nowMs + ctx.settings.headerTimeoutMs);

@@ -3,7 +3,7 @@ import { Fault } from "../core/fault.ts";
 import { ClientPeer, unixAddress } from "../message/exchange.ts";
 import { duplicate, originalDestination, peerUser, waitingOn } from "../net/system-socket.ts";
 import type { ClientSocket } from "./client-connection.ts";
-import { type ConnectionSet, connectionEvents, type EdgeContext } from "./client-socket.ts";
+import { type ClientSocketPorts, type ConnectionSet, connectionEvents } from "./client-socket.ts";
 import type { ConnectionGate, Opener, PausableListener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "./proxied-connection.ts";
@@ -39,7 +39,7 @@ export interface ListenerEvents {
  * @throws when the address cannot be had
  */
 export function listenPlain(
-  ctx: EdgeContext,
+  ctx: ClientSocketPorts,
   connections: ConnectionSet,
   where: ListenAt,
   isRedirected: () => boolean = () => false,
@@ -78,7 +78,7 @@ export function listenPlain(
  * Listens for cleartext HTTP/1.1 and HTTP/2 at a UNIX socket. Its peers have the number of their user in place of an address.
  * @param where a socket that listens already
  */
-export function listenUnix(ctx: EdgeContext, connections: ConnectionSet, where: ListenAt): Listener {
+export function listenUnix(ctx: ClientSocketPorts, connections: ConnectionSet, where: ListenAt): Listener {
   const starter = new ConnectionStarter(ctx, connections);
   const opener: Opener = {
     opened(socket): void {

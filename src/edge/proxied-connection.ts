@@ -4,7 +4,7 @@ import { ClientPeer, UNKNOWN_CLIENT } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { ProxyHeader, ProxyHeaderParser } from "../proto/proxy-protocol/proxy-header-parser.ts";
 import type { ClientConnection } from "./client-connection.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 
 /** Who goes on with the connection once its PROXY header is there. */
 export interface ProxyHeaderHandler {
@@ -19,14 +19,14 @@ export interface ProxyHeaderHandler {
 export class ProxiedConnection implements ClientConnection, TimerOwner {
   place = -1;
   private readonly socket: ByteSocket;
-  private readonly ctx: EdgeContext;
+  private readonly ctx: ClientSocketPorts;
   private readonly handler: ProxyHeaderHandler;
   private readonly parser: ProxyHeaderParser = new ProxyHeaderParser();
   private readonly timer: TimerNode;
   private hasBegun = false;
   private isOver = false;
 
-  constructor(socket: ByteSocket, ctx: EdgeContext, handler: ProxyHeaderHandler) {
+  constructor(socket: ByteSocket, ctx: ClientSocketPorts, handler: ProxyHeaderHandler) {
     this.socket = socket;
     this.ctx = ctx;
     this.handler = handler;

@@ -1,16 +1,16 @@
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { ClientConnection } from "./client-connection.ts";
-import { ClientLink, type EdgeContext } from "./client-socket.ts";
+import { ClientLink, type ClientSocketPorts } from "./client-socket.ts";
 
 /** A connection that gets one last response, whatever it sends, and is then closed so that the response arrives. */
 export class RefusedConnection implements ClientConnection, TimerOwner {
   place = -1;
-  private readonly ctx: EdgeContext;
+  private readonly ctx: ClientSocketPorts;
   private readonly life: ClientLink;
 
   /** @param answer what is sent; a few hundred bytes */
-  constructor(socket: ByteSocket, ctx: EdgeContext, answer: Uint8Array) {
+  constructor(socket: ByteSocket, ctx: ClientSocketPorts, answer: Uint8Array) {
     this.ctx = ctx;
     this.life = new ClientLink(socket, ctx, this, false);
     this.life.writer.copy(answer, 0, answer.length);

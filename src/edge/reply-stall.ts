@@ -1,7 +1,7 @@
 import { MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import type { TimerNode } from "../core/timer-wheel.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 
 /**
  * The wait of a response on a stream of HTTP/2 or HTTP/3 whose client does not let it through: the memory that it keeps is
@@ -30,7 +30,7 @@ export class ReplyStall {
    * @param kept bytes of memory that it keeps
    * @param sent bytes that went out since it was said last
    */
-  wait(ctx: EdgeContext, kept: number, sent: number): void {
+  wait(ctx: ClientSocketPorts, kept: number, sent: number): void {
     this.progress += sent;
     if (!this.isWaiting || this.progress >= MIN_PROGRESS_BYTES) {
       if (this.isWaiting) ctx.writers.unsent.progressed(this.owner);
@@ -46,20 +46,20 @@ export class ReplyStall {
    * @param sent bytes that went out since it was said last
    * @returns whether they are enough for the client to have more time; if not, it is to be given up
    */
-  goesOn(ctx: EdgeContext, kept: number, sent: number): boolean {
+  goesOn(ctx: ClientSocketPorts, kept: number, sent: number): boolean {
     if (this.progress + sent < MIN_PROGRESS_BYTES) return false;
     this.wait(ctx, kept, sent);
     return true;
   }
 
   /** What waits keeps so many bytes of memory now. */
-  keep({ writers }: EdgeContext, kept: number): void {
+  keep({ writers }: ClientSocketPorts, kept: number): void {
     if (kept !== this.kept) writers.unsent.add(this.owner, kept - this.kept);
     this.kept = kept;
   }
 
   /** Nothing waits any more. */
-  stop(ctx: EdgeContext): void {
+  stop(ctx: ClientSocketPorts): void {
     if (!this.isWaiting) return;
     this.isWaiting = false;
     ctx.writers.unsent.remove(this.owner, this.kept);

@@ -2,7 +2,7 @@ import type { ClientPeer } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { ClientConnection } from "./client-connection.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 import { HandshakeSet } from "./handshake-set.ts";
 import type { WantedCertificates } from "./wanted-certificates.ts";
 
@@ -21,7 +21,7 @@ export interface PassedNames {
    * @param serverName lower-case
    * @returns null where its TLS ends here
    */
-  forward(ctx: EdgeContext, socket: ByteSocket, peer: ClientPeer, serverName: string): ForwardedConnection | null;
+  forward(ctx: ClientSocketPorts, socket: ByteSocket, peer: ClientPeer, serverName: string): ForwardedConnection | null;
 }
 
 /** What the connections of one TLS listener share, in one worker. */

@@ -5,10 +5,10 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/socket-buffers.ts";
 import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";
 import { ClientHelloParser, HelloOutcome, MAX_CLIENT_HELLO_WIRE_BYTES } from "../proto/tls/client-hello-parser.ts";
-import { isChallenge, type TlsChoice } from "./certificate-store.ts";
+import { offersChallenge, type TlsChoice } from "./certificate-store.ts";
 import { type ShownCertificate, shownCertificate } from "./client-certificate.ts";
 import type { ClientConnection } from "./client-connection.ts";
-import type { EdgeContext } from "./client-socket.ts";
+import type { ClientSocketPorts } from "./client-socket.ts";
 import type { PendingHandshake } from "./handshake-set.ts";
 import { DRAIN_IDLE_MS } from "./limits.ts";
 import type { ForwardedConnection, PassedNames, TlsEndpoint } from "./tls-endpoint.ts";
@@ -48,7 +48,7 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
   readonly peer: ClientPeer;
   /** The accepted socket; with TLS on it, it is left alone. */
   readonly socket: ByteSocket;
-  private readonly ctx: EdgeContext;
+  private readonly ctx: ClientSocketPorts;
   private readonly endpoint: TlsEndpoint;
   private readonly handler: HandshakeHandler;
   private readonly parser: ClientHelloParser = new ClientHelloParser();
@@ -60,7 +60,7 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
 
   constructor(
     socket: ByteSocket,
-    ctx: EdgeContext,
+    ctx: ClientSocketPorts,
     endpoint: TlsEndpoint,
     peer: ClientPeer,
     handler: HandshakeHandler,
@@ -154,7 +154,8 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     const { wanted, certificates, passed } = this.endpoint;
     const { serverName, protocols } = this.parser.hello!;
     if (passed !== null && serverName !== "" && this.pass(passed, serverName)) return;
-    const isMissing = wanted !== null && serverName !== "" && !certificates.has(serverName) && !isChallenge(protocols);
+    const isMissing =
+      wanted !== null && serverName !== "" && !certificates.has(serverName) && !offersChallenge(protocols);
     if (!isMissing || !wanted.wait(serverName, this.resume)) {
       this.beginHandshake();
       return;
@@ -194,7 +195,7 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
       this.refuse(Fault.NoCertificate);
       return;
     }
-    this.isChallenge = isChallenge(protocols);
+    this.isChallenge = offersChallenge(protocols);
     this.stage = Stage.Handshake;
     const received = bytes.subarray(from, to);
     this.input.clear();

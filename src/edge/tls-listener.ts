@@ -3,7 +3,7 @@ import { ClientPeer } from "../message/exchange.ts";
 import { acknowledge } from "../net/tcp-options.ts";
 import { type HandshakeError, type TlsSocket, upgradeToTls } from "../net/tls-upgrade.ts";
 import type { ClientConnection, ClientSocket } from "./client-connection.ts";
-import { type ConnectionSet, connectionEvents, type EdgeContext } from "./client-socket.ts";
+import { type ClientSocketPorts, type ConnectionSet, connectionEvents } from "./client-socket.ts";
 import { DETACHED, type Opener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
 import { type ListenAt, type Listener, listen } from "./listener.ts";
@@ -21,7 +21,7 @@ type SecureSocket = TlsSocket & { data: ClientConnection };
  * @throws when the address cannot be had
  */
 export function listenTls(
-  ctx: EdgeContext,
+  ctx: ClientSocketPorts,
   connections: ConnectionSet,
   endpoint: TlsEndpoint,
   where: ListenAt,
@@ -67,7 +67,7 @@ export function listenTls(
   });
 }
 
-function handshakeHandler(ctx: EdgeContext, connections: ConnectionSet): HandshakeHandler {
+function handshakeHandler(ctx: ClientSocketPorts, connections: ConnectionSet): HandshakeHandler {
   const starter = new ConnectionStarter(ctx, connections);
   const handlers = {
     ...connectionEvents(ctx, connections),
@@ -112,7 +112,7 @@ function handshakeHandler(ctx: EdgeContext, connections: ConnectionSet): Handsha
 }
 
 /** Before TLS nothing can be said. */
-function cut(ctx: EdgeContext, socket: ClientSocket): void {
+function cut(ctx: ClientSocketPorts, socket: ClientSocket): void {
   socket.data = DETACHED;
   socket.close();
   ctx.observer.onClose();

@@ -40,7 +40,7 @@ import { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
-import type { RouteSite } from "../routes/route-type.ts";
+import type { RouteTypePorts } from "../routes/route-type.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { LateHandler } from "../routes/upstream/late-handler.ts";
@@ -48,7 +48,7 @@ import type { ServerConfig } from "../settings/sections.ts";
 import { NodeList } from "../worker/node-list.ts";
 import { type ConfiguredNodes, NodeSet } from "../worker/node-set.ts";
 import { publicRouter } from "../worker/routing.ts";
-import type { WayInputs } from "../worker/runtime-inputs.ts";
+import type { WayPorts } from "../worker/runtime-inputs.ts";
 import { TrafficReports } from "../worker/traffic-reports.ts";
 import { publicWay, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
 import { WorkerServices } from "../worker/worker-services.ts";
@@ -185,7 +185,7 @@ export class DryRun {
     ex.body.onBodyEnd(ex);
   }
 
-  private inputs(): WayInputs {
+  private inputs(): WayPorts {
     const { config, services, clock, cacheStore } = this;
     const labels = new TelemetryLabels().forConfiguration(routeLabels(config), upstreamLabels(config));
     const counters = new WorkerCounters(createCounterBuffers(), labels);
@@ -266,7 +266,7 @@ export class DryRun {
     return builtInEndpoints({ ...parts, onPurged: () => {}, dashboard: { page, stream } });
   }
 
-  private site({ requestIds, budget: bodies }: WayInputs): RouteSite {
+  private site({ requestIds, budget: bodies }: WayPorts): RouteTypePorts {
     const { config, services } = this;
     const { clock, wheel, turn } = services;
     let nodes: ConfiguredNodes | null = null;
@@ -294,7 +294,7 @@ export class DryRun {
     return set.prepare(config, createNodeTable(new NodeList(config).nodes.length));
   }
 
-  private rehearsed(route: RouteConfig, site: RouteSite): Handler {
+  private rehearsed(route: RouteConfig, site: RouteTypePorts): Handler {
     const type = routeTypeOf(route);
     return type.rehearse?.(route, (file) => this.notes.look(file), site) ?? type.build(route, site);
   }

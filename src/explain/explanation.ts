@@ -20,7 +20,7 @@ import type { MirrorConfig } from "../routes/upstream/upstream-keys.ts";
 import { authByIndex } from "../worker/routing.ts";
 import { cachePolicies } from "../worker/worker-cache.ts";
 import type { DryRequest, DryResult, DryRun, HttpVersion, PassedPhase } from "./dry-run.ts";
-import type { Field } from "./recording-sink.ts";
+import type { SeenField } from "./recording-sink.ts";
 import { lostRoutes, routeByPath, settingsOf } from "./route-contest.ts";
 
 /** What would become of a request, and why: what `edge explain --json` prints. docs/explain.md#as-json */
@@ -69,8 +69,8 @@ export interface UpstreamSummary {
   readonly origin: string;
   readonly method: string;
   readonly path: string;
-  readonly headers_added: readonly Field[];
-  readonly headers_removed: readonly Field[];
+  readonly headers_added: readonly SeenField[];
+  readonly headers_removed: readonly SeenField[];
   /** Null where the route has none. */
   readonly mirror: MirrorSummary | null;
 }
@@ -141,7 +141,7 @@ export interface ResponseSummary {
   /** Why the gateway refuses, as logs name it; "" where it does not. */
   readonly reason: string;
   /** Of what the gateway answers; of an origin's response, what it adds. */
-  readonly headers: readonly Field[];
+  readonly headers: readonly SeenField[];
   /** Names of fields that are taken out of an origin's response. */
   readonly headers_removed: readonly string[];
   readonly body: string;
@@ -163,7 +163,7 @@ export interface Outcome {
   /** Null where its bytes are no request. */
   readonly head: RequestHead | null;
   /** The fields of the response as they are sent, secrets and all: to be compared, and never to be shown. */
-  readonly fields: readonly Field[];
+  readonly fields: readonly SeenField[];
 }
 
 /** The same as `explainRequest`, as far as the request itself tells. */
@@ -250,9 +250,9 @@ function upstreamSummary({ sent, ex }: DryResult, settings: RouteConfig | null):
   const [line = "", ...lines] = sent.head.trimEnd().split("\r\n");
   const [method = "", path = ""] = line.split(" ");
   const { headers } = ex.request;
-  const given = Array.from({ length: headers.count }, (_, i): Field => [headers.nameText(i), headers.valueText(i)]);
+  const given = Array.from({ length: headers.count }, (_, i): SeenField => [headers.nameText(i), headers.valueText(i)]);
   const going = lines.map(fieldOf);
-  const isIn = (fields: readonly Field[]) => (field: Field) => fields.some((other) => isSame(field, other));
+  const isIn = (fields: readonly SeenField[]) => (field: SeenField) => fields.some((other) => isSame(field, other));
   const configured = namesIn(settings.headers.request);
   const own = given.find(([name]) => name.toLowerCase() === "x-request-id")?.[1] ?? "";
   return {
@@ -271,17 +271,17 @@ function mirrorSummary({ target, share, compare }: MirrorConfig, request: Reques
   return { target: target.url, share, compare, why_not: whyNotMirrored(request) };
 }
 
-function fieldOf(line: string): Field {
+function fieldOf(line: string): SeenField {
   const colon = line.indexOf(":");
   return [line.slice(0, colon), line.slice(colon + 1).trim()];
 }
 
-function isSame([name, value]: Field, [otherName, otherValue]: Field): boolean {
+function isSame([name, value]: SeenField, [otherName, otherValue]: SeenField): boolean {
   return name.toLowerCase() === otherName.toLowerCase() && value === otherValue;
 }
 
 /** What a file says of a secret is masked; an id that the gateway has just made up says nothing. */
-function shown([name, value]: Field, ownId: string, configured: ReadonlySet<string>): Field {
+function shown([name, value]: SeenField, ownId: string, configured: ReadonlySet<string>): SeenField {
   const lower = name.toLowerCase();
   if (lower === "x-request-id" && value !== ownId) return [name, "(a new one)"];
   return [name, configured.has(lower) && isSecretName(name) ? MASK : value];

@@ -6,14 +6,14 @@ import type { ReplySink, TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 
 /** A field as it would be written. */
-export type Field = readonly [name: string, value: string];
+export type SeenField = readonly [name: string, value: string];
 
 /** What a client would get. */
 export interface RecordedReply {
   /** 0 where the connection is closed without a response. */
   readonly status: number;
   /** Without Date, Connection and what frames the body. */
-  readonly fields: readonly Field[];
+  readonly fields: readonly SeenField[];
   /** The beginning of the body of what the gateway answers itself. */
   readonly body: string;
 }
@@ -22,7 +22,7 @@ export interface RecordedReply {
 export class RecordingSink implements ReplySink {
   /** Null while there is none. */
   reply: RecordedReply | null = null;
-  private fields: Field[] = [];
+  private fields: SeenField[] = [];
   private text = "";
 
   fixed(ex: Exchange, reply: PrebuiltResponse): void {
@@ -70,7 +70,7 @@ export class RecordingSink implements ReplySink {
     if (this.reply !== null) return;
     const { reply } = ex;
     const extra = reply.extra?.fields ?? [];
-    const id: readonly Field[] = reply.shownIdEnd > 0 ? [["X-Request-Id", reply.requestId()]] : [];
+    const id: readonly SeenField[] = reply.shownIdEnd > 0 ? [["X-Request-Id", reply.requestId()]] : [];
     this.reply = { status: reply.status, fields: [...this.fields, ...extra, ...id], body: this.text };
     finishExchange(ex, performance.now());
   }

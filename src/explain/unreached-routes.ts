@@ -1,4 +1,4 @@
-import { isWithin } from "../config/cidr.ts";
+import { isNetworkWithin } from "../config/cidr.ts";
 import type { ConfigFault } from "../config/config-fault.ts";
 import { type FieldTest, type MatchConfig, NO_MATCH } from "../config/match-settings.ts";
 import { buildRouter } from "../features/route/build-router.ts";
@@ -108,7 +108,10 @@ function follows(other: MatchConfig, asked: MatchConfig): boolean {
 }
 
 function areWithin(asked: MatchConfig, other: MatchConfig): boolean {
-  return asked.clientIp.length > 0 && asked.clientIp.every((one) => other.clientIp.some((wide) => isWithin(one, wide)));
+  return (
+    asked.clientIp.length > 0 &&
+    asked.clientIp.every((one) => other.clientIp.some((wide) => isNetworkWithin(one, wide)))
+  );
 }
 
 function isImplied([name, wanted]: FieldTest, asked: readonly FieldTest[], isHeader: boolean): boolean {

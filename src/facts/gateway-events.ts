@@ -1,19 +1,19 @@
 import {
   CONNECT_FAILURE_LOG_MS,
   ERROR,
-  flag,
+  flagField,
   nullable,
-  number,
+  numberField,
   OF_REQUEST,
   OK,
   optional,
-  text,
+  textField,
   texts,
   UPSTREAM,
 } from "../core/event-row.ts";
 
-const SUCCESSOR = optional(number("process that goes on"));
-const WORKER = number("number of the worker");
+const SUCCESSOR = optional(numberField("process that goes on"));
+const WORKER = numberField("number of the worker");
 
 /** What the gateway as a whole, its listeners and its connections write to the log. */
 export const GATEWAY_EVENTS = {
@@ -22,18 +22,18 @@ export const GATEWAY_EVENTS = {
     meaning: "The ports are open.",
     advice: "Nothing. Two of them without an end between: the process was started again, see what ended it.",
     fields: {
-      host: text("address that it listens at"),
-      port: optional(number("port of HTTP")),
-      tls_port: optional(number("port of HTTPS")),
-      sidecar_ingress_port: optional(number("port of a sidecar for what comes in")),
-      sidecar_egress_port: optional(number("port for what goes out")),
-      internal_port: optional(number("port of `internal_api.listen`")),
-      tcp_ports: optional(text("ports of streams")),
-      http3_port: optional(number("port of HTTP/3, of UDP")),
-      internal_socket: optional(text("path of the UNIX socket")),
-      workers: number("how many workers there are"),
-      version: text("version of edge"),
-      pid: number("the process"),
+      host: textField("address that it listens at"),
+      port: optional(numberField("port of HTTP")),
+      tls_port: optional(numberField("port of HTTPS")),
+      sidecar_ingress_port: optional(numberField("port of a sidecar for what comes in")),
+      sidecar_egress_port: optional(numberField("port for what goes out")),
+      internal_port: optional(numberField("port of `internal_api.listen`")),
+      tcp_ports: optional(textField("ports of streams")),
+      http3_port: optional(numberField("port of HTTP/3, of UDP")),
+      internal_socket: optional(textField("path of the UNIX socket")),
+      workers: numberField("how many workers there are"),
+      version: textField("version of edge"),
+      pid: numberField("the process"),
     },
   },
   draining: {
@@ -41,8 +41,8 @@ export const GATEWAY_EVENTS = {
     meaning: "SIGTERM or SIGINT: after `delay_ms` no new connection is accepted.",
     advice: "Nothing, where the end was wanted. The line `audit` before it says which signal came.",
     fields: {
-      delay_ms: number("`drain_delay`"),
-      timeout_ms: number("`shutdown_timeout`"),
+      delay_ms: numberField("`drain_delay`"),
+      timeout_ms: numberField("`shutdown_timeout`"),
       successor: SUCCESSOR,
     },
   },
@@ -51,7 +51,7 @@ export const GATEWAY_EVENTS = {
     meaning: "Connections still active after `shutdown_timeout` were closed; the exit code is 3.",
     advice:
       "Requests were cut. Raise `server.shutdown_timeout`, or let the load balancer take the instance out earlier (`drain_delay`).",
-    fields: { connections: number("how many") },
+    fields: { connections: numberField("how many") },
   },
   config_reload: {
     meaning: "A reload, once every worker serves the new configuration. With `ok: false` nothing changed.",
@@ -59,15 +59,15 @@ export const GATEWAY_EVENTS = {
       "With `ok: false`, mend what `faults` names and reload; until then the configuration from before serves. Check that `removed` was wanted, and restart for what `needs_restart` names.",
     fields: {
       ok: OK,
-      generation: optional(number("counts the configurations that have been in use")),
+      generation: optional(numberField("counts the configurations that have been in use")),
       faults: optional(texts("why nothing changed")),
-      routes: optional(number("how many routes there are")),
+      routes: optional(numberField("how many routes there are")),
       needs_restart: optional(texts("what takes effect only after a restart")),
       removed: optional(texts("listeners and protections that are gone")),
       late: optional(texts("workers that took too long to take it up")),
-      source: optional(text("the URL that it comes from")),
-      version: optional(text("the configuration")),
-      etag: optional(text("its ETag")),
+      source: optional(textField("the URL that it comes from")),
+      version: optional(textField("the configuration")),
+      etag: optional(textField("its ETag")),
     },
   },
   audit: {
@@ -75,23 +75,23 @@ export const GATEWAY_EVENTS = {
     meaning: "An operator did something (docs/operations.md#audit). Written at every level.",
     advice: "Keep it: it says who changed what.",
     fields: {
-      action: text("reload, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen or stop"),
-      by: nullable(text("a user of `internal_api.auth`, token, `uid 0` at the UNIX socket, signal, or null")),
-      from: text("an address, unix, or the name of the signal"),
+      action: textField("reload, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen or stop"),
+      by: nullable(textField("a user of `internal_api.auth`, token, `uid 0` at the UNIX socket, signal, or null")),
+      from: textField("an address, unix, or the name of the signal"),
       ok: optional(OK),
-      generation: optional(number("of a reload: counts the configurations that have been in use")),
+      generation: optional(numberField("of a reload: counts the configurations that have been in use")),
       faults: optional(texts("why nothing changed")),
-      target: optional(text("of drain and undrain: the origin")),
-      on: optional(flag("of maintenance: whether it is on")),
-      route: optional(nullable(text("of maintenance: the route; null for all"))),
-      level: optional(text("of log_level: the level")),
-      before: optional(text("the level before")),
-      kind: optional(text("of a purge: uri, prefix, tags or all")),
-      uri: optional(text("of a purge: the URL")),
-      prefix: optional(text("of a purge: the beginning of the URLs")),
+      target: optional(textField("of drain and undrain: the origin")),
+      on: optional(flagField("of maintenance: whether it is on")),
+      route: optional(nullable(textField("of maintenance: the route; null for all"))),
+      level: optional(textField("of log_level: the level")),
+      before: optional(textField("the level before")),
+      kind: optional(textField("of a purge: uri, prefix, tags or all")),
+      uri: optional(textField("of a purge: the URL")),
+      prefix: optional(textField("of a purge: the beginning of the URLs")),
       tags: optional(texts("of a purge: the tags")),
-      soft: optional(flag("of a purge: whether responses are kept as stale ones")),
-      purged: optional(number("of a purge: how many responses")),
+      soft: optional(flagField("of a purge: whether responses are kept as stale ones")),
+      purged: optional(numberField("of a purge: how many responses")),
     },
   },
   upgrade: {
@@ -99,17 +99,17 @@ export const GATEWAY_EVENTS = {
     advice: "With `ok: false`, the old process goes on: mend what `error` says and send SIGUSR2 again.",
     fields: {
       ok: OK,
-      binary: text("the file"),
+      binary: textField("the file"),
       successor: SUCCESSOR,
-      sockets: optional(number("listening sockets that were handed over")),
-      exit_code: optional(nullable(number("with which the new process has ended"))),
+      sockets: optional(numberField("listening sockets that were handed over")),
+      exit_code: optional(nullable(numberField("with which the new process has ended"))),
       error: optional(ERROR),
     },
   },
   start: {
     meaning: "A note or warning about how the gateway was started.",
     advice: "Read it once: it names what is left unprotected or unusual about the start.",
-    fields: { note: text("what it is"), variable: optional(text("variable of the environment")) },
+    fields: { note: textField("what it is"), variable: optional(textField("variable of the environment")) },
   },
   start_failed: {
     level: "error",
@@ -122,7 +122,7 @@ export const GATEWAY_EVENTS = {
     meaning: "The folder that edge was started in was deleted, or is there again.",
     advice:
       "With `ok: false`, make the folder with its files again; edge moves into it within a second. Until then no upgrade works.",
-    fields: { ok: OK, folder: text("the folder"), error: optional(ERROR) },
+    fields: { ok: OK, folder: textField("the folder"), error: optional(ERROR) },
   },
   upstream_failed: {
     level: "warn",
@@ -132,7 +132,7 @@ export const GATEWAY_EVENTS = {
     everyMs: CONNECT_FAILURE_LOG_MS,
     fields: {
       upstream: UPSTREAM,
-      reason: text(
+      reason: textField(
         "ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED, server_id_denied (docs/sidecar.md#ids-of-servers) and so on; of a UNIX socket ENOENT (no such socket) and EACCES (no permission to connect to it)",
       ),
     },
@@ -144,7 +144,7 @@ export const GATEWAY_EVENTS = {
     everyMs: CONNECT_FAILURE_LOG_MS,
     fields: {
       upstream: UPSTREAM,
-      reason: text("bare_lf, folding, repeated_length, body_of_204 or repeated_coding"),
+      reason: textField("bare_lf, folding, repeated_length, body_of_204 or repeated_coding"),
     },
   },
   script_errors: {
@@ -155,8 +155,8 @@ export const GATEWAY_EVENTS = {
     fields: {
       upstream: UPSTREAM,
       request_id: OF_REQUEST.request_id,
-      script: text("the script"),
-      text: text("its first 2,048 bytes in one line"),
+      script: textField("the script"),
+      text: textField("its first 2,048 bytes in one line"),
     },
   },
   upstream_unhealthy: {
@@ -165,8 +165,8 @@ export const GATEWAY_EVENTS = {
     advice: "See the origin, and what its health path says.",
     fields: {
       upstream: UPSTREAM,
-      status: number("status of the last response; 0 without one"),
-      error: text("why there was none"),
+      status: numberField("status of the last response; 0 without one"),
+      error: textField("why there was none"),
     },
   },
   upstream_healthy: {
@@ -180,10 +180,10 @@ export const GATEWAY_EVENTS = {
     advice: "See the origin: `failures` requests in a row failed there.",
     fields: {
       upstream: UPSTREAM,
-      failures: number("failures in a row"),
-      recent_requests: optional(number("with `success_rate`: requests that were looked at")),
-      recent_failures: optional(number("failures among them")),
-      open_ms: number("how long it is open"),
+      failures: numberField("failures in a row"),
+      recent_requests: optional(numberField("with `success_rate`: requests that were looked at")),
+      recent_failures: optional(numberField("failures among them")),
+      open_ms: numberField("how long it is open"),
     },
   },
   breaker_hint: {
@@ -196,7 +196,7 @@ export const GATEWAY_EVENTS = {
   breaker_closed: {
     meaning: "A circuit breaker closed again.",
     advice: "Nothing. `open_for_ms` is how long it was out.",
-    fields: { upstream: UPSTREAM, open_for_ms: number("how long it was out") },
+    fields: { upstream: UPSTREAM, open_for_ms: numberField("how long it was out") },
   },
   connection_limit: {
     level: "warn",
@@ -204,10 +204,10 @@ export const GATEWAY_EVENTS = {
       "Too many client connections, in total or from one address, or no file descriptors left. One line a minute for each reason.",
     advice: "Raise the setting in `key`, or find the address that holds so many.",
     fields: {
-      reason: text("too_many_connections, too_many_of_one_address or out_of_descriptors"),
-      key: text("the setting"),
+      reason: textField("too_many_connections, too_many_of_one_address or out_of_descriptors"),
+      key: textField("the setting"),
       client_ip: optional(OF_REQUEST.client_ip),
-      open: number("connections that are open"),
+      open: numberField("connections that are open"),
     },
   },
   worker_failed: {
@@ -224,15 +224,15 @@ export const GATEWAY_EVENTS = {
       "See the machine's CPU and swap; with `held: true` its disks and network file systems, or a debugger. Restart the process where the worker stays held. Report it where all these were well.",
     fields: {
       worker: WORKER,
-      stalled_ms: number("how long it did not respond"),
-      held: flag("whether the system holds its thread"),
+      stalled_ms: numberField("how long it did not respond"),
+      held: flagField("whether the system holds its thread"),
     },
   },
   worker_died: {
     level: "error",
     meaning: "A worker ended and was started again.",
     advice: "Report it with the lines before; the worker is started again.",
-    fields: { worker: WORKER, reason: text("why"), restarted: flag("whether it is started again") },
+    fields: { worker: WORKER, reason: textField("why"), restarted: flagField("whether it is started again") },
   },
   exception: {
     level: "error",
@@ -240,8 +240,8 @@ export const GATEWAY_EVENTS = {
     advice: "Report it; it cost one connection at most.",
     fields: {
       worker: optional(WORKER),
-      what: optional(text("part of the gateway")),
-      error: text("the error with its stack"),
+      what: optional(textField("part of the gateway")),
+      error: textField("the error with its stack"),
     },
   },
 } as const;

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { percent } from "../core/number-text.ts";
+import { percentText } from "../core/number-text.ts";
 import type { MetricName as Name } from "../facts/metrics.ts";
 import { THRESHOLDS, type Threshold, type Thresholds } from "../features/dashboard/thresholds.ts";
 
@@ -41,7 +41,7 @@ function ofRequests({ manyErrors, routeErrors, routeRequests, slow }: Thresholds
       lasting: "5m",
       severity: "critical",
       summary: "{{ $value | humanizePercentage }} of the requests at {{ $labels.instance }} fail",
-      description: `More than ${percent(manyErrors.value)} of the requests of the last five minutes were answered with 5xx.`,
+      description: `More than ${percentText(manyErrors.value)} of the requests of the last five minutes were answered with 5xx.`,
     },
     {
       name: "EdgeRouteErrors",
@@ -50,7 +50,7 @@ function ofRequests({ manyErrors, routeErrors, routeRequests, slow }: Thresholds
       lasting: "10m",
       severity: "warning",
       summary: "{{ $value | humanizePercentage }} of the requests to {{ $labels.path }} fail",
-      description: `More than ${percent(routeErrors.value)} of the requests of one route were answered with 5xx.`,
+      description: `More than ${percentText(routeErrors.value)} of the requests of one route were answered with 5xx.`,
     },
     {
       name: "EdgeSlow",

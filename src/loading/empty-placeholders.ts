@@ -5,7 +5,7 @@ import type { Sections } from "../settings/sections.ts";
 import { LOOPBACK } from "../settings/server-settings.ts";
 
 /** A file as it is written: a value, and where in the file it is. */
-export interface Written {
+export interface WrittenPlace {
   readonly value: unknown;
   readonly path: KeyPath;
   readonly log: FaultLog;
@@ -19,7 +19,7 @@ export interface Written {
 export function noteEmptyPlaceholders(
   config: Pick<Sections, "server" | "internalApi">,
   routes: readonly (RouteConfig | null)[],
-  files: { readonly server: Written; readonly routes: Written | null },
+  files: { readonly server: WrittenPlace; readonly routes: WrittenPlace | null },
 ): void {
   const { server, internalApi } = config;
   const isAsked = [server, internalApi, ...routes].some((one) => one?.auth.enabled === true);
@@ -39,7 +39,7 @@ export function noteEmptyPlaceholders(
 export function noteClearSignIn(
   { server }: Pick<Sections, "server">,
   routes: readonly (RouteConfig | null)[],
-  files: { readonly server: Written; readonly routes: Written | null },
+  files: { readonly server: WrittenPlace; readonly routes: WrittenPlace | null },
 ): void {
   if (server.tls.enabled || server.trustedProxies.length > 0 || LOOPBACK.test(server.host)) return;
   if (hasSignIn(server.auth)) files.server.log.warn(["server", "auth"], CLEAR_SIGN_IN);
@@ -67,7 +67,7 @@ function whyEmpty(name: string, server: Sections["server"], hasAuth: boolean, wi
 }
 
 /** Notes the placeholders of all texts in a value. */
-function note({ value, path, log }: Written, whyOf: (name: string) => string): void {
+function note({ value, path, log }: WrittenPlace, whyOf: (name: string) => string): void {
   if (typeof value === "string") {
     const names = new Set(Array.from(value.matchAll(USES), ([, name]) => name ?? ""));
     for (const name of names) {

@@ -26,7 +26,7 @@ import { configFile as configBlock } from "../settings/config-settings.ts";
 import { checkLimits } from "../settings/limit-check.ts";
 import type { Sections } from "../settings/sections.ts";
 import { noteLeftBySidecar } from "../settings/sidecar-check.ts";
-import { noteClearSignIn, noteEmptyPlaceholders, type Written } from "./empty-placeholders.ts";
+import { noteClearSignIn, noteEmptyPlaceholders, type WrittenPlace } from "./empty-placeholders.ts";
 import { checkClientAuth, checkListeners, checkStreamListeners } from "./listener-check.ts";
 import { resolveRoutes } from "./route-resolution.ts";
 import type { PlacedEntries } from "./stream-resolution.ts";
@@ -158,7 +158,7 @@ function writtenIn(
   routes: YamlSource | null,
   routesLog: FaultLog | null,
   base: KeyPath,
-): { readonly server: Written; readonly routes: Written | null } {
+): { readonly server: WrittenPlace; readonly routes: WrittenPlace | null } {
   const { server = null } = (config.value ?? {}) as { readonly server?: unknown };
   const root: unknown = routes === null ? null : routes.value;
   const list = base.length === 0 ? root : ((root ?? {}) as { readonly routes?: unknown }).routes;

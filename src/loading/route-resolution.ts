@@ -17,7 +17,7 @@ import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
 import { checkStreams, type PlacedEntries } from "./stream-resolution.ts";
 
 /** What routes inherit, and what their entries may say. */
-export interface RouteSurroundings extends Spot {
+export interface RoutePorts extends Spot {
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
   readonly cluster: ClusterConfig;
@@ -27,7 +27,7 @@ export interface RouteSurroundings extends Spot {
 }
 
 /** Resolves the list of routes.yaml, which is at the path of `around`, and notes routes that no request could reach. */
-export function resolveRoutes(entries: readonly unknown[], around: RouteSurroundings): PlacedEntries {
+export function resolveRoutes(entries: readonly unknown[], around: RoutePorts): PlacedEntries {
   const { path: base, log } = around;
   const schemas = new RouteSchemas(around.format);
   const parts = new SharedParts();
@@ -49,11 +49,7 @@ function isStream(entry: RouteConfig | StreamConfig): entry is StreamConfig {
 /** Each route has its own. */
 const NO_PARTS: ReadonlySet<string> = new Set(["position", "targets", "errors", "maintenance"]);
 
-function resolveEntry(
-  raw: unknown,
-  schemas: RouteSchemas,
-  around: RouteSurroundings,
-): RouteConfig | StreamConfig | null {
+function resolveEntry(raw: unknown, schemas: RouteSchemas, around: RoutePorts): RouteConfig | StreamConfig | null {
   const { log, path } = around;
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     log.fault(path, `expected a route such as "- type: static" with its keys below, found ${describe(raw)}`);
@@ -71,7 +67,7 @@ function resolveEntry(
   return { type: streamType, position: log.position(path), ...keys.resolve(values, spot) };
 }
 
-function resolveRoute(type: string, values: EntryValues, spot: RouteSpot, around: RouteSurroundings): RouteConfig {
+function resolveRoute(type: string, values: EntryValues, spot: RouteSpot, around: RoutePorts): RouteConfig {
   const { log, path } = spot;
   const { types, options } = around.format;
   const syntax = types[type]!;
@@ -94,7 +90,7 @@ function resolveRoute(type: string, values: EntryValues, spot: RouteSpot, around
 }
 
 /** The word at `type`, which a row of the table has; "" where there is none, which is a fault. */
-function typeOf(raw: Readonly<Record<string, unknown>>, schemas: RouteSchemas, around: RouteSurroundings): string {
+function typeOf(raw: Readonly<Record<string, unknown>>, schemas: RouteSchemas, around: RoutePorts): string {
   const { log, path } = around;
   const { names, keys, kinds } = schemas;
   const { type } = raw;

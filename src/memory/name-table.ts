@@ -12,7 +12,7 @@ import { OVERFLOW_ID } from "./label-registry.ts";
 /** Names in a table, the one for the overflow included. */
 export const MAX_NAMES = 256;
 /** Bytes of the longest name that gets a number of its own. */
-export const MAX_NAME_BYTES = 255;
+export const MAX_LABEL_BYTES = 255;
 const TEXT_AT = 4 + MAX_NAMES * 4;
 const TEXT_BYTES = 32 * 1024;
 
@@ -43,7 +43,7 @@ export class NameWriter {
     if (known !== undefined) return known;
     const id = this.used[0]!;
     const from = this.ends[id - 1]!;
-    if (id === MAX_NAMES || name.length > MAX_NAME_BYTES || from + name.length > TEXT_BYTES) return OVERFLOW_ID;
+    if (id === MAX_NAMES || name.length > MAX_LABEL_BYTES || from + name.length > TEXT_BYTES) return OVERFLOW_ID;
     this.text.latin1Write(name, from);
     this.ends[id] = from + name.length;
     this.ids.set(name, id);

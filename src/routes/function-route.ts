@@ -4,14 +4,14 @@ import { moduleFile } from "../config/module-file.ts";
 import { block, type ConfigOf } from "../config/row.ts";
 import { duration, text } from "../config/scalars.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
-import type { UpstreamSite } from "../features/functions/function-upstream.ts";
+import type { UpstreamPorts } from "../features/functions/function-upstream.ts";
 import { type Handler, Pipeline, Verdict } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { RouteKind } from "../message/route.ts";
 import { editedHandler, namesChanged, requestEditedHandler } from "./header-operations.ts";
 import type { RouteBase } from "./route-base.ts";
 import { routeMethods } from "./route-options.ts";
-import type { RouteSite, RouteType, TargetStatus } from "./route-type.ts";
+import type { RouteType, RouteTypePorts, TargetStatus } from "./route-type.ts";
 import type { UpstreamRouteConfig } from "./upstream/upstream-config.ts";
 import { upstreamKeys } from "./upstream/upstream-keys.ts";
 import { explainTarget, upstreamHandler } from "./upstream/upstream-route.ts";
@@ -105,7 +105,7 @@ function originOf(route: FunctionRouteConfig): UpstreamRouteConfig | null {
   return { ...(route as unknown as UpstreamRouteConfig), headers };
 }
 
-function build(route: FunctionRouteConfig, site: RouteSite): Handler {
+function build(route: FunctionRouteConfig, site: RouteTypePorts): Handler {
   if (site.functions === null) return UNASKED;
   const functions = site.functions();
   functions.use(site.config.functions);
@@ -116,7 +116,7 @@ function build(route: FunctionRouteConfig, site: RouteSite): Handler {
   return editedHandler(requestEditedHandler(handler, route), route);
 }
 
-function upstreamSite(origin: UpstreamRouteConfig, site: RouteSite): UpstreamSite {
+function upstreamSite(origin: UpstreamRouteConfig, site: RouteTypePorts): UpstreamPorts {
   const pipeline = new Pipeline([], [], [new ForwardEnd()], null, site.forward.requestIds);
   return { handler: upstreamHandler(origin, site), pipeline, idle: IDLE_PORTS };
 }

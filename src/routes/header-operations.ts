@@ -1,6 +1,6 @@
 import { type KeyPath, quote } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
-import { headerName, headerValue, isToken } from "../config/http-syntax.ts";
+import { headerNameKind, headerValue, isToken } from "../config/http-syntax.ts";
 import { type Kind, list, pairs, resolved, written } from "../config/piece.ts";
 import { block, type Rows } from "../config/row.ts";
 import { templateFault } from "../config/template-kind.ts";
@@ -202,7 +202,7 @@ function listLines(fields: readonly HeaderValue[]): object {
 
 /** Names of fields; resolved, in lower case. */
 function headerNames(): Kind<unknown, readonly string[]> {
-  const names = list(headerName(), "header names", true);
+  const names = list(headerNameKind(), "header names", true);
   const kind = resolved(names, (found, { path, log }): readonly string[] => {
     for (const [i, name] of found.entries()) checkName(name, [...path, i], path.at(-2) === "request", false, log);
     return found.map((name) => name.toLowerCase());

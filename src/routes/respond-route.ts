@@ -13,7 +13,7 @@ import { editedHandler } from "./header-operations.ts";
 import type { RouteBase } from "./route-base.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
 import type { RouteSpot } from "./route-spot.ts";
-import type { RouteSite, RouteType } from "./route-type.ts";
+import type { RouteType, RouteTypePorts } from "./route-type.ts";
 
 /** Bytes of a response that a route of type respond takes from the configuration or from a file; it is copied for each client. */
 const MAX_RESPOND_BYTES = 262_144;
@@ -133,7 +133,7 @@ function explain({ status, contentType, body, content, regex }: RespondRouteConf
   return { targets: [], ...asked, status, content_type: contentType, body_bytes: bodyBytes };
 }
 
-function build(route: RespondRouteConfig, { files }: RouteSite): Handler {
+function build(route: RespondRouteConfig, { files }: RouteTypePorts): Handler {
   return editedHandler(respondHandler(answerOf(route), files.clock), route);
 }
 

@@ -1,4 +1,4 @@
-import { type Cidr, isWithin, overlap } from "../config/cidr.ts";
+import { type Cidr, isNetworkWithin, overlap } from "../config/cidr.ts";
 import { routeMethod } from "../config/http-syntax.ts";
 import { match } from "../config/match-settings.ts";
 import { list, type Spot } from "../config/piece.ts";
@@ -162,7 +162,8 @@ function noteRefused({ match, ipRules: own }: Pick<Fields<typeof rows>, "match" 
   if (match === null || match.clientIp.length === 0) return;
   for (const [key, { allow, deny }] of [["ip_rules", own] as const, ["server.ip_rules", server.ipRules] as const]) {
     const isRefused = (network: Cidr) =>
-      deny.some((one) => isWithin(network, one)) || (allow.length > 0 && !allow.some((one) => overlap(network, one)));
+      deny.some((one) => isNetworkWithin(network, one)) ||
+      (allow.length > 0 && !allow.some((one) => overlap(network, one)));
     if (match.clientIp.every(isRefused))
       log.warn([...path, "match", "client_ip"], `no request is served: ${key} refuses all of these clients with 403`);
   }

@@ -1,4 +1,4 @@
-import { adviceOf } from "../config/foreign-names.ts";
+import { foreignAdvice } from "../config/foreign-names.ts";
 import { hostPattern } from "../config/host-kinds.ts";
 import { exactPath, pathPrefix } from "../config/http-syntax.ts";
 import { list, type Piece } from "../config/piece.ts";
@@ -60,7 +60,7 @@ export class RouteSchemas {
       .filter((key) => !(key in rows))
       .map((key) => [key, `is for ${this.ownersOf(key)}; ${sentence}`] as const);
     return block(rows, {
-      misplaced: new Map([...adviceOf(FOREIGN_ROUTE_KEYS), ...cures]),
+      misplaced: new Map([...foreignAdvice(FOREIGN_ROUTE_KEYS), ...cures]),
       manual: "edge help routes",
     }) as unknown as Piece<EntryValues>;
   }

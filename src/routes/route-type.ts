@@ -1,10 +1,10 @@
 import type { OriginConfig } from "../config/origin.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { FilePorts } from "../features/files/file-handler.ts";
-import type { ForwardServices } from "../features/forward/forward-handler.ts";
-import type { UpstreamSite } from "../features/functions/function-upstream.ts";
-import type { HookSite } from "../features/functions/hook-call.ts";
-import type { MirrorServices } from "../features/mirror/mirror.ts";
+import type { ForwardHandlerPorts } from "../features/forward/forward-handler.ts";
+import type { UpstreamPorts } from "../features/functions/function-upstream.ts";
+import type { HookPorts } from "../features/functions/hook-call.ts";
+import type { MirrorHandlerPorts } from "../features/mirror/mirror.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
 import type { RouteInit } from "../message/route.ts";
 import type { Upstream } from "../message/upstream.ts";
@@ -25,12 +25,12 @@ export interface RouteType<C extends RouteBase = RouteBase> extends RouteSyntax<
   /** What phases ask of the route for each request. */
   shape(route: C): RouteShape;
   /** Makes what answers, once a configuration and worker. */
-  build(route: C, site: RouteSite): Handler;
+  build(route: C, site: RouteTypePorts): Handler;
   /**
    * Makes what takes its place where a request is explained (docs/explain.md), for a type whose handler opens files: all that is decided
    * before that is decided likewise, then `look` is told of the file, an absolute path. Without it, `build` is asked.
    */
-  rehearse?(route: C, look: (file: string) => void, site: RouteSite): Handler;
+  rehearse?(route: C, look: (file: string) => void, site: RouteTypePorts): Handler;
 }
 
 /** The part of a routing table's row that depends on the type. */
@@ -49,9 +49,9 @@ export interface TargetState {
 }
 
 /** What mirrors are made with. */
-export interface MirrorSite extends MirrorServices {
+export interface MirrorRoutePorts extends MirrorHandlerPorts {
   /** The connections to a mirror, apart from those that clients wait for. */
-  poolOf: RouteSite["poolOf"];
+  poolOf: RouteTypePorts["poolOf"];
   /** Says of a mirror whether an operator has drained it. */
   drainOf: (originKey: string) => () => boolean;
 }
@@ -63,27 +63,27 @@ export interface FunctionUse {
   /** From a request to the head of its response. */
   readonly timeoutMs: number;
   /** Where `ctx.upstream()` goes; null without a target. */
-  readonly upstream: UpstreamSite | null;
+  readonly upstream: UpstreamPorts | null;
 }
 
 /** The modules of a worker. */
-export interface FunctionSite {
+export interface FunctionRoutePorts {
   /** Takes the bounds of a configuration. */
   use(config: Sections["functions"]): void;
   handlerOf(use: FunctionUse): Handler;
   /** The phase that asks hooks. @param routes by their numbers @param budget where bodies are held for them */
-  hookPhase(config: Sections, routes: readonly (RouteBase | null)[], budget: HookSite["budget"]): Phase;
+  hookPhase(config: Sections, routes: readonly (RouteBase | null)[], budget: HookPorts["budget"]): Phase;
 }
 
 /** What handlers are made with: the parts of a worker that routes share. */
-export interface RouteSite {
+export interface RouteTypePorts {
   readonly config: Sections & { readonly routes: readonly object[] };
   readonly files: FilePorts;
-  readonly forward: ForwardServices;
+  readonly forward: ForwardHandlerPorts;
   /** Loads what asks functions; null where a request is explained, and they are not asked. */
-  readonly functions: (() => FunctionSite) | null;
+  readonly functions: (() => FunctionRoutePorts) | null;
   /** What mirrors are made with; null where nothing is mirrored. */
-  readonly mirrors: MirrorSite | null;
+  readonly mirrors: MirrorRoutePorts | null;
   /** What sticky cookies are made with where their route has no secret. */
   readonly cookieKey: string;
   /** The connections to a target. */

@@ -11,7 +11,7 @@ import { RouteKind } from "../message/route.ts";
 import { editedHandler } from "./header-operations.ts";
 import { rewrite, rewriting } from "./rewrite-keys.ts";
 import type { RouteBase } from "./route-base.ts";
-import type { RouteSite, RouteType } from "./route-type.ts";
+import type { RouteType, RouteTypePorts } from "./route-type.ts";
 
 const keys = block(
   {
@@ -91,7 +91,7 @@ function explain({ spa, fallback, cacheControl, rewrite: rewritten }: StaticRout
   return { methods: ["GET", "HEAD"], targets: [], ...own, spa, fallback, cache_control: cacheControl };
 }
 
-function build(route: StaticRouteConfig, site: RouteSite): Handler {
+function build(route: StaticRouteConfig, site: RouteTypePorts): Handler {
   const mount = { ...route, recheckMs: recheckMsOf(route), isRewritten: route.rewrite !== null };
   return editedHandler(rewriting(new FileHandler(mount, site.files), route, true), route);
 }

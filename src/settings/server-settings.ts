@@ -1,6 +1,6 @@
 import type { KeyPath } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
-import { adviceOf } from "../config/foreign-names.ts";
+import { foreignAdvice } from "../config/foreign-names.ts";
 import { orWord } from "../config/form.ts";
 import { listenHost } from "../config/host-kinds.ts";
 import { identityField } from "../config/http-syntax.ts";
@@ -229,7 +229,7 @@ export const SECTIONS = [
 /** docs/configuration.md#sections */
 export const server = block(serverRows, {
   misplaced: new Map([
-    ...adviceOf(FOREIGN_SERVER_KEYS),
+    ...foreignAdvice(FOREIGN_SERVER_KEYS),
     ...SECTIONS.map((name) => [name, "belongs at the top of the file, beside server"] as const),
   ]),
   check: checkServer,

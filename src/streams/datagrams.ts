@@ -5,13 +5,13 @@ import { unmapped } from "../message/exchange.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
 import { connectUdp, listenUdp, type UdpListener, type UdpSocket } from "../net/udp-socket.ts";
 import { proxyHeader } from "../proto/proxy-protocol/proxy-header-writer.ts";
-import type { Attempt, ForwardTarget, StreamRoute } from "./stream-route.ts";
+import type { ForwardTarget, StreamAttempt, StreamRoute } from "./stream-route.ts";
 
 /** Datagrams that wait for the socket of their session. */
 const MAX_WAITING_DATAGRAMS = 16;
 
 /** What the datagrams of a worker are forwarded with. */
-export interface DatagramContext {
+export interface DatagramPorts {
   readonly turn: Turn;
   readonly wheel: TimerWheel;
   readonly names: Pick<NameResolver, "resolve">;
@@ -34,7 +34,7 @@ export interface DatagramStream {
 export class DatagramListener {
   readonly host: string;
   readonly port: number;
-  private readonly ctx: DatagramContext;
+  private readonly ctx: DatagramPorts;
   private readonly stream: () => DatagramStream | null;
   /** By the client, the one that was silent for longest first. */
   private readonly sessions: Map<string, Session> = new Map();
@@ -42,7 +42,7 @@ export class DatagramListener {
   private isOver = false;
 
   /** @param stream asked for each session; null where there is none any more */
-  constructor(ctx: DatagramContext, host: string, port: number, stream: () => DatagramStream | null) {
+  constructor(ctx: DatagramPorts, host: string, port: number, stream: () => DatagramStream | null) {
     this.ctx = ctx;
     this.host = host;
     this.port = port;
@@ -106,14 +106,14 @@ export class DatagramListener {
 }
 
 /** The datagrams between a client and its target. */
-class Session implements TimerOwner, Attempt {
+class Session implements TimerOwner, StreamAttempt {
   triedTargets = 0;
   attemptedMs = -1;
   readonly upstreamMs = -1;
   isTrial = false;
   isForced = false;
   readonly clientIp: string;
-  private readonly ctx: DatagramContext;
+  private readonly ctx: DatagramPorts;
   private readonly listener: DatagramListener;
   private readonly route: StreamRoute;
   private readonly responses: number;
@@ -134,7 +134,7 @@ class Session implements TimerOwner, Attempt {
   private isOver = false;
 
   constructor(
-    ctx: DatagramContext,
+    ctx: DatagramPorts,
     listener: DatagramListener,
     stream: DatagramStream,
     key: string,

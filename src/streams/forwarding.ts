@@ -10,14 +10,14 @@ import { proxyHeader } from "../proto/proxy-protocol/proxy-header-writer.ts";
 import {
   connectSocket,
   type OriginSettings,
-  type UpstreamContext,
   type UpstreamSocketOwner,
+  type UpstreamSocketPorts,
 } from "../upstream/origin-socket.ts";
-import type { Attempt, ForwardTarget, StreamRoute } from "./stream-route.ts";
+import type { ForwardTarget, StreamAttempt, StreamRoute } from "./stream-route.ts";
 
 /** What a forwarded connection needs of its worker. */
-export interface ForwardContext {
-  readonly upstream: UpstreamContext;
+export interface StreamForwardPorts {
+  readonly upstream: UpstreamSocketPorts;
   /** The client's connection is over. */
   onClose(): void;
   onException(error: unknown): void;
@@ -32,14 +32,14 @@ export interface ForwardContext {
  * What one end does not take is held, one received chunk at most, while the other is paused. An end of one direction (FIN) is passed on
  * and the other direction goes on; a reset is passed on as a reset. docs/streams.md
  */
-export class Forwarding implements ClientConnection, TimerOwner, Attempt, UnsentOwner {
+export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, UnsentOwner {
   place = -1;
   triedTargets = 0;
   attemptedMs = -1;
   readonly upstreamMs = -1;
   isTrial = false;
   isForced = false;
-  private readonly ctx: ForwardContext;
+  private readonly ctx: StreamForwardPorts;
   private readonly route: StreamRoute;
   private readonly host: string;
   private readonly peer: ClientPeer;
@@ -63,7 +63,7 @@ export class Forwarding implements ClientConnection, TimerOwner, Attempt, Unsent
    * @param peer the client; with a port where a PROXY header told one
    * @param host the name that it asked for; "" where none is known
    */
-  constructor(ctx: ForwardContext, route: StreamRoute, socket: ByteSocket, peer: ClientPeer, host: string) {
+  constructor(ctx: StreamForwardPorts, route: StreamRoute, socket: ByteSocket, peer: ClientPeer, host: string) {
     this.ctx = ctx;
     this.route = route;
     this.host = host;
@@ -388,11 +388,11 @@ class End {
 
 /** A connection to a target, from the first attempt to its end. */
 class Dialling implements UpstreamSocketOwner {
-  readonly context: UpstreamContext;
+  readonly context: UpstreamSocketPorts;
   readonly settings: OriginSettings;
   private owner: Forwarding | null;
 
-  constructor(owner: Forwarding, context: UpstreamContext, settings: OriginSettings) {
+  constructor(owner: Forwarding, context: UpstreamSocketPorts, settings: OriginSettings) {
     this.owner = owner;
     this.context = context;
     this.settings = settings;

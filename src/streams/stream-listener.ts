@@ -1,5 +1,5 @@
 import type { ClientSocket } from "../edge/client-connection.ts";
-import { type ConnectionSet, connectionEvents, type EdgeContext } from "../edge/client-socket.ts";
+import { type ClientSocketPorts, type ConnectionSet, connectionEvents } from "../edge/client-socket.ts";
 import { DETACHED, type Opener } from "../edge/connection-gate.ts";
 import { type ListenAt, type Listener, listen } from "../edge/listener.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "../edge/proxied-connection.ts";
@@ -11,7 +11,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 export interface ListeningStream {
   /** Whether those of trusted peers begin with a PROXY header. */
   readonly acceptsProxy: boolean;
-  forward(ctx: EdgeContext, socket: ByteSocket, peer: ClientPeer): ForwardedConnection;
+  forward(ctx: ClientSocketPorts, socket: ByteSocket, peer: ClientPeer): ForwardedConnection;
 }
 
 /**
@@ -20,7 +20,7 @@ export interface ListeningStream {
  * @throws when the address cannot be had
  */
 export function listenStream(
-  ctx: EdgeContext,
+  ctx: ClientSocketPorts,
   connections: ConnectionSet,
   where: ListenAt,
   stream: () => ListeningStream | null,
@@ -59,7 +59,7 @@ export function listenStream(
   });
 }
 
-function cut(ctx: EdgeContext, connections: ConnectionSet, socket: ClientSocket): void {
+function cut(ctx: ClientSocketPorts, connections: ConnectionSet, socket: ClientSocket): void {
   connections.delete(socket.data);
   socket.data = DETACHED;
   socket.terminate();

@@ -3,7 +3,7 @@ import type { StreamRecord } from "../memory/stream-record.ts";
 import type { OriginSettings } from "../upstream/origin-socket.ts";
 
 /** What balancing keeps of a connection that looks for a target; see StreamAttempt. */
-export interface Attempt {
+export interface StreamAttempt {
   readonly clientIp: string;
   triedTargets: number;
   attemptedMs: number;
@@ -17,9 +17,9 @@ export interface ForwardTarget {
   readonly bit: number;
   readonly dial: OriginSettings;
   readonly node: {
-    onConnected(attempt: Attempt): void;
+    onConnected(attempt: StreamAttempt): void;
     /** @param isOurs whether that says nothing of the target */
-    onNotConnected(attempt: Attempt, isOurs: boolean): void;
+    onNotConnected(attempt: StreamAttempt, isOurs: boolean): void;
     disconnected(): void;
   };
 }
@@ -38,7 +38,7 @@ export interface StreamRoute {
   readonly counters: StreamCounters;
   readonly open: OpenStreams;
   /** Puts a connection on its way. @returns null where there is no target that may have it */
-  choose(attempt: Attempt): ForwardTarget | null;
+  choose(attempt: StreamAttempt): ForwardTarget | null;
   /** Whether anything depends on the client's address: who may come in, its target, what the log says. */
   readonly needsAddress: boolean;
   /** Whether clients at this address may come in. */

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, openSync, rmSync } from "node:fs";
-import { reasonOf } from "./loadgen/error-reason.ts";
+import { errorReason } from "./loadgen/error-reason.ts";
 
 /**
  * Looks whether a file can be written, before work is done whose result goes there, and leaves no trace.
@@ -12,6 +12,6 @@ export function writeFault(path: string): string {
     if (isNew) rmSync(path);
     return "";
   } catch (error) {
-    return `cannot write ${path}: ${reasonOf(error)}`;
+    return `cannot write ${path}: ${errorReason(error)}`;
   }
 }

@@ -17,7 +17,7 @@ import { codeOfHttpStatus, GrpcCode, readStatus, timeoutText } from "../proto/gr
 import { FrameFault, frameMessage, MessageReader } from "../proto/grpc/message-frames.ts";
 import { H2OriginPool } from "./h2-origin-pool.ts";
 import { MessageUnpacker, type UnpackListener } from "./message-unpacker.ts";
-import type { OriginSettings, UpstreamContext } from "./origin-socket.ts";
+import type { OriginSettings, UpstreamSocketPorts } from "./origin-socket.ts";
 
 /** Connections of one worker to one gRPC upstream; calls that they have no room for wait. */
 export const MAX_GRPC_CONNECTIONS = 16;
@@ -36,7 +36,7 @@ export interface GrpcOriginSettings extends OriginSettings {
  */
 export class GrpcOrigin implements GrpcUpstream {
   readonly settings: GrpcOriginSettings;
-  readonly context: UpstreamContext;
+  readonly context: UpstreamSocketPorts;
   readonly label: string;
   readonly pool: H2OriginPool;
   readonly times: UpstreamTimes;
@@ -45,7 +45,7 @@ export class GrpcOrigin implements GrpcUpstream {
   private readonly free: Exchange[] = [];
 
   /** @param isDrained whether calls fail as they do where the origin cannot be reached */
-  constructor(settings: GrpcOriginSettings, context: UpstreamContext, isDrained: () => boolean = () => false) {
+  constructor(settings: GrpcOriginSettings, context: UpstreamSocketPorts, isDrained: () => boolean = () => false) {
     this.settings = settings;
     this.isDrained = isDrained;
     this.context = context;

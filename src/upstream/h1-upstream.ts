@@ -22,8 +22,8 @@ import {
   connectSocket,
   type OriginSettings,
   serverIdOf,
-  type UpstreamContext,
   UpstreamLink,
+  type UpstreamSocketPorts,
 } from "./origin-socket.ts";
 import { OriginTunnel } from "./origin-tunnel.ts";
 import { endRequestBody, isTooMuch, isWholeBody, writeRequestBody } from "./request-writer.ts";
@@ -614,7 +614,7 @@ export class PooledConnection extends H1UpstreamConnection {
  */
 export class OriginPool implements Upstream {
   readonly settings: OriginSettings;
-  readonly context: UpstreamContext;
+  readonly context: UpstreamSocketPorts;
   readonly label: string;
   readonly authority: string;
   private readonly idle: PooledConnection[] = [];
@@ -624,7 +624,7 @@ export class OriginPool implements Upstream {
   /** Connections of an earlier one are not kept; see renew. */
   generation = 0;
 
-  constructor(settings: OriginSettings, context: UpstreamContext) {
+  constructor(settings: OriginSettings, context: UpstreamSocketPorts) {
     this.settings = settings;
     this.context = context;
     this.label = settings.originKey;

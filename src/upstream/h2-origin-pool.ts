@@ -7,7 +7,7 @@ import { FrameBlock } from "../proto/h2/send-flow.ts";
 import { type ConnectionPool, H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream, type StreamPool } from "./h2-upstream-stream.ts";
 import { H2_ORIGIN_STREAMS } from "./limits.ts";
-import { awaitsName, type OriginSettings, type UpstreamContext } from "./origin-socket.ts";
+import { awaitsName, type OriginSettings, type UpstreamSocketPorts } from "./origin-socket.ts";
 import { CALL_BYTES, expectedBodyBytes, H2_SEND_RESERVE_BYTES } from "./send-room.ts";
 import { StartRoom } from "./sent-start.ts";
 
@@ -40,7 +40,7 @@ const MAX_FREE_STREAMS = 256;
  */
 export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, TimerOwner {
   readonly settings: OriginSettings;
-  readonly context: UpstreamContext;
+  readonly context: UpstreamSocketPorts;
   readonly label: string;
   readonly authority: string;
   readonly block: FrameBlock = new FrameBlock();
@@ -66,7 +66,7 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
   /** Whether connections close as soon as they have no streams. */
   isClosed = false;
 
-  constructor(settings: OriginSettings, context: UpstreamContext) {
+  constructor(settings: OriginSettings, context: UpstreamSocketPorts) {
     this.settings = settings;
     this.context = context;
     this.label = settings.originKey;

@@ -14,9 +14,9 @@ import { MAX_UPSTREAM_CONNECTION_MS } from "./limits.ts";
 import {
   connectSocket,
   serverIdOf,
-  type UpstreamContext,
   UpstreamLink,
   type UpstreamSocketOwner,
+  type UpstreamSocketPorts,
 } from "./origin-socket.ts";
 import { SendRoom } from "./send-room.ts";
 
@@ -37,7 +37,7 @@ const enum Stage {
 
 /** The connections of an origin, as one of them sees them. */
 export interface ConnectionPool extends StreamsPool {
-  readonly context: UpstreamContext;
+  readonly context: UpstreamSocketPorts;
   readonly block: FrameBlock;
   /** Whether connections close as soon as they have no streams. */
   readonly isClosed: boolean;

@@ -19,7 +19,7 @@ import type { Session } from "../proto/h2/session.ts";
 import type { HpackEncoder } from "../proto/hpack/encoder.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { CONSENT_MS } from "./limits.ts";
-import type { OriginSettings, UpstreamContext } from "./origin-socket.ts";
+import type { OriginSettings, UpstreamSocketPorts } from "./origin-socket.ts";
 import { isTooMuch, isWholeBody } from "./request-writer.ts";
 import { expectedBodyBytes, type SendRoom } from "./send-room.ts";
 import { SentStart, StartedBody, type StartRoom } from "./sent-start.ts";
@@ -85,7 +85,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   /** Holds the response's head. */
   readonly lines: LineBuffer = new LineBuffer();
   readonly out: SendFlow = new SendFlow();
-  private readonly context: UpstreamContext;
+  private readonly context: UpstreamSocketPorts;
   private readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly start: SentStart;
@@ -122,7 +122,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   private interims = 0;
   private startedMs = 0;
 
-  constructor(context: UpstreamContext, starts: StartRoom) {
+  constructor(context: UpstreamSocketPorts, starts: StartRoom) {
     this.context = context;
     this.start = new SentStart(starts);
   }

@@ -14,7 +14,7 @@ import { isTlsError } from "../net/tls-error.ts";
 import type { HandshakeError, PeerCertificate } from "../net/tls-upgrade.ts";
 
 /** What all upstream connections of one worker share. */
-export interface UpstreamContext {
+export interface UpstreamSocketPorts {
   readonly writers: WriterGroup;
   readonly wheel: TimerWheel;
   readonly turn: Turn;
@@ -71,7 +71,7 @@ export interface UpstreamTls {
 
 /** Who is notified of a connection to an origin. */
 export interface UpstreamSocketOwner {
-  readonly pool: { readonly settings: OriginSettings; readonly context: UpstreamContext };
+  readonly pool: { readonly settings: OriginSettings; readonly context: UpstreamSocketPorts };
   /** The connection can be written to. */
   onOpen(socket: ByteSocket): void;
   onConnectFailed(fault: Fault): void;
@@ -103,7 +103,7 @@ export function connectSocket(settings: OriginSettings, connection: UpstreamSock
 }
 
 /** Whether connections to an origin wait for name servers, since nothing is known of its name. */
-export function awaitsName({ hostname, socketPath }: OriginSettings, { names }: UpstreamContext): boolean {
+export function awaitsName({ hostname, socketPath }: OriginSettings, { names }: UpstreamSocketPorts): boolean {
   return ipVersion(hostname) === 0 && !isSocket(socketPath) && names.isAwaited(hostname);
 }
 
@@ -460,7 +460,7 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
   writer: SocketWriter | null = null;
   /** Whether reading has been stopped, since the client does not take what comes. */
   held = false;
-  private readonly context: UpstreamContext;
+  private readonly context: UpstreamSocketPorts;
   private readonly timer: TimerNode;
   private socket: ByteSocket | null = null;
   private ending = false;
@@ -468,7 +468,7 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
   /** Memory that received bytes keep while reading is stopped. */
   private kept = 0;
 
-  constructor(context: UpstreamContext, holder: TimerOwner) {
+  constructor(context: UpstreamSocketPorts, holder: TimerOwner) {
     this.context = context;
     this.timer = new TimerNode(holder);
   }

@@ -2,7 +2,7 @@ import type { OriginConfig } from "../config/origin.ts";
 import { AnyMethod } from "../features/auth/any-method.ts";
 import type { AuthMethod } from "../features/auth/auth-phase.ts";
 import { BasicMethod, type PasswordChecks } from "../features/auth/basic-method.ts";
-import { ForwardMethod, type ForwardSite } from "../features/auth/forward-method.ts";
+import { ForwardMethod, type ForwardPorts } from "../features/auth/forward-method.ts";
 import { FixedKeys, type KeySets, keySourceId } from "../features/auth/jwt/key-ring.ts";
 import { MtlsMethod } from "../features/auth/mtls-method.ts";
 import type { SignIn } from "../features/auth/oidc/sign-in.ts";
@@ -12,9 +12,9 @@ import type { Upstream } from "../message/upstream.ts";
 import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
 
 /** What the methods of a worker are made with. */
-export interface AuthSite {
+export interface AuthPorts {
   readonly checks: PasswordChecks;
-  readonly calls: Omit<ForwardSite, "upstream">;
+  readonly calls: Omit<ForwardPorts, "upstream">;
   /** The connections to a server that is asked. */
   poolOf(origin: OriginConfig, tls: UpstreamRouteConfig["tls"]): Upstream;
   /** Where users sign in: it is loaded when it is first asked for. */
@@ -26,14 +26,14 @@ export interface AuthSite {
 }
 
 /** Beside what a method is told itself. */
-interface MethodContext extends AuthSite {
+interface MethodPorts extends AuthPorts {
   /** Whether `Authorization` goes on to the upstream. */
   readonly keepsAuthorization: boolean;
   /** Names the routes that the method is for. */
   readonly routes: string;
 }
 
-type Builders = { readonly [K in MethodKey]: (config: MethodConfig<K>, context: MethodContext) => AuthMethod };
+type Builders = { readonly [K in MethodKey]: (config: MethodConfig<K>, context: MethodPorts) => AuthMethod };
 
 /** What judges, by the key of the method: a key of METHOD_ROWS without a row here does not compile. */
 const BUILDERS: Builders = {
@@ -47,7 +47,7 @@ const BUILDERS: Builders = {
 };
 
 /** What reads tokens is loaded where a configuration asks for them. */
-function jwtMethod(config: MethodConfig<"jwt">, { keySets, clock, keepsAuthorization }: MethodContext): AuthMethod {
+function jwtMethod(config: MethodConfig<"jwt">, { keySets, clock, keepsAuthorization }: MethodPorts): AuthMethod {
   const { JwtMethod } =
     require("../features/auth/jwt/jwt-method.ts") as typeof import("../features/auth/jwt/jwt-method.ts");
   const { issuer: issuers, audience: audiences, jwksUrl, caFile, from: places, algorithms, ...others } = config;
@@ -59,13 +59,13 @@ function jwtMethod(config: MethodConfig<"jwt">, { keySets, clock, keepsAuthoriza
 }
 
 /** Makes what judges the requests of a route; null where all may come in. @param routes names the routes with this configuration */
-export function authMethod(auth: AuthConfig, routes: string, site: AuthSite): AuthMethod | null {
+export function authMethod(auth: AuthConfig, routes: string, site: AuthPorts): AuthMethod | null {
   const { methods, keepAuthorization } = auth;
   const context = { ...site, keepsAuthorization: keepAuthorization, routes };
   const made = methods.map(({ key, config }) => built(key, config, context));
   return made.length > 1 ? new AnyMethod(made) : (made[0] ?? null);
 }
 
-function built<K extends MethodKey>(key: K, config: MethodConfig<K>, context: MethodContext): AuthMethod {
+function built<K extends MethodKey>(key: K, config: MethodConfig<K>, context: MethodPorts): AuthMethod {
   return BUILDERS[key](config, context);
 }

@@ -6,7 +6,7 @@ import { GuardedMethod } from "../features/auth/guarded-method.ts";
 import { Guesses } from "../features/auth/guesses.ts";
 import { IdentityFieldsPhase } from "../features/auth/identity-fields-phase.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
-import type { SignIn, SignInSite } from "../features/auth/oidc/sign-in.ts";
+import type { SignIn, SignInPorts } from "../features/auth/oidc/sign-in.ts";
 import { Passwords } from "../features/auth/passwords.ts";
 import type { AuthConfig } from "../features/auth/settings.ts";
 import { type AddressRules, addressRules } from "../features/client/address-rules.ts";
@@ -34,16 +34,16 @@ import { takesHost } from "../message/request-host.ts";
 import type { Route } from "../message/route.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { type AuthSite, authMethod } from "./auth-methods.ts";
+import { type AuthPorts, authMethod } from "./auth-methods.ts";
 import { authByIndex, fieldsGoneBy, identityFields, isInternal, settingsByIndex } from "./routing.ts";
 
 /** What the policies towards clients need of their worker. */
-export interface ClientPolicyInputs extends Omit<SignInSite, "pages" | "reports"> {
+export interface ClientPolicyPorts extends Omit<SignInPorts, "pages" | "reports"> {
   /** Those of the fleet. */
   readonly fleet: FleetBuckets;
   /** Where clients are; asked only where the configuration has databases. */
   readonly places: ClientPlaces;
-  readonly reports: RateLimitListener & AuthListener & SignInSite["reports"] & ServiceListener;
+  readonly reports: RateLimitListener & AuthListener & SignInPorts["reports"] & ServiceListener;
   readonly turns: Turns;
   /** The keys of token issuers. */
   readonly keySets: KeySets;
@@ -52,7 +52,7 @@ export interface ClientPolicyInputs extends Omit<SignInSite, "pages" | "reports"
 }
 
 /** What it needs of the configuration's own parts. */
-export type ClientPolicySite = Pick<AuthSite, "calls" | "poolOf">;
+export type ClientMethodPorts = Pick<AuthPorts, "calls" | "poolOf">;
 
 /** Who clients are, and what they may do: each phase null where the configuration does not ask for it. */
 export interface ClientPolicy {
@@ -77,8 +77,8 @@ export interface ClientPolicy {
 export function buildClientPolicy(
   config: RuntimeConfig,
   routes: readonly Route[],
-  inputs: ClientPolicyInputs,
-  site: ClientPolicySite,
+  inputs: ClientPolicyPorts,
+  site: ClientMethodPorts,
 ): ClientPolicy {
   const { trustedProxies, ipRules, cors, securityHeaders, tls } = config.server;
   const settings = settingsByIndex(config, routes);
@@ -168,7 +168,7 @@ function rateLimits(
   config: RuntimeConfig,
   routes: readonly Route[],
   settings: readonly (RouteConfig | null)[],
-  inputs: ClientPolicyInputs,
+  inputs: ClientPolicyPorts,
 ): readonly (PlacedLimit | null)[] {
   const buckets = new TokenBuckets(inputs.buckets);
   const server = new Map<string, RateLimit>();
@@ -188,7 +188,7 @@ function rateLimits(
 function limitPhase(
   name: RateLimitPhase["name"],
   limits: readonly (PlacedLimit | null)[],
-  { sharedClock, reports }: ClientPolicyInputs,
+  { sharedClock, reports }: ClientPolicyPorts,
 ): Phase | null {
   const own = limits.map((one) => (one?.phase === name ? one.limit : null));
   return own.some((one) => one !== null) ? new RateLimitPhase(name, own, sharedClock, reports) : null;
@@ -198,8 +198,8 @@ function limitPhase(
 function authPhase(
   config: RuntimeConfig,
   routes: readonly Route[],
-  inputs: ClientPolicyInputs,
-  asking: ClientPolicySite,
+  inputs: ClientPolicyPorts,
+  asking: ClientMethodPorts,
 ): Phase | null {
   const { sharedClock, turns, reports, keySets, wallClock: clock } = inputs;
   const checks = {

@@ -1,7 +1,7 @@
 import { Codecs } from "../features/compress/codecs.ts";
 import { CompressingHandler } from "../features/compress/compressing-handler.ts";
 import { type CompressionPolicy, compressionPolicy } from "../features/compress/compression-policy.ts";
-import type { CompressionServices } from "../features/compress/compression-services.ts";
+import type { CompressionPorts } from "../features/compress/compression-services.ts";
 import { ContentCodingPhase } from "../features/compress/content-coding-phase.ts";
 import { PackedFiles } from "../features/compress/packed-files.ts";
 import type { Handler } from "../message/exchange.ts";
@@ -10,7 +10,7 @@ import type { Route } from "../message/route.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex, transcodedRoutes } from "./routing.ts";
-import type { RuntimeInputs } from "./runtime-inputs.ts";
+import type { RuntimePorts } from "./runtime-inputs.ts";
 
 /** Longest body that is held until all of it is compressed, so that the cache can store it. */
 const MAX_HELD_COMPRESSION_BYTES = 4 * 1024 * 1024;
@@ -18,9 +18,9 @@ const MAX_HELD_COMPRESSION_BYTES = 4 * 1024 * 1024;
 /** Puts compression around the handlers of one configuration, where their routes have it. docs/compression.md */
 export class Compression {
   private readonly policies: Policies;
-  private readonly services: CompressionServices;
+  private readonly services: CompressionPorts;
 
-  constructor(config: RuntimeConfig, { services, counters }: Pick<RuntimeInputs, "services" | "counters">) {
+  constructor(config: RuntimeConfig, { services, counters }: Pick<RuntimePorts, "services" | "counters">) {
     this.policies = new Policies(config);
     this.services = {
       codecs: new Codecs(services.turn, counters),

@@ -1,7 +1,7 @@
 import type { GatewayLog } from "../facts/events.ts";
 import { CallCounter } from "../features/functions/call-counts.ts";
 import { eventOfLine } from "../features/functions/events.ts";
-import type { FunctionListener, FunctionServices } from "../features/functions/function-call.ts";
+import type { FunctionListener, FunctionPorts } from "../features/functions/function-call.ts";
 import { FunctionHandler } from "../features/functions/function-handler.ts";
 import type { LinkPorts } from "../features/functions/function-link.ts";
 import { HookPhase } from "../features/functions/hook-phase.ts";
@@ -13,7 +13,7 @@ import type { BodyBudget } from "../memory/body-budget.ts";
 import type { SpanWriter } from "../memory/span-ring.ts";
 import type { Handler, Phase } from "../message/exchange.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
-import type { FunctionSite, FunctionUse } from "../routes/route-type.ts";
+import type { FunctionRoutePorts, FunctionUse } from "../routes/route-type.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
@@ -22,10 +22,10 @@ import type { WorkerServices } from "./worker-services.ts";
 const COUNT_MS = 500;
 
 /** What the functions of a data worker are made with. */
-export interface FunctionSiteParts {
+export interface FunctionSitePorts {
   readonly worker: number;
   readonly services: WorkerServices;
-  readonly requestIds: FunctionServices["requestIds"];
+  readonly requestIds: FunctionPorts["requestIds"];
   readonly events: GatewayLog;
   readonly threshold: LogThreshold;
   /** Where spans go; null while nothing takes them. */
@@ -34,12 +34,12 @@ export interface FunctionSiteParts {
 }
 
 /** The functions of one data worker, whatever its configuration. Loaded where the first configuration has some. */
-export class WorkerFunctionSite implements FunctionSite {
+export class WorkerFunctionPorts implements FunctionRoutePorts {
   private readonly functions: WorkerFunctions;
-  private readonly services: FunctionServices;
+  private readonly services: FunctionPorts;
   private readonly counter: CallCounter = new CallCounter();
 
-  constructor({ worker, services, requestIds, events, threshold, spans, post }: FunctionSiteParts) {
+  constructor({ worker, services, requestIds, events, threshold, spans, post }: FunctionSitePorts) {
     const ports: LinkPorts = {
       inTurn: (work) => services.inTurn(work),
       onException: (error) => services.upstream.onException(error),

@@ -1,4 +1,4 @@
-import { type NodeSurroundings, UpstreamNode } from "../features/balance/balancer.ts";
+import { type NodePorts, UpstreamNode } from "../features/balance/balancer.ts";
 import { NodeTable } from "../memory/node-table.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
@@ -22,11 +22,11 @@ export interface PreparedNodes extends ConfiguredNodes {
  * with what is under way to it.
  */
 export class NodeSet {
-  private readonly surroundings: NodeSurroundings;
+  private readonly surroundings: NodePorts;
   private readonly nodes: Map<string, UpstreamNode> = new Map();
   private current: ConfiguredNodes | null = null;
 
-  constructor(surroundings: NodeSurroundings) {
+  constructor(surroundings: NodePorts) {
     this.surroundings = surroundings;
   }
 

@@ -5,7 +5,7 @@ import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts"
 import type { TransportConfig } from "../settings/sections.ts";
 import { OriginPool } from "../upstream/h1-upstream.ts";
 import { H2OriginPool } from "../upstream/h2-origin-pool.ts";
-import type { OriginSettings, UpstreamContext, UpstreamTls } from "../upstream/origin-socket.ts";
+import type { OriginSettings, UpstreamSocketPorts, UpstreamTls } from "../upstream/origin-socket.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import type { OwnListeners } from "./listeners.ts";
 import type { SidecarIdentity } from "./sidecar-identity.ts";
@@ -44,12 +44,12 @@ const SIDECAR = "sidecar";
 /** One pool an origin and way of trusting it, whatever the number of routes that lead there. */
 export class OriginPools {
   private readonly transport: TransportConfig;
-  private readonly context: UpstreamContext;
+  private readonly context: UpstreamSocketPorts;
   private isClosed = false;
   private readonly pools: Map<string, Pool> = new Map();
   private readonly others: Closable[] = [];
 
-  constructor(transport: TransportConfig, context: UpstreamContext) {
+  constructor(transport: TransportConfig, context: UpstreamSocketPorts) {
     this.transport = transport;
     this.context = context;
   }

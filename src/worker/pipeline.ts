@@ -27,13 +27,13 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { passedNames } from "./passed-names.ts";
 import { settingsByIndex } from "./routing.ts";
-import type { WayInputs } from "./runtime-inputs.ts";
+import type { WayPorts } from "./runtime-inputs.ts";
 import { buildWafPolicy, type WafPolicy } from "./waf-policy.ts";
 
 /** What the pipeline is made of. */
-export interface PipelineParts {
+export interface PipelinePorts {
   readonly router: Router;
-  readonly inputs: WayInputs;
+  readonly inputs: WayPorts;
   readonly accessLog: AccessLog | null;
   readonly budget: BodyBudget;
   readonly client: ClientPolicy;
@@ -46,7 +46,7 @@ export interface PipelineParts {
 }
 
 /** What the phases and taps of one configuration are made of. */
-interface Way extends PipelineParts {
+interface Way extends PipelinePorts {
   readonly config: RuntimeConfig;
   readonly guard: PrefixGuard;
   readonly pages: PagePolicy;
@@ -124,7 +124,7 @@ export const WAY_UP: readonly HeadTapName[] = Object.keys(UP) as HeadTapName[];
 export const AT_THE_END: readonly EndTapName[] = Object.keys(END) as EndTapName[];
 
 /** The ways of a configuration, down and up. */
-export function buildPipeline(config: RuntimeConfig, parts: PipelineParts): Pipeline {
+export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipeline {
   const { router, inputs, budget, client } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
   const pages = buildPagePolicy(config.server, router.routes, settingsByIndex(config, router.routes), inputs.reports);
@@ -173,7 +173,7 @@ function lateFieldsPhase(config: RuntimeConfig, { routes }: Router): Phase | nul
 function hookPhase(
   config: RuntimeConfig,
   { routes }: Router,
-  { functions }: WayInputs,
+  { functions }: WayPorts,
   budget: BodyBudget,
 ): Phase | null {
   const hasHooks = config.routes.some((route) => "hooks" in route && route.hooks !== null);
@@ -181,7 +181,7 @@ function hookPhase(
 }
 
 /** Null where no client is asked for a task; what asks is loaded only then. */
-function botsPhase(config: RuntimeConfig, { routes }: Router, inputs: WayInputs): Phase | null {
+function botsPhase(config: RuntimeConfig, { routes }: Router, inputs: WayPorts): Phase | null {
   if (!asksClients(config.server.bots) && !config.routes.some(({ bots }) => asksClients(bots))) return null;
   const { botPhase } = require("../features/bots/bot-rules.ts") as typeof import("../features/bots/bot-rules.ts");
   const { turn, clock } = inputs.services;
@@ -203,7 +203,7 @@ function challengeTakers({ routes }: Router, finder: RouteLookup): LeavesChallen
 export function buildInternalPipeline(
   config: RuntimeConfig,
   router: Router,
-  { inputs, accessLog, budget, client }: Pick<PipelineParts, "inputs" | "accessLog" | "budget" | "client">,
+  { inputs, accessLog, budget, client }: Pick<PipelinePorts, "inputs" | "accessLog" | "budget" | "client">,
 ): Pipeline {
   const bodies = bodyRules(config);
   const phases = [

@@ -1,5 +1,5 @@
 import type { BlockList } from "node:net";
-import type { EdgeContext } from "../edge/client-socket.ts";
+import type { ClientSocketPorts } from "../edge/client-socket.ts";
 import type { PausableListener } from "../edge/connection-gate.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
 import { H3_HANDOVER_POLL_MS, QuicHandover } from "../edge/quic-handover.ts";
@@ -38,7 +38,7 @@ const H3_CLOSING_MS = 300;
  */
 export class QuicPort implements PausableListener {
   private readonly connections: H3Endpoint;
-  private readonly ctx: EdgeContext;
+  private readonly ctx: ClientSocketPorts;
   private readonly config: RuntimeConfig;
   private readonly ignored: BlockList = new (lateNet().BlockList)();
   private endpoint: QuicEndpoint | null = null;
@@ -50,7 +50,7 @@ export class QuicPort implements PausableListener {
   /** Connections that the runtime has refused while it was paused. */
   private refused = 0;
 
-  constructor(ctx: EdgeContext, config: RuntimeConfig, certificates: CertificateSet, observer: StreamObserver) {
+  constructor(ctx: ClientSocketPorts, config: RuntimeConfig, certificates: CertificateSet, observer: StreamObserver) {
     const { http2, maxHeaderBytes, maxHeaderFields } = config.server;
     const refusesUnknownPseudo = http2.unknownPseudoHeaders === "reject";
     const rules = {

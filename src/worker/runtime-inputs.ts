@@ -11,20 +11,20 @@ import type { RequestIds } from "../features/forward/forward-head.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
-import type { TranscodeServices } from "../features/transcode/transcode-services.ts";
+import type { TranscodePorts } from "../features/transcode/transcode-services.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
 import type { WorkerCounters } from "../memory/counter-table.ts";
 import type { SpanWriter } from "../memory/span-ring.ts";
 import type { RouteInit } from "../message/route.ts";
-import type { RouteSite } from "../routes/route-type.ts";
-import type { ClientPolicyInputs } from "./client-policy.ts";
+import type { RouteTypePorts } from "../routes/route-type.ts";
+import type { ClientPolicyPorts } from "./client-policy.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import type { SidecarIdentity } from "./sidecar-identity.ts";
 import type { TrafficReports } from "./traffic-reports.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** What a runtime is wired from, beside the configuration. */
-export interface RuntimeInputs {
+export interface RuntimePorts {
   readonly services: WorkerServices;
   readonly counters: CountersTap;
   /** Takes the access lines. */
@@ -45,21 +45,21 @@ export interface RuntimeInputs {
   readonly requestIds: RequestIds;
   readonly challenges: ChallengeAnswers;
   /** Counts the responses of upstreams that are no nodes. */
-  readonly tally: TranscodeServices["tally"];
+  readonly tally: TranscodePorts["tally"];
   /** The store of the response cache; null where it is off. */
   readonly cacheStore: CacheStore | null;
   /** What a sidecar shows to upstreams. */
   readonly sidecar: SidecarIdentity;
   readonly nodes: ConfiguredNodes;
   /** Loads what asks functions; null where they are not asked. */
-  readonly functions: RouteSite["functions"];
+  readonly functions: RouteTypePorts["functions"];
   /** What sticky cookies and passes are made with where the configuration has no secret. */
   readonly cookieKey: string;
   /** Whom to ask for the names of addresses. */
   readonly reverse: ReverseNames;
   /** The worker's own; it outlives configurations. */
   readonly budget: BodyBudget;
-  readonly client: ClientPolicyInputs;
+  readonly client: ClientPolicyPorts;
   /** Where spans go; null where no configuration has asked for them. */
   readonly spans: SpanWriter | null;
   readonly counterTable: WorkerCounters;
@@ -74,8 +74,8 @@ export interface RuntimeInputs {
 }
 
 /** What the way of the public listeners is made of, beside configuration and routes. */
-export type WayInputs = Pick<
-  RuntimeInputs,
+export type WayPorts = Pick<
+  RuntimePorts,
   | "services"
   | "counters"
   | "log"

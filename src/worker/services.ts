@@ -14,7 +14,7 @@ import type { WorkerGates } from "./worker-gates.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** THE parts of a data worker that outlive configurations; one that is left out does not compile. The object that has them is called from top to bottom. */
-export interface WorkerParts {
+export interface ListedWorkerServices {
   /** The first: its tick tells the time to the others. */
   readonly services: WorkerServices;
   readonly health: HealthHandler;

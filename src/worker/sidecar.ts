@@ -2,7 +2,7 @@ import { originOf, parseAuthority, speaksHttp2 } from "../config/origin.ts";
 import { Fault } from "../core/fault.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import { targetChoice } from "../features/balance/target-choice.ts";
-import { ForwardEnd, type ForwardServices } from "../features/forward/forward-handler.ts";
+import { ForwardEnd, type ForwardHandlerPorts } from "../features/forward/forward-handler.ts";
 import { inboundFunction } from "../features/functions/control/function-modules.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { BoundedBodyPhase } from "../features/ingest/bounded-body.ts";
@@ -42,12 +42,12 @@ import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts"
 import { OwnListeners } from "./listeners.ts";
 import type { OriginPools } from "./origin-pools.ts";
 import { CHUNKED_MODES } from "./routing.ts";
-import type { RuntimeInputs } from "./runtime-inputs.ts";
+import type { RuntimePorts } from "./runtime-inputs.ts";
 import type { SidecarIdentity } from "./sidecar-identity.ts";
 
 /** What the pipelines of a sidecar are made of. */
-export interface SidecarParts {
-  readonly inputs: RuntimeInputs;
+export interface SidecarPorts {
+  readonly inputs: RuntimePorts;
   readonly pools: OriginPools;
   readonly budget: BodyBudget;
   readonly accessLog: AccessLog | null;
@@ -68,10 +68,10 @@ export interface SidecarPipelines {
  *   counters → trace → sidecarIngress | sidecarEgress → bodyLimit → boundedBody → traceFields → dispatch
  *   spans ← accessLog ← bodyWarning ← forwardEnd ← counters
  */
-export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): SidecarPipelines | null {
+export function sidecarPipelines(config: RuntimeConfig, parts: SidecarPorts): SidecarPipelines | null {
   if (!config.sidecar.enabled) return null;
   const { inputs, pools, budget } = parts;
-  const services: ForwardServices = {
+  const services: ForwardHandlerPorts = {
     requestIds: inputs.requestIds,
     wheel: inputs.services.wheel,
     turn: inputs.services.turn,
@@ -123,7 +123,7 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarParts): Si
 }
 
 /** What responds to what comes in: the application, or a function before it. docs/sidecar.md#a-function-before-the-application */
-function inboundHandler(config: RuntimeConfig, inputs: RuntimeInputs, application: Handler): Handler {
+function inboundHandler(config: RuntimeConfig, inputs: RuntimePorts, application: Handler): Handler {
   const own = inboundFunction(config.sidecar);
   if (own === null || inputs.functions === null) return application;
   const functions = inputs.functions();
@@ -141,7 +141,7 @@ function accessOf({ allowedIds, authorization }: SidecarConfig): IngressAccess {
 const NO_PEER = "none";
 
 /** @param readingLimit bytes of the body of a GET or HEAD: the sidecar's own limit is for requests that change something */
-function pipelineOf(route: Phase, readingLimit: number, parts: SidecarParts, more: readonly ReplyTap[] = []): Pipeline {
+function pipelineOf(route: Phase, readingLimit: number, parts: SidecarPorts, more: readonly ReplyTap[] = []): Pipeline {
   const { inputs, budget, accessLog, tracer } = parts;
   const warning = new BodyWarningTap({
     onWarning: (message, method, path, limit) => {

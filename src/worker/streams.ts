@@ -1,4 +1,4 @@
-import type { ConnectionObserver, EdgeContext } from "../edge/client-socket.ts";
+import type { ClientSocketPorts, ConnectionObserver } from "../edge/client-socket.ts";
 import type { ForwardedConnection, PassedNames } from "../edge/tls-endpoint.ts";
 import { StreamChoice } from "../features/balance/stream-choice.ts";
 import { addressRules } from "../features/client/address-rules.ts";
@@ -15,7 +15,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { addressText, type ListenAddress, type StreamConfig } from "../routes/streams/stream-config.ts";
 import type { DatagramStream } from "../streams/datagrams.ts";
-import { type ForwardContext, Forwarding } from "../streams/forwarding.ts";
+import { Forwarding, type StreamForwardPorts } from "../streams/forwarding.ts";
 import type { ListeningStream } from "../streams/stream-listener.ts";
 import type { StreamRoute } from "../streams/stream-route.ts";
 import type { OriginSettings } from "../upstream/origin-socket.ts";
@@ -25,7 +25,7 @@ import { type NameTable, passedNames } from "./passed-names.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** What the streams of a worker are made with. */
-export interface StreamInputs {
+export interface StreamPorts {
   readonly services: WorkerServices;
   readonly counters: Pick<WorkerCounters, "streamCounters" | "streamId">;
   /** Open connections by stream, of all workers; see createOpenStreams. */
@@ -44,12 +44,12 @@ export interface StreamInputs {
 export class Streams implements PassedNames {
   private readonly services: WorkerServices;
   private readonly names: NameTable | null;
-  private readonly contexts: Map<ConnectionObserver, ForwardContext> = new Map();
+  private readonly contexts: Map<ConnectionObserver, StreamForwardPorts> = new Map();
   private readonly routes: ReadonlyMap<StreamConfig, StreamRoute>;
   private readonly listening: ReadonlyMap<StreamListener, ListeningStream>;
   private readonly datagrams: ReadonlyMap<string, DatagramStream>;
 
-  constructor(config: RuntimeConfig, inputs: StreamInputs) {
+  constructor(config: RuntimeConfig, inputs: StreamPorts) {
     this.services = inputs.services;
     this.names = passedNames(config);
     const log = streamLog(config, inputs);
@@ -81,7 +81,12 @@ export class Streams implements PassedNames {
     return (this.names?.get(serverName) ?? null) !== null;
   }
 
-  forward(ctx: EdgeContext, socket: ByteSocket, peer: ClientPeer, serverName: string): ForwardedConnection | null {
+  forward(
+    ctx: ClientSocketPorts,
+    socket: ByteSocket,
+    peer: ClientPeer,
+    serverName: string,
+  ): ForwardedConnection | null {
     const stream = this.names?.get(serverName) ?? null;
     return stream === null ? null : this.forwarding(stream, ctx, socket, peer, serverName);
   }
@@ -98,7 +103,7 @@ export class Streams implements PassedNames {
 
   private forwarding(
     stream: StreamConfig,
-    { observer }: EdgeContext,
+    { observer }: ClientSocketPorts,
     socket: ByteSocket,
     peer: ClientPeer,
     host: string,
@@ -107,7 +112,7 @@ export class Streams implements PassedNames {
   }
 
   /** One for all connections of a listener. */
-  private contextOf(observer: ConnectionObserver): ForwardContext {
+  private contextOf(observer: ConnectionObserver): StreamForwardPorts {
     const known = this.contexts.get(observer);
     if (known !== undefined) return known;
     const made = {
@@ -121,7 +126,7 @@ export class Streams implements PassedNames {
 }
 
 /** Null where connections are not logged. */
-function streamLog(config: RuntimeConfig, { services, log, accessLines, threshold }: StreamInputs): StreamLog | null {
+function streamLog(config: RuntimeConfig, { services, log, accessLines, threshold }: StreamPorts): StreamLog | null {
   const { accessLog } = config.server;
   if (!accessLog.enabled) return null;
   // A file of lines in another format has no place for these.
@@ -147,7 +152,7 @@ class ConfiguredStream implements StreamRoute {
   readonly log: StreamRoute["log"];
   private readonly choice: StreamChoice<OriginSettings>;
 
-  constructor(stream: StreamConfig, config: RuntimeConfig, inputs: StreamInputs, log: StreamLog | null) {
+  constructor(stream: StreamConfig, config: RuntimeConfig, inputs: StreamPorts, log: StreamLog | null) {
     const id = inputs.counters.streamId(stream.path);
     this.label = stream.path;
     this.protocol = PROTOCOLS[stream.type];

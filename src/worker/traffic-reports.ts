@@ -11,14 +11,14 @@ import type { BotListener, ChallengeCause } from "../features/bots/bot-phase.ts"
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
 import type { RateLimitListener } from "../features/limit/rate-limit-phase.ts";
-import type { Difference } from "../features/mirror/comparison.ts";
+import type { MirrorDifference } from "../features/mirror/comparison.ts";
 import type { MirrorListener, MirrorSettings } from "../features/mirror/mirror.ts";
 import type { MaintenanceListener } from "../features/pages/maintenance-phase.ts";
 import type { GuardListener } from "../features/route/routing-phases.ts";
 import { type Denial, spiffeId } from "../features/sidecar/ingress-access.ts";
 import type { DenialListener } from "../features/sidecar/ingress-phase.ts";
 import type { PeerTally } from "../features/telemetry/peer-tap.ts";
-import type { IncidentListener, OverLimit, RuleText, WafIncident } from "../features/waf/incident.ts";
+import type { IncidentListener, IncidentRule, OverLimit, WafIncident } from "../features/waf/incident.ts";
 import { type ConnectionCounts, LimitKind } from "../memory/connection-counts.ts";
 import { COUNTERS, type CounterRow, type MirrorCount } from "../memory/counter-rows.ts";
 import type { PeerRole, WorkerCounters } from "../memory/counter-table.ts";
@@ -81,7 +81,7 @@ export class TrafficReports
     this.to.counters.mirrored(route, what);
   }
 
-  onMirrorDiffers({ route, upstream }: MirrorSettings, requestId: string, difference: Difference): void {
+  onMirrorDiffers({ route, upstream }: MirrorSettings, requestId: string, difference: MirrorDifference): void {
     this.to.log.eventOf(`${route} ${upstream}`, "mirror_difference", {
       route,
       upstream,
@@ -347,7 +347,7 @@ const SOLUTION_ROWS: Readonly<Record<Exclude<ChallengeCause["solution"], "none">
 const LIMIT_REASONS: readonly string[] = ["too_many_connections", "too_many_of_one_address", "out_of_descriptors"];
 
 /** What a rule says of itself, without what it does not say. */
-function said({ msg, data, severity, tags }: RuleText) {
+function said({ msg, data, severity, tags }: IncidentRule) {
   const fields = {
     ...(msg === "" ? {} : { msg }),
     ...(data === "" ? {} : { data }),

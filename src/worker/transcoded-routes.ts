@@ -3,7 +3,7 @@ import { MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
 import { type CodecSource, FiledCodec, ReflectedCodec } from "../features/transcode/codec-source.ts";
 import { ReflectedSchemas } from "../features/transcode/reflected-schemas.ts";
 import { TranscodeHandler } from "../features/transcode/transcode-handler.ts";
-import type { TranscodeServices } from "../features/transcode/transcode-services.ts";
+import type { TranscodePorts } from "../features/transcode/transcode-services.ts";
 import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
 import { pathFieldsOf } from "../features/transcode/transcoder-resolution.ts";
 import type { Exchange, Handler } from "../message/exchange.ts";
@@ -12,7 +12,7 @@ import { HeaderId } from "../message/header-block.ts";
 import { readSchema, type Schema } from "../proto/grpc/schema.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { GrpcOrigin } from "../upstream/grpc-origin.ts";
-import type { UpstreamContext } from "../upstream/origin-socket.ts";
+import type { UpstreamSocketPorts } from "../upstream/origin-socket.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
 import type { OriginPools } from "./origin-pools.ts";
@@ -21,8 +21,8 @@ import type { OriginPools } from "./origin-pools.ts";
 export function transcodeHandlers(
   config: RuntimeConfig,
   pools: OriginPools,
-  context: UpstreamContext,
-  worker: Omit<TranscodeServices, "mayOpenSocket">,
+  context: UpstreamSocketPorts,
+  worker: Omit<TranscodePorts, "mayOpenSocket">,
   nodes: Pick<ConfiguredNodes, "drainOf">,
 ): (route: TranscodedRouteConfig) => Handler {
   const services = { ...worker, mayOpenSocket: socketRule(config) };
@@ -80,12 +80,12 @@ function readSchemas(config: RuntimeConfig): Map<string, Schema> {
 /** The gRPC upstreams of one configuration, each with its connections, whatever the number of routes that lead there. */
 class GrpcOrigins {
   private readonly config: RuntimeConfig;
-  private readonly context: UpstreamContext;
+  private readonly context: UpstreamSocketPorts;
   private readonly drainOf: (originKey: string) => () => boolean;
   private readonly origins: Map<string, GrpcOrigin> = new Map();
 
   /** @param drainOf gives what says whether an origin is drained */
-  constructor(config: RuntimeConfig, context: UpstreamContext, drainOf: (originKey: string) => () => boolean) {
+  constructor(config: RuntimeConfig, context: UpstreamSocketPorts, drainOf: (originKey: string) => () => boolean) {
     this.drainOf = drainOf;
     this.config = config;
     this.context = context;

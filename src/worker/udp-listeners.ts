@@ -1,5 +1,5 @@
 import type { ListenAddress } from "../routes/streams/stream-config.ts";
-import { type DatagramContext, DatagramListener } from "../streams/datagrams.ts";
+import { DatagramListener, type DatagramPorts } from "../streams/datagrams.ts";
 import type { Streams } from "./streams.ts";
 
 /** Whether two are one. */
@@ -12,11 +12,11 @@ function isSameAddress(a: ListenAddress, b: ListenAddress): boolean {
  * either until these are closed. docs/streams.md#udp
  */
 export class UdpListeners {
-  private readonly ctx: DatagramContext;
+  private readonly ctx: DatagramPorts;
   private readonly streams: () => Streams | null;
   private open: readonly DatagramListener[] = [];
 
-  constructor(ctx: DatagramContext, streams: () => Streams | null) {
+  constructor(ctx: DatagramPorts, streams: () => Streams | null) {
     this.ctx = ctx;
     this.streams = streams;
   }

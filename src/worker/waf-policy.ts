@@ -2,7 +2,7 @@ import { NetworkSet } from "../core/network-set.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
-import type { LeakServices } from "../features/waf/responses/leak-guard.ts";
+import type { LeakPorts } from "../features/waf/responses/leak-guard.ts";
 import {
   RoutedWafBodyPhase,
   RoutedWafPhase,
@@ -26,7 +26,7 @@ import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { type RouteConfig, wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex } from "./routing.ts";
-import type { WayInputs } from "./runtime-inputs.ts";
+import type { WayPorts } from "./runtime-inputs.ts";
 
 /** Bytes of responses that a worker holds for it at the same time. */
 const MAX_HELD_LEAK_BYTES = 16_777_216;
@@ -43,10 +43,10 @@ export interface WafPolicy {
 /** Looks at the responses of routes whose firewall does, and wraps no handler elsewhere. docs/waf.md#responses */
 export class LeakGuards {
   private readonly config: RuntimeConfig;
-  private readonly inputs: Pick<WayInputs, "reports" | "services">;
-  private services: LeakServices | null = null;
+  private readonly inputs: Pick<WayPorts, "reports" | "services">;
+  private services: LeakPorts | null = null;
 
-  constructor(config: RuntimeConfig, inputs: Pick<WayInputs, "reports" | "services">) {
+  constructor(config: RuntimeConfig, inputs: Pick<WayPorts, "reports" | "services">) {
     this.config = config;
     this.inputs = inputs;
   }
@@ -59,7 +59,7 @@ export class LeakGuards {
     return new LeakGuard(handler, new LeakPolicy({ withholds, disabledRules, exclusions }, this.shared()));
   }
 
-  private shared(): LeakServices {
+  private shared(): LeakPorts {
     const { reports, services } = this.inputs;
     this.services ??= {
       listener: reports,
@@ -80,15 +80,15 @@ function guards(): typeof import("../features/waf/responses/leak-guard.ts") {
 }
 
 /** What the phases are made with. */
-export interface WafParts {
+export interface WafPorts {
   readonly router: Router;
   readonly finder: RouteFinder;
-  readonly inputs: WayInputs;
+  readonly inputs: WayPorts;
   readonly budget: BodyBudget;
 }
 
 /** Wires `waf` of a server and its routes. docs/waf.md#at-a-route */
-export function buildWafPolicy(config: RuntimeConfig, parts: WafParts): WafPolicy {
+export function buildWafPolicy(config: RuntimeConfig, parts: WafPorts): WafPolicy {
   const { waf } = config.server;
   if (config.routes.some((route) => route.waf !== null)) return routedPolicy(config, parts);
   if (!waf.enabled) return { head: null, body: null, trailers: null, response: null };
@@ -106,7 +106,7 @@ export function buildWafPolicy(config: RuntimeConfig, parts: WafParts): WafPolic
 }
 
 /** What makes rules is loaded where there are some. */
-function rulesMaker({ reports, services }: WayInputs): MakeRules {
+function rulesMaker({ reports, services }: WayPorts): MakeRules {
   return (settings, switches) => {
     const { rules } = settings;
     if (rules === undefined || rules.entries.length === 0) return null;
@@ -144,7 +144,7 @@ interface Phases {
   readonly rules: RuleFirewall | null;
 }
 
-function routedPolicy(config: RuntimeConfig, parts: WafParts): WafPolicy {
+function routedPolicy(config: RuntimeConfig, parts: WafPorts): WafPolicy {
   const { router, inputs, budget, finder } = parts;
   const { waf } = config.server;
   const makeRules = rulesMaker(inputs);

@@ -29,13 +29,13 @@ import type { RequestHead } from "../message/request-head.ts";
 import type { Route } from "../message/route.ts";
 import { pathOf } from "../routes/route-base.ts";
 import { upstreamRoutes } from "../routes/route-config.ts";
-import type { RouteSite } from "../routes/route-type.ts";
+import type { RouteTypePorts } from "../routes/route-type.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import type { ServerConfig } from "../settings/sections.ts";
-import type { AuthSite } from "./auth-methods.ts";
+import type { AuthPorts } from "./auth-methods.ts";
 import { buildClientPolicy, type ClientPolicy } from "./client-policy.ts";
 import { Compression, contentCodingPhase } from "./compression.ts";
 import { OriginPools } from "./origin-pools.ts";
@@ -51,7 +51,7 @@ import {
   servesRobots,
   transcodedRoutes,
 } from "./routing.ts";
-import type { RuntimeInputs, WayInputs } from "./runtime-inputs.ts";
+import type { RuntimePorts, WayPorts } from "./runtime-inputs.ts";
 import { type SidecarPipelines, sidecarPipelines } from "./sidecar.ts";
 import type { Streams } from "./streams.ts";
 import { LeakGuards } from "./waf-policy.ts";
@@ -75,7 +75,7 @@ export interface WorkerRuntime {
 }
 
 /** Wires a configuration: this is the list of the gateway's features. */
-export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): WorkerRuntime {
+export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): WorkerRuntime {
   const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
   const { budget } = inputs;
   const site = routeSite(config, inputs, pools);
@@ -111,7 +111,7 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimeInputs): Work
 }
 
 /** What forwards connections is loaded where a configuration asks for it. */
-function streamsOf(config: RuntimeConfig, inputs: RuntimeInputs): Streams | null {
+function streamsOf(config: RuntimeConfig, inputs: RuntimePorts): Streams | null {
   if (config.streams.length === 0) return null;
   const { Streams } = require("./streams.ts") as typeof import("./streams.ts");
   const { services, nodes, log, accessLines, threshold, open, counterTable, worker, workers } = inputs;
@@ -147,8 +147,8 @@ export interface PublicWay {
 export function publicWay(
   config: RuntimeConfig,
   router: Router,
-  inputs: WayInputs,
-  poolOf: AuthSite["poolOf"],
+  inputs: WayPorts,
+  poolOf: AuthPorts["poolOf"],
 ): PublicWay {
   const { budget } = inputs;
   const cache = responseCache(config, router.routes, inputs);
@@ -190,7 +190,7 @@ function hasGeo({ server: { geo } }: RuntimeConfig): boolean {
   return geo.countryDb !== "" || geo.asnDb !== "";
 }
 
-function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: WayInputs): ResponseCache | null {
+function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: WayPorts): ResponseCache | null {
   const { services, cacheStore, counters, requestIds } = inputs;
   if (cacheStore === null || !config.server.cache.enabled) return null;
   const { tls } = config.server;
@@ -254,7 +254,7 @@ export function labelsOf(config: RuntimeConfig, labels: TelemetryLabels): Counte
 }
 
 /** What speaks gRPC is loaded where a configuration has routes for it; see resolveTranscoder. */
-function transcoding(config: RuntimeConfig, inputs: RuntimeInputs, pools: OriginPools): RouteHandlers["transcoded"] {
+function transcoding(config: RuntimeConfig, inputs: RuntimePorts, pools: OriginPools): RouteHandlers["transcoded"] {
   if (transcodedRoutes(config).length === 0) return () => fail("no transcoded route");
   const { transcodeHandlers } = require("./transcoded-routes.ts") as typeof import("./transcoded-routes.ts");
   const { wheel, turn, upstream } = inputs.services;
@@ -272,7 +272,7 @@ function fail(message: string): never {
 
 function endpointsOf(
   config: RuntimeConfig,
-  inputs: RuntimeInputs,
+  inputs: RuntimePorts,
   probed: Pick<ProbePorts, "isProbed" | "pipeline">,
   purge: Purge | null,
 ): readonly BuiltInEndpoint[] {
@@ -288,7 +288,7 @@ function endpointsOf(
 }
 
 /** What the handlers of routes are made with. */
-function routeSite(config: RuntimeConfig, inputs: RuntimeInputs, pools: OriginPools): RouteSite {
+function routeSite(config: RuntimeConfig, inputs: RuntimePorts, pools: OriginPools): RouteTypePorts {
   const { requestIds, budget: bodies, nodes, services, cookieKey } = inputs;
   const { clock, wheel, turn } = services;
   const defer = (resume: () => void) => setImmediate(() => services.inTurn(resume));

@@ -6,7 +6,7 @@ import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { type KnownName, type NameResolver, type NamesMessage, threadResolver } from "../net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../net/socket-buffers.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { UpstreamContext } from "../upstream/origin-socket.ts";
+import type { UpstreamSocketPorts } from "../upstream/origin-socket.ts";
 
 /** A worker whose tick comes so much later than the one before has been stalled: a stopped process, a machine asleep. */
 const STANDSTILL_MS = 250;
@@ -19,7 +19,7 @@ export class WorkerServices implements WorkerService<Pick<RuntimeConfig, "proxy"
   readonly writers: WriterGroup = new WriterGroup(new SlabPool());
   readonly wheel: TimerWheel;
   readonly names: NameResolver;
-  readonly upstream: UpstreamContext;
+  readonly upstream: UpstreamSocketPorts;
   private tickedMs: number = this.turn.nowMs;
   private isForgiving = false;
 
@@ -32,9 +32,9 @@ export class WorkerServices implements WorkerService<Pick<RuntimeConfig, "proxy"
    */
   constructor(
     onException: (error: unknown) => void,
-    onConnectFailed: UpstreamContext["onConnectFailed"],
-    onLeniency: UpstreamContext["onLeniency"],
-    onScriptErrors: NonNullable<UpstreamContext["onScriptErrors"]> = () => {},
+    onConnectFailed: UpstreamSocketPorts["onConnectFailed"],
+    onLeniency: UpstreamSocketPorts["onLeniency"],
+    onScriptErrors: NonNullable<UpstreamSocketPorts["onScriptErrors"]> = () => {},
     onKnown: (known: KnownName) => void = () => {},
   ) {
     this.wheel = new TimerWheel(this.turn.nowMs, onException);

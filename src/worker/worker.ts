@@ -4,7 +4,7 @@ import { faultRow } from "../core/fault-rows.ts";
 import { type Takers, type TakersOf, takeMessage } from "../core/message-takers.ts";
 import { SharedClock } from "../core/shared-clock.ts";
 import { TICK_MS } from "../core/timer-wheel.ts";
-import { ConnectionSet, type ConnectionSettings, EdgeContext } from "../edge/client-socket.ts";
+import { ClientSocketPorts, ConnectionSet, type ConnectionSettings } from "../edge/client-socket.ts";
 import { type ListenAt, type Listener, listenPlain, listenUnix } from "../edge/listener.ts";
 import { listenTls } from "../edge/tls-listener.ts";
 import { EVENTS, type FieldsOfEvent, type GatewayLog } from "../facts/events.ts";
@@ -44,7 +44,7 @@ import type { PurgeOrder } from "../message/purge-order.ts";
 import { duplicate } from "../net/system-socket.ts";
 import { askForTimeSlice, WORKER_SLICE_US } from "../net/thread-turns.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { WorkerFunctionSite } from "./function-site.ts";
+import type { WorkerFunctionPorts } from "./function-site.ts";
 import {
   isStreamListener,
   type ListenerName,
@@ -57,7 +57,7 @@ import type { FromWorker, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { QuicPort } from "./quic-port.ts";
-import { WorkerPartList, type WorkerParts } from "./services.ts";
+import { type ListedWorkerServices, WorkerPartList } from "./services.ts";
 import type { Streams } from "./streams.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { TrafficReports } from "./traffic-reports.ts";
@@ -103,12 +103,12 @@ export class Worker {
   private readonly control: ControlChannel;
   private readonly health: HealthHandler = new HealthHandler();
   private readonly connections: ConnectionSet = new ConnectionSet();
-  private readonly edge: EdgeContext;
+  private readonly edge: ClientSocketPorts;
   /** What the listeners of a sidecar share; they are there even where there is no sidecar, and are then unused. */
-  private readonly ingress: EdgeContext;
-  private readonly egress: EdgeContext;
+  private readonly ingress: ClientSocketPorts;
+  private readonly egress: ClientSocketPorts;
   /** For the listener of `internal_api.listen`, likewise. */
-  private readonly internalEdge: EdgeContext;
+  private readonly internalEdge: ClientSocketPorts;
   /** The control thread's descriptor of `internal_api.socket`; -1 where there is none. */
   private internalSocket: number;
   /** The packet itself is not kept. */
@@ -136,7 +136,7 @@ export class Worker {
   private readonly seenReports: SeenReports;
   private readonly fleet: WorkerFleet;
   /** Null while no configuration has had functions. */
-  private functions: WorkerFunctionSite | null = null;
+  private functions: WorkerFunctionPorts | null = null;
   /** Null while nothing takes spans. */
   private spans: SpanWriter | null = null;
   private runtime: WorkerRuntime;
@@ -146,7 +146,7 @@ export class Worker {
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
   private readonly certificates: WorkerCertificates;
-  private readonly parts: WorkerPartList<WorkerParts>;
+  private readonly parts: WorkerPartList<ListedWorkerServices>;
   private readonly takers: Takers<Received, FromWorker>;
   private readonly listeners: WorkerListeners;
   /** In the first worker, where HTTP/3 is on. */
@@ -283,14 +283,14 @@ export class Worker {
     this.services.inTurn(() => takeMessage(this.takers, message, this.start.index, this.post));
   }
 
-  private listed(): WorkerParts {
+  private listed(): ListedWorkerServices {
     const { services, health, threshold, control, watchers, gates, places, keySets, fleet, certificates } = this;
     const { seenReports: seen } = this;
     return { services, health, threshold, control, seen, watchers, gates, places, keySets, fleet, certificates };
   }
 
   /** What no part takes: a kind that is missing here and there does not compile. */
-  private ownTakers(): Takers<Exclude<Received, { kind: keyof TakersOf<WorkerParts> }>, FromWorker> {
+  private ownTakers(): Takers<Exclude<Received, { kind: keyof TakersOf<ListedWorkerServices> }>, FromWorker> {
     return {
       drain: ({ hasSuccessor }) => this.drain(hasSuccessor),
       cut: () => this.cut(),
@@ -538,14 +538,14 @@ export class Worker {
     });
   }
 
-  private functionSite(): WorkerFunctionSite {
+  private functionSite(): WorkerFunctionPorts {
     if (this.functions === null) {
-      const { WorkerFunctionSite } = require("./function-site.ts") as typeof import("./function-site.ts");
+      const { WorkerFunctionPorts } = require("./function-site.ts") as typeof import("./function-site.ts");
       askForTimeSlice(WORKER_SLICE_US);
       const { services, requestIds, events, threshold, post } = this;
       const { index: worker } = this.start;
       const spans = () => this.spans;
-      this.functions = new WorkerFunctionSite({
+      this.functions = new WorkerFunctionPorts({
         worker,
         services,
         requestIds,
@@ -582,9 +582,9 @@ export class Worker {
     });
   }
 
-  private makeEdge(pipeline: Pipeline, gate = this.gates.clients): EdgeContext {
+  private makeEdge(pipeline: Pipeline, gate = this.gates.clients): ClientSocketPorts {
     const { services, counters } = this;
-    return new EdgeContext({
+    return new ClientSocketPorts({
       writers: services.writers,
       wheel: services.wheel,
       clock: services.clock,

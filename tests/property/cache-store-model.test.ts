@@ -3,7 +3,13 @@ import fc from "fast-check";
 import { latin1 } from "../../src/core/bytes.ts";
 import { CacheKey } from "../../src/features/cache/store/cache-key.ts";
 import { LookupKind } from "../../src/features/cache/store/cache-lookup.ts";
-import { createCacheBuffers, FillResult, Head, Slot, SlotState } from "../../src/features/cache/store/cache-memory.ts";
+import {
+  createCacheBuffers,
+  FillResult,
+  MemoryHead,
+  Slot,
+  SlotState,
+} from "../../src/features/cache/store/cache-memory.ts";
 import { rebuildCache } from "../../src/features/cache/store/cache-repair.ts";
 import { CacheStore } from "../../src/features/cache/store/cache-store.ts";
 import { entryOf, factsOf, readBody, storeAnswer, usedBlocks } from "../unit/features/cache/store/store-fill.ts";
@@ -121,14 +127,14 @@ describe("the cache's store", () => {
             for (const { slot } of held.splice(0, 1)) store.unpin(slot);
           }
           for (const { slot, body } of held) expect(readBody(store, slot)).toBe(body);
-          expect(store.memory.words[Head.Entries]).toBe(model.entries.size);
+          expect(store.memory.words[MemoryHead.Entries]).toBe(model.entries.size);
         }
         for (const { slot } of held) store.unpin(slot);
-        expect(store.memory.words[Head.Doomed]).toBe(0);
+        expect(store.memory.words[MemoryHead.Doomed]).toBe(0);
         const before = usedBlocks(store);
         rebuildCache(store.memory, 0);
         expect(usedBlocks(store)).toBe(before);
-        expect(store.memory.words[Head.Entries]).toBe(model.entries.size);
+        expect(store.memory.words[MemoryHead.Entries]).toBe(model.entries.size);
         for (const [name, { body }] of model.entries) {
           const [u, v] = name.split("|").map(Number);
           const slot = entryOf(store.find(keyOf(store, u!, v!), 0, false));
@@ -137,7 +143,7 @@ describe("the cache's store", () => {
         }
         store.purge({ matches: () => true, tags: null, staleSinceMs: -1 });
         expect(usedBlocks(store)).toBe(0);
-        for (let slot = 0; slot < store.memory.words[Head.SlotsUsed]!; slot++)
+        for (let slot = 0; slot < store.memory.words[MemoryHead.SlotsUsed]!; slot++)
           expect(store.memory.words[store.memory.at(slot) + Slot.State]).toBe(SlotState.Free);
       }),
       { numRuns: 150 },

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { JsonLines } from "../../src/proto/grpc/json-lines.ts";
 import { decodeText, FrameWalk, trailersFrame } from "../../src/proto/grpc/web-frames.ts";
-import { Found, FrameReader } from "../../src/proto/websocket/frame-reader.ts";
-import { encodeClose, encodeFrame, Opcode } from "../../src/proto/websocket/frames.ts";
+import { FrameFound, WebSocketFrameReader } from "../../src/proto/websocket/frame-reader.ts";
+import { encodeClose, encodeWebSocketFrame, Opcode } from "../../src/proto/websocket/frames.ts";
 
 /** `bytes` cut at these places. */
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
@@ -56,7 +56,7 @@ test("a line that is too long is found, however it is cut, and keeps no more tha
 
 /** A frame of a client. */
 function masked(first: number, payload: Uint8Array, mask: number): Buffer {
-  const frame = encodeFrame(0, payload);
+  const frame = encodeWebSocketFrame(0, payload);
   frame[0] = first;
   frame[1]! |= 0x80;
   const key = Buffer.alloc(4);
@@ -66,12 +66,12 @@ function masked(first: number, payload: Uint8Array, mask: number): Buffer {
 }
 
 function eventsOf(pieces: readonly Buffer[], maxBytes: number): string[] {
-  const reader = new FrameReader(maxBytes);
+  const reader = new WebSocketFrameReader(maxBytes);
   const events: string[] = [];
   for (const piece of pieces) {
     reader.push(piece, 0, piece.length);
-    for (let found = reader.next(); found !== Found.Nothing; found = reader.next()) {
-      if (found === Found.Fault || found === Found.Close) return [...events, `${found} ${reader.code}`];
+    for (let found = reader.next(); found !== FrameFound.Nothing; found = reader.next()) {
+      if (found === FrameFound.Fault || found === FrameFound.Close) return [...events, `${found} ${reader.code}`];
       events.push(`${found} ${Buffer.from(reader.payload).toString("hex")}`);
     }
     expect(reader.isEmpty).toBe(true);
@@ -93,12 +93,12 @@ test("messages of a WebSocket come out as they went in, in fragments, with pings
         for (const [i, [bytes, ping]] of parts.entries()) {
           if (ping !== null) {
             frames.push(masked(0x80 | Opcode.Ping, ping, mask));
-            expected.push(`${Found.Ping} ${Buffer.from(ping).toString("hex")}`);
+            expected.push(`${FrameFound.Ping} ${Buffer.from(ping).toString("hex")}`);
           }
           const opcode = i === 0 ? Opcode.Text : Opcode.Continuation;
           frames.push(masked((i === parts.length - 1 ? 0x80 : 0) | opcode, bytes, mask));
         }
-        expected.push(`${Found.Text} ${Buffer.concat(parts.map(([bytes]) => bytes)).toString("hex")}`);
+        expected.push(`${FrameFound.Text} ${Buffer.concat(parts.map(([bytes]) => bytes)).toString("hex")}`);
       }
       expect(eventsOf(cut(Buffer.concat(frames), at), 2000)).toEqual(expected);
     }),

@@ -4,7 +4,7 @@ import type { MatchConfig } from "../../src/config/match-settings.ts";
 import { claimTexts } from "../../src/features/auth/claims.ts";
 import { attributeOf, canonicalName } from "../../src/features/auth/distinguished-name.ts";
 import { claimsOf, readToken } from "../../src/features/auth/jwt/token.ts";
-import { Found, TokenPlaces } from "../../src/features/auth/jwt/token-places.ts";
+import { TokenFound, TokenPlaces } from "../../src/features/auth/jwt/token-places.ts";
 import { readState, returnPath } from "../../src/features/auth/oidc/login-attempt.ts";
 import { SessionCookies, takeCookiesOff } from "../../src/features/auth/oidc/session-cookies.ts";
 import { requestDirectives, responseDirectives } from "../../src/features/cache/directives.ts";
@@ -259,7 +259,7 @@ const READERS: readonly Reader[] = [
     name: "places of tokens",
     maxChars: HEAD_CHARS,
     words: ["t=", "t", ";", "; ", " ", "=", "a", "#"],
-    read: (text) => tried(() => places.find(headOf("Cookie", text)) === Found.Token),
+    read: (text) => tried(() => places.find(headOf("Cookie", text)) === TokenFound.Token),
   },
   {
     name: "state and return path of a sign-in",

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { Found, TokenPlaces } from "../../src/features/auth/jwt/token-places.ts";
+import { TokenFound, TokenPlaces } from "../../src/features/auth/jwt/token-places.ts";
 import type { RequestHead } from "../../src/message/request-head.ts";
 import { parsedHead } from "../unit/features/forward/forward-exchange.ts";
 
@@ -42,8 +42,11 @@ test("in the query", () => {
       const places = new TokenPlaces(["query:t"], false);
       const head = headOf(`${path}?${text}${fragment}`, []);
       const found = places.find(head);
-      expect(found).toBe(held.length === 0 ? Found.Nothing : held.length === 1 ? Found.Token : Found.Several);
-      if (found === Found.Token) expect(Buffer.from(places.bytes).latin1Slice(places.from, places.to)).toBe(held[0]!);
+      expect(found).toBe(
+        held.length === 0 ? TokenFound.Nothing : held.length === 1 ? TokenFound.Token : TokenFound.Several,
+      );
+      if (found === TokenFound.Token)
+        expect(Buffer.from(places.bytes).latin1Slice(places.from, places.to)).toBe(held[0]!);
       places.takeOff(head);
       const left = all.filter((one) => !named.includes(one)).join("&");
       const shown = head.text(head.pathTo, head.queryTo);
@@ -73,7 +76,7 @@ test("in cookies", () => {
       const all = fields.flatMap(split);
       const held = all.filter((one) => one.startsWith("t=") && one !== "t=");
       expect(places.find(head)).toBe(
-        held.length === 0 ? Found.Nothing : held.length === 1 ? Found.Token : Found.Several,
+        held.length === 0 ? TokenFound.Nothing : held.length === 1 ? TokenFound.Token : TokenFound.Several,
       );
       places.takeOff(head);
       const left = fieldsOf(head)
@@ -81,7 +84,7 @@ test("in cookies", () => {
         .flatMap((one) => split(one.slice(7)));
       expect(left).toEqual(all.filter((one) => !one.startsWith("t=")));
       expect(fieldsOf(head).filter((one) => !one.startsWith("Cookie:"))).toEqual(["Host: a", "X-After: b"]);
-      expect(places.find(head)).toBe(Found.Nothing);
+      expect(places.find(head)).toBe(TokenFound.Nothing);
     }),
     { numRuns: RUNS },
   );

@@ -35,6 +35,21 @@ const TOP_LEVEL = [
   ...["scripts", "src", "tests", "tsconfig.json"],
 ];
 
+/** Names with such an end that mean something else: texts that a configuration is read from, the context that a function gets. */
+const OTHER_MEANINGS: readonly string[] = [
+  ...[
+    "ConfigSources",
+    "Context",
+    "MultipartParts",
+    "OperatorNeeds",
+    "ScriptContext",
+    "ScriptSite",
+    "SharedParts",
+    "Site",
+  ],
+  "TlsContext",
+];
+
 function nameFaults(path: string): string[] {
   const parts = path.split("/");
   const faults = parts.filter((part) => !KEBAB_CASE.test(part)).map((part) => `${path}: ${part} is not kebab-case`);
@@ -54,6 +69,23 @@ describe("names", () => {
     expect(nameFaults("src/core/string-utils.ts")).toHaveLength(1);
     expect(nameFaults("src/Core/index.ts")).toHaveLength(2);
     expect(nameFaults("tests/unit/core/header-block.test.ts")).toEqual([]);
+  });
+
+  test("an exported name has one meaning in src", () => {
+    const homes = new Map<string, Set<string>>();
+    for (const { path, exports } of SOURCE_MODULES.filter((module) => module.path.startsWith("src/")))
+      for (const { name } of exports) if (name !== "") homes.set(name, (homes.get(name) ?? new Set()).add(path));
+    expect(
+      [...homes].filter(([, paths]) => paths.size > 1).map(([name, paths]) => `${name}: ${[...paths].join(", ")}`),
+    ).toEqual([]);
+  });
+
+  test("what a class is given by those that make it is its Ports", () => {
+    const others = /^(?:[A-Z]\w*)?(?:Parts|Site|Inputs|Surroundings|Sources|Context|Needs)$/;
+    const named = SOURCE_MODULES.filter((module) => module.path.startsWith("src/")).flatMap(({ path, exports }) =>
+      exports.filter(({ name }) => others.test(name)).map(({ name }) => `${path}: ${name}`),
+    );
+    expect(named.filter((each) => !OTHER_MEANINGS.some((name) => each.endsWith(`: ${name}`)))).toEqual([]);
   });
 
   test("no file only passes on what others export", () => {

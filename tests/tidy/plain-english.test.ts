@@ -20,31 +20,33 @@ const TURNS: readonly Turn[] = [
   {
     name: "where, for if",
     pattern: /\bwhere (?:an?|the|its?|one|there|they|that|this|no|none|not|both|each|all)\b/gi,
-    pages: 0,
-    sources: 0,
+    pages: 372,
+    sources: 1930,
   },
   {
     name: "what is …, for a noun",
     pattern: /\bwhat (?:is|are|was|were|has|have|had|comes?|came|goes|went|it|they|the|an?)\b/gi,
-    pages: 0,
-    sources: 0,
+    pages: 687,
+    sources: 2472,
   },
   {
     name: "those that, one that",
     pattern: /\b(?:those|ones?) (?:that|who|which)\b/gi,
-    pages: 0,
-    sources: 0,
+    pages: 181,
+    sources: 522,
   },
   {
     name: "is told, without an agent",
     pattern: /\b(?:is|are|was|were|been|be) (?:told|taken|asked|said|looked|held|let)\b/gi,
-    pages: 0,
-    sources: 0,
+    pages: 317,
+    sources: 1115,
   },
 ];
 
 function count(pattern: RegExp, files: RegExp): number {
-  const texts = PROJECT_FILES.filter((path) => files.test(path) && path !== STYLE).map((path) => projectText(path) ?? "");
+  const texts = PROJECT_FILES.filter((path) => files.test(path) && path !== STYLE).map(
+    (path) => projectText(path) ?? "",
+  );
   return texts.reduce((sum, text) => sum + (text.match(pattern)?.length ?? 0), 0);
 }
 

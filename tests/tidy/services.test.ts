@@ -10,13 +10,13 @@ const THREADS = [
     service: "ControlService",
     folders: /^src\/(?:control|features)\/.*\.ts$/,
     list: "src/control/services.ts",
-    name: "Services",
+    name: "ListedControlServices",
   },
   {
     service: "WorkerService",
     folders: /^src\/(?:worker|features)\/.*\.ts$/,
     list: "src/worker/services.ts",
-    name: "WorkerParts",
+    name: "ListedWorkerServices",
   },
 ];
 

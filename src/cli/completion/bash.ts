@@ -1,6 +1,13 @@
 import { VERSION } from "../../core/version.ts";
 import { dashed } from "../flags.ts";
-import { type ListedCommand, type ListedSpec, operandsOf, type Values, valuesOf, wordsOf } from "../listed-command.ts";
+import {
+  type CommandValues,
+  choicesOf,
+  commandWords,
+  type ListedCommand,
+  type ListedSpec,
+  operandsOf,
+} from "../listed-command.ts";
 
 /**
  * The completion for bash 4 or later, with no other script. bash takes `=` for a word of its own (COMP_WORDBREAKS), so that
@@ -10,7 +17,7 @@ export function bashScript(commands: readonly ListedCommand[]): string {
   const names = commands.map(({ name }) => name).join(" ");
   const groups = commands.filter(({ specs }) => specs.length > 1);
   const leaves = commands.flatMap((command) =>
-    command.specs.map((spec) => ({ words: wordsOf(command, spec).join(" "), spec })),
+    command.specs.map((spec) => ({ words: commandWords(command, spec).join(" "), spec })),
   );
   return `# Completion of edge ${VERSION} for bash: edge completion bash
 ${HELPERS}
@@ -81,7 +88,7 @@ const WHERE = `  for ((i = at; i < COMP_CWORD; i++)); do
   if [[ -n $equals || ( -n $flag && $valued == *" $flag "* ) ]]; then`;
 
 function bashGroup(command: ListedCommand): string {
-  const words = command.specs.map((spec) => wordsOf(command, spec)[1]).join(" ");
+  const words = command.specs.map((spec) => commandWords(command, spec)[1]).join(" ");
   return `    ${command.name})
       if ((COMP_CWORD == 2)); then
         _edge_words '${words}'
@@ -107,7 +114,7 @@ function bashSpec(words: string, entry: ListedSpec): string {
 
 function bashFlags(words: string, entry: ListedSpec): string[] {
   return entry.flags.flatMap((flag) => {
-    const values = valuesOf(flag);
+    const values = choicesOf(flag);
     const completed = values.kind === "none" ? "true false" : bashValues(values);
     if (completed === "") return [];
     const names = flag.alias === undefined ? [flag.name] : [flag.name, flag.alias];
@@ -115,7 +122,7 @@ function bashFlags(words: string, entry: ListedSpec): string[] {
   });
 }
 
-function bashValues(values: Values): string {
+function bashValues(values: CommandValues): string {
   if (values.kind === "words") return values.words.join(" ");
   return values.kind === "files" || values.kind === "folders" ? `@${values.kind}` : "";
 }

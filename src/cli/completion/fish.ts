@@ -1,6 +1,6 @@
 import { VERSION } from "../../core/version.ts";
 import type { FlagSpec } from "../flags.ts";
-import { type ListedCommand, operandsOf, type Values, valuesOf, wordsOf } from "../listed-command.ts";
+import { type CommandValues, choicesOf, commandWords, type ListedCommand, operandsOf } from "../listed-command.ts";
 
 /** The completion for fish 3 or later. docs/tools.md#completion */
 export function fishScript(commands: readonly ListedCommand[]): string {
@@ -26,7 +26,7 @@ ${commands.map(fishCommand).join("\n")}
 function fishCommand(command: ListedCommand): string {
   const lines: string[] = [];
   for (const spec of command.specs) {
-    const words = wordsOf(command, spec);
+    const words = commandWords(command, spec);
     const [, below] = words;
     if (below !== undefined) {
       lines.push(`complete -c edge -n '__edge_at ${command.name}' -a ${below} -d ${quoted(spec.summary)}`);
@@ -50,10 +50,10 @@ function fishCommand(command: ListedCommand): string {
 function fishFlag(flag: FlagSpec): string {
   const names = flag.alias === undefined ? [flag.name] : [flag.name, flag.alias];
   const typed = names.map((name) => (name.length === 1 ? `-s ${name}` : `-l ${name}`)).join(" ");
-  return `${typed}${fishValues(valuesOf(flag))} -d ${quoted(flag.help)}`;
+  return `${typed}${fishValues(choicesOf(flag))} -d ${quoted(flag.help)}`;
 }
 
-function fishValues(values: Values): string {
+function fishValues(values: CommandValues): string {
   if (values.kind === "words") return ` -x -a ${quoted(values.words.join(" "))}`;
   return { files: " -r -F", folders: " -x -a '(__fish_complete_directories)'", text: " -x", none: "" }[values.kind];
 }

@@ -1,6 +1,13 @@
 import { VERSION } from "../../core/version.ts";
 import { dashed, type FlagSpec } from "../flags.ts";
-import { type ListedCommand, type ListedSpec, operandsOf, type Values, valuesOf, wordsOf } from "../listed-command.ts";
+import {
+  type CommandValues,
+  choicesOf,
+  commandWords,
+  type ListedCommand,
+  type ListedSpec,
+  operandsOf,
+} from "../listed-command.ts";
 
 /** The completion for zsh: a file `_edge` in a folder of `fpath`, or sourced after compinit. docs/tools.md#completion */
 export function zshScript(commands: readonly ListedCommand[]): string {
@@ -33,14 +40,14 @@ function described(rows: readonly (readonly [word: string, summary: string])[]):
 function zshCommand(command: ListedCommand): string {
   const [spec] = command.specs;
   if (command.specs.length === 1) return zshSpec(command.name, 1, spec!);
-  const rows = command.specs.map((one) => [wordsOf(command, one)[1]!, one.summary] as const);
+  const rows = command.specs.map((one) => [commandWords(command, one)[1]!, one.summary] as const);
   return `  ${command.name})
     if (( CURRENT == 3 )); then
 ${described(rows)}
     return
     fi
     case $words[3] in
-${command.specs.map((one) => zshSpec(wordsOf(command, one)[1]!, 2, one)).join("\n")}
+${command.specs.map((one) => zshSpec(commandWords(command, one)[1]!, 2, one)).join("\n")}
     esac
     ;;`;
 }
@@ -68,14 +75,14 @@ function zshSpec(word: string, depth: number, entry: ListedSpec): string {
 
 /** The last of a repeated flag wins, and some are collected: each may come again. */
 function flagLines(flag: FlagSpec): string[] {
-  const values = valuesOf(flag);
+  const values = choicesOf(flag);
   const [equals, value] =
     values.kind === "none" ? ["", ""] : ["=", `:${escaped(flag.placeholder ?? flag.name)}:${action(values)}`];
   const names = flag.alias === undefined ? [flag.name] : [flag.name, flag.alias];
   return names.map((name) => quoted(`*${dashed(name)}${equals}[${escaped(flag.help)}]${value}`));
 }
 
-function action(values: Values): string {
+function action(values: CommandValues): string {
   if (values.kind === "words") return `(${values.words.join(" ")})`;
   return { files: "_files", folders: "_files -/", text: " ", none: " " }[values.kind];
 }

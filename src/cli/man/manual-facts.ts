@@ -30,7 +30,7 @@ export const ENVIRONMENT: readonly Fact[] = [
 ];
 
 /** Of `edge serve`. docs/operations.md */
-export const SIGNALS: readonly Fact[] = [
+export const MANUAL_SIGNALS: readonly Fact[] = [
   ["SIGTERM, SIGINT", "Drain, then end; a second one ends the gateway at once, with 1."],
   ["SIGHUP", "Read both files and the certificates again. Where they are faulty, nothing changes."],
   ["SIGUSR1", "Open the files of the access log anew."],

@@ -1,8 +1,8 @@
 import { SYSTEM_CONFIG } from "../../config/config-file.ts";
 import { VERSION } from "../../core/version.ts";
 import { flagRows, usageOf } from "../flags.ts";
-import { type ListedCommand, type ListedSpec, wordsOf } from "../listed-command.ts";
-import { ENVIRONMENT, EXAMPLES, EXIT_STATUS, FILES, SIGNALS } from "./manual-facts.ts";
+import { commandWords, type ListedCommand, type ListedSpec } from "../listed-command.ts";
+import { ENVIRONMENT, EXAMPLES, EXIT_STATUS, FILES, MANUAL_SIGNALS } from "./manual-facts.ts";
 import { escaped, Roff } from "./roff.ts";
 
 /** edge(1). docs/tools.md#manual-pages @param date YYYY-MM-DD */
@@ -41,7 +41,7 @@ export function referencePage(file: "config" | "routes", purpose: string, refere
 }
 
 function addSpec(page: Roff, command: ListedCommand, entry: ListedSpec): void {
-  const name = ["edge", ...wordsOf(command, entry)].join(" ");
+  const name = ["edge", ...commandWords(command, entry)].join(" ");
   page.subsection(name);
   page.paragraph(name === entry.name ? entry.summary : `The same as ${entry.name}.`, true);
   page.literal([usageOf({ ...entry, name })]);
@@ -67,7 +67,7 @@ function addNotes(page: Roff, notes: readonly string[]): void {
 }
 
 function addFacts(page: Roff): void {
-  const sections = { FILES, ENVIRONMENT, SIGNALS, "EXIT STATUS": EXIT_STATUS };
+  const sections = { FILES, ENVIRONMENT, MANUAL_SIGNALS, "EXIT STATUS": EXIT_STATUS };
   for (const [title, rows] of Object.entries(sections)) {
     page.section(title);
     for (const [term, text] of rows) page.item(term, text);

@@ -1,9 +1,9 @@
-import { ERROR, flag, number, optional, text, texts } from "../../core/event-row.ts";
+import { ERROR, flagField, numberField, optional, textField, texts } from "../../core/event-row.ts";
 
 const NAMES = texts("the names of the certificate");
-const STORAGE = text("kind of the storage");
-const RETRY = number("when the next attempt is made");
-const OF_CERTIFICATE = { names: NAMES, not_after: text("when it expires") } as const;
+const STORAGE = textField("kind of the storage");
+const RETRY = numberField("when the next attempt is made");
+const OF_CERTIFICATE = { names: NAMES, not_after: textField("when it expires") } as const;
 
 /** What certificates by ACME write to the log. docs/acme.md#failures */
 export const ACME_EVENTS = {
@@ -37,7 +37,7 @@ export const ACME_EVENTS = {
       "With several secrets in `storage_key`, at the start: `documents` of the shared storage were sealed anew with the first one; `left` could not be.",
     advice:
       "Once all gateways have the new secret as the first one, and `left` is 0, take the old one away. Where it is not: start a gateway anew, or see `edge certs`.",
-    fields: { documents: number("documents that were sealed anew"), left: number("those that could not be") },
+    fields: { documents: numberField("documents that were sealed anew"), left: numberField("those that could not be") },
   },
   cert_store_back: {
     meaning: "The storage of certificates that gateways share is there again.",
@@ -52,16 +52,16 @@ export const ACME_EVENTS = {
     fields: {
       names: NAMES,
       refused: optional(texts("the names among them that the authority refuses")),
-      kind: text("kind of the failure"),
+      kind: textField("kind of the failure"),
       error: ERROR,
-      failures: optional(number("failures in a row")),
+      failures: optional(numberField("failures in a row")),
       retry_in_s: optional(RETRY),
     },
   },
   cert_waiting: {
     meaning: "ACME: attempts failed before this start.",
     advice: "Mend what failed before; SIGHUP tries at once.",
-    fields: { names: NAMES, failures: number("failures in a row"), retry_in_s: RETRY },
+    fields: { names: NAMES, failures: numberField("failures in a row"), retry_in_s: RETRY },
   },
   cert_refused: {
     level: "warn",
@@ -69,15 +69,15 @@ export const ACME_EVENTS = {
     advice: "Where the name is yours, let the `ask` URL approve it.",
     perSecond: 20,
     fields: {
-      name: text("the name"),
-      reason: text("why"),
-      dropped: optional(flag("whether it had one, which is shown no more")),
+      name: textField("the name"),
+      reason: textField("why"),
+      dropped: optional(flagField("whether it had one, which is shown no more")),
     },
   },
   cert_record_left: {
     level: "warn",
     meaning: "ACME: the record of a dns-01 challenge could not be removed from its zone.",
     advice: "Remove the record from the zone by hand; the next challenge does not need it.",
-    fields: { name: text("name of the record"), error: ERROR },
+    fields: { name: textField("name of the record"), error: ERROR },
   },
 } as const;

@@ -8,19 +8,19 @@ import {
   among,
   COUNT,
   call,
+  type EndpointSchema,
   FLAG,
   HEALTH,
   INCIDENT,
   LEVEL,
-  list,
+  listOf,
   object,
   openObject,
   PROBE,
   RELOAD,
-  ROUTE,
-  type Schema,
-  STATUS,
-  TEXT,
+  ROUTE_SCHEMA,
+  STATUS_SCHEMA,
+  TEXT_SCHEMA,
   TIME,
   TRAFFIC,
 } from "./endpoint-schemas.ts";
@@ -46,15 +46,15 @@ export interface EndpointDoc {
   /** The page of docs/ that says more, with its heading. */
   readonly page: string;
   /** What a query may say. */
-  readonly query?: Readonly<Record<string, Schema>>;
+  readonly query?: Readonly<Record<string, EndpointSchema>>;
   /** The JSON of the body; none takes no body. */
-  readonly request?: Schema;
+  readonly request?: EndpointSchema;
   /** Whether the body may be left out. */
   readonly isBodyOptional?: boolean;
   /** What the response with 200 is: JSON of a schema, or another media type. */
-  readonly response: Schema | string;
+  readonly response: EndpointSchema | string;
   /** Further statuses whose body is JSON of another schema than that of an error. */
-  readonly others?: Readonly<Record<string, Schema>>;
+  readonly others?: Readonly<Record<string, EndpointSchema>>;
   /** Statuses of refusals, beside those of who may come. */
   readonly refusals: readonly number[];
 }
@@ -65,12 +65,12 @@ export interface BuiltInEndpoint extends BuiltInPlace {
 }
 
 /** The built-in endpoints of a worker. docs/endpoints.md */
-export function builtInEndpoints(parts: EndpointParts): readonly BuiltInEndpoint[] {
+export function builtInEndpoints(parts: EndpointPorts): readonly BuiltInEndpoint[] {
   return ENDPOINTS.map(({ path, methods, internal, make }) => ({ path, methods, internal, handler: make(parts) }));
 }
 
 /** What the endpoints are made of. */
-export interface EndpointParts {
+export interface EndpointPorts {
   readonly health: HealthHandler;
   readonly status: StatusHandler;
   readonly guard: AccessGuard;
@@ -79,11 +79,11 @@ export interface EndpointParts {
   /** Null where the cache is off. */
   readonly purge: Purge | null;
   readonly onPurged: PurgeAudit;
-  readonly dashboard: DashboardParts;
+  readonly dashboard: DashboardEndpointPorts;
 }
 
 /** What answers for the dashboard, guarded already. */
-export interface DashboardParts {
+export interface DashboardEndpointPorts {
   readonly page: Handler;
   readonly stream: Handler;
 }
@@ -92,7 +92,7 @@ export interface DashboardParts {
 export interface EndpointRow<Question extends string | null = string | null> extends BuiltInPlace {
   /** What the control thread is asked; null if it is not. */
   readonly question: Question;
-  readonly make: (parts: EndpointParts) => Handler;
+  readonly make: (parts: EndpointPorts) => Handler;
   readonly doc: EndpointDoc;
 }
 
@@ -144,8 +144,8 @@ function wantedFormat({ request: { headers } }: Exchange): string {
 
 const DRAINED: Omit<EndpointDoc, "summary" | "shown"> = {
   page: "endpoints.md#actions",
-  request: call({ target: TEXT }),
-  response: object({ target: TEXT, drained: list(TEXT) }),
+  request: call({ target: TEXT_SCHEMA }),
+  response: object({ target: TEXT_SCHEMA, drained: listOf(TEXT_SCHEMA) }),
   refusals: [400, 404, 413, 415],
 };
 
@@ -169,7 +169,7 @@ export const ENDPOINTS = [
       summary: "What serves, and for how long.",
       shown: "`server`, `version`, `uptime`, `engine`, all texts",
       page: "endpoints.md#built-in-endpoints",
-      response: object({ server: TEXT, version: TEXT, uptime: TEXT, engine: TEXT }),
+      response: object({ server: TEXT_SCHEMA, version: TEXT_SCHEMA, uptime: TEXT_SCHEMA, engine: TEXT_SCHEMA }),
       refusals: [],
     },
     ({ status }) => status,
@@ -207,7 +207,7 @@ export const ENDPOINTS = [
     summary: "This document.",
     shown: "[all of these, as OpenAPI](#openapi)",
     page: "endpoints.md#openapi",
-    response: openObject({ openapi: TEXT, info: openObject({}), paths: openObject({}) }),
+    response: openObject({ openapi: TEXT_SCHEMA, info: openObject({}), paths: openObject({}) }),
     refusals: [503],
   }),
   asked(
@@ -226,7 +226,7 @@ export const ENDPOINTS = [
     summary: "The process, what it has counted, and what is switched on.",
     shown: "[status](#status)",
     page: "endpoints.md#status",
-    response: STATUS,
+    response: STATUS_SCHEMA,
     refusals: [503],
   }),
   asked("/internal/api/metrics", "metrics", {
@@ -240,7 +240,7 @@ export const ENDPOINTS = [
     summary: "Every active route with the values in force.",
     shown: "[routes](#routes)",
     page: "endpoints.md#routes",
-    response: object({ total: COUNT, routes: list(ROUTE) }),
+    response: object({ total: COUNT, routes: listOf(ROUTE_SCHEMA) }),
     refusals: [503],
   }),
   asked("/internal/api/nodes", "nodes", {
@@ -249,14 +249,14 @@ export const ENDPOINTS = [
     page: "endpoints.md#nodes",
     response: object({
       total: COUNT,
-      nodes: list(
+      nodes: listOf(
         object({
-          id: TEXT,
-          name: TEXT,
-          version: TEXT,
+          id: TEXT_SCHEMA,
+          name: TEXT_SCHEMA,
+          version: TEXT_SCHEMA,
           generation: COUNT,
           state: among("serving", "draining"),
-          config: TEXT,
+          config: TEXT_SCHEMA,
           trial: among("", "canary", "waiting"),
           pid: COUNT,
           started_at: TIME,
@@ -275,7 +275,7 @@ export const ENDPOINTS = [
       limit: { type: "integer", minimum: 1, maximum: 1000, default: 100 },
       since: { type: "string", description: "ISO 8601, or milliseconds since 1970" },
     },
-    response: object({ total_incidents: COUNT, incidents: list(INCIDENT) }),
+    response: object({ total_incidents: COUNT, incidents: listOf(INCIDENT) }),
     refusals: [400, 503],
   }),
   asked("/internal/api/upstreams/health", "upstreams", {
@@ -292,8 +292,8 @@ export const ENDPOINTS = [
       shown: "[a probe](#proxy-test)",
       page: "endpoints.md#proxy-test",
       request: openObject(
-        { path: TEXT },
-        { method: among("GET", "HEAD", "POST"), headers: { type: "object", additionalProperties: TEXT } },
+        { path: TEXT_SCHEMA },
+        { method: among("GET", "HEAD", "POST"), headers: { type: "object", additionalProperties: TEXT_SCHEMA } },
       ),
       response: PROBE,
       refusals: [400],
@@ -310,10 +310,10 @@ export const ENDPOINTS = [
         ...call(
           {},
           {
-            url: TEXT,
-            prefix: TEXT,
-            tag: TEXT,
-            tags: { ...list(TEXT), minItems: 1 },
+            url: TEXT_SCHEMA,
+            prefix: TEXT_SCHEMA,
+            tag: TEXT_SCHEMA,
+            tags: { ...listOf(TEXT_SCHEMA), minItems: 1 },
             all: { const: true },
             soft: FLAG,
           },
@@ -340,7 +340,7 @@ export const ENDPOINTS = [
     shown: "[maintenance on and off](#actions)",
     page: "endpoints.md#actions",
     request: call({ on: FLAG }, { route: { type: ["string", "null"] } }),
-    response: object({ on: FLAG, route: { type: ["string", "null"] }, generation: COUNT, routes: list(TEXT) }),
+    response: object({ on: FLAG, route: { type: ["string", "null"] }, generation: COUNT, routes: listOf(TEXT_SCHEMA) }),
     refusals: [400, 404, 413, 415, 500, 503],
   }),
   action("/internal/api/reload", "reload", {

@@ -1,51 +1,51 @@
 // The forms of what the built-in endpoints take and give, for their rows in built-in-endpoints.ts.
 
 /** A JSON Schema, as far as these documents need one. */
-export type Schema = Readonly<Record<string, unknown>>;
+export type EndpointSchema = Readonly<Record<string, unknown>>;
 
-export const TEXT: Schema = { type: "string" };
-export const COUNT: Schema = { type: "integer", minimum: 0 };
-export const NUMBER: Schema = { type: "number" };
-export const FLAG: Schema = { type: "boolean" };
-export const TIME: Schema = { type: "string", format: "date-time" };
-export const COUNTS: Schema = { type: "object", additionalProperties: COUNT };
+export const TEXT_SCHEMA: EndpointSchema = { type: "string" };
+export const COUNT: EndpointSchema = { type: "integer", minimum: 0 };
+export const NUMBER: EndpointSchema = { type: "number" };
+export const FLAG: EndpointSchema = { type: "boolean" };
+export const TIME: EndpointSchema = { type: "string", format: "date-time" };
+export const COUNTS: EndpointSchema = { type: "object", additionalProperties: COUNT };
 
 /** A list of these. */
-export function list(items: Schema): Schema {
+export function listOf(items: EndpointSchema): EndpointSchema {
   return { type: "array", items };
 }
 
 /** One of these words. */
-export function among(...words: readonly string[]): Schema {
+export function among(...words: readonly string[]): EndpointSchema {
   return { type: "string", enum: words };
 }
 
 /** An object that always has these fields. */
 export function object(
-  properties: Readonly<Record<string, Schema>>,
-  optional: Readonly<Record<string, Schema>> = {},
-): Schema {
+  properties: Readonly<Record<string, EndpointSchema>>,
+  optional: Readonly<Record<string, EndpointSchema>> = {},
+): EndpointSchema {
   return { type: "object", properties: { ...properties, ...optional }, required: Object.keys(properties) };
 }
 
 /** An object that has further fields, which depend on the configuration. */
 export function openObject(
-  properties: Readonly<Record<string, Schema>>,
-  optional: Readonly<Record<string, Schema>> = {},
-): Schema {
+  properties: Readonly<Record<string, EndpointSchema>>,
+  optional: Readonly<Record<string, EndpointSchema>> = {},
+): EndpointSchema {
   return { ...object(properties, optional), additionalProperties: true };
 }
 
 /** What a call may say: nothing else is taken. */
 export function call(
-  properties: Readonly<Record<string, Schema>>,
-  optional: Readonly<Record<string, Schema>> = {},
-): Schema {
+  properties: Readonly<Record<string, EndpointSchema>>,
+  optional: Readonly<Record<string, EndpointSchema>> = {},
+): EndpointSchema {
   return { ...object(properties, optional), additionalProperties: false };
 }
 
 /** The body of every refusal. */
-export const ERROR: Schema = openObject({ error: TEXT, message: TEXT });
+export const ERROR_SCHEMA: EndpointSchema = openObject({ error: TEXT_SCHEMA, message: TEXT_SCHEMA });
 
 /** What has been counted since the start. */
 export const TRAFFIC = object({
@@ -69,35 +69,35 @@ export const TRAFFIC = object({
 export const LEVEL = among("debug", "info", "warn", "error");
 
 /** `/internal/api/status`. */
-export const STATUS = object({
+export const STATUS_SCHEMA = object({
   status: among("ok", "draining"),
-  server: TEXT,
-  version: TEXT,
-  uptime: TEXT,
+  server: TEXT_SCHEMA,
+  version: TEXT_SCHEMA,
+  uptime: TEXT_SCHEMA,
   uptime_seconds: COUNT,
   started_at: TIME,
   pid: COUNT,
   port: COUNT,
   worker_pool_size: COUNT,
   generation: COUNT,
-  operations: object({ log_level: LEVEL, drained: list(TEXT), maintenance: list(TEXT) }),
+  operations: object({ log_level: LEVEL, drained: listOf(TEXT_SCHEMA), maintenance: listOf(TEXT_SCHEMA) }),
   config_source: {
     ...object({
-      url: TEXT,
-      version: TEXT,
-      etag: TEXT,
+      url: TEXT_SCHEMA,
+      version: TEXT_SCHEMA,
+      etag: TEXT_SCHEMA,
       taken_at: TIME,
       reachable: FLAG,
-      waiting: TEXT,
+      waiting: TEXT_SCHEMA,
       on_trial: FLAG,
     }),
     type: ["object", "null"],
   },
   runtime: object({
-    engine: TEXT,
-    engine_version: TEXT,
-    platform: TEXT,
-    arch: TEXT,
+    engine: TEXT_SCHEMA,
+    engine_version: TEXT_SCHEMA,
+    platform: TEXT_SCHEMA,
+    arch: TEXT_SCHEMA,
     cpus: COUNT,
     memory: object({ rss_bytes: COUNT, heap_used_bytes: COUNT, heap_total_bytes: COUNT }),
   }),
@@ -105,33 +105,33 @@ export const STATUS = object({
   waf_enabled: FLAG,
   waf_mode: among("enforce", "detection"),
   waf_rules_count: COUNT,
-  waf_allowed_ips: list(TEXT),
+  waf_allowed_ips: listOf(TEXT_SCHEMA),
   cors_enabled: FLAG,
   security_headers: FLAG,
   mtls_enabled: FLAG,
 });
 
 /** One active route. */
-export const ROUTE = openObject(
-  { type: TEXT, methods: list(TEXT), host: list(TEXT) },
+export const ROUTE_SCHEMA = openObject(
+  { type: TEXT_SCHEMA, methods: listOf(TEXT_SCHEMA), host: listOf(TEXT_SCHEMA) },
   {
-    prefix: TEXT,
-    path: TEXT,
-    targets: list(object({ url: TEXT, weight: COUNT, backup: FLAG, status: TEXT, drained: FLAG })),
+    prefix: TEXT_SCHEMA,
+    path: TEXT_SCHEMA,
+    targets: listOf(object({ url: TEXT_SCHEMA, weight: COUNT, backup: FLAG, status: TEXT_SCHEMA, drained: FLAG })),
   },
 );
 
 /** One finding of the firewall or the guards. */
 export const INCIDENT = object({
   timestamp: TIME,
-  client_ip: TEXT,
-  method: TEXT,
-  path: TEXT,
-  category: TEXT,
-  rule_id: TEXT,
+  client_ip: TEXT_SCHEMA,
+  method: TEXT_SCHEMA,
+  path: TEXT_SCHEMA,
+  category: TEXT_SCHEMA,
+  rule_id: TEXT_SCHEMA,
   anomaly_score: NUMBER,
-  action: TEXT,
-  payload_snippet: TEXT,
+  action: TEXT_SCHEMA,
+  payload_snippet: TEXT_SCHEMA,
 });
 
 /** How the targets are. */
@@ -140,17 +140,17 @@ export const HEALTH = object({
   checked_at: TIME,
   total: COUNT,
   healthy: COUNT,
-  upstreams: list(
+  upstreams: listOf(
     object({
-      route: TEXT,
-      target: TEXT,
+      route: TEXT_SCHEMA,
+      target: TEXT_SCHEMA,
       status: among("CLOSED", "OPEN", "UNREACHABLE"),
       healthy: FLAG,
       status_code: COUNT,
       latency_ms: NUMBER,
       consecutive_failures: COUNT,
       drained: FLAG,
-      error: TEXT,
+      error: TEXT_SCHEMA,
     }),
   ),
 });
@@ -158,15 +158,15 @@ export const HEALTH = object({
 /** What came of a request that was tried. */
 export const PROBE = object({
   status_code: COUNT,
-  status_text: TEXT,
+  status_text: TEXT_SCHEMA,
   latency_ms: NUMBER,
   headers: { type: "object", additionalProperties: true },
-  body: TEXT,
+  body: TEXT_SCHEMA,
   truncated: FLAG,
 });
 
 /** What came of a reload. */
 export const RELOAD = object(
-  { ok: FLAG, generation: COUNT, faults: list(TEXT) },
-  { routes: COUNT, needs_restart: list(TEXT), removed: list(TEXT), late: list(TEXT) },
+  { ok: FLAG, generation: COUNT, faults: listOf(TEXT_SCHEMA) },
+  { routes: COUNT, needs_restart: listOf(TEXT_SCHEMA), removed: listOf(TEXT_SCHEMA), late: listOf(TEXT_SCHEMA) },
 );

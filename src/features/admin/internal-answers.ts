@@ -8,7 +8,7 @@ import { trafficSummary } from "./traffic-summary.ts";
 import { type ProbedTarget, upstreamHealth } from "./upstream-health.ts";
 
 /** What the control thread's responses are made of; each is asked anew for every one. */
-export interface InternalSources {
+export interface InternalPorts {
   /** The configuration in use. */
   readonly config: () => StatusConfig;
   readonly state: () => ProcessState;
@@ -24,7 +24,7 @@ export interface InternalSources {
 
 /** Answers the questions of the built-in endpoints whose data this feature has. */
 export function internalAnswers(
-  sources: InternalSources,
+  sources: InternalPorts,
 ): Pick<EndpointAnswers, "status" | "metrics" | "routes" | "upstreams" | "incidents" | "exposition"> {
   const { totals, incidents } = sources;
   const traffic = () => trafficSummary(totals, sources.config().server.waf);

@@ -2,7 +2,7 @@ import { reasonOf } from "../../core/status.ts";
 import { VERSION } from "../../core/version.ts";
 import { ENDPOINTS, type EndpointDoc, type EndpointRow } from "./built-in-endpoints.ts";
 import { JSON_TYPE } from "./built-in-reply.ts";
-import { ERROR, type Schema } from "./endpoint-schemas.ts";
+import { type EndpointSchema, ERROR_SCHEMA } from "./endpoint-schemas.ts";
 
 /** The built-in endpoints as OpenAPI 3.1, for `/internal/api/openapi.json`. docs/endpoints.md#openapi */
 export function openApi(): object {
@@ -18,7 +18,7 @@ export function openApi(): object {
     servers: [{ url: "/" }],
     paths: Object.fromEntries(ENDPOINTS.map((row) => [row.path, pathItem(row)])),
     components: {
-      schemas: { Error: ERROR },
+      schemas: { Error: ERROR_SCHEMA },
       securitySchemes: {
         token: { type: "http", scheme: "bearer", description: "internal_api.token, where it is set" },
       },
@@ -63,10 +63,10 @@ function operation(path: string, method: string, doc: EndpointDoc, isInternal: b
   };
 }
 
-function answered(status: number, schema: Schema): object {
+function answered(status: number, schema: EndpointSchema): object {
   return { description: reasonOf(status), content: json(schema) };
 }
 
-function json(schema: Schema): object {
+function json(schema: EndpointSchema): object {
   return { [JSON_TYPE]: { schema } };
 }

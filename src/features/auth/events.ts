@@ -1,4 +1,4 @@
-import { ERROR, number, OF_REQUEST, OF_TARGET, optional, ROUTE, text, texts } from "../../core/event-row.ts";
+import { ERROR, numberField, OF_REQUEST, OF_TARGET, optional, ROUTE, textField, texts } from "../../core/event-row.ts";
 
 /** What `auth` writes to the log. docs/authentication.md */
 export const AUTH_EVENTS = {
@@ -11,11 +11,11 @@ export const AUTH_EVENTS = {
       ...OF_REQUEST,
       ...OF_TARGET,
       route: ROUTE,
-      auth: text("the method"),
-      status: number(
+      auth: textField("the method"),
+      status: numberField(
         "what it got: 401, 403, a redirect to a sign-in, 429 after too many wrong passwords, or 503 if nothing could be said",
       ),
-      reason: optional(text("in a word, why a token was not taken (docs/authentication.md#refused-tokens)")),
+      reason: optional(textField("in a word, why a token was not taken (docs/authentication.md#refused-tokens)")),
     },
   },
   auth_field_dropped: {
@@ -27,8 +27,8 @@ export const AUTH_EVENTS = {
     fields: {
       request_id: OF_REQUEST.request_id,
       route: ROUTE,
-      auth: text("the method"),
-      field: text("name of the field"),
+      auth: textField("the method"),
+      field: textField("name of the field"),
     },
   },
   auth_service_failed: {
@@ -36,7 +36,7 @@ export const AUTH_EVENTS = {
     meaning: "An authentication service gave no verdict: requests got 503.",
     advice: "See the service: while it is away no request is let in.",
     everyMs: 1000,
-    fields: { service: text("its URL"), reason: text("why") },
+    fields: { service: textField("its URL"), reason: textField("why") },
   },
   sign_in_failed: {
     level: "warn",
@@ -44,10 +44,10 @@ export const AUTH_EVENTS = {
     advice: "See `step` and `reason`: the provider's address, the client's secret, the return address, the clock.",
     perSecond: 20,
     fields: {
-      step: text("login (the provider could not be asked), callback (the way back failed), renewal or logout"),
+      step: textField("login (the provider could not be asked), callback (the way back failed), renewal or logout"),
       ...OF_REQUEST,
-      issuer: text("the provider"),
-      reason: text("why"),
+      issuer: textField("the provider"),
+      reason: textField("why"),
     },
   },
   session_cut: {
@@ -56,14 +56,18 @@ export const AUTH_EVENTS = {
     advice:
       "Nothing, if only `allow` needs them: it was judged by all claims. If `headers` or `{auth.claim.NAME}` need them, have the provider send fewer groups.",
     perSecond: 5,
-    fields: { ...OF_REQUEST, issuer: text("the provider"), claims: text("names of those that are not whole") },
+    fields: {
+      ...OF_REQUEST,
+      issuer: textField("the provider"),
+      claims: textField("names of those that are not whole"),
+    },
   },
   jwks_fetched: {
     meaning: "The keys of a token issuer are there, or are others than before.",
     advice: "Nothing. `passed_over` names keys of the issuer that are of no use.",
     fields: {
-      url: text("where they come from"),
-      keys: number("how many there are"),
+      url: textField("where they come from"),
+      keys: numberField("how many there are"),
       passed_over: optional(texts("those that are of no use, and why")),
     },
   },
@@ -72,11 +76,11 @@ export const AUTH_EVENTS = {
     meaning: "The keys of a token issuer could not be fetched.",
     advice: "See the issuer's URL. The keys from before hold until they are replaced there.",
     fields: {
-      url: text("where they come from"),
+      url: textField("where they come from"),
       error: ERROR,
-      failures: number("failures in a row"),
-      keys_kept: number("keys from before, which stay"),
-      retry_in_s: number("when it is tried again"),
+      failures: numberField("failures in a row"),
+      keys_kept: numberField("keys from before, which stay"),
+      retry_in_s: numberField("when it is tried again"),
     },
   },
 } as const;

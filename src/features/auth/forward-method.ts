@@ -44,7 +44,7 @@ export interface ServiceListener {
 }
 
 /** What the calls to services share in a worker. */
-export type ForwardSite = Pick<CallSettings, "idle" | "wheel" | "turn" | "upstream"> & {
+export type ForwardPorts = Pick<CallSettings, "idle" | "wheel" | "turn" | "upstream"> & {
   readonly listener: ServiceListener;
   readonly lines: ForwardedLines;
 };
@@ -80,7 +80,7 @@ export class ForwardMethod implements AuthMethod {
   /** By a hash of the question; the one that was remembered longest ago comes first. */
   private readonly verdicts: Map<string, Remembered> = new Map();
 
-  constructor(terms: ForwardTerms, { listener, lines, upstream, idle, wheel, turn }: ForwardSite) {
+  constructor(terms: ForwardTerms, { listener, lines, upstream, idle, wheel, turn }: ForwardPorts) {
     const { method, target, requestHeaders, timeoutMs, cacheMs } = terms;
     const { authority } = upstream;
     this.terms = terms;

@@ -1,4 +1,4 @@
-import { headerName } from "../../config/http-syntax.ts";
+import { headerNameKind } from "../../config/http-syntax.ts";
 import { type OriginConfig, parseOrigin } from "../../config/origin.ts";
 import { type Kind, list, resolved, type Spot, written } from "../../config/piece.ts";
 import { block, type Rows, type Values } from "../../config/row.ts";
@@ -86,7 +86,7 @@ function setFields(): Kind<string[], readonly string[]> {
 }
 
 function fieldNames(faultOf: (name: string) => string): Kind<string[], readonly string[]> {
-  const names = list(headerName(), "header names", true);
+  const names = list(headerNameKind(), "header names", true);
   const kind = resolved(names, (found, { path, log }): readonly string[] => {
     for (const [i, name] of found.entries()) {
       const fault = faultOf(name);

@@ -247,7 +247,7 @@ export interface BreakerRules {
 }
 
 /** What all nodes of one worker share. */
-export interface NodeSurroundings {
+export interface NodePorts {
   readonly turn: NowMs;
   readonly worker: number;
   readonly counters: WorkerCounters;
@@ -269,7 +269,7 @@ export class UpstreamNode {
   private readonly rules: BreakerRules;
   /** Null where no response is a failure. */
   private readonly failureStatuses: ReadonlySet<number> | null;
-  private readonly surroundings: NodeSurroundings;
+  private readonly surroundings: NodePorts;
   private table: NodeTable;
   private slot: number;
   private upstreamId: number;
@@ -284,7 +284,7 @@ export class UpstreamNode {
     key: string,
     label: string,
     rules: BreakerRules,
-    surroundings: NodeSurroundings,
+    surroundings: NodePorts,
     table: NodeTable,
     slot: number,
   ) {

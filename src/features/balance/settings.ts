@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { headerName } from "../../config/http-syntax.ts";
+import { headerNameKind } from "../../config/http-syntax.ts";
 import type { Kind, Piece, Spot } from "../../config/piece.ts";
 import { below, block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { duration, secret, textLike, word } from "../../config/scalars.ts";
@@ -31,7 +31,7 @@ const balancingRows = {
     default: "round_robin",
     doc: "random, least_conn, p2c, ip_hash, uri_hash, header, cookie, sticky",
   },
-  header: { type: headerName(), absent: "", field: "", example: "X-User", doc: "for the policy header" },
+  header: { type: headerNameKind(), absent: "", field: "", example: "X-User", doc: "for the policy header" },
   cookie: {
     type: nameOr(stickyCookie),
     absent: "",
@@ -79,7 +79,7 @@ function checkBalancing({ policy, header, cookie }: Values<typeof balancingRows>
 
 /** The name of a cookie, or a section. */
 function nameOr<T extends object, R extends object>(section: Kind<T, R>): Kind<string | T, string | R> {
-  const name = headerName();
+  const name = headerNameKind();
   const either = v.lazy((value) => (typeof value === "object" && value !== null ? section : name));
   return {
     ...(either as Piece<string | T>),

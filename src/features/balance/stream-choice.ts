@@ -13,7 +13,7 @@ import { SmoothRoundRobin } from "./smooth-round-robin.ts";
 import { policyAmong } from "./target-choice.ts";
 
 /** A connection that looks for a target. */
-export interface StreamAttempt extends NodeAttempt {
+export interface StreamNodeAttempt extends NodeAttempt {
   /** The client's address. */
   readonly clientIp: string;
   /** Bits of the targets that have taken no connection. */
@@ -48,7 +48,7 @@ export class StreamChoice<D> {
   /** Targets that may be chosen at all. */
   readonly size: number;
   private readonly all: AllInTurn<StreamTarget<D>>;
-  private readonly policies: readonly Policy<StreamAttempt, StreamTarget<D>>[];
+  private readonly policies: readonly Policy<StreamNodeAttempt, StreamTarget<D>>[];
 
   constructor(policy: StreamPolicy, inits: readonly StreamTargetInit<D>[], random: RandomNumber) {
     const targets = inits.map((init, index) => new StreamTarget(init, index));
@@ -59,7 +59,7 @@ export class StreamChoice<D> {
   }
 
   /** Puts a connection on its way, to another target than those that have been tried. @returns null where there is none */
-  choose(attempt: StreamAttempt): StreamTarget<D> | null {
+  choose(attempt: StreamNodeAttempt): StreamTarget<D> | null {
     let excluded = attempt.triedTargets;
     for (;;) {
       const target = this.pick(attempt, excluded);
@@ -73,7 +73,7 @@ export class StreamChoice<D> {
     return out;
   }
 
-  private pick(attempt: StreamAttempt, excluded: number): StreamTarget<D> | null {
+  private pick(attempt: StreamNodeAttempt, excluded: number): StreamTarget<D> | null {
     for (const policy of this.policies) {
       const target = policy.pick(attempt, excluded);
       if (target !== null) return target;
@@ -86,8 +86,8 @@ function policyFor<D>(
   policy: StreamPolicy,
   targets: readonly StreamTarget<D>[],
   random: RandomNumber,
-): Policy<StreamAttempt, StreamTarget<D>> {
-  return policyAmong<StreamAttempt, StreamTarget<D>>(
+): Policy<StreamNodeAttempt, StreamTarget<D>> {
+  return policyAmong<StreamNodeAttempt, StreamTarget<D>>(
     policy,
     targets,
     random,

@@ -50,7 +50,7 @@ export interface BotListener {
 }
 
 /** What the phase is made of. */
-export interface BotParts {
+export interface BotPorts {
   /** One entry a route, by its index; null where no client is asked. */
   readonly rules: readonly (BotRules | null)[];
   readonly tokens: BotTokens;
@@ -69,9 +69,9 @@ export interface BotParts {
  */
 export class BotPhase implements Phase {
   readonly name = "bots";
-  private readonly parts: BotParts;
+  private readonly parts: BotPorts;
 
-  constructor(parts: BotParts) {
+  constructor(parts: BotPorts) {
     this.parts = parts;
   }
 

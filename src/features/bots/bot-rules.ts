@@ -3,17 +3,17 @@ import type { Phase } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { Route } from "../../message/route.ts";
 import { AgentReader, anyOf } from "./agents.ts";
-import { type BotListener, type BotParts, BotPhase, type BotRules } from "./bot-phase.ts";
+import { type BotListener, BotPhase, type BotPorts, type BotRules } from "./bot-phase.ts";
 import { BotTokens } from "./bot-tokens.ts";
 import { CrawlerCheck, type ReverseNames } from "./crawler-check.ts";
 import { asksClients, type BotsConfig, type RouteBots } from "./settings.ts";
 
 /** What the phase needs of its worker. */
-export interface BotSite {
+export interface BotRulePorts {
   readonly turn: NowMs;
   /** Milliseconds since the epoch. */
   readonly clock: NowMs;
-  readonly turns: BotParts["turns"];
+  readonly turns: BotPorts["turns"];
   readonly reports: BotListener & { onCrawler(isVerified: boolean): void };
   /** What passes are made with where the configuration has no secret. */
   readonly cookieKey: string;
@@ -29,7 +29,7 @@ export function botPhase(
   bots: BotsConfig,
   routes: readonly Route[],
   ofRoutes: readonly (RouteBots | null)[],
-  { turn, clock, turns, reports, reverse, cookieKey }: BotSite,
+  { turn, clock, turns, reports, reverse, cookieKey }: BotRulePorts,
 ): Phase {
   const known = new Map<RouteBots, BotRules>();
   const server: RouteBots = { ...bots, isOwn: false };

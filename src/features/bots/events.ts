@@ -1,4 +1,4 @@
-import { OF_REQUEST, OF_TARGET, ROUTE, STATUS, text } from "../../core/event-row.ts";
+import { OF_REQUEST, OF_TARGET, ROUTE, STATUS, textField } from "../../core/event-row.ts";
 
 /** What challenges for bots write to the log. docs/bots.md */
 export const BOT_EVENTS = {
@@ -10,10 +10,10 @@ export const BOT_EVENTS = {
       ...OF_REQUEST,
       ...OF_TARGET,
       route: ROUTE,
-      reason: text("what was suspicious, or all"),
-      solution: text("why the solution that it brought does not count, else none"),
-      form: text("page, or json for a program"),
-      user_agent: text("its User-Agent"),
+      reason: textField("what was suspicious, or all"),
+      solution: textField("why the solution that it brought does not count, else none"),
+      form: textField("page, or json for a program"),
+      user_agent: textField("its User-Agent"),
       status: STATUS,
     },
   },

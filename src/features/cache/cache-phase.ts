@@ -22,7 +22,7 @@ import type { UnstorableKeys } from "./unstorable-keys.ts";
 import { type CookieField, DISK_WAIT, NO_WAIT, type Wait, Waited, type Waiters } from "./waiters.ts";
 
 /** What the phase is made of. */
-export interface CachePhaseParts {
+export interface CachePhasePorts {
   readonly fetches: CacheFetches;
   readonly unstorable: UnstorableKeys;
   readonly waiters: Waiters;
@@ -40,10 +40,10 @@ export interface CachePhaseParts {
 /** Looks every GET and HEAD up in the cache, and watches over the fetching of what is not there. */
 export class CachePhase implements Phase {
   readonly name = "cacheLookup";
-  private readonly parts: CachePhaseParts;
+  private readonly parts: CachePhasePorts;
   private readonly store: CacheStore;
 
-  constructor(parts: CachePhaseParts) {
+  constructor(parts: CachePhasePorts) {
     this.parts = parts;
     this.store = parts.fetches.store;
   }

@@ -1,4 +1,4 @@
-import { number, text } from "../../core/event-row.ts";
+import { numberField, textField } from "../../core/event-row.ts";
 
 /** What the cache writes to the log. docs/cache.md#on-disk */
 export const CACHE_EVENTS = {
@@ -6,9 +6,9 @@ export const CACHE_EVENTS = {
     meaning: "The folder of `cache.disk` is in use, at the start or again.",
     advice: "Nothing.",
     fields: {
-      path: text("the folder"),
-      entries: number("responses that are there"),
-      bytes: number("bytes that they take"),
+      path: textField("the folder"),
+      entries: numberField("responses that are there"),
+      bytes: numberField("bytes that they take"),
     },
   },
   cache_disk_failed: {
@@ -16,6 +16,6 @@ export const CACHE_EVENTS = {
     meaning:
       "The folder of `cache.disk` cannot be used, or is full. The cache goes on in memory. One line until it can be used again.",
     advice: "See the disk: space, permissions, errors. The cache goes on in memory.",
-    fields: { path: text("the folder"), reason: text("why, such as ENOSPC") },
+    fields: { path: textField("the folder"), reason: textField("why, such as ENOSPC") },
   },
 } as const;

@@ -1,4 +1,4 @@
-import { headerName } from "../../config/http-syntax.ts";
+import { headerNameKind } from "../../config/http-syntax.ts";
 import { type Kind, list, resolved } from "../../config/piece.ts";
 import { block, type ConfigOf } from "../../config/row.ts";
 import { flag, textLike, word } from "../../config/scalars.ts";
@@ -57,7 +57,7 @@ function cookieName(): Kind<string> {
 
 /** The name of a header field that may be in the key: not one that is there already, or that has a rule of its own. */
 function keyField(): Kind<string> {
-  return resolved(headerName(), (name, { log, path }) => {
+  return resolved(headerNameKind(), (name, { log, path }) => {
     const why = NO_KEY_FIELDS.get(name.toLowerCase());
     if (why !== undefined) log.fault(path, why);
     return name;

@@ -18,7 +18,7 @@ import { UnstorableKeys } from "./unstorable-keys.ts";
 import { Waiters, type WaitTime } from "./waiters.ts";
 
 /** What the cache needs of its worker. */
-export interface CacheServices {
+export interface CachePorts {
   readonly times: CacheTimes;
   readonly time: WaitTime;
   readonly idle: IdleExchangePorts;
@@ -49,7 +49,7 @@ export class ResponseCache {
   private readonly keys: RequestKeys;
   private readonly heads: StoredHeads;
   private readonly times: CacheTimes;
-  private readonly purgeDisk: CacheServices["purgeDisk"];
+  private readonly purgeDisk: CachePorts["purgeDisk"];
 
   /**
    * @param policies by the routes' numbers; null for those whose responses are not stored
@@ -59,7 +59,7 @@ export class ResponseCache {
     store: CacheStore,
     policies: readonly (CachePolicy | null)[],
     dividesByTls: boolean,
-    services: CacheServices,
+    services: CachePorts,
   ) {
     const { idle, times } = services;
     const heads = new StoredHeads(store);
@@ -127,7 +127,7 @@ export class ResponseCache {
 
 function diskReads(
   store: CacheStore,
-  { time, times, counter, readNow }: CacheServices,
+  { time, times, counter, readNow }: CachePorts,
   waiters: Waiters,
 ): DiskReads | null {
   if (store.disk === null) return null;

@@ -1,5 +1,5 @@
 import { TEN_YEARS_MS } from "../../config/duration.ts";
-import { adviceOf, type ForeignKeys, says } from "../../config/foreign-names.ts";
+import { type ForeignKeys, foreignAdvice, says } from "../../config/foreign-names.ts";
 import { list } from "../../config/piece.ts";
 import { block, type ConfigOf } from "../../config/row.ts";
 import { cidr, duration, flag, integer, size, word, workFolder } from "../../config/scalars.ts";
@@ -71,7 +71,7 @@ export const cache = block(
     status_key: { type: flag(), default: false, doc: "Cache-Status says the key of each response: for development" },
   },
   {
-    misplaced: new Map(adviceOf(FOREIGN_CACHE_KEYS)),
+    misplaced: new Map(foreignAdvice(FOREIGN_CACHE_KEYS)),
     notes: ["Stale responses: as the upstream's Cache-Control says, stale-while-revalidate=30 and stale-if-error=60."],
     check(values, { log, path }) {
       const { disk } = values;

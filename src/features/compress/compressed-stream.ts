@@ -2,7 +2,7 @@ import { KeptBytes } from "../../core/kept-bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Coding } from "../../proto/semantics/accept-encoding.ts";
 import { openStream, type StreamCodec } from "./codecs.ts";
-import type { CompressionServices } from "./compression-services.ts";
+import type { CompressionPorts } from "./compression-services.ts";
 
 /** Bytes of a stream that are compressed at a time, and those that may wait for it before its source is stopped. */
 const COMPRESSION_SLICE_BYTES = 65_536;
@@ -23,7 +23,7 @@ export interface StreamTaker {
  */
 export class CompressedStream {
   private readonly taker: StreamTaker;
-  private readonly services: CompressionServices;
+  private readonly services: CompressionPorts;
   private readonly codec: StreamCodec;
   private ex: Exchange | null = null;
   /** What has not been given to the codec. */
@@ -43,7 +43,7 @@ export class CompressedStream {
   private bytesOut = 0;
 
   /** @param flushes whether each slice is; else all pieces are held until `giveHeld` or the end */
-  constructor(taker: StreamTaker, services: CompressionServices, coding: Coding, level: number, flushes: boolean) {
+  constructor(taker: StreamTaker, services: CompressionPorts, coding: Coding, level: number, flushes: boolean) {
     this.taker = taker;
     this.services = services;
     this.holdsPieces = !flushes;

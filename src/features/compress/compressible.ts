@@ -19,7 +19,11 @@ export const enum Compressible {
 }
 
 /** Judges a response by its head: docs/compression.md#what-is-compressed */
-export function judge({ reply, request }: Exchange, coding: Coding, policy: CompressionPolicy): Compressible {
+export function judgeCompressible(
+  { reply, request }: Exchange,
+  coding: Coding,
+  policy: CompressionPolicy,
+): Compressible {
   const { headers, status } = reply;
   if (status === 304) return Compressible.NotModified;
   if (status < 200 || status === 204 || status === 205 || headers.find(HeaderId.ContentEncoding) >= 0)

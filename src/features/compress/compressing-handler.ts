@@ -5,16 +5,16 @@ import { type Codecs, wholeBytes } from "./codecs.ts";
 import { Compressible, compressedFields, judgeFixed, varying } from "./compressible.ts";
 import { CompressingSink } from "./compressing-sink.ts";
 import type { CompressionPolicy } from "./compression-policy.ts";
-import type { CompressionParts, CompressionServices, FixedForm } from "./compression-services.ts";
+import type { CompressingHandlerPorts, CompressionPorts, FixedForm } from "./compression-services.ts";
 import { negotiatedCoding } from "./content-coding-phase.ts";
 
 /** Puts compression between a handler and the client, the cache being on the client's side. docs/compression.md */
 export class CompressingHandler implements Handler {
   readonly name: string;
   private readonly inner: Handler;
-  private readonly parts: CompressionParts;
+  private readonly parts: CompressingHandlerPorts;
 
-  constructor(inner: Handler, policy: CompressionPolicy, services: CompressionServices) {
+  constructor(inner: Handler, policy: CompressionPolicy, services: CompressionPorts) {
     this.name = inner.name;
     this.inner = inner;
     this.parts = { policy, services, fixed: new FixedForms(policy, services.codecs) };

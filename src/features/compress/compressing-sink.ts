@@ -16,9 +16,9 @@ import {
   describeNotModified,
   dropPlainFields,
   isEventStream,
-  judge,
+  judgeCompressible,
 } from "./compressible.ts";
-import type { CompressionParts } from "./compression-services.ts";
+import type { CompressingHandlerPorts } from "./compression-services.ts";
 
 /** Longest file whose compressed form is kept. docs/compression.md#files */
 const MAX_KEPT_FILE_BYTES = 4 * 1024 * 1024;
@@ -47,7 +47,7 @@ const enum Stage {
  */
 export class CompressingSink extends PassingSink implements ReplySource, TimerOwner {
   private readonly coding: Coding;
-  private readonly parts: CompressionParts;
+  private readonly parts: CompressingHandlerPorts;
   private stage: Stage = Stage.Waiting;
   private ex: Exchange | null = null;
   private origin: ReplySource;
@@ -69,7 +69,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   /** Room that was taken of the worker's. */
   private reserved = 0;
 
-  constructor(inner: ReplySink, coding: Coding, parts: CompressionParts) {
+  constructor(inner: ReplySink, coding: Coding, parts: CompressingHandlerPorts) {
     super(inner);
     this.coding = coding;
     this.parts = parts;
@@ -91,7 +91,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
 
   override head(ex: Exchange): void {
     const { policy, services } = this.parts;
-    const judged = judge(ex, this.coding, policy);
+    const judged = judgeCompressible(ex, this.coding, policy);
     if (judged === Compressible.Yes && ex.request.method !== Method.Head && (this.sendKept(ex) || this.begin(ex)))
       return;
     this.stage = Stage.Passing;

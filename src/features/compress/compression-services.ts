@@ -9,7 +9,7 @@ import type { CompressionPolicy } from "./compression-policy.ts";
 import type { PackedFiles } from "./packed-files.ts";
 
 /** What compression asks of its worker. */
-export interface CompressionServices {
+export interface CompressionPorts {
   readonly codecs: Codecs;
   readonly packed: PackedFiles;
   readonly wheel: TimerWheel;
@@ -34,8 +34,8 @@ export interface FixedFormSource {
 }
 
 /** What the responses of one route share. */
-export interface CompressionParts {
+export interface CompressingHandlerPorts {
   readonly policy: CompressionPolicy;
-  readonly services: CompressionServices;
+  readonly services: CompressionPorts;
   readonly fixed: FixedFormSource;
 }

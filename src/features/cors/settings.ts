@@ -1,5 +1,5 @@
 import { formatDuration, TEN_YEARS_MS } from "../../config/duration.ts";
-import { headerName, method } from "../../config/http-syntax.ts";
+import { headerNameKind, method } from "../../config/http-syntax.ts";
 import { type Kind, list, measured, resolved, type Spot, written } from "../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, OFF, type Rows, type Values } from "../../config/row.ts";
 import { duration, flag, textLike } from "../../config/scalars.ts";
@@ -26,12 +26,12 @@ const corsRows = {
     doc: "methods that pages of other origins may use",
   },
   allowed_headers: {
-    type: resolved(list(headerName(), "header names"), starOr),
+    type: resolved(list(headerNameKind(), "header names"), starOr),
     example: ["Content-Type", "Authorization"],
     doc: "request fields that pages of other origins may set; *: any",
   },
   exposed_headers: {
-    type: resolved(list(headerName(), "header names"), starOr),
+    type: resolved(list(headerNameKind(), "header names"), starOr),
     example: ["X-Request-Id"],
     doc: "response fields that pages of other origins may read; *: any",
   },

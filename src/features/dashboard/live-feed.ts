@@ -29,7 +29,7 @@ import { troubleOf, verdict } from "./verdict.ts";
 import { watchRefusal } from "./watchers.ts";
 
 /** What the feed is made of; each is asked anew for every event. */
-export interface FeedSources {
+export interface FeedPorts {
   readonly totals: CounterTotals;
   readonly incidents: IncidentReader;
   readonly workers: number;
@@ -64,7 +64,7 @@ export class LiveFeed implements ControlService<unknown> {
     seen: ({ seen }, worker) => this.seen(worker, JSON.parse(seen) as SeenTraffic),
     audited: ({ fields }) => this.changed("audit", fields),
   };
-  private readonly from: FeedSources;
+  private readonly from: FeedPorts;
   /** Watchers by worker. */
   private readonly watchers: Int32Array;
   private readonly points: LivePoint[] = [];
@@ -87,7 +87,7 @@ export class LiveFeed implements ControlService<unknown> {
   private certificatesAt = 0;
   private timer: Timer | null = null;
 
-  constructor(sources: FeedSources) {
+  constructor(sources: FeedPorts) {
     this.from = sources;
     this.routes = new LabelTraffic(sources.totals.routeTraffic, STREAM_PATH);
     this.upstreams = new LabelTraffic(sources.totals.upstreamTraffic, "");

@@ -1,4 +1,4 @@
-import { counted, listed, percent, span } from "../../core/number-text.ts";
+import { counted, listed, percentText, span } from "../../core/number-text.ts";
 import type { FindingTopic, LiveFinding, LivePoint, LiveState, LiveTarget, LiveVerdict } from "./live-state.ts";
 import { THRESHOLDS } from "./thresholds.ts";
 
@@ -87,7 +87,7 @@ function ofWorkers({ workers }: JudgedState): LiveFinding[] {
       bad("system", `${counted(still.length, "worker")} of ${all.length} stalled or starting: ${numbers(still)}`),
     );
   if (busy.length > 0) {
-    const most = percent(THRESHOLDS.workerLoad.value);
+    const most = percentText(THRESHOLDS.workerLoad.value);
     const does = busy.length === 1 ? "uses" : "use";
     found.push(
       note(
@@ -160,7 +160,7 @@ function ofErrors(
   const share = grown[5]! / requests;
   const grade = gradeOfErrors(share);
   if (grade === "none" || requests < THRESHOLDS.enoughRequests.value) return [share, []];
-  const text = `${percent(share)} of the requests of the last minute got 5xx`;
+  const text = `${percentText(share)} of the requests of the last minute got 5xx`;
   return [share, [grade === "bad" ? bad("slow", text) : note("slow", text)]];
 }
 

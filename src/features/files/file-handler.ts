@@ -11,7 +11,7 @@ import { ContainedRoot, FileLookup } from "./contained-root.ts";
 import { contentTypeOf } from "./content-type.ts";
 import type { FileCache, FileEntry, FileShelf } from "./file-cache.ts";
 import { FileLoader } from "./file-loader.ts";
-import { movedPermanently, NOT_FOUND, UNREADABLE } from "./file-replies.ts";
+import { FILE_UNREADABLE, movedPermanently, NOT_FOUND } from "./file-replies.ts";
 import { FileResponder } from "./file-responder.ts";
 import type { Defer } from "./file-stream.ts";
 import type { Resource } from "./file-variant.ts";
@@ -263,7 +263,7 @@ function leadsThroughNothing(request: RequestHead): boolean {
 export function refuse(ex: Exchange, found: FileLookup): void {
   if (found === FileLookup.Escapes) ex.sink.abort(ex, Fault.SymlinkEscape);
   else if (found === FileLookup.NoDescriptor) ex.sink.abort(ex, Fault.OutOfDescriptors);
-  else if (found === FileLookup.Denied) ex.sink.fixed(ex, UNREADABLE);
+  else if (found === FileLookup.Denied) ex.sink.fixed(ex, FILE_UNREADABLE);
   else ex.sink.abort(ex, Fault.InternalError);
 }
 

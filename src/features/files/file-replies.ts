@@ -6,7 +6,7 @@ const NOSNIFF: readonly (readonly [string, string])[] = [["X-Content-Type-Option
 export const NOT_FOUND: PrebuiltResponse = refusal(404, "no such file");
 
 /** A file that the system does not let the gateway read. */
-export const UNREADABLE: PrebuiltResponse = refusal(403, "the file cannot be read");
+export const FILE_UNREADABLE: PrebuiltResponse = refusal(403, "the file cannot be read");
 
 /** RFC 9110 §15.5.13. */
 export const PRECONDITION_FAILED: PrebuiltResponse = refusal(

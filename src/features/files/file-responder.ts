@@ -11,7 +11,7 @@ import { CODING_SUFFIXES, chooseCoding } from "./content-coding.ts";
 import type { FileEntry } from "./file-cache.ts";
 import { outsideFile, PRECONDITION_FAILED } from "./file-replies.ts";
 import { type Defer, FileStream } from "./file-stream.ts";
-import type { Field, FileVariant } from "./file-variant.ts";
+import type { FileField, FileVariant } from "./file-variant.ts";
 
 /** Answers GET and HEAD out of an entry: coding, conditions, range, and then the bytes. */
 export class FileResponder {
@@ -164,7 +164,7 @@ function makePartHead(ex: Exchange, variant: FileVariant, length: number, conten
   ex.reply.headers.add("Content-Range", contentRange);
 }
 
-function makeHead(ex: Exchange, status: number, fields: readonly Field[], length: number): void {
+function makeHead(ex: Exchange, status: number, fields: readonly FileField[], length: number): void {
   const reply = ex.reply;
   reply.status = status;
   reply.framing = Framing.Length;

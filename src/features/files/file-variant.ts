@@ -10,7 +10,7 @@ export const HELD_FILE_BYTES = 65536;
 /** Readings of a small file that changes under our hands, before it is treated like a large one. */
 const READ_ATTEMPTS = 3;
 
-export type Field = readonly [name: string, value: string];
+export type FileField = readonly [name: string, value: string];
 
 /** What the variants of one resource have in common. */
 export interface Resource {
@@ -41,9 +41,9 @@ export class FileVariant implements Validators {
   /** Whether the resource is there in several codings, so that responses depend on Accept-Encoding. */
   readonly varies: boolean;
   /** Every field of a whole response but Content-Length. */
-  readonly fields: readonly Field[];
+  readonly fields: readonly FileField[];
   /** The fields of a 304. RFC 9110 §15.4.5: what guides a cache, and nothing of the content. */
-  readonly notModifiedFields: readonly Field[];
+  readonly notModifiedFields: readonly FileField[];
   /** The whole response, where the file is small enough to be held. */
   readonly held: PrebuiltResponse | null;
 
@@ -72,8 +72,8 @@ export class FileVariant implements Validators {
   }
 }
 
-function fieldsOf(resource: Resource, variant: FileVariant, ownCoding: string): Field[] {
-  const fields: Field[] = [
+function fieldsOf(resource: Resource, variant: FileVariant, ownCoding: string): FileField[] {
+  const fields: FileField[] = [
     ["Content-Type", resource.contentType],
     ["X-Content-Type-Options", "nosniff"],
   ];

@@ -1,4 +1,4 @@
-import { Byte, latin1, table } from "../../core/bytes.ts";
+import { Byte, byteTable, latin1 } from "../../core/bytes.ts";
 import { escapedByte } from "../../proto/target/percent-decoding.ts";
 
 const UPPER_HEX = "0123456789ABCDEF";
@@ -6,7 +6,7 @@ const UPPER_HEX = "0123456789ABCDEF";
 /** 1 for a byte that may stand as it is in a path (RFC 3986 §3.3: pchar and the slash), else 0. */
 const IN_PATH: Uint8Array = alnumAnd("-._~!$&'()*+,;=:@/");
 /** 1 for a byte that a received query may keep: every visible ASCII character. */
-const IN_QUERY: Uint8Array = table((b) => (b > Byte.Space && b < Byte.Del ? 1 : 0));
+const IN_QUERY: Uint8Array = byteTable((b) => (b > Byte.Space && b < Byte.Del ? 1 : 0));
 
 /** Whether two hexadecimal digits follow every `%` of `text`. RFC 3986 §2.1. */
 export function isWellEscaped(text: string): boolean {
@@ -37,7 +37,7 @@ function encoded(text: string, allowed: Uint8Array): string {
 
 function alnumAnd(others: string): Uint8Array {
   const extra = latin1(others);
-  return table((b) => {
+  return byteTable((b) => {
     const lower = b | 0x20;
     const isAlnum = (b >= Byte.Zero && b <= Byte.Nine) || (b < 0x80 && lower >= Byte.LowerA && lower <= 0x7a);
     return isAlnum || extra.includes(b) ? 1 : 0;

@@ -1,6 +1,6 @@
-import { ERROR, flag, number, OK, optional, text } from "../../core/event-row.ts";
+import { ERROR, flagField, numberField, OK, optional, textField } from "../../core/event-row.ts";
 
-const VERSION = text("the configuration");
+const VERSION = textField("the configuration");
 
 /** What a fleet writes to the log. docs/fleet.md */
 export const FLEET_EVENTS = {
@@ -16,16 +16,16 @@ export const FLEET_EVENTS = {
     meaning: "The store of the fleet is there again.",
     advice: "Nothing.",
     perSecond: 1,
-    fields: { nodes: number("gateways of the fleet") },
+    fields: { nodes: numberField("gateways of the fleet") },
   },
   canary_begin: {
     meaning: "A configuration is tried: `canaries` of `nodes` gateways take `version` first.",
     advice: "Nothing. `edge nodes` shows which gateways have it.",
     fields: {
       version: VERSION,
-      own: flag("whether this gateway is among them"),
-      canaries: number("gateways that take it first"),
-      nodes: number("gateways of the fleet"),
+      own: flagField("whether this gateway is among them"),
+      canaries: numberField("gateways that take it first"),
+      nodes: numberField("gateways of the fleet"),
     },
   },
   canary_end: {
@@ -35,11 +35,11 @@ export const FLEET_EVENTS = {
     fields: {
       ok: OK,
       version: VERSION,
-      reason: optional(text("why it is taken nowhere")),
-      requests: number("requests of the canaries"),
-      errors: number("5xx among them"),
-      others_requests: number("requests of the other gateways"),
-      others_errors: number("5xx among them"),
+      reason: optional(textField("why it is taken nowhere")),
+      requests: numberField("requests of the canaries"),
+      errors: numberField("5xx among them"),
+      others_requests: numberField("requests of the other gateways"),
+      others_errors: numberField("5xx among them"),
     },
   },
 } as const;
@@ -51,21 +51,21 @@ export const REMOTE_EVENTS = {
     meaning: "The URL that the configuration comes from could not be asked. One line until it can be asked again.",
     advice: "See the server of the URL. The configuration from before serves, over restarts as well.",
     fields: {
-      source: text("the URL"),
+      source: textField("the URL"),
       error: ERROR,
-      version: text("the configuration that serves on"),
-      age_s: number("for how long it has served"),
+      version: textField("the configuration that serves on"),
+      age_s: numberField("for how long it has served"),
     },
   },
   config_source_back: {
     meaning: "The URL that the configuration comes from could be asked again.",
     advice: "Nothing.",
-    fields: { source: text("the URL") },
+    fields: { source: textField("the URL") },
   },
   config_not_kept: {
     level: "error",
     meaning: "The last good configuration from afar could not be written into `folder`.",
     advice: "Make the folder writable: without it a start needs the source of the configuration.",
-    fields: { folder: text("the folder"), reason: text("why") },
+    fields: { folder: textField("the folder"), reason: textField("why") },
   },
 } as const;

@@ -36,7 +36,7 @@ export interface ForwardSettings extends ForwardHeadSettings {
 }
 
 /** What forwarding asks of its worker. */
-export interface ForwardServices {
+export interface ForwardHandlerPorts {
   readonly requestIds: RequestIds;
   readonly wheel: TimerWheel;
   readonly turn: NowMs;
@@ -58,7 +58,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   private readonly bodies: BodyBudget;
   private readonly retries: RetryBudget = new RetryBudget();
 
-  constructor(settings: ForwardSettings, choice: TargetChoice, services: ForwardServices) {
+  constructor(settings: ForwardSettings, choice: TargetChoice, services: ForwardHandlerPorts) {
     this.settings = settings;
     this.choice = choice;
     this.answers = choice.answers ?? null;

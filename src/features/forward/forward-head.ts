@@ -1,4 +1,4 @@
-import { copyBytes, equalsLower, latin1, RandomPool, table, writeCrlf, writeDecimal } from "../../core/bytes.ts";
+import { byteTable, copyBytes, equalsLower, latin1, RandomPool, writeCrlf, writeDecimal } from "../../core/bytes.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../../core/limits.ts";
 import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -203,7 +203,7 @@ const HEX_PAIRS: Uint8Array = Uint8Array.from({ length: 512 }, (_, i) => {
   return digit < 10 ? 0x30 + digit : 0x57 + digit;
 });
 const RANDOM_PER_ID = 10;
-const ID_CHARACTER: Uint8Array = table((byte) => (/[A-Za-z0-9._-]/.test(String.fromCharCode(byte)) ? 1 : 0));
+const ID_CHARACTER: Uint8Array = byteTable((byte) => (/[A-Za-z0-9._-]/.test(String.fromCharCode(byte)) ? 1 : 0));
 
 /** Gives every forwarded request its X-Request-Id. docs/upstreams.md#fields-that-are-sent */
 export class RequestIds implements RequestNamer {

@@ -1,9 +1,18 @@
-import { ERROR, type EventArgs, flag, number, optional, ROUTE, text, texts } from "../../core/event-row.ts";
+import {
+  ERROR,
+  type EventArgs,
+  flagField,
+  numberField,
+  optional,
+  ROUTE,
+  textField,
+  texts,
+} from "../../core/event-row.ts";
 import type { FunctionLine } from "./wire.ts";
 
-const MODULE = text("file of the module");
-const AT = text("file, line and column");
-const STACK = text("the stack of the error");
+const MODULE = textField("file of the module");
+const AT = textField("file, line and column");
+const STACK = textField("the stack of the error");
 
 /** A line that a function, or its thread, has caused, with the name of its module. */
 export function eventOfLine(
@@ -23,10 +32,10 @@ export const FUNCTION_EVENTS = {
     advice: "What the function's author has meant by it.",
     fields: {
       module: MODULE,
-      level: text("level of the line"),
-      message: optional(text("what was written")),
+      level: textField("level of the line"),
+      message: optional(textField("what was written")),
       route: optional(ROUTE),
-      request_id: optional(text("the request, as in its access line")),
+      request_id: optional(textField("the request, as in its access line")),
     },
   },
   function_failed: {
@@ -37,12 +46,12 @@ export const FUNCTION_EVENTS = {
     advice: "Mend the module at the place in `at`, and reload. The request in `request_id` got 500, 502 or 504.",
     fields: {
       module: MODULE,
-      what: optional(text("what has failed")),
+      what: optional(textField("what has failed")),
       error: optional(ERROR),
       at: optional(AT),
       stack: optional(STACK),
       route: optional(ROUTE),
-      request_id: optional(text("the request, as in its access line")),
+      request_id: optional(textField("the request, as in its access line")),
       request_ids: optional(texts("those under way, if it may belong to any of them")),
     },
   },
@@ -61,10 +70,10 @@ export const FUNCTION_EVENTS = {
       "stuck: find the loop, in the line `function_failed` before it. memory: find what grows, or raise `functions.memory`. exit: take `process.exit` out.",
     fields: {
       module: MODULE,
-      reason: text(
+      reason: textField(
         "stuck (it did not come back within the time-out), memory, exit (`process.exit`, or a failure of the runtime) or broken (what it said cannot be read)",
       ),
-      restarted: flag("whether it is started again"),
+      restarted: flagField("whether it is started again"),
     },
   },
   function_scheduled: {
@@ -73,13 +82,13 @@ export const FUNCTION_EVENTS = {
       "With `ok: false`: error and died name what to mend in the module; timeout: raise `timeout`, or do less; overlap: let it run less often; store_away: see Redis.",
     fields: {
       module: MODULE,
-      schedule: text("its line of the schedule"),
-      due: text("when it was due"),
-      ok: flag("whether it has ended well"),
-      result: text(
+      schedule: textField("its line of the schedule"),
+      due: textField("when it was due"),
+      ok: flagField("whether it has ended well"),
+      result: textField(
         "ok, error, timeout, died (its thread has ended), overlap (the run before is still under way) or store_away (the store of the fleet cannot be asked)",
       ),
-      duration_ms: optional(number("how long it took")),
+      duration_ms: optional(numberField("how long it took")),
       error: optional(ERROR),
       stack: optional(STACK),
     },

@@ -19,6 +19,6 @@ export function createFileCells(limit: number, thread: number): SharedArrayBuffe
 }
 
 /** The mark of the thread's descriptors. */
-export function markOf(cells: FileCells): number {
+export function cellMark(cells: FileCells): number {
   return cells[FILE_CELLS.mark]!;
 }

@@ -5,22 +5,22 @@ import type { CallOutcome } from "../../memory/span-ring.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { mayRespond } from "../../message/exchange.ts";
 import type { BodySink, NowMs, ReplySource } from "../../message/ports.ts";
-import type { CallSpan, CallSpans } from "./call-spans.ts";
+import type { CallSpanPorts, CallSpans } from "./call-spans.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { FunctionPool, PoolWaiter } from "./function-pool.ts";
 import { FunctionTunnel, readUpgrade, socketFault, type UpgradeRecord } from "./function-tunnel.ts";
-import { FunctionUpstream, type UpstreamSite } from "./function-upstream.ts";
+import { FunctionUpstream, type UpstreamPorts } from "./function-upstream.ts";
 import { type ReplyRecord, readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
 import { readLine } from "./said.ts";
-import { faultOf, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
-import { CallKind, type FunctionLine, RecordFault, type Records, SendWindow, Word } from "./wire.ts";
+import { faultOfStatus, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
+import { CallKind, type FunctionLine, RecordFault, type Records, SendWindow, WireWord } from "./wire.ts";
 
 /** Longest pause within the response of a function, in milliseconds: as that of an origin by default. */
 export const FUNCTION_IDLE_MS: number = shorterInTests("FUNCTION_IDLE_MS", 300_000);
 
 /** What calls ask of their worker. */
-export interface FunctionServices {
+export interface FunctionPorts {
   readonly wheel: TimerWheel;
   readonly turn: NowMs;
   readonly requestIds: { assign(ex: Exchange): void };
@@ -36,15 +36,15 @@ export interface FunctionListener {
 }
 
 /** What a call is made with. */
-export interface CallSite {
+export interface CallPorts {
   /** The absolute path of the module. */
   readonly module: string;
   /** From the request to the head of its response. */
   readonly timeoutMs: number;
   readonly pool: FunctionPool;
-  readonly services: FunctionServices;
+  readonly services: FunctionPorts;
   /** Where `ctx.upstream()` goes; null without a target. */
-  readonly upstream: UpstreamSite | null;
+  readonly upstream: UpstreamPorts | null;
 }
 
 /** Requests that a thread had not begun when it ended go to another, so often. */
@@ -61,7 +61,7 @@ const MAX_ATTEMPTS = 3;
 export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter, TimerOwner, ReplyOwner {
   /** Pieces of the request's body are copied. */
   readonly keepsNothing = true;
-  private readonly site: CallSite;
+  private readonly site: CallPorts;
   private ex: Exchange | null;
   private link: FunctionLink | null = null;
   private id = 0;
@@ -75,12 +75,12 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   private attempts = 0;
   private readonly upstreams: Set<FunctionUpstream> = new Set();
   /** Null where the request's trace is not recorded. */
-  private readonly span: CallSpan | null;
+  private readonly span: CallSpanPorts | null;
   private outcome: CallOutcome = "ok";
   /** Of the response; 0 before there is one. */
   private status = 0;
 
-  constructor(site: CallSite, ex: Exchange) {
+  constructor(site: CallPorts, ex: Exchange) {
     this.site = site;
     this.ex = ex;
     this.span = site.services.spans.call(ex, "fetch", site.module);
@@ -110,7 +110,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     this.id = link.open(this);
     this.reply = new ThreadReply(ex, link, this.id, this);
     const hasBody = ex.request.hasBody();
-    writeCall(link.record(Word.Request, this.id), CallKind.Fetch, ex, hasBody);
+    writeCall(link.record(WireWord.Request, this.id), CallKind.Fetch, ex, hasBody);
     if (!hasBody) return;
     ex.sink.wantBody(ex);
     this.resume(ex);
@@ -130,15 +130,15 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
     else this.end(Fault.FunctionGone, "gone");
   }
 
-  onRecord(word: Word, records: Records): void {
-    if (word === Word.Response) this.onReply(readReply(records));
-    else if (word === Word.Body) this.onPiece(records.bytes());
-    else if (word === Word.End) this.reply!.end();
-    else if (word === Word.Fault) this.end(Fault.FunctionFailed, "error");
-    else if (word === Word.Taken) this.onTaken(records.number());
-    else if (word === Word.Upgrade) this.onUpgrade(readUpgrade(records));
-    else if (word === Word.Failed) this.end(faultOf(records.number()), "error");
-    else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, readLine(records));
+  onRecord(word: WireWord, records: Records): void {
+    if (word === WireWord.Response) this.onReply(readReply(records));
+    else if (word === WireWord.Body) this.onPiece(records.bytes());
+    else if (word === WireWord.End) this.reply!.end();
+    else if (word === WireWord.Fault) this.end(Fault.FunctionFailed, "error");
+    else if (word === WireWord.Taken) this.onTaken(records.number());
+    else if (word === WireWord.Upgrade) this.onUpgrade(readUpgrade(records));
+    else if (word === WireWord.Failed) this.end(faultOfStatus(records.number()), "error");
+    else if (word === WireWord.Log) this.site.services.listener.onLine(this.site.module, readLine(records));
     else throw new RecordFault(`a thread said ${word}`);
   }
 
@@ -215,11 +215,11 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
 
   onBodyEnd(): void {
     this.hasSentBody = true;
-    this.link?.record(Word.End, this.id);
+    this.link?.record(WireWord.End, this.id);
   }
 
   onBodyFault(): void {
-    this.link?.record(Word.Fault, this.id);
+    this.link?.record(WireWord.Fault, this.id);
   }
 
   onWritable(): void {
@@ -229,7 +229,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   onCancelled(): void {
     if (!this.isReplying) this.count("cancelled");
     this.outcome = "cancelled";
-    this.link?.record(Word.Cancel, this.id);
+    this.link?.record(WireWord.Cancel, this.id);
     this.leave();
   }
 
@@ -263,7 +263,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
   private end(fault: Fault, outcome: CallOutcome): void {
     this.outcome = outcome;
     if (!this.isReplying) this.count(outcome);
-    else this.link?.record(Word.Cancel, this.id);
+    else this.link?.record(WireWord.Cancel, this.id);
     const ex = this.leave();
     if (ex !== null && mayRespond(ex)) ex.sink.abort(ex, fault);
   }

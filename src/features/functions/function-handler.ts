@@ -1,12 +1,12 @@
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import { type CallSite, FunctionCall } from "./function-call.ts";
+import { type CallPorts, FunctionCall } from "./function-call.ts";
 
 /** Asks the function of a route. docs/functions.md */
 export class FunctionHandler implements Handler {
   readonly name = "function";
-  private readonly site: CallSite;
+  private readonly site: CallPorts;
 
-  constructor(site: CallSite) {
+  constructor(site: CallPorts) {
     this.site = site;
   }
 

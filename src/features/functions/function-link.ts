@@ -2,19 +2,19 @@ import { readChange } from "./hooked-request.ts";
 import { ThreadPlaces } from "./thread-places.ts";
 import {
   Batch,
-  Cell,
   LARGE_PIECE_BYTES,
   type LargePiece,
   MAX_PIECE_BYTES,
   RecordFault,
   Records,
-  Word,
+  WireCell,
+  WireWord,
 } from "./wire.ts";
 
 /** A call, or a request of `ctx.upstream()`, as the data worker has it under way. */
 export interface LinkCall {
   /** The fields of the record are to be read to its end. */
-  onRecord(word: Word, records: Records): void;
+  onRecord(word: WireWord, records: Records): void;
   onPiece(bytes: Uint8Array): void;
   /** A request of `ctx.upstream()`, which the thread has numbered; the fields are to be read likewise. */
   onUpstream?(id: number, records: Records): void;
@@ -95,7 +95,7 @@ export class FunctionLink {
     this.ports = ports;
     this.onIdle = onIdle;
     // Numbers go on where those of the data worker before this one ended: what the cells say of its calls is true of none of these.
-    this.lastId = Atomics.load(this.cells, Cell.Begun + worker);
+    this.lastId = Atomics.load(this.cells, WireCell.Begun + worker);
     port.onmessage = ({ data }: { readonly data: string | LargePiece }) => ports.inTurn(() => this.receive(data));
   }
 
@@ -127,9 +127,9 @@ export class FunctionLink {
 
   /** A call has had its time: the thread is told, and where it does not come back from that very call, so is the control thread. */
   overdue(id: number, timeoutMs: number): void {
-    this.record(Word.Cancel, id);
+    this.record(WireWord.Cancel, id);
     const { cells, worker } = this;
-    if (Atomics.load(cells, Cell.Current) !== id || Atomics.load(cells, Cell.CurrentWorker) !== worker) return;
+    if (Atomics.load(cells, WireCell.Current) !== id || Atomics.load(cells, WireCell.CurrentWorker) !== worker) return;
     this.ports.onOverdue(this.thread, { id, timeoutMs });
   }
 
@@ -139,7 +139,7 @@ export class FunctionLink {
   }
 
   /** Begins a record, which leaves when all that can be read now has been. */
-  record(word: Word, id: number): Batch {
+  record(word: WireWord, id: number): Batch {
     if (!this.isScheduled) {
       this.isScheduled = true;
       setImmediate(this.flush);
@@ -151,7 +151,7 @@ export class FunctionLink {
   /** Sends a piece of a body, by copying it. */
   body(id: number, bytes: Uint8Array, from: number, to: number): void {
     if (to - from < LARGE_PIECE_BYTES) {
-      this.record(Word.Body, id).rawBytes(bytes, from, to);
+      this.record(WireWord.Body, id).rawBytes(bytes, from, to);
       return;
     }
     // What came before it must be read before it.
@@ -169,7 +169,7 @@ export class FunctionLink {
   die(culprit: { readonly worker: number; readonly id: number }): void {
     this.isRetired = true;
     this.port.close();
-    const begun = Atomics.load(this.cells, Cell.Begun + this.worker);
+    const begun = Atomics.load(this.cells, WireCell.Begun + this.worker);
     const calls = [...this.calls];
     this.calls.clear();
     this.load = 0;
@@ -214,7 +214,7 @@ export class FunctionLink {
 
   private read(records: Records): void {
     while (records.next()) {
-      if (records.word === Word.Upstream) this.ask(records);
+      if (records.word === WireWord.Upstream) this.ask(records);
       else (this.calls.get(records.id) ?? NO_CALL).onRecord(records.word, records);
     }
   }
@@ -223,12 +223,12 @@ export class FunctionLink {
 /** Reads over the record of a call that is over. */
 const NO_CALL: LinkCall = {
   onRecord(word, records): void {
-    if (word === Word.Body || word === Word.Log) records.raw();
-    else if (word === Word.Taken || word === Word.Failed) records.line();
-    else if (word === Word.Response) skipResponse(records);
-    else if (word === Word.Changed) {
+    if (word === WireWord.Body || word === WireWord.Log) records.raw();
+    else if (word === WireWord.Taken || word === WireWord.Failed) records.line();
+    else if (word === WireWord.Response) skipResponse(records);
+    else if (word === WireWord.Changed) {
       readChange(records);
-    } else if (word === Word.Upgrade) {
+    } else if (word === WireWord.Upgrade) {
       records.line();
       records.fields();
     }

@@ -5,7 +5,7 @@ import { acceptOf, isKey } from "../../proto/websocket/handshake.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { fieldsFault } from "./reply-record.ts";
 import { readLine } from "./said.ts";
-import { CREDIT_BYTES, type FunctionLine, RecordFault, type Records, SendWindow, Word } from "./wire.ts";
+import { CREDIT_BYTES, type FunctionLine, RecordFault, type Records, SendWindow, WireWord } from "./wire.ts";
 
 /** Why a request is no handshake of a WebSocket that can be accepted, or "". RFC 6455 §4.2.1 */
 export function socketFault({ request }: Exchange, fields: UpgradeRecord["fields"]): string {
@@ -68,13 +68,13 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
 
   // ── the thread ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  onRecord(word: Word, records: Records): void {
-    if (word === Word.Body) this.onPiece(records.bytes());
-    else if (word === Word.Taken) {
+  onRecord(word: WireWord, records: Records): void {
+    if (word === WireWord.Body) this.onPiece(records.bytes());
+    else if (word === WireWord.Taken) {
       if (this.window.taken(records.number())) this.client?.tunnelWritable();
-    } else if (word === Word.End || word === Word.Fault) this.shut();
-    else if (word === Word.Log) this.onLine(readLine(records));
-    else if (word === Word.Failed) records.line();
+    } else if (word === WireWord.End || word === WireWord.Fault) this.shut();
+    else if (word === WireWord.Log) this.onLine(readLine(records));
+    else if (word === WireWord.Failed) records.line();
     else throw new RecordFault(`a thread said ${word} of a WebSocket`);
   }
 
@@ -91,7 +91,7 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
 
   private credit(): void {
     if (this.isFull || this.taken < CREDIT_BYTES) return;
-    this.link.record(Word.Taken, this.id).line(this.taken);
+    this.link.record(WireWord.Taken, this.id).line(this.taken);
     this.taken = 0;
   }
 
@@ -107,7 +107,7 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
 
   /** Without its direction a client cannot close in order: it has left. */
   tunnelEnd(): void {
-    this.link.record(Word.Cancel, this.id);
+    this.link.record(WireWord.Cancel, this.id);
     this.shut();
   }
 
@@ -119,7 +119,7 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
   tunnelClose(): void {
     if (this.client === null) return;
     this.client = null;
-    this.link.record(Word.Cancel, this.id);
+    this.link.record(WireWord.Cancel, this.id);
     this.leave();
   }
 

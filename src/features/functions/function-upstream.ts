@@ -15,15 +15,15 @@ import { Framing } from "../../message/request-head.ts";
 import { unattendedCopy } from "../../message/unattended.ts";
 import { dropTable } from "../../proto/h1/reply-encoder.ts";
 import { canonicalise, deeperReadings } from "../../proto/target/canonical-path.ts";
-import type { CallSpan, UpstreamSpan } from "./call-spans.ts";
+import type { CallSpanPorts, UpstreamSpanPorts } from "./call-spans.ts";
 import { writeFields } from "./field-record.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { askedTarget, withoutPrefix } from "./hooked-request.ts";
 import { fieldsFault } from "./reply-record.ts";
-import { CREDIT_BYTES, discard, RecordFault, type Records, SendWindow, Word } from "./wire.ts";
+import { CREDIT_BYTES, discard, RecordFault, type Records, SendWindow, WireWord } from "./wire.ts";
 
 /** Where requests of `ctx.upstream()` go. */
-export interface UpstreamSite {
+export interface UpstreamPorts {
   /** Sends them to the route's target. */
   readonly handler: Handler;
   /** Without phases, with the taps that an exchange under way upstream needs at its end. */
@@ -62,7 +62,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   private taken = 0;
   private readonly window: SendWindow = new SendWindow();
   private isHeadOut = false;
-  private span: UpstreamSpan | null = null;
+  private span: UpstreamSpanPorts | null = null;
 
   /** @param onOver called once, when both sides are done with it */
   constructor(link: FunctionLink, id: number, onOver: (call: FunctionUpstream) => void) {
@@ -76,7 +76,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
    * @param asking the client's exchange, whose request this one is made for
    * @param span of the call that asks; null where it has none
    */
-  start(site: UpstreamSite | null, asking: Exchange, records: Records, span: CallSpan | null): void {
+  start(site: UpstreamPorts | null, asking: Exchange, records: Records, span: CallSpanPorts | null): void {
     const record = readUpstream(records);
     const ex = site === null ? null : requestOf(record, asking, site.idle);
     if (site === null || ex === null) return this.refuse();
@@ -94,17 +94,17 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   /** The client's exchange is over. */
   cancel(): void {
     if (this.ex === null) return;
-    this.link.record(Word.Fault, this.id);
+    this.link.record(WireWord.Fault, this.id);
     this.stop();
   }
 
   // ── the thread ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  onRecord(word: Word, records: Records): void {
-    if (word === Word.Body) this.onPiece(records.bytes());
-    else if (word === Word.End) this.onBodyEnd();
-    else if (word === Word.Taken) this.onTaken(records.number());
-    else if (word === Word.Cancel || word === Word.Fault) this.stop();
+  onRecord(word: WireWord, records: Records): void {
+    if (word === WireWord.Body) this.onPiece(records.bytes());
+    else if (word === WireWord.End) this.onBodyEnd();
+    else if (word === WireWord.Taken) this.onTaken(records.number());
+    else if (word === WireWord.Cancel || word === WireWord.Fault) this.stop();
     else throw new RecordFault(`a thread said ${word} of a request of its own`);
   }
 
@@ -165,7 +165,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   private credit(bytes: number): void {
     this.taken += bytes;
     if (this.taken < CREDIT_BYTES) return;
-    this.link.record(Word.Taken, this.id).line(this.taken);
+    this.link.record(WireWord.Taken, this.id).line(this.taken);
     this.taken = 0;
   }
 
@@ -175,7 +175,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
     ex.state = ExchangeState.Replying;
     this.isHeadOut = true;
     const { headers, status, withoutBody, framing } = ex.reply;
-    const out = this.link.record(Word.Response, this.id);
+    const out = this.link.record(WireWord.Response, this.id);
     out.line(status);
     writeFields(out, headers, DROP);
     out.line(withoutBody || framing === Framing.None ? "0" : "2");
@@ -188,14 +188,14 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
 
   end(): void {
     if (this.ex === null) return;
-    this.link.record(Word.End, this.id);
+    this.link.record(WireWord.End, this.id);
     this.over();
   }
 
   /** What the gateway says in the target's place, such as that the request goes round in a loop. */
   fixed(ex: Exchange, reply: PrebuiltResponse): void {
     ex.reply.status = reply.status;
-    const out = this.link.record(Word.Response, this.id);
+    const out = this.link.record(WireWord.Response, this.id);
     out.line(reply.status);
     out.line(reply.fields.length);
     for (const [name, value] of reply.fields) {
@@ -209,7 +209,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
 
   abort(ex: Exchange, fault: Fault): void {
     ex.fault = fault;
-    if (this.isHeadOut) this.link.record(Word.Fault, this.id);
+    if (this.isHeadOut) this.link.record(WireWord.Fault, this.id);
     else this.refuse();
     this.over();
   }
@@ -228,7 +228,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
 
   /** There is no response: the thread's promise is rejected. */
   private refuse(): void {
-    const out = this.link.record(Word.Response, this.id);
+    const out = this.link.record(WireWord.Response, this.id);
     out.line(0);
     out.line(0);
     out.line("0");
@@ -306,7 +306,7 @@ function requestOf({ method, url, fields, ...sent }: UpstreamRecord, asking: Exc
 /**
  * The target belongs to the trace of the client's request, unless the module has begun another span or trace of its own. docs/tracing.md#functions
  */
-function tellTrace(ex: Exchange, asking: Exchange, span: UpstreamSpan | null): void {
+function tellTrace(ex: Exchange, asking: Exchange, span: UpstreamSpanPorts | null): void {
   if (asking.trace?.propagates !== true) return;
   const { headers } = ex.request;
   const own = fieldOf(headers, "traceparent");

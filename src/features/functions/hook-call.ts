@@ -5,8 +5,8 @@ import type { CallOutcome } from "../../memory/span-ring.ts";
 import { type Exchange, ExchangeState, mayRespond, Verdict } from "../../message/exchange.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";
 import type { ReplySource } from "../../message/ports.ts";
-import type { CallSpan } from "./call-spans.ts";
-import { type CallSite, FUNCTION_IDLE_MS, failureLine } from "./function-call.ts";
+import type { CallSpanPorts } from "./call-spans.ts";
+import { type CallPorts, FUNCTION_IDLE_MS, failureLine } from "./function-call.ts";
 import type { FunctionLink, LinkCall, ThreadDeath } from "./function-link.ts";
 import type { PoolWaiter } from "./function-pool.ts";
 import { FunctionUpstream } from "./function-upstream.ts";
@@ -16,11 +16,11 @@ import { changeRequest, readChange } from "./hooked-request.ts";
 import { readReply } from "./reply-record.ts";
 import { writeCall } from "./request-record.ts";
 import { readLine } from "./said.ts";
-import { faultOf, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
-import { CallKind, RecordFault, type Records, Word } from "./wire.ts";
+import { faultOfStatus, type ReplyOwner, ThreadReply } from "./thread-reply.ts";
+import { CallKind, RecordFault, type Records, WireWord } from "./wire.ts";
 
 /** What hooks are made with. */
-export interface HookSite extends CallSite {
+export interface HookPorts extends CallPorts {
   /** Whether they see bodies. */
   readonly bodies: boolean;
   /** Bytes of a body that is held for them. */
@@ -45,7 +45,7 @@ const enum Stage {
  * The hooks of one exchange: `onRequest` before its route's handler, `onResponse` before the response goes on.
  */
 export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, ReplySource {
-  private readonly site: HookSite;
+  private readonly site: HookPorts;
   private readonly ex: Exchange;
   private readonly uses: number;
   private stage: Stage = Stage.Request;
@@ -64,11 +64,11 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   /** Whether the thread is done with the call that it has. */
   private isAnswered = false;
   /** Of the hook that was asked last; null where the request's trace is not recorded. */
-  private span: CallSpan | null = null;
+  private span: CallSpanPorts | null = null;
   /** Of a response of its own; 0 without one. */
   private status = 0;
 
-  constructor(site: HookSite, ex: Exchange) {
+  constructor(site: HookPorts, ex: Exchange) {
     this.site = site;
     this.ex = ex;
     this.uses = ex.uses;
@@ -124,10 +124,10 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     else this.span = null;
     const asked = this.site.bodies ? CallKind.OnWholeRequest : CallKind.OnRequest;
     const body = isAsked ? this.body : null;
-    writeCall(link.record(Word.Request, this.id), isAsked ? asked : CallKind.Context, this.ex, body !== null);
+    writeCall(link.record(WireWord.Request, this.id), isAsked ? asked : CallKind.Context, this.ex, body !== null);
     if (body !== null) {
       link.body(this.id, body.whole, 0, body.whole.length);
-      link.record(Word.End, this.id);
+      link.record(WireWord.End, this.id);
     }
     if (this.stage === Stage.Response) this.sink!.ask(link, this.id);
     // It is only known now that there is nothing to ask.
@@ -146,22 +146,22 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     this.fail(isCulprit ? Fault.FunctionTimeout : Fault.FunctionGone, isCulprit ? "timeout" : "gone");
   }
 
-  onRecord(word: Word, records: Records): void {
-    if (word === Word.Pass) this.onPass();
-    else if (word === Word.Changed) this.onChanged(records);
-    else if (word === Word.Response) this.onResponse(records);
-    else if (word === Word.Body) this.onPiece(records.bytes());
-    else if (word === Word.End) this.onEnd();
-    else if (word === Word.Fault) this.fail(Fault.FunctionFailed, "error");
-    else if (word === Word.Failed) this.fail(faultOf(records.number()), "error");
-    else if (word === Word.Log) this.site.services.listener.onLine(this.site.module, readLine(records));
-    else if (word === Word.Taken) records.line();
+  onRecord(word: WireWord, records: Records): void {
+    if (word === WireWord.Pass) this.onPass();
+    else if (word === WireWord.Changed) this.onChanged(records);
+    else if (word === WireWord.Response) this.onResponse(records);
+    else if (word === WireWord.Body) this.onPiece(records.bytes());
+    else if (word === WireWord.End) this.onEnd();
+    else if (word === WireWord.Fault) this.fail(Fault.FunctionFailed, "error");
+    else if (word === WireWord.Failed) this.fail(faultOfStatus(records.number()), "error");
+    else if (word === WireWord.Log) this.site.services.listener.onLine(this.site.module, readLine(records));
+    else if (word === WireWord.Taken) records.line();
     else throw new RecordFault(`a thread said ${word} of a hook`);
   }
 
   onPiece(bytes: Uint8Array): void {
     if (!this.takesBody) this.reply?.piece(bytes);
-    else if (this.putBody(bytes)) this.link!.record(Word.Taken, this.id).line(bytes.length);
+    else if (this.putBody(bytes)) this.link!.record(WireWord.Taken, this.id).line(bytes.length);
   }
 
   private onEnd(): void {
@@ -299,7 +299,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   /** The exchange is over before `onResponse` was asked, or while it was. */
   onExchangeOver(): void {
     if (this.stage === Stage.Over) return;
-    if (this.stage !== Stage.Between) this.link?.record(Word.Cancel, this.id);
+    if (this.stage !== Stage.Between) this.link?.record(WireWord.Cancel, this.id);
     this.leave(null);
   }
 
@@ -360,7 +360,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
 
   private cancel(): void {
     if (this.stage === Stage.Over) return;
-    this.link?.record(Word.Cancel, this.id);
+    this.link?.record(WireWord.Cancel, this.id);
     this.leave("cancelled");
   }
 
@@ -400,7 +400,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     const { link } = this;
     this.link = null;
     if (link === null) return;
-    if (!this.isAnswered) link.record(Word.Over, this.id);
+    if (!this.isAnswered) link.record(WireWord.Over, this.id);
     link.close(this.id);
     this.site.pool.serve();
   }

@@ -1,13 +1,13 @@
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
-import { HookCall, type HookSite } from "./hook-call.ts";
+import { HookCall, type HookPorts } from "./hook-call.ts";
 
 /** Asks the hooks of routes before their handlers. docs/functions.md#hooks */
 export class HookPhase implements Phase {
   readonly name = "hooks";
-  private readonly sites: readonly (HookSite | null)[];
+  private readonly sites: readonly (HookPorts | null)[];
 
   /** @param sites by the routes' numbers; null where a route has no hooks */
-  constructor(sites: readonly (HookSite | null)[]) {
+  constructor(sites: readonly (HookPorts | null)[]) {
     this.sites = sites;
   }
 

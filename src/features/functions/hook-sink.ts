@@ -10,8 +10,8 @@ import { Framing } from "../../message/request-head.ts";
 import { dropTable } from "../../proto/h1/reply-encoder.ts";
 import { writeFields } from "./field-record.ts";
 import type { FunctionLink } from "./function-link.ts";
-import { headFault, type ReplyRecord } from "./reply-record.ts";
-import { Word } from "./wire.ts";
+import { type ReplyRecord, recordFault } from "./reply-record.ts";
+import { WireWord } from "./wire.ts";
 
 /** Whom a sink asks about a response that it holds. */
 export interface HookOwner {
@@ -130,7 +130,7 @@ export class HookSink extends PassingSink implements ReplySource {
   /** Tells the thread of the response. */
   ask(link: FunctionLink, id: number): void {
     const { status, headers } = this.ex!.reply;
-    const out = link.record(Word.Response, id);
+    const out = link.record(WireWord.Response, id);
     out.line(status);
     writeFields(out, headers, DROP);
     const hasBody = this.owner.holdsBodies && this.hasEnded;
@@ -143,7 +143,7 @@ export class HookSink extends PassingSink implements ReplySource {
 
   /** Status and fields of the response are these. @returns why they cannot be, or "" */
   setHead(record: ReplyRecord): string {
-    const why = headFault(record);
+    const why = recordFault(record);
     if (why !== "") return why;
     const { status, fields } = record;
     const { reply } = this.ex!;

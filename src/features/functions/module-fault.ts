@@ -37,7 +37,7 @@ export function moduleFaults(error: unknown, module: string): readonly [ModuleFa
 
 /** A fault at one line of a file, whose text is read for it. */
 export function faultAt(file: string, line: number, column: number, message: string): ModuleFault {
-  const source = line === 0 ? "" : (textOf(file).split("\n")[line - 1] ?? "");
+  const source = line === 0 ? "" : (moduleText(file).split("\n")[line - 1] ?? "");
   return { file, line, column, message, source };
 }
 
@@ -50,7 +50,7 @@ export function thrownAt(
 }
 
 /** The text of a file; "" where it cannot be read. */
-export function textOf(file: string): string {
+export function moduleText(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch {
@@ -102,7 +102,7 @@ function ofBuild({ message, position }: BuildFault, module: string): ModuleFault
 
 function ofResolve({ specifier, referrer }: ResolveFault, module: string): ModuleFault {
   const file = referrer || module;
-  const { line, column } = positionOfImport(textOf(file), specifier);
+  const { line, column } = positionOfImport(moduleText(file), specifier);
   const isFile = /^[./]/.test(specifier);
   const cure = isFile ? "there is no such file" : `install it beside the module: bun add ${packageOf(specifier)}`;
   return faultAt(file, line, column, `imports ${JSON.stringify(specifier)}, which is not there; ${cure}`);
@@ -112,7 +112,7 @@ function ofResolve({ specifier, referrer }: ResolveFault, module: string): Modul
 function ofMissingExport(name: string, from: string, module: string): ModuleFault {
   const message = `imports ${name} from ${from}, which does not export it`;
   for (const file of moduleFiles(module).filter((one) => one !== from)) {
-    const text = textOf(file);
+    const text = moduleText(file);
     for (const specifier of importsOf(file, text)) {
       if (resolved(specifier, file) !== from || !text.includes(name)) continue;
       const { line, column } = positionOfImport(text, specifier, name);

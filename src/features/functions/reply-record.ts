@@ -45,7 +45,7 @@ export function fieldsFault(fields: ReplyRecord["fields"]): string {
 }
 
 /** The same, of a whole head: of its status and of the length that it declares, too. */
-export function headFault({ status, fields, length }: ReplyRecord): string {
+export function recordFault({ status, fields, length }: ReplyRecord): string {
   if (!Number.isInteger(status) || status < 200 || status > 599) return `status ${status}`;
   if (!Number.isSafeInteger(length) || length < -1) return "its length is none";
   return fieldsFault(fields);

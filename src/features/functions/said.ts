@@ -3,7 +3,7 @@ import {
   type FromFunction,
   type FunctionLine,
   type ModuleExports,
-  type Problem,
+  type ModuleProblem,
   RecordFault,
   type Records,
 } from "./wire.ts";
@@ -45,7 +45,7 @@ function isExports(value: unknown): value is ModuleExports {
   );
 }
 
-function isProblem(value: unknown): value is Problem {
+function isProblem(value: unknown): value is ModuleProblem {
   return isObject(value) && ["error", "at", "stack"].every((name) => typeof value[name] === "string");
 }
 

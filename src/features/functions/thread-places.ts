@@ -1,4 +1,4 @@
-import { Cell } from "./wire.ts";
+import { WireCell } from "./wire.ts";
 
 /** How long a worker that has given a place back leaves it to others that wait. */
 const YIELD_MS = 2;
@@ -33,9 +33,9 @@ export class ThreadPlaces {
       this.yieldsUntilMs = 0;
     }
     for (;;) {
-      const taken = Atomics.load(cells, Cell.Taken);
+      const taken = Atomics.load(cells, WireCell.Taken);
       if (taken >= limit) return false;
-      if (Atomics.compareExchange(cells, Cell.Taken, taken, taken + 1) !== taken) continue;
+      if (Atomics.compareExchange(cells, WireCell.Taken, taken, taken + 1) !== taken) continue;
       Atomics.add(cells, this.own, 1);
       return true;
     }
@@ -45,7 +45,7 @@ export class ThreadPlaces {
   give(): void {
     const { cells } = this;
     Atomics.sub(cells, this.own, 1);
-    Atomics.sub(cells, Cell.Taken, 1);
+    Atomics.sub(cells, WireCell.Taken, 1);
     if (this.workers === 1 || !this.othersWait()) return;
     this.yieldsUntilMs = performance.now() + YIELD_MS;
     ring(cells);
@@ -58,8 +58,8 @@ export class ThreadPlaces {
     this.isListening = true;
     const yields = this.yieldsUntilMs > 0;
     // A place of its own is told of by `give`; that of another worker rings.
-    const seen = Atomics.load(this.cells, Cell.Bell);
-    const wait = Atomics.waitAsync(this.cells, Cell.Bell, seen, yields ? YIELD_MS : LONGEST_WAIT_MS);
+    const seen = Atomics.load(this.cells, WireCell.Bell);
+    const wait = Atomics.waitAsync(this.cells, WireCell.Bell, seen, yields ? YIELD_MS : LONGEST_WAIT_MS);
     const over = (): void => {
       this.isListening = false;
       onPlace();
@@ -84,25 +84,25 @@ export class ThreadPlaces {
 export function freePlacesOf(cells: Int32Array, worker: number): void {
   const workers = workersOf(cells);
   Atomics.store(cells, waitsAt(workers, worker), 0);
-  Atomics.sub(cells, Cell.Taken, Atomics.exchange(cells, takenAt(workers, worker), 0));
+  Atomics.sub(cells, WireCell.Taken, Atomics.exchange(cells, takenAt(workers, worker), 0));
   ring(cells);
 }
 
 function ring(cells: Int32Array): void {
-  Atomics.add(cells, Cell.Bell, 1);
-  Atomics.notify(cells, Cell.Bell);
+  Atomics.add(cells, WireCell.Bell, 1);
+  Atomics.notify(cells, WireCell.Bell);
 }
 
 function workersOf(cells: Int32Array): number {
-  return (cells.length - Cell.Begun) / CELLS_OF_WORKER;
+  return (cells.length - WireCell.Begun) / CELLS_OF_WORKER;
 }
 
 function takenAt(workers: number, worker: number): number {
-  return Cell.Begun + workers + worker;
+  return WireCell.Begun + workers + worker;
 }
 
 function waitsAt(workers: number, worker: number): number {
-  return Cell.Begun + 2 * workers + worker;
+  return WireCell.Begun + 2 * workers + worker;
 }
 
 /** Begun, taken, waits. */

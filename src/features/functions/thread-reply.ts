@@ -2,8 +2,8 @@ import { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import { type Exchange, mayRespond } from "../../message/exchange.ts";
 import type { FunctionLink } from "./function-link.ts";
-import { headFault, type ReplyRecord, setReply } from "./reply-record.ts";
-import { CREDIT_BYTES, discard, Word } from "./wire.ts";
+import { type ReplyRecord, recordFault, setReply } from "./reply-record.ts";
+import { CREDIT_BYTES, discard, WireWord } from "./wire.ts";
 
 /** Who owns a response that comes of a thread. */
 export interface ReplyOwner {
@@ -47,7 +47,7 @@ export class ThreadReply {
   begin(record: ReplyRecord): void {
     const { ex, owner } = this;
     if (this.isBegun) return;
-    const fault = headFault(record);
+    const fault = recordFault(record);
     if (fault !== "") return owner.onBroken(`the response cannot be sent: ${fault}`);
     this.isBegun = true;
     owner.onHead();
@@ -114,7 +114,7 @@ export class ThreadReply {
   private credit(bytes: number): void {
     this.taken += bytes;
     if (this.taken < CREDIT_BYTES) return;
-    this.link.record(Word.Taken, this.id).line(this.taken);
+    this.link.record(WireWord.Taken, this.id).line(this.taken);
     this.taken = 0;
   }
 
@@ -130,6 +130,6 @@ export class ThreadReply {
 }
 
 /** The refusal of a request that a thread has failed with this status. */
-export function faultOf(status: number): Fault {
+export function faultOfStatus(status: number): Fault {
   return status === 400 ? Fault.BadTarget : status === 501 ? Fault.FunctionMethod : Fault.FunctionFailed;
 }

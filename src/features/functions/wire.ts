@@ -8,7 +8,7 @@ import { Byte, copyBytes, LOWER, sliceText, writeDecimal } from "../../core/byte
  */
 
 /** The words of records; who sends each is said first. */
-export const enum Word {
+export const enum WireWord {
   /** Worker: a request, or the head of one for `onRequest`. */
   Request = "Q",
   /** Worker: the head of a response for `onResponse`. Thread: the response of a function, or of a hook in place of the request's. */
@@ -81,7 +81,7 @@ export class Batch {
     return this.at === 0 && this.text === "";
   }
 
-  begin(word: Word, id: number): void {
+  begin(word: WireWord, id: number): void {
     this.byte(word.charCodeAt(0));
     this.decimal(id);
     this.byte(Byte.Lf);
@@ -172,7 +172,7 @@ export class RecordFault extends RangeError {}
  * that changes its runtime may have written it.
  */
 export class Records {
-  word: Word = Word.End;
+  word: WireWord = WireWord.End;
   id = 0;
   private readonly text: string;
   private at = 0;
@@ -184,13 +184,13 @@ export class Records {
   /** Goes to the next record, whose fields are then to be read to its end. @returns false at the end of the batch */
   next(): boolean {
     if (this.at >= this.text.length) return false;
-    this.word = this.text[this.at++] as Word;
+    this.word = this.text[this.at++] as WireWord;
     this.id = this.number();
     return true;
   }
 
   /** Whether the next record has this word and this number, without going to it. */
-  continues(word: Word, id: number): boolean {
+  continues(word: WireWord, id: number): boolean {
     return this.text.startsWith(`${word}${id}\n`, this.at);
   }
 
@@ -198,11 +198,11 @@ export class Records {
   wholeBody(id: number): Buffer | null {
     const before = this.at;
     const pieces: Buffer[] = [];
-    while (this.continues(Word.Body, id)) {
+    while (this.continues(WireWord.Body, id)) {
       this.next();
       pieces.push(this.bytes());
     }
-    if (pieces.length > 0 && this.continues(Word.End, id)) {
+    if (pieces.length > 0 && this.continues(WireWord.End, id)) {
       this.next();
       return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
     }
@@ -302,7 +302,7 @@ export class SendWindow {
 }
 
 /** The cells of a thread that it shares with the control thread and the data workers, as indices of an Int32Array. */
-export const enum Cell {
+export const enum WireCell {
   /** Grows while the thread's event loop turns. */
   Beat = 0,
   /** Memory of its heap, KiB. */
@@ -322,7 +322,7 @@ export const enum Cell {
 
 /** @param workers how many data workers there are */
 export function createCells(workers: number): SharedArrayBuffer {
-  return new SharedArrayBuffer((Cell.Begun + 3 * workers) * Int32Array.BYTES_PER_ELEMENT);
+  return new SharedArrayBuffer((WireCell.Begun + 3 * workers) * Int32Array.BYTES_PER_ELEMENT);
 }
 
 /** What a module exports, of what is asked for. */
@@ -355,13 +355,13 @@ export type ToFunction =
 /** What it tells the control thread. */
 export type FromFunction =
   | { readonly kind: "loaded"; readonly exports: ModuleExports }
-  | { readonly kind: "failed"; readonly problem: Problem }
+  | { readonly kind: "failed"; readonly problem: ModuleProblem }
   | { readonly kind: "finished" }
   /** Something that belongs to no request. */
   | { readonly kind: "log"; readonly line: FunctionLine };
 
 /** What went wrong, and where. */
-export interface Problem {
+export interface ModuleProblem {
   readonly error: string;
   /** `file:line:column` in a module; "" where it is not known. */
   readonly at: string;

@@ -1,4 +1,4 @@
-import { ERROR, OK, optional, text } from "../../core/event-row.ts";
+import { ERROR, OK, optional, textField } from "../../core/event-row.ts";
 
 /** What databases of addresses write to the log. docs/guards.md#countries-and-networks */
 export const GEO_EVENTS = {
@@ -7,9 +7,9 @@ export const GEO_EVENTS = {
     advice: "With `ok: false`, fetch the file again.",
     fields: {
       ok: OK,
-      database: text("country_db or asn_db"),
-      file: text("its file"),
-      built: optional(text("when it was built")),
+      database: textField("country_db or asn_db"),
+      file: textField("its file"),
+      built: optional(textField("when it was built")),
       error: optional(ERROR),
     },
   },

@@ -1,4 +1,4 @@
-import { text } from "../../core/event-row.ts";
+import { textField } from "../../core/event-row.ts";
 
 /** What bodies that are kept in files write to the log. docs/bodies.md */
 export const INGEST_EVENTS = {
@@ -7,6 +7,6 @@ export const INGEST_EVENTS = {
     meaning: "A large body could not be written to disk. The client got 503.",
     advice: "Make room in `folder`, or set `proxy.transport.max_spooled_bytes`.",
     perSecond: 1,
-    fields: { folder: text("the folder"), reason: text("why, such as ENOSPC") },
+    fields: { folder: textField("the folder"), reason: textField("why, such as ENOSPC") },
   },
 } as const;

@@ -1,4 +1,4 @@
-import { number, OF_REQUEST, OF_TARGET, ROUTE, STATUS } from "../../core/event-row.ts";
+import { numberField, OF_REQUEST, OF_TARGET, ROUTE, STATUS } from "../../core/event-row.ts";
 
 /** What rate limits write to the log. docs/guards.md#rate-limits */
 export const LIMIT_EVENTS = {
@@ -12,7 +12,7 @@ export const LIMIT_EVENTS = {
       ...OF_TARGET,
       route: ROUTE,
       status: STATUS,
-      retry_after: number("seconds after which the client may ask again"),
+      retry_after: numberField("seconds after which the client may ask again"),
     },
   },
 } as const;

@@ -2,7 +2,7 @@ import { BucketKey } from "../../memory/token-bucket-key.ts";
 import type { BucketCall, BucketReplies, BucketReply } from "../../message/bucket-call.ts";
 
 /** How a worker reaches the store: by way of the control thread. */
-export interface FleetPort {
+export interface FleetBucketPorts {
   /** @param answer called once, later; with null where the store is away */
   ask(calls: readonly BucketCall[], answer: (replies: BucketReplies) => void): void;
   /** A clock that never goes back, as `take` is given it. */
@@ -62,7 +62,7 @@ export class FleetBuckets {
   isUp = false;
   /** Gateways that share the limits, as they were last seen. */
   nodes = 1;
-  private readonly port: FleetPort;
+  private readonly port: FleetBucketPorts;
   private readonly buckets: Map<string, Bucket> = new Map();
   /** What has something to tell, the longest waiting first. */
   private readonly due: Set<Bucket> = new Set();
@@ -74,7 +74,7 @@ export class FleetBuckets {
   private isUrgent = false;
   private waiting = 0;
 
-  constructor(port: FleetPort) {
+  constructor(port: FleetBucketPorts) {
     this.port = port;
   }
 

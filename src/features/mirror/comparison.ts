@@ -24,7 +24,7 @@ export class ResponseDigest {
 }
 
 /** How the mirror's response differs. */
-export interface Difference {
+export interface MirrorDifference {
   readonly status: number;
   readonly mirrorStatus: number;
   readonly isBodySame: boolean;
@@ -33,10 +33,10 @@ export interface Difference {
 /** Compares two responses once both are complete, whichever comes first; one that fails is compared with nothing. */
 export class Comparison {
   private first: { readonly digest: ResponseDigest; readonly isMirrors: boolean } | null = null;
-  private readonly differs: (difference: Difference) => void;
+  private readonly differs: (difference: MirrorDifference) => void;
 
   /** @param differs is told where the two are not the same */
-  constructor(differs: (difference: Difference) => void) {
+  constructor(differs: (difference: MirrorDifference) => void) {
     this.differs = differs;
   }
 

@@ -1,4 +1,4 @@
-import { CONNECT_FAILURE_LOG_MS, flag, number, ROUTE, text } from "../../core/event-row.ts";
+import { CONNECT_FAILURE_LOG_MS, flagField, numberField, ROUTE, textField } from "../../core/event-row.ts";
 
 /** What mirrors write to the log. docs/upstreams.md#mirroring */
 export const MIRROR_EVENTS = {
@@ -8,11 +8,11 @@ export const MIRROR_EVENTS = {
     everyMs: CONNECT_FAILURE_LOG_MS,
     fields: {
       route: ROUTE,
-      upstream: text("the mirror"),
-      request_id: text("the request, as in its access line"),
-      status: number("status of the target's response"),
-      mirror_status: number("status of the mirror's"),
-      same_body: flag("whether the bodies are the same"),
+      upstream: textField("the mirror"),
+      request_id: textField("the request, as in its access line"),
+      status: numberField("status of the target's response"),
+      mirror_status: numberField("status of the mirror's"),
+      same_body: flagField("whether the bodies are the same"),
     },
   },
 } as const;

@@ -6,7 +6,7 @@ import { GivenBody } from "../../message/given-body.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { Framing, type RequestHead } from "../../message/request-head.ts";
 import { UnattendedSink, unattendedCopy } from "../../message/unattended.ts";
-import { type Comparison, type Difference, MAX_COMPARED_BYTES, ResponseDigest } from "./comparison.ts";
+import { type Comparison, MAX_COMPARED_BYTES, type MirrorDifference, ResponseDigest } from "./comparison.ts";
 import type { MirrorChoice } from "./mirror-choice.ts";
 
 /** Largest request body that is mirrored. */
@@ -30,11 +30,11 @@ export interface MirrorSettings {
 /** Who is told what becomes of mirrored requests. */
 export interface MirrorListener {
   onMirrored(route: string, what: MirrorCount): void;
-  onMirrorDiffers(settings: MirrorSettings, requestId: string, difference: Difference): void;
+  onMirrorDiffers(settings: MirrorSettings, requestId: string, difference: MirrorDifference): void;
 }
 
 /** What all mirrors of one worker share. */
-export interface MirrorServices {
+export interface MirrorHandlerPorts {
   readonly idle: IdleExchangePorts;
   readonly listener: MirrorListener;
   readonly wheel: TimerWheel;
@@ -59,7 +59,7 @@ export class Mirror {
   private readonly choice: MirrorChoice;
   private readonly handler: Handler;
   private readonly pipeline: Pipeline;
-  private readonly services: MirrorServices;
+  private readonly services: MirrorHandlerPorts;
 
   /**
    * @param handler sends to what `choice` chooses
@@ -70,7 +70,7 @@ export class Mirror {
     choice: MirrorChoice,
     handler: Handler,
     pipeline: Pipeline,
-    services: MirrorServices,
+    services: MirrorHandlerPorts,
   ) {
     this.settings = settings;
     this.choice = choice;
@@ -111,7 +111,7 @@ export class Mirror {
     this.services.wheel.remove(timer);
   }
 
-  differs(requestId: string, difference: Difference): void {
+  differs(requestId: string, difference: MirrorDifference): void {
     const { listener } = this.services;
     listener.onMirrored(this.settings.route, "different");
     listener.onMirrorDiffers(this.settings, requestId, difference);

@@ -1,4 +1,4 @@
-import { OF_REQUEST, OF_TARGET, STATUS, text } from "../../core/event-row.ts";
+import { OF_REQUEST, OF_TARGET, STATUS, textField } from "../../core/event-row.ts";
 
 /** What routing writes to the log. docs/files.md#paths */
 export const ROUTE_EVENTS = {
@@ -7,6 +7,6 @@ export const ROUTE_EVENTS = {
     meaning: "403: the path leads out of its static prefix.",
     advice: "Nothing: a scanner looks for files outside.",
     perSecond: 100,
-    fields: { ...OF_REQUEST, ...OF_TARGET, action: text("blocked"), status: STATUS },
+    fields: { ...OF_REQUEST, ...OF_TARGET, action: textField("blocked"), status: STATUS },
   },
 } as const;

@@ -1,4 +1,4 @@
-import { number, OF_REQUEST, OF_TARGET, optional, text } from "../../core/event-row.ts";
+import { numberField, OF_REQUEST, OF_TARGET, optional, textField } from "../../core/event-row.ts";
 
 /** What a sidecar writes to the log. docs/sidecar.md */
 export const SIDECAR_EVENTS = {
@@ -8,10 +8,10 @@ export const SIDECAR_EVENTS = {
     advice: "Set what it names, or raise the limit.",
     perSecond: 100,
     fields: {
-      message: text("what it is"),
-      method: optional(text("method of the request")),
-      path: optional(text("its path")),
-      limit: optional(number("the limit, in bytes")),
+      message: textField("what it is"),
+      method: optional(textField("method of the request")),
+      path: optional(textField("its path")),
+      limit: optional(numberField("the limit, in bytes")),
     },
   },
   sidecar_denied: {
@@ -22,10 +22,10 @@ export const SIDECAR_EVENTS = {
     perSecond: 20,
     fields: {
       ...OF_REQUEST,
-      identity: text("SPIFFE id of the client; empty without one"),
-      host: text("host that was asked for"),
+      identity: textField("SPIFFE id of the client; empty without one"),
+      host: textField("host that was asked for"),
       ...OF_TARGET,
-      reason: text("allowed_ids or authorization for what comes in; outbound for what goes out to no split"),
+      reason: textField("allowed_ids or authorization for what comes in; outbound for what goes out to no split"),
     },
   },
 } as const;

@@ -19,7 +19,7 @@ export type CalledName = "fetch" | "onRequest" | "onResponse";
 const KINDS = { fetch: SpanKind.Fetch, onRequest: SpanKind.OnRequest, onResponse: SpanKind.OnResponse } as const;
 
 /** What the spans of one worker's calls share. */
-interface CallTracerParts {
+interface CallTracerPorts {
   readonly spans: () => SpanWriter | null;
   readonly pool: RandomPool;
   readonly clock: WallClock;
@@ -27,7 +27,7 @@ interface CallTracerParts {
 
 /** Records the calls of functions and hooks, for requests whose trace is recorded. docs/tracing.md#functions */
 export class CallTracer {
-  private readonly parts: CallTracerParts;
+  private readonly parts: CallTracerPorts;
 
   /** @param spans where spans go; null while nothing takes them */
   constructor(spans: () => SpanWriter | null) {
@@ -42,7 +42,7 @@ export class CallTracer {
 
 /** The span of one call, a child of its request's. What the exchange knows of its trace is copied: it may end first. */
 export class CallSpan {
-  private readonly parts: CallTracerParts;
+  private readonly parts: CallTracerPorts;
   private readonly kind: SpanKind;
   private readonly module: string;
   private readonly traceId: Uint8Array;
@@ -53,7 +53,7 @@ export class CallSpan {
   private takenMs = -1;
   private isOver = false;
 
-  constructor(parts: CallTracerParts, { trace }: Exchange, name: CalledName, module: string) {
+  constructor(parts: CallTracerPorts, { trace }: Exchange, name: CalledName, module: string) {
     this.parts = parts;
     this.kind = KINDS[name];
     this.module = module;
@@ -102,14 +102,14 @@ export class CallSpan {
 
 /** The span of a request that a function sent to its route's target. */
 export class UpstreamSpan {
-  private readonly parts: CallTracerParts;
+  private readonly parts: CallTracerPorts;
   private readonly traceId: Uint8Array;
   private readonly callId: Uint8Array;
   private readonly id: Uint8Array = new Uint8Array(8);
   private readonly flags: number;
   private readonly startedMs: number = performance.now();
 
-  constructor(parts: CallTracerParts, traceId: Uint8Array, callId: Uint8Array, flags: number) {
+  constructor(parts: CallTracerPorts, traceId: Uint8Array, callId: Uint8Array, flags: number) {
     this.parts = parts;
     this.traceId = traceId;
     this.callId = callId;

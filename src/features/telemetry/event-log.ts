@@ -1,5 +1,5 @@
 import type { EventArgs, EventRows } from "../../core/event-row.ts";
-import { jsonObject, jsonText, type LineSink } from "./log-batch.ts";
+import { jsonLine, jsonText, type LineSink } from "./log-batch.ts";
 import { LogThreshold } from "./log-level.ts";
 
 /** Things of which is known when a line about them was written. */
@@ -130,7 +130,7 @@ function valueText(value: unknown): string {
     const shown = value.slice(0, MAX_ITEMS).map((item) => jsonText(String(item), MAX_TEXT));
     return `[${shown.join(",")}]`;
   }
-  return typeof value === "object" && value !== null ? jsonObject({ ...value }) : String(value);
+  return typeof value === "object" && value !== null ? jsonLine({ ...value }) : String(value);
 }
 
 const MAX_TEXT = 2048;

@@ -1,4 +1,4 @@
-import { ERROR, nullable, number, OF_REQUEST, optional, ROUTE, STATUS, text } from "../../core/event-row.ts";
+import { ERROR, nullable, numberField, OF_REQUEST, optional, ROUTE, STATUS, textField } from "../../core/event-row.ts";
 
 /** What telemetry and the log write of themselves. docs/operations.md#log */
 export const TELEMETRY_EVENTS = {
@@ -8,9 +8,9 @@ export const TELEMETRY_EVENTS = {
     advice: "See the collector. Spans and metrics are lost meanwhile, requests are not affected.",
     everyMs: 60_000,
     fields: {
-      signal: text("traces, metrics or logs"),
+      signal: textField("traces, metrics or logs"),
       error: ERROR,
-      dropped: number("how much was lost since the start"),
+      dropped: numberField("how much was lost since the start"),
     },
   },
   log_failed: {
@@ -18,29 +18,29 @@ export const TELEMETRY_EVENTS = {
     meaning: "Lines of the access log cannot be written to `output`; they are dropped and counted.",
     advice: "See the file's folder or the syslog server.",
     perSecond: 1,
-    fields: { output: text("the output"), error: ERROR },
+    fields: { output: textField("the output"), error: ERROR },
   },
   log_reopen: {
     meaning: "SIGUSR1: the files of the access log are opened anew.",
     advice: "Nothing.",
     fields: {
-      outputs: optional(number("how many outputs of its own the log has")),
-      note: optional(text("why there is nothing to reopen")),
+      outputs: optional(numberField("how many outputs of its own the log has")),
+      note: optional(textField("why there is nothing to reopen")),
     },
   },
   log_dropped: {
     level: "warn",
     meaning: "Lines that could not be written in time.",
     advice: "Let what reads the log be faster, or write less (`sample`, `log-level`).",
-    fields: { lines: number("how many") },
+    fields: { lines: numberField("how many") },
   },
 } as const;
 
 const OF_REFUSAL = {
   request_id: optional(OF_REQUEST.request_id),
   client_ip: OF_REQUEST.client_ip,
-  reason: text("the refusal (docs/reference.md#refusals)"),
-  status: number("status of the response; 0 without one"),
+  reason: textField("the refusal (docs/reference.md#refusals)"),
+  status: numberField("status of the response; 0 without one"),
 } as const;
 
 /** What is written of requests that are refused for their bytes or by a limit. docs/security.md#resources-of-one-client */
@@ -53,10 +53,10 @@ export const REFUSAL_EVENTS = {
     fields: {
       ...OF_REQUEST,
       route: ROUTE,
-      reason: text("the refusal (docs/reference.md#refusals)"),
-      key: nullable(text("the setting; null without one")),
-      limit: optional(number("bytes that a body may have")),
-      body_bytes: number("bytes of its body that came"),
+      reason: textField("the refusal (docs/reference.md#refusals)"),
+      key: nullable(textField("the setting; null without one")),
+      limit: optional(numberField("bytes that a body may have")),
+      body_bytes: numberField("bytes of its body that came"),
       status: STATUS,
     },
   },

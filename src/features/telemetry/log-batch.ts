@@ -7,7 +7,7 @@ export interface LineSink {
 }
 
 /** Where a worker's log lines go: to the control thread. Never blocks. */
-export interface LogPort {
+export interface LogPorts {
   /** Takes whole lines, each with its line break. */
   write(batch: string): void;
 }
@@ -24,12 +24,12 @@ export interface LogCounters {
  * the control thread does not keep up, lines are dropped and counted: a log never stops traffic.
  */
 export class LogBatch implements LineSink {
-  private readonly port: LogPort;
+  private readonly port: LogPorts;
   private readonly counters: LogCounters;
   private pending = "";
   private pendingLines = 0;
 
-  constructor(port: LogPort, counters: LogCounters) {
+  constructor(port: LogPorts, counters: LogCounters) {
     this.port = port;
     this.counters = counters;
   }
@@ -96,7 +96,7 @@ export function jsonText(text: string, limit: number): string {
 }
 
 /** An object as JSON, with the same characters escaped. What it holds is bounded by who made it. */
-export function jsonObject(value: object): string {
+export function jsonLine(value: object): string {
   return JSON.stringify(value).replace(CONTROLS_JSON_KEEPS, escapeControl);
 }
 

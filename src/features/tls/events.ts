@@ -1,11 +1,11 @@
-import { ERROR, number, OK, optional, text } from "../../core/event-row.ts";
+import { ERROR, numberField, OK, optional, textField } from "../../core/event-row.ts";
 
 /** What the certificates of listeners write to the log. docs/tls.md */
 export const TLS_EVENTS = {
   certificate_reload: {
     meaning: "A certificate file changed.",
     advice: "With `ok: false`, mend the files: certificate and key must belong together.",
-    fields: { ok: OK, file: text("the file"), error: optional(ERROR) },
+    fields: { ok: OK, file: textField("the file"), error: optional(ERROR) },
   },
   workload_identity: {
     meaning:
@@ -13,11 +13,11 @@ export const TLS_EVENTS = {
     advice: "With `ok: false`, see the SPIFFE agent before `not_after`.",
     fields: {
       ok: OK,
-      identity: optional(text("the SPIFFE id")),
-      not_after: optional(text("when it ends")),
-      socket: optional(text("the agent's socket")),
+      identity: optional(textField("the SPIFFE id")),
+      not_after: optional(textField("when it ends")),
+      socket: optional(textField("the agent's socket")),
       error: optional(ERROR),
-      retry_in_s: optional(number("when it is asked again")),
+      retry_in_s: optional(numberField("when it is asked again")),
     },
   },
 } as const;

@@ -25,7 +25,7 @@ export interface AutoSource {
 }
 
 /** Something to tell of a place. */
-export interface Note {
+export interface RouteNote {
   readonly position: ConfigPosition;
   readonly message: string;
 }
@@ -34,9 +34,9 @@ export interface Note {
 export interface AutoRoutes {
   readonly routes: readonly TranscodedRouteConfig[];
   /** What cannot be served, which is no reason to serve none. */
-  readonly skipped: readonly Note[];
+  readonly skipped: readonly RouteNote[];
   /** Rules of files that no method, or not their method, can follow. */
-  readonly wrong: readonly Note[];
+  readonly wrong: readonly RouteNote[];
   /** Names among `services` and `exclude` that lead to nothing. */
   readonly unknown: readonly {
     readonly key: "services" | "exclude";
@@ -55,8 +55,8 @@ class AutoRouting {
   private readonly configured: ReadonlySet<string>;
   private readonly shapes: Set<string> = new Set();
   private readonly routes: TranscodedRouteConfig[] = [];
-  private readonly skipped: Note[] = [];
-  private readonly wrong: Note[] = [];
+  private readonly skipped: RouteNote[] = [];
+  private readonly wrong: RouteNote[] = [];
 
   constructor(source: AutoSource) {
     this.source = source;
@@ -91,7 +91,8 @@ class AutoRouting {
   }
 
   private add(method: DescMethod, rule: RuleText | string, position: ConfigPosition, isNamedThere: boolean): void {
-    const note = (list: Note[], message: string) => list.push({ position, message: `${methodPath(method)}${message}` });
+    const note = (list: RouteNote[], message: string) =>
+      list.push({ position, message: `${methodPath(method)}${message}` });
     if (typeof rule === "string") return void note(this.skipped, `: ${rule}: not served`);
     const shape = `${rule.httpMethod} ${patternShape(rule.pattern)}`;
     if (this.configured.has(shape)) return;

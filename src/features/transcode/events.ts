@@ -1,4 +1,4 @@
-import { ERROR, flag, number, optional, texts, UPSTREAM } from "../../core/event-row.ts";
+import { ERROR, flagField, numberField, optional, texts, UPSTREAM } from "../../core/event-row.ts";
 
 /** What the transcoder writes to the log. docs/transcoder.md#auto-by-reflection */
 export const TRANSCODE_EVENTS = {
@@ -8,7 +8,7 @@ export const TRANSCODE_EVENTS = {
     advice: "Nothing.",
     fields: {
       upstream: UPSTREAM,
-      routes: number("routes that were made of it"),
+      routes: numberField("routes that were made of it"),
       skipped: optional(texts("what is left out, and why")),
     },
   },
@@ -17,6 +17,6 @@ export const TRANSCODE_EVENTS = {
     meaning:
       "It could not be asked; with `kept` its routes stay as they were, else they are 503. It is tried again, and no further line tells of it until `schema_learned`.",
     advice: "See the gRPC server: whether it is there, and whether its reflection is on.",
-    fields: { upstream: UPSTREAM, error: ERROR, kept: flag("whether routes from before stay") },
+    fields: { upstream: UPSTREAM, error: ERROR, kept: flagField("whether routes from before stay") },
   },
 } as const;

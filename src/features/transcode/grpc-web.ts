@@ -9,7 +9,7 @@ import type { ReplySink } from "../../message/ports.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { decodeText, FrameWalk, trailersFrame } from "../../proto/grpc/web-frames.ts";
-import { refuse } from "./json-reply.ts";
+import { refuseCall } from "./json-reply.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 
 /**
@@ -49,7 +49,7 @@ export class GrpcWebHandler implements Handler, WholeBodyTaker {
   /** A request of gRPC-Web is one message. */
   onWholeBody(ex: Exchange, text: Buffer): void {
     const bytes = decodeText(text);
-    if (bytes === null) return refuse(ex, 400, "the body is not base64");
+    if (bytes === null) return refuseCall(ex, 400, "the body is not base64");
     const body = new GivenBody(bytes);
     body.replace(ex);
     this.inner.handle(ex);

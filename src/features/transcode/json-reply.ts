@@ -12,7 +12,7 @@ export function errorJson(status: GrpcStatus, details: readonly string[]): strin
 }
 
 /** Refuses a request that is no message, with code 3. */
-export function refuse(ex: Exchange, status: number, message: string): void {
+export function refuseCall(ex: Exchange, status: number, message: string): void {
   const body = errorJson({ code: GrpcCode.InvalidArgument, message, details: null }, []);
   ex.sink.fixed(ex, new PrebuiltResponse(status, [["Content-Type", "application/json"]], body));
 }

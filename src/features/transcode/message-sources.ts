@@ -47,7 +47,7 @@ export class ArrayElements implements MessageSource {
     if (at === edges.length) return null;
     this.at += 2;
     this.lastBytes = edges[at + 1]! - edges[at]!;
-    return textOf(this.body.subarray(edges[at], edges[at + 1]));
+    return messageText(this.body.subarray(edges[at], edges[at + 1]));
   }
 
   more(): void {}
@@ -81,7 +81,7 @@ export class BodyLines implements MessageSource, BodySink {
     if (line === null) return null;
     if (line === "too long") throw new LongMessage(this.maxBytes);
     this.lastBytes = line.length;
-    return textOf(line);
+    return messageText(line);
   }
 
   more(): void {
@@ -108,7 +108,7 @@ export class BodyLines implements MessageSource, BodySink {
 }
 
 /** A message as it came: a large one is for another thread to read. @throws BadInput */
-export function textOf(bytes: Uint8Array): ReadJson | LargeText {
+export function messageText(bytes: Uint8Array): ReadJson | LargeText {
   return bytes.length > LARGE_MESSAGE_BYTES ? new LargeText(bytes) : parsed(bytes);
 }
 

@@ -1,7 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
 import { type Reflected, Reflection } from "./reflection.ts";
-import { type ReflectionServices, upstreamReflection } from "./upstream-reflection.ts";
+import { type UpstreamReflectionPorts, upstreamReflection } from "./upstream-reflection.ts";
 
 /** Milliseconds that reflection may take; then the call goes on without a schema. */
 const REFLECTION_TIMEOUT_MS = 2000;
@@ -31,10 +31,10 @@ interface Entry {
  */
 export class ReflectedSchemas {
   private readonly upstream: GrpcUpstream;
-  private readonly services: ReflectionServices;
+  private readonly services: UpstreamReflectionPorts;
   private readonly entries: Map<string, Entry> = new Map();
 
-  constructor(upstream: GrpcUpstream, services: ReflectionServices) {
+  constructor(upstream: GrpcUpstream, services: UpstreamReflectionPorts) {
     this.upstream = upstream;
     this.services = services;
   }

@@ -21,7 +21,7 @@ export type Reflected =
   | { readonly kind: "fault"; readonly fault: Fault };
 
 /** How a server is asked. */
-export interface ReflectionPort {
+export interface ReflectionPorts {
   /**
    * Asks one question, as a call of its own.
    * @param version an index of REFLECTION_METHODS
@@ -54,7 +54,7 @@ export interface ReflectionWish {
  * missing. gRPC server reflection, v1 and v1alpha.
  */
 export class Reflection implements ReflectionListener {
-  private readonly port: ReflectionPort;
+  private readonly port: ReflectionPorts;
   private readonly wish: ReflectionWish;
   private readonly done: (result: Reflected) => void;
   private keepTime: () => void = () => {};
@@ -71,7 +71,7 @@ export class Reflection implements ReflectionListener {
   private isOver = false;
 
   /** @param done called once */
-  constructor(port: ReflectionPort, wish: ReflectionWish, done: (result: Reflected) => void) {
+  constructor(port: ReflectionPorts, wish: ReflectionWish, done: (result: Reflected) => void) {
     this.port = port;
     this.wish = wish;
     this.symbols = typeof wish.services === "string" ? [wish.services] : null;

@@ -125,8 +125,9 @@ function finishTranscoder(
 ) {
   if (values.routes.length === 0 && !values.auto.enabled && values.descriptor_set === "")
     return { descriptorSet: "", routes: [], descriptorSets: [], reflected: null, isPending: false };
-  const { resolveRoutes } = require("./transcoder-resolution.ts") as typeof import("./transcoder-resolution.ts");
-  return resolveRoutes(values, log, files);
+  const { resolveTranscodedRoutes } =
+    require("./transcoder-resolution.ts") as typeof import("./transcoder-resolution.ts");
+  return resolveTranscodedRoutes(values, log, files);
 }
 
 function listRoute(route: TranscodedRouteConfig): object {

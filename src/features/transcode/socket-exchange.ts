@@ -7,7 +7,7 @@ import type { GrpcStatus } from "../../message/grpc-upstream.ts";
 import type { ReplySource, TunnelEnd } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import { GrpcCode, httpStatusOf, nameOfStatus } from "../../proto/grpc/grpc-status.ts";
-import { CloseCode, encodeClose, encodeFrame, Opcode } from "../../proto/websocket/frames.ts";
+import { CloseCode, encodeClose, encodeWebSocketFrame, Opcode } from "../../proto/websocket/frames.ts";
 import { acceptOf } from "../../proto/websocket/handshake.ts";
 import { CallExchange } from "./call-exchange.ts";
 import { errorJson, give } from "./json-reply.ts";
@@ -143,7 +143,7 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
     if (this.ex === null && this.tunnel !== null) this.messages.dropRest();
     const { pong } = this;
     this.pong = null;
-    if (pong !== null && !this.isClosing) this.write(encodeFrame(Opcode.Pong, pong));
+    if (pong !== null && !this.isClosing) this.write(encodeWebSocketFrame(Opcode.Pong, pong));
   }
 
   private readRest(): void {
@@ -183,7 +183,7 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
   }
 
   writeJson(json: Uint8Array): void {
-    if (this.write(encodeFrame(Opcode.Text, json))) return;
+    if (this.write(encodeWebSocketFrame(Opcode.Text, json))) return;
     this.isFull = true;
     this.call?.pause();
   }
@@ -252,7 +252,7 @@ export class SocketExchange extends CallExchange implements TunnelEnd, ReplySour
     this.leave();
     if (status.code === GrpcCode.Ok) return this.close(code, "OK");
     const json = `{"error":${errorJson(status, details)}}`;
-    this.write(encodeFrame(Opcode.Text, Buffer.from(json, "utf8")));
+    this.write(encodeWebSocketFrame(Opcode.Text, Buffer.from(json, "utf8")));
     this.close(code, `${nameOfStatus(status.code)}: ${status.message}`);
   }
 

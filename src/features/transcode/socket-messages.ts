@@ -1,9 +1,9 @@
 import type { Exchange } from "../../message/exchange.ts";
 import type { ReadJson } from "../../proto/grpc/json-text.ts";
-import { Found, FrameReader } from "../../proto/websocket/frame-reader.ts";
+import { FrameFound, WebSocketFrameReader } from "../../proto/websocket/frame-reader.ts";
 import type { CloseCode } from "../../proto/websocket/frames.ts";
 import type { LargeText, MessageSource } from "./message-pump.ts";
-import { textOf } from "./message-sources.ts";
+import { messageText } from "./message-sources.ts";
 import { BadInput, RefusedMessage } from "./request-input.ts";
 
 /** Who is told of frames that are no messages. */
@@ -22,13 +22,13 @@ export class SocketMessages implements MessageSource {
   lastBytes = 0;
   isOver = false;
   private readonly ex: Exchange;
-  private readonly reader: FrameReader;
+  private readonly reader: WebSocketFrameReader;
   private readonly listener: SocketListener;
 
   /** @param maxBytes of one message */
   constructor(ex: Exchange, maxBytes: number, listener: SocketListener) {
     this.ex = ex;
-    this.reader = new FrameReader(maxBytes);
+    this.reader = new WebSocketFrameReader(maxBytes);
     this.listener = listener;
   }
 
@@ -43,7 +43,7 @@ export class SocketMessages implements MessageSource {
   next(): ReadJson | LargeText | null {
     if (this.isOver) return null;
     const found = this.read();
-    if (found !== Found.Text) return null;
+    if (found !== FrameFound.Text) return null;
     const { payload } = this.reader;
     if (payload.length === 0) {
       this.isOver = true;
@@ -56,7 +56,7 @@ export class SocketMessages implements MessageSource {
       if (fault !== 0) throw new RefusedMessage(fault);
     }
     this.lastBytes = payload.length;
-    return textOf(payload);
+    return messageText(payload);
   }
 
   more(): void {
@@ -65,22 +65,22 @@ export class SocketMessages implements MessageSource {
 
   /** Reads what comes after the last message: there may be none. @throws BadInput */
   readRest(): void {
-    if (this.read() === Found.Text) throw new BadInput("a message came after the last one");
+    if (this.read() === FrameFound.Text) throw new BadInput("a message came after the last one");
     if (this.isEmpty) this.listener.onDrained();
   }
 
   /** Drops what still comes, but for a close. */
   dropRest(): void {
-    while (this.read() === Found.Text);
+    while (this.read() === FrameFound.Text);
   }
 
-  private read(): Found {
+  private read(): FrameFound {
     for (;;) {
       const found = this.reader.next();
-      if (found === Found.Ping) this.listener.onPing(this.reader.payload);
+      if (found === FrameFound.Ping) this.listener.onPing(this.reader.payload);
       else {
-        if (found === Found.Close) this.listener.onPeerClose(this.reader.code);
-        if (found === Found.Fault) this.listener.onProtocolFault(this.reader.code);
+        if (found === FrameFound.Close) this.listener.onPeerClose(this.reader.code);
+        if (found === FrameFound.Fault) this.listener.onProtocolFault(this.reader.code);
         return found;
       }
     }

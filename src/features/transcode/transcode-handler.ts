@@ -10,11 +10,11 @@ import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { readBody } from "../../proto/grpc/json-text.ts";
 import { isKey } from "../../proto/websocket/handshake.ts";
 import type { CodecSource } from "./codec-source.ts";
-import { errorJson, give, refuse } from "./json-reply.ts";
+import { errorJson, give, refuseCall } from "./json-reply.ts";
 import { BodyLines, LARGE_MESSAGE_BYTES } from "./message-sources.ts";
 import { BadInput, clientTimeoutMs, pathFields, queryFields, type RequestInput } from "./request-input.ts";
 import { SocketExchange } from "./socket-exchange.ts";
-import type { TranscodedMethod, TranscodeServices, TranscodeSettings } from "./transcode-services.ts";
+import type { TranscodedMethod, TranscodePorts, TranscodeSettings } from "./transcode-services.ts";
 import { TranscodedExchange } from "./transcoded-exchange.ts";
 import { WholeBody, type WholeBodyTaker } from "./whole-body.ts";
 
@@ -24,9 +24,9 @@ export class TranscodeHandler implements Handler, TranscodedMethod, WholeBodyTak
   readonly settings: TranscodeSettings;
   readonly upstream: GrpcUpstream;
   readonly codecs: CodecSource;
-  readonly services: TranscodeServices;
+  readonly services: TranscodePorts;
 
-  constructor(settings: TranscodeSettings, upstream: GrpcUpstream, codecs: CodecSource, services: TranscodeServices) {
+  constructor(settings: TranscodeSettings, upstream: GrpcUpstream, codecs: CodecSource, services: TranscodePorts) {
     this.settings = settings;
     this.upstream = upstream;
     this.codecs = codecs;
@@ -47,7 +47,7 @@ export class TranscodeHandler implements Handler, TranscodedMethod, WholeBodyTak
       const lines = new BodyLines(ex, this.settings.maxMessageBytes);
       ex.body = lines;
       this.begin(ex, NO_BODY, lines);
-    } else if (!this.settings.takesBytes && !isJson(ex)) refuse(ex, 415, "the body must be application/json");
+    } else if (!this.settings.takesBytes && !isJson(ex)) refuseCall(ex, 415, "the body must be application/json");
     else {
       ex.body = new WholeBody(this, this.services.bodies);
       ex.sink.wantBody(ex);
@@ -62,7 +62,7 @@ export class TranscodeHandler implements Handler, TranscodedMethod, WholeBodyTak
     if (fieldOf(headers, "sec-websocket-version") !== "13") {
       return ex.sink.fixed(ex, OTHER_SOCKET_VERSION);
     }
-    if (!isKey(key)) return refuse(ex, 400, "Sec-WebSocket-Key: expected 16 bytes in base64");
+    if (!isKey(key)) return refuseCall(ex, 400, "Sec-WebSocket-Key: expected 16 bytes in base64");
     if (!this.services.mayOpenSocket(ex)) {
       const status = { code: GrpcCode.PermissionDenied, message: "not allowed from this origin", details: null };
       return give(ex, 403, "application/json", Buffer.from(errorJson(status, [])), []);
@@ -75,7 +75,7 @@ export class TranscodeHandler implements Handler, TranscodedMethod, WholeBodyTak
     if (bytes.length === 0) return this.begin(ex, NO_BODY);
     if (bytes.length > LARGE_MESSAGE_BYTES) return this.begin(ex, { ...NO_BODY, large: bytes });
     const read = readBody(bytes);
-    if (read instanceof Error) refuse(ex, 400, read.message);
+    if (read instanceof Error) refuseCall(ex, 400, read.message);
     else this.begin(ex, { ...NO_BODY, body: read.value, hasOddNumbers: read.hasOddNumbers });
   }
 
@@ -90,7 +90,7 @@ export class TranscodeHandler implements Handler, TranscodedMethod, WholeBodyTak
       start(input, Math.min(timeoutMs, clientTimeoutMs(ex.request.headers)));
     } catch (error) {
       if (!(error instanceof BadInput)) throw error;
-      refuse(ex, 400, error.message);
+      refuseCall(ex, 400, error.message);
     }
   }
 }

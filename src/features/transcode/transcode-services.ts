@@ -25,7 +25,7 @@ export interface TranscodeSettings {
 }
 
 /** What transcoding asks of its worker. */
-export interface TranscodeServices {
+export interface TranscodePorts {
   readonly wheel: TimerWheel;
   readonly turn: NowMs;
   readonly bodies: BodyBudget;
@@ -45,5 +45,5 @@ export interface TranscodedMethod {
   readonly settings: TranscodeSettings;
   readonly upstream: GrpcUpstream;
   readonly codecs: CodecSource;
-  readonly services: TranscodeServices;
+  readonly services: TranscodePorts;
 }

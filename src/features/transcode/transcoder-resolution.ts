@@ -45,7 +45,11 @@ interface TranscoderValues {
 }
 
 /** The routes of the section. Everything that a descriptor set can tell is checked here. */
-export function resolveRoutes(values: TranscoderValues, log: FaultLog, files: ConfiguredFiles): TranscodedRoutes {
+export function resolveTranscodedRoutes(
+  values: TranscoderValues,
+  log: FaultLog,
+  files: ConfiguredFiles,
+): TranscodedRoutes {
   return new TranscoderResolution(values, log, files).resolve();
 }
 

@@ -3,10 +3,10 @@ import type { GrpcUpstream } from "../../message/grpc-upstream.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { questionBytes, REFLECTION_METHODS, readReflection } from "../../proto/grpc/reflection-messages.ts";
 import { methodPath } from "../../proto/grpc/schema.ts";
-import type { ReflectionPort } from "./reflection.ts";
+import type { ReflectionPorts } from "./reflection.ts";
 
 /** Time in a worker. */
-export interface ReflectionServices {
+export interface UpstreamReflectionPorts {
   readonly wheel: TimerWheel;
   readonly turn: NowMs;
 }
@@ -14,9 +14,9 @@ export interface ReflectionServices {
 /** Reflection by the connections of a worker to an upstream. @param timeoutMs of each call */
 export function upstreamReflection(
   upstream: GrpcUpstream,
-  { wheel, turn }: ReflectionServices,
+  { wheel, turn }: UpstreamReflectionPorts,
   timeoutMs: number,
-): ReflectionPort {
+): ReflectionPorts {
   return {
     ask(version, question, listener) {
       const path = methodPath(REFLECTION_METHODS[version]!);

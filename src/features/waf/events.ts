@@ -1,18 +1,18 @@
-import { number, OF_REQUEST, OF_TARGET, optional, text, texts } from "../../core/event-row.ts";
+import { numberField, OF_REQUEST, OF_TARGET, optional, textField, texts } from "../../core/event-row.ts";
 
 const OF_MATCH = {
   ...OF_REQUEST,
-  method: text("method of the request"),
-  path: text("the target up to its query"),
-  category: text("category of the attack"),
-  rule_id: text("the rule that matched"),
-  crs: optional(number("the rule of the OWASP Core Rule Set that finds the same")),
-  anomaly_score: number("score of the request"),
-  action: text("blocked or logged"),
-  location: text("part of the request in which it matched"),
-  msg: optional(text("message of a rule of `waf.rules`")),
-  data: optional(text("its `logdata`")),
-  severity: optional(text("its severity")),
+  method: textField("method of the request"),
+  path: textField("the target up to its query"),
+  category: textField("category of the attack"),
+  rule_id: textField("the rule that matched"),
+  crs: optional(numberField("the rule of the OWASP Core Rule Set that finds the same")),
+  anomaly_score: numberField("score of the request"),
+  action: textField("blocked or logged"),
+  location: textField("part of the request in which it matched"),
+  msg: optional(textField("message of a rule of `waf.rules`")),
+  data: optional(textField("its `logdata`")),
+  severity: optional(textField("its severity")),
   tags: optional(texts("its tags")),
   triggered_rules: optional(texts("all rules that matched, if clients are not told them")),
 } as const;
@@ -39,8 +39,8 @@ export const WAF_EVENTS = {
     fields: {
       ...OF_REQUEST,
       ...OF_TARGET,
-      key: text("the setting"),
-      max_inspect_body_size: number("bytes that are inspected at most"),
+      key: textField("the setting"),
+      max_inspect_body_size: numberField("bytes that are inspected at most"),
     },
   },
 } as const;

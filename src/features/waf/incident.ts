@@ -8,13 +8,13 @@ export interface WafIncident extends Incident {
   /** The rule of the OWASP Core Rule Set that finds the same; absent where there is none. */
   readonly crs?: number;
   /** What a rule of `waf.rules` says of itself; absent for others. */
-  readonly text?: RuleText;
+  readonly text?: IncidentRule;
   /** Ids of all rules that matched, where the client is not told them (`reveal_rules: false`). */
   readonly hiddenRules?: readonly string[];
 }
 
 /** Texts of a rule in printable ASCII; "" for what it does not say. */
-export interface RuleText {
+export interface IncidentRule {
   readonly msg: string;
   readonly data: string;
   readonly severity: string;

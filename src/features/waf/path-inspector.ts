@@ -1,4 +1,4 @@
-import { Byte, classOf, HEX_VALUE, indexOfByte, LOWER, table } from "../../core/bytes.ts";
+import { Byte, byteTable, classOf, HEX_VALUE, indexOfByte, LOWER } from "../../core/bytes.ts";
 import { type RequestHead, TargetFlag } from "../../message/request-head.ts";
 import { findPackedGroups } from "./match/escaped-scan.ts";
 import { MIN_PACKED_CHARS } from "./match/packed-text.ts";
@@ -148,7 +148,7 @@ const IS_MARK: Uint8Array = classOf("$<{'\"(;|&`*!+\\");
  * What is rarely escaped in an ordinary path, but for blanks: all of ASCII that is no letter, no digit and none of `- . _ ~`,
  * the no-break space of Latin-1, which is a blank to a database, and what leads an overlong sequence.
  */
-const IS_ESCAPED_MARK: Uint8Array = table((byte) => {
+const IS_ESCAPED_MARK: Uint8Array = byteTable((byte) => {
   if (byte >= 0x80) return byte === 0xa0 || byte === 0xc0 || byte === 0xc1 ? 1 : 0;
   return /[A-Za-z0-9\-._~]/.test(String.fromCharCode(byte)) ? 0 : 1;
 });

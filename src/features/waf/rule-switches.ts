@@ -2,7 +2,7 @@ import { sliceText } from "../../core/bytes.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
-import { InputLocation, MAX_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
+import { InputLocation, MAX_FIELD_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
 import { isForTexts, type Sharpness, type WafRule } from "./rule.ts";
 
 /** Switches one rule, or with `SQLI-*` its whole family, off for a path and all below it, and where `param` is named for one parameter; "" means any. */
@@ -38,7 +38,7 @@ export class RuleSwitches {
     fields: Sharpness["fields"] = [],
   ) {
     this.disabled = new Set([...disabledRules, ...inactive.map((rule) => rule.id)]);
-    this.texts = new Set(fields.map(([name]) => name.toLowerCase().slice(0, MAX_NAME_BYTES)));
+    this.texts = new Set(fields.map(([name]) => name.toLowerCase().slice(0, MAX_FIELD_NAME_BYTES)));
     this.exclusions = Map.groupBy(exclusions.map(placed), (exclusion) => exclusion.rule);
   }
 
@@ -66,7 +66,7 @@ export class RuleSwitches {
 
   /** Whether a rule of `waf.rules` that has matched does not count. @param param the name of what it matched in; "" for none */
   excludes(id: string, head: RequestHead, param: string): boolean {
-    const name = param.toLowerCase().slice(0, MAX_NAME_BYTES);
+    const name = param.toLowerCase().slice(0, MAX_FIELD_NAME_BYTES);
     const last = name.slice(name.lastIndexOf(".") + 1);
     return (this.exclusions.get(id) ?? []).some(
       (one) => (one.param === "" || one.param === name || one.param === last) && this.isInPlace(one, head),
@@ -114,7 +114,7 @@ function dotted(name: string): string {
 }
 
 function placed(exclusion: RuleExclusion): PlacedExclusion {
-  const param = exclusion.param.toLowerCase().slice(0, MAX_NAME_BYTES);
+  const param = exclusion.param.toLowerCase().slice(0, MAX_FIELD_NAME_BYTES);
   return { ...exclusion, param, request: -1, isInPlace: false };
 }
 

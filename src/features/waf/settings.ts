@@ -1,5 +1,5 @@
 import { quote } from "../../config/config-fault.ts";
-import { headerName, pathPrefix, routeMethod } from "../../config/http-syntax.ts";
+import { headerNameKind, pathPrefix, routeMethod } from "../../config/http-syntax.ts";
 import { didYouMean } from "../../config/nearest-name.ts";
 import { list, pairs, type Spot } from "../../config/piece.ts";
 import { block, type ConfigOf, OFF, orWritten } from "../../config/row.ts";
@@ -50,7 +50,7 @@ const wafProtocol = block(
       doc: "extensions of paths that are refused",
     },
     headers: {
-      type: list(headerName(), "names of header fields"),
+      type: list(headerNameKind(), "names of header fields"),
       default: ["Proxy", "Lock-Token", "Content-Range", "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"],
       doc: "fields that no client may send",
     },

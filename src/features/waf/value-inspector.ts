@@ -4,7 +4,7 @@ import { OVER_ENCODING } from "./detectors/protocol-abuse.ts";
 import type { Findings } from "./findings.ts";
 import { isPlainName } from "./match/escaped-scan.ts";
 import type { KeywordAutomaton } from "./match/keyword-automaton.ts";
-import { InputLocation, MAX_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
+import { InputLocation, MAX_FIELD_NAME_BYTES, type ValueReading } from "./match/value-reading.ts";
 import type { Detector } from "./rule.ts";
 import { DETECTOR_GROUPS, ESCAPE_BIT, NUL_BIT, REFERENCE_BIT, type RuleTables, SCRIPT_BIT } from "./rule-table.ts";
 
@@ -30,7 +30,7 @@ export class ValueInspector {
   /** Names the values that come: a parameter, a header, a cookie. */
   setName(bytes: Uint8Array, from: number, to: number): void {
     const { value } = this;
-    const length = Math.min(to - from, MAX_NAME_BYTES);
+    const length = Math.min(to - from, MAX_FIELD_NAME_BYTES);
     for (let i = 0; i < length; i++) value.name[i] = LOWER[bytes[from + i]!]!;
     value.nameLength = length;
     value.lastNameFrom = 0;

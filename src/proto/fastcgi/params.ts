@@ -1,4 +1,4 @@
-import { Byte, copyBytes, equalsLower, latin1, table, writeDecimal } from "../../core/bytes.ts";
+import { Byte, byteTable, copyBytes, equalsLower, latin1, writeDecimal } from "../../core/bytes.ts";
 
 /** Bytes of the two lengths before a name and its value at most. */
 const LENGTHS = 8;
@@ -221,7 +221,7 @@ const SEMICOLON: Uint8Array = latin1("; ");
 const COOKIE: Uint8Array = latin1("cookie");
 
 /** The byte of a variable's name for one of a field's name; 0 for bytes that no name may have. */
-const VARIABLE: Uint8Array = table((byte) => {
+const VARIABLE: Uint8Array = byteTable((byte) => {
   const character = String.fromCharCode(byte);
   if (character === "-") return 0x5f;
   return /[A-Za-z0-9]/.test(character) ? character.toUpperCase().charCodeAt(0) : 0;

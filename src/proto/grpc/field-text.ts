@@ -1,5 +1,5 @@
 import { type DescEnum, type DescField, type DescMessage, type JsonValue, ScalarType } from "@bufbuild/protobuf";
-import { isNumber, numberText } from "./number-text.ts";
+import { isNumber, protoNumberText } from "./number-text.ts";
 
 /** Whether a single text, out of a path or a query, can be the value of a field. */
 export function takesText(field: DescField): boolean {
@@ -41,7 +41,7 @@ function maskPath(path: string): string {
 function jsonOfScalar(type: ScalarType, text: string): JsonValue {
   if (type === ScalarType.BOOL) return FALSE.test(text) ? false : TRUE.test(text) || text;
   // Numbers, 64-bit ones above all, are taken as text too. Proto3 JSON.
-  return isNumber(type) ? numberText(type, text) : text;
+  return isNumber(type) ? protoNumberText(type, text) : text;
 }
 
 /** How forms and command lines write them. */

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, JsonValue, Registry, ScalarType } from "@bufbuild/protobuf";
 import { WRAPPED_SCALARS } from "./field-text.ts";
 import { isJsonObject, type JsonTree, LongNumber } from "./json-text.ts";
-import { isFraction, isNumber, numberText } from "./number-text.ts";
+import { isFraction, isNumber, protoNumberText } from "./number-text.ts";
 import { fieldOf } from "./schema.ts";
 
 /**
@@ -51,7 +51,7 @@ function inElement(field: DescField, value: JsonValue, registry: Registry): Json
 }
 
 function inScalar(type: ScalarType, value: JsonValue): JsonValue {
-  if (typeof value === "string" && isNumber(type)) return value === "" ? value : numberText(type, value);
+  if (typeof value === "string" && isNumber(type)) return value === "" ? value : protoNumberText(type, value);
   if (!(value instanceof LongNumber)) return value;
   return isFraction(type) ? Number(value.source) : value.exact();
 }

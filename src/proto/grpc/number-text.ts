@@ -15,7 +15,7 @@ export function isFraction(type: ScalarType): boolean {
  * A number that is written as a text, as the library reads it: that of a whole number is its digits, whatever its spelling, `1e3` and `1.0` too.
  * @throws for a text that is no number in JSON, such as `0x10`, ` 1` and `+1`, but for `NaN`, `Infinity` and `-Infinity` where fractions are taken
  */
-export function numberText(type: ScalarType, text: string): string {
+export function protoNumberText(type: ScalarType, text: string): string {
   if (text.length <= MAX_DIGITS && PLAIN_WHOLE.test(text)) return text;
   if (isFraction(type) && NO_NUMBERS.includes(text)) return text;
   if (!NUMBER.test(text)) throw new Error(`${JSON.stringify(text)} is not a number`);

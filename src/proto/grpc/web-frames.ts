@@ -1,4 +1,4 @@
-import { table } from "../../core/bytes.ts";
+import { byteTable } from "../../core/bytes.ts";
 
 /** The flag of the frame that holds the trailers. gRPC-Web, "Protocol differences vs gRPC over HTTP2". */
 const TRAILERS_FLAG = 0x80;
@@ -42,7 +42,7 @@ const EQUALS = 0x3d;
 const NO_VALUE = 64;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /** The six bits of each character; NO_VALUE for what is none of the alphabet. */
-const VALUES: Uint8Array = table((byte) => {
+const VALUES: Uint8Array = byteTable((byte) => {
   const value = ALPHABET.indexOf(String.fromCharCode(byte));
   return value < 0 ? NO_VALUE : value;
 });

@@ -1,4 +1,4 @@
-import { Byte, LOWER, latin1, table } from "../../core/bytes.ts";
+import { Byte, byteTable, LOWER, latin1 } from "../../core/bytes.ts";
 import { IDENTITY_FIELDS, OWN_FIELDS } from "../../core/identity-names.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 
@@ -130,7 +130,7 @@ const NAMES: readonly ClaimedName[] = [
 ];
 
 /** Letters in lower case, digits as they are, and one separator for everything else that may stand in a name. */
-const FOLDED: Uint8Array = table((byte) => (isAlphanumeric(LOWER[byte]!) ? LOWER[byte]! : Byte.Dash));
+const FOLDED: Uint8Array = byteTable((byte) => (isAlphanumeric(LOWER[byte]!) ? LOWER[byte]! : Byte.Dash));
 /** Fields with a client's address. */
 const ADDRESS_NAMES: readonly Uint8Array[] = [
   "forwarded",
@@ -150,7 +150,7 @@ const NO_NAMES: readonly ClaimedName[] = [];
 const SHORTEST = Math.min(...NAMES.map(({ name }) => name.length));
 /** Folded bytes as small numbers: a separator, ten digits, 26 letters. */
 const CLASSES = 37;
-const CLASS: Uint8Array = table((byte) => classOf(FOLDED[byte]!));
+const CLASS: Uint8Array = byteTable((byte) => classOf(FOLDED[byte]!));
 /** The names with one first and one third byte. */
 const BUCKETS: readonly (readonly ClaimedName[])[] = buckets();
 const FORWARDED: readonly HeaderId[] = [

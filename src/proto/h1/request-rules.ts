@@ -1,4 +1,14 @@
-import { Byte, equalsBytes, equalsLower, indexOfByte, isOws, LOWER, latin1, TOKEN, table } from "../../core/bytes.ts";
+import {
+  Byte,
+  byteTable,
+  equalsBytes,
+  equalsLower,
+  indexOfByte,
+  isOws,
+  LOWER,
+  latin1,
+  TOKEN,
+} from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { hostLiteral } from "../../core/ip-address.ts";
 import { MAX_AUTHORITY_BYTES } from "../../core/limits.ts";
@@ -236,7 +246,7 @@ const MARKS = "$<{'\"(;|&`*!+";
  * What each byte of a target means; 0 is refused. Visible ASCII is let through, so that the WAF and the origin judge
  * odd characters; control bytes, space, DEL and raw non-ASCII bytes are not (RFC 3986 §2 allows none of them).
  */
-export const TARGET_CLASS: Uint8Array = table((byte) => {
+export const TARGET_CLASS: Uint8Array = byteTable((byte) => {
   if (byte <= Byte.Space || byte >= Byte.Del) return 0;
   switch (byte) {
     case Byte.Percent:
@@ -428,7 +438,7 @@ const enum NameByte {
   Dot = 4,
 }
 /** RFC 3986 §3.2.2: unreserved and sub-delims. */
-const NAME: Uint8Array = table((byte) => {
+const NAME: Uint8Array = byteTable((byte) => {
   if (byte === Byte.Dot) return NameByte.Dot;
   const character = String.fromCharCode(byte);
   if (/[A-Z]/.test(character)) return NameByte.Capital;

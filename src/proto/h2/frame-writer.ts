@@ -11,10 +11,10 @@ import {
 } from "./frame.ts";
 
 /** A setting and its value. */
-export type Setting = readonly [id: number, value: number];
+export type H2Setting = readonly [id: number, value: number];
 
 /** Writes SETTINGS. RFC 9113 §6.5. */
-export function writeSettings(out: FrameOutput, settings: readonly Setting[]): void {
+export function writeSettings(out: FrameOutput, settings: readonly H2Setting[]): void {
   const length = settings.length * 6;
   const buffer = out.reserve(FRAME_HEADER_BYTES + length);
   let at = writeFrameHeader(buffer, out.offset, length, FrameType.Settings, Flag.None, 0);

@@ -1,4 +1,4 @@
-import { Byte, equalsBytes, equalsLower, isOws, latin1, TOKEN, table } from "../../core/bytes.ts";
+import { Byte, byteTable, equalsBytes, equalsLower, isOws, latin1, TOKEN } from "../../core/bytes.ts";
 import { HeaderId, headerIdOf } from "../../message/header-block.ts";
 
 /**
@@ -78,5 +78,5 @@ function pseudoOf(bytes: Uint8Array, from: number, to: number): FieldKind {
 const TRAILERS: Uint8Array = latin1("trailers");
 /** In the order of FieldKind. */
 const PSEUDO: readonly Uint8Array[] = [":method", ":scheme", ":authority", ":path", ":protocol", ":status"].map(latin1);
-const LOWER_TOKEN: Uint8Array = table((byte) => (byte >= 0x41 && byte <= 0x5a ? 0 : TOKEN[byte]!));
-const VALUE: Uint8Array = table((byte) => (byte === Byte.Tab || (byte >= Byte.Space && byte !== Byte.Del) ? 1 : 0));
+const LOWER_TOKEN: Uint8Array = byteTable((byte) => (byte >= 0x41 && byte <= 0x5a ? 0 : TOKEN[byte]!));
+const VALUE: Uint8Array = byteTable((byte) => (byte === Byte.Tab || (byte >= Byte.Space && byte !== Byte.Del) ? 1 : 0));

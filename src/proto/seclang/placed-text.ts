@@ -1,12 +1,12 @@
 /** A place in a file of rules, both from 1. */
-export interface Place {
+export interface RulePlace {
   readonly file: string;
   readonly line: number;
   readonly col: number;
 }
 
 /** What is wrong at a place, with its cure. */
-export interface RuleFault extends Place {
+export interface RuleFault extends RulePlace {
   readonly message: string;
 }
 
@@ -23,7 +23,7 @@ export class SourceText {
     for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) this.lineStarts.push(at + 1);
   }
 
-  placeOf(offset: number): Place {
+  placeOf(offset: number): RulePlace {
     let low = 0;
     let high = this.lineStarts.length - 1;
     while (low < high) {
@@ -48,7 +48,7 @@ export class PlacedText {
     this.offsets = offsets;
   }
 
-  placeOf(at: number): Place {
+  placeOf(at: number): RulePlace {
     return this.source.placeOf(this.offsets[Math.min(at, this.offsets.length - 1)] ?? 0);
   }
 
@@ -78,15 +78,15 @@ export class PlacedText {
 
 /** Ends the reading of a directive. */
 export class RuleError extends Error {
-  readonly place: Place;
+  readonly place: RulePlace;
 
-  constructor(place: Place, message: string) {
+  constructor(place: RulePlace, message: string) {
     super(message);
     this.place = place;
   }
 }
 
 /** Throws what is wrong at a character of a text. */
-export function refuse(text: PlacedText, at: number, message: string): never {
+export function refuseText(text: PlacedText, at: number, message: string): never {
   throw new RuleError(text.placeOf(at), message);
 }

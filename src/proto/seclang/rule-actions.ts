@@ -1,7 +1,7 @@
-import { type PlacedText, refuse } from "./placed-text.ts";
+import { type PlacedText, refuseText } from "./placed-text.ts";
 import { checkMacros } from "./rule-macros.ts";
 import { TRANSFORMATIONS, UNSUPPORTED } from "./rule-names.ts";
-import type { Control, Disruptive, RuleEngine, RuleNames, SetVar } from "./rule-set.ts";
+import type { Disruptive, RuleControl, RuleEngine, RuleNames, SetVar } from "./rule-set.ts";
 import { type ExpressionCheck, readTarget } from "./rule-variables.ts";
 
 /** The third argument of a rule, read. What is not said is null, so that SecDefaultAction can say it. */
@@ -28,7 +28,7 @@ export class RuleActions {
   multiMatch = false;
   readonly transformations: string[] = [];
   readonly setvars: SetVar[] = [];
-  readonly controls: Control[] = [];
+  readonly controls: RuleControl[] = [];
 }
 
 /** Reads actions with commas between them: `id:1,phase:2,deny,msg:'a, b'`. */
@@ -38,7 +38,7 @@ export function readActions(text: PlacedText, check: ExpressionCheck): RuleActio
     const read = ACTIONS.get(name);
     if (read === undefined) {
       const cure = UNSUPPORTED.get(name);
-      refuse(text, at, `the action ${name} is not supported${cure === undefined ? "" : `: ${cure}`}`);
+      refuseText(text, at, `the action ${name} is not supported${cure === undefined ? "" : `: ${cure}`}`);
     }
     read(actions, { name, value, text, at, check });
   }
@@ -66,7 +66,7 @@ function* eachAction(all: PlacedText): Generator<{ name: string; value: PlacedTe
     if (word.text === "") {
       // A comma after the last one is often written.
       if (end === text.length) return;
-      refuse(all, end, "expected an action in front of this comma");
+      refuseText(all, end, "expected an action in front of this comma");
     }
     const colon = word.text.indexOf(":");
     const name = (colon < 0 ? word.text : word.text.slice(0, colon)).trim();
@@ -84,7 +84,7 @@ function actionEnd(all: PlacedText, from: number): number {
     else if (text[at] === "'") quotedAt = quotedAt < 0 ? at : -1;
     else if (text[at] === "," && quotedAt < 0) return at;
   }
-  if (quotedAt >= 0) refuse(all, quotedAt, "this ' is not closed: add one at the end of the value");
+  if (quotedAt >= 0) refuseText(all, quotedAt, "this ' is not closed: add one at the end of the value");
   return text.length;
 }
 
@@ -107,7 +107,7 @@ function integer(from: number, to: number, set: (actions: RuleActions, value: nu
   return (actions, { name, value, text, at }) => {
     const number = Number(value.text);
     if (!/^\d{1,15}$/.test(value.text) || number < from || number > to)
-      refuse(text, at, `expected a whole number from ${from} to ${to} after ${name}:`);
+      refuseText(text, at, `expected a whole number from ${from} to ${to} after ${name}:`);
     set(actions, number);
   };
 }
@@ -169,22 +169,23 @@ const NAMES: ReadonlyMap<string, string> = new Map(
 
 function readPhase(actions: RuleActions, { value, text: all, at }: Action): void {
   const phase = PHASES[value.text.toLowerCase()] ?? Number(value.text);
-  if (phase === 5) refuse(all, at, "phase 5 is not supported: what matches is in the log by itself; use phase 1 to 4");
-  if (!/^[1-4]$/.test(String(phase))) refuse(all, at, "expected a phase from 1 to 4");
+  if (phase === 5)
+    refuseText(all, at, "phase 5 is not supported: what matches is in the log by itself; use phase 1 to 4");
+  if (!/^[1-4]$/.test(String(phase))) refuseText(all, at, "expected a phase from 1 to 4");
   actions.phase = phase;
 }
 
 function readAllow(actions: RuleActions, { value, text: all, at }: Action): void {
   const what = value.text.toLowerCase();
   if (what !== "" && what !== "phase" && what !== "request")
-    refuse(all, at, "expected allow, allow:phase or allow:request");
+    refuseText(all, at, "expected allow, allow:phase or allow:request");
   actions.disruptive = what === "" ? "allow" : what === "phase" ? "allow-phase" : "allow-request";
   actions.disruptiveAt = at;
 }
 
 function readRedirect(actions: RuleActions, { value, text: all, at }: Action): void {
   checkMacros(value);
-  if (!REDIRECT.test(value.text)) refuse(all, at, "expected where the redirect leads: https://host/path, or /path");
+  if (!REDIRECT.test(value.text)) refuseText(all, at, "expected where the redirect leads: https://host/path, or /path");
   actions.redirect = value.text;
   actions.disruptive = "redirect";
   actions.disruptiveAt = at;
@@ -192,13 +193,13 @@ function readRedirect(actions: RuleActions, { value, text: all, at }: Action): v
 
 function readSeverity(actions: RuleActions, { value, text: all, at }: Action): void {
   const severity = /^[0-7]$/.test(value.text) ? Number(value.text) : SEVERITIES.indexOf(value.text.toUpperCase());
-  if (severity < 0) refuse(all, at, `expected a severity: ${SEVERITIES.join(", ")}, or 0 to 7`);
+  if (severity < 0) refuseText(all, at, `expected a severity: ${SEVERITIES.join(", ")}, or 0 to 7`);
   actions.severity = severity;
 }
 
 function readTransformation(actions: RuleActions, { value, text: all, at }: Action): void {
   const name = [...TRANSFORMATIONS].find((one) => one.toLowerCase() === value.text.toLowerCase());
-  if (name === undefined) refuse(all, at, `the transformation ${value.text} is not supported`);
+  if (name === undefined) refuseText(all, at, `the transformation ${value.text} is not supported`);
   if (name === "none") actions.transformations.length = 0;
   else actions.transformations.push(name.replace("normalise", "normalize"));
 }
@@ -206,10 +207,10 @@ function readTransformation(actions: RuleActions, { value, text: all, at }: Acti
 function readSetVar(actions: RuleActions, { value, text: all, at }: Action): void {
   const removes = value.text.startsWith("!");
   const [, collection = "", name = "", assigned = "1"] = /^!?(\w+)\.([^=]*)(?:=(.*))?$/s.exec(value.text) ?? [];
-  if (collection === "" || name.trim() === "") refuse(all, at, "expected setvar:tx.name=value, or setvar:!tx.name");
+  if (collection === "" || name.trim() === "") refuseText(all, at, "expected setvar:tx.name=value, or setvar:!tx.name");
   if (collection.toUpperCase() !== "TX") {
     const cure = UNSUPPORTED.get(collection.toUpperCase());
-    refuse(all, at, `the collection ${collection} is not supported: ${cure ?? "variables are set in tx"}`);
+    refuseText(all, at, `the collection ${collection} is not supported: ${cure ?? "variables are set in tx"}`);
   }
   checkMacros(value);
   actions.setvars.push({ name: name.trim(), value: assigned, removes });
@@ -217,7 +218,7 @@ function readSetVar(actions: RuleActions, { value, text: all, at }: Action): voi
 
 function readControl(actions: RuleActions, { value, text: all, at, check }: Action): void {
   const equals = value.text.indexOf("=");
-  if (equals < 0) refuse(all, at, "expected ctl:name=value, such as ctl:ruleRemoveById=100001");
+  if (equals < 0) refuseText(all, at, "expected ctl:name=value, such as ctl:ruleRemoveById=100001");
   const name = value.text.slice(0, equals).trim().toLowerCase();
   const argument = value.slice(equals + 1).trimmed();
   const target = /^ruleremovetargetby(id|tag|msg)$/.exec(name);
@@ -232,13 +233,14 @@ function readControl(actions: RuleActions, { value, text: all, at, check }: Acti
   else if (name !== "forcerequestbodyvariable") {
     const cure = [...UNSUPPORTED].find(([known]) => known.toLowerCase() === name)?.[1];
     const word = value.text.slice(0, equals);
-    refuse(all, at, `ctl:${word} is not supported${cure === undefined ? "" : `: ${cure}`}`);
+    refuseText(all, at, `ctl:${word} is not supported${cure === undefined ? "" : `: ${cure}`}`);
   }
 }
 
-function removedTarget(by: RuleNames["by"], argument: PlacedText, check: ExpressionCheck): Control {
+function removedTarget(by: RuleNames["by"], argument: PlacedText, check: ExpressionCheck): RuleControl {
   const semicolon = argument.text.indexOf(";");
-  if (semicolon < 0) refuse(argument, 0, "expected rules and a variable with a semicolon between them: 100001;ARGS:q");
+  if (semicolon < 0)
+    refuseText(argument, 0, "expected rules and a variable with a semicolon between them: 100001;ARGS:q");
   const rules = readRuleNames(by, argument.slice(0, semicolon).trimmed());
   return { what: "removeTarget", rules, target: readTarget(argument.slice(semicolon + 1).trimmed(), false, check) };
 }
@@ -246,7 +248,7 @@ function removedTarget(by: RuleNames["by"], argument: PlacedText, check: Express
 function readProcessor(argument: PlacedText): string {
   const processor = argument.text.toUpperCase();
   if (!["URLENCODED", "JSON", "XML", "MULTIPART"].includes(processor))
-    refuse(argument, 0, "expected URLENCODED, JSON, XML or MULTIPART");
+    refuseText(argument, 0, "expected URLENCODED, JSON, XML or MULTIPART");
   return processor;
 }
 
@@ -260,7 +262,7 @@ export function readEngine(argument: PlacedText): RuleEngine {
     case "detectiononly":
       return "detection";
     default:
-      return refuse(argument, 0, "expected On, DetectionOnly or Off");
+      return refuseText(argument, 0, "expected On, DetectionOnly or Off");
   }
 }
 
@@ -268,7 +270,7 @@ export function readEngine(argument: PlacedText): RuleEngine {
 export function readRuleNames(by: RuleNames["by"], argument: PlacedText): RuleNames {
   if (by !== "id") return { by, from: 0, to: 0, text: argument.text };
   const range = /^(\d{1,12})(?:-(\d{1,12}))?$/.exec(argument.text);
-  if (range === null) refuse(argument, 0, "expected the number of a rule, or a range such as 100001-100009");
+  if (range === null) refuseText(argument, 0, "expected the number of a rule, or a range such as 100001-100009");
   return { by, from: Number(range[1]), to: Number(range[2] ?? range[1]), text: "" };
 }
 

@@ -1,4 +1,4 @@
-import { type PlacedText, refuse } from "./placed-text.ts";
+import { type PlacedText, refuseText } from "./placed-text.ts";
 import { UNSUPPORTED, VARIABLES, VariableKind } from "./rule-names.ts";
 
 /** A part of a text with macros: characters, or a variable that they are taken of. */
@@ -26,10 +26,10 @@ export function checkMacros(text: PlacedText): void {
     if (isRule) continue;
     if (kind === undefined) {
       const cure = UNSUPPORTED.get(name);
-      refuse(text, match.index, `the macro ${match[0]} is not supported${cure === undefined ? "" : `: ${cure}`}`);
+      refuseText(text, match.index, `the macro ${match[0]} is not supported${cure === undefined ? "" : `: ${cure}`}`);
     }
     if (kind === VariableKind.Map && match[2] === undefined)
-      refuse(text, match.index, `${name} has many values: name one, such as %{${name}.x}`);
+      refuseText(text, match.index, `${name} has many values: name one, such as %{${name}.x}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type PlacedText, refuse } from "./placed-text.ts";
+import { type PlacedText, refuseText } from "./placed-text.ts";
 import { checkMacros } from "./rule-macros.ts";
 import { ArgumentKind, OPERATORS, UNSUPPORTED } from "./rule-names.ts";
 import type { RuleOperator } from "./rule-set.ts";
@@ -23,7 +23,7 @@ export function readOperator(text: PlacedText, needs: OperatorNeeds): RuleOperat
   const found = [...OPERATORS].find(([known]) => known.toLowerCase() === name.toLowerCase());
   if (found === undefined) {
     const cure = [...UNSUPPORTED].find(([known]) => known.toLowerCase() === name.toLowerCase());
-    refuse(rest, 0, `the operator @${name} is not supported${cure === undefined ? "" : `: ${cure[1]}`}`);
+    refuseText(rest, 0, `the operator @${name} is not supported${cure === undefined ? "" : `: ${cure[1]}`}`);
   }
   const [known, kind] = found;
   const lines = checkArgument(known, kind, argument, needs);
@@ -48,7 +48,7 @@ function checkArgument(
     case ArgumentKind.Number:
       checkMacros(argument);
       if (!/^[+-]?\d{1,15}$/.test(text) && !text.includes("%{"))
-        refuse(argument, 0, `@${name} compares with a whole number, such as @${name} 5`);
+        refuseText(argument, 0, `@${name} compares with a whole number, such as @${name} 5`);
       return [];
     case ArgumentKind.Expression:
       return [];
@@ -68,16 +68,17 @@ function checkArgument(
 
 function phrases(argument: PlacedText): readonly string[] {
   const found = argument.text.split(/\s+/).filter((one) => one !== "");
-  if (found.length === 0) refuse(argument, 0, "expected phrases with blanks between them, such as @pm select union");
+  if (found.length === 0)
+    refuseText(argument, 0, "expected phrases with blanks between them, such as @pm select union");
   const bar = argument.text.indexOf("|");
   if (bar >= 0 && /\|[0-9a-f]{2}/i.test(argument.text.slice(bar)))
-    refuse(argument, bar, "bytes in the notation of Snort are not supported: write the phrase, or @rx");
+    refuseText(argument, bar, "bytes in the notation of Snort are not supported: write the phrase, or @rx");
   return found;
 }
 
 function fileLines(name: string, argument: PlacedText, needs: OperatorNeeds): readonly string[] {
   const found = [...argument.text.matchAll(/\S+/g)];
-  if (found.length === 0) refuse(argument, 0, `expected the name of a file after @${name}`);
+  if (found.length === 0) refuseText(argument, 0, `expected the name of a file after @${name}`);
   return found.flatMap((one) => needs.lines(argument.slice(one.index, one.index + one[0].length)));
 }
 
@@ -87,8 +88,8 @@ function networks(argument: PlacedText, found: readonly string[], at: (one: stri
     (one) => !/^(\d{1,3}(\.\d{1,3}){3}(\/\d{1,2})?|[0-9a-f.]*:[0-9a-f:.]*(\/\d{1,3})?)$/i.test(one),
   );
   if (wrong !== undefined)
-    refuse(argument, at(wrong), `expected networks such as 10.0.0.0/8, found ${JSON.stringify(wrong)}`);
-  if (all.length === 0) refuse(argument, 0, "expected networks such as 10.0.0.0/8, with commas between them");
+    refuseText(argument, at(wrong), `expected networks such as 10.0.0.0/8, found ${JSON.stringify(wrong)}`);
+  if (all.length === 0) refuseText(argument, 0, "expected networks such as 10.0.0.0/8, with commas between them");
   return all;
 }
 
@@ -97,9 +98,9 @@ function checkBytes(argument: PlacedText): void {
     const range = /^\s*(\d{1,3})\s*(?:-\s*(\d{1,3})\s*)?$/.exec(one[0]);
     const [from, to] = range === null ? [1, 0] : [Number(range[1]), Number(range[2] ?? range[1])];
     if (from > to || to > 255)
-      refuse(argument, one.index, "expected bytes and ranges of bytes, such as 9,10,13,32-126");
+      refuseText(argument, one.index, "expected bytes and ranges of bytes, such as 9,10,13,32-126");
   }
-  if (argument.text === "") refuse(argument, 0, "expected bytes and ranges of bytes, such as 9,10,13,32-126");
+  if (argument.text === "") refuseText(argument, 0, "expected bytes and ranges of bytes, such as 9,10,13,32-126");
 }
 
 const ALIASES: ReadonlyMap<string, string> = new Map([

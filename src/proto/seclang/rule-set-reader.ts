@@ -1,5 +1,5 @@
 import { type Directive, readDirectives } from "./directive-reader.ts";
-import { type PlacedText, RuleError, type RuleFault, refuse } from "./placed-text.ts";
+import { type PlacedText, RuleError, type RuleFault, refuseText } from "./placed-text.ts";
 import { type RuleActions, readActions, readEngine, readRuleNames, redirectStatus } from "./rule-actions.ts";
 import { IDLE_DIRECTIVES, OTHER_DIRECTIVES } from "./rule-names.ts";
 import { type OperatorNeeds, readOperator } from "./rule-operator.ts";
@@ -77,7 +77,7 @@ class RuleSetReader {
       check: (source, text, at) => {
         const verdict = this.judged.get(source) ?? judge(source);
         this.judged.set(source, verdict);
-        if (verdict.fault !== "") refuse(text, at, `this expression cannot be used: ${verdict.fault}`);
+        if (verdict.fault !== "") refuseText(text, at, `this expression cannot be used: ${verdict.fault}`);
         return verdict.literals;
       },
       lines: (name) => this.linesOf(name),
@@ -120,7 +120,7 @@ class RuleSetReader {
       if (read !== undefined) return read(this, directive);
       if (IDLE_DIRECTIVES.has(name)) return;
       const cure = OTHER_DIRECTIVES.get(name);
-      refuse(
+      refuseText(
         directive.name,
         0,
         `the directive ${directive.name.text} is not supported${cure === undefined ? "" : `: ${cure}`}`,
@@ -141,8 +141,8 @@ class RuleSetReader {
     }
     const wanted = hasOperator ? 'variables, an operator and actions: SecRule ARGS:q "@rx ^a" "id:1,deny"' : "actions";
     const most = hasOperator ? 3 : 1;
-    if (words.length === 0 || (hasOperator && words.length === 1)) refuse(end, 0, `expected ${wanted}`);
-    if (words.length > most) refuse(words[most]!, 0, `one argument too many: put quotes around ${wanted}`);
+    if (words.length === 0 || (hasOperator && words.length === 1)) refuseText(end, 0, `expected ${wanted}`);
+    if (words.length > most) refuseText(words[most]!, 0, `one argument too many: put quotes around ${wanted}`);
     const { check } = this.needs;
     const targets = hasOperator ? readTargets(words[0]!, check) : NO_TARGETS;
     const operator = hasOperator ? readOperator(words[1]!, this.needs) : null;
@@ -155,12 +155,13 @@ class RuleSetReader {
 
   /** The first rule of a chain, or one by itself. */
   private begin(name: PlacedText, text: PlacedText, actions: RuleActions, link: RuleLink): void {
-    if (actions.id === 0) refuse(name, 0, "a rule needs a number of its own among its actions: id:100001");
+    if (actions.id === 0) refuseText(name, 0, "a rule needs a number of its own among its actions: id:100001");
     const known = this.ids.get(actions.id);
-    if (known !== undefined) refuse(text, 0, `there is a rule ${actions.id} already, at ${known}: take another number`);
+    if (known !== undefined)
+      refuseText(text, 0, `there is a rule ${actions.id} already, at ${known}: take another number`);
     const { file, line } = name.placeOf(0);
     this.ids.set(actions.id, `${file}:${line}`);
-    if (this.entries.length >= MAX_RULES) refuse(name, 0, `more than ${MAX_RULES} rules: use fewer`);
+    if (this.entries.length >= MAX_RULES) refuseText(name, 0, `more than ${MAX_RULES} rules: use fewer`);
     this.entries.push(this.ruleOf(name, actions, link));
     if (actions.isChained) this.open = { isBroken: false, at: name };
   }
@@ -168,8 +169,9 @@ class RuleSetReader {
   private goOn(text: PlacedText, actions: RuleActions, link: RuleLink): void {
     const rule = this.entries.at(-1) as MutableRule;
     if (actions.disruptive !== null)
-      refuse(text, actions.disruptiveAt, "only the first rule of a chain says what becomes of the request");
-    if (rule.links.length >= MAX_RULE_CHAIN) refuse(text, 0, `more than ${MAX_RULE_CHAIN} rules in a chain: use fewer`);
+      refuseText(text, actions.disruptiveAt, "only the first rule of a chain says what becomes of the request");
+    if (rule.links.length >= MAX_RULE_CHAIN)
+      refuseText(text, 0, `more than ${MAX_RULE_CHAIN} rules in a chain: use fewer`);
     rule.links.push(link);
     if (!actions.isChained) this.open = null;
   }
@@ -221,19 +223,20 @@ class RuleSetReader {
 
   takeMarker({ words, end }: Directive): void {
     const [name] = words;
-    if (name === undefined || name.text === "") refuse(end, 0, "expected a name, such as SecMarker END-OF-CHECKS");
+    if (name === undefined || name.text === "") refuseText(end, 0, "expected a name, such as SecMarker END-OF-CHECKS");
     this.entries.push({ marker: name.text });
   }
 
   takeDefaults({ words, end }: Directive): void {
     const [text] = words;
-    if (text === undefined) refuse(end, 0, 'expected actions, such as SecDefaultAction "phase:2,log,deny,status:403"');
+    if (text === undefined)
+      refuseText(end, 0, 'expected actions, such as SecDefaultAction "phase:2,log,deny,status:403"');
     const actions = readActions(text, this.needs.check);
-    if (actions.phase === null) refuse(text, 0, "expected a phase among these actions, such as phase:2");
+    if (actions.phase === null) refuseText(text, 0, "expected a phase among these actions, such as phase:2");
     if (actions.disruptive === null || actions.disruptive === "block")
-      refuse(text, 0, "expected deny, pass, drop, redirect or allow among these actions");
+      refuseText(text, 0, "expected deny, pass, drop, redirect or allow among these actions");
     if (actions.id > 0 || actions.msg !== "" || actions.transformations.length > 0 || actions.isChained)
-      refuse(text, 0, "id, msg, t and chain belong to a rule");
+      refuseText(text, 0, "id, msg, t and chain belong to a rule");
     this.defaults[actions.phase] = actions;
   }
 
@@ -242,7 +245,7 @@ class RuleSetReader {
   }
 
   takeRemoved({ words, end }: Directive, by: RuleNames["by"]): void {
-    if (words.length === 0) refuse(end, 0, "expected rules after the directive");
+    if (words.length === 0) refuseText(end, 0, "expected rules after the directive");
     for (const word of words.flatMap((one) => (by === "id" ? commaParts(one) : [one]))) {
       const names = readRuleNames(by, word);
       this.entries = this.entries.filter((entry) => "marker" in entry || !isNamed(names, entry));
@@ -252,7 +255,7 @@ class RuleSetReader {
   takeTargetChange({ words, end }: Directive, by: RuleNames["by"]): void {
     const [which, text] = words;
     if (which === undefined || text === undefined)
-      refuse(end, 0, "expected rules and variables, such as 100001 !ARGS:q");
+      refuseText(end, 0, "expected rules and variables, such as 100001 !ARGS:q");
     const names = readRuleNames(by, which);
     const parts = commaParts(text).map((one) => readTargets(one, this.needs.check));
     for (const entry of this.entries) {
@@ -266,14 +269,14 @@ class RuleSetReader {
 
   takeInclude({ words, end }: Directive): void {
     const [pattern] = words;
-    if (pattern === undefined) refuse(end, 0, "expected a file, such as Include rules/*.conf");
+    if (pattern === undefined) refuseText(end, 0, "expected a file, such as Include rules/*.conf");
     const found = this.files.matching(pattern.text, pattern.source.file);
-    if (found.length === 0) refuse(pattern, 0, `no file ${JSON.stringify(pattern.text)} beside this one`);
+    if (found.length === 0) refuseText(pattern, 0, `no file ${JSON.stringify(pattern.text)} beside this one`);
     if (this.depth >= MAX_RULE_INCLUDES)
-      refuse(pattern, 0, `files include each other more than ${MAX_RULE_INCLUDES} deep`);
+      refuseText(pattern, 0, `files include each other more than ${MAX_RULE_INCLUDES} deep`);
     this.depth++;
     for (const file of found) {
-      if (++this.filesRead > MAX_RULE_FILES) refuse(pattern, 0, `more than ${MAX_RULE_FILES} files: use fewer`);
+      if (++this.filesRead > MAX_RULE_FILES) refuseText(pattern, 0, `more than ${MAX_RULE_FILES} files: use fewer`);
       this.readFile(file);
     }
     this.depth--;
@@ -285,12 +288,13 @@ class RuleSetReader {
     const known = this.phrases.get(file);
     if (known !== undefined) return known;
     const text = this.files.read(file);
-    if (text instanceof Error) refuse(name, 0, `the file ${JSON.stringify(name.text)} cannot be read: ${text.message}`);
+    if (text instanceof Error)
+      refuseText(name, 0, `the file ${JSON.stringify(name.text)} cannot be read: ${text.message}`);
     const lines = text.split("\n").map((line) => line.trim());
     const kept = lines.filter((line) => line !== "" && line[0] !== "#");
     this.linesRead += kept.length;
     if (this.linesRead > MAX_RULE_LINES)
-      refuse(name, 0, `more than ${MAX_RULE_LINES} lines in all such files: use fewer`);
+      refuseText(name, 0, `more than ${MAX_RULE_LINES} lines in all such files: use fewer`);
     this.phrases.set(file, kept);
     return kept;
   }

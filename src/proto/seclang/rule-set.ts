@@ -55,7 +55,7 @@ export interface RuleLink {
   readonly multiMatch: boolean;
   readonly capture: boolean;
   readonly setvars: readonly SetVar[];
-  readonly controls: readonly Control[];
+  readonly controls: readonly RuleControl[];
   /** Its own text for the log, with macros; that of the first rule is the chain's. */
   readonly msg: string;
   readonly logdata: string;
@@ -92,7 +92,7 @@ export interface SetVar {
 }
 
 /** `ctl`: changes what follows in this request. */
-export type Control =
+export type RuleControl =
   | { readonly what: "engine"; readonly engine: RuleEngine }
   | { readonly what: "processor"; readonly processor: string }
   | { readonly what: "remove"; readonly rules: RuleNames }

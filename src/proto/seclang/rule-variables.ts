@@ -1,4 +1,4 @@
-import { type PlacedText, refuse } from "./placed-text.ts";
+import { type PlacedText, refuseText } from "./placed-text.ts";
 import { UNSUPPORTED, VARIABLES, VariableKind } from "./rule-names.ts";
 import type { RuleTarget } from "./rule-set.ts";
 
@@ -49,13 +49,13 @@ export function readTarget(text: PlacedText, isCount: boolean, check: Expression
   const kind = VARIABLES.get(name);
   if (kind === undefined) {
     const cure = UNSUPPORTED.get(name);
-    if (cure !== undefined) refuse(text, 0, `the variable ${name} is not supported: ${cure}`);
-    refuse(text, 0, name === "" ? "expected a variable, such as ARGS" : `the variable ${name} is not supported`);
+    if (cure !== undefined) refuseText(text, 0, `the variable ${name} is not supported: ${cure}`);
+    refuseText(text, 0, name === "" ? "expected a variable, such as ARGS" : `the variable ${name} is not supported`);
   }
   if (colon < 0) return { name, key: "", keyExpression: "", isCount };
-  if (kind === VariableKind.Single) refuse(text, colon, `${name} is one text: nothing can be chosen of it`);
+  if (kind === VariableKind.Single) refuseText(text, colon, `${name} is one text: nothing can be chosen of it`);
   const selector = text.slice(colon + 1);
-  if (selector.text === "") refuse(text, colon, "expected a name after the colon");
+  if (selector.text === "") refuseText(text, colon, "expected a name after the colon");
   if (name === "XML") return xmlTarget(selector, isCount);
   const expression = /^'?\/(.*)\/'?$/s.exec(selector.text);
   if (expression !== null) {
@@ -71,5 +71,5 @@ export function readTarget(text: PlacedText, isCount: boolean, check: Expression
 function xmlTarget(selector: PlacedText, isCount: boolean): RuleTarget {
   const key = selector.text;
   if (key === "/*" || key === "//@*") return { name: "XML", key, keyExpression: "", isCount };
-  return refuse(selector, 0, "XPath is not supported: write XML:/* for all texts, or XML://@* for all attributes");
+  return refuseText(selector, 0, "XPath is not supported: write XML:/* for all texts, or XML://@* for all attributes");
 }

@@ -1,4 +1,4 @@
-import { Byte, HEX_VALUE, table } from "../../core/bytes.ts";
+import { Byte, byteTable, HEX_VALUE } from "../../core/bytes.ts";
 import { lookalikeOf, TWO_DOTS } from "./lookalike.ts";
 import { MAX_DECODING_ROUNDS } from "./percent-decoding.ts";
 
@@ -256,7 +256,7 @@ const INITIAL_BYTES = 1024;
 const NO_DIGIT = 255;
 const LOWER_U = 0x75;
 const LOWER_X = 0x78;
-const SLOPPY_DIGIT: Uint8Array = table((byte) => {
+const SLOPPY_DIGIT: Uint8Array = byteTable((byte) => {
   if (byte >= Byte.Zero && byte <= Byte.Nine) return byte - Byte.Zero;
   const letter = (byte | 0x20) - Byte.LowerA;
   return letter >= 0 && letter < 26 ? letter + 10 : NO_DIGIT;

@@ -2,7 +2,7 @@ import { copyBytes } from "../../core/bytes.ts";
 import { CloseCode, MAX_CONTROL_BYTES, Opcode } from "./frames.ts";
 
 /** What a reader has found. */
-export const enum Found {
+export const enum FrameFound {
   /** Nothing whole: more bytes are wanted. */
   Nothing = 0,
   /** A message of text is in `payload`. */
@@ -22,7 +22,7 @@ const MAX_HEAD_BYTES = 14;
 const MIN_ROOM = 1024;
 
 /** Cuts what a client sends after a WebSocket handshake into messages. RFC 6455 §5. It holds one message at most. */
-export class FrameReader {
+export class WebSocketFrameReader {
   payload: Uint8Array = NOTHING;
   code: CloseCode | number = CloseCode.None;
   private readonly maxBytes: number;
@@ -64,18 +64,18 @@ export class FrameReader {
   }
 
   /** Reads on, to the end of a message, of a frame of control, or of what has come. After Close and Fault nothing is read. */
-  next(): Found {
+  next(): FrameFound {
     while (this.at < this.to || this.length === this.filled) {
       if (this.length < 0 && !this.readHead()) {
-        if (this.code !== CloseCode.None) return Found.Fault;
+        if (this.code !== CloseCode.None) return FrameFound.Fault;
         break;
       }
       if (!this.takePayload()) break;
       const found = this.endFrame();
-      if (found !== Found.Nothing) return found;
+      if (found !== FrameFound.Nothing) return found;
     }
     if (this.isEmpty) this.bytes = NOTHING;
-    return Found.Nothing;
+    return FrameFound.Nothing;
   }
 
   /** @returns false where the head is not whole, or wrong: then `code` says how */
@@ -150,7 +150,7 @@ export class FrameReader {
     this.message = larger;
   }
 
-  private endFrame(): Found {
+  private endFrame(): FrameFound {
     const opcode = this.head[0]! & 0x0f;
     const isLast = (this.head[0]! & FIN) !== 0;
     this.headLength = 0;
@@ -159,29 +159,29 @@ export class FrameReader {
     if (opcode === Opcode.Close) return this.endClose(length);
     if (opcode === Opcode.Ping) {
       this.payload = Buffer.from(this.control.subarray(0, length));
-      return Found.Ping;
+      return FrameFound.Ping;
     }
-    if (opcode === Opcode.Pong) return Found.Nothing;
+    if (opcode === Opcode.Pong) return FrameFound.Nothing;
     this.isInMessage = !isLast;
     if (opcode !== Opcode.Continuation) this.isBinary = opcode === Opcode.Binary;
-    if (!isLast) return Found.Nothing;
+    if (!isLast) return FrameFound.Nothing;
     this.payload = this.message.subarray(0, this.messageLength);
     this.message = NOTHING;
     this.messageLength = 0;
-    return this.isBinary ? Found.Binary : Found.Text;
+    return this.isBinary ? FrameFound.Binary : FrameFound.Text;
   }
 
   /** RFC 6455 §5.5.1: a code of two bytes, or nothing. */
-  private endClose(length: number): Found {
+  private endClose(length: number): FrameFound {
     const code = length >= 2 ? this.control.readUInt16BE(0) : 0;
     const isKnown =
       (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code < 5000);
     if (length > 0 && !isKnown) {
       this.code = CloseCode.ProtocolError;
-      return Found.Fault;
+      return FrameFound.Fault;
     }
     this.code = length === 0 ? CloseCode.None : code;
-    return Found.Close;
+    return FrameFound.Close;
   }
 }
 

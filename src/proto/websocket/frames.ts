@@ -25,7 +25,7 @@ export const enum CloseCode {
 export const MAX_CONTROL_BYTES = 125;
 
 /** One frame of a server, which is not masked. RFC 6455 §5.2. */
-export function encodeFrame(opcode: Opcode, payload: Uint8Array): Buffer {
+export function encodeWebSocketFrame(opcode: Opcode, payload: Uint8Array): Buffer {
   const { length } = payload;
   const wide = length > 0xffff ? 8 : length > MAX_CONTROL_BYTES ? 2 : 0;
   const frame = Buffer.allocUnsafe(2 + wide + length);
@@ -51,7 +51,7 @@ export function encodeClose(code: CloseCode | number, reason: string): Buffer {
   const payload = Buffer.allocUnsafe(2 + text.length);
   payload.writeUInt16BE(code, 0);
   payload.set(text, 2);
-  return encodeFrame(Opcode.Close, payload);
+  return encodeWebSocketFrame(Opcode.Close, payload);
 }
 
 const FIN = 0x80;

@@ -54,4 +54,4 @@ export function addressText({ host, port }: ListenAddress): string {
 }
 
 /** A target of a stream. */
-export type StreamTarget = OriginConfig;
+export type StreamTargetConfig = OriginConfig;

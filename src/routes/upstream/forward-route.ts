@@ -1,6 +1,6 @@
 import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
 import type { TargetInit } from "../../features/balance/balancer.ts";
-import { ForwardEnd, ForwardHandler, type ForwardServices } from "../../features/forward/forward-handler.ts";
+import { ForwardEnd, ForwardHandler, type ForwardHandlerPorts } from "../../features/forward/forward-handler.ts";
 import { Mirror } from "../../features/mirror/mirror.ts";
 import { MirrorChoice } from "../../features/mirror/mirror-choice.ts";
 import { MIRROR_TOTAL_MS } from "../../features/mirror/mirrored-exchange.ts";
@@ -10,7 +10,7 @@ import type { TargetChoice } from "../../message/target.ts";
 import type { Upstream } from "../../message/upstream.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";
 import { pathOf } from "../route-base.ts";
-import type { MirrorSite, RouteSite } from "../route-type.ts";
+import type { MirrorRoutePorts, RouteTypePorts } from "../route-type.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
 import type { MirrorConfig } from "./upstream-keys.ts";
 
@@ -19,7 +19,11 @@ const MIRROR_CONNECT_MS = 5000;
 const MIRROR_IDLE_MS = 10_000;
 
 /** Makes the handler that sends a route's requests to the targets of a choice. */
-export function forwardHandler(route: UpstreamRouteConfig, choice: TargetChoice, services: ForwardServices): Handler {
+export function forwardHandler(
+  route: UpstreamRouteConfig,
+  choice: TargetChoice,
+  services: ForwardHandlerPorts,
+): Handler {
   const { enabled, failureStatuses } = route.circuitBreaker;
   const { connectMs, responseHeaderMs, idleMs, totalMs } = route.timeouts;
   return new ForwardHandler(
@@ -43,8 +47,8 @@ export function mirroringHandler(
   route: UpstreamRouteConfig,
   { target, share, compare }: MirrorConfig,
   inner: Handler,
-  forward: ForwardServices,
-  services: MirrorSite,
+  forward: ForwardHandlerPorts,
+  services: MirrorRoutePorts,
 ): Handler {
   const settings = { route: pathOf(route), upstream: target.originKey, share, compares: compare };
   const choice = new MirrorChoice(services.poolOf(target, route), target.basePath, services.turn, {
@@ -75,7 +79,7 @@ export function mirroringHandler(
 export function targetsOf(
   route: UpstreamRouteConfig,
   poolOf: (target: TargetConfig) => Upstream,
-  nodes: Pick<RouteSite, "nodesOf">,
+  nodes: Pick<RouteTypePorts, "nodesOf">,
 ): TargetInit[] {
   const routeNodes = nodes.nodesOf(route);
   return route.targets.flatMap((target, i) => {

@@ -5,7 +5,7 @@ import { ScriptHandler } from "../../features/files/script-handler.ts";
 import type { Handler } from "../../message/exchange.ts";
 import { editedHandler } from "../header-operations.ts";
 import { rewriting } from "../rewrite-keys.ts";
-import type { RouteSite } from "../route-type.ts";
+import type { RouteTypePorts } from "../route-type.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
 import type { FastCgiConfig } from "./upstream-keys.ts";
 
@@ -17,7 +17,7 @@ export function scriptHandler(
   route: UpstreamRouteConfig,
   fastcgi: NonNullable<FastCgiConfig>,
   scripts: Handler,
-  site: RouteSite,
+  site: RouteTypePorts,
   look: ((file: string) => void) | null,
 ): Handler {
   const { root: dir, splitPath } = fastcgi;

@@ -8,7 +8,7 @@ import type { Upstream } from "../../message/upstream.ts";
 import { warnOfSpool } from "../../settings/proxy-settings.ts";
 import { namesChanged } from "../header-operations.ts";
 import { rewrite, rewriting } from "../rewrite-keys.ts";
-import type { RouteShape, RouteSite, RouteType, TargetState, TargetStatus } from "../route-type.ts";
+import type { RouteShape, RouteType, RouteTypePorts, TargetState, TargetStatus } from "../route-type.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
@@ -81,7 +81,7 @@ function shape(route: UpstreamRouteConfig): RouteShape {
 }
 
 /** Where there are thousands of routes, the objects of each wait for its first request; files are read at once. */
-function build(route: UpstreamRouteConfig, site: RouteSite): Handler {
+function build(route: UpstreamRouteConfig, site: RouteTypePorts): Handler {
   const make = () => upstreamHandler(route, site);
   const readsFiles = route.tls.caFile !== "" || route.tls.clientCertificate.certFile !== "";
   return site.config.routes.length < MANY_ROUTES || readsFiles ? make() : new LateHandler(make);
@@ -93,7 +93,7 @@ function build(route: UpstreamRouteConfig, site: RouteSite): Handler {
  */
 export function upstreamHandler(
   route: UpstreamRouteConfig,
-  site: RouteSite,
+  site: RouteTypePorts,
   look: ((file: string) => void) | null = null,
 ): Handler {
   const isEnabled = site.config.proxy.enabled;
@@ -118,7 +118,7 @@ function scriptHandler(
   route: UpstreamRouteConfig,
   fastcgi: NonNullable<FastCgiConfig>,
   scripts: Handler,
-  site: RouteSite,
+  site: RouteTypePorts,
   look: ((file: string) => void) | null,
 ): Handler {
   const { scriptHandler: make } = require("./script-route.ts") as typeof import("./script-route.ts");
@@ -126,7 +126,7 @@ function scriptHandler(
 }
 
 /** What translates gRPC-Web is loaded where a route asks for it. */
-function grpcWeb(inner: Handler, route: UpstreamRouteConfig, { forward }: RouteSite): Handler {
+function grpcWeb(inner: Handler, route: UpstreamRouteConfig, { forward }: RouteTypePorts): Handler {
   if (!route.grpcWeb) return inner;
   const { GrpcWebHandler } =
     require("../../features/transcode/grpc-web.ts") as typeof import("../../features/transcode/grpc-web.ts");

@@ -12,7 +12,7 @@ export function allowOnly(rule: Rule, networks: readonly string[]): void {
 }
 
 /** Lets no client in. */
-export function refuse(rule: Rule): void {
+export function refuseRule(rule: Rule): void {
   rule.keys.ip_rules = { deny: [...EVERY_ADDRESS] };
 }
 
@@ -28,7 +28,7 @@ export function isClosed({ ip_rules }: Keys): boolean {
  */
 export function requireAuth(rule: Rule, auth: Keys): boolean {
   if (rule.keys.auth !== undefined) {
-    refuse(rule);
+    refuseRule(rule);
     return false;
   }
   rule.keys.auth = auth;
@@ -41,7 +41,7 @@ const EVERY_ADDRESS: readonly string[] = ["0.0.0.0/0", "::/0"];
 export const THIS_MACHINE: readonly string[] = ["127.0.0.0/8", "::1"];
 
 /** Whether a socket at this address, or at this path, takes connections of this machine alone. */
-export function isLoopback(address: string): boolean {
+export function isLoopbackAddress(address: string): boolean {
   return /^(127\.[\d.]+|\[?::1\]?|localhost|(unix|abns)[:@].*|\/.*)$/i.test(address);
 }
 

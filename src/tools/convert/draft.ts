@@ -5,7 +5,7 @@ import { arrange } from "./arrange.ts";
 import { EFFORT } from "./effort.ts";
 import type { Keys } from "./keys.ts";
 import type { Note } from "./ledger.ts";
-import { networkOf } from "./networks.ts";
+import { networkFrom } from "./networks.ts";
 import { isRefusal, type Plan, type PlannedStream, type Rule } from "./plan.ts";
 import { shown } from "./statement.ts";
 
@@ -19,7 +19,7 @@ export interface PlannedRoute {
 }
 
 /** The entries of routes.yaml as they are written, in their order. */
-export interface Written {
+export interface WrittenDraft {
   readonly routes: readonly PlannedRoute[];
   /** They come after the routes. */
   readonly streams: readonly PlannedStream[];
@@ -34,7 +34,7 @@ export class Draft {
   /** Parts of config.yaml that could not stay, as YAML, with the reason. */
   readonly removed: { readonly yaml: string; readonly fault: string }[] = [];
   /** What has been changed in a round. */
-  private readonly changed: Map<PlannedRoute, Written> = new Map();
+  private readonly changed: Map<PlannedRoute, WrittenDraft> = new Map();
   /** Left out, and not yet closed behind. */
   private readonly left: PlannedRoute[] = [];
   /** Routes as text, until they change. */
@@ -84,7 +84,7 @@ export class Draft {
   }
 
   /** Takes out what `edge check` has against a route: a key that can go, or the whole route, which is closed then. */
-  takeFromRoute(written: Written, path: string, reason: string): void {
+  takeFromRoute(written: WrittenDraft, path: string, reason: string): void {
     const parts = /^routes\[(\d+)\]\.?(.*)$/.exec(path);
     const place = Number(parts?.[1] ?? -1);
     const route = written.routes[place];
@@ -199,7 +199,7 @@ export class Draft {
   }
 
   /** Where faults of the file that is written now belong: by the places of its entries. */
-  written(): Written {
+  written(): WrittenDraft {
     return {
       routes: this.routes.filter((route) => route.fault === "" || route.standIn !== null),
       streams: this.streams,
@@ -351,7 +351,7 @@ function plainValues(value: unknown, folder: string, key = ""): unknown {
     return Object.fromEntries(
       Object.entries(value).map(([name, one]) => [name, plainValues(one, folder, key === "errors" ? "errors" : name)]),
     );
-  if (typeof value === "string" && NETWORK_KEYS.has(key)) return networkOf(value);
+  if (typeof value === "string" && NETWORK_KEYS.has(key)) return networkFrom(value);
   if (typeof value !== "string" || value === "" || isAbsolute(value)) return value;
   return FILE_KEYS.has(key) ? join(folder, value) : value;
 }

@@ -4,7 +4,7 @@
 export type Keys = Record<string, unknown>;
 
 /** Puts a value below keys that are made where they are missing: `put(keys, ["headers", "request"], "set", {})`. */
-export function section(keys: Keys, ...path: readonly string[]): Keys {
+export function sectionAt(keys: Keys, ...path: readonly string[]): Keys {
   let at = keys;
   for (const key of path) {
     if (typeof at[key] !== "object" || at[key] === null) at[key] = {};

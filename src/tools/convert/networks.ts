@@ -5,7 +5,7 @@ import { EFFORT } from "./effort.ts";
  * A network with nothing set beyond its prefix, which other gateways pass over: `10.1.2.3/8` is `10.0.0.0/8`. What is no
  * network stays as it is.
  */
-export function networkOf(text: string): string {
+export function networkFrom(text: string): string {
   const parts = /^([\d.]+|[\da-fA-F:.]+)\/(\d{1,3})$/.exec(text);
   if (parts === null) return text;
   const [, address = "", length = ""] = parts;

@@ -81,7 +81,7 @@ export function closed(rule: Rule): void {
 }
 
 /** Milliseconds as a duration of the files. */
-export function durationText(ms: number): string {
+export function durationSetting(ms: number): string {
   if (ms % 3_600_000 === 0 && ms > 0) return `${ms / 3_600_000}h`;
   if (ms % 60_000 === 0 && ms > 0) return `${ms / 60_000}m`;
   return ms % 1000 === 0 ? `${ms / 1000}s` : `${Math.round(ms)}ms`;

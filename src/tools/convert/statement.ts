@@ -83,7 +83,7 @@ export function isOutside({ file }: Place): boolean {
 }
 
 /** The path of a file that has the name of one outside of the folder, or another. */
-export function pathOf(file: string): string {
+export function filePath(file: string): string {
   return file.startsWith(OUTSIDE) ? file.slice(OUTSIDE.length) : file;
 }
 
@@ -95,7 +95,7 @@ export function aboutOf(statement: Statement, words: string): string {
 }
 
 /** A rule in a few words, for its comment. */
-export function titleOf(statement: Statement): string {
+export function statementTitle(statement: Statement): string {
   return `${statement.file}:${statement.line} ${statement.text}`;
 }
 

@@ -1,5 +1,5 @@
 /** A system's error in a few words. */
-export function reasonOf(error: unknown): string {
+export function errorReason(error: unknown): string {
   const { code, message } = error as { code?: string; message?: string };
   return REASONS[code ?? ""] ?? message ?? String(error);
 }

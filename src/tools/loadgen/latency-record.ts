@@ -1,7 +1,7 @@
 import { build, type Histogram } from "hdr-histogram-js";
 
 /** Percentiles in milliseconds. */
-export interface Percentiles {
+export interface LatencyPercentiles {
   readonly p50: number;
   readonly p90: number;
   readonly p99: number;
@@ -27,7 +27,7 @@ export class LatencyRecord {
     return this.histogram.totalCount === 0 ? 0 : this.histogram.getValueAtPercentile(percent) / 1000;
   }
 
-  percentiles(): Percentiles {
+  percentiles(): LatencyPercentiles {
     return {
       p50: this.percentileMs(50),
       p90: this.percentileMs(90),

@@ -1,4 +1,4 @@
-import { reasonOf } from "./error-reason.ts";
+import { errorReason } from "./error-reason.ts";
 import type { LoadTarget } from "./load-target.ts";
 
 /** What a user of a socket is told. After `ended` or `failed` comes nothing more. */
@@ -31,11 +31,11 @@ export class LoadSocket {
       drain: () => this.flush(),
       close: (_, error) => this.ended(error !== undefined && error !== null),
       error: () => this.ended(true),
-      connectError: (_, error) => this.failed(reasonOf(error)),
+      connectError: (_, error) => this.failed(errorReason(error)),
     };
     const { hostname, address, port, isTls } = target;
     const tls = isTls ? { tls: { rejectUnauthorized: false, serverName: hostname } } : {};
-    Bun.connect({ hostname: address, port, socket, ...tls }).catch((error: unknown) => this.failed(reasonOf(error)));
+    Bun.connect({ hostname: address, port, socket, ...tls }).catch((error: unknown) => this.failed(errorReason(error)));
   }
 
   /** Of the peer, once there is a connection. */

@@ -5,7 +5,7 @@ import type { LatencyRecord } from "./latency-record.ts";
 import type { LoadResult } from "./load-run.ts";
 import { codesOf, endingsOf, type VectorTally } from "./load-tally.ts";
 import type { TimelinePoint } from "./timeline.ts";
-import { isBusy, judge, percentOf } from "./verdict.ts";
+import { isGeneratorBusy, judgeLoad, percentOf } from "./verdict.ts";
 
 /** Milliseconds, three decimals. */
 interface LatenciesMs {
@@ -94,7 +94,7 @@ export interface VectorReport {
 /** Makes the report of one tier, verdict included. */
 export function saturationReport(result: LoadResult, gc: GcTelemetry): SaturationReport {
   const { plan, tally, elapsedMs } = result;
-  const { verdict, zeroStarvation, reasons } = judge(result, gc);
+  const { verdict, zeroStarvation, reasons } = judgeLoad(result, gc);
   const perSecond = (count: number) => digits((count * 1000) / elapsedMs, 1);
   const [active, missed, bypassed, unhandled] = tally.tiers;
   return {
@@ -146,7 +146,7 @@ export function saturationReport(result: LoadResult, gc: GcTelemetry): Saturatio
       own_delay_ms: latencies(tally.ownDelay),
       cpu_us_per_request: digits(tally.total === 0 ? 0 : (result.cpuSeconds * 1e6) / tally.total, 1),
       machine_cpu_percent: result.machineBusyPercent,
-      is_busy: isBusy(tally),
+      is_busy: isGeneratorBusy(tally),
     },
     protocol: PROTOCOLS[plan.protocol],
     timeline: tally.timeline.points,

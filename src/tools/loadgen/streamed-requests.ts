@@ -6,7 +6,7 @@ import { DueQueue } from "./due-queue.ts";
 import { LOAD_REQUEST_LIMIT_MS } from "./limits.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import type { LoadTarget } from "./load-target.ts";
-import { fieldsOf } from "./request-bytes.ts";
+import { plannedFields } from "./request-bytes.ts";
 import type { PlannedRequest } from "./request-list.ts";
 import type { SampleBatch } from "./sample-batch.ts";
 
@@ -113,7 +113,7 @@ class Http2 implements Exchanger {
         ":path": request.path,
         ":authority": authority,
         ":scheme": isTls ? "https" : "http",
-        ...Object.fromEntries(fieldsOf(request).map(([name, value]) => [name.toLowerCase(), value])),
+        ...Object.fromEntries(plannedFields(request).map(([name, value]) => [name.toLowerCase(), value])),
       });
       let status: number = LoadEnding.Reset;
       const timer = setTimeout(() => {
@@ -173,7 +173,7 @@ class Http3 implements Exchanger {
     try {
       const response = await fetch(`${this.origin}${request.path}`, {
         method: request.method,
-        headers: fieldsOf(request).map(([name, value]): [string, string] => [name, value]),
+        headers: plannedFields(request).map(([name, value]): [string, string] => [name, value]),
         redirect: "manual",
         signal: AbortSignal.any([limit, this.end.signal]),
         tls: { rejectUnauthorized: false },

@@ -19,7 +19,7 @@ const SOAK_SLOPE_MB_PER_MIN = 1.0;
  * PASS only when the benign stream was not starved and every attack was actively refused; in the soak tier, also when the
  * heap did not grow. A run that did not last its time is no proof. docs/tools.md#verdict-of-a-load
  */
-export function judge(result: LoadResult, gc: GcTelemetry): LoadVerdict {
+export function judgeLoad(result: LoadResult, gc: GcTelemetry): LoadVerdict {
   const starvation = starvationReasons(result);
   const reasons = [...starvation, ...attackReasons(result), ...growthReasons(result, gc)];
   if (result.wasInterrupted) reasons.push("the run was interrupted");
@@ -57,7 +57,7 @@ function failuresText({ benignFailures }: LoadResult["tally"]): string {
 /** Whose time it was: this machine's, that of too few connections, or the gateway's. */
 function slownessText(tally: LoadResult["tally"], p99Ms: number, machineBusyPercent: number): string {
   const ownMs = tally.ownDelay.percentileMs(99);
-  if (isBusy(tally)) {
+  if (isGeneratorBusy(tally)) {
     return `; this generator itself was ${ownMs.toFixed(2)} ms late (p99): the machine is busy, and the gateway need not be slow`;
   }
   if (machineBusyPercent >= SATURATED_PERCENT) {
@@ -74,7 +74,7 @@ function slownessText(tally: LoadResult["tally"], p99Ms: number, machineBusyPerc
 }
 
 /** Whether the generator did not get its turn in time, so that latencies say little about the gateway. */
-export function isBusy({ ownDelay, latency }: LoadResult["tally"]): boolean {
+export function isGeneratorBusy({ ownDelay, latency }: LoadResult["tally"]): boolean {
   const ownMs = ownDelay.percentileMs(99);
   return ownMs >= BUSY_MS && ownMs * 2 >= latency.percentileMs(99);
 }

@@ -1,6 +1,6 @@
 import type { Backend } from "./backend.ts";
 import { authorityOf, type Endpoint } from "./byte-link.ts";
-import { fieldOf, type H1Answer, jsonOf } from "./h1-answers.ts";
+import { answerField, type H1Answer, jsonBody } from "./h1-answers.ts";
 import { KeptConnection, type KeptExchange } from "./kept-connection.ts";
 import { SWEEP_REQUESTS } from "./limits.ts";
 import { quotedText } from "./quoted-text.ts";
@@ -59,7 +59,7 @@ export class BenignClient {
     const token = this.newToken();
     const exchange = await this.canaryConnection.exchange(this.request("GET", "/canary", token, null));
     const { answer } = exchange;
-    const json = answer === null ? null : jsonOf(answer.body);
+    const json = answer === null ? null : jsonBody(answer.body);
     const bodyStatus = typeof json?.status === "string" ? json.status.slice(0, SHOWN_BYTES) : "";
     const sequence = typeof json?.sequence === "number" ? json.sequence : null;
     const isMixedUp = json !== null && answersOther(json, token);
@@ -67,7 +67,7 @@ export class BenignClient {
     if (answer !== null && (answer.status !== 200 || bodyStatus !== "canary_ok" || sequence === null)) {
       fault ||= `the canary got ${answer.status} ${bodyStart(answer)}`;
     }
-    const originRequest = answer === null ? 0 : Number(fieldOf(answer, "x-origin-request")) || 0;
+    const originRequest = answer === null ? 0 : Number(answerField(answer, "x-origin-request")) || 0;
     return { token, status: answer?.status ?? 0, bodyStatus, sequence, originRequest, fault, isMixedUp, exchange };
   }
 
@@ -84,7 +84,7 @@ export class BenignClient {
     const token = this.newToken();
     const body = Buffer.from(JSON.stringify({ sweep: token }));
     const { answer, fault: lost } = await connection.exchange(this.request("POST", "/echo", token, body));
-    const json = answer?.status === 200 ? jsonOf(answer.body) : null;
+    const json = answer?.status === 200 ? jsonBody(answer.body) : null;
     const isMixedUp = json !== null && headerOf(json, TOKEN_FIELD) !== token;
     let fault = lost || (isMixedUp ? "a benign request got the response to another one" : "");
     if (answer !== null && json === null) {

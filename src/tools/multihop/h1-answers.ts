@@ -34,12 +34,12 @@ export function readAnswers(bytes: Buffer, hasEnded: boolean): H1Answers {
 }
 
 /** The value of a field; "" when it is absent. */
-export function fieldOf(answer: H1Answer, name: string): string {
+export function answerField(answer: H1Answer, name: string): string {
   return answer.fields.find(([each]) => each === name)?.[1] ?? "";
 }
 
 /** The JSON object in the body; null when there is none. */
-export function jsonOf(body: Buffer): Readonly<Record<string, unknown>> | null {
+export function jsonBody(body: Buffer): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(body.toString("utf8"));
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;

@@ -1,5 +1,5 @@
 import { Flag, FrameType } from "../../proto/h2/frame.ts";
-import { encodeFields } from "./hpack-literals.ts";
+import { encodeLiterals } from "./hpack-literals.ts";
 import type { H2Request } from "./vector.ts";
 
 /** One frame. */
@@ -15,11 +15,11 @@ const FRAME_HEAD_BYTES = 9;
 /** Prior knowledge: the preface and SETTINGS that forbid a dynamic table and pushes. RFC 9113 §3.4, §6.5.2. */
 export const CLIENT_PREFACE: Buffer = Buffer.concat([
   Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-  encodeFrame(FrameType.Settings, 0, 0, Buffer.from([0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0])),
+  encodeHopFrame(FrameType.Settings, 0, 0, Buffer.from([0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0])),
 ]);
 
 /** Encodes one frame. RFC 9113 §4.1. */
-export function encodeFrame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+export function encodeHopFrame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
   const head = Buffer.alloc(FRAME_HEAD_BYTES);
   head.writeUIntBE(payload.length, 0, 3);
   head[3] = type;
@@ -31,8 +31,8 @@ export function encodeFrame(type: number, flags: number, stream: number, payload
 /** HEADERS, and DATA where there is a body, as they are: nothing is checked. */
 export function encodeRequest(stream: number, { fields, body }: H2Request): Buffer {
   const flags = Flag.EndHeaders | (body === null ? Flag.EndStream : 0);
-  const head = encodeFrame(FrameType.Headers, flags, stream, encodeFields(fields));
-  return body === null ? head : Buffer.concat([head, encodeFrame(FrameType.Data, Flag.EndStream, stream, body)]);
+  const head = encodeHopFrame(FrameType.Headers, flags, stream, encodeLiterals(fields));
+  return body === null ? head : Buffer.concat([head, encodeHopFrame(FrameType.Data, Flag.EndStream, stream, body)]);
 }
 
 /** The whole frames in `bytes`; an unfinished last one is left out. */
@@ -50,7 +50,7 @@ export function readFrames(bytes: Buffer): Frame[] {
 }
 
 /** The payload of HEADERS or DATA without padding and priority. RFC 9113 §6.1, §6.2. */
-export function contentOf({ type, flags, payload }: Frame): Buffer {
+export function payloadContent({ type, flags, payload }: Frame): Buffer {
   let from = 0;
   let padding = 0;
   if (type === FrameType.Continuation) return payload;

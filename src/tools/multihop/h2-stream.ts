@@ -1,5 +1,5 @@
 import { Flag, FrameType } from "../../proto/h2/frame.ts";
-import { contentOf, errorName, type Frame } from "./h2-frames.ts";
+import { errorName, type Frame, payloadContent } from "./h2-frames.ts";
 import { statusOf } from "./hpack-literals.ts";
 
 /** What a connection's frames say about one stream. */
@@ -28,9 +28,9 @@ export function readStream(frames: readonly Frame[], stream: number): ReadStream
       // What was answered in full may be followed by a request to send no more. RFC 9113 §8.1.
       if (!hasEnded || code !== 0) reset ||= `RST_STREAM ${errorName(code)}`;
     }
-    if (frame.type === FrameType.Data) body.push(contentOf(frame));
+    if (frame.type === FrameType.Data) body.push(payloadContent(frame));
     if (frame.type === FrameType.Headers || frame.type === FrameType.Continuation) {
-      block.push(contentOf(frame));
+      block.push(payloadContent(frame));
       if ((frame.flags & Flag.EndHeaders) !== 0) {
         const found = statusOf(Buffer.concat(block));
         // Interim responses give way to the final one; trailers have no status.

@@ -1,7 +1,7 @@
 // As much of HPACK (RFC 7541) as it takes to ask without Huffman coding or tables, and to read the status of a response.
 
 /** Encodes fields as literals without indexing, byte for byte as they are: nothing is checked. RFC 7541 §6.2.2. */
-export function encodeFields(fields: readonly (readonly [string, string])[]): Buffer {
+export function encodeLiterals(fields: readonly (readonly [string, string])[]): Buffer {
   return Buffer.concat(
     fields.flatMap(([name, value]) => [Buffer.from([0x00]), encodeString(name), encodeString(value)]),
   );

@@ -1,7 +1,7 @@
 import { headerOf } from "./benign-client.ts";
 import type { Scenario } from "./catalogue.ts";
 import { Concern, type Discrepancy } from "./finding.ts";
-import { jsonOf } from "./h1-answers.ts";
+import { jsonBody } from "./h1-answers.ts";
 import { judgeOrigin } from "./origin-judge.ts";
 import type { VectorOutcome } from "./probe-run.ts";
 import { quotedText } from "./quoted-text.ts";
@@ -46,7 +46,7 @@ function judgeOutcome(vector: Vector, { outcome, token }: ProbeRound): Discrepan
 /** What an origin says that it was given, as far as it says so. */
 function judgeEcho({ forwards }: Vector, { body }: VectorOutcome, token: string): string[] {
   if (forwards === undefined || !forwards.isEcho) return [];
-  const json = jsonOf(body);
+  const json = jsonBody(body);
   const names = json === null ? null : json.headers;
   if (json === null || typeof names !== "object" || names === null) return ["the response is not the origin's echo"];
   const faults = Object.keys(names)

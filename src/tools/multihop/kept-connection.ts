@@ -1,5 +1,5 @@
 import { ByteLink, type Endpoint } from "./byte-link.ts";
-import { fieldOf, type H1Answer, readAnswers } from "./h1-answers.ts";
+import { answerField, type H1Answer, readAnswers } from "./h1-answers.ts";
 
 /** One request and its response on a kept connection. */
 export interface KeptExchange {
@@ -41,7 +41,7 @@ export class KeptConnection {
     const { received } = link;
     if (answer === null) fault ||= unreadable || (isInTime ? "the connection ended without a response" : "no response");
     else if (answers.length > 1 || !isWhole) fault ||= "bytes after the response";
-    this.mayBeClosed = answer !== null && /close/i.test(fieldOf(answer, "connection"));
+    this.mayBeClosed = answer !== null && /close/i.test(answerField(answer, "connection"));
     if (answer === null || answers.length > 1 || !isWhole) this.close();
     else link.forget();
     return { sent: request, received, answer, fault };

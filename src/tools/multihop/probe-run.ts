@@ -1,7 +1,7 @@
 import { FrameType } from "../../proto/h2/frame.ts";
 import { ByteLink, type Endpoint } from "./byte-link.ts";
 import { readAnswers } from "./h1-answers.ts";
-import { CLIENT_PREFACE, encodeFrame, encodeRequest, readFrames } from "./h2-frames.ts";
+import { CLIENT_PREFACE, encodeHopFrame, encodeRequest, readFrames } from "./h2-frames.ts";
 import { type ReadStream, readStream } from "./h2-stream.ts";
 import { controlRequest } from "./h2-vectors.ts";
 import { type Probe, type ProbeAddress, Requirement } from "./vector.ts";
@@ -107,7 +107,7 @@ async function runH2(
   link.send(CLIENT_PREFACE);
   await link.until(() => hasSettings() || link.ending !== "open" || isHttp1(link.received), target.answerMs);
   if (!hasSettings()) return { ...outcomeOf(name, link), fault: "HTTP/2 with prior knowledge is not supported there" };
-  link.send(encodeFrame(FrameType.Settings, SETTINGS_ACK, 0, Buffer.alloc(0)));
+  link.send(encodeHopFrame(FrameType.Settings, SETTINGS_ACK, 0, Buffer.alloc(0)));
   link.send(encodeRequest(CONTROL_STREAM, controlRequest(control)));
   await link.until(() => isOver(CONTROL_STREAM), target.answerMs);
   const before = stream(CONTROL_STREAM);

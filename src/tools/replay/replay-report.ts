@@ -1,15 +1,15 @@
 import { printable } from "../../core/printable.ts";
-import type { Finding } from "./replay-run.ts";
+import type { ReplayFinding } from "./replay-run.ts";
 
 /** A request whose responses differ, for people: a line, and one for each difference. */
-export function textOf({ request, differences }: Finding): string {
+export function findingText({ request, differences }: ReplayFinding): string {
   const head = `${request.method} ${request.host}${shownUri(request.uri)}`;
   const lines = differences.map(({ what, left, right }) => `  ${what}: ${shownValue(left)} | ${shownValue(right)}`);
   return [head, ...lines].map((line) => `${printable(cut(line))}\n`).join("");
 }
 
 /** The same for `--json`. */
-export function jsonOf({ request: { method, host, uri }, differences }: Finding): object {
+export function findingJson({ request: { method, host, uri }, differences }: ReplayFinding): object {
   return { method, host, uri: shownUri(uri), differences };
 }
 

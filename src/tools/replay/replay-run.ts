@@ -1,9 +1,9 @@
 import type { RecordedRequest } from "./recorded-request.ts";
 import type { ReplayTarget } from "./replay-response.ts";
-import { type Comparison, type Difference, differences, differsFromLog } from "./response-difference.ts";
+import { type Difference, differences, differsFromLog, type ResponseComparison } from "./response-difference.ts";
 
 /** A request whose responses differ. */
-export interface Finding {
+export interface ReplayFinding {
   readonly request: RecordedRequest;
   readonly differences: readonly Difference[];
 }
@@ -13,7 +13,7 @@ export interface ReplayPlan {
   readonly target: ReplayTarget;
   /** The server to compare with; null compares with the status in the log. */
   readonly other: ReplayTarget | null;
-  readonly comparison: Comparison;
+  readonly comparison: ResponseComparison;
   /** Requests that are under way at once. */
   readonly concurrency: number;
   /** Requests a second, to each of the two. */
@@ -29,7 +29,7 @@ export interface ReplayPlan {
 export async function replay(
   requests: readonly RecordedRequest[],
   plan: ReplayPlan,
-  onFinding: (finding: Finding) => void,
+  onFinding: (finding: ReplayFinding) => void,
   isOver: () => boolean,
 ): Promise<number> {
   const startMs = performance.now();

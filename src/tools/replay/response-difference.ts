@@ -40,7 +40,7 @@ export const FIELDS_THAT_MATTER: readonly string[] = [
 ];
 
 /** What is compared beside the status. */
-export interface Comparison {
+export interface ResponseComparison {
   /** Names of fields, in lower case. */
   readonly fields: readonly string[];
   /** Whether bodies of redirects and errors count, which servers word for themselves. */
@@ -51,7 +51,7 @@ export interface Comparison {
 export function differences(
   request: RecordedRequest,
   [left, right]: readonly [Received, Received],
-  { fields, hasErrorBodies }: Comparison,
+  { fields, hasErrorBodies }: ResponseComparison,
 ): Difference[] {
   if (left.failure !== "" || right.failure !== "") {
     const shown = ({ failure, status }: Received): string => (failure === "" ? `status ${status}` : failure);

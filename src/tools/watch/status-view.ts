@@ -1,7 +1,7 @@
-import { bytes, duration, number, percent, span } from "../../core/number-text.ts";
+import { bytes, durationText, numberText, percentText, span } from "../../core/number-text.ts";
 import type { LiveLabel, LiveModule, LivePoint, LiveState, LiveVerdict } from "../../features/dashboard/live-state.ts";
 import { endsSoon, Trouble, troubleOf } from "../../features/dashboard/verdict.ts";
-import { type Column, Line, type Paint, type Paints, table } from "./text.ts";
+import { type Column, Line, type Paint, type Paints, textTable } from "./text.ts";
 
 /** What `edge status` shows: one screen. */
 export function statusText(state: LiveState, label: string, width: number, paints: Paints): string {
@@ -58,11 +58,11 @@ function traffic({ totals, history = [], latency, at }: LiveState, width: number
   const line = labelled("requests", width, paints);
   if (first !== undefined && last !== undefined && last[0] > first[0]) {
     const perSecond = sum(classes(first, last)) / ((last[0] - first[0]) / 1000);
-    line.add(`${number(perSecond)}/s`.padEnd(9));
+    line.add(`${numberText(perSecond)}/s`.padEnd(9));
     addClasses(line, classes(first, last), paints);
     line.part("in the last minute", paints.faint);
   } else {
-    line.add(number(totals.requests).padEnd(9));
+    line.add(numberText(totals.requests).padEnd(9));
     addClasses(line, totals.classes, paints);
     line.part("since the start", paints.faint);
   }
@@ -72,13 +72,13 @@ function traffic({ totals, history = [], latency, at }: LiveState, width: number
   else {
     const [p50, p90, p99] = shown;
     times
-      .add(`p50 ${duration(p50)}`)
-      .part(`p90 ${duration(p90)}`)
-      .part(`p99 ${duration(p99)}`);
+      .add(`p50 ${durationText(p50)}`)
+      .part(`p90 ${durationText(p90)}`)
+      .part(`p99 ${durationText(p99)}`);
   }
   const open = labelled("open", width, paints)
-    .add(`connections ${number(totals.connections)}`)
-    .part(`${number(totals.inFlight)} under way`)
+    .add(`connections ${numberText(totals.connections)}`)
+    .part(`${numberText(totals.inFlight)} under way`)
     .part(`${bytes(totals.bytesIn)} in, ${bytes(totals.bytesOut)} out`);
   return [line, times, open].map(String);
 }
@@ -106,11 +106,11 @@ function routes({ routes: all, routeCount }: LiveState, width: number, paints: P
   if (shown.length === 0) return [];
   const columns: Column<LiveLabel>[] = [
     { title: `ROUTES (${routeCount})`, width: 0, rank: 0, cell: ({ label }) => label },
-    { title: "REQUESTS", width: 9, rank: 0, cell: ({ requests }) => number(requests) },
+    { title: "REQUESTS", width: 9, rank: 0, cell: ({ requests }) => numberText(requests) },
     { title: "4XX", width: 7, rank: 2, cell: (one) => shareOf(one.classes[4]!, one.requests) },
     { title: "5XX", width: 7, rank: 0, cell: (one) => shareOf(one.classes[5]!, one.requests), paint: failing },
   ];
-  return ["", ...table(columns, shown, width, paints), ...more(routeCount - shown.length, paints)];
+  return ["", ...textTable(columns, shown, width, paints), ...more(routeCount - shown.length, paints)];
 }
 
 function failing({ classes: counts }: LiveLabel, paints: Paints): Paint {
@@ -161,27 +161,27 @@ function upstreams(state: LiveState, width: number, paints: Paints): string[] {
   const columns: Column<UpstreamRow>[] = [
     { title: `UPSTREAMS (${rows.length})`, width: 0, rank: 0, cell: ({ name }) => name },
     { title: "STATE", width: 9, rank: 0, cell: (row) => row.state, paint: statePaint, isText: true },
-    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => number(failures) },
-    { title: "REQUESTS", width: 9, rank: 1, cell: ({ traffic: one }) => number(one?.requests ?? 0) },
+    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => numberText(failures) },
+    { title: "REQUESTS", width: 9, rank: 1, cell: ({ traffic: one }) => numberText(one?.requests ?? 0) },
     { title: "5XX", width: 7, rank: 2, cell: ({ traffic: one }) => shareOf(one?.classes[5] ?? 0, one?.requests ?? 0) },
   ];
   const shown = rows.slice(0, MAX_ROWS);
-  return ["", ...table(columns, shown, width, paints), ...more(rows.length - shown.length, paints)];
+  return ["", ...textTable(columns, shown, width, paints), ...more(rows.length - shown.length, paints)];
 }
 
 function modules({ modules: all }: LiveState, width: number, paints: Paints): string[] {
   if (all.length === 0) return [];
   const columns: Column<LiveModule>[] = [
     { title: `FUNCTIONS (${all.length})`, width: 0, rank: 0, cell: ({ name }) => name },
-    { title: "CALLS", width: 9, rank: 0, cell: ({ calls }) => number(calls) },
+    { title: "CALLS", width: 9, rank: 0, cell: ({ calls }) => numberText(calls) },
     { title: "FAILED", width: 7, rank: 0, cell: (one) => shareOf(one.failed, one.calls), paint: failedCalls },
-    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => number(queued) },
-    { title: "THREADS", width: 7, rank: 1, cell: ({ threads }) => number(threads), paint: threadless },
-    { title: "RESTARTS", width: 8, rank: 3, cell: ({ ends }) => number(ends) },
+    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => numberText(queued) },
+    { title: "THREADS", width: 7, rank: 1, cell: ({ threads }) => numberText(threads), paint: threadless },
+    { title: "RESTARTS", width: 8, rank: 3, cell: ({ ends }) => numberText(ends) },
     { title: "HEAP", width: 9, rank: 4, cell: ({ heap }) => bytes(heap) },
   ];
   const shown = all.slice(0, MAX_ROWS);
-  return ["", ...table(columns, shown, width, paints), ...more(all.length - shown.length, paints)];
+  return ["", ...textTable(columns, shown, width, paints), ...more(all.length - shown.length, paints)];
 }
 
 /** How a module whose calls fail stands out. */
@@ -202,7 +202,7 @@ function rest({ cache, certificates, totals, attackers, at }: LiveState, width: 
     lines.push(
       labelled("cache", width, paints)
         .add(lookups === 0 ? "no lookups yet" : `${shareOf(hit, lookups)} hits`)
-        .part(`${number(cache.entries)} entries`)
+        .part(`${numberText(cache.entries)} entries`)
         .part(`${bytes(cache.bytes)} of ${bytes(cache.maxBytes)}`),
     );
   }
@@ -219,14 +219,14 @@ function rest({ cache, certificates, totals, attackers, at }: LiveState, width: 
   const refused = Object.entries({ ...totals.refusals, firewall: totals.wafBlocked }).filter(([, value]) => value > 0);
   const line = labelled("refused", width, paints);
   if (refused.length === 0) line.add("nothing since the start", paints.faint);
-  else for (const [name, value] of refused.sort((a, b) => b[1] - a[1])) line.part(`${name} ${number(value)}`);
+  else for (const [name, value] of refused.sort((a, b) => b[1] - a[1])) line.part(`${name} ${numberText(value)}`);
   lines.push(line);
   for (const { address, refusals, reasons, lastAt } of attackers.slice(0, MAX_ATTACKERS)) {
-    const why = reasons.map(([reason, value]) => `${reason} ${number(value)}`).join(", ");
+    const why = reasons.map(([reason, value]) => `${reason} ${numberText(value)}`).join(", ");
     lines.push(
       labelled("", width, paints)
         .add(address)
-        .part(`${number(refusals)} in 15 minutes, ${span(at - lastAt)} ago`)
+        .part(`${numberText(refusals)} in 15 minutes, ${span(at - lastAt)} ago`)
         .part(why, paints.faint),
     );
   }
@@ -251,7 +251,7 @@ function changes({ changes: all, at }: LiveState, width: number, paints: Paints)
 
 /** A part of a whole in percent. */
 export function shareOf(part: number, whole: number): string {
-  return percent(part / whole);
+  return percentText(part / whole);
 }
 
 function labelled(label: string, width: number, paints: Paints): Line {
@@ -259,7 +259,7 @@ function labelled(label: string, width: number, paints: Paints): Line {
 }
 
 function more(left: number, paints: Paints): string[] {
-  return left > 0 ? [paints.faint(`and ${number(left)} more`)] : [];
+  return left > 0 ? [paints.faint(`and ${numberText(left)} more`)] : [];
 }
 
 function classes(first: LivePoint, last: LivePoint): number[] {

@@ -124,7 +124,12 @@ export const ENDLESS: number = Number.POSITIVE_INFINITY;
  * The lines of a table, its head first. The first column has the room that the others leave.
  * @param width columns there are; ENDLESS cuts nothing
  */
-export function table<T>(columns: readonly Column<T>[], rows: readonly T[], width: number, paints: Paints): string[] {
+export function textTable<T>(
+  columns: readonly Column<T>[],
+  rows: readonly T[],
+  width: number,
+  paints: Paints,
+): string[] {
   const [name, ...others] = columns as [Column<T>, ...Column<T>[]];
   const names = rows.map((row) => printable(name.cell(row)));
   const widest = Math.max(name.title.length, ...names.map((text) => Bun.stringWidth(text)));

@@ -1,9 +1,9 @@
-import { bytes, duration, number, span } from "../../core/number-text.ts";
+import { bytes, durationText, numberText, span } from "../../core/number-text.ts";
 import type { LiveLabel, LiveModule, LiveState, LiveVerdict } from "../../features/dashboard/live-state.ts";
 import { Trouble } from "../../features/dashboard/verdict.ts";
 import { CLIENT_SECONDS, type LabelRate, type LiveRates, type SeenClient } from "./rates.ts";
 import { shareOf, statePaint, threadless, type UpstreamRow, upstreamRows, verdictPaint } from "./status-view.ts";
-import { type Column, Line, type Paint, type Paints, table } from "./text.ts";
+import { type Column, Line, type Paint, type Paints, textTable } from "./text.ts";
 
 /** What `edge top` lists. */
 export const VIEWS = ["routes", "upstreams", "clients", "functions"] as const;
@@ -83,21 +83,21 @@ function headLines(state: LiveState, rates: LiveRates, label: string, { width, p
     .end(label, paints.faint);
   const second = reasonsLine(verdict.findings, width, paints);
   const perSecond = rates.total;
-  const third = new Line(width).add(`${number(perSecond)} requests/s`.padEnd(17), paints.strong);
+  const third = new Line(width).add(`${numberText(perSecond)} requests/s`.padEnd(17), paints.strong);
   for (const first of [2, 3, 4, 5]) {
     const own = rates.perSecond((one) => one.totals.classes[first]!);
     third.part(`${first}xx ${shareOf(own, perSecond)}`, first === 5 && own > 0 ? paints.bad : paints.plain, 2);
   }
   const times =
-    latency === null ? "no requests" : latency.map((ms, i) => `${PERCENTILES[i]} ${duration(ms)}`).join("  ");
+    latency === null ? "no requests" : latency.map((ms, i) => `${PERCENTILES[i]} ${durationText(ms)}`).join("  ");
   third.part(times, paints.plain);
   const looked = rates.perSecond(lookups);
   const hits = rates.perSecond((one) => one.cache?.results.hit ?? 0);
   const fourth = new Line(width)
-    .add(`connections ${number(totals.connections)}`)
-    .part(`${number(totals.inFlight)} under way`)
+    .add(`connections ${numberText(totals.connections)}`)
+    .part(`${numberText(totals.inFlight)} under way`)
     .part(`out ${bytes(rates.perSecond((one) => one.totals.bytesOut))}/s`)
-    .part(`firewall ${number(rates.perSecond((one) => one.totals.wafBlocked))}/s refused`)
+    .part(`firewall ${numberText(rates.perSecond((one) => one.totals.wafBlocked))}/s refused`)
     .part(cache === null || looked === 0 ? "" : `cache ${shareOf(hits, looked)}`);
   const loads = workers.map(({ load, moves }) => (moves ? (load < 0 ? "…" : `${Math.round(load * 100)}%`) : "✗"));
   const fifth = new Line(width)
@@ -152,21 +152,21 @@ function listOf(
 ): string[] {
   if (view === "routes") {
     const rows = state.routes.map((one) => ({ ...one, rate: rates.ofLabel(one, "routes") }));
-    return table(routeColumns(state.routeCount), sorted(rows, routeKeys, sort), width, paints);
+    return textTable(routeColumns(state.routeCount), sorted(rows, routeKeys, sort), width, paints);
   }
   if (view === "upstreams") {
     const rows = upstreamRows(state).map((row) => ({
       ...row,
       rate: row.traffic === null ? NO_RATE : rates.ofLabel(row.traffic, "upstreams"),
     }));
-    return table(upstreamColumns(rows.length), sorted(rows, upstreamKeys, sort), width, paints);
+    return textTable(upstreamColumns(rows.length), sorted(rows, upstreamKeys, sort), width, paints);
   }
   if (view === "functions") {
     const rows = state.modules.map((one) => ({ ...one, rate: rates.ofModule(one) }));
-    return table(moduleColumns(rows.length), sorted(rows, moduleKeys, sort), width, paints);
+    return textTable(moduleColumns(rows.length), sorted(rows, moduleKeys, sort), width, paints);
   }
   const clients = rates.clients();
-  return table(clientColumns(rates.isSampled), sorted(clients, clientKeys, sort), width, paints);
+  return textTable(clientColumns(rates.isSampled), sorted(clients, clientKeys, sort), width, paints);
 }
 
 interface Rated {
@@ -217,15 +217,15 @@ const clientKeys: Keys<SeenClient> = {
 function routeColumns(total: number): Column<RouteRow>[] {
   return [
     { title: `ROUTES (${total})`, width: 0, rank: 0, cell: ({ label }) => label },
-    { title: "REQ/S", width: 7, rank: 0, cell: (row) => number(row.rate.perSecond) },
-    { title: "4XX/S", width: 6, rank: 3, cell: (row) => number(row.rate.refusedPerSecond) },
-    { title: "5XX/S", width: 6, rank: 0, cell: (row) => number(row.rate.failedPerSecond), paint: failing },
-    { title: "P50", width: 8, rank: 2, cell: ({ latency }) => duration(latency?.[0]) },
-    { title: "P90", width: 8, rank: 5, cell: ({ latency }) => duration(latency?.[1]) },
-    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => duration(latency?.[2]) },
+    { title: "REQ/S", width: 7, rank: 0, cell: (row) => numberText(row.rate.perSecond) },
+    { title: "4XX/S", width: 6, rank: 3, cell: (row) => numberText(row.rate.refusedPerSecond) },
+    { title: "5XX/S", width: 6, rank: 0, cell: (row) => numberText(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 2, cell: ({ latency }) => durationText(latency?.[0]) },
+    { title: "P90", width: 8, rank: 5, cell: ({ latency }) => durationText(latency?.[1]) },
+    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => durationText(latency?.[2]) },
     { title: "IN/S", width: 9, rank: 7, cell: ({ bytesPerSecond: [into] }) => bytes(into) },
     { title: "OUT/S", width: 9, rank: 4, cell: ({ bytesPerSecond: [, out] }) => bytes(out) },
-    { title: "TOTAL", width: 8, rank: 6, cell: ({ requests }) => number(requests) },
+    { title: "TOTAL", width: 8, rank: 6, cell: ({ requests }) => numberText(requests) },
   ];
 }
 
@@ -233,28 +233,28 @@ function upstreamColumns(total: number): Column<RatedUpstream>[] {
   return [
     { title: `UPSTREAMS (${total})`, width: 0, rank: 0, cell: ({ name }) => name },
     { title: "STATE", width: 9, rank: 0, cell: ({ state }) => state, paint: statePaint, isText: true },
-    { title: "REQ/S", width: 7, rank: 0, cell: (row) => number(row.rate.perSecond) },
-    { title: "5XX/S", width: 6, rank: 0, cell: (row) => number(row.rate.failedPerSecond), paint: failing },
-    { title: "P50", width: 8, rank: 2, cell: ({ traffic }) => duration(traffic?.latency?.[0]) },
-    { title: "P99", width: 8, rank: 1, cell: ({ traffic }) => duration(traffic?.latency?.[2]) },
-    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => number(failures) },
-    { title: "TOTAL", width: 8, rank: 4, cell: ({ traffic }) => number(traffic?.requests ?? 0) },
+    { title: "REQ/S", width: 7, rank: 0, cell: (row) => numberText(row.rate.perSecond) },
+    { title: "5XX/S", width: 6, rank: 0, cell: (row) => numberText(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 2, cell: ({ traffic }) => durationText(traffic?.latency?.[0]) },
+    { title: "P99", width: 8, rank: 1, cell: ({ traffic }) => durationText(traffic?.latency?.[2]) },
+    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => numberText(failures) },
+    { title: "TOTAL", width: 8, rank: 4, cell: ({ traffic }) => numberText(traffic?.requests ?? 0) },
   ];
 }
 
 function moduleColumns(total: number): Column<ModuleRow>[] {
   return [
     { title: `FUNCTIONS (${total})`, width: 0, rank: 0, cell: ({ name }) => name },
-    { title: "CALLS/S", width: 7, rank: 0, cell: (row) => number(row.rate.perSecond) },
-    { title: "FAIL/S", width: 6, rank: 0, cell: (row) => number(row.rate.failedPerSecond), paint: failing },
-    { title: "P50", width: 8, rank: 3, cell: ({ latency }) => duration(latency?.[0]) },
-    { title: "P90", width: 8, rank: 6, cell: ({ latency }) => duration(latency?.[1]) },
-    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => duration(latency?.[2]) },
-    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => number(queued) },
-    { title: "THREADS", width: 7, rank: 5, cell: ({ threads }) => number(threads), paint: threadless },
-    { title: "RESTARTS", width: 8, rank: 4, cell: ({ ends }) => number(ends) },
+    { title: "CALLS/S", width: 7, rank: 0, cell: (row) => numberText(row.rate.perSecond) },
+    { title: "FAIL/S", width: 6, rank: 0, cell: (row) => numberText(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 3, cell: ({ latency }) => durationText(latency?.[0]) },
+    { title: "P90", width: 8, rank: 6, cell: ({ latency }) => durationText(latency?.[1]) },
+    { title: "P99", width: 8, rank: 1, cell: ({ latency }) => durationText(latency?.[2]) },
+    { title: "WAITING", width: 7, rank: 2, cell: ({ queued }) => numberText(queued) },
+    { title: "THREADS", width: 7, rank: 5, cell: ({ threads }) => numberText(threads), paint: threadless },
+    { title: "RESTARTS", width: 8, rank: 4, cell: ({ ends }) => numberText(ends) },
     { title: "HEAP", width: 9, rank: 7, cell: ({ heap }) => bytes(heap) },
-    { title: "TOTAL", width: 8, rank: 8, cell: ({ calls }) => number(calls) },
+    { title: "TOTAL", width: 8, rank: 8, cell: ({ calls }) => numberText(calls) },
   ];
 }
 
@@ -266,10 +266,10 @@ function clientColumns(isSampled: boolean): Column<SeenClient>[] {
   const name = `CLIENTS, last ${CLIENT_SECONDS} s${isSampled ? " (sampled)" : ""}`;
   return [
     { title: name, width: 0, rank: 0, cell: ({ address }) => address },
-    { title: "REQUESTS", width: 8, rank: 0, cell: ({ requests }) => number(requests) },
-    { title: "ERRORS", width: 6, rank: 0, cell: ({ failed }) => number(failed) },
+    { title: "REQUESTS", width: 8, rank: 0, cell: ({ requests }) => numberText(requests) },
+    { title: "ERRORS", width: 6, rank: 0, cell: ({ failed }) => numberText(failed) },
     { title: "OUT", width: 9, rank: 3, cell: ({ bytesOut }) => bytes(bytesOut) },
-    { title: "REFUSED", width: 7, rank: 1, cell: ({ refusals }) => number(refusals), paint: refusing },
+    { title: "REFUSED", width: 7, rank: 1, cell: ({ refusals }) => numberText(refusals), paint: refusing },
     {
       title: "WHY, LAST PATH",
       width: 16,

@@ -6,7 +6,7 @@ import { Clock } from "../../../src/core/clock.ts";
 import type { Fault } from "../../../src/core/fault.ts";
 import { NetworkSet } from "../../../src/core/network-set.ts";
 import { TimerWheel, Turn } from "../../../src/core/timer-wheel.ts";
-import { EdgeContext } from "../../../src/edge/client-socket.ts";
+import { ClientSocketPorts } from "../../../src/edge/client-socket.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { H2Connection } from "../../../src/edge/h2-connection.ts";
 import { HealthHandler } from "../../../src/features/admin/health-handler.ts";
@@ -90,7 +90,7 @@ export class GatewayLab {
   });
   readonly phases: readonly Phase[];
   private readonly bodies: BodyBudget = budgetOf(1024);
-  private readonly edge: EdgeContext;
+  private readonly edge: ClientSocketPorts;
 
   /** @param isCached whether the cache stands before the origins */
   constructor(isCached = false) {
@@ -129,7 +129,7 @@ export class GatewayLab {
       { name: "dispatch", run: (ex) => ex.route!.handler.handle(ex) },
     ];
     const taps = cache === null ? [] : [cache.tap];
-    this.edge = new EdgeContext({
+    this.edge = new ClientSocketPorts({
       writers: this.writers,
       wheel: this.wheel,
       clock: this.clock,

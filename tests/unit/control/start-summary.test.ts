@@ -1,16 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { mayColor, type StartFacts, startSummary } from "../../../src/control/start-summary.ts";
+import { mayColor, type SummaryFacts, startSummary } from "../../../src/control/start-summary.ts";
 import { loadConfig } from "../../../src/loading/load-config.ts";
 import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { inFolder } from "../loading/config-case.ts";
 
-const FACTS: StartFacts = { version: "9.8.7", pid: 4242, workers: 2, ports: new Map(), notes: [] };
+const FACTS: SummaryFacts = { version: "9.8.7", pid: 4242, workers: 2, ports: new Map(), notes: [] };
 const FILES = join(import.meta.dir, "../../vectors/config/files");
 
 /** The lines for a configuration; folders count from the one that it lies in. */
-function told(config: string, routes: string, facts: Partial<StartFacts> = {}, hasColor = false): string[] {
+function told(config: string, routes: string, facts: Partial<SummaryFacts> = {}, hasColor = false): string[] {
   let text = "";
   inFolder((cwd) => {
     writeFileSync(join(cwd, "config.yaml"), config);

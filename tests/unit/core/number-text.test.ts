@@ -2,17 +2,17 @@ import { expect, test } from "bun:test";
 import {
   bytes,
   counted,
-  duration,
+  durationText,
   exactly,
   listed,
-  number,
-  percent,
+  numberText,
+  percentText,
   series,
   span,
 } from "../../../src/core/number-text.ts";
 
 test("numbers are short, and as exact as they are long", () => {
-  expect([0, 0.034, 0.3, 4.26, 12.34, 412.7, 9876, 12_345, 999_499, 999_500, 3.21e6, 3e9].map(number)).toEqual(
+  expect([0, 0.034, 0.3, 4.26, 12.34, 412.7, 9876, 12_345, 999_499, 999_500, 3.21e6, 3e9].map(numberText)).toEqual(
     "0 0.03 0.3 4.3 12.3 413 9,876 12.3k 999k 1M 3.21M 3G".split(" "),
   );
   expect([0, 999, 1000, 1536, 153_600, 5e9].map(bytes)).toEqual([
@@ -23,7 +23,7 @@ test("numbers are short, and as exact as they are long", () => {
     "150 KiB",
     "4.66 GiB",
   ]);
-  expect([0.01, 0.25, 3, 12.34, 250, 999.6, 61_000].map(duration)).toEqual([
+  expect([0.01, 0.25, 3, 12.34, 250, 999.6, 61_000].map(durationText)).toEqual([
     "< 0.1 ms",
     "0.25 ms",
     "3 ms",
@@ -32,7 +32,7 @@ test("numbers are short, and as exact as they are long", () => {
     "1 s",
     "61 s",
   ]);
-  expect([0, 0.0004, 0.034, 0.5, 0.9999, 1].map(percent)).toEqual([
+  expect([0, 0.0004, 0.034, 0.5, 0.9999, 1].map(percentText)).toEqual([
     "0 %",
     "< 0.1 %",
     "3.4 %",
@@ -40,7 +40,11 @@ test("numbers are short, and as exact as they are long", () => {
     "100 %",
     "100 %",
   ]);
-  expect([duration(undefined), percent(Number.NaN), number(Number.POSITIVE_INFINITY)]).toEqual(["–", "–", "–"]);
+  expect([durationText(undefined), percentText(Number.NaN), numberText(Number.POSITIVE_INFINITY)]).toEqual([
+    "–",
+    "–",
+    "–",
+  ]);
 });
 
 test("times have two units, and seconds only below a minute", () => {

@@ -1,6 +1,6 @@
 import { Clock } from "../../../src/core/clock.ts";
 import { TICK_MS, TimerWheel, Turn } from "../../../src/core/timer-wheel.ts";
-import { type ConnectionSettings, EdgeContext } from "../../../src/edge/client-socket.ts";
+import { ClientSocketPorts, type ConnectionSettings } from "../../../src/edge/client-socket.ts";
 import { H1Connection } from "../../../src/edge/h1-connection.ts";
 import { ClientPeer, type Exchange, type Phase, Pipeline, Verdict } from "../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
@@ -42,7 +42,7 @@ export class ClientSession {
   readonly socket: FakeSocket = new FakeSocket();
   readonly slabs: CountedSlabs = new CountedSlabs();
   readonly turn: Turn = new StillTurn();
-  readonly ctx: EdgeContext;
+  readonly ctx: ClientSocketPorts;
   readonly connection: H1Connection;
   /** Targets of the requests that reached the handler, in order. */
   readonly handled: string[] = [];
@@ -62,7 +62,7 @@ export class ClientSession {
     const onEnd = (ex: Exchange): void => void this.ended.push(`${ex.request.target()} ${ex.reply.status || "cut"}`);
     const tap = { name: "record", onHead: () => {}, onEnd };
     this.wheel = new TimerWheel(START_MS, (error) => this.exceptions.push(error));
-    this.ctx = new EdgeContext({
+    this.ctx = new ClientSocketPorts({
       writers: new WriterGroup(this.slabs),
       wheel: this.wheel,
       clock: new Clock(() => 784_111_777_000),

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createCounterBuffers, WorkerCounters } from "../../../src/memory/counter-table.ts";
 import { CounterTotals } from "../../../src/memory/counter-totals.ts";
 import { LabelRegistry, OVERFLOW_ID } from "../../../src/memory/label-registry.ts";
-import { createNameTable, MAX_NAME_BYTES, MAX_NAMES, NameWriter, namesIn } from "../../../src/memory/name-table.ts";
+import { createNameTable, MAX_LABEL_BYTES, MAX_NAMES, NameWriter, namesIn } from "../../../src/memory/name-table.ts";
 
 test("a name has one number, which a successor knows", () => {
   const buffer = createNameTable();
@@ -20,9 +20,9 @@ test("it does not grow: names that are too long, too many or too much have the n
   for (let i = 1; i < MAX_NAMES; i++) expect(many.idOf(`n${i}`)).toBe(i);
   expect([many.idOf("one more"), many.idOf("n1")]).toEqual([OVERFLOW_ID, 1]);
   const long = new NameWriter(createNameTable());
-  expect(long.idOf("x".repeat(MAX_NAME_BYTES + 1))).toBe(OVERFLOW_ID);
-  const ids = Array.from({ length: 200 }, (_, i) => long.idOf(`${i}`.padStart(MAX_NAME_BYTES, "x")));
-  expect(ids.filter((id) => id !== OVERFLOW_ID).length).toBe(Math.floor(32_768 / MAX_NAME_BYTES));
+  expect(long.idOf("x".repeat(MAX_LABEL_BYTES + 1))).toBe(OVERFLOW_ID);
+  const ids = Array.from({ length: 200 }, (_, i) => long.idOf(`${i}`.padStart(MAX_LABEL_BYTES, "x")));
+  expect(ids.filter((id) => id !== OVERFLOW_ID).length).toBe(Math.floor(32_768 / MAX_LABEL_BYTES));
 });
 
 test("the sum over workers has so many rows at most, and loses no request", () => {

@@ -14,19 +14,19 @@ import type { AcmeConfig, AcmeOrder } from "../settings.ts";
 import type { AcmeFailure, Challenge, ChallengeResponder, IssuedCertificate } from "./certificate-authority.ts";
 import type { CertificateRenewal, RenewalListener } from "./certificate-renewal.ts";
 import type { DirectoryStorage } from "./certificate-storage.ts";
-import type { FleetCertificates, OpenStore } from "./fleet-certificates.ts";
+import type { FleetCertificates, OpenCertificateStore } from "./fleet-certificates.ts";
 import type { OnDemandNames } from "./on-demand.ts";
 import type { RenewalMaker } from "./renewal-maker.ts";
 
 /** What certificates by themselves need of the control thread. */
-export interface AcmeSurroundings {
+export interface AcmePorts {
   /** The responses to HTTP-01 challenges, seen by every worker. */
   readonly challenges: SharedArrayBuffer;
   readonly certificates: IssuedCertificateSink;
   /** Resolves when every worker listens: an authority that connects earlier is refused. */
   readonly serving: Promise<void>;
   readonly event: EventWriter<typeof ACME_EVENTS>;
-  readonly openStore: OpenStore;
+  readonly openStore: OpenCertificateStore;
 }
 
 /** `server.acme` in the control thread. The client itself is loaded when it is first wanted. */
@@ -34,7 +34,7 @@ export class AcmeService implements ControlService<RuntimeConfig> {
   readonly onMessage: Takers<WantedMessage, SettledMessage> = {
     wanted: ({ name }, _, reply) => void this.wanted(name).then(() => reply({ kind: "settled", name })),
   };
-  private readonly around: AcmeSurroundings;
+  private readonly around: AcmePorts;
   private readonly answers: ChallengeWriter;
   /** What is in use, as text; "" while it is off. */
   private used = "";
@@ -49,7 +49,7 @@ export class AcmeService implements ControlService<RuntimeConfig> {
   private obtained = 0;
   private failed = 0;
 
-  constructor(around: AcmeSurroundings) {
+  constructor(around: AcmePorts) {
     this.around = around;
     this.answers = new ChallengeWriter(around.challenges);
   }

@@ -23,7 +23,7 @@ export interface CertificateSource {
 }
 
 /** What the renewal works with. */
-export interface RenewalParts {
+export interface RenewalPorts {
   readonly wish: CertificateWish;
   /** Whether a stand-in (another set's or self-signed) is served until the first issuance. */
   readonly hasStandIn: boolean;
@@ -66,7 +66,7 @@ export interface RenewalListener {
  * some of the names, there is a certificate for the others meanwhile. docs/acme.md#renewal
  */
 export class CertificateRenewal {
-  private readonly parts: RenewalParts;
+  private readonly parts: RenewalPorts;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private current: StoredCertificate | null = null;
   private failures = 0;
@@ -88,7 +88,7 @@ export class CertificateRenewal {
   private isOrdering = false;
   private isStopped = false;
 
-  constructor(parts: RenewalParts) {
+  constructor(parts: RenewalPorts) {
     this.parts = parts;
   }
 

@@ -9,7 +9,7 @@ import { AcmeFailure, type Challenge } from "./certificate-authority.ts";
 import type { DirectoryStorage } from "./certificate-storage.ts";
 import { DocumentSeal } from "./shared/document-seal.ts";
 import { type DocumentStore, StoreAway } from "./shared/document-store.ts";
-import { FleetNews, type SharedChallenge } from "./shared/fleet-news.ts";
+import { CertificateNews, type SharedChallenge } from "./shared/fleet-news.ts";
 import { type RedisCommands, RedisDocuments } from "./shared/redis-documents.ts";
 import { S3Documents } from "./shared/s3-documents.ts";
 import { SealedDocuments } from "./shared/sealed-documents.ts";
@@ -19,14 +19,17 @@ import { SharedStorage } from "./shared/shared-storage.ts";
 export type StorageConfig = Pick<RuntimeConfig, "cluster"> & { readonly server: { readonly acme: AcmeConfig } };
 
 /** Connects to the store of the fleet. @param onLost is told once that the connection is gone */
-export type OpenStore = (cluster: RuntimeConfig["cluster"], onLost: (reason: string) => void) => Promise<RedisCommands>;
+export type OpenCertificateStore = (
+  cluster: RuntimeConfig["cluster"],
+  onLost: (reason: string) => void,
+) => Promise<RedisCommands>;
 
 /** What a shared storage asks the control thread for. */
 export interface StoragePorts {
   readonly event: EventWriter<typeof ACME_EVENTS>;
   /** Shows these challenges and no others. Resolves when every worker does. */
   readonly showChallenges: (http: readonly Challenge[], alpn: readonly Challenge[]) => Promise<void>;
-  readonly openStore: OpenStore;
+  readonly openStore: OpenCertificateStore;
 }
 
 /** `server.acme.storage` where it is shared with other gateways. docs/acme.md#one-store-for-several-gateways */
@@ -34,7 +37,7 @@ export class FleetCertificates {
   readonly settings: string;
   readonly storage: SharedStorage;
   private readonly documents: SealedDocuments;
-  private readonly news: FleetNews;
+  private readonly news: CertificateNews;
   private readonly ports: StoragePorts;
   private readonly hasSeveralKeys: boolean;
   private shown = "[]";
@@ -56,7 +59,7 @@ export class FleetCertificates {
         this.storage.onChanged(null);
       },
     });
-    this.news = new FleetNews(
+    this.news = new CertificateNews(
       this.documents,
       { holder, pollMs: kind === "s3" ? S3_POLL_MS : REDIS_POLL_MS },
       {
@@ -139,7 +142,7 @@ function kindOf({ storage }: AcmeConfig): "redis" | "s3" {
   return storage.startsWith("s3:") ? "s3" : "redis";
 }
 
-function documentsOf({ cluster, server: { acme } }: StorageConfig, openStore: OpenStore): DocumentStore {
+function documentsOf({ cluster, server: { acme } }: StorageConfig, openStore: OpenCertificateStore): DocumentStore {
   if (kindOf(acme) === "redis") {
     return new RedisDocuments(cluster.prefix, (onLost) => openStore(cluster, onLost));
   }

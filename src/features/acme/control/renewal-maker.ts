@@ -3,7 +3,7 @@ import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import type { AcmeConfig, AcmeOrder } from "../settings.ts";
 import { AcmeClientAuthority } from "./acme-client-authority.ts";
 import type { ChallengeResponder } from "./certificate-authority.ts";
-import { CertificateRenewal, type RenewalListener, type RenewalParts } from "./certificate-renewal.ts";
+import { CertificateRenewal, type RenewalListener, type RenewalPorts } from "./certificate-renewal.ts";
 import type { DirectoryStorage } from "./certificate-storage.ts";
 import { makeDnsRecords } from "./dns-records.ts";
 import { DnsResponder } from "./dns-responder.ts";
@@ -11,7 +11,7 @@ import { DnsResponder } from "./dns-responder.ts";
 export { newPrivateKey } from "./own-certificate.ts";
 
 /** What the renewals of one configuration work with. */
-export interface RenewalSurroundings {
+export interface RenewalMakerPorts {
   /** Responds to challenges that the gateway's own listeners answer. */
   readonly responder: (order: AcmeOrder) => ChallengeResponder;
   /** Where account and certificates of a directory are kept. */
@@ -26,7 +26,7 @@ export interface RenewalSurroundings {
 export type RenewalMaker = (
   order: AcmeOrder,
   listener: RenewalListener,
-  terms: Pick<RenewalParts, "hasStandIn" | "approval">,
+  terms: Pick<RenewalPorts, "hasStandIn" | "approval">,
 ) => CertificateRenewal;
 
 /**
@@ -35,7 +35,7 @@ export type RenewalMaker = (
  */
 export function renewalMaker(
   config: AcmeConfig,
-  { responder, storage, onLeftOver, inTurn }: RenewalSurroundings,
+  { responder, storage, onLeftOver, inTurn }: RenewalMakerPorts,
 ): RenewalMaker {
   const { dns } = config;
   const authorities = new Map<string, AcmeClientAuthority>();

@@ -17,7 +17,7 @@ import type { AuthConfig } from "../settings.ts";
 const JWKS_TIMEOUT_MS = 5000;
 
 /** What the fetched keys of issuers need of the control thread. */
-export interface KeySurroundings {
+export interface KeyPorts {
   /** Tells all workers of newer keys. */
   readonly publish: (sets: readonly FetchedKeySet[]) => void;
   readonly event: EventWriter<typeof AUTH_EVENTS>;
@@ -38,10 +38,10 @@ interface Kept {
 
 /** The `jwks_url` of all routes, in the control thread: fetched once, whatever the number of workers. docs/authentication.md#keys */
 export class KeyService implements ControlService<RuntimeConfig> {
-  private readonly around: KeySurroundings;
+  private readonly around: KeyPorts;
   private readonly kept: Map<string, Kept> = new Map();
 
-  constructor(around: KeySurroundings) {
+  constructor(around: KeyPorts) {
     this.around = around;
   }
 

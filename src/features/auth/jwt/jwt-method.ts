@@ -19,7 +19,7 @@ import {
   type TokenRules,
 } from "./token.ts";
 import { TokenMemory } from "./token-memory.ts";
-import { Found, TokenPlaces } from "./token-places.ts";
+import { TokenFound, TokenPlaces } from "./token-places.ts";
 
 /** Longest token that is looked at; a longer one is refused unread. docs/authentication.md#tokens */
 const MAX_TOKEN_BYTES = 16_384;
@@ -73,8 +73,8 @@ export class JwtMethod implements AuthMethod {
   judge(ex: Exchange, later: Later): Judgement | null {
     const { places, ports } = this;
     const found = places.find(ex.request);
-    if (found === Found.Nothing) return this.refused("missing");
-    if (found === Found.Several) return this.refused("ambiguous");
+    if (found === TokenFound.Nothing) return this.refused("missing");
+    if (found === TokenFound.Several) return this.refused("ambiguous");
     const { bytes, from, to } = places;
     if (to - from > MAX_TOKEN_BYTES) return this.refused("too_long");
     if (ports.keys.generation !== this.generation) this.forgetAll();

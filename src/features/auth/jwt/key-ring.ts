@@ -26,11 +26,11 @@ export interface KeyRing {
    * @param client who waits for them, and has a share of the places
    * @param listener called once, later, when they are there or cannot be had; only where they are asked for
    */
-  refresh(client: string, listener: () => void): Asked;
+  refresh(client: string, listener: () => void): KeyRequest;
 }
 
 /** What becomes of a question for keys: they come, it is too early to ask again or there are no others, too many wait. */
-export type Asked = "asked" | "early" | "full";
+export type KeyRequest = "asked" | "early" | "full";
 
 /** Keys that a configuration holds. */
 export class FixedKeys implements KeyRing {
@@ -41,7 +41,7 @@ export class FixedKeys implements KeyRing {
     this.keys = readyKeys(keys);
   }
 
-  refresh(): Asked {
+  refresh(): KeyRequest {
     return "early";
   }
 }
@@ -86,7 +86,7 @@ class FetchedKeys implements KeyRing {
     this.generation++;
   }
 
-  refresh(client: string, listener: () => void): Asked {
+  refresh(client: string, listener: () => void): KeyRequest {
     if (!this.isAsking && this.now() < this.notBeforeMs) return "early";
     if (!this.shares.hasRoom(client)) return "full";
     this.shares.take(client);

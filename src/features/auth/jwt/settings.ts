@@ -1,4 +1,4 @@
-import { headerName, isToken } from "../../../config/http-syntax.ts";
+import { headerNameKind, isToken } from "../../../config/http-syntax.ts";
 import { describe, list, pairs, piece, type Spot, Wrong, written } from "../../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../../config/row.ts";
 import { duration, fileName, secret, text, textLike, word } from "../../../config/scalars.ts";
@@ -234,7 +234,7 @@ function ownKeys(values: JwtValues, spot: Spot, algorithms: readonly AlgorithmNa
 
 /** `header`, `header:NAME`, `cookie:NAME` or `query:NAME`. */
 function tokenPlace() {
-  const header = headerName();
+  const header = headerNameKind();
   return piece<string>(
     (value) => {
       const found = typeof value === "string" ? value.trim() : "";

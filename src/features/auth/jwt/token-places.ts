@@ -5,7 +5,7 @@ import { SentField } from "../../../proto/h1/sent-fields.ts";
 import { CookieValues } from "../../../proto/semantics/cookie-values.ts";
 
 /** What a place in a request holds. */
-export const enum Found {
+export const enum TokenFound {
   Nothing = 0,
   Token,
   /** More than one token: others on the way could take another than the gateway. */
@@ -18,7 +18,7 @@ interface Place {
   readonly bytes: Uint8Array;
   readonly from: number;
   readonly to: number;
-  find(request: RequestHead): Found;
+  find(request: RequestHead): TokenFound;
   /** Takes all tokens at this place off the request. Offsets into its head that were taken before may be wrong then. */
   takeOff(request: RequestHead): void;
 }
@@ -53,15 +53,15 @@ export class TokenPlaces {
   }
 
   /** Looks for the token of a request. */
-  find(request: RequestHead): Found {
+  find(request: RequestHead): TokenFound {
     for (let i = 0; i < this.places.length; i++) {
       const place = this.places[i]!;
       const what = place.find(request);
-      if (what === Found.Nothing) continue;
+      if (what === TokenFound.Nothing) continue;
       this.found = place;
       return what;
     }
-    return Found.Nothing;
+    return TokenFound.Nothing;
   }
 
   /**
@@ -70,7 +70,7 @@ export class TokenPlaces {
    */
   takeOff(request: RequestHead): void {
     if (this.keepsToken && this.places.length === 1) return;
-    const judged = this.keepsToken && this.find(request) === Found.Token ? this.found : null;
+    const judged = this.keepsToken && this.find(request) === TokenFound.Token ? this.found : null;
     for (const place of this.places) if (place !== judged) place.takeOff(request);
   }
 }
@@ -97,19 +97,19 @@ class FieldPlace implements Place {
     this.needsScheme = headerIdFromName(name) === HeaderId.Authorization;
   }
 
-  find(head: RequestHead): Found {
+  find(head: RequestHead): TokenFound {
     const { headers } = head;
     const first = this.field.find(head);
-    if (first < 0) return Found.Nothing;
-    if (this.field.find(head, first + 1) >= 0) return Found.Several;
+    if (first < 0) return TokenFound.Nothing;
+    if (this.field.find(head, first + 1) >= 0) return TokenFound.Several;
     const from = headers.valueFrom(first);
     const to = headers.valueTo(first);
     const after = afterScheme(headers.bytes, from, to);
-    if (after < 0 && (this.needsScheme || from === to)) return Found.Nothing;
+    if (after < 0 && (this.needsScheme || from === to)) return TokenFound.Nothing;
     this.bytes = headers.bytes;
     this.from = after < 0 ? from : after;
     this.to = to;
-    return Found.Token;
+    return TokenFound.Token;
   }
 
   takeOff(head: RequestHead): void {
@@ -132,18 +132,18 @@ class CookiePlace implements Place {
     this.values = new CookieValues(name);
   }
 
-  find({ headers }: RequestHead): Found {
+  find({ headers }: RequestHead): TokenFound {
     const { values } = this;
     values.begin(headers);
     let count = 0;
     while (values.next()) {
       if (values.from === values.to) continue;
-      if (count++ > 0) return Found.Several;
+      if (count++ > 0) return TokenFound.Several;
       this.bytes = headers.bytes;
       this.from = values.from;
       this.to = values.to;
     }
-    return count === 0 ? Found.Nothing : Found.Token;
+    return count === 0 ? TokenFound.Nothing : TokenFound.Token;
   }
 
   takeOff({ headers }: RequestHead): void {
@@ -189,20 +189,20 @@ class QueryPlace implements Place {
     this.name = name;
   }
 
-  find(request: RequestHead): Found {
+  find(request: RequestHead): TokenFound {
     let count = 0;
     for (let at = request.pathTo + 1; at < request.queryTo; ) {
       const to = pairEnd(request, at);
       const value = this.valueOf(request, at, to);
       if (value >= 0 && value < to) {
-        if (count++ > 0) return Found.Several;
+        if (count++ > 0) return TokenFound.Several;
         this.bytes = request.bytes;
         this.from = value;
         this.to = to;
       }
       at = to + 1;
     }
-    return count === 0 ? Found.Nothing : Found.Token;
+    return count === 0 ? TokenFound.Nothing : TokenFound.Token;
   }
 
   takeOff(request: RequestHead): void {

@@ -14,7 +14,7 @@ import { type ProviderCalls, ProviderError, type ProviderSettings } from "./prov
 import { Sealer } from "./sealer.ts";
 import { type Cookie, SessionCookies, setCookie } from "./session-cookies.ts";
 import type { OidcConfig } from "./settings.ts";
-import { type Notice, type NoticePage, redirectTo, Visit } from "./visit.ts";
+import { type NoticePage, redirectTo, Visit, type VisitNotice } from "./visit.ts";
 
 /** Sign-ins that a browser may have under way at a time, in as many tabs; the oldest gives way. */
 const MAX_LOGIN_ATTEMPTS = 3;
@@ -359,37 +359,37 @@ const ATTEMPT_S = 600;
 const RETRY_AFTER = ["Retry-After", "5"] as const;
 const HOME = { href: "/", text: "Go to the start page" };
 
-const STALE: Notice = {
+const STALE: VisitNotice = {
   status: 400,
   title: "This sign-in is over",
   sentence: "It was begun in another browser, was completed already, or took too long. Please start again.",
   link: HOME,
 };
-const BUSY: Notice = {
+const BUSY: VisitNotice = {
   status: 503,
   title: "Too many sign-ins",
   sentence: "Many people are signing in at the moment. Please try again in a few seconds.",
   link: null,
 };
-const FOREIGN: Notice = {
+const FOREIGN: VisitNotice = {
   status: 403,
   title: "You are still signed in",
   sentence: "Another site has asked to sign you out. Open this address yourself to do so.",
   link: null,
 };
-const NO_ENTRY: Notice = {
+const NO_ENTRY: VisitNotice = {
   status: 403,
   title: "No access",
   sentence: "You are signed in, but your account may not see this page.",
   link: null,
 };
-const SIGNED_OUT: Notice = {
+const SIGNED_OUT: VisitNotice = {
   status: 200,
   title: "You are signed out",
   sentence: "You can close this page now.",
   link: { href: "/", text: "Sign in again" },
 };
-const NOTICES: Readonly<Record<ProviderError["problem"], Notice>> = {
+const NOTICES: Readonly<Record<ProviderError["problem"], VisitNotice>> = {
   away: {
     status: 503,
     title: "Signing in is not possible now",

@@ -7,7 +7,7 @@ import {
   isAllowed,
   keptClaims,
   packSession,
-  type Session,
+  type SignInSession,
   unpackSession,
   userOf,
   type WantedClaims,
@@ -21,7 +21,7 @@ const RENEWED_MEMORY_MS = 60_000;
 
 /** A session whose cookie has been opened. */
 export interface OpenSession {
-  readonly session: Session;
+  readonly session: SignInSession;
   readonly host: string;
   /** The cookie's value. */
   readonly value: string;
@@ -105,12 +105,12 @@ export class OpenSessions {
     old.next = { became, untilMs };
   }
 
-  private seal(session: Session, host: string): OpenSession {
+  private seal(session: SignInSession, host: string): OpenSession {
     const { bytes, cut } = packSession(session, this.wanted);
     return this.remember(unpackSession(bytes), host, this.sealer.seal("session", host, bytes), cut);
   }
 
-  private remember(session: Session, host: string, value: string, cut: readonly string[] = []): OpenSession {
+  private remember(session: SignInSession, host: string, value: string, cut: readonly string[] = []): OpenSession {
     const opened: OpenSession = {
       session,
       host,
@@ -125,7 +125,7 @@ export class OpenSessions {
     return opened;
   }
 
-  private identityOf({ claims }: Session): AuthIdentity {
+  private identityOf({ claims }: SignInSession): AuthIdentity {
     const texts = Object.entries(claims).map(([name, value]) => [name, claimText(value)] as const);
     return {
       ...NO_IDENTITY_PARTS,
@@ -137,7 +137,7 @@ export class OpenSessions {
   }
 
   /** Some time before its word ends, the provider is asked again, where that can be done. */
-  private timesOf({ expiresInS, refreshToken }: ProviderWord): Pick<Session, "renewAtS" | "goodUntilS"> {
+  private timesOf({ expiresInS, refreshToken }: ProviderWord): Pick<SignInSession, "renewAtS" | "goodUntilS"> {
     if (expiresInS === 0 || refreshToken === "") return { renewAtS: 0, goodUntilS: 0 };
     const goodUntilS = Math.floor(this.now() / 1000) + expiresInS;
     return { renewAtS: goodUntilS - Math.min(EARLY_S, Math.floor(expiresInS / 5)), goodUntilS };

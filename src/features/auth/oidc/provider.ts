@@ -45,7 +45,7 @@ export interface ProviderWord {
 }
 
 /** Why a provider could not be asked, or what was wrong with its response. */
-export type Problem =
+export type ProviderProblem =
   /** It does not answer, or not in time, or that it cannot. */
   | "away"
   /** It says no: the user has not agreed, the code or the refresh token is not good. */
@@ -55,9 +55,9 @@ export type Problem =
 
 /** A failed call of a provider. `message` is for the log: without a token or a secret. */
 export class ProviderError extends Error {
-  readonly problem: Problem;
+  readonly problem: ProviderProblem;
 
-  constructor(problem: Problem, message: string) {
+  constructor(problem: ProviderProblem, message: string) {
     super(message);
     this.problem = problem;
   }

@@ -15,10 +15,10 @@ const MAX_CLAIM_LIST_CHARS = 32_768;
 /** What is kept of a claim: the plain kinds, and lists of texts. */
 export type ClaimValue = string | number | boolean | readonly string[];
 /** What the provider says of a user. */
-export type Claims = Readonly<Record<string, ClaimValue>>;
+export type SessionClaims = Readonly<Record<string, ClaimValue>>;
 
 /** Who has signed in, as the sealed cookie keeps it. docs/authentication.md#sessions */
-export interface Session {
+export interface SignInSession {
   /** Of its own for each sign-in. */
   readonly id: string;
   /** When the user signed in, in seconds since the epoch; renewals leave it. */
@@ -31,7 +31,7 @@ export interface Session {
   readonly refreshToken: string;
   /** For signing out at the provider; "" where there was no room for it. */
   readonly idToken: string;
-  readonly claims: Claims;
+  readonly claims: SessionClaims;
 }
 
 /** A session that has room in its cookies. */
@@ -46,7 +46,7 @@ export interface PackedSession {
  * does not name, then entries of lists that it does not name, then the refresh token, then whatever is last.
  * @param wanted what the configuration names
  */
-export function packSession(session: Session, wanted: WantedClaims): PackedSession {
+export function packSession(session: SignInSession, wanted: WantedClaims): PackedSession {
   const poorer = variantsOf(session, wanted);
   // Each has no more in it than the one before: the first that fits is found by halves, since compressing each would take long.
   let [from, to] = [0, poorer.length - 1];
@@ -60,7 +60,7 @@ export function packSession(session: Session, wanted: WantedClaims): PackedSessi
   return { bytes: packed(kept), cut: cut.map(([name]) => name) };
 }
 
-function variantsOf(session: Session, { names, entries }: WantedClaims): Session[] {
+function variantsOf(session: SignInSession, { names, entries }: WantedClaims): SignInSession[] {
   const claims = Object.entries(session.claims);
   const needed = claims.filter(([name]) => names.includes(name) || NEEDED.has(name));
   const plain = { ...session, idToken: "" };
@@ -86,20 +86,20 @@ function namedEntries(value: ClaimValue, named: readonly string[] | undefined): 
 }
 
 /** The same session with ever fewer claims. */
-function fewerClaims(session: Session, least: number): Session[] {
+function fewerClaims(session: SignInSession, least: number): SignInSession[] {
   const claims = Object.entries(session.claims);
   const counts = Array.from({ length: Math.max(0, claims.length - least - 1) }, (_, i) => claims.length - 1 - i);
   return counts.map((count) => ({ ...session, claims: Object.fromEntries(claims.slice(0, count)) }));
 }
 
 /** As JSON, which begins with a bracket, or compressed behind a byte of its own. */
-function packed({ id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims }: Session): Buffer {
+function packed({ id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims }: SignInSession): Buffer {
   const text = Buffer.from(JSON.stringify([id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims]));
   return text.length <= MAX_PLAIN_BYTES ? text : Buffer.concat([Buffer.of(COMPRESSED), deflateRawSync(text)]);
 }
 
 /** The session that `packSession` has packed. @param bytes authentic, so that their form is known */
-export function unpackSession(bytes: Buffer): Session {
+export function unpackSession(bytes: Buffer): SignInSession {
   const isCompressed = bytes[0] === COMPRESSED;
   const plain = isCompressed ? inflateRawSync(bytes.subarray(1), { maxOutputLength: MAX_UNPACKED_BYTES }) : bytes;
   const [id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims] = JSON.parse(plain.toString("utf8")) as [
@@ -109,7 +109,7 @@ export function unpackSession(bytes: Buffer): Session {
     number,
     string,
     string,
-    Claims,
+    SessionClaims,
   ];
   return { id, sinceS, renewAtS, goodUntilS, refreshToken, idToken, claims };
 }
@@ -126,7 +126,7 @@ export interface WantedClaims {
  * (`realm_access.roles`). An `email` that the provider says is not verified is left out.
  * @param wanted what comes first, if room is short
  */
-export function keptClaims(given: Readonly<Record<string, unknown>>, wanted: WantedClaims): Claims {
+export function keptClaims(given: Readonly<Record<string, unknown>>, wanted: WantedClaims): SessionClaims {
   const flat = new Map<string, ClaimValue>();
   flatten(given, "", flat, wanted);
   if (given.email_verified === false || given.email_verified === "false") flat.delete("email");
@@ -149,12 +149,12 @@ function flatten(given: object, prefix: string, into: Map<string, ClaimValue>, w
 }
 
 /** The name by which a user is known: the e-mail address, else the provider's own. */
-export function userOf(claims: Claims): string {
+export function userOf(claims: SessionClaims): string {
   return claimText(claims.email) || claimText(claims.sub);
 }
 
 /** Whether a user may come in. docs/authentication.md#who-may-come-in */
-export function isAllowed({ email, groups, claims: wanted }: OidcConfig["allow"], claims: Claims): boolean {
+export function isAllowed({ email, groups, claims: wanted }: OidcConfig["allow"], claims: SessionClaims): boolean {
   const isWanted = wanted.every(({ name, values }) => textsOf(claims[name]).some((one) => values.includes(one)));
   const isMember = groups.length === 0 || textsOf(claims.groups).some((one) => groups.includes(one));
   return (

@@ -23,7 +23,7 @@ export interface SignInListener {
 }
 
 /** What sign-ins need of their worker. */
-export interface SignInSite {
+export interface SignInPorts {
   /** The token buckets of all workers. */
   readonly buckets: SharedArrayBuffer;
   /** Milliseconds on one clock for all workers. */
@@ -38,7 +38,7 @@ export interface SignInSite {
 export class SignIn {
   private readonly ports: OidcPorts;
 
-  constructor({ buckets, sharedClock, reports, noteProvider, pages }: SignInSite) {
+  constructor({ buckets, sharedClock, reports, noteProvider, pages }: SignInPorts) {
     const all = new TokenBuckets(buckets);
     const key = all.keyFor("renewals of sessions");
     const rate = new BucketRate(1, RENEWAL_TURN_MS, 1);

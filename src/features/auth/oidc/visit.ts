@@ -10,7 +10,7 @@ import { prefersHtml } from "../../../proto/semantics/accept.ts";
 import { placeOf } from "../client-place.ts";
 
 /** What a page tells a person, beside its status. */
-export interface Notice {
+export interface VisitNotice {
   readonly status: number;
   readonly title: string;
   readonly sentence: string;
@@ -20,7 +20,7 @@ export interface Notice {
 
 /** Writes a page for people: HTML, with fields of its own. @param requestId for the one who is asked for help */
 export type NoticePage = (
-  notice: Notice,
+  notice: VisitNotice,
   requestId: string,
 ) => {
   readonly fields: readonly (readonly [string, string])[];
@@ -70,7 +70,7 @@ export class Visit {
   }
 
   /** A response with a page for people, and JSON for programs. */
-  notice(notice: Notice, fields: Fields = []): PrebuiltResponse {
+  notice(notice: VisitNotice, fields: Fields = []): PrebuiltResponse {
     const { status, sentence } = notice;
     const more = [...fields, ["X-Request-Id", this.requestId] as const];
     if (this.wantsHtml) {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HEADER_NAMES } from "../../../message/header-block.ts";
 import { dumpEntries, loadEntries } from "../store/cache-dump.ts";
-import { Head } from "../store/cache-memory.ts";
+import { MemoryHead } from "../store/cache-memory.ts";
 import type { CacheStore } from "../store/cache-store.ts";
 
 /** How often two processes look whether what one has handed to the other still holds. */
@@ -30,7 +30,7 @@ export class CacheHandover {
   async dump(store: CacheStore, kind: string): Promise<void> {
     this.close();
     const { words } = store.memory;
-    let known = words[Head.Invalidations]!;
+    let known = words[MemoryHead.Invalidations]!;
     const fd = openUnnamed();
     if (fd < 0) return;
     try {
@@ -53,8 +53,8 @@ export class CacheHandover {
       return;
     }
     this.timer = setInterval(() => {
-      if (words[Head.Invalidations] === known) return;
-      known = words[Head.Invalidations]!;
+      if (words[MemoryHead.Invalidations] === known) return;
+      known = words[MemoryHead.Invalidations]!;
       writeSync(fd, Buffer.of(1), 0, 1, 0);
     }, CACHE_HANDOVER_MS);
     this.timer.unref();

@@ -4,7 +4,13 @@ import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { DiskPurge } from "../purge-rule.ts";
 import type { CacheConfig } from "../settings.ts";
 import { CacheLock } from "../store/cache-lock.ts";
-import { type CacheBuffers, CacheMemory, type CacheSizes, createCacheBuffers, Head } from "../store/cache-memory.ts";
+import {
+  type CacheBuffers,
+  CacheMemory,
+  type CacheSizes,
+  createCacheBuffers,
+  MemoryHead,
+} from "../store/cache-memory.ts";
 import { rebuildCache, reclaimFrom } from "../store/cache-repair.ts";
 import { CacheStore } from "../store/cache-store.ts";
 import type { DiskIndex } from "../store/disk-index.ts";
@@ -152,19 +158,19 @@ export class CacheOwner implements ControlService<RuntimeConfig> {
 
   /** Stored responses. */
   get entries(): number {
-    return this.memory === null ? 0 : this.memory.words[Head.Entries]!;
+    return this.memory === null ? 0 : this.memory.words[MemoryHead.Entries]!;
   }
 
   /** Memory in use by stored responses and those on their way. */
   get bytes(): number {
     if (this.memory === null) return 0;
     const { words, blockBytes } = this.memory;
-    return (words[Head.BlocksUsed]! - words[Head.FreeBlocks]!) * blockBytes;
+    return (words[MemoryHead.BlocksUsed]! - words[MemoryHead.FreeBlocks]!) * blockBytes;
   }
 
   /** Responses that had to make way for others so far. */
   get evictions(): number {
-    return this.memory === null ? 0 : this.memory.words[Head.Evictions]!;
+    return this.memory === null ? 0 : this.memory.words[MemoryHead.Evictions]!;
   }
 }
 

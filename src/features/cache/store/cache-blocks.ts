@@ -1,4 +1,4 @@
-import { type CacheMemory, Head } from "./cache-memory.ts";
+import { type CacheMemory, MemoryHead } from "./cache-memory.ts";
 
 /** The free blocks of a cache: taken and given back as chains, under the lock. */
 export class CacheBlocks {
@@ -11,7 +11,7 @@ export class CacheBlocks {
   /** Blocks that can be taken. */
   get free(): number {
     const { words, blocks } = this.memory;
-    return words[Head.FreeBlocks]! + blocks - words[Head.BlocksUsed]!;
+    return words[MemoryHead.FreeBlocks]! + blocks - words[MemoryHead.BlocksUsed]!;
   }
 
   /**
@@ -25,15 +25,15 @@ export class CacheBlocks {
     let first = 0;
     let last = 0;
     let left = count;
-    if (words[Head.FreeBlock] !== 0) {
-      first = words[Head.FreeBlock]!;
+    if (words[MemoryHead.FreeBlock] !== 0) {
+      first = words[MemoryHead.FreeBlock]!;
       last = first;
       for (left--; left > 0 && words[nextAt + last - 1] !== 0; left--) last = words[nextAt + last - 1]!;
-      words[Head.FreeBlock] = words[nextAt + last - 1]!;
-      words[Head.FreeBlocks]! -= count - left;
+      words[MemoryHead.FreeBlock] = words[nextAt + last - 1]!;
+      words[MemoryHead.FreeBlocks]! -= count - left;
     }
     for (; left > 0; left--) {
-      const fresh = ++words[Head.BlocksUsed]!;
+      const fresh = ++words[MemoryHead.BlocksUsed]!;
       if (last === 0) first = fresh;
       else words[nextAt + last - 1] = fresh;
       last = fresh;
@@ -61,9 +61,9 @@ export class CacheBlocks {
     const { words, nextAt } = this.memory;
     let last = first;
     for (let i = 1; i < count; i++) last = words[nextAt + last - 1]!;
-    words[nextAt + last - 1] = words[Head.FreeBlock]!;
-    words[Head.FreeBlock] = first;
-    words[Head.FreeBlocks]! += count;
+    words[nextAt + last - 1] = words[MemoryHead.FreeBlock]!;
+    words[MemoryHead.FreeBlock] = first;
+    words[MemoryHead.FreeBlocks]! += count;
   }
 }
 

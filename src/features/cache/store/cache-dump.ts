@@ -1,5 +1,5 @@
 import { CacheKey } from "./cache-key.ts";
-import { type CacheMemory, FillResult, Head, Slot, SlotTime } from "./cache-memory.ts";
+import { type CacheMemory, FillResult, MemoryHead, Slot, SlotTime } from "./cache-memory.ts";
 import type { CacheStore } from "./cache-store.ts";
 import {
   ENTRY_FIXED_BYTES,
@@ -68,7 +68,7 @@ export function loadEntries(store: CacheStore, nowMs: number, read: DumpReader):
 
 function slotsByAge({ words, times, slotsAt }: CacheMemory): number[] {
   const slots: number[] = [];
-  for (let slot = 0; slot < words[Head.SlotsUsed]!; slot++) {
+  for (let slot = 0; slot < words[MemoryHead.SlotsUsed]!; slot++) {
     if (words[slotsAt + slot * Slot.Words + Slot.BlockCount]! > 0) slots.push(slot);
   }
   return slots.sort((a, b) => times[a * SlotTime.Count]! - times[b * SlotTime.Count]!);

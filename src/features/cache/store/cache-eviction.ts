@@ -1,5 +1,5 @@
 import type { CacheIndex } from "./cache-index.ts";
-import { type CacheMemory, GHOST_WAYS, Head, Slot, SlotUse } from "./cache-memory.ts";
+import { type CacheMemory, GHOST_WAYS, MemoryHead, Slot, SlotUse } from "./cache-memory.ts";
 
 /**
  * Which entry makes way, by S3-FIFO: new entries wait in a small queue of a tenth of the memory, those that were asked for twice
@@ -38,9 +38,9 @@ export class CacheEviction {
   next(isInUse: (slot: number) => boolean): number {
     const { words } = this.memory;
     // Each turn counts one use down, takes an entry out of the small queue, or passes one over.
-    for (let turns = words[Head.Entries]! * (SlotUse.Count + 2) + 1; turns > 0; turns--) {
-      const isSmall = this.isSmallFull() || words[Head.Oldest] === 0;
-      const slot = words[isSmall ? Head.SmallOldest : Head.Oldest]! - 1;
+    for (let turns = words[MemoryHead.Entries]! * (SlotUse.Count + 2) + 1; turns > 0; turns--) {
+      const isSmall = this.isSmallFull() || words[MemoryHead.Oldest] === 0;
+      const slot = words[isSmall ? MemoryHead.SmallOldest : MemoryHead.Oldest]! - 1;
       if (slot < 0) return -1;
       const at = this.memory.at(slot) + Slot.Uses;
       const uses = words[at]! & SlotUse.Count;
@@ -59,7 +59,9 @@ export class CacheEviction {
 
   private isSmallFull(): boolean {
     const { words } = this.memory;
-    return words[Head.SmallBlocks]! * SMALL_SHARE >= words[Head.BlocksUsed]! - words[Head.FreeBlocks]!;
+    return (
+      words[MemoryHead.SmallBlocks]! * SMALL_SHARE >= words[MemoryHead.BlocksUsed]! - words[MemoryHead.FreeBlocks]!
+    );
   }
 
   private isGhost(slot: number): boolean {
@@ -67,7 +69,7 @@ export class CacheEviction {
     const hash = this.hashOf(slot);
     for (let i = 0, at = this.setOf(hash); i < GHOST_WAYS; i++, at += 2) {
       if (words[at] === hash && words[at + 1] !== 0)
-        return words[Head.Ghosts]! - words[at + 1]! < maxEntries * MAIN_SHARE;
+        return words[MemoryHead.Ghosts]! - words[at + 1]! < maxEntries * MAIN_SHARE;
     }
     return false;
   }
@@ -79,7 +81,7 @@ export class CacheEviction {
     let place = set;
     for (let at = set; at < set + GHOST_WAYS * 2; at += 2) if (words[at + 1]! < words[place + 1]!) place = at;
     words[place] = hash;
-    words[place + 1] = ++words[Head.Ghosts]!;
+    words[place + 1] = ++words[MemoryHead.Ghosts]!;
   }
 
   private hashOf(slot: number): number {

@@ -1,5 +1,5 @@
 import type { CacheKey } from "./cache-key.ts";
-import { type CacheMemory, Head, Slot, SlotUse } from "./cache-memory.ts";
+import { type CacheMemory, MemoryHead, Slot, SlotUse } from "./cache-memory.ts";
 
 /** Finding slots: chains of slots in buckets, and the order of last use. All under the lock. */
 export class CacheIndex {
@@ -44,7 +44,7 @@ export class CacheIndex {
       if ((words[at]! & SlotUse.Count) < SlotUse.Count) words[at]!++;
       return;
     }
-    if (words[Head.Newest] === slot + 1) return;
+    if (words[MemoryHead.Newest] === slot + 1) return;
     this.forget(slot);
     this.remember(slot);
   }
@@ -54,13 +54,13 @@ export class CacheIndex {
     const { words } = this.memory;
     const at = this.memory.at(slot);
     const queue = this.queueOf(at);
-    const newest = words[Head.Newest + queue]!;
+    const newest = words[MemoryHead.Newest + queue]!;
     words[at + Slot.Newer] = 0;
     words[at + Slot.Older] = newest;
-    if (newest === 0) words[Head.Oldest + queue] = slot + 1;
+    if (newest === 0) words[MemoryHead.Oldest + queue] = slot + 1;
     else words[this.memory.at(newest - 1) + Slot.Newer] = slot + 1;
-    words[Head.Newest + queue] = slot + 1;
-    if (queue !== 0) words[Head.SmallBlocks]! += words[at + Slot.BlockCount]!;
+    words[MemoryHead.Newest + queue] = slot + 1;
+    if (queue !== 0) words[MemoryHead.SmallBlocks]! += words[at + Slot.BlockCount]!;
   }
 
   /** Takes an entry out of the order of use. */
@@ -70,11 +70,11 @@ export class CacheIndex {
     const queue = this.queueOf(at);
     const newer = words[at + Slot.Newer]!;
     const older = words[at + Slot.Older]!;
-    if (newer === 0) words[Head.Newest + queue] = older;
+    if (newer === 0) words[MemoryHead.Newest + queue] = older;
     else words[this.memory.at(newer - 1) + Slot.Older] = older;
-    if (older === 0) words[Head.Oldest + queue] = newer;
+    if (older === 0) words[MemoryHead.Oldest + queue] = newer;
     else words[this.memory.at(older - 1) + Slot.Newer] = newer;
-    if (queue !== 0) words[Head.SmallBlocks]! -= words[at + Slot.BlockCount]!;
+    if (queue !== 0) words[MemoryHead.SmallBlocks]! -= words[at + Slot.BlockCount]!;
   }
 
   /** Words from the ends of the order of use to those of an entry's queue. */

@@ -1,4 +1,4 @@
-import { Head } from "./cache-memory.ts";
+import { MemoryHead } from "./cache-memory.ts";
 
 /** Tenths of a millisecond that a thread waits for the lock of the cache before it does without. */
 const CACHE_LOCK_WAITS = 20;
@@ -26,26 +26,27 @@ export class CacheLock {
   /** Takes the lock. @returns false when it cannot be had within a few milliseconds */
   take(): boolean {
     const { words, id } = this;
-    if (Atomics.compareExchange(words, Head.Lock, 0, id) === 0) return true;
+    if (Atomics.compareExchange(words, MemoryHead.Lock, 0, id) === 0) return true;
     for (let spins = 0; spins < SPINS; spins++) {
-      if (Atomics.load(words, Head.Lock) === 0 && Atomics.compareExchange(words, Head.Lock, 0, id) === 0) return true;
+      if (Atomics.load(words, MemoryHead.Lock) === 0 && Atomics.compareExchange(words, MemoryHead.Lock, 0, id) === 0)
+        return true;
     }
     for (let waits = 0; waits < this.waits; waits++) {
       // The holder may be waiting for a processor: sleeping lets it have ours.
-      const holder = Atomics.load(words, Head.Lock);
-      if (holder !== 0) Atomics.wait(words, Head.Lock, holder, WAIT_MS);
-      if (Atomics.compareExchange(words, Head.Lock, 0, id) === 0) return true;
+      const holder = Atomics.load(words, MemoryHead.Lock);
+      if (holder !== 0) Atomics.wait(words, MemoryHead.Lock, holder, WAIT_MS);
+      if (Atomics.compareExchange(words, MemoryHead.Lock, 0, id) === 0) return true;
     }
     return false;
   }
 
   give(): void {
-    Atomics.store(this.words, Head.Lock, 0);
+    Atomics.store(this.words, MemoryHead.Lock, 0);
   }
 
   /** Takes the lock from a thread that has ended. @returns false when that thread does not hold it */
   takeFrom(dead: number): boolean {
-    return Atomics.compareExchange(this.words, Head.Lock, dead, this.id) === dead;
+    return Atomics.compareExchange(this.words, MemoryHead.Lock, dead, this.id) === dead;
   }
 }
 

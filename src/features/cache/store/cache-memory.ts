@@ -29,7 +29,7 @@ export interface CacheBuffers {
 }
 
 /** Numbers of the header, one Int32 each. Lists hold numbers of slots and blocks plus 1, so that 0 is the end. */
-export const enum Head {
+export const enum MemoryHead {
   /** The id of the thread that holds the lock; 0 when it is free. */
   Lock = 0,
   Slots,
@@ -194,20 +194,20 @@ export class CacheMemory {
   constructor(buffers: CacheBuffers) {
     this.words = new Int32Array(buffers.meta);
     const { words } = this;
-    this.slots = words[Head.Slots]!;
-    this.blocks = words[Head.Blocks]!;
-    this.blockBytes = words[Head.BlockBytes]!;
-    this.bucketMask = words[Head.Buckets]! - 1;
-    this.pinWords = words[Head.PinWords]!;
-    this.maxEntries = words[Head.MaxEntries]!;
-    this.seed = words[Head.Seed]!;
-    this.bucketsAt = Head.Count;
-    this.nextAt = this.bucketsAt + words[Head.Buckets]!;
+    this.slots = words[MemoryHead.Slots]!;
+    this.blocks = words[MemoryHead.Blocks]!;
+    this.blockBytes = words[MemoryHead.BlockBytes]!;
+    this.bucketMask = words[MemoryHead.Buckets]! - 1;
+    this.pinWords = words[MemoryHead.PinWords]!;
+    this.maxEntries = words[MemoryHead.MaxEntries]!;
+    this.seed = words[MemoryHead.Seed]!;
+    this.bucketsAt = MemoryHead.Count;
+    this.nextAt = this.bucketsAt + words[MemoryHead.Buckets]!;
     this.slotsAt = this.nextAt + this.blocks;
     this.pinsAt = this.slotsAt + this.slots * Slot.Words;
     this.ghostsAt = this.pinsAt + this.slots * this.pinWords;
-    this.ghostMask = words[Head.GhostSets]! - 1;
-    this.countsUses = words[Head.GhostSets] !== 0;
+    this.ghostMask = words[MemoryHead.GhostSets]! - 1;
+    this.countsUses = words[MemoryHead.GhostSets] !== 0;
     const timesAt = evenUp(this.ghostsAt + (this.countsUses ? ghostWords(this.maxEntries) : 0)) * 4;
     this.times = new Float64Array(buffers.meta, timesAt, this.slots * SlotTime.Count);
     this.data = Buffer.from(buffers.data);
@@ -235,7 +235,7 @@ export function createCacheBuffers(sizes: CacheSizes, threads: number, seed: num
   const pinWords = Math.ceil((threads + 1) / 32);
   const countsUses = sizes.eviction === "s3fifo";
   const fixedWords =
-    evenUp(Head.Count + buckets + slots * (Slot.Words + pinWords)) +
+    evenUp(MemoryHead.Count + buckets + slots * (Slot.Words + pinWords)) +
     (countsUses ? ghostWords(maxEntries) : 0) +
     slots * SlotTime.Count * 2;
   // Slots for fetches are beside the limit; a block costs one word in `next`.
@@ -244,14 +244,14 @@ export function createCacheBuffers(sizes: CacheSizes, threads: number, seed: num
   const blocks = Math.max(0, Math.floor(room / (blockBytes + 4)));
   const meta = new SharedArrayBuffer((evenUp(fixedWords + blocks) + 2) * 4);
   const words = new Int32Array(meta);
-  words[Head.Slots] = slots;
-  words[Head.Blocks] = blocks;
-  words[Head.BlockBytes] = blockBytes;
-  words[Head.Buckets] = buckets;
-  words[Head.MaxEntries] = maxEntries;
-  words[Head.PinWords] = pinWords;
-  words[Head.Seed] = seed;
-  words[Head.GhostSets] = countsUses ? ghostSets(maxEntries) : 0;
+  words[MemoryHead.Slots] = slots;
+  words[MemoryHead.Blocks] = blocks;
+  words[MemoryHead.BlockBytes] = blockBytes;
+  words[MemoryHead.Buckets] = buckets;
+  words[MemoryHead.MaxEntries] = maxEntries;
+  words[MemoryHead.PinWords] = pinWords;
+  words[MemoryHead.Seed] = seed;
+  words[MemoryHead.GhostSets] = countsUses ? ghostSets(maxEntries) : 0;
   return { version, meta, data: new SharedArrayBuffer(blocks * blockBytes), disk: null };
 }
 

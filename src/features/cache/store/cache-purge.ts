@@ -1,6 +1,6 @@
 import { mayHaveTag } from "../purge-rule.ts";
 import { BlockCursor } from "./cache-blocks.ts";
-import { type CacheMemory, Head, Slot, SlotFlag, SlotState, SlotTime } from "./cache-memory.ts";
+import { type CacheMemory, MemoryHead, Slot, SlotFlag, SlotState, SlotTime } from "./cache-memory.ts";
 import type { CacheSlots } from "./cache-slots.ts";
 import type { DiskIndex } from "./disk-index.ts";
 
@@ -34,7 +34,7 @@ export function purgeStep(
   disk: DiskIndex | null,
 ): number {
   const { words } = memory;
-  const to = Math.min(from + PURGE_STEP, words[Head.SlotsUsed]!);
+  const to = Math.min(from + PURGE_STEP, words[MemoryHead.SlotsUsed]!);
   let count = 0;
   for (let slot = from; slot < to; slot++) {
     const at = memory.at(slot);

@@ -1,4 +1,4 @@
-import { type CacheMemory, FillResult, Head, Slot, SlotState, SlotTime } from "./cache-memory.ts";
+import { type CacheMemory, FillResult, MemoryHead, Slot, SlotState, SlotTime } from "./cache-memory.ts";
 import { CacheSlots } from "./cache-slots.ts";
 
 /**
@@ -15,7 +15,7 @@ export function rebuildCache(memory: CacheMemory, dead: number): void {
   const used = new Uint8Array(memory.blocks);
   const slots = new CacheSlots(memory);
   const ready: number[] = [];
-  for (let slot = 0; slot < words[Head.SlotsUsed]!; slot++) {
+  for (let slot = 0; slot < words[MemoryHead.SlotsUsed]!; slot++) {
     const at = memory.at(slot);
     const state = keptState(memory, slots, slot, dead);
     if (state === SlotState.Free || !keepBlocks(memory, slot, used)) {
@@ -37,7 +37,7 @@ export function reclaimFrom(memory: CacheMemory, dead: number): void {
   const { words } = memory;
   const slots = new CacheSlots(memory);
   clearPinsOf(memory, dead);
-  for (let slot = 0; slot < words[Head.SlotsUsed]!; slot++) {
+  for (let slot = 0; slot < words[MemoryHead.SlotsUsed]!; slot++) {
     const at = memory.at(slot);
     const state = words[at + Slot.State]!;
     if (state === SlotState.Filling && words[at + Slot.Owner] === dead) slots.endFill(slot, FillResult.GivenUp);
@@ -46,7 +46,7 @@ export function reclaimFrom(memory: CacheMemory, dead: number): void {
 }
 
 function clearPinsOf({ words, pinsAt, pinWords }: CacheMemory, id: number): void {
-  for (let slot = 0; slot < words[Head.SlotsUsed]!; slot++) {
+  for (let slot = 0; slot < words[MemoryHead.SlotsUsed]!; slot++) {
     Atomics.and(words, pinsAt + slot * pinWords + (id >>> 5), ~(1 << (id & 31)));
   }
 }
@@ -80,26 +80,33 @@ function freeSlot({ words, slotsAt }: CacheMemory, slot: number): void {
   words[at + Slot.FirstBlock] = 0;
   words[at + Slot.BlockCount] = 0;
   Atomics.store(words, at + Slot.State, SlotState.Free);
-  words[at + Slot.Next] = words[Head.FreeSlot]!;
-  words[Head.FreeSlot] = slot + 1;
+  words[at + Slot.Next] = words[MemoryHead.FreeSlot]!;
+  words[MemoryHead.FreeSlot] = slot + 1;
 }
 
 function freeBlocks({ words, nextAt }: CacheMemory, used: Uint8Array): void {
-  for (let block = words[Head.BlocksUsed]! - 1; block >= 0; block--) {
+  for (let block = words[MemoryHead.BlocksUsed]! - 1; block >= 0; block--) {
     if (used[block] === 1) continue;
-    words[nextAt + block] = words[Head.FreeBlock]!;
-    words[Head.FreeBlock] = block + 1;
-    words[Head.FreeBlocks]!++;
+    words[nextAt + block] = words[MemoryHead.FreeBlock]!;
+    words[MemoryHead.FreeBlock] = block + 1;
+    words[MemoryHead.FreeBlocks]!++;
   }
 }
 
 const DERIVED = [
-  ...[Head.Entries, Head.Fills, Head.Doomed, Head.FreeSlot, Head.FreeBlock, Head.FreeBlocks],
-  ...[Head.Newest, Head.Oldest, Head.SmallNewest, Head.SmallOldest, Head.SmallBlocks],
+  ...[
+    MemoryHead.Entries,
+    MemoryHead.Fills,
+    MemoryHead.Doomed,
+    MemoryHead.FreeSlot,
+    MemoryHead.FreeBlock,
+    MemoryHead.FreeBlocks,
+  ],
+  ...[MemoryHead.Newest, MemoryHead.Oldest, MemoryHead.SmallNewest, MemoryHead.SmallOldest, MemoryHead.SmallBlocks],
 ] as const;
 
-const COUNT_OF: Readonly<Record<number, Head>> = {
-  [SlotState.Ready]: Head.Entries,
-  [SlotState.Filling]: Head.Fills,
-  [SlotState.Doomed]: Head.Doomed,
+const COUNT_OF: Readonly<Record<number, MemoryHead>> = {
+  [SlotState.Ready]: MemoryHead.Entries,
+  [SlotState.Filling]: MemoryHead.Fills,
+  [SlotState.Doomed]: MemoryHead.Doomed,
 };

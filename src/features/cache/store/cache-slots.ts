@@ -1,7 +1,7 @@
 import { CacheBlocks } from "./cache-blocks.ts";
 import { CacheEviction } from "./cache-eviction.ts";
 import { CacheIndex } from "./cache-index.ts";
-import { type CacheMemory, FillResult, Head, Slot, SlotState } from "./cache-memory.ts";
+import { type CacheMemory, FillResult, MemoryHead, Slot, SlotState } from "./cache-memory.ts";
 
 /** The lives of slots: taken for a fetch, made ready, taken out, freed. All under the lock. */
 export class CacheSlots {
@@ -20,9 +20,9 @@ export class CacheSlots {
   /** Takes a free slot for a fetch. @returns -1 when there is none */
   take(owner: number, uriHash: number, variantHash: number): number {
     const { words, slots } = this.memory;
-    let slot = words[Head.FreeSlot]! - 1;
-    if (slot >= 0) words[Head.FreeSlot] = words[this.memory.at(slot) + Slot.Next]!;
-    else if (words[Head.SlotsUsed]! < slots) slot = words[Head.SlotsUsed]!++;
+    let slot = words[MemoryHead.FreeSlot]! - 1;
+    if (slot >= 0) words[MemoryHead.FreeSlot] = words[this.memory.at(slot) + Slot.Next]!;
+    else if (words[MemoryHead.SlotsUsed]! < slots) slot = words[MemoryHead.SlotsUsed]!++;
     else return -1;
     const at = this.memory.at(slot);
     words[at + Slot.Owner] = owner;
@@ -34,7 +34,7 @@ export class CacheSlots {
     words[at + Slot.Status] = 0;
     words[at + Slot.Uses] = 0;
     Atomics.store(words, at + Slot.State, SlotState.Filling);
-    words[Head.Fills]!++;
+    words[MemoryHead.Fills]!++;
     this.index.link(slot);
     return slot;
   }
@@ -45,8 +45,8 @@ export class CacheSlots {
     this.noteResult(slot, result);
     Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Doomed);
     this.index.unlink(slot);
-    words[Head.Fills]!--;
-    words[Head.Doomed]!++;
+    words[MemoryHead.Fills]!--;
+    words[MemoryHead.Doomed]!++;
     this.freeIfUnused(slot);
   }
 
@@ -54,8 +54,8 @@ export class CacheSlots {
   makeReady(slot: number): void {
     const { words } = this.memory;
     this.noteResult(slot, FillResult.Stored);
-    words[Head.Fills]!--;
-    words[Head.Entries]!++;
+    words[MemoryHead.Fills]!--;
+    words[MemoryHead.Entries]!++;
     if (this.memory.countsUses) this.eviction.enter(slot);
     else this.index.remember(slot);
     Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Ready);
@@ -68,8 +68,8 @@ export class CacheSlots {
     Atomics.store(words, this.memory.at(slot) + Slot.State, SlotState.Doomed);
     this.index.unlink(slot);
     this.index.forget(slot);
-    words[Head.Entries]!--;
-    words[Head.Doomed]!++;
+    words[MemoryHead.Entries]!--;
+    words[MemoryHead.Doomed]!++;
     this.freeIfUnused(slot);
   }
 
@@ -77,16 +77,16 @@ export class CacheSlots {
   freeIfUnused(slot: number): void {
     const { words } = this.memory;
     if (words[this.memory.at(slot) + Slot.State] !== SlotState.Doomed || this.isPinned(slot)) return;
-    words[Head.Doomed]!--;
+    words[MemoryHead.Doomed]!--;
     this.free(slot);
   }
 
   /** Takes the entry out that is the first to make way. @returns false where there is none */
   evictOldest(): boolean {
     const { words } = this.memory;
-    const slot = this.memory.countsUses ? this.eviction.next(() => false) : words[Head.Oldest]! - 1;
+    const slot = this.memory.countsUses ? this.eviction.next(() => false) : words[MemoryHead.Oldest]! - 1;
     if (slot < 0) return false;
-    words[Head.Evictions]!++;
+    words[MemoryHead.Evictions]!++;
     this.remove(slot);
     return true;
   }
@@ -99,14 +99,14 @@ export class CacheSlots {
     const { words } = this.memory;
     let passedOver = 0;
     const isInUse = (slot: number): boolean => this.isPinned(slot) && ++passedOver > 0;
-    let place = words[Head.Oldest]!;
+    let place = words[MemoryHead.Oldest]!;
     while (this.blocks.free < blocks) {
       let slot = place - 1;
       if (this.memory.countsUses) slot = this.eviction.next(isInUse);
       else if (slot >= 0) place = words[this.memory.at(slot) + Slot.Newer]!;
       if (slot < 0 || passedOver > MAX_PASSED_OVER) return false;
       if (!this.memory.countsUses && isInUse(slot)) continue;
-      words[Head.Evictions]!++;
+      words[MemoryHead.Evictions]!++;
       this.remove(slot);
     }
     return true;
@@ -130,8 +130,8 @@ export class CacheSlots {
     if (count > 0) this.blocks.give(first, count);
     Atomics.add(words, at + Slot.Generation, 1);
     Atomics.store(words, at + Slot.State, SlotState.Free);
-    words[at + Slot.Next] = words[Head.FreeSlot]!;
-    words[Head.FreeSlot] = slot + 1;
+    words[at + Slot.Next] = words[MemoryHead.FreeSlot]!;
+    words[MemoryHead.FreeSlot] = slot + 1;
   }
 
   private noteResult(slot: number, result: FillResult): void {

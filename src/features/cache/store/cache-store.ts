@@ -6,8 +6,8 @@ import {
   type CacheBuffers,
   CacheMemory,
   FillResult,
-  Head,
   MAX_CACHE_FILLS,
+  MemoryHead,
   Slot,
   SlotFlag,
   SlotState,
@@ -321,7 +321,7 @@ export class CacheStore {
       if (this.disk !== null) {
         count += this.disk.removeUri(key.uriHash, staleSinceMs, (variantHash) => !counted.has(variantHash));
       }
-      if (count > 0) words[Head.Invalidations]!++;
+      if (count > 0) words[MemoryHead.Invalidations]!++;
       return count;
     }, 0);
   }
@@ -344,8 +344,8 @@ export class CacheStore {
    */
   purge(rule: PurgeRule): number {
     let count = 0;
-    Atomics.add(this.memory.words, Head.Invalidations, 1);
-    for (let from = 0; from < this.memory.words[Head.SlotsUsed]!; from += PURGE_STEP) {
+    Atomics.add(this.memory.words, MemoryHead.Invalidations, 1);
+    for (let from = 0; from < this.memory.words[MemoryHead.SlotsUsed]!; from += PURGE_STEP) {
       count += this.locked(() => purgeStep(this.memory, this.slots, from, rule, this.disk), 0);
     }
     return count;
@@ -402,7 +402,7 @@ export class CacheStore {
   }
 
   private takeFill(key: CacheKey): number {
-    if (this.memory.words[Head.Fills]! >= MAX_CACHE_FILLS) return -1;
+    if (this.memory.words[MemoryHead.Fills]! >= MAX_CACHE_FILLS) return -1;
     return this.slots.take(this.id, key.uriHash, key.variantHash);
   }
 
@@ -432,7 +432,7 @@ export class CacheStore {
       }
     }
     if (variants >= MAX_CACHE_VARIANTS) this.slots.remove(oldest);
-    while (words[Head.Entries]! >= maxEntries && this.slots.evictOldest());
+    while (words[MemoryHead.Entries]! >= maxEntries && this.slots.evictOldest());
   }
 
   private free(slot: number): void {

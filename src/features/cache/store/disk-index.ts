@@ -1,6 +1,6 @@
 import type { CacheKey, KeyBytes } from "./cache-key.ts";
 import { CacheLock } from "./cache-lock.ts";
-import { Cell, DISK_SEGMENTS, Head, layoutOf, QUEUE_PLACES, Segment, State, Time } from "./disk-layout.ts";
+import { DISK_SEGMENTS, DiskCell, DiskHead, layoutOf, QUEUE_PLACES, SegmentField, State, Time } from "./disk-layout.ts";
 
 /** What a thread has found of an entry on disk; times are those of the store. */
 export interface DiskPlace {
@@ -58,47 +58,47 @@ export class DiskIndex {
     this.words = words;
     this.thread = thread;
     this.lock = new CacheLock(words, thread + 1);
-    this.threads = words[Head.Threads]!;
-    this.mask = words[Head.Buckets]! - 1;
-    const at = layoutOf(words[Head.Cells]!, words[Head.Buckets]!, this.threads);
+    this.threads = words[DiskHead.Threads]!;
+    this.mask = words[DiskHead.Buckets]! - 1;
+    const at = layoutOf(words[DiskHead.Cells]!, words[DiskHead.Buckets]!, this.threads);
     this.cellsAt = at.cells;
     this.segmentsAt = at.segments;
     this.readersAt = at.readers;
     this.queueAt = at.queue;
-    this.times = new Float64Array(buffer, at.times * 4, words[Head.Cells]! * Time.Count);
+    this.times = new Float64Array(buffer, at.times * 4, words[DiskHead.Cells]! * Time.Count);
   }
 
   /** Entries that can be found. */
   get entries(): number {
-    return this.words[Head.Entries]!;
+    return this.words[DiskHead.Entries]!;
   }
 
   /** Bytes that the files take, to a kibibyte. */
   get bytes(): number {
-    return this.words[Head.Kib]! * 1024;
+    return this.words[DiskHead.Kib]! * 1024;
   }
 
   set bytes(bytes: number) {
-    this.words[Head.Kib] = Math.ceil(bytes / 1024);
+    this.words[DiskHead.Kib] = Math.ceil(bytes / 1024);
   }
 
   get evictions(): number {
-    return this.words[Head.Evictions]!;
+    return this.words[DiskHead.Evictions]!;
   }
 
   /** Entries that were not written, since too many waited. */
   get missed(): number {
-    return this.words[Head.Missed]!;
+    return this.words[DiskHead.Missed]!;
   }
 
   /** Whether the disk is read. */
   get isOpen(): boolean {
-    return this.words[Head.IsOpen] === 1;
+    return this.words[DiskHead.IsOpen] === 1;
   }
 
   /** Whether new entries are written. */
   get isWriting(): boolean {
-    return this.words[Head.IsWriting] === 1;
+    return this.words[DiskHead.IsWriting] === 1;
   }
 
   /** Whether there may be an entry with this key. */
@@ -114,8 +114,8 @@ export class DiskIndex {
       if (cell < 0) return null;
       const { words } = this;
       const at = this.at(cell);
-      words[at + Cell.State]! |= State.Used;
-      const row = words[at + Cell.Row]!;
+      words[at + DiskCell.State]! |= State.Used;
+      const row = words[at + DiskCell.Row]!;
       words[this.readersOf(row)]!++;
       return this.placeOf(cell);
     }, null);
@@ -131,13 +131,14 @@ export class DiskIndex {
     this.locked(() => {
       const cell = this.cellOf(key.uriHash, key.variantHash);
       const at = this.at(cell);
-      if (cell >= 0 && this.words[at + Cell.Row] === row && this.words[at + Cell.Offset] === offset) this.kill(cell);
+      if (cell >= 0 && this.words[at + DiskCell.Row] === row && this.words[at + DiskCell.Offset] === offset)
+        this.kill(cell);
     }, undefined);
   }
 
   /** Takes out the entry of a key, if there is one. */
   remove(uriHash: number, variantHash: number): void {
-    if (this.words[Head.IsLoading] === 1) this.noteGone(uriHash);
+    if (this.words[DiskHead.IsLoading] === 1) this.noteGone(uriHash);
     if (this.entries === 0) return;
     this.locked(() => {
       const cell = this.cellOf(uriHash, variantHash);
@@ -152,7 +153,7 @@ export class DiskIndex {
    * @returns how many count
    */
   removeUri(uriHash: number, staleSinceMs: number, counts: (variantHash: number) => boolean): number {
-    if (this.words[Head.IsLoading] === 1) this.noteGone(uriHash);
+    if (this.words[DiskHead.IsLoading] === 1) this.noteGone(uriHash);
     return this.takeOutUri(uriHash, staleSinceMs, counts);
   }
 
@@ -160,12 +161,12 @@ export class DiskIndex {
     if (this.entries === 0) return 0;
     return this.locked(() => {
       let count = 0;
-      for (let next = this.words[Head.Count + (uriHash & this.mask)]!; next !== 0; ) {
+      for (let next = this.words[DiskHead.Count + (uriHash & this.mask)]!; next !== 0; ) {
         const cell = next - 1;
         const at = this.at(cell);
-        next = this.words[at + Cell.Next]!;
-        if (this.words[at + Cell.UriHash] !== uriHash) continue;
-        if (counts(this.words[at + Cell.VariantHash]!)) count++;
+        next = this.words[at + DiskCell.Next]!;
+        if (this.words[at + DiskCell.UriHash] !== uriHash) continue;
+        if (counts(this.words[at + DiskCell.VariantHash]!)) count++;
         this.takeOut(cell, staleSinceMs);
       }
       return count;
@@ -174,7 +175,7 @@ export class DiskIndex {
 
   /** Makes the entry of a key stale. */
   makeStale(uriHash: number, variantHash: number, sinceMs: number): void {
-    if (this.words[Head.IsLoading] === 1) this.noteGone(uriHash);
+    if (this.words[DiskHead.IsLoading] === 1) this.noteGone(uriHash);
     if (this.entries === 0) return;
     this.locked(() => {
       const cell = this.cellOf(uriHash, variantHash);
@@ -189,25 +190,25 @@ export class DiskIndex {
   enqueue(slot: number, generation: number, version: number): void {
     if (!this.isWriting) return;
     if (this.putInQueue(slot, generation, version)) this.ring();
-    else Atomics.add(this.words, Head.Missed, 1);
+    else Atomics.add(this.words, DiskHead.Missed, 1);
   }
 
   /** Notes that all entries of a resource are to be taken out when the files have been read. */
   private noteGone(uriHash: number): void {
-    if (!this.putInQueue(uriHash, 0, 0)) this.words[Head.HasLost] = 1;
+    if (!this.putInQueue(uriHash, 0, 0)) this.words[DiskHead.HasLost] = 1;
   }
 
   /** @returns false where the queue is full, or the lock cannot be had */
   private putInQueue(first: number, second: number, third: number): boolean {
     const { words } = this;
     return this.locked(() => {
-      const place = words[Head.QueueIn]!;
-      if (((place - words[Head.QueueOut]!) | 0) >= QUEUE_PLACES) return false;
+      const place = words[DiskHead.QueueIn]!;
+      if (((place - words[DiskHead.QueueOut]!) | 0) >= QUEUE_PLACES) return false;
       const at = this.queueAt + (place & (QUEUE_PLACES - 1)) * 3;
       words[at] = first;
       words[at + 1] = second;
       words[at + 2] = third;
-      words[Head.QueueIn] = (place + 1) | 0;
+      words[DiskHead.QueueIn] = (place + 1) | 0;
       return true;
     }, false);
   }
@@ -216,18 +217,18 @@ export class DiskIndex {
 
   /** Waits until there is something to do. */
   async waitForWork(seen: number, timeoutMs: number): Promise<void> {
-    const waiting = Atomics.waitAsync(this.words, Head.Bell, seen, timeoutMs);
+    const waiting = Atomics.waitAsync(this.words, DiskHead.Bell, seen, timeoutMs);
     if (waiting.async) await waiting.value;
   }
 
   /** What `waitForWork` compares with. */
   get bell(): number {
-    return Atomics.load(this.words, Head.Bell);
+    return Atomics.load(this.words, DiskHead.Bell);
   }
 
   /** What the files have is about to be read, or cannot be known. */
   beginLoading(): void {
-    this.words[Head.IsLoading] = 1;
+    this.words[DiskHead.IsLoading] = 1;
   }
 
   /**
@@ -243,46 +244,46 @@ export class DiskIndex {
         continue;
       }
       const isDone = this.locked(() => {
-        if (words[Head.QueueIn] !== words[Head.QueueOut]) return false;
-        words[Head.IsLoading] = 0;
+        if (words[DiskHead.QueueIn] !== words[DiskHead.QueueOut]) return false;
+        words[DiskHead.IsLoading] = 0;
         return true;
       }, false);
       if (isDone) break;
     }
-    const isKnown = words[Head.HasLost] === 0;
-    words[Head.HasLost] = 0;
+    const isKnown = words[DiskHead.HasLost] === 0;
+    words[DiskHead.HasLost] = 0;
     return isKnown;
   }
 
   open(isWriting: boolean): void {
-    this.words[Head.IsWriting] = isWriting ? 1 : 0;
-    Atomics.store(this.words, Head.IsOpen, 1);
+    this.words[DiskHead.IsWriting] = isWriting ? 1 : 0;
+    Atomics.store(this.words, DiskHead.IsOpen, 1);
   }
 
   /** Nothing is found and written from now on. */
   close(): void {
-    Atomics.store(this.words, Head.IsOpen, 0);
-    this.words[Head.IsWriting] = 0;
+    Atomics.store(this.words, DiskHead.IsOpen, 0);
+    this.words[DiskHead.IsWriting] = 0;
   }
 
   /** What waits to be written is not. */
   forgetQueue(): void {
-    if (this.words[Head.IsLoading] === 1) return;
+    if (this.words[DiskHead.IsLoading] === 1) return;
     while (this.dequeue() !== null) this.countMissed();
   }
 
   stopWriting(): void {
-    Atomics.store(this.words, Head.IsWriting, 0);
+    Atomics.store(this.words, DiskHead.IsWriting, 0);
   }
 
   /** The next entry that is to be written: slot, generation, version of the memory; null where there is none. */
   dequeue(): readonly [slot: number, generation: number, version: number] | null {
     const { words } = this;
     return this.locked(() => {
-      const place = words[Head.QueueOut]!;
-      if (place === words[Head.QueueIn]) return null;
+      const place = words[DiskHead.QueueOut]!;
+      if (place === words[DiskHead.QueueIn]) return null;
       const at = this.queueAt + (place & (QUEUE_PLACES - 1)) * 3;
-      words[Head.QueueOut] = (place + 1) | 0;
+      words[DiskHead.QueueOut] = (place + 1) | 0;
       return [words[at]!, words[at + 1]!, words[at + 2]!] as const;
     }, null);
   }
@@ -290,11 +291,11 @@ export class DiskIndex {
   /** Gives a file a row. @returns -1 where there is none */
   addSegment(fd: number): number {
     for (let row = 0; row < DISK_SEGMENTS; row++) {
-      const at = this.segmentsAt + row * Segment.Words;
-      if (this.words[at + Segment.Fd] !== 0) continue;
-      this.words[at + Segment.First] = 0;
-      this.words[at + Segment.Live] = 0;
-      this.words[at + Segment.Fd] = fd + 1;
+      const at = this.segmentsAt + row * SegmentField.Words;
+      if (this.words[at + SegmentField.Fd] !== 0) continue;
+      this.words[at + SegmentField.First] = 0;
+      this.words[at + SegmentField.Live] = 0;
+      this.words[at + SegmentField.Fd] = fd + 1;
       return row;
     }
     return -1;
@@ -302,7 +303,7 @@ export class DiskIndex {
 
   /** Entries of a segment that can be found. */
   liveIn(row: number): number {
-    return this.words[this.segmentsAt + row * Segment.Words + Segment.Live]!;
+    return this.words[this.segmentsAt + row * SegmentField.Words + SegmentField.Live]!;
   }
 
   /** Whether some thread reads a segment. */
@@ -315,15 +316,15 @@ export class DiskIndex {
   /** Takes all entries of a segment out; its row stays until `freeRow`. @returns how many could be found */
   clearSegment(row: number): number {
     const { words } = this;
-    const first = this.segmentsAt + row * Segment.Words + Segment.First;
+    const first = this.segmentsAt + row * SegmentField.Words + SegmentField.First;
     let count = 0;
     for (let left = true; left; ) {
       left = this.locked(() => {
         for (let i = 0; i < STEP && words[first] !== 0; i++) {
           const cell = words[first]! - 1;
           const at = this.at(cell);
-          words[first] = words[at + Cell.InSegment]!;
-          if ((words[at + Cell.State]! & State.Kind) === State.Live) {
+          words[first] = words[at + DiskCell.InSegment]!;
+          if ((words[at + DiskCell.State]! & State.Kind) === State.Live) {
             this.unlink(cell);
             count++;
           }
@@ -337,21 +338,21 @@ export class DiskIndex {
 
   /** Nothing reads the file of a segment any more. */
   freeRow(row: number): void {
-    this.words[this.segmentsAt + row * Segment.Words + Segment.Fd] = 0;
+    this.words[this.segmentsAt + row * SegmentField.Words + SegmentField.Fd] = 0;
   }
 
   /** An entry was gone before it was written. */
   countMissed(): void {
-    Atomics.add(this.words, Head.Missed, 1);
+    Atomics.add(this.words, DiskHead.Missed, 1);
   }
 
   countEvictions(count: number): void {
-    Atomics.add(this.words, Head.Evictions, count);
+    Atomics.add(this.words, DiskHead.Evictions, count);
   }
 
   /** Whether there is a cell for one more entry. */
   get hasRoom(): boolean {
-    return this.words[Head.FreeCell] !== 0 || this.words[Head.CellsUsed]! < this.words[Head.Cells]!;
+    return this.words[DiskHead.FreeCell] !== 0 || this.words[DiskHead.CellsUsed]! < this.words[DiskHead.Cells]!;
   }
 
   /** Puts an entry in, in place of another with its key. There must be room. @returns false where the lock could not be had */
@@ -371,7 +372,9 @@ export class DiskIndex {
       const cell = this.cellOf(uriHash, variantHash);
       if (cell < 0) return null;
       const at = this.at(cell);
-      return this.words[at + Cell.Row] === row && this.words[at + Cell.Offset] === offset ? this.placeOf(cell) : null;
+      return this.words[at + DiskCell.Row] === row && this.words[at + DiskCell.Offset] === offset
+        ? this.placeOf(cell)
+        : null;
     }, null);
   }
 
@@ -380,7 +383,7 @@ export class DiskIndex {
     return this.locked(() => {
       const cell = this.cellOf(entry.uriHash, entry.variantHash);
       const at = this.at(cell);
-      if (cell < 0 || this.words[at + Cell.Row] !== entry.row || this.words[at + Cell.Offset] !== entry.offset)
+      if (cell < 0 || this.words[at + DiskCell.Row] !== entry.row || this.words[at + DiskCell.Offset] !== entry.offset)
         return false;
       return this.takeOut(cell, staleSinceMs);
     }, false);
@@ -391,14 +394,14 @@ export class DiskIndex {
     const { words } = this;
     const found: DiskEntry[] = [];
     // No other thread changes this list.
-    for (let next = words[this.segmentsAt + row * Segment.Words + Segment.First]!; next !== 0; ) {
+    for (let next = words[this.segmentsAt + row * SegmentField.Words + SegmentField.First]!; next !== 0; ) {
       const at = this.at(next - 1);
-      const [uriHash, variantHash] = [words[at + Cell.UriHash]!, words[at + Cell.VariantHash]!];
-      const isLive = (words[at + Cell.State]! & State.Kind) === State.Live;
-      if (isLive && ((words[at + Cell.State]! & State.Used) !== 0 || isWanted(uriHash, variantHash))) {
-        found.push({ ...this.placeOf(next - 1), uriHash, variantHash, tags: words[at + Cell.Tags]! });
+      const [uriHash, variantHash] = [words[at + DiskCell.UriHash]!, words[at + DiskCell.VariantHash]!];
+      const isLive = (words[at + DiskCell.State]! & State.Kind) === State.Live;
+      if (isLive && ((words[at + DiskCell.State]! & State.Used) !== 0 || isWanted(uriHash, variantHash))) {
+        found.push({ ...this.placeOf(next - 1), uriHash, variantHash, tags: words[at + DiskCell.Tags]! });
       }
-      next = words[at + Cell.InSegment]!;
+      next = words[at + DiskCell.InSegment]!;
     }
     return found;
   }
@@ -406,15 +409,15 @@ export class DiskIndex {
   /** Takes the marks that are to be written, some at a time. */
   takePending(): PendingMark[] {
     const { words } = this;
-    if (words[Head.Pending] === 0) return [];
+    if (words[DiskHead.Pending] === 0) return [];
     return this.locked(() => {
       const marks: PendingMark[] = [];
-      while (words[Head.Pending] !== 0 && marks.length < STEP) {
-        const cell = words[Head.Pending]! - 1;
+      while (words[DiskHead.Pending] !== 0 && marks.length < STEP) {
+        const cell = words[DiskHead.Pending]! - 1;
         const at = this.at(cell);
-        words[Head.Pending] = words[at + Cell.InPending]!;
-        const state = words[at + Cell.State]!;
-        words[at + Cell.State] = state & ~(State.Listed | State.Soft);
+        words[DiskHead.Pending] = words[at + DiskCell.InPending]!;
+        const state = words[at + DiskCell.State]!;
+        words[at + DiskCell.State] = state & ~(State.Listed | State.Soft);
         const isDead = (state & State.Kind) === State.Dead;
         const staleSinceMs = isDead ? -1 : this.times[cell * Time.Count + Time.FreshUntil]!;
         const { fd, offset } = this.placeOf(cell);
@@ -434,7 +437,7 @@ export class DiskIndex {
   }
 
   private at(cell: number): number {
-    return this.cellsAt + cell * Cell.Words;
+    return this.cellsAt + cell * DiskCell.Words;
   }
 
   private readersOf(row: number, thread: number = this.thread): number {
@@ -443,10 +446,10 @@ export class DiskIndex {
 
   private cellOf(uriHash: number, variantHash: number): number {
     const { words } = this;
-    for (let next = words[Head.Count + (uriHash & this.mask)]!; next !== 0; ) {
+    for (let next = words[DiskHead.Count + (uriHash & this.mask)]!; next !== 0; ) {
       const at = this.at(next - 1);
-      if (words[at + Cell.UriHash] === uriHash && words[at + Cell.VariantHash] === variantHash) return next - 1;
-      next = words[at + Cell.Next]!;
+      if (words[at + DiskCell.UriHash] === uriHash && words[at + DiskCell.VariantHash] === variantHash) return next - 1;
+      next = words[at + DiskCell.Next]!;
     }
     return -1;
   }
@@ -455,13 +458,13 @@ export class DiskIndex {
     const { words, times } = this;
     const at = this.at(cell);
     const time = cell * Time.Count;
-    const row = words[at + Cell.Row]!;
+    const row = words[at + DiskCell.Row]!;
     return {
       row,
-      fd: words[this.segmentsAt + row * Segment.Words + Segment.Fd]! - 1,
-      offset: words[at + Cell.Offset]!,
-      totalBytes: words[at + Cell.TotalBytes]!,
-      flags: words[at + Cell.Flags]!,
+      fd: words[this.segmentsAt + row * SegmentField.Words + SegmentField.Fd]! - 1,
+      offset: words[at + DiskCell.Offset]!,
+      totalBytes: words[at + DiskCell.TotalBytes]!,
+      flags: words[at + DiskCell.Flags]!,
       storedAtMs: times[time + Time.StoredAt]!,
       freshUntilMs: times[time + Time.FreshUntil]!,
       staleWhileUntilMs: times[time + Time.StaleWhileUntil]!,
@@ -472,46 +475,46 @@ export class DiskIndex {
   private put(cell: number, entry: DiskEntry): void {
     const { words, times } = this;
     const at = this.at(cell);
-    const segment = this.segmentsAt + entry.row * Segment.Words;
-    words[at + Cell.UriHash] = entry.uriHash;
-    words[at + Cell.VariantHash] = entry.variantHash;
-    words[at + Cell.Row] = entry.row;
-    words[at + Cell.Offset] = entry.offset;
-    words[at + Cell.TotalBytes] = entry.totalBytes;
-    words[at + Cell.Flags] = entry.flags;
-    words[at + Cell.Tags] = entry.tags;
-    words[at + Cell.InSegment] = words[segment + Segment.First]!;
-    words[segment + Segment.First] = cell + 1;
+    const segment = this.segmentsAt + entry.row * SegmentField.Words;
+    words[at + DiskCell.UriHash] = entry.uriHash;
+    words[at + DiskCell.VariantHash] = entry.variantHash;
+    words[at + DiskCell.Row] = entry.row;
+    words[at + DiskCell.Offset] = entry.offset;
+    words[at + DiskCell.TotalBytes] = entry.totalBytes;
+    words[at + DiskCell.Flags] = entry.flags;
+    words[at + DiskCell.Tags] = entry.tags;
+    words[at + DiskCell.InSegment] = words[segment + SegmentField.First]!;
+    words[segment + SegmentField.First] = cell + 1;
     const time = cell * Time.Count;
     times[time + Time.StoredAt] = entry.storedAtMs;
     times[time + Time.FreshUntil] = entry.freshUntilMs;
     times[time + Time.StaleWhileUntil] = entry.staleWhileUntilMs;
     times[time + Time.StaleErrorUntil] = entry.staleErrorUntilMs;
-    words[at + Cell.State] = State.Live;
+    words[at + DiskCell.State] = State.Live;
     this.link(cell);
   }
 
   private link(cell: number): void {
     const { words } = this;
     const at = this.at(cell);
-    const bucket = Head.Count + (words[at + Cell.UriHash]! & this.mask);
-    words[at + Cell.Next] = words[bucket]!;
+    const bucket = DiskHead.Count + (words[at + DiskCell.UriHash]! & this.mask);
+    words[at + DiskCell.Next] = words[bucket]!;
     words[bucket] = cell + 1;
-    words[this.segmentsAt + words[at + Cell.Row]! * Segment.Words + Segment.Live]!++;
-    words[Head.Entries]!++;
+    words[this.segmentsAt + words[at + DiskCell.Row]! * SegmentField.Words + SegmentField.Live]!++;
+    words[DiskHead.Entries]!++;
   }
 
   private unlink(cell: number): void {
     const { words } = this;
     const at = this.at(cell);
-    let place = Head.Count + (words[at + Cell.UriHash]! & this.mask);
+    let place = DiskHead.Count + (words[at + DiskCell.UriHash]! & this.mask);
     while (words[place] !== cell + 1) {
       if (words[place] === 0) return;
-      place = this.at(words[place]! - 1) + Cell.Next;
+      place = this.at(words[place]! - 1) + DiskCell.Next;
     }
-    words[place] = words[at + Cell.Next]!;
-    words[this.segmentsAt + words[at + Cell.Row]! * Segment.Words + Segment.Live]!--;
-    words[Head.Entries]!--;
+    words[place] = words[at + DiskCell.Next]!;
+    words[this.segmentsAt + words[at + DiskCell.Row]! * SegmentField.Words + SegmentField.Live]!--;
+    words[DiskHead.Entries]!--;
   }
 
   /** @returns whether that changes it: it may have been stale before */
@@ -528,14 +531,14 @@ export class DiskIndex {
     for (const which of [Time.StaleWhileUntil, Time.StaleErrorUntil] as const) {
       if (this.times[time + which]! > 0) this.times[time + which]! -= early;
     }
-    this.words[this.at(cell) + Cell.State]! |= State.Soft;
+    this.words[this.at(cell) + DiskCell.State]! |= State.Soft;
     this.list(cell);
     return true;
   }
 
   private kill(cell: number): void {
     const { words } = this;
-    const at = this.at(cell) + Cell.State;
+    const at = this.at(cell) + DiskCell.State;
     this.unlink(cell);
     words[at] = (words[at]! & ~State.Kind) | State.Dead;
     this.list(cell);
@@ -544,66 +547,66 @@ export class DiskIndex {
   private list(cell: number): void {
     const { words } = this;
     const at = this.at(cell);
-    if ((words[at + Cell.State]! & State.Listed) !== 0) return;
-    words[at + Cell.State]! |= State.Listed;
-    words[at + Cell.InPending] = words[Head.Pending]!;
-    words[Head.Pending] = cell + 1;
+    if ((words[at + DiskCell.State]! & State.Listed) !== 0) return;
+    words[at + DiskCell.State]! |= State.Listed;
+    words[at + DiskCell.InPending] = words[DiskHead.Pending]!;
+    words[DiskHead.Pending] = cell + 1;
     this.ring();
   }
 
   private ring(): void {
-    Atomics.add(this.words, Head.Bell, 1);
-    Atomics.notify(this.words, Head.Bell);
+    Atomics.add(this.words, DiskHead.Bell, 1);
+    Atomics.notify(this.words, DiskHead.Bell);
   }
 
   private takeCell(): number {
     const { words } = this;
-    const free = words[Head.FreeCell]! - 1;
-    if (free < 0) return words[Head.CellsUsed]! < words[Head.Cells]! ? words[Head.CellsUsed]!++ : -1;
-    words[Head.FreeCell] = words[this.at(free) + Cell.Next]!;
+    const free = words[DiskHead.FreeCell]! - 1;
+    if (free < 0) return words[DiskHead.CellsUsed]! < words[DiskHead.Cells]! ? words[DiskHead.CellsUsed]!++ : -1;
+    words[DiskHead.FreeCell] = words[this.at(free) + DiskCell.Next]!;
     return free;
   }
 
   private freeCell(cell: number): void {
     const { words } = this;
     const at = this.at(cell);
-    if ((words[at + Cell.State]! & State.Listed) !== 0) this.unlist(cell);
-    words[at + Cell.State] = State.Free;
-    words[at + Cell.Next] = words[Head.FreeCell]!;
-    words[Head.FreeCell] = cell + 1;
+    if ((words[at + DiskCell.State]! & State.Listed) !== 0) this.unlist(cell);
+    words[at + DiskCell.State] = State.Free;
+    words[at + DiskCell.Next] = words[DiskHead.FreeCell]!;
+    words[DiskHead.FreeCell] = cell + 1;
   }
 
   private unlist(cell: number): void {
     const { words } = this;
-    let place: number = Head.Pending;
-    while (words[place] !== 0 && words[place] !== cell + 1) place = this.at(words[place]! - 1) + Cell.InPending;
-    if (words[place] === cell + 1) words[place] = words[this.at(cell) + Cell.InPending]!;
+    let place: number = DiskHead.Pending;
+    while (words[place] !== 0 && words[place] !== cell + 1) place = this.at(words[place]! - 1) + DiskCell.InPending;
+    if (words[place] === cell + 1) words[place] = words[this.at(cell) + DiskCell.InPending]!;
   }
 
   /** Makes buckets, lists and counts anew from the states of the cells. Under the lock. */
   private repair(): void {
     const { words } = this;
-    words.fill(0, Head.Count, Head.Count + this.mask + 1);
-    words[Head.Entries] = 0;
-    words[Head.FreeCell] = 0;
-    words[Head.Pending] = 0;
+    words.fill(0, DiskHead.Count, DiskHead.Count + this.mask + 1);
+    words[DiskHead.Entries] = 0;
+    words[DiskHead.FreeCell] = 0;
+    words[DiskHead.Pending] = 0;
     for (let row = 0; row < DISK_SEGMENTS; row++) {
-      words[this.segmentsAt + row * Segment.Words + Segment.First] = 0;
-      words[this.segmentsAt + row * Segment.Words + Segment.Live] = 0;
+      words[this.segmentsAt + row * SegmentField.Words + SegmentField.First] = 0;
+      words[this.segmentsAt + row * SegmentField.Words + SegmentField.Live] = 0;
     }
-    for (let cell = 0; cell < words[Head.CellsUsed]!; cell++) {
+    for (let cell = 0; cell < words[DiskHead.CellsUsed]!; cell++) {
       const at = this.at(cell);
-      const kind = words[at + Cell.State]! & State.Kind;
-      words[at + Cell.State]! &= ~State.Listed;
+      const kind = words[at + DiskCell.State]! & State.Kind;
+      words[at + DiskCell.State]! &= ~State.Listed;
       if (kind === State.Free) {
         this.freeCell(cell);
         continue;
       }
-      const segment = this.segmentsAt + words[at + Cell.Row]! * Segment.Words;
-      words[at + Cell.InSegment] = words[segment + Segment.First]!;
-      words[segment + Segment.First] = cell + 1;
+      const segment = this.segmentsAt + words[at + DiskCell.Row]! * SegmentField.Words;
+      words[at + DiskCell.InSegment] = words[segment + SegmentField.First]!;
+      words[segment + SegmentField.First] = cell + 1;
       if (kind === State.Live) this.link(cell);
-      if (kind === State.Dead || (words[at + Cell.State]! & State.Soft) !== 0) this.list(cell);
+      if (kind === State.Dead || (words[at + DiskCell.State]! & State.Soft) !== 0) this.list(cell);
     }
   }
 

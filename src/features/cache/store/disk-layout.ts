@@ -1,5 +1,5 @@
 /** Numbers of the header, one Int32 each. Lists hold cells plus 1. */
-export const enum Head {
+export const enum DiskHead {
   Lock = 0,
   Cells,
   Buckets,
@@ -29,7 +29,7 @@ export const enum Head {
   Count = 32,
 }
 
-export const enum Cell {
+export const enum DiskCell {
   State = 0,
   Next,
   /** The next of its segment, and of those whose file is to be marked. */
@@ -67,7 +67,7 @@ export const enum Time {
   Count = 4,
 }
 
-export const enum Segment {
+export const enum SegmentField {
   /** The descriptor plus 1; 0 where the row is free. */
   Fd = 0,
   First,
@@ -90,18 +90,18 @@ export function createDiskIndex({ maxBytes }: DiskSizes, threads: number): Share
   const at = layoutOf(cells, buckets, threads);
   const buffer = new SharedArrayBuffer(at.times * 4 + cells * Time.Count * 8);
   const words = new Int32Array(buffer);
-  words[Head.Cells] = cells;
-  words[Head.Buckets] = buckets;
-  words[Head.Threads] = threads;
-  words[Head.IsLoading] = 1;
+  words[DiskHead.Cells] = cells;
+  words[DiskHead.Buckets] = buckets;
+  words[DiskHead.Threads] = threads;
+  words[DiskHead.IsLoading] = 1;
   return buffer;
 }
 
 /** Where the parts begin, in words. */
 export function layoutOf(cellCount: number, buckets: number, threads: number) {
-  const cells = Head.Count + buckets;
-  const segments = cells + cellCount * Cell.Words;
-  const readers = segments + DISK_SEGMENTS * Segment.Words;
+  const cells = DiskHead.Count + buckets;
+  const segments = cells + cellCount * DiskCell.Words;
+  const readers = segments + DISK_SEGMENTS * SegmentField.Words;
   const queue = readers + DISK_SEGMENTS * threads;
   const end = queue + QUEUE_PLACES * 3;
   return { cells, segments, readers, queue, times: end + (end & 1) };

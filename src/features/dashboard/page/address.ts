@@ -2,15 +2,15 @@
 const DEFAULTS = { window: "5", sort: "rate", route: "", status: "", text: "", slow: "", paused: "" };
 
 /** The name of one. */
-export type Setting = keyof typeof DEFAULTS;
+export type PageSetting = keyof typeof DEFAULTS;
 
 /** What the address says. */
-export function read(name: Setting): string {
+export function read(name: PageSetting): string {
   return new URLSearchParams(location.search).get(name) ?? DEFAULTS[name];
 }
 
 /** Writes it into the address, in place of what it said. */
-export function write(name: Setting, value: string): void {
+export function write(name: PageSetting, value: string): void {
   const params = new URLSearchParams(location.search);
   if (value === DEFAULTS[name]) params.delete(name);
   else params.set(name, value);

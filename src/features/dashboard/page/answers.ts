@@ -1,5 +1,5 @@
 import { isInternalPath } from "../../../core/internal-path.ts";
-import { duration, number } from "../../../core/number-text.ts";
+import { durationText, numberText } from "../../../core/number-text.ts";
 import type { LiveVerdict } from "../live-state.ts";
 import { THRESHOLDS } from "../thresholds.ts";
 import { plain } from "./format.ts";
@@ -53,5 +53,5 @@ export function trafficWords(model: Model): string {
   const rate = total(now.map(requestsOf)) / now.length;
   if (rate === 0) return "No requests at the moment";
   const latency = moments.at(-1)!.latency;
-  return `${number(rate)} requests/s${latency === null ? "" : `, p99 ${duration(latency[2])}`}`;
+  return `${numberText(rate)} requests/s${latency === null ? "" : `, p99 ${durationText(latency[2])}`}`;
 }

@@ -1,9 +1,9 @@
-import { bytes, counted, duration, number } from "../../../core/number-text.ts";
+import { bytes, counted, durationText, numberText } from "../../../core/number-text.ts";
 import type { LiveRow, LiveState } from "../live-state.ts";
 import { read, write } from "./address.ts";
 import { byId, h, say, set } from "./dom.ts";
 import { clock, plain } from "./format.ts";
-import { LiveTable, text } from "./table.ts";
+import { LiveTable, textCell } from "./table.ts";
 
 /** A row with a number of its own. */
 interface Row extends LiveRow {
@@ -59,10 +59,10 @@ export class LogTail {
     this.table.show(found.slice(0, SHOWN), true);
     say(this.pause, this.isPaused ? "Go on" : "Pause");
     set(this.pause, "aria-pressed", String(this.isPaused));
-    const more = this.leftOut > 0 ? ` ${number(this.leftOut)} more were too many to be shown one by one.` : "";
+    const more = this.leftOut > 0 ? ` ${numberText(this.leftOut)} more were too many to be shown one by one.` : "";
     say(
       byId("log-says"),
-      `${this.isPaused ? "Paused. " : ""}${counted(found.length, "request")} of the last ${number(this.rows.length)}.${more}`,
+      `${this.isPaused ? "Paused. " : ""}${counted(found.length, "request")} of the last ${numberText(this.rows.length)}.${more}`,
     );
   }
 
@@ -96,16 +96,21 @@ function showPath(cell: HTMLElement, { host, path, userAgent, id }: LiveRow): vo
 }
 
 const COLUMNS = [
-  text<Row>("at", "Time", ({ at }) => clock(at), { style: "mono" }),
+  textCell<Row>("at", "Time", ({ at }) => clock(at), { style: "mono" }),
   { key: "status", head: "Status", show: showStatus },
-  text<Row>("method", "Method", ({ method }) => plain(method), { style: "mono" }),
+  textCell<Row>("method", "Method", ({ method }) => plain(method), { style: "mono" }),
   { key: "path", head: "Host and path", show: showPath, style: "mono wide", isName: true },
-  text<Row>("ms", "Time taken", ({ ms }) => duration(ms), { style: "number" }),
-  text<Row>("bytes", "Bytes", ({ bytesOut }) => bytes(bytesOut), { style: "number minor" }),
-  text<Row>("address", "Client", ({ address }) => plain(address), { style: "mono" }),
-  text<Row>("upstream", "Served by", ({ upstream, cache }) => plain(upstream || (cache === "hit" ? "cache" : "edge")), {
-    style: "mono minor",
-  }),
-  text<Row>("cache", "Cache", ({ cache }) => cache || "–", { style: "minor" }),
-  text<Row>("protocol", "HTTP", ({ protocol }) => protocol, { style: "number minor" }),
+  textCell<Row>("ms", "Time taken", ({ ms }) => durationText(ms), { style: "number" }),
+  textCell<Row>("bytes", "Bytes", ({ bytesOut }) => bytes(bytesOut), { style: "number minor" }),
+  textCell<Row>("address", "Client", ({ address }) => plain(address), { style: "mono" }),
+  textCell<Row>(
+    "upstream",
+    "Served by",
+    ({ upstream, cache }) => plain(upstream || (cache === "hit" ? "cache" : "edge")),
+    {
+      style: "mono minor",
+    },
+  ),
+  textCell<Row>("cache", "Cache", ({ cache }) => cache || "–", { style: "minor" }),
+  textCell<Row>("protocol", "HTTP", ({ protocol }) => protocol, { style: "number minor" }),
 ];

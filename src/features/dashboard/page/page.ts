@@ -1,4 +1,4 @@
-import { bytes, counted, duration, number, percent, span } from "../../../core/number-text.ts";
+import { bytes, counted, durationText, numberText, percentText, span } from "../../../core/number-text.ts";
 import type { LiveState } from "../live-state.ts";
 import { Actions, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
@@ -9,7 +9,7 @@ import { type Connection, configuration, Feed, keepToken } from "./feed.ts";
 import { ago, plain } from "./format.ts";
 import { LogTail } from "./log-tail.ts";
 import { Model, type Moment, requestsOf, total } from "./model.ts";
-import { hitRatio, titleOf, Views, words } from "./views.ts";
+import { changeTitle, hitRatio, spacedWords, Views } from "./views.ts";
 
 const MINUTE = 60_000;
 const SPARK_MS = 2 * MINUTE;
@@ -74,14 +74,14 @@ class Page {
     title: "Requests a second",
     series: CLASSES,
     stacked: true,
-    format: number,
+    format: numberText,
   });
   private readonly latency = new TimeChart({
     title: "Time taken",
     series: QUANTILES,
     stacked: false,
     least: 0.1,
-    format: duration,
+    format: durationText,
   });
   private readonly feed = new Feed({ onState: (state) => this.take(state), onConnection: (to) => this.connected(to) });
   private windowMinutes = Number(read("window"));
@@ -142,13 +142,14 @@ class Page {
     const route = slowest(model.busy(({ routes }) => routes));
     const upstream = slowest(model.busy(({ upstreams }) => upstreams));
     const name = route === null ? "Nothing asked for" : `${plain(route.label)}`;
-    const slow = route === null ? [] : [`p99 ${duration(route.latency![2])}, p50 ${duration(route.latency![0])}`];
-    if (upstream !== null) slow.push(`Upstream, p99 ${duration(upstream.latency![2])}: ${plain(upstream.label)}`);
+    const slow =
+      route === null ? [] : [`p99 ${durationText(route.latency![2])}, p50 ${durationText(route.latency![0])}`];
+    if (upstream !== null) slow.push(`Upstream, p99 ${durationText(upstream.latency![2])}: ${plain(upstream.label)}`);
     this.answers[1]!.show("none", name, slow);
     this.showAttack(state);
     const [last, before] = state.changes;
-    const changed = last === undefined ? "Nothing since the start" : `${titleOf(last)}, ${ago(state.at - last.at)}`;
-    const earlier = before === undefined ? [] : [`Before: ${titleOf(before)}, ${ago(state.at - before.at)}`];
+    const changed = last === undefined ? "Nothing since the start" : `${changeTitle(last)}, ${ago(state.at - last.at)}`;
+    const earlier = before === undefined ? [] : [`Before: ${changeTitle(before)}, ${ago(state.at - before.at)}`];
     const detail = last === undefined ? [] : [plain(last.text).replace(/^action: \w+, /, "")];
     this.answers[3]!.show(last?.bad && state.at - last.at < 5 * MINUTE ? "warn" : "none", changed, [
       ...detail,
@@ -165,10 +166,10 @@ class Page {
     const sum = total(state.attackers.map(({ refusals }) => refusals));
     const lines = [
       `${counted(sum, "refusal")} in 15 minutes, from ${counted(state.attackers.length, "address", "addresses")}`,
-      `Most: ${plain(worst.address)}, ${words(worst.reasons[0]?.[0] ?? "")}`,
+      `Most: ${plain(worst.address)}, ${spacedWords(worst.reasons[0]?.[0] ?? "")}`,
     ];
-    if (isUnderAttack(this.model)) answer.show("warn", `${number(rate)} requests/s refused`, lines);
-    else answer.show("none", rate > 0 ? `${number(rate)} requests/s refused` : "Quiet now", lines);
+    if (isUnderAttack(this.model)) answer.show("warn", `${numberText(rate)} requests/s refused`, lines);
+    else answer.show("none", rate > 0 ? `${numberText(rate)} requests/s refused` : "Quiet now", lines);
   }
 
   /** What is read out: only that the state has become another one, not each number of it. */
@@ -194,25 +195,28 @@ class Page {
     const mean = (read: (moment: Moment) => number) => (now.length === 0 ? 0 : total(now.map(read)) / now.length);
     const { errorShare, findings } = state.verdict;
     const failing = findings.find(({ about }) => about === "slow");
-    requests.show(number(mean(requestsOf)), moments.map(requestsOf));
+    requests.show(numberText(mean(requestsOf)), moments.map(requestsOf));
     errors.show(
-      percent(errorShare ?? Number.NaN),
+      percentText(errorShare ?? Number.NaN),
       moments.map((one) => one.classes[5]!),
       failing === undefined ? "none" : failing.isBad ? "bad" : "warn",
     );
     const times = moments.map((one) => one.latency?.[2] ?? 0);
-    slow.show(duration(state.latency?.[2]), times);
+    slow.show(durationText(state.latency?.[2]), times);
     out.show(
       bytes(mean((one) => one.bytesOut)),
       moments.map((one) => one.bytesOut),
     );
     this.connections.push(state.totals.connections);
     if (this.connections.length > SPARK_MS / 1000) this.connections.shift();
-    open.show(number(state.totals.connections), this.connections);
+    open.show(numberText(state.totals.connections), this.connections);
     const ratio = hitRatio(this.model);
-    cache.show(state.cache === null ? "off" : percent(ratio), this.push(this.ratios, Number.isNaN(ratio) ? 0 : ratio));
+    cache.show(
+      state.cache === null ? "off" : percentText(ratio),
+      this.push(this.ratios, Number.isNaN(ratio) ? 0 : ratio),
+    );
     const rate = refusalRate(this.model);
-    refused.show(number(rate), this.push(this.refusals, rate), isUnderAttack(this.model) ? "warn" : "none");
+    refused.show(numberText(rate), this.push(this.refusals, rate), isUnderAttack(this.model) ? "warn" : "none");
   }
 
   private readonly connections: number[] = [];

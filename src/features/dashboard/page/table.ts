@@ -1,7 +1,7 @@
 import { h, say, set } from "./dom.ts";
 
 /** A column of a table. */
-export interface Column<Row> {
+export interface PageColumn<Row> {
   readonly key: string;
   readonly head: string;
   /** Puts what a row has to say into its cell; the cell stays the same as long as the row is there. */
@@ -18,7 +18,7 @@ export interface Column<Row> {
 export interface TableOptions<Row> {
   /** Its name for assistive technology. */
   readonly name: string;
-  readonly columns: readonly Column<Row>[];
+  readonly columns: readonly PageColumn<Row>[];
   readonly keyOf: (row: Row) => string;
   /** Said in its place where there are no rows. */
   readonly empty: string;
@@ -116,7 +116,7 @@ export class LiveTable<Row> {
     });
   }
 
-  private head({ key, head, by, style = "" }: Column<Row>): HTMLTableCellElement {
+  private head({ key, head, by, style = "" }: PageColumn<Row>): HTMLTableCellElement {
     if (by === undefined) return h("th", { scope: "col", class: style }, head);
     const onClick = () => {
       this.sortBy(key);
@@ -134,11 +134,11 @@ export class LiveTable<Row> {
 }
 
 /** A column of plain text. */
-export function text<Row>(
+export function textCell<Row>(
   key: string,
   head: string,
   read: (row: Row) => string,
-  more: Partial<Column<Row>> = {},
-): Column<Row> {
+  more: Partial<PageColumn<Row>> = {},
+): PageColumn<Row> {
   return { key, head, show: (cell, row) => say(cell, read(row)), ...more };
 }

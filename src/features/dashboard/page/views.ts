@@ -1,5 +1,5 @@
 import { isInternalPath } from "../../../core/internal-path.ts";
-import { bytes, counted, duration, number, percent, span } from "../../../core/number-text.ts";
+import { bytes, counted, durationText, numberText, percentText, span } from "../../../core/number-text.ts";
 import type { LiveAttacker, LiveChange, LiveHit, LiveState, LiveTarget, LiveWorker } from "../live-state.ts";
 import { endsSoon, gradeOfErrors, isBusy } from "../verdict.ts";
 import { askDrain, toast } from "./actions.ts";
@@ -8,7 +8,7 @@ import { refusalRate, slowest } from "./answers.ts";
 import { byId, h, say, set } from "./dom.ts";
 import { ago, clock, plain } from "./format.ts";
 import { type BusyLabel, type BusyModule, type Model, total } from "./model.ts";
-import { type Column, LiveTable, text } from "./table.ts";
+import { LiveTable, type PageColumn, textCell } from "./table.ts";
 
 /** The sections below the charts. */
 export class Views {
@@ -90,7 +90,7 @@ export class Views {
     this.showAttacks(state);
     this.timeline.show(state.changes);
     const [change] = state.changes;
-    say(byId("changes-say"), change === undefined ? "" : `Last: ${titleOf(change)}, ${ago(state.at - change.at)}.`);
+    say(byId("changes-say"), change === undefined ? "" : `Last: ${changeTitle(change)}, ${ago(state.at - change.at)}.`);
     this.workers.show(
       state.workers.map((worker, index) => ({
         ...worker,
@@ -121,8 +121,8 @@ export class Views {
     const words =
       slow === null
         ? "No request in the last seconds."
-        : `Slowest: ${plain(slow.label)}, p99 ${duration(slow.latency![2])}.`;
-    say(byId("slow-says"), more > 0 ? `${words} ${number(more)} quieter routes are left out.` : words);
+        : `Slowest: ${plain(slow.label)}, p99 ${durationText(slow.latency![2])}.`;
+    say(byId("slow-says"), more > 0 ? `${words} ${numberText(more)} quieter routes are left out.` : words);
   }
 
   private showTargets(state: LiveState): void {
@@ -135,7 +135,7 @@ export class Views {
       })),
     );
     const wrong = state.verdict.findings.filter(({ about }) => about === "upstreams").map(({ text }) => plain(text));
-    const well = state.targetCount === 0 ? "" : `All ${number(state.targetCount)} take requests.`;
+    const well = state.targetCount === 0 ? "" : `All ${numberText(state.targetCount)} take requests.`;
     const says = wrong.length === 0 ? well : `Not all take requests: ${wrong.join("; ")}.`;
     const isShared = new Set(state.targets.map(({ upstream }) => upstream)).size < state.targets.length;
     say(
@@ -155,7 +155,7 @@ export class Views {
     const all =
       modules.length === 1
         ? "The module has its threads."
-        : `All ${number(modules.length)} modules have their threads.`;
+        : `All ${numberText(modules.length)} modules have their threads.`;
     const says = away === 0 ? all : `${counted(away, "module")} without a thread: requests get 500, or wait.`;
     say(byId("functions-say"), waiting === 0 ? says : `${says} ${counted(waiting, "call")} waiting.`);
   }
@@ -170,7 +170,7 @@ export class Views {
         : waf === "detection"
           ? "The firewall only looks (detection)."
           : "The firewall refuses.";
-    say(byId("attack-says"), `${number(refusalRate(this.model))} refusals/s. ${mode}`);
+    say(byId("attack-says"), `${numberText(refusalRate(this.model))} refusals/s. ${mode}`);
   }
 }
 
@@ -204,17 +204,17 @@ class CacheView {
     mix(
       this.bar,
       parts.map(([, style, value]) => [style, value]),
-      `Lookups since the start: ${parts.map(([name, , value]) => `${name} ${number(value)}`).join(", ")}`,
+      `Lookups since the start: ${parts.map(([name, , value]) => `${name} ${numberText(value)}`).join(", ")}`,
     );
     const used = cache.maxBytes === 0 ? 0 : cache.bytes / cache.maxBytes;
     const rows: [string, string][] = [
-      ["Hit ratio, last seconds", percent(hitRatio(model))],
-      ...parts.map(([name, , value]): [string, string] => [name, number(value)]),
+      ["Hit ratio, last seconds", percentText(hitRatio(model))],
+      ...parts.map(([name, , value]): [string, string] => [name, numberText(value)]),
       [
         "Stored",
-        `${counted(cache.entries, "response")}, ${bytes(cache.bytes)} of ${bytes(cache.maxBytes)} (${percent(used)})`,
+        `${counted(cache.entries, "response")}, ${bytes(cache.bytes)} of ${bytes(cache.maxBytes)} (${percentText(used)})`,
       ],
-      ["Evicted", number(cache.evictions)],
+      ["Evicted", numberText(cache.evictions)],
     ];
     if (this.facts.childElementCount !== rows.length * 2) {
       this.facts.replaceChildren(...rows.flatMap(([name]) => [h("dt", {}, name), h("dd")]));
@@ -262,7 +262,7 @@ let mostRequests = 1;
 
 function showRate(cell: HTMLElement, { rate }: BusyLabel): void {
   if (cell.firstElementChild === null) cell.append(h("span"), h("i", { class: "meter" }));
-  say(cell.firstElementChild!, number(rate));
+  say(cell.firstElementChild!, numberText(rate));
   (cell.lastElementChild as HTMLElement).style.width = `${Math.round((rate / mostRequests) * 100)}%`;
 }
 
@@ -270,7 +270,7 @@ function showMix(cell: HTMLElement, { recent }: BusyLabel): void {
   if (cell.firstElementChild === null) cell.append(h("div", { class: "mix", role: "img" }));
   const words = [2, 3, 4, 5]
     .filter((digit) => recent[digit]! > 0)
-    .map((digit) => `${digit}xx ${number(recent[digit]!)}`);
+    .map((digit) => `${digit}xx ${numberText(recent[digit]!)}`);
   mix(
     cell.firstElementChild as HTMLElement,
     [2, 3, 4, 5].map((digit) => [`c${digit}`, recent[digit]!]),
@@ -279,30 +279,34 @@ function showMix(cell: HTMLElement, { recent }: BusyLabel): void {
 }
 
 function showErrors(cell: HTMLElement, { errors, rate }: BusyLabel): void {
-  say(cell, rate === 0 ? "–" : percent(errors));
+  say(cell, rate === 0 ? "–" : percentText(errors));
   const grade = gradeOfErrors(errors);
   cell.classList.toggle("bad", grade === "bad");
   cell.classList.toggle("warn", grade === "warn");
 }
 
-function latency(place: 0 | 1 | 2, name: string, style = "number"): Column<BusyLabel> {
+function latency(place: 0 | 1 | 2, name: string, style = "number"): PageColumn<BusyLabel> {
   const value = (row: BusyLabel) => row.latency?.[place];
-  return text(name, name, (row) => duration(value(row)), { by: (row) => value(row) ?? -1, style });
+  return textCell(name, name, (row) => durationText(value(row)), { by: (row) => value(row) ?? -1, style });
 }
 
-const ROUTE_COLUMNS: readonly Column<BusyLabel>[] = [
-  text("route", "Route", ({ label }) => plain(label), { isName: true, style: "mono name", by: ({ label }) => label }),
+const ROUTE_COLUMNS: readonly PageColumn<BusyLabel>[] = [
+  textCell("route", "Route", ({ label }) => plain(label), {
+    isName: true,
+    style: "mono name",
+    by: ({ label }) => label,
+  }),
   { key: "rate", head: "Requests/s", show: showRate, by: ({ rate }) => rate, style: "number metered" },
   { key: "mix", head: "Statuses", show: showMix, style: "mixed minor" },
   { key: "errors", head: "5xx", show: showErrors, by: ({ errors }) => errors, style: "number" },
   latency(0, "p50", "number minor"),
   latency(1, "p90", "number minor"),
   latency(2, "p99"),
-  text("out", "Out/s", ({ bytesPerSecond }) => bytes(bytesPerSecond[1]), {
+  textCell("out", "Out/s", ({ bytesPerSecond }) => bytes(bytesPerSecond[1]), {
     by: ({ bytesPerSecond }) => bytesPerSecond[1],
     style: "number minor",
   }),
-  text("all", "Since start", ({ requests }) => number(requests), {
+  textCell("all", "Since start", ({ requests }) => numberText(requests), {
     by: ({ requests }) => requests,
     style: "number minor",
   }),
@@ -333,55 +337,60 @@ function showDrain(cell: HTMLElement, target: LiveTarget): void {
   button.onclick = () => askDrain(target);
 }
 
-const TARGET_COLUMNS: readonly Column<TargetRow>[] = [
-  text("upstream", "Target", ({ upstream }) => plain(upstream), { isName: true, style: "mono name" }),
-  text("route", "Route", ({ route }) => plain(route), { style: "mono" }),
+const TARGET_COLUMNS: readonly PageColumn<TargetRow>[] = [
+  textCell("upstream", "Target", ({ upstream }) => plain(upstream), { isName: true, style: "mono name" }),
+  textCell("route", "Route", ({ route }) => plain(route), { style: "mono" }),
   { key: "health", head: "State", show: showHealth },
-  text("check", "Health check", ({ checked, healthy }) => (checked ? (healthy ? "passes" : "fails") : "none"), {
+  textCell("check", "Health check", ({ checked, healthy }) => (checked ? (healthy ? "passes" : "fails") : "none"), {
     style: "minor",
   }),
-  text("rate", "Requests/s", ({ traffic }) => (traffic === null ? "–" : number(traffic.rate)), { style: "number" }),
+  textCell("rate", "Requests/s", ({ traffic }) => (traffic === null ? "–" : numberText(traffic.rate)), {
+    style: "number",
+  }),
   {
     key: "errors",
     head: "5xx",
     style: "number",
     show: (cell, { traffic }) => (traffic === null ? say(cell, "–") : showErrors(cell, traffic)),
   },
-  text("p50", "p50", ({ traffic }) => duration(traffic?.latency?.[0]), { style: "number minor" }),
-  text("p99", "p99", ({ traffic }) => duration(traffic?.latency?.[2]), { style: "number" }),
+  textCell("p50", "p50", ({ traffic }) => durationText(traffic?.latency?.[0]), { style: "number minor" }),
+  textCell("p99", "p99", ({ traffic }) => durationText(traffic?.latency?.[2]), { style: "number" }),
   { key: "drain", head: "Action", show: showDrain },
 ];
 
-const MODULE_COLUMNS: readonly Column<BusyModule>[] = [
-  text("module", "Module", ({ name }) => plain(name), { isName: true, style: "mono name", by: ({ name }) => name }),
-  text("rate", "Calls/s", ({ rate }) => number(rate), { by: ({ rate }) => rate, style: "number" }),
+const MODULE_COLUMNS: readonly PageColumn<BusyModule>[] = [
+  textCell("module", "Module", ({ name }) => plain(name), { isName: true, style: "mono name", by: ({ name }) => name }),
+  textCell("rate", "Calls/s", ({ rate }) => numberText(rate), { by: ({ rate }) => rate, style: "number" }),
   {
     key: "errors",
     head: "Failed",
     style: "number",
     by: ({ errors }) => errors,
     show: (cell, { errors, rate }) => {
-      say(cell, rate === 0 ? "–" : percent(errors));
+      say(cell, rate === 0 ? "–" : percentText(errors));
       const isBad = gradeOfErrors(errors) === "bad";
       cell.classList.toggle("bad", isBad);
       cell.classList.toggle("warn", errors > 0 && !isBad);
     },
   },
-  text("p50", "p50", ({ latency }) => duration(latency?.[0]), {
+  textCell("p50", "p50", ({ latency }) => durationText(latency?.[0]), {
     by: ({ latency }) => latency?.[0] ?? -1,
     style: "number minor",
   }),
-  text("p99", "p99", ({ latency }) => duration(latency?.[2]), {
+  textCell("p99", "p99", ({ latency }) => durationText(latency?.[2]), {
     by: ({ latency }) => latency?.[2] ?? -1,
     style: "number",
   }),
-  text("queued", "Waiting", ({ queued }) => number(queued), { by: ({ queued }) => queued, style: "number minor" }),
+  textCell("queued", "Waiting", ({ queued }) => numberText(queued), {
+    by: ({ queued }) => queued,
+    style: "number minor",
+  }),
   {
     key: "threads",
     head: "Threads",
     style: "number minor",
     show: (cell, { threads }) => {
-      say(cell, number(threads));
+      say(cell, numberText(threads));
       cell.classList.toggle("bad", threads === 0);
     },
   },
@@ -391,26 +400,26 @@ const MODULE_COLUMNS: readonly Column<BusyModule>[] = [
     style: "number",
     by: ({ ends }) => ends,
     show: (cell, { ends }) => {
-      say(cell, number(ends));
+      say(cell, numberText(ends));
       cell.classList.toggle("warn", ends > 0);
     },
   },
-  text("heap", "Heap", ({ heap }) => (heap === 0 ? "–" : bytes(heap)), {
+  textCell("heap", "Heap", ({ heap }) => (heap === 0 ? "–" : bytes(heap)), {
     by: ({ heap }) => heap,
     style: "number minor",
   }),
-  text("all", "Since start", ({ calls }) => number(calls), { by: ({ calls }) => calls, style: "number minor" }),
+  textCell("all", "Since start", ({ calls }) => numberText(calls), { by: ({ calls }) => calls, style: "number minor" }),
 ];
 
-const ATTACKER_COLUMNS: readonly Column<LiveAttacker>[] = [
-  text("address", "Address", ({ address }) => plain(address), { isName: true, style: "mono name" }),
-  text("refusals", "Refused", ({ refusals }) => number(refusals), { style: "number" }),
-  text("reasons", "Why", ({ reasons }) =>
-    reasons.map(([reason, times]) => `${words(reason)} ${number(times)}`).join(", "),
+const ATTACKER_COLUMNS: readonly PageColumn<LiveAttacker>[] = [
+  textCell("address", "Address", ({ address }) => plain(address), { isName: true, style: "mono name" }),
+  textCell("refusals", "Refused", ({ refusals }) => numberText(refusals), { style: "number" }),
+  textCell("reasons", "Why", ({ reasons }) =>
+    reasons.map(([reason, times]) => `${spacedWords(reason)} ${numberText(times)}`).join(", "),
   ),
-  text("path", "Last path", ({ path }) => plain(path) || "–", { style: "mono wide minor" }),
-  text("agent", "User agent", ({ userAgent }) => plain(userAgent) || "–", { style: "wide minor" }),
-  text("last", "Last", ({ lastAt }) => clock(lastAt), { style: "number" }),
+  textCell("path", "Last path", ({ path }) => plain(path) || "–", { style: "mono wide minor" }),
+  textCell("agent", "User agent", ({ userAgent }) => plain(userAgent) || "–", { style: "wide minor" }),
+  textCell("last", "Last", ({ lastAt }) => clock(lastAt), { style: "number" }),
 ];
 
 function showExclusion(cell: HTMLElement, { exclusion }: LiveHit): void {
@@ -440,52 +449,52 @@ function showExclusion(cell: HTMLElement, { exclusion }: LiveHit): void {
   );
 }
 
-const HIT_COLUMNS: readonly Column<LiveHit>[] = [
-  text("at", "Time", ({ at }) => clock(at), { style: "mono" }),
-  text("rule", "Rule", ({ rule }) => plain(rule), { style: "mono", isName: true }),
-  text("action", "Action", ({ action, score }) => `${action}, ${number(score)}`, { style: "minor" }),
-  text("address", "Client", ({ address }) => plain(address), { style: "mono minor" }),
-  text("path", "Request", ({ method, path }) => plain(`${method} ${path}`), { style: "mono wide" }),
-  text("snippet", "Found", ({ snippet }) => plain(snippet), { style: "mono wide minor" }),
+const HIT_COLUMNS: readonly PageColumn<LiveHit>[] = [
+  textCell("at", "Time", ({ at }) => clock(at), { style: "mono" }),
+  textCell("rule", "Rule", ({ rule }) => plain(rule), { style: "mono", isName: true }),
+  textCell("action", "Action", ({ action, score }) => `${action}, ${numberText(score)}`, { style: "minor" }),
+  textCell("address", "Client", ({ address }) => plain(address), { style: "mono minor" }),
+  textCell("path", "Request", ({ method, path }) => plain(`${method} ${path}`), { style: "mono wide" }),
+  textCell("snippet", "Found", ({ snippet }) => plain(snippet), { style: "mono wide minor" }),
   { key: "exclusion", head: "Line that excludes it", show: showExclusion, style: "exclusion" },
 ];
 
-const CHANGE_COLUMNS: readonly Column<LiveChange>[] = [
-  text("at", "Time", ({ at }) => clock(at), { style: "mono" }),
+const CHANGE_COLUMNS: readonly PageColumn<LiveChange>[] = [
+  textCell("at", "Time", ({ at }) => clock(at), { style: "mono" }),
   {
     key: "event",
     head: "Event",
     isName: true,
     show: (cell, change) => {
       if (cell.firstChild === null)
-        cell.append(h("span", { class: `badge ${change.bad ? "bad" : "calm"}` }, titleOf(change)));
+        cell.append(h("span", { class: `badge ${change.bad ? "bad" : "calm"}` }, changeTitle(change)));
     },
   },
-  text("text", "What", ({ text: what }) => plain(what), { style: "mono full" }),
+  textCell("text", "What", ({ text: what }) => plain(what), { style: "mono full" }),
 ];
 
-const WORKER_COLUMNS: readonly Column<WorkerRow>[] = [
-  text("index", "#", ({ index }) => String(index), { isName: true }),
+const WORKER_COLUMNS: readonly PageColumn<WorkerRow>[] = [
+  textCell("index", "#", ({ index }) => String(index), { isName: true }),
   {
     key: "load",
     head: "Load",
     style: "number metered",
     show: (cell, { load, moves }) => {
       if (cell.firstElementChild === null) cell.append(h("span"), h("i", { class: "meter" }));
-      say(cell.firstElementChild!, moves ? (load < 0 ? "–" : percent(load)) : "stalled");
+      say(cell.firstElementChild!, moves ? (load < 0 ? "–" : percentText(load)) : "stalled");
       (cell.lastElementChild as HTMLElement).style.width = `${Math.min(100, Math.max(0, load * 100))}%`;
       cell.classList.toggle("bad", !moves);
       cell.classList.toggle("warn", moves && isBusy(load));
     },
   },
-  text("rate", "Req/s", ({ rate }) => number(rate), { style: "number" }),
-  text("connections", "Conns", ({ connections }) => number(connections), { style: "number" }),
-  text("heap", "Heap", ({ heap }) => (heap === 0 ? "–" : bytes(heap)), { style: "number" }),
-  text("lag", "Lag", ({ lagMs }) => duration(lagMs), { style: "number" }),
+  textCell("rate", "Req/s", ({ rate }) => numberText(rate), { style: "number" }),
+  textCell("connections", "Conns", ({ connections }) => numberText(connections), { style: "number" }),
+  textCell("heap", "Heap", ({ heap }) => (heap === 0 ? "–" : bytes(heap)), { style: "number" }),
+  textCell("lag", "Lag", ({ lagMs }) => durationText(lagMs), { style: "number" }),
 ];
 
-const CERTIFICATE_COLUMNS: readonly Column<LiveState["certificates"][number]>[] = [
-  text("domain", "Name", ({ domain }) => plain(domain), { isName: true, style: "mono name" }),
+const CERTIFICATE_COLUMNS: readonly PageColumn<LiveState["certificates"][number]>[] = [
+  textCell("domain", "Name", ({ domain }) => plain(domain), { isName: true, style: "mono name" }),
   {
     key: "ends",
     head: "Ends in",
@@ -500,12 +509,12 @@ const CERTIFICATE_COLUMNS: readonly Column<LiveState["certificates"][number]>[] 
 ];
 
 /** An event as people say it. */
-export function titleOf({ event, text: what, bad }: LiveChange): string {
+export function changeTitle({ event, text: what, bad }: LiveChange): string {
   if (event === "config_reload") return bad ? "Reload failed" : "Configuration reloaded";
   if (event === "canary_end") return bad ? "Configuration rolled back" : "Configuration taken everywhere";
   const [, action] = event === "audit" ? (/^action: (\w+)/.exec(what) ?? []) : [];
-  if (action !== undefined) return `Operator: ${words(action)}`;
-  const name = TITLES[event] ?? words(event);
+  if (action !== undefined) return `Operator: ${spacedWords(action)}`;
+  const name = TITLES[event] ?? spacedWords(event);
   return name.slice(0, 1).toUpperCase() + name.slice(1);
 }
 
@@ -528,6 +537,6 @@ const TITLES: Readonly<Record<string, string>> = {
 };
 
 /** `breaker_open` as people write it. */
-export function words(name: string): string {
+export function spacedWords(name: string): string {
   return plain(name).replaceAll("_", " ");
 }

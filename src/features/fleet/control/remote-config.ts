@@ -11,7 +11,7 @@ import { type KeptConfiguration, KeptPair } from "../remote/kept-pair.ts";
 import type { SigningKey } from "../remote/minisign.ts";
 import {
   checkSignatures,
-  isSame,
+  isSamePair,
   type RemoteConfiguration,
   RemotePair,
   type RemoteText,
@@ -424,7 +424,7 @@ export class RemoteConfig {
       const found = await this.pair.read(before, SETTLE_MS);
       this.onBack();
       this.known = found;
-      if (before !== null && isSame(found.texts, before.texts)) this.polls.unchanged++;
+      if (before !== null && isSamePair(found.texts, before.texts)) this.polls.unchanged++;
       else await this.consider(found);
       if (found.version === this.good?.remote.version) this.ports?.canary.none(found.version);
     } catch (error) {

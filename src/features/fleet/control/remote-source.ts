@@ -16,7 +16,7 @@ export interface RemoteFlags {
 }
 
 /** Where and how the texts are read. */
-export interface RemoteSurroundings {
+export interface RemoteSourcePorts {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly load: RemoteOptions["load"];
@@ -26,7 +26,7 @@ export interface RemoteSurroundings {
  * The configuration from afar that flags ask for; null where they name files.
  * @throws what is wrong with the flags
  */
-export function remoteConfigOf(flags: RemoteFlags, { env, cwd, load }: RemoteSurroundings): RemoteConfig | null {
+export function remoteConfigOf(flags: RemoteFlags, { env, cwd, load }: RemoteSourcePorts): RemoteConfig | null {
   const { config, routes, poll, ca } = flags;
   const isRemote = isSourceUrl(config);
   if (!isRemote) {

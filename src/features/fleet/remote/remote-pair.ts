@@ -67,11 +67,11 @@ export class RemotePair {
    */
   async read(known: RemoteConfiguration | null, settleMs: number): Promise<RemoteConfiguration> {
     let last = await this.readAll(known?.texts ?? null);
-    if (known !== null && isSame(last, known.texts)) return { ...known, texts: last };
+    if (known !== null && isSamePair(last, known.texts)) return { ...known, texts: last };
     for (let round = 0; round < MAX_ROUNDS; round++) {
       await this.pause(settleMs);
       const next = await this.readAll(last);
-      if (isSame(next, last)) return configurationOf(next);
+      if (isSamePair(next, last)) return configurationOf(next);
       last = next;
     }
     throw new Error(`${this.labels.config}: changes while it is read`);
@@ -152,7 +152,7 @@ export function configurationOf(texts: RemoteTexts): RemoteConfiguration {
 }
 
 /** Whether both are the same, whatever their tags. */
-export function isSame(one: RemoteTexts, other: RemoteTexts): boolean {
+export function isSamePair(one: RemoteTexts, other: RemoteTexts): boolean {
   return PARTS.every((part) => {
     const [a, b] = [one[part], other[part]];
     return a === b || (a !== null && b !== null && Buffer.compare(a.bytes, b.bytes) === 0);

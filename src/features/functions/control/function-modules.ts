@@ -2,7 +2,7 @@ import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { ModuleExports } from "../wire.ts";
 
 /** What a configuration wants of a module. */
-export interface ModuleUse {
+export interface ModuleUsage {
   /** The longest time that one of its uses may take, in milliseconds. */
   readonly timeoutMs: number;
   /** What is asked for; of several one is enough. */
@@ -13,9 +13,9 @@ export interface ModuleUse {
  * The modules of a configuration that have threads, by their absolute paths: those of routes and of their hooks, and that of a sidecar. A schedule has a thread for
  * each run.
  */
-export function moduleUses({ routes, sidecar }: Pick<RuntimeConfig, "routes" | "sidecar">): Map<string, ModuleUse> {
-  const uses = new Map<string, ModuleUse>();
-  const add = (module: string, timeoutMs: number, needs: ModuleUse["needs"]): void => {
+export function moduleUses({ routes, sidecar }: Pick<RuntimeConfig, "routes" | "sidecar">): Map<string, ModuleUsage> {
+  const uses = new Map<string, ModuleUsage>();
+  const add = (module: string, timeoutMs: number, needs: ModuleUsage["needs"]): void => {
     const before = uses.get(module);
     uses.set(module, {
       timeoutMs: Math.max(timeoutMs, before?.timeoutMs ?? 0),

@@ -18,10 +18,10 @@ import { createQueueCells, freeQueueOf } from "../queue-places.ts";
 import { isFromFunction } from "../said.ts";
 import type { FunctionsConfig } from "../settings.ts";
 import { freePlacesOf } from "../thread-places.ts";
-import { Cell, createCells, type ModuleExports, type ToFunction } from "../wire.ts";
+import { createCells, type ModuleExports, type ToFunction, WireCell } from "../wire.ts";
 import type { FunctionNews, FunctionWord } from "../worker-functions.ts";
 import { FunctionMetrics, type ModuleStanding, type ThreadFacts } from "./function-metrics.ts";
-import { type ModuleUse, moduleUses } from "./function-modules.ts";
+import { type ModuleUsage, moduleUses } from "./function-modules.ts";
 import { closeLeftFiles, filesOfThread } from "./left-files.ts";
 
 /** Milliseconds that a module may take to load. */
@@ -375,7 +375,7 @@ export class FunctionThreads {
 
   /** @returns whether it ends now */
   private terminate({ worker, cells }: Thread): boolean {
-    return this.ends.end({ worker, tid: Atomics.load(cells, Cell.ThreadId) });
+    return this.ends.end({ worker, tid: Atomics.load(cells, WireCell.ThreadId) });
   }
 
   private forget(thread: Thread): void {
@@ -394,7 +394,7 @@ export class FunctionThreads {
     this.forget(thread);
     const culprit =
       reason === "stuck"
-        ? { worker: Atomics.load(cells, Cell.CurrentWorker), id: Atomics.load(cells, Cell.Current) }
+        ? { worker: Atomics.load(cells, WireCell.CurrentWorker), id: Atomics.load(cells, WireCell.Current) }
         : { worker: -1, id: -1 };
     this.publish({ what: "gone", thread: id, culprit });
     this.counts.ended(owner.module, reason);
@@ -422,8 +422,8 @@ export class FunctionThreads {
     const { memory } = this.config!;
     const glutton = this.glutton(nowMs);
     for (const thread of this.threads.values()) {
-      const beat = Atomics.load(thread.cells, Cell.Beat);
-      const heap = Atomics.load(thread.cells, Cell.HeapKib) * 1024;
+      const beat = Atomics.load(thread.cells, WireCell.Beat);
+      const heap = Atomics.load(thread.cells, WireCell.HeapKib) * 1024;
       if (beat !== thread.beat) {
         thread.beat = beat;
         thread.beatMs = nowMs;
@@ -443,7 +443,7 @@ export class FunctionThreads {
 
   /** Lets a thread that takes more than calls as a rule do come after all others from now on. */
   private putBehind(thread: Thread): void {
-    const tid = Atomics.load(thread.cells, Cell.ThreadId);
+    const tid = Atomics.load(thread.cells, WireCell.ThreadId);
     if (tid === 0) return;
     thread.isBehind = true;
     if (tid !== UNKNOWN_THREAD) this.ports.stepBack(tid);
@@ -455,8 +455,8 @@ export class FunctionThreads {
     let found: Thread | null = null;
     for (const thread of this.threads.values()) {
       const stillMs = nowMs - thread.beatMs;
-      if (stillMs < WATCH_MS * 0.9 || Atomics.load(thread.cells, Cell.Beat) !== thread.beat) continue;
-      const tid = Atomics.load(thread.cells, Cell.ThreadId);
+      if (stillMs < WATCH_MS * 0.9 || Atomics.load(thread.cells, WireCell.Beat) !== thread.beat) continue;
+      const tid = Atomics.load(thread.cells, WireCell.ThreadId);
       // It has not begun: nothing of its module has run, and many that begin at once wait long for a processor.
       if (tid === 0) continue;
       const now = takenBy(tid);
@@ -504,8 +504,8 @@ function longestStillMs({ state, owner, overdue, cells }: Thread): number {
   if (state === "loading") return FUNCTION_LOAD_MS;
   const runsOverdue =
     overdue !== null &&
-    Atomics.load(cells, Cell.Current) === overdue.id &&
-    Atomics.load(cells, Cell.CurrentWorker) === overdue.worker;
+    Atomics.load(cells, WireCell.Current) === overdue.id &&
+    Atomics.load(cells, WireCell.CurrentWorker) === overdue.worker;
   return Math.max(runsOverdue ? overdue.timeoutMs : owner.use.timeoutMs, STILL_MS * 5);
 }
 
@@ -517,7 +517,7 @@ class ModuleThreads {
   readonly threads: Set<Thread> = new Set();
   /** The configuration that a thread was loaded for, by its number. */
   readonly generations: Map<number, number> = new Map();
-  use: ModuleUse = { timeoutMs: 0, needs: [] };
+  use: ModuleUsage = { timeoutMs: 0, needs: [] };
   generation = 0;
   isWanted = true;
   hasFailed = false;
@@ -530,7 +530,7 @@ class ModuleThreads {
 
   facts(): ThreadFacts {
     const serving = [...this.threads].filter(({ state }) => state === "serving");
-    const heap = [...this.threads].reduce((sum, { cells }) => sum + Atomics.load(cells, Cell.HeapKib), 0);
+    const heap = [...this.threads].reduce((sum, { cells }) => sum + Atomics.load(cells, WireCell.HeapKib), 0);
     return { module: this.module, threads: serving.length, heapBytes: heap * 1024 };
   }
 

@@ -1,5 +1,5 @@
 import { closeSync } from "node:fs";
-import { FILE_CELLS, type FileCells, markOf } from "../file-cells.ts";
+import { cellMark, FILE_CELLS, type FileCells } from "../file-cells.ts";
 import { FileMarks } from "../file-marks.ts";
 
 /**
@@ -21,6 +21,6 @@ export function closeLeftFiles(cells: FileCells): void {
   if (marks === null) return;
   for (let at = FILE_CELLS.first; at < cells.length; at += FILE_CELLS.each) {
     const fd = Atomics.exchange(cells, at, 0) - 1;
-    if (fd >= 0 && marks.has(fd, markOf(cells))) closeSync(fd);
+    if (fd >= 0 && marks.has(fd, cellMark(cells))) closeSync(fd);
   }
 }

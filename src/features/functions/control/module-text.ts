@@ -5,7 +5,7 @@ export { faultAt, type ModuleFault, thrownAt } from "../module-fault.ts";
 export { moduleFiles } from "../module-files.ts";
 
 /** How a file is named for people: from their folder where it is within it. */
-export function shownPath(file: string, cwd: string): string {
+export function shownFile(file: string, cwd: string): string {
   const name = relative(cwd, file);
   return name === "" || name.startsWith("..") ? file : name;
 }

@@ -2,13 +2,13 @@ import { pathToFileURL } from "node:url";
 import { ownThreadId } from "../../../memory/thread-id.ts";
 import { FILE_CELLS } from "../file-cells.ts";
 import { exportFault, type ModuleUse } from "../module-exports.ts";
-import { faultAt, type ModuleFault, moduleFaults, textOf } from "../module-fault.ts";
+import { faultAt, type ModuleFault, moduleFaults, moduleText } from "../module-fault.ts";
 import { contain, withRefusal } from "../thread/contain.ts";
 import { lineOf } from "../thread/context.ts";
 import { useJsxSettings } from "../thread/jsx-settings.ts";
 import { openedFiles } from "../thread/opened-files.ts";
 import { problemOf } from "../thread/problem.ts";
-import { type FromRun, failed, outcomeOf, type RunOrder } from "./scheduled-call.ts";
+import { type FromRun, failed, type RunOrder, runOutcome } from "./scheduled-call.ts";
 
 /** What the thread is asked, once: to load a module and say what is wrong with it, or to make a run of a schedule. */
 export type ModuleOrder = ({ readonly kind: "check" } & ModuleQuestion) | ({ readonly kind: "run" } & RunOrder);
@@ -47,7 +47,7 @@ export function runModuleThread(): void {
       if (order.kind === "run") tell({ kind: "log", level, line: lineOf(values) });
     });
     if (order.kind === "check") tell(await faultsOf(order));
-    else tell({ kind: "done", outcome: await outcomeOf(order, tell) });
+    else tell({ kind: "done", outcome: await runOutcome(order, tell) });
   };
 }
 
@@ -63,7 +63,7 @@ async function faultsOf({ module, use }: ModuleQuestion): Promise<readonly Modul
 
 /** At the default export, or at the beginning of the file where there is none. */
 function atExport(module: string, message: string): ModuleFault {
-  const lines = textOf(module).split("\n");
+  const lines = moduleText(module).split("\n");
   const index = lines.findIndex((line) => /^\s*export\s+default\b|\bas\s+default\b/.test(line));
   return faultAt(module, Math.max(0, index) + 1, 1, message);
 }

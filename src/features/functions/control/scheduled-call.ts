@@ -3,7 +3,7 @@ import { exportedFunction, exportFault } from "../module-exports.ts";
 import { moduleFaults } from "../module-fault.ts";
 import { lineOf } from "../thread/context.ts";
 import { problemOf } from "../thread/problem.ts";
-import type { FunctionLine, Problem } from "../wire.ts";
+import type { FunctionLine, ModuleProblem } from "../wire.ts";
 import type { RunOutcome, ScheduledEvent } from "./scheduled-functions.ts";
 
 /** One run. */
@@ -23,7 +23,7 @@ export type FromRun =
   | { readonly kind: "done"; readonly outcome: RunOutcome };
 
 /** Loads the module, calls `scheduled`, and waits for it and for what it was told to wait for. @param tell takes lines of the log */
-export async function outcomeOf(order: RunOrder, tell: (message: FromRun) => void): Promise<RunOutcome> {
+export async function runOutcome(order: RunOrder, tell: (message: FromRun) => void): Promise<RunOutcome> {
   const { module, event, env } = order;
   let scheduled: ReturnType<typeof exportedFunction>;
   try {
@@ -53,7 +53,7 @@ export async function outcomeOf(order: RunOrder, tell: (message: FromRun) => voi
 }
 
 /** The end of a run that has failed. */
-export function failed({ error, stack }: Problem): RunOutcome {
+export function failed({ error, stack }: ModuleProblem): RunOutcome {
   return { result: "error", error, stack };
 }
 

@@ -1,4 +1,4 @@
-import { type FunctionLine, type Records, Word } from "../wire.ts";
+import { type FunctionLine, type Records, WireWord } from "../wire.ts";
 import type { CallHead } from "./call-head.ts";
 import { type CallFacts, Context, type ContextPorts, lineOf, type UpgradeOptions } from "./context.ts";
 import { IncomingBody } from "./incoming-body.ts";
@@ -6,7 +6,7 @@ import { isUntouched, lazyRequest, nativeOf, type RequestSource } from "./lazy-r
 import type { LogBudget } from "./log-budget.ts";
 import { OutgoingBody } from "./outgoing-body.ts";
 import { problemOf } from "./problem.ts";
-import { type Fields, fieldsOf, headFault, isSame, splitLength } from "./response-head.ts";
+import { hasSameFields, headFault, type ResponseFields, responseFields, splitLength } from "./response-head.ts";
 import { ServerSocket, takeSocket } from "./server-socket.ts";
 import { type Receiver, readResponse, type ThreadLink } from "./thread-link.ts";
 import { UpstreamCall } from "./upstream-call.ts";
@@ -42,7 +42,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
   private socket: ServerSocket | null = null;
   private context: Context | null = null;
   /** The fields of what a hook is shown, where it is not a lazy request. */
-  private before: Fields | null = null;
+  private before: ResponseFields | null = null;
   /** Whether what the data worker says of it comes here. */
   private isKept = false;
   private isOver = false;
@@ -82,7 +82,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
       init.body = this.incoming.stream;
     }
     const request = new IncomingRequest(origin + path, init, this);
-    this.before = fieldsOf(request.headers);
+    this.before = responseFields(request.headers);
     return request;
   }
 
@@ -141,7 +141,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
   }
 
   private send(response: Response, name: string): void {
-    const { fields, length } = splitLength(fieldsOf(response.headers));
+    const { fields, length } = splitLength(responseFields(response.headers));
     const { status } = response;
     const mayHaveBody = this.head.method !== "HEAD" && !BODILESS.has(status);
     if (!mayHaveBody) dropBody(response);
@@ -159,7 +159,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
         onReadError: (error) => {
           if (!isHeadOut) return this.fail(error, name);
           this.report(error, name, "the body of its response");
-          this.link.record(Word.Fault, this.id);
+          this.link.record(WireWord.Fault, this.id);
           this.done();
         },
       },
@@ -168,10 +168,16 @@ export class Call implements Receiver, ContextPorts, RequestSource {
     this.outgoing.start(mayHaveBody ? (response.body as ReadableStream<unknown> | null) : null);
   }
 
-  private writeResponse(status: number, fields: Fields, length: number, mode: string, whole: Uint8Array | null): void {
-    const out = this.link.record(Word.Response, this.id);
+  private writeResponse(
+    status: number,
+    fields: ResponseFields,
+    length: number,
+    mode: string,
+    whole: Uint8Array | null,
+  ): void {
+    const out = this.link.record(WireWord.Response, this.id);
     out.line(status);
-    writeFields(out, fields);
+    writeFieldLines(out, fields);
     out.line(length);
     out.line(mode);
     if (mode === "1") out.rawBytes(whole!, 0, whole!.length);
@@ -182,7 +188,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
   /** Fields that were changed in place count as well. */
   private passRequest(request: Request): void {
     if (this.isAsCame(request)) {
-      this.link.record(Word.Pass, this.id);
+      this.link.record(WireWord.Pass, this.id);
       this.done();
     } else {
       this.writeRequest(request, "k", null);
@@ -208,7 +214,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
       onReadError: (error) => {
         if (!isHeadOut) return this.fail(error, "onRequest");
         this.report(error, "onRequest", "the body of its request");
-        this.link.record(Word.Fault, this.id);
+        this.link.record(WireWord.Fault, this.id);
         this.done();
       },
     });
@@ -217,10 +223,10 @@ export class Call implements Receiver, ContextPorts, RequestSource {
 
   /** @param mode "k" where the client's body goes on; see OutgoingOwner for the others */
   private writeRequest(request: Request, mode: "k" | "0" | "1" | "2", whole: Uint8Array | null): void {
-    const out = this.link.record(Word.Changed, this.id);
+    const out = this.link.record(WireWord.Changed, this.id);
     out.line(request.method);
     out.line(request.url);
-    writeFields(out, fieldsOf(nativeOf(request.headers)));
+    writeFieldLines(out, responseFields(nativeOf(request.headers)));
     out.line(mode);
     if (mode === "1") out.rawBytes(whole!, 0, whole!.length);
   }
@@ -229,21 +235,23 @@ export class Call implements Receiver, ContextPorts, RequestSource {
   onResponse(records: Records): void {
     const { status, fields, body } = readResponse(records);
     const response = new Response(BODILESS.has(status) ? null : body, { status, headers: fields });
-    this.before = fieldsOf(response.headers);
+    this.before = responseFields(response.headers);
     this.ask("onResponse", response);
   }
 
   private passResponse(response: Response): void {
-    if (this.isAsCame(response)) this.link.record(Word.Pass, this.id);
+    if (this.isAsCame(response)) this.link.record(WireWord.Pass, this.id);
     else {
-      const { fields } = splitLength(fieldsOf(response.headers));
+      const { fields } = splitLength(responseFields(response.headers));
       this.writeResponse(response.status, fields, -1, "0", null);
     }
     this.done();
   }
 
   private isAsCame(message: Request | Response): boolean {
-    return this.before === null ? isUntouched(message as Request) : isSame(this.before, fieldsOf(message.headers));
+    return this.before === null
+      ? isUntouched(message as Request)
+      : hasSameFields(this.before, responseFields(message.headers));
   }
 
   // ── what the data worker says ─────────────────────────────────────────────────────────────────────────────────
@@ -306,17 +314,17 @@ export class Call implements Receiver, ContextPorts, RequestSource {
 
   private accept(socket: ServerSocket, response: Response): void {
     this.socket = socket;
-    const { fields } = splitLength(fieldsOf(response.headers));
-    const out = this.link.record(Word.Upgrade, this.id);
+    const { fields } = splitLength(responseFields(response.headers));
+    const out = this.link.record(WireWord.Upgrade, this.id);
     out.line(socket.protocol);
-    writeFields(out, fields);
+    writeFieldLines(out, fields);
     socket.attach(this.link, this.id, () => this.done());
   }
 
   // ── ends ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   private refuse(status: 400 | 501): void {
-    this.link.record(Word.Failed, this.id).line(status);
+    this.link.record(WireWord.Failed, this.id).line(status);
     this.done();
   }
 
@@ -324,7 +332,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
     if (this.isOver && this.abortReason !== null) return;
     this.report(error, name, `${name} failed`);
     if (this.isOver) return;
-    this.link.record(Word.Failed, this.id).line(500);
+    this.link.record(WireWord.Failed, this.id).line(500);
     this.done();
   }
 
@@ -341,7 +349,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
     this.host.logBudget.spend(text.length);
     // The data worker has forgotten the call.
     if (this.isOver) return this.host.tell(named);
-    this.link.record(Word.Log, this.id).raw(text);
+    this.link.record(WireWord.Log, this.id).raw(text);
   }
 
   private done(): void {
@@ -377,7 +385,7 @@ function isThenable(given: unknown): given is PromiseLike<unknown> {
 }
 
 /** Writes names and values after their number. */
-export function writeFields(out: { line(value: string | number): void }, fields: Fields): void {
+export function writeFieldLines(out: { line(value: string | number): void }, fields: ResponseFields): void {
   out.line(fields.length);
   for (const [name, value] of fields) {
     out.line(name);

@@ -108,7 +108,7 @@ export function lineOf(values: readonly unknown[]): {
 } {
   const [message, fields, ...others] = values;
   const isPair = typeof message === "string" && others.length === 0 && isPlain(fields);
-  if (!isPair) return { message: textOf(values) };
+  if (!isPair) return { message: logText(values) };
   return { message: message.slice(0, MAX_LOG_CHARS), fields: JSON.parse(jsonOf(fields)) };
 }
 
@@ -123,12 +123,12 @@ function jsonOf(fields: object): string {
     const text = JSON.stringify(fields, (_, value) => (typeof value === "bigint" ? String(value) : value));
     return text.length <= MAX_LOG_CHARS ? text : JSON.stringify(text.slice(0, MAX_LOG_CHARS));
   } catch {
-    return JSON.stringify(textOf([fields]));
+    return JSON.stringify(logText([fields]));
   }
 }
 
 /** Values as one text, as `console.log` shows them, bounded. */
-export function textOf(values: readonly unknown[]): string {
+export function logText(values: readonly unknown[]): string {
   const shown = values.map((value) => (typeof value === "string" ? value : Bun.inspect(value, { depth: 4 })));
   return shown.join(" ").slice(0, MAX_LOG_CHARS);
 }

@@ -5,12 +5,12 @@ import { ownThreadId } from "../../../memory/thread-id.ts";
 import { type ExportedFunction, exportedFunction } from "../module-exports.ts";
 import { moduleFaults } from "../module-fault.ts";
 import {
-  Cell,
   createCells,
   type FromFunction,
   type FunctionLine,
   type ModuleExports,
   type ToFunction,
+  WireCell,
 } from "../wire.ts";
 import { Call, type CallHost, type Exported } from "./call.ts";
 import { CallHead } from "./call-head.ts";
@@ -61,11 +61,11 @@ export class FunctionThread implements CallHost {
   private async load({ module, cells, files, mayChangeProcess }: Extract<ToFunction, { kind: "load" }>): Promise<void> {
     this.module = module;
     this.cells = new Int32Array(cells);
-    Atomics.store(this.cells, Cell.ThreadId, ownThreadId());
+    Atomics.store(this.cells, WireCell.ThreadId, ownThreadId());
     setInterval(() => {
-      Atomics.add(this.cells, Cell.Beat, 1);
+      Atomics.add(this.cells, WireCell.Beat, 1);
       this.tellDropped();
-      Atomics.store(this.cells, Cell.HeapKib, heapSize() / 1024);
+      Atomics.store(this.cells, WireCell.HeapKib, heapSize() / 1024);
     }, BEAT_MS);
     process.on("unhandledRejection", (reason) => this.stray(reason, "an unhandled rejection"));
     process.on("uncaughtException", (error) => this.stray(error, "an uncaught exception"));
@@ -109,7 +109,7 @@ export class FunctionThread implements CallHost {
   }
 
   private connect(port: MessagePort, worker: number): void {
-    const begun = Cell.Begun + worker;
+    const begun = WireCell.Begun + worker;
     const connected = new ThreadLink(port, worker, (link, records) => {
       const { id } = records;
       const head = new CallHead(records);
@@ -143,14 +143,14 @@ export class FunctionThread implements CallHost {
     const exported = this.functions.get(name);
     if (exported === undefined) throw new TypeError(`the module exports no ${name}`);
     this.running = call;
-    Atomics.store(this.cells, Cell.CurrentWorker, call.link.worker);
-    Atomics.store(this.cells, Cell.Current, call.id);
+    Atomics.store(this.cells, WireCell.CurrentWorker, call.link.worker);
+    Atomics.store(this.cells, WireCell.Current, call.id);
     try {
       // The context is the second and the third: modules for Cloudflare Workers take (request, env, ctx).
       return exported.run.call(exported.on, subject, context, context);
     } finally {
       this.running = null;
-      Atomics.store(this.cells, Cell.Current, 0);
+      Atomics.store(this.cells, WireCell.Current, 0);
     }
   }
 

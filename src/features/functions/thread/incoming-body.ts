@@ -1,6 +1,6 @@
 import { edenGC } from "bun:jsc";
 import { KeptBytes } from "../../../core/kept-bytes.ts";
-import { CREDIT_BYTES, Word } from "../wire.ts";
+import { CREDIT_BYTES, WireWord } from "../wire.ts";
 import type { ThreadLink } from "./thread-link.ts";
 
 /** Bytes of bodies after which the thread's collector is asked to run: it does not see that their memory is in use. */
@@ -104,7 +104,7 @@ export class IncomingBody {
   private credit(bytes: number): void {
     this.taken += bytes;
     if (this.taken < CREDIT_BYTES) return;
-    this.link.record(Word.Taken, this.id).line(this.taken);
+    this.link.record(WireWord.Taken, this.id).line(this.taken);
     this.taken = 0;
   }
 }

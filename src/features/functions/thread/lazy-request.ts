@@ -1,5 +1,5 @@
 import type { CallHead } from "./call-head.ts";
-import { fieldsOf, isSame } from "./response-head.ts";
+import { hasSameFields, responseFields } from "./response-head.ts";
 
 /** What a request is made of. */
 export interface RequestSource {
@@ -88,7 +88,7 @@ class LazyHeaders {
   }
 
   get isUntouched(): boolean {
-    return this.#native === null || isSame(this.#before, fieldsOf(this.#native));
+    return this.#native === null || hasSameFields(this.#before, responseFields(this.#native));
   }
 
   get(...names: readonly [string]): string | null {
@@ -110,7 +110,7 @@ class LazyHeaders {
   toNative(): Headers {
     if (this.#native === null) {
       this.#native = new Headers(this.#head.fields);
-      this.#before = fieldsOf(this.#native);
+      this.#before = responseFields(this.#native);
     }
     return this.#native;
   }

@@ -1,4 +1,4 @@
-import { FILE_CELLS, type FileCells, markOf } from "../file-cells.ts";
+import { cellMark, FILE_CELLS, type FileCells } from "../file-cells.ts";
 import { FileMarks } from "../file-marks.ts";
 
 /** The part of `fs` that opens descriptors which outlive their thread. */
@@ -55,7 +55,7 @@ class OpenedFiles {
     const at = this.slots.get(fd) ?? this.free.pop();
     if (at === undefined) return;
     this.slots.set(fd, at);
-    this.marks?.set(fd, markOf(cells));
+    this.marks?.set(fd, cellMark(cells));
     Atomics.store(cells, at, fd + 1);
   }
 
@@ -63,7 +63,7 @@ class OpenedFiles {
   private sweep(): void {
     const cells = this.cells!;
     for (const [fd, at] of this.slots) {
-      if (this.marks?.has(fd, markOf(cells)) === true) continue;
+      if (this.marks?.has(fd, cellMark(cells)) === true) continue;
       this.slots.delete(fd);
       Atomics.store(cells, at, 0);
       this.free.push(at);

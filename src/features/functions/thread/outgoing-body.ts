@@ -1,4 +1,4 @@
-import { MAX_PIECE_BYTES, SendWindow, Word } from "../wire.ts";
+import { MAX_PIECE_BYTES, SendWindow, WireWord } from "../wire.ts";
 import { isIncoming, onSentOn } from "./incoming-body.ts";
 import type { Late, ThreadLink } from "./thread-link.ts";
 
@@ -111,7 +111,7 @@ export class OutgoingBody implements Late {
       if (this.left > 0) throw new TypeError(`the body ends ${this.left} bytes before its Content-Length`);
       this.isComplete = true;
       if (this.early === null) {
-        this.link.record(Word.End, this.id);
+        this.link.record(WireWord.End, this.id);
         this.finish();
       }
     } catch (error) {

@@ -1,12 +1,12 @@
 import { isAbsolute } from "node:path";
-import type { Problem } from "../wire.ts";
+import type { ModuleProblem } from "../wire.ts";
 
 /** Characters of a stack that go to the log. */
 const MAX_STACK_CHARS = 4096;
 const MAX_ERROR_CHARS = 1024;
 
 /** What a module threw, for the log: the text, the place in a file of the user's, the stack without frames of the gateway. */
-export function problemOf(thrown: unknown, place = ""): Problem {
+export function problemOf(thrown: unknown, place = ""): ModuleProblem {
   const { name, message, stack } = partsOf(thrown);
   const frames = stack.split("\n").filter((line) => /^\s+at /.test(line) && !isOwn(line));
   const error = message.startsWith(name) || name === "" ? message : `${name}: ${message}`;

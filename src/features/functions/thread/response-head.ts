@@ -1,8 +1,8 @@
 /** Fields as names and values. */
-export type Fields = readonly (readonly [name: string, value: string])[];
+export type ResponseFields = readonly (readonly [name: string, value: string])[];
 
 /** The fields of a message; those that may come several times, such as Set-Cookie, are apart. */
-export function fieldsOf(headers: Headers): [string, string][] {
+export function responseFields(headers: Headers): [string, string][] {
   const fields: [string, string][] = [];
   forEach.call(headers, (value, name) => fields.push([name, value]));
   return fields;
@@ -12,7 +12,7 @@ export function fieldsOf(headers: Headers): [string, string][] {
 const { forEach } = Headers.prototype;
 
 /** Whether these are the same fields, in the same order. */
-export function isSame(one: Fields, other: Fields): boolean {
+export function hasSameFields(one: ResponseFields, other: ResponseFields): boolean {
   if (one.length !== other.length) return false;
   for (let i = 0; i < one.length; i++) if (one[i]![0] !== other[i]![0] || one[i]![1] !== other[i]![1]) return false;
   return true;
@@ -35,7 +35,7 @@ export function headFault(response: unknown, name: string): string {
  * RFC 9110 §7.6.1
  * @returns the length that is declared, in bytes; -1 where none is, or none that is one
  */
-export function splitLength(all: Fields): { readonly fields: Fields; readonly length: number } {
+export function splitLength(all: ResponseFields): { readonly fields: ResponseFields; readonly length: number } {
   let length = -1;
   let dropped = 0;
   for (const [name, value] of all) {

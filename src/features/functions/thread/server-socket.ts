@@ -1,7 +1,7 @@
 import { KeptBytes } from "../../../core/kept-bytes.ts";
-import { Found, FrameReader } from "../../../proto/websocket/frame-reader.ts";
-import { CloseCode, encodeClose, encodeFrame, Opcode } from "../../../proto/websocket/frames.ts";
-import { CREDIT_BYTES, SendWindow, Word } from "../wire.ts";
+import { FrameFound, WebSocketFrameReader } from "../../../proto/websocket/frame-reader.ts";
+import { CloseCode, encodeClose, encodeWebSocketFrame, Opcode } from "../../../proto/websocket/frames.ts";
+import { CREDIT_BYTES, SendWindow, WireWord } from "../wire.ts";
 import type { UpgradeOptions } from "./context.ts";
 import type { ThreadLink } from "./thread-link.ts";
 
@@ -41,7 +41,7 @@ export class ServerSocket extends EventTarget {
   #link: ThreadLink | null = null;
   #id = 0;
   #onClosed: () => void = () => {};
-  readonly #reader: FrameReader = new FrameReader(MAX_MESSAGE_BYTES, true);
+  readonly #reader: WebSocketFrameReader = new WebSocketFrameReader(MAX_MESSAGE_BYTES, true);
   readonly #window: SendWindow = new SendWindow();
   readonly #waiting: KeptBytes = new KeptBytes();
   #taken = 0;
@@ -81,8 +81,8 @@ export class ServerSocket extends EventTarget {
     if (this.readyState === 0) throw new DOMException("the WebSocket is not open yet", "InvalidStateError");
     if (this.readyState !== 1) return;
     if (data instanceof Blob) void data.arrayBuffer().then((bytes) => this.send(bytes));
-    else if (typeof data === "string") this.#write(encodeFrame(Opcode.Text, Buffer.from(data, "utf8")));
-    else this.#write(encodeFrame(Opcode.Binary, viewOf(data)));
+    else if (typeof data === "string") this.#write(encodeWebSocketFrame(Opcode.Text, Buffer.from(data, "utf8")));
+    else this.#write(encodeWebSocketFrame(Opcode.Binary, viewOf(data)));
   }
 
   close(code = 1000, reason = ""): void {
@@ -101,11 +101,11 @@ export class ServerSocket extends EventTarget {
     this.#reader.push(bytes, 0, bytes.length);
     for (;;) {
       const found = this.#reader.next();
-      if (found === Found.Nothing) return;
-      if (found === Found.Text) this.#receiveText(this.#reader.payload);
-      else if (found === Found.Binary) this.#receiveBinary(this.#reader.payload);
-      else if (found === Found.Ping) this.#write(encodeFrame(Opcode.Pong, this.#reader.payload));
-      else return this.#receiveClose(this.#reader.code, found === Found.Fault);
+      if (found === FrameFound.Nothing) return;
+      if (found === FrameFound.Text) this.#receiveText(this.#reader.payload);
+      else if (found === FrameFound.Binary) this.#receiveBinary(this.#reader.payload);
+      else if (found === FrameFound.Ping) this.#write(encodeWebSocketFrame(Opcode.Pong, this.#reader.payload));
+      else return this.#receiveClose(this.#reader.code, found === FrameFound.Fault);
       if (this.#hasClosed) return;
     }
   }
@@ -149,7 +149,7 @@ export class ServerSocket extends EventTarget {
   /** RFC 6455 §5.5.1: a close is answered with the same code, and a fault with what it is. */
   #receiveClose(code: number, isFault: boolean): void {
     if (this.readyState === 1) this.#write(encodeClose(code === CloseCode.None ? CloseCode.Normal : code, ""));
-    this.#link?.record(Word.End, this.#id);
+    this.#link?.record(WireWord.End, this.#id);
     this.#finish(code, "", !isFault);
   }
 
@@ -160,7 +160,7 @@ export class ServerSocket extends EventTarget {
     if (this.bufferedAmount <= MAX_MESSAGE_BYTES) this.#waiting.keepOwn(frame);
     else {
       // A client that does not read is no reason to keep all that it has not read.
-      this.#link.record(Word.End, this.#id);
+      this.#link.record(WireWord.End, this.#id);
       this.#finish(1006, "", false);
     }
   }
@@ -173,7 +173,7 @@ export class ServerSocket extends EventTarget {
   #credit(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken < CREDIT_BYTES || this.bufferedAmount > BEHIND_BYTES) return;
-    this.#link?.record(Word.Taken, this.#id).line(this.#taken);
+    this.#link?.record(WireWord.Taken, this.#id).line(this.#taken);
     this.#taken = 0;
   }
 

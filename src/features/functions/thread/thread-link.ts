@@ -1,4 +1,4 @@
-import { Batch, LARGE_PIECE_BYTES, type LargePiece, Records, Word } from "../wire.ts";
+import { Batch, LARGE_PIECE_BYTES, type LargePiece, Records, WireWord } from "../wire.ts";
 
 /** Who takes what a data worker says of a call, or of a request of `ctx.upstream()`. */
 export interface Receiver {
@@ -63,7 +63,7 @@ export class ThreadLink {
   }
 
   /** Begins a record, which is sent at the end of the turn. */
-  record(word: Word, id: number): Batch {
+  record(word: WireWord, id: number): Batch {
     this.schedule();
     this.out.begin(word, id);
     return this.out;
@@ -76,7 +76,7 @@ export class ThreadLink {
    */
   body(id: number, bytes: Uint8Array, isOwn: boolean): boolean {
     if (bytes.length < LARGE_PIECE_BYTES) {
-      this.record(Word.Body, id).rawBytes(bytes, 0, bytes.length);
+      this.record(WireWord.Body, id).rawBytes(bytes, 0, bytes.length);
       return false;
     }
     // What came before it must be read before it.
@@ -127,16 +127,16 @@ export class ThreadLink {
   private readAll(records: Records): void {
     while (records.next()) {
       const { word, id } = records;
-      if (word === Word.Request) this.begin(this, records);
-      else if (word === Word.Response) this.respond(id, records);
-      else if (word === Word.Body) {
+      if (word === WireWord.Request) this.begin(this, records);
+      else if (word === WireWord.Response) this.respond(id, records);
+      else if (word === WireWord.Body) {
         const bytes = records.bytes();
         this.receivers.get(id)?.onBody(bytes);
-      } else if (word === Word.End) this.receivers.get(id)?.onEnd();
-      else if (word === Word.Fault) this.receivers.get(id)?.onFault();
-      else if (word === Word.Cancel) this.receivers.get(id)?.onCancel();
-      else if (word === Word.Over) this.receivers.get(id)?.onOver();
-      else if (word === Word.Taken) {
+      } else if (word === WireWord.End) this.receivers.get(id)?.onEnd();
+      else if (word === WireWord.Fault) this.receivers.get(id)?.onFault();
+      else if (word === WireWord.Cancel) this.receivers.get(id)?.onCancel();
+      else if (word === WireWord.Over) this.receivers.get(id)?.onOver();
+      else if (word === WireWord.Taken) {
         const bytes = records.number();
         this.receivers.get(id)?.onTaken(bytes);
       } else throw new Error(`an unknown word ${word}`);

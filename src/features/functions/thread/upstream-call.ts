@@ -1,8 +1,8 @@
-import { type Records, Word } from "../wire.ts";
+import { type Records, WireWord } from "../wire.ts";
 import { IncomingBody } from "./incoming-body.ts";
 import { nativeOf } from "./lazy-request.ts";
 import { OutgoingBody } from "./outgoing-body.ts";
-import { fieldsOf, splitLength } from "./response-head.ts";
+import { responseFields, splitLength } from "./response-head.ts";
 import { type Receiver, readResponse, type ThreadLink } from "./thread-link.ts";
 
 /** A request of `ctx.upstream()`, which the data worker sends to the route's target. docs/functions.md#modules */
@@ -23,7 +23,7 @@ export class UpstreamCall implements Receiver {
     this.link = link;
     this.id = link.nextId();
     this.response = this.answer.promise;
-    const { fields, length } = splitLength(fieldsOf(nativeOf(request.headers)));
+    const { fields, length } = splitLength(responseFields(nativeOf(request.headers)));
     // The length that a copy of the request says may be that of another body.
     const declared = isOwn ? length : -1;
     link.add(this.id, this);
@@ -32,7 +32,7 @@ export class UpstreamCall implements Receiver {
       this.id,
       {
         writeHead: (mode, whole) => {
-          const out = link.record(Word.Upstream, this.id);
+          const out = link.record(WireWord.Upstream, this.id);
           out.line(call);
           out.line(request.method);
           out.line(request.url);
@@ -96,13 +96,13 @@ export class UpstreamCall implements Receiver {
   private fail(error: unknown): void {
     if (this.isOver) return;
     this.incoming?.fail(error);
-    this.link.record(Word.Cancel, this.id);
+    this.link.record(WireWord.Cancel, this.id);
     this.end(error);
   }
 
   private cancel(): void {
     if (this.isOver) return;
-    this.link.record(Word.Cancel, this.id);
+    this.link.record(WireWord.Cancel, this.id);
     this.end(null);
   }
 

@@ -9,8 +9,8 @@ import type { EventLog } from "../event-log.ts";
 import type { TELEMETRY_EVENTS } from "../events.ts";
 import { Exemplars } from "../exemplars.ts";
 import { TELEMETRY_METRICS } from "../metrics.ts";
-import type { ChannelTally, OtlpChannel, Signal } from "../otlp/otlp-channel.ts";
-import type { Sender } from "../otlp/sender.ts";
+import type { ChannelTally, OtlpChannel, OtlpSignal } from "../otlp/otlp-channel.ts";
+import type { OtlpSender } from "../otlp/sender.ts";
 import { SpanEncoder } from "../otlp/span-encoder.ts";
 import type { TelemetryConfig } from "../settings.ts";
 import { recordsSpans } from "../tracing.ts";
@@ -28,7 +28,7 @@ export interface ExportPorts {
 
 /** The channels of a configuration; null for what it does not ask for. */
 interface Channels {
-  readonly sender: Sender;
+  readonly sender: OtlpSender;
   readonly traces: TraceChannel | null;
   readonly metrics: OtlpChannel | null;
   readonly logs: OtlpChannel | null;
@@ -53,7 +53,7 @@ export class TelemetryExport implements ControlService<RuntimeConfig> {
   rings: readonly SharedArrayBuffer[] = [];
   readonly exemplars: Exemplars = new Exemplars();
   private readonly ports: ExportPorts;
-  private readonly tallies: Readonly<Record<Signal, ChannelTally>> = {
+  private readonly tallies: Readonly<Record<OtlpSignal, ChannelTally>> = {
     traces: { sent: 0, dropped: 0 },
     metrics: { sent: 0, dropped: 0 },
     logs: { sent: 0, dropped: 0 },
@@ -152,12 +152,12 @@ export class TelemetryExport implements ControlService<RuntimeConfig> {
       import("../otlp/metric-data.ts"),
       import("../otlp/log-data.ts"),
     ]);
-    const channelOf = (signal: Signal) =>
+    const channelOf = (signal: OtlpSignal) =>
       new OtlpChannel(signal, otlp, {
         tally: this.tallies[signal],
         onFailed: (which, error) => this.failed(which, error),
       });
-    const sender: Sender = {
+    const sender: OtlpSender = {
       resource: {
         "service.name": serviceName,
         "service.version": VERSION,
@@ -236,7 +236,7 @@ export class TelemetryExport implements ControlService<RuntimeConfig> {
     channels.metrics.send(() => messages.metricsRequest(metrics(), sender, startedAtMs, Date.now()), 1);
   }
 
-  private failed(signal: Signal, error: string): void {
+  private failed(signal: OtlpSignal, error: string): void {
     this.ports.events.eventOf(signal, "telemetry_failed", { signal, error, dropped: this.tallies[signal].dropped });
   }
 }

@@ -1,7 +1,7 @@
 import type { EventRows } from "../../../core/event-row.ts";
 import type { LogLevel } from "../log-level.ts";
 import { anyValue, exportRequest, keyValues, unixNano } from "./messages.ts";
-import type { Sender } from "./sender.ts";
+import type { OtlpSender } from "./sender.ts";
 
 /**
  * Lines of the log as records: the event is a record's name, the fields are its attributes. docs/tracing.md#metrics-and-logs
@@ -9,7 +9,7 @@ import type { Sender } from "./sender.ts";
  * @param rows of the events
  * @param nowMs milliseconds since the epoch
  */
-export function logsRequest(lines: readonly string[], sender: Sender, rows: EventRows, nowMs: number): Uint8Array {
+export function logsRequest(lines: readonly string[], sender: OtlpSender, rows: EventRows, nowMs: number): Uint8Array {
   const records = lines.map((line) => logRecordOf(line, rows, nowMs));
   return exportRequest("logs", sender, records);
 }

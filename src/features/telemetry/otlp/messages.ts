@@ -1,7 +1,7 @@
 import { create, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { schemaOfTable } from "../../../proto/grpc/compact-proto.ts";
-import type { Sender } from "./sender.ts";
+import type { OtlpSender } from "./sender.ts";
 
 /**
  * Messages of OTLP 1.x as far as the gateway uses them: opentelemetry/proto/common, resource, trace, metrics, logs and collector. Enumerations
@@ -100,7 +100,7 @@ const REQUESTS = {
 /** A request to a collector with all items of one sender. @param items messages as the table has them, their fields in camel case */
 export function exportRequest(
   signal: keyof typeof REQUESTS,
-  { resource, scope }: Sender,
+  { resource, scope }: OtlpSender,
   items: readonly object[],
 ): Uint8Array {
   const [type, outer, inner, field] = REQUESTS[signal];

@@ -1,6 +1,6 @@
 import type { Metric, Sample } from "../../../core/metric-row.ts";
 import { exportRequest, keyValues, unixNano } from "./messages.ts";
-import type { Sender } from "./sender.ts";
+import type { OtlpSender } from "./sender.ts";
 
 /**
  * What `/metrics` shows, under the same names. Sums are cumulative. docs/tracing.md#metrics-and-logs
@@ -8,7 +8,7 @@ import type { Sender } from "./sender.ts";
  */
 export function metricsRequest(
   metrics: readonly Metric[],
-  sender: Sender,
+  sender: OtlpSender,
   startedMs: number,
   nowMs: number,
 ): Uint8Array {

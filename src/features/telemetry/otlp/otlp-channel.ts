@@ -8,7 +8,7 @@ import type { TelemetryConfig } from "../settings.ts";
 import { rejectedOf } from "./messages.ts";
 
 /** What is sent to a collector. */
-export type Signal = "traces" | "metrics" | "logs";
+export type OtlpSignal = "traces" | "metrics" | "logs";
 
 /** How many items were sent, and how many were not. */
 export interface ChannelTally {
@@ -19,7 +19,7 @@ export interface ChannelTally {
 /** What a channel reports to. */
 export interface ChannelListener {
   readonly tally: ChannelTally;
-  onFailed(signal: Signal, error: string): void;
+  onFailed(signal: OtlpSignal, error: string): void;
 }
 
 /**
@@ -27,7 +27,7 @@ export interface ChannelListener {
  * finds no collector, or a collector that asks for patience, is repeated within its time-out. docs/tracing.md#a-collector-that-is-away
  */
 export class OtlpChannel {
-  private readonly signal: Signal;
+  private readonly signal: OtlpSignal;
   private readonly url: string;
   private readonly headers: Readonly<Record<string, string>>;
   private readonly ca: string;
@@ -40,7 +40,7 @@ export class OtlpChannel {
    * @param otlp whose endpoint is the base of the collector
    * @throws if the file of authorities cannot be read
    */
-  constructor(signal: Signal, otlp: TelemetryConfig["otlp"], listener: ChannelListener) {
+  constructor(signal: OtlpSignal, otlp: TelemetryConfig["otlp"], listener: ChannelListener) {
     this.signal = signal;
     this.listener = listener;
     this.url = `${trimmedEnd(otlp.endpoint, "/")}/v1/${signal}`;

@@ -21,7 +21,7 @@ import {
   ProtobufWriter,
   varintSize,
 } from "./protobuf-writer.ts";
-import type { Sender } from "./sender.ts";
+import type { OtlpSender } from "./sender.ts";
 
 /**
  * The spans of requests by the semantic conventions for HTTP, as the message of a call to a collector: each request's own, and that of
@@ -40,7 +40,7 @@ export class SpanEncoder {
   private readonly upstreams: BlockCache = new BlockCache((upstream) => upstreamAttributes(upstream));
   private spans = 0;
 
-  constructor({ resource, scope }: Sender) {
+  constructor({ resource, scope }: OtlpSender) {
     this.resource = resourceField(resource);
     this.scope = scopeField(scope);
     this.headRoom = this.resource.length + this.scope.length + MAX_LENGTHS_BYTES;
@@ -290,13 +290,13 @@ function protocolAttribute(protocol: number): Uint8Array {
 }
 
 /** The field `resource`. */
-function resourceField(resource: Sender["resource"]): Uint8Array {
+function resourceField(resource: OtlpSender["resource"]): Uint8Array {
   const all = Object.entries(resource).map(([name, value]) => attribute(1, name, value));
   return delimited(1, Buffer.concat(all));
 }
 
 /** The field `scope`. */
-function scopeField({ name, version }: Sender["scope"]): Uint8Array {
+function scopeField({ name, version }: OtlpSender["scope"]): Uint8Array {
   return delimited(1, Buffer.concat([delimited(1, Buffer.from(name)), delimited(2, Buffer.from(version))]));
 }
 

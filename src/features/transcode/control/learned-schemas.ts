@@ -13,7 +13,7 @@ const LEARN_BACKOFF_MAX_MS = 30_000;
 const LEARN_START_MS = 2000;
 
 /** What the learning of schemas asks of the control thread. */
-export interface LearningPort {
+export interface LearningPorts {
   /** Something new was learned: what `applied` gives is another configuration now. */
   readonly changed: () => void;
   readonly event: EventWriter<typeof TRANSCODE_EVENTS>;
@@ -26,7 +26,7 @@ export interface LearningPort {
  * and from time to time, and brings what it learns to the workers as part of the configuration. docs/transcoder.md#auto-by-reflection
  */
 export class LearnedSchemas implements ControlService<RuntimeConfig> {
-  private readonly port: LearningPort;
+  private readonly port: LearningPorts;
   private learned: LearnedSchema | null = null;
   private config: RuntimeConfig | null = null;
   /** Counts what was begun: an attempt for an earlier configuration changes nothing. */
@@ -34,7 +34,7 @@ export class LearnedSchemas implements ControlService<RuntimeConfig> {
   private failures = 0;
   private timer: Timer | null = null;
 
-  constructor(port: LearningPort) {
+  constructor(port: LearningPorts) {
     this.port = port;
   }
 

@@ -18,7 +18,7 @@ import { GrpcFailure, OutboundGrpc } from "../../../upstream/outbound-grpc.ts";
 import { readUpstreamTls } from "../../../upstream/tls-files.ts";
 import { autoRoutes, isServiceWanted } from "../auto-routes.ts";
 import { MAX_DESCRIPTOR_BYTES } from "../limits.ts";
-import { type Reflected, Reflection, type ReflectionListener, type ReflectionPort } from "../reflection.ts";
+import { type Reflected, Reflection, type ReflectionListener, type ReflectionPorts } from "../reflection.ts";
 import type { TranscodedRouteConfig } from "../transcoded-route.ts";
 import { LEARNED_SET, type LearnedSchema } from "./learned-schema.ts";
 
@@ -63,7 +63,7 @@ function connectionTo(upstream: OriginConfig, config: RuntimeConfig, names: Name
 }
 
 /** Reflection by a connection of the control thread. */
-class ConnectionReflection implements ReflectionPort {
+class ConnectionReflection implements ReflectionPorts {
   readonly connection: OutboundGrpc;
   /** Why there was no response. */
   failure = "";

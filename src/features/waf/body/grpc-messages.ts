@@ -1,4 +1,4 @@
-import { Byte, table } from "../../../core/bytes.ts";
+import { Byte, byteTable } from "../../../core/bytes.ts";
 import { inflate, Packing } from "./content-codings.ts";
 
 /** The messages in the beginning of a body of gRPC or of a stream of Connect. */
@@ -92,7 +92,7 @@ export function base64Content(bytes: Uint8Array, from: number, to: number): Uint
 const NO_DIGIT = 255;
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /** The values of base64's characters, and of those that stand for the last two in URLs. RFC 4648 §4, §5. */
-const DIGIT: Uint8Array = table((byte) => {
+const DIGIT: Uint8Array = byteTable((byte) => {
   const char = byte === Byte.Dash ? "+" : byte === Byte.Underscore ? "/" : String.fromCharCode(byte);
   return DIGITS.includes(char) ? DIGITS.indexOf(char) : NO_DIGIT;
 });

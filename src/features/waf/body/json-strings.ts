@@ -1,9 +1,9 @@
-import { Byte, HEX_VALUE, latin1, table } from "../../../core/bytes.ts";
+import { Byte, byteTable, HEX_VALUE, latin1 } from "../../../core/bytes.ts";
 import { isPlainName, mayBeginText, packedGroupsAt } from "../match/escaped-scan.ts";
 import { CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "../match/keyword-automaton.ts";
 import { MIN_PACKED_CHARS } from "../match/packed-text.ts";
 import { BEYOND_ASCII } from "../match/scan.ts";
-import { MAX_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
+import { MAX_FIELD_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import type { ValueInspector } from "../value-inspector.ts";
 
@@ -167,9 +167,9 @@ class JsonWalk {
     const value = this.value!;
     this.isNameDue = false;
     let length = value.nameLength;
-    if (length > 0 && length < MAX_NAME_BYTES) value.name[length++] = Byte.Dot;
+    if (length > 0 && length < MAX_FIELD_NAME_BYTES) value.name[length++] = Byte.Dot;
     value.lastNameFrom = length;
-    for (let i = 0; i < value.length && length < MAX_NAME_BYTES; i++) value.name[length++] = value.bytes[i]!;
+    for (let i = 0; i < value.length && length < MAX_FIELD_NAME_BYTES; i++) value.name[length++] = value.bytes[i]!;
     value.nameLength = length;
   }
 
@@ -220,12 +220,12 @@ const LOWER_U = 0x75;
 const FULL_WIDTH = 0xef;
 const QUOTE_ROLE: number = CLASS_COUNT + 1;
 /** The class of each byte of a string; above all classes for the quote that ends it and for the backslash. */
-const INSIDE: Uint8Array = table((byte) => {
+const INSIDE: Uint8Array = byteTable((byte) => {
   if (byte === Byte.Quote) return QUOTE_ROLE;
   return byte === Byte.Backslash ? CLASS_COUNT : CLASS_OF[byte]!;
 });
 /** 1 for what JSON has outside of strings, 2 for the quote that begins one, 0 for what it has not. */
-const OUTSIDE: Uint8Array = table((byte) => {
+const OUTSIDE: Uint8Array = byteTable((byte) => {
   if (byte === Byte.Quote) return QUOTE;
   const char = String.fromCharCode(byte);
   // A byte order mark may stand in front, and some write NaN and Infinity.
@@ -233,7 +233,7 @@ const OUTSIDE: Uint8Array = table((byte) => {
   return isMark || " \t\r\n{}[],:+-.0123456789eEtrufalsnNIity".includes(char) ? 1 : 0;
 });
 /** What stands for the letter of a short escape. RFC 8259 §7. */
-const ESCAPES: Uint8Array = table((byte) => {
+const ESCAPES: Uint8Array = byteTable((byte) => {
   switch (String.fromCharCode(byte)) {
     case "b":
       return 0x08;

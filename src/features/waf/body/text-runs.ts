@@ -1,4 +1,4 @@
-import { Byte, EMPTY_BYTES, isWhitespace, table } from "../../../core/bytes.ts";
+import { Byte, byteTable, EMPTY_BYTES, isWhitespace } from "../../../core/bytes.ts";
 import { BEYOND_ASCII } from "../match/scan.ts";
 
 /** Takes a run of text out of a binary body. */
@@ -127,7 +127,7 @@ function layout(width: number, place: number, skip: number): Layout {
   return { width, place, skip };
 }
 
-const KIND: Uint8Array = table((byte) => {
+const KIND: Uint8Array = byteTable((byte) => {
   if (byte >= 0x80) return Kind.BeyondAscii;
   return (byte < Byte.Space && !isWhitespace(byte)) || byte === Byte.Del ? Kind.Control : Kind.Text;
 });

@@ -1,4 +1,4 @@
-import { Byte, equalsLower, indexOfByte, LOWER, latin1, sliceText, table } from "../../../core/bytes.ts";
+import { Byte, byteTable, equalsLower, indexOfByte, LOWER, latin1, sliceText } from "../../../core/bytes.ts";
 import { EXTERNAL_ENTITY } from "../detectors/markup-scan.ts";
 import { GROWING_ENTITY, HIDDEN_CHARSET } from "../detectors/protocol-abuse.ts";
 import type { Findings } from "../findings.ts";
@@ -296,12 +296,12 @@ const INCLUDE: Uint8Array = latin1("include");
 const XMLNS: Uint8Array = latin1("xmlns:");
 const LOWER_M = 0x6d;
 /** Letters, the low line, and all beyond ASCII. XML 1.0 §2.3. */
-const IS_NAME_START: Uint8Array = table((byte) => {
+const IS_NAME_START: Uint8Array = byteTable((byte) => {
   const lower = byte | 0x20;
   return (lower >= Byte.LowerA && lower <= Byte.LowerZ) || byte === Byte.Underscore || byte >= 0x80 ? 1 : 0;
 });
 /** What is between attributes: white space, the slash of an empty element, stray quotes. */
-const IS_GAP: Uint8Array = table((byte) =>
+const IS_GAP: Uint8Array = byteTable((byte) =>
   byte <= Byte.Space || byte === Byte.Slash || byte === Byte.Quote || byte === Byte.Apostrophe ? 1 : 0,
 );
 const ENTITY: Uint8Array = latin1("entity");

@@ -12,7 +12,7 @@ import {
   words,
 } from "../rule.ts";
 import { isComponentCode, isProgramText, isScriptUrl } from "./script-text.ts";
-import { EVENT_STEMS, isHandlerName, WORDS, Word } from "./script-words.ts";
+import { EVENT_STEMS, isHandlerName, ScriptWord, WORDS } from "./script-words.ts";
 
 const SCRIPT_ELEMENT: WafRule = {
   id: "XSS-001",
@@ -200,7 +200,8 @@ export class MarkupScan implements Detector {
       const to = dashedEnd(bytes, from, valueTo);
       const word = to > from ? WORDS.valueOf(bytes, from, to) : 0;
       const isCall = bytes[to] === Byte.OpenParen || bytes[to] === Byte.Backtick;
-      if (isCall && (word === Word.Box || word === Word.Evaluator || word === Word.Maker)) return true;
+      if (isCall && (word === ScriptWord.Box || word === ScriptWord.Evaluator || word === ScriptWord.Maker))
+        return true;
       from = Math.max(to, from + 1);
     }
     return false;

@@ -1,4 +1,4 @@
-import { Byte, classOf, HEX_VALUE, table } from "../../../core/bytes.ts";
+import { Byte, byteTable, classOf, HEX_VALUE } from "../../../core/bytes.ts";
 import { type RequestHead, TargetFlag } from "../../../message/request-head.ts";
 import { canonicalise } from "../../../proto/target/canonical-path.ts";
 import {
@@ -249,7 +249,7 @@ const NAME: Uint8Array = classOf("a-zA-Z0-9_~/\\-");
  * 1 for bytes that an escape of an innocent path rarely stands for: control bytes, the dot, the percent sign, and bytes
  * that lead overlong forms or look-alikes (U+0800, U+2000, U+E000 and U+F000 onwards).
  */
-const SUSPECT: Uint8Array = table((byte) => {
+const SUSPECT: Uint8Array = byteTable((byte) => {
   if (byte < 0x20 || byte === Byte.Del || byte === Byte.Dot || byte === Byte.Percent) return 1;
   return byte === 0xc0 || byte === 0xc1 || byte === 0xe0 || byte === 0xe2 || byte >= 0xee ? 1 : 0;
 });

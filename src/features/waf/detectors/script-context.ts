@@ -24,10 +24,10 @@ import {
   SCRIPT,
   SCRIPT_FUNCTIONS,
   SCRIPT_OBJECTS,
+  ScriptWord,
   SECRETS,
   VOID,
   WORDS,
-  Word,
 } from "./script-words.ts";
 
 const SCRIPT_BREAKOUT: WafRule = {
@@ -127,26 +127,26 @@ export class ScriptContext implements Detector {
     const { bytes } = this;
     const word = WORDS.valueOf(bytes, from, to);
     switch (word) {
-      case Word.Sink:
-      case Word.Evaluator:
-      case Word.Box:
-        if (word === Word.Box && isWrappedCall(bytes, from, to)) this.report(SCRIPT_SINK, from);
+      case ScriptWord.Sink:
+      case ScriptWord.Evaluator:
+      case ScriptWord.Box:
+        if (word === ScriptWord.Box && isWrappedCall(bytes, from, to)) this.report(SCRIPT_SINK, from);
         else this.judgeCall(word, from, this.skipInvisible(to));
         break;
-      case Word.Object:
-      case Word.Frame:
+      case ScriptWord.Object:
+      case ScriptWord.Frame:
         this.judgeObject(word, from, to);
         break;
-      case Word.Maker:
+      case ScriptWord.Maker:
         // x.constructor.constructor('…')()
         if (bytes[to] === Byte.OpenParen && bytes[from - 1] === Byte.Dot && this.isMaker(from - 1)) {
           this.report(TEMPLATE_SCRIPT, from);
         } else if (isQuotedCall(bytes, from, to)) this.report(TEMPLATE_SCRIPT, from);
         break;
-      case Word.Codes:
+      case ScriptWord.Codes:
         if (bytes[to] === Byte.OpenParen && this.countNumbers(to + 1) >= MIN_CODES) this.report(SCRIPT_SINK, from);
         break;
-      case Word.Scheme:
+      case ScriptWord.Scheme:
         // A link of Markdown, or an attribute without its tag.
         if (bytes[to] === Byte.Colon && BEFORE_URL.includes(bytes[from - 1]!) && this.isProgram(to + 1)) {
           this.report(SCRIPT_URL, from);
@@ -161,7 +161,7 @@ export class ScriptContext implements Detector {
   }
 
   /** alert(1), eval`…`: an attack after a break, or when its argument is one. */
-  private judgeCall(word: Word, from: number, open: number): void {
+  private judgeCall(word: ScriptWord, from: number, open: number): void {
     const { bytes } = this;
     if (bytes[open] !== Byte.OpenParen && bytes[open] !== Byte.Backtick) return;
     if (this.isBehindBreak(from)) {
@@ -173,15 +173,16 @@ export class ScriptContext implements Detector {
     while (isScriptNameByte(bytes[end]!)) end++;
     const argument = WORDS.valueOf(bytes, inside, end);
     const next = bytes[end]!;
-    const isStolen = argument === Word.Object && next === Byte.Dot && this.isSecret(end + 1);
+    const isStolen = argument === ScriptWord.Object && next === Byte.Dot && this.isSecret(end + 1);
     const isDecoded =
-      word === Word.Evaluator &&
-      (argument === Word.Decoder || argument === Word.Object) &&
+      word === ScriptWord.Evaluator &&
+      (argument === ScriptWord.Decoder || argument === ScriptWord.Object) &&
       (next === Byte.OpenParen || next === Byte.Dot);
     // alert(1) and no more: no other client sends that.
-    const isProbe = word === Word.Box && this.isFirst(from) && this.isProbeArgument(inside) && this.isProbe(inside);
-    const isTwice = word === Word.Evaluator && from === 0 && isCalledTwice(bytes, open, this.length);
-    if (isTwice || (word === Word.Evaluator && from === 0 && isSumOfNames(bytes, inside, this.length)))
+    const isProbe =
+      word === ScriptWord.Box && this.isFirst(from) && this.isProbeArgument(inside) && this.isProbe(inside);
+    const isTwice = word === ScriptWord.Evaluator && from === 0 && isCalledTwice(bytes, open, this.length);
+    if (isTwice || (word === ScriptWord.Evaluator && from === 0 && isSumOfNames(bytes, inside, this.length)))
       this.report(SCRIPT_SINK, from);
     if (isStolen || isDecoded || isProbe) this.report(SCRIPT_SINK, from);
   }
@@ -207,14 +208,15 @@ export class ScriptContext implements Detector {
     if (from === 0) return true;
     if (this.bytes[from - 1] !== Byte.Dot) return false;
     const word = WORDS.valueOf(this.bytes, 0, from - 1);
-    return word === Word.Frame || word === Word.Object;
+    return word === ScriptWord.Frame || word === ScriptWord.Object;
   }
 
   /** document.cookie, location=…, window['…']: where a program just began, or glued to a string. */
-  private judgeObject(word: Word, from: number, to: number): void {
+  private judgeObject(word: ScriptWord, from: number, to: number): void {
     const { bytes } = this;
     const next = bytes[to]!;
-    const isUsed = next === Byte.LeftBracket || (word === Word.Object && (next === Byte.Dot || next === Byte.Equals));
+    const isUsed =
+      next === Byte.LeftBracket || (word === ScriptWord.Object && (next === Byte.Dot || next === Byte.Equals));
     if (!isUsed) return;
     if (from === 0 && isComputedCall(bytes, to)) this.report(SCRIPT_SINK, from);
     if (this.isFirst(from) && next === Byte.Equals && isAddress(bytes, to + 1)) this.report(SCRIPT_SINK, from);
@@ -245,7 +247,7 @@ export class ScriptContext implements Detector {
   private isCallback(from: number): boolean {
     let to = from;
     while (isScriptNameByte(this.bytes[to]!)) to++;
-    return this.bytes[to] === Byte.Semicolon && WORDS.valueOf(this.bytes, from, to) === Word.Box;
+    return this.bytes[to] === Byte.Semicolon && WORDS.valueOf(this.bytes, from, to) === ScriptWord.Box;
   }
 
   /** Whether a call of one of the sinks begins within the next bytes. */
@@ -347,7 +349,10 @@ export class ScriptContext implements Detector {
       from = at;
       while (at < limit && isScriptNameByte(bytes[at]!)) at++;
       const word = WORDS.valueOf(bytes, from, at);
-      if (word === Word.Maker || ((word === Word.Box || word === Word.Evaluator) && bytes[at] === Byte.OpenParen)) {
+      if (
+        word === ScriptWord.Maker ||
+        ((word === ScriptWord.Box || word === ScriptWord.Evaluator) && bytes[at] === Byte.OpenParen)
+      ) {
         this.report(TEMPLATE_SCRIPT, open);
         return;
       }
@@ -360,7 +365,7 @@ export class ScriptContext implements Detector {
   private isMaker(to: number): boolean {
     let from = to;
     while (from > 0 && isScriptNameByte(this.bytes[from - 1]!)) from--;
-    return WORDS.valueOf(this.bytes, from, to) === Word.Maker;
+    return WORDS.valueOf(this.bytes, from, to) === ScriptWord.Maker;
   }
 
   /** [][(![]+[])…: a program without letters; []["filter"]["constructor"]. */
@@ -403,7 +408,7 @@ export class ScriptContext implements Detector {
 }
 
 function isCallee(word: number): boolean {
-  return word === Word.Sink || word === Word.Evaluator || word === Word.Box;
+  return word === ScriptWord.Sink || word === ScriptWord.Evaluator || word === ScriptWord.Box;
 }
 
 const schemeText: Uint8Array = new Uint8Array(16);

@@ -51,7 +51,7 @@ export const BEFORE_URL: readonly number[] = [0x28, 0x3d, 0x22, 0x27];
 /** What ends the expression, the block or the list that a value is in: ) * + , - ; ? ] } */
 export const OPENERS: readonly number[] = [0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x3b, 0x3f, 0x5d, 0x7d];
 
-export const enum Word {
+export const enum ScriptWord {
   /** A function that attacks call, and others too. */
   Sink = 1,
   /** One that runs text. */
@@ -72,15 +72,15 @@ export const enum Word {
 }
 
 export const WORDS: WordSet = new WordSet([
-  [Word.Sink, SCRIPT_FUNCTIONS[0]],
-  [Word.Evaluator, SCRIPT_FUNCTIONS[1]],
-  [Word.Box, SCRIPT_FUNCTIONS[2]],
-  [Word.Object, SCRIPT_OBJECTS[0]],
-  [Word.Frame, SCRIPT_OBJECTS[1]],
-  [Word.Codes, "fromcharcode fromcodepoint"],
-  [Word.Decoder, "atob unescape decodeuri decodeuricomponent string"],
-  [Word.Maker, "constructor __proto__ $eval getownpropertydescriptor"],
-  [Word.Scheme, "javascript vbscript"],
+  [ScriptWord.Sink, SCRIPT_FUNCTIONS[0]],
+  [ScriptWord.Evaluator, SCRIPT_FUNCTIONS[1]],
+  [ScriptWord.Box, SCRIPT_FUNCTIONS[2]],
+  [ScriptWord.Object, SCRIPT_OBJECTS[0]],
+  [ScriptWord.Frame, SCRIPT_OBJECTS[1]],
+  [ScriptWord.Codes, "fromcharcode fromcodepoint"],
+  [ScriptWord.Decoder, "atob unescape decodeuri decodeuricomponent string"],
+  [ScriptWord.Maker, "constructor __proto__ $eval getownpropertydescriptor"],
+  [ScriptWord.Scheme, "javascript vbscript"],
 ]);
 
 const STEMS: WordSet = new WordSet([[1, EVENT_STEMS]]);

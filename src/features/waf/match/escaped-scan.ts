@@ -1,4 +1,4 @@
-import { Byte, classOf, EMPTY_BYTES, HEX_VALUE, table } from "../../../core/bytes.ts";
+import { Byte, byteTable, classOf, EMPTY_BYTES, HEX_VALUE } from "../../../core/bytes.ts";
 import { ByteClass, CLASS_BITS, CLASS_COUNT, CLASS_OF, type KeywordAutomaton } from "./keyword-automaton.ts";
 import { MIN_PACKED_CHARS, NO_SEXTET, SEXTETS, unpack } from "./packed-text.ts";
 import type { StepBudget } from "./step-budget.ts";
@@ -175,7 +175,7 @@ export function isPlainName(bytes: Uint8Array, from: number, to: number): boolea
 const PLAIN: Uint8Array = classOf("a-zA-Z0-9-_");
 
 function bytesWith(roles: Readonly<Record<string, Role>>): Uint8Array {
-  return table((byte) => roles[String.fromCharCode(byte)] ?? CLASS_OF[byte]!);
+  return byteTable((byte) => roles[String.fromCharCode(byte)] ?? CLASS_OF[byte]!);
 }
 
 const ALL_GROUPS = -1;
@@ -187,11 +187,11 @@ const PERCENT_CLASS: number = CLASS_OF[Byte.Percent]!;
 /** Bytes that must be text before the rest is unpacked. One token in thousands has so many by chance. */
 const HEAD_BYTES = 9;
 /** The upper six bits of an ASCII character that is not NUL or the like. */
-const OF_ASCII: Uint8Array = table((byte) => (SEXTETS[byte]! >= 2 && SEXTETS[byte]! < 32 ? 1 : 0));
+const OF_ASCII: Uint8Array = byteTable((byte) => (SEXTETS[byte]! >= 2 && SEXTETS[byte]! < 32 ? 1 : 0));
 /** What both alphabets have at all places. */
 const IN_RUN: Uint8Array = classOf("a-zA-Z0-9");
 /** The alphabet, and what begins an escape of it. */
-const ON_WIRE: Uint8Array = table((byte) => {
+const ON_WIRE: Uint8Array = byteTable((byte) => {
   return SEXTETS[byte] !== NO_SEXTET || byte === Byte.Percent || byte === Byte.Backslash ? 1 : 0;
 });
 const head: Uint8Array = new Uint8Array(HEAD_BYTES);

@@ -1,4 +1,4 @@
-import { Byte, isDigit, isLowerLetter, LOWER, table } from "../../../core/bytes.ts";
+import { Byte, byteTable, isDigit, isLowerLetter, LOWER } from "../../../core/bytes.ts";
 import { isQuote } from "./scan.ts";
 
 /** Keywords that are looked for together, and the bit that stands for them. */
@@ -165,7 +165,7 @@ export const CLASS_COUNT = 64;
 const PUNCTUATION = "!#$%&()*+,-./:;<=>?@[\\]^_`{|}";
 
 /** The class of each byte. */
-export const CLASS_OF: Uint8Array = table((byte) => {
+export const CLASS_OF: Uint8Array = byteTable((byte) => {
   const lower = LOWER[byte]!;
   if (isLowerLetter(lower)) return ByteClass.LetterA + lower - Byte.LowerA;
   const char = String.fromCharCode(byte);

@@ -1,5 +1,5 @@
 // Text in base64, as clients send it so that marks survive, and attacks so that filters see none. RFC 4648 §4, §5.
-import { Byte, HEX_VALUE, table } from "../../../core/bytes.ts";
+import { Byte, byteTable, HEX_VALUE } from "../../../core/bytes.ts";
 
 /**
  * Undoes base64, of the usual alphabet and of that for URLs, whose characters may be escaped as in queries and in JSON.
@@ -40,13 +40,13 @@ const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 export const MIN_PACKED_CHARS = 14;
 export const NO_SEXTET = 255;
 /** By character, what it stands for; NO_SEXTET for none. */
-export const SEXTETS: Uint8Array = table((byte) => {
+export const SEXTETS: Uint8Array = byteTable((byte) => {
   const char = String.fromCharCode(byte);
   const place = ALPHABET.indexOf(char === "-" ? "+" : char === "_" ? "/" : char);
   return place < 0 ? NO_SEXTET : place;
 });
 /** Printable ASCII and white space. */
-const IS_TEXT: Uint8Array = table((byte) => {
+const IS_TEXT: Uint8Array = byteTable((byte) => {
   if (byte === Byte.Tab || byte === Byte.Lf || byte === Byte.Cr) return 1;
   return byte >= Byte.Space && byte < Byte.Del ? 1 : 0;
 });

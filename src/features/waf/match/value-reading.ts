@@ -1,4 +1,4 @@
-import { Byte, classOf, EMPTY_BYTES, HEX_VALUE, hexPair, LOWER, table } from "../../../core/bytes.ts";
+import { Byte, byteTable, classOf, EMPTY_BYTES, HEX_VALUE, hexPair, LOWER } from "../../../core/bytes.ts";
 import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
 import { MIN_PACKED_CHARS, unpack } from "./packed-text.ts";
 import { BEYOND_ASCII } from "./scan.ts";
@@ -45,7 +45,7 @@ export class ValueReading {
   /** Whether the value is a text about something, or a file: of what such texts may say, only rules count that count in texts. */
   isQuoted = false;
   /** Name of the parameter, header or cookie in lower case, cut to MAX_NAME_BYTES; of a JSON member its whole path. */
-  readonly name: Uint8Array = new Uint8Array(MAX_NAME_BYTES);
+  readonly name: Uint8Array = new Uint8Array(MAX_FIELD_NAME_BYTES);
   nameLength = 0;
   /** Where the last part of the name begins: after the last dot in the path of a JSON member. */
   lastNameFrom = 0;
@@ -308,12 +308,12 @@ function hexQuad(bytes: Uint8Array, at: number): number {
 }
 
 let bracedValue = 0;
-export const MAX_NAME_BYTES = 128;
+export const MAX_FIELD_NAME_BYTES = 128;
 const MAX_BRACED_DIGITS = 8;
 /** Zeros after a value, as far as any rule looks ahead without asking for the end. */
 const PADDING = 8;
 const INITIAL_BYTES = 4096;
-const CASED: Uint8Array = table((byte) => byte);
+const CASED: Uint8Array = byteTable((byte) => byte);
 /** The alphabets of base64 in lower case; a blank was a plus. */
 const PACKED: Uint8Array = classOf("a-z0-9+/_ -");
 const LOWER_U = 0x75;

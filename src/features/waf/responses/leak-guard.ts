@@ -18,7 +18,7 @@ export interface LeakSettings {
 }
 
 /** What looking at responses asks of its worker. */
-export interface LeakServices {
+export interface LeakPorts {
   readonly listener: IncidentListener;
   readonly clock: NowMs;
   readonly wheel: TimerWheel;
@@ -73,13 +73,13 @@ export class LeakGuard implements Handler {
 
 /** Which leaks count, and what is done about one. */
 export class LeakPolicy implements LeakJudge {
-  readonly services: LeakServices;
+  readonly services: LeakPorts;
   readonly withholds: boolean;
   private readonly switches: RuleSwitches;
   /** The rules that count on every path; null where paths have exclusions. */
   private readonly everywhere: typeof LEAK_RULES | null;
 
-  constructor(settings: LeakSettings, services: LeakServices) {
+  constructor(settings: LeakSettings, services: LeakPorts) {
     this.services = services;
     this.withholds = settings.withholds;
     const { disabledRules, exclusions } = settings;

@@ -7,7 +7,7 @@ import {
 } from "../../../proto/expression/expression.ts";
 import type {
   ChainedRule,
-  Control,
+  RuleControl,
   RuleEngine,
   RuleLink,
   RuleSet,
@@ -15,7 +15,7 @@ import type {
 } from "../../../proto/seclang/rule-set.ts";
 import { LiteralFilter } from "./literal-filter.ts";
 import { type MacroText, macroText } from "./macro-text.ts";
-import { literalsOf, type Operator, operatorOf } from "./operators.ts";
+import { literalsOf, type OperatorTest, operatorOf } from "./operators.ts";
 import { TRANSFORMATION_OF, type Transformation } from "./transformations.ts";
 
 /** Memory for what all expressions of a set of rules remember of texts, in each worker. */
@@ -43,7 +43,7 @@ export interface CompiledLink {
   readonly targets: readonly Selector[];
   readonly excluded: readonly Selector[];
   /** Null where it matches by itself. */
-  readonly operator: Operator | null;
+  readonly operator: OperatorTest | null;
   /** What may spare asking the operator; null where nothing does. */
   readonly filter: LinkFilter | null;
   readonly negated: boolean;
@@ -53,7 +53,7 @@ export interface CompiledLink {
   readonly multiMatch: boolean;
   readonly capture: boolean;
   readonly setvars: readonly { readonly name: MacroText; readonly value: MacroText; readonly removes: boolean }[];
-  readonly controls: readonly Control[];
+  readonly controls: readonly RuleControl[];
   readonly msg: MacroText;
   readonly logdata: MacroText;
 }

@@ -19,13 +19,13 @@ import { PhraseSet } from "./phrase-set.ts";
 import type { RuleTransaction } from "./rule-transaction.ts";
 
 /** Whether a value fits, before `!`. @param captures takes what fits, where the rule asks for it */
-export type Operator = (value: string, transaction: RuleTransaction, captures: boolean) => boolean;
+export type OperatorTest = (value: string, transaction: RuleTransaction, captures: boolean) => boolean;
 
 /** Thrown where the steps of a request are spent. */
 export const STEPS_SPENT: Error = new Error("rules have taken all steps of a request");
 
 /** Makes an operator. Expressions are compiled when they are first asked. */
-export function operatorOf({ name, argument, lines }: RuleOperator, limits: RuleExpressionLimits): Operator {
+export function operatorOf({ name, argument, lines }: RuleOperator, limits: RuleExpressionLimits): OperatorTest {
   switch (name) {
     case "rx":
       return expression(argument, limits);
@@ -70,7 +70,7 @@ const HAVE_ARGUMENT: ReadonlySet<string> = new Set(["beginsWith", "endsWith", "c
 const MAX_LITERALS = 256;
 const MAX_LITERAL_CHARS = 8;
 
-function compared(name: string, argument: MacroText): Operator {
+function compared(name: string, argument: MacroText): OperatorTest {
   const number = NUMBERS[name];
   if (number !== undefined) return (value, transaction) => number(whole(value), whole(argument(transaction)));
   const text = TEXTS[name]!;
@@ -139,7 +139,7 @@ function isUtf8(value: string): boolean {
   }
 }
 
-function expression(source: string, limits: RuleExpressionLimits): Operator {
+function expression(source: string, limits: RuleExpressionLimits): OperatorTest {
   let made: MeasuredExpression | null = null;
   return (value, transaction, captures) => {
     made ??= checked(source, limits);
@@ -160,7 +160,7 @@ function checked(source: string, limits: RuleExpressionLimits): MeasuredExpressi
   return made;
 }
 
-function phrases(lines: readonly string[]): Operator {
+function phrases(lines: readonly string[]): OperatorTest {
   let made: PhraseSet | null = null;
   return (value, transaction, captures) => {
     made ??= new PhraseSet(lines);
@@ -171,7 +171,7 @@ function phrases(lines: readonly string[]): Operator {
   };
 }
 
-function networks(lines: readonly string[]): Operator {
+function networks(lines: readonly string[]): OperatorTest {
   const set = new NetworkSet(lines.map(networkOf));
   return (value) => set.has(value);
 }
@@ -186,7 +186,7 @@ function networkOf(text: string): Network {
   return { bytes: Array.from(octets), bits };
 }
 
-function bytesOutside(argument: string): Operator {
+function bytesOutside(argument: string): OperatorTest {
   const inside = new Uint8Array(256);
   for (const [, from, to] of argument.matchAll(/(\d+)\s*(?:-\s*(\d+))?/g))
     inside.fill(1, Number(from), Number(to ?? from) + 1);
@@ -197,7 +197,7 @@ function bytesOutside(argument: string): Operator {
 }
 
 /** The firewall's own detectors. Its rules of one point or two are hints, and count for nothing here. */
-function detected(groups: readonly DetectorGroup[]): Operator {
+function detected(groups: readonly DetectorGroup[]): OperatorTest {
   let detectors: readonly Detector[] | null = null;
   return (value) => {
     detectors ??= groups.flatMap((group) => group.detectors());

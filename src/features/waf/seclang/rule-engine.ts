@@ -1,4 +1,4 @@
-import type { Control, RuleTarget } from "../../../proto/seclang/rule-set.ts";
+import type { RuleControl, RuleTarget } from "../../../proto/seclang/rule-set.ts";
 import {
   type CompiledEntry,
   type CompiledLink,
@@ -220,7 +220,7 @@ class PhaseRun {
     for (const control of controls) this.control(control);
   }
 
-  private control(control: Control): void {
+  private control(control: RuleControl): void {
     const { transaction } = this;
     switch (control.what) {
       case "engine":

@@ -20,7 +20,7 @@ const MAX_RULE_MATCHES = 16;
 const MAX_RULE_TEXT_CHARS = 512;
 
 /** What the rules of a file are asked with. */
-export interface RuleFirewallParts {
+export interface RuleFirewallPorts {
   readonly settings: WafSettings;
   readonly switches: RuleSwitches;
   readonly listener: IncidentListener;
@@ -33,9 +33,9 @@ export interface RuleFirewallParts {
  */
 export class RuleFirewall {
   private readonly compiled: CompiledRules;
-  private readonly parts: RuleFirewallParts;
+  private readonly parts: RuleFirewallPorts;
 
-  constructor(set: RuleSet, parts: RuleFirewallParts) {
+  constructor(set: RuleSet, parts: RuleFirewallPorts) {
     this.compiled = compileRules(set, new Set(parts.settings.disabledRules));
     this.parts = parts;
   }

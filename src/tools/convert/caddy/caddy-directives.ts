@@ -1,23 +1,23 @@
-import { refuse } from "../access.ts";
+import { refuseRule } from "../access.ts";
 import { escapedRegex, holdsPath } from "../arrange.ts";
 import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
 import { EFFORT } from "../effort.ts";
 import { withoutExceptions } from "../exceptions.ts";
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
 import { type PathRule, ROOT } from "../path-rule.ts";
-import { closed, durationText, hasType, type Rule, ruleOf } from "../plan.ts";
+import { closed, durationSetting, hasType, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import { goesOn, isTerminal } from "./caddy-ends.ts";
+import { endsRequest, goesOn } from "./caddy-ends.ts";
 import { filesOf, hiddenPaths, isPlainTry, isUnknownHandler, mayHideFiles, takenOut } from "./caddy-guards.ts";
 import { type ClientFacts, type FoundMatcher, type Matcher, Matchers } from "./caddy-matchers.ts";
 import { MODIFIERS } from "./caddy-modifiers.ts";
 import { isLostImport } from "./caddy-parser.ts";
 import { proxyKeys, takesOff } from "./caddy-proxy.ts";
 import { scriptKeys } from "./caddy-scripts.ts";
-import { goDuration, templateOf } from "./caddy-values.ts";
+import { caddyTemplate, goDuration } from "./caddy-values.ts";
 
 /** Where directives count. */
 interface Context {
@@ -90,7 +90,7 @@ function convertBlock(
   const changes = pathChanges(statements, context);
   const inner = { ...context, ...changes.context };
   const own = statements.flatMap((one) => modifierOf(one, inner));
-  const ordered = isInOrder ? statements.filter((one) => isTerminal(one, context)) : inCaddyOrder(statements, inner);
+  const ordered = isInOrder ? statements.filter((one) => endsRequest(one, context)) : inCaddyOrder(statements, inner);
   const found = ordered.flatMap((one) => terminalOf(one, inner, statements));
   if (!found.some((rule) => isSame(rule, outer.condition))) found.push(rest());
   const rules = withoutExceptions([...changes.closed, ...found], ledger);
@@ -135,7 +135,7 @@ function pathChanges(statements: readonly Statement[], context: Context): PathCh
     const args = one.args[0] === "*" ? one.args.slice(1) : one.args;
     const path =
       one.name === "rewrite" && /^\/[^?]*$/.test(args[0] ?? "")
-        ? templateOf(args[0]!.replace("{uri}", "{path}"))
+        ? caddyTemplate(args[0]!.replace("{uri}", "{path}"))
         : null;
     const isRead = (first === one ? second : first) !== undefined;
     const isLast = !isRead && Object.keys(stripped).length === 0 && rewrite === null;
@@ -179,7 +179,7 @@ function keepsOutFallback({ args, parent }: Statement, { matchers }: Context): b
   const isOfPath = ({ path, regex, notAny }: Condition): boolean => path !== null || regex !== "" || notAny.length > 0;
   const isAsked = (one: Condition): boolean => isOfPath(one) && (one.path === null || holdsPath(one.path, last));
   const isGuard = (one: Statement): boolean => ACCESS.has(one.name) || refuses(one) || isUnknown(one);
-  const isUnknown = (one: Statement): boolean => isUnknownHandler(one) && !isTerminal(one);
+  const isUnknown = (one: Statement): boolean => isUnknownHandler(one) && !endsRequest(one);
   const holdsGuard = (list: readonly Statement[]): boolean =>
     list.some((one) => isGuard(one) || holdsGuard(BLOCKS.has(one.name) ? (one.block ?? []) : []));
   EFFORT.take(parent?.block?.length ?? 0);
@@ -192,7 +192,7 @@ function keepsOutFallback({ args, parent }: Statement, { matchers }: Context): b
   const guards = others.filter(({ one }) => holdsGuard([one]));
   if (guards.some(({ one, matcher }) => !one.name.startsWith("@") && fits(matcher, isAsked))) return true;
   return (
-    guards.length > 0 && others.some(({ one, matcher }) => isTerminal(one) && !refuses(one) && fits(matcher, isOfPath))
+    guards.length > 0 && others.some(({ one, matcher }) => endsRequest(one) && !refuses(one) && fits(matcher, isOfPath))
   );
 }
 
@@ -238,7 +238,7 @@ function inCaddyOrder(statements: readonly Statement[], { matchers, order }: Con
   const rank = (one: Statement): number => order.indexOf(one.name === "handle_path" ? "handle" : one.name);
   const length = ({ args: [word] }: Statement): number => matchers.of(word)?.pathLength ?? -1;
   return statements
-    .filter((one) => isTerminal(one, { order }))
+    .filter((one) => endsRequest(one, { order }))
     .sort((a, b) => rank(a) - rank(b) || length(b) - length(a));
 }
 
@@ -313,7 +313,7 @@ function unsaid(
 /** Whether a directive does nothing but refuse requests. */
 function refuses({ name, args, block }: Statement): boolean {
   if (BLOCKS.has(name)) {
-    const ends = (block ?? []).filter((one) => isTerminal(one));
+    const ends = (block ?? []).filter((one) => endsRequest(one));
     return ends.length > 0 && ends.every(refuses);
   }
   return name === "abort" || (/^(respond|error)$/.test(name) && args.some((word) => /^[45]\d\d$/.test(word)));
@@ -421,7 +421,7 @@ function contentOf(
 
 function redirect(statement: Statement, args: readonly string[], rule: Rule, ledger: Ledger): void {
   const [to = "", code = "302"] = args;
-  const template = templateOf(to);
+  const template = caddyTemplate(to);
   const status = code === "permanent" ? 301 : code === "temporary" ? 302 : Number(code);
   const isClear = template !== null && /^(\/|https?:\/\/([\w.-]|\{host\})|\{(uri|path)\})/.test(template);
   if (!isClear || ![301, 302, 303, 307, 308].includes(status)) {
@@ -443,7 +443,7 @@ function respond(statement: Statement, args: readonly string[], rule: Rule, ledg
   const words = statement.name === "error" ? [...args].filter((one) => /^\d{3}$/.test(one)) : args;
   const isStatus = words.length === 1 && /^\d{3}$/.test(words[0]!);
   const status = Number(isStatus ? words[0] : (words[1] ?? (statement.name === "error" ? 500 : 200)));
-  const body = templateOf(isStatus ? (bodyLine?.args[0] ?? "") : (words[0] ?? bodyLine?.args[0] ?? ""));
+  const body = caddyTemplate(isStatus ? (bodyLine?.args[0] ?? "") : (words[0] ?? bodyLine?.args[0] ?? ""));
   if (body === null || status < 200 || status > 599) {
     closed(rule);
     ledger.note(
@@ -575,7 +575,7 @@ function modifierOf(statement: Statement, context: Context): Modifier[] {
   const { ledger } = context;
   const refused = refusalOf(statement, context);
   if (refused !== null) return refused;
-  const isUnknown = isUnknownHandler(statement) && !isTerminal(statement, context);
+  const isUnknown = isUnknownHandler(statement) && !endsRequest(statement, context);
   const make = isUnknown ? closing : MODIFIERS[statement.name];
   if (make === undefined) return [];
   // What follows the name of a plugin's directive may be no matcher.
@@ -620,7 +620,7 @@ function closing(statement: Statement, _args: readonly string[], ledger: Ledger)
     "the gateway has no such directive, and it may decide who gets in, or what they get: its routes are closed",
     "set auth or ip_rules at them in the place of ip_rules",
   );
-  return refuse;
+  return refuseRule;
 }
 
 /** Takes the fields of `request_header` off requests. */
@@ -630,7 +630,7 @@ function taking(statement: Statement, [field]: readonly string[]): (rule: Rule) 
     takesOff(edits, name);
   return ({ keys }) => {
     if (!hasType(keys, "upstream") || edits.remove === undefined) return;
-    const own = section(keys, "headers", "request");
+    const own = sectionAt(keys, "headers", "request");
     own.remove = [...new Set([...((own.remove as string[] | undefined) ?? []), ...(edits.remove as string[])])];
   };
 }
@@ -653,5 +653,5 @@ function refusalOf(statement: Statement, context: Context): Modifier[] | null {
 /** For `timeouts` of the global options. */
 export function timeText(text: string): string | null {
   const ms = goDuration(text);
-  return ms === null || ms === 0 ? null : durationText(ms);
+  return ms === null || ms === 0 ? null : durationSetting(ms);
 }

@@ -1,7 +1,7 @@
 import type { Statement } from "../statement.ts";
 
 /** Whether a directive ends requests. */
-export function isTerminal(
+export function endsRequest(
   { name }: Statement,
   { order = ORDER }: { readonly order?: readonly string[] } = {},
 ): boolean {
@@ -46,7 +46,7 @@ interface Ends {
 function endsOf(parent: Statement): Ends {
   const known = ENDS.get(parent);
   if (known !== undefined) return known;
-  const all = (parent.block ?? []).filter((one) => isTerminal(one) && one.name !== "redir");
+  const all = (parent.block ?? []).filter((one) => endsRequest(one) && one.name !== "redir");
   const ends = { first: all[0], second: all[1], isAllHandles: all.every(isHandle) };
   ENDS.set(parent, ends);
   return ends;

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, normalize, relative, resolve } from "node:path";
 import { escapedRegex } from "../arrange.ts";
 import type { Rule } from "../plan.ts";
-import { pathOf, type Statement } from "../statement.ts";
+import { filePath, type Statement } from "../statement.ts";
 import { isLostImport } from "./caddy-parser.ts";
 
 /** Directives that decide nothing about who may come in, nor which file or path is meant: noted where they are left out. */
@@ -137,7 +137,7 @@ export function filesOf(statements: readonly Statement[], main: string): string[
   const files = new Set<string>();
   const add = (list: readonly Statement[]): void => {
     for (const { file, block } of list) {
-      files.add(pathOf(file));
+      files.add(filePath(file));
       if (block !== null) add(block);
     }
   };

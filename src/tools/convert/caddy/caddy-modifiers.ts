@@ -1,5 +1,5 @@
-import { noteTwo, refuse, requireAuth } from "../access.ts";
-import { type Keys, section } from "../keys.ts";
+import { noteTwo, refuseRule, requireAuth } from "../access.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
@@ -59,8 +59,8 @@ function headers(
   }
   if (Object.keys(edits).length === 0 && !isShut) return null;
   return (rule) => {
-    if (isShut) refuse(rule);
-    const keys = section(rule.keys, "headers", direction);
+    if (isShut) refuseRule(rule);
+    const keys = sectionAt(rule.keys, "headers", direction);
     const before = JSON.parse(JSON.stringify(keys)) as Keys;
     for (const [kind, value] of Object.entries(edits)) {
       keys[kind] = Array.isArray(value)

@@ -1,10 +1,10 @@
 import { trimmedEnd } from "../../../core/trimming.ts";
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText } from "../plan.ts";
+import { durationSetting } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { isLostImport } from "./caddy-parser.ts";
-import { goDuration, templateOf } from "./caddy-values.ts";
+import { caddyTemplate, goDuration } from "./caddy-values.ts";
 
 /** Reads `reverse_proxy` into the keys of a route; null where its targets are not known before a request comes. */
 export function proxyKeys(statement: Statement, addresses: readonly string[], ledger: Ledger): Keys | null {
@@ -70,52 +70,52 @@ const OPTIONS: Readonly<Record<string, (args: readonly string[], keys: Keys, sta
     return /^\d+$/.test(count);
   },
   health_uri: ([path = ""], keys) => {
-    section(keys, "health_check").path = path.split("?", 1)[0];
+    sectionAt(keys, "health_check").path = path.split("?", 1)[0];
     return path.startsWith("/") && !path.includes("?");
   },
   health_path: ([path = ""], keys) => {
-    section(keys, "health_check").path = path;
+    sectionAt(keys, "health_check").path = path;
     return true;
   },
   health_interval: ([time = ""], keys) => {
     const ms = goDuration(time);
-    if (ms !== null) section(keys, "health_check").interval = durationText(ms);
+    if (ms !== null) sectionAt(keys, "health_check").interval = durationSetting(ms);
     return ms !== null;
   },
   health_timeout: ([time = ""], keys) => {
     const ms = goDuration(time);
-    if (ms !== null) section(keys, "health_check").timeout = durationText(ms);
+    if (ms !== null) sectionAt(keys, "health_check").timeout = durationSetting(ms);
     return ms !== null;
   },
   health_passes: ([count = ""], keys) => {
-    section(keys, "health_check").healthy_threshold = Number(count);
+    sectionAt(keys, "health_check").healthy_threshold = Number(count);
     return /^\d+$/.test(count);
   },
   health_fails: ([count = ""], keys) => {
-    section(keys, "health_check").unhealthy_threshold = Number(count);
+    sectionAt(keys, "health_check").unhealthy_threshold = Number(count);
     return /^\d+$/.test(count);
   },
   health_status: ([status = ""], keys) => {
     const text = /^\dxx$/.test(status) ? `${status[0]}00-${status[0]}99` : status;
-    section(keys, "health_check").expect_status = /^\d+$/.test(text) ? Number(text) : text;
+    sectionAt(keys, "health_check").expect_status = /^\d+$/.test(text) ? Number(text) : text;
     return true;
   },
   max_fails: ([count = ""], keys) => {
-    section(keys, "circuit_breaker").failure_threshold = Number(count);
+    sectionAt(keys, "circuit_breaker").failure_threshold = Number(count);
     return /^[1-9]\d*$/.test(count);
   },
   fail_duration: ([time = ""], keys) => {
     const ms = goDuration(time);
-    if (ms !== null) section(keys, "circuit_breaker").open_duration = durationText(ms);
+    if (ms !== null) sectionAt(keys, "circuit_breaker").open_duration = durationSetting(ms);
     return ms !== null;
   },
   unhealthy_status: (statuses, keys) => {
     const list = statuses.filter((one) => /^\d{3}$/.test(one)).map(Number);
-    if (list.length > 0) section(keys, "circuit_breaker").failure_statuses = list;
+    if (list.length > 0) sectionAt(keys, "circuit_breaker").failure_statuses = list;
     return list.length === statuses.length;
   },
   header_up: (args, keys) => headerUp(args, keys),
-  header_down: ([field = "", value], keys) => headerEdit(section(keys, "headers", "response"), field, value),
+  header_down: ([field = "", value], keys) => headerEdit(sectionAt(keys, "headers", "response"), field, value),
 };
 
 /** Subdirectives without which the same requests pass. */
@@ -132,7 +132,7 @@ function optionOf(statement: Statement, keys: Keys, ledger: Ledger): boolean {
     return true;
   }
   if (name !== "header_up") return true;
-  const isTaken = takesOff(section(keys, "headers", "request"), args[0] ?? "");
+  const isTaken = takesOff(sectionAt(keys, "headers", "request"), args[0] ?? "");
   ledger.note(
     statement,
     isTaken ? "this field cannot be said: the client's is taken off" : "these fields cannot be said",
@@ -155,14 +155,14 @@ function headerUp([field = "", value, ...more]: readonly string[], keys: Keys): 
   if (more.length > 0) return false;
   if (/^host$/i.test(field)) {
     if (/^\{(http\.reverse_proxy\.upstream\.|upstream_)hostport\}$/.test(value ?? "")) keys.preserve_host = false;
-    else if (/^[\w.:-]+$/.test(value ?? "")) section(keys, "headers", "request", "set").Host = value;
+    else if (/^[\w.:-]+$/.test(value ?? "")) sectionAt(keys, "headers", "request", "set").Host = value;
     else return /^\{(http\.request\.)?host(port)?\}$/.test(value ?? "");
     return true;
   }
   const own = OWN_VALUES[field.toLowerCase()];
   if (own?.test(value ?? "") === true) return true;
   if (/^[+>?-]?(connection|upgrade)$/i.test(field)) return false;
-  return headerEdit(section(keys, "headers", "request"), field, value);
+  return headerEdit(sectionAt(keys, "headers", "request"), field, value);
 }
 
 /** Values that the gateway writes itself, by field. */
@@ -180,12 +180,12 @@ export function headerEdit(edits: Keys, field: string, value: string | undefined
     edits.remove = [...((edits.remove as string[] | undefined) ?? []), field.slice(1)];
     return true;
   }
-  const template = templateOf(value ?? "");
+  const template = caddyTemplate(value ?? "");
   if (template === null || value === undefined || /^[?]/.test(field)) return false;
   const isAdded = field.startsWith("+");
   const name = field.replace(/^[+>]/, "");
   const kind = isAdded ? "add" : "set";
-  const list = section(edits, kind);
+  const list = sectionAt(edits, kind);
   list[name] = isAdded && list[name] !== undefined ? [list[name], template].flat() : template;
   return true;
 }
@@ -206,16 +206,16 @@ function transportOf(statement: Statement, keys: Keys, ledger: Ledger): void {
     const [first = ""] = one.args;
     const ms = goDuration(first);
     if (one.name === "tls") keys.tls ??= {};
-    else if (one.name === "tls_insecure_skip_verify") section(keys, "tls").insecure_skip_verify = true;
-    else if (one.name === "tls_server_name") section(keys, "tls").server_name = first;
+    else if (one.name === "tls_insecure_skip_verify") sectionAt(keys, "tls").insecure_skip_verify = true;
+    else if (one.name === "tls_server_name") sectionAt(keys, "tls").server_name = first;
     else if (one.name === "tls_trusted_ca_certs" || one.name === "tls_trust_pool")
-      section(keys, "tls").ca_file = one.args.at(-1);
+      sectionAt(keys, "tls").ca_file = one.args.at(-1);
     else if (one.name === "tls_client_auth" && one.args.length === 2)
-      Object.assign(section(keys, "tls"), { cert_file: first, key_file: one.args[1] });
-    else if (one.name === "dial_timeout" && ms !== null) section(keys, "timeouts").connect = durationText(ms);
+      Object.assign(sectionAt(keys, "tls"), { cert_file: first, key_file: one.args[1] });
+    else if (one.name === "dial_timeout" && ms !== null) sectionAt(keys, "timeouts").connect = durationSetting(ms);
     else if (one.name === "response_header_timeout" && ms !== null)
-      section(keys, "timeouts").response_header = durationText(ms);
-    else if (one.name === "read_timeout" && ms !== null) section(keys, "timeouts").idle = durationText(ms);
+      sectionAt(keys, "timeouts").response_header = durationSetting(ms);
+    else if (one.name === "read_timeout" && ms !== null) sectionAt(keys, "timeouts").idle = durationSetting(ms);
     else if (one.name === "versions" && /^(h2c|2|1\.1,2|2,1\.1)$/.test(one.args.join())) void 0;
     else continue;
     ledger.carry(one);

@@ -1,6 +1,6 @@
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText } from "../plan.ts";
+import { durationSetting } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { proxyKeys } from "./caddy-proxy.ts";
 import { goDuration } from "./caddy-values.ts";
@@ -54,9 +54,9 @@ function option(one: Statement, keys: Keys, fastcgi: Keys, ledger: Ledger): void
   else if (one.name === "index" && first !== "off") fastcgi.index = first;
   else if (one.name === "env") fastcgi.env = { ...(fastcgi.env as Keys), [first]: second };
   else if (one.name === "try_files" && one.args.at(-1) === "=404") fastcgi.front_controller = false;
-  else if (one.name === "dial_timeout" && ms !== null) section(keys, "timeouts").connect = durationText(ms);
+  else if (one.name === "dial_timeout" && ms !== null) sectionAt(keys, "timeouts").connect = durationSetting(ms);
   else if (one.name === "read_timeout" && ms !== null)
-    Object.assign(section(keys, "timeouts"), { response_header: durationText(ms), idle: durationText(ms) });
+    Object.assign(sectionAt(keys, "timeouts"), { response_header: durationSetting(ms), idle: durationSetting(ms) });
   else if (one.name === "resolve_root_symlink" || one.name === "write_timeout" || one.name === "capture_stderr") {
     ledger.standard(one);
     return;

@@ -19,7 +19,7 @@ export function humanSize(text: string): number | null {
 }
 
 /** A text with placeholders of Caddy as one with those of the gateway; null where one has no counterpart. */
-export function templateOf(text: string): string | null {
+export function caddyTemplate(text: string): string | null {
   let out = "";
   let from = 0;
   for (const found of text.matchAll(/\{([a-zA-Z_][\w.\-[\]]*)\}/g)) {

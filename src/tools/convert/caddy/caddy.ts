@@ -1,7 +1,7 @@
-import { allowOnly, isLoopback, noteLocal, THIS_MACHINE } from "../access.ts";
+import { allowOnly, isLoopbackAddress, noteLocal, THIS_MACHINE } from "../access.ts";
 import { type AdviceRow, adviceIn } from "../advice.ts";
 import { siteRank, widerHosts } from "../arrange.ts";
-import { section } from "../keys.ts";
+import { sectionAt } from "../keys.ts";
 import { closed, hasType, Plan, type Rule } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
@@ -58,7 +58,7 @@ export function convertCaddyfile({ file, options, sites, others }: Caddyfile): P
   if (others.some(({ isLost }) => isLost === true)) for (const rule of plan.rules) closed(rule);
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
-    section(plan.config.proxy, "transport").response_header_timeout = "10m";
+    sectionAt(plan.config.proxy, "transport").response_header_timeout = "10m";
   ledger.settle((one) => adviceIn(ADVICE, one));
   return plan;
 }
@@ -75,8 +75,8 @@ interface SiteRule {
 function siteRules(plan: Plan, own: readonly Rule[], addresses: readonly Address[], site: Statement): SiteRule[] {
   // A site that only this machine could reach stays so: the gateway may listen at other addresses as well.
   const [bind] = site.all("bind");
-  const isNarrower = !isLoopback(String(plan.config.server.host ?? ""));
-  if (bind !== undefined && isNarrower && bind.args.length > 0 && boundTo(site).every(isLoopback)) {
+  const isNarrower = !isLoopbackAddress(String(plan.config.server.host ?? ""));
+  if (bind !== undefined && isNarrower && bind.args.length > 0 && boundTo(site).every(isLoopbackAddress)) {
     for (const rule of own) allowOnly(rule, THIS_MACHINE);
     noteLocal(plan.ledger, bind);
   }
@@ -150,10 +150,10 @@ function listeners(plan: Plan, list: readonly Site[], options: Statement | null)
   const kept = keptSites(plan, sites, { tlsPort, clearPort, tlsSites, place, options });
   server.port = clearPort ?? (isTls ? 80 : (tlsPort ?? 80));
   if (!isTls) return { kept, isTls };
-  Object.assign(section(server, "tls"), { port: tlsPort });
+  Object.assign(sectionAt(server, "tls"), { port: tlsPort });
   const clearKept = kept.filter(({ site, addresses }) => addresses.some(({ isClear }) => isClear) && !leadsToTls(site));
   const redirects = options?.all("auto_https")[0];
-  if (clearKept.length === 0 && redirects === undefined) section(server, "tls").redirect_http = true;
+  if (clearKept.length === 0 && redirects === undefined) sectionAt(server, "tls").redirect_http = true;
   if (names.length > 0) server.acme = { enabled: true, domains: [...new Set(names)] };
   return { kept, isTls };
 }
@@ -199,7 +199,7 @@ function keptSites({ ledger }: Plan, sites: readonly Site[], chosen: Chosen): Si
     const isOwn = ({ isClear, port }: Address): boolean => port === (isClear ? clearPort : tlsPort);
     const own = addresses.filter(isOwn);
     const bound = boundTo(site, options);
-    const isElsewhere = bound.length > 0 && !bound.includes(place ?? "") && !bound.every(isLoopback);
+    const isElsewhere = bound.length > 0 && !bound.includes(place ?? "") && !bound.every(isLoopbackAddress);
     const isShadowed =
       own.length > 0 && own.every(({ isClear }) => isClear) && !leadsToTls(site) && isWithin(own, tlsHosts);
     if (own.length === 0 || isElsewhere || isShadowed) {
@@ -246,7 +246,7 @@ function isPublic(host: string): boolean {
 
 function certificate(plan: Plan, tls: Statement): void {
   const pair = { cert_file: tls.args[0]!, key_file: tls.args[1]! };
-  const own = section(plan.config.server, "tls");
+  const own = sectionAt(plan.config.server, "tls");
   if (own.cert_file === undefined) Object.assign(own, pair);
   else if (own.cert_file !== pair.cert_file)
     own.certificates = [...((own.certificates as object[] | undefined) ?? []), pair];

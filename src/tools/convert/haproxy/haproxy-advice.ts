@@ -98,6 +98,6 @@ const ADVICE: readonly AdviceRow[] = [
 ];
 
 /** What is said of a directive that no other part of the converter has taken. */
-export function adviceOf(statement: Statement): Advice {
+export function haproxyAdvice(statement: Statement): Advice {
   return adviceIn(ADVICE, statement);
 }

@@ -1,13 +1,13 @@
 import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText } from "../plan.ts";
+import { durationSetting } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { hasVariable } from "./haproxy-conditions.ts";
 import { haproxyTime } from "./haproxy-values.ts";
 
 /** What directives of a section and of the defaults before it say; the section's own come first. */
-export class Section {
+export class HaproxySection {
   readonly statement: Statement;
   readonly defaults: Statement | null;
 
@@ -30,7 +30,7 @@ export class Section {
 }
 
 /** Reads the servers of a backend into the keys of a route; null where it has none. */
-export function backendKeys(backend: Section, ledger: Ledger): Keys | null {
+export function backendKeys(backend: HaproxySection, ledger: Ledger): Keys | null {
   const keys: Keys = { type: "upstream" };
   const servers = backend.statement.all("server");
   const shared = [backend.defaults, backend.statement].flatMap((one) => one?.all("default-server") ?? []);
@@ -83,7 +83,7 @@ function serverOf(statement: Statement, shared: readonly string[], keys: Keys, l
   if (words.includes("disabled") || hasVariable(address) || /^(fcgi|spop|log)$/.test(after("proto") ?? "")) return null;
   const weight = after("weight");
   const slow = haproxyTime(after("slowstart") ?? "");
-  if (slow !== null) section(keys, "circuit_breaker").slow_start = durationText(slow);
+  if (slow !== null) sectionAt(keys, "circuit_breaker").slow_start = durationSetting(slow);
   const socket = /^(?:unix@)?(\/.+)$/.exec(address)?.[1];
   const host = address.replace(/^(ipv[46]|tcp)@/, "");
   const url =
@@ -100,7 +100,7 @@ function serverOf(statement: Statement, shared: readonly string[], keys: Keys, l
 const ODD_WORDS =
   /^(send-proxy.*|track|redir|on-marked-.*|agent-.*|source|tfo|socks4|observe|error-limit|maxconn|maxqueue|set-proxy-v2-tlv.*)$/;
 
-function balancing(backend: Section, keys: Keys, ledger: Ledger): void {
+function balancing(backend: HaproxySection, keys: Keys, ledger: Ledger): void {
   const cookie = backend.find("cookie");
   if (
     cookie !== null &&
@@ -133,7 +133,7 @@ const POLICIES: Readonly<Record<string, string>> = {
   random: "p2c",
 };
 
-function health(backend: Section, keys: Keys, words: readonly string[], ledger: Ledger): void {
+function health(backend: HaproxySection, keys: Keys, words: readonly string[], ledger: Ledger): void {
   const option = backend.find("option", "httpchk");
   const send = backend.find("http-check", "send");
   const expect = backend.find("http-check", "expect");
@@ -152,7 +152,7 @@ function health(backend: Section, keys: Keys, words: readonly string[], ledger: 
   }
   const check: Keys = { path };
   const every = haproxyTime(after("inter") ?? "2s");
-  if (every !== null) check.interval = durationText(every);
+  if (every !== null) check.interval = durationSetting(every);
   if (after("fall") !== null) check.unhealthy_threshold = Number(after("fall"));
   if (after("rise") !== null) check.healthy_threshold = Number(after("rise"));
   const status = /^\d{3}(-\d{3})?$/.exec(expect?.args[1] === "status" ? (expect.args[2] ?? "") : "")?.[0];
@@ -162,14 +162,17 @@ function health(backend: Section, keys: Keys, words: readonly string[], ledger: 
   if (expect !== null && status !== undefined) ledger.carry(expect);
 }
 
-function timeouts(backend: Section, keys: Keys, ledger: Ledger): void {
+function timeouts(backend: HaproxySection, keys: Keys, ledger: Ledger): void {
   const connect = backend.find("timeout", "connect");
   const server = backend.find("timeout", "server");
   const connectMs = haproxyTime(connect?.args[1] ?? "");
   const serverMs = haproxyTime(server?.args[1] ?? "");
-  if (connectMs !== null && connectMs > 0) section(keys, "timeouts").connect = durationText(connectMs);
+  if (connectMs !== null && connectMs > 0) sectionAt(keys, "timeouts").connect = durationSetting(connectMs);
   if (serverMs !== null && serverMs > 0)
-    Object.assign(section(keys, "timeouts"), { response_header: durationText(serverMs), idle: durationText(serverMs) });
+    Object.assign(sectionAt(keys, "timeouts"), {
+      response_header: durationSetting(serverMs),
+      idle: durationSetting(serverMs),
+    });
   ledger.carry(connect, server);
   const retries = backend.find("retries");
   if (retries !== null && /^\d+$/.test(retries.args[0] ?? "")) {

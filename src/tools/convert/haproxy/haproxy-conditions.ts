@@ -12,7 +12,7 @@ import type { Statement } from "../statement.ts";
  * What a condition asks: requests that fit one of the alternatives. With a `fault` no route can say it, and the alternatives take more than it
  * asks.
  */
-export type Asked =
+export type HaproxyTest =
   | { readonly any: readonly Condition[]; readonly fault: string }
   | { readonly special: "cleartext" | "not-authenticated" };
 
@@ -23,7 +23,7 @@ interface Term {
 }
 
 /** What decides beside the words about what a condition compares. */
-export interface RequestFacts {
+export interface HaproxyRequest {
   readonly hasTls: boolean;
   readonly hasClear: boolean;
   /** Why `src` is not the address that a route compares; "" where it is. */
@@ -36,10 +36,10 @@ export interface RequestFacts {
 
 /** The ACLs of a section with those of its defaults. */
 export class Acls {
-  readonly facts: RequestFacts;
+  readonly facts: HaproxyRequest;
   private readonly lines: Map<string, Statement[]> = new Map();
 
-  constructor(facts: RequestFacts, ...sections: readonly (Statement | null)[]) {
+  constructor(facts: HaproxyRequest, ...sections: readonly (Statement | null)[]) {
     this.facts = facts;
     for (const one of sections.flatMap((section) => section?.all("acl") ?? [])) {
       const [name = ""] = one.args;
@@ -56,7 +56,7 @@ export class Acls {
   }
 
   /** Reads what follows `if` or `unless`; nothing is every request. */
-  asked(words: readonly string[]): Asked {
+  asked(words: readonly string[]): HaproxyTest {
     const [kind, ...rest] = words;
     if (kind === undefined) return { any: [EVERYTHING], fault: "" };
     if (kind !== "if" && kind !== "unless") return wider(`${kind} is no condition`);
@@ -131,7 +131,7 @@ export class Acls {
   }
 }
 
-type Exact = Extract<Asked, { readonly any: unknown }>;
+type Exact = Extract<HaproxyTest, { readonly any: unknown }>;
 
 /** What no route can say: it may be every request. */
 function wider(fault: string): Exact {
@@ -196,7 +196,7 @@ function groupsOf(words: readonly string[]): Term[][] {
 }
 
 /** One test with its values: `path_beg -i /api /v1`, `hdr(host) -m end .example.com`. */
-function criterion(words: readonly string[], facts: RequestFacts): Exact {
+function criterion(words: readonly string[], facts: HaproxyRequest): Exact {
   const [fetch = "", ...rest] = words;
   const values: string[] = [];
   let how = "";
@@ -259,7 +259,7 @@ export function hasVariable(word: string): boolean {
   return /\$(\{|[A-Za-z_])/.test(word);
 }
 
-function schemeOf({ hasTls, hasClear }: RequestFacts): Exact {
+function schemeOf({ hasTls, hasClear }: HaproxyRequest): Exact {
   if (hasTls && hasClear) return wider("routes do not go by the scheme");
   return hasTls ? exactly(EVERYTHING) : exactly();
 }
@@ -272,7 +272,7 @@ interface FieldTest {
   readonly isAnyCase: boolean;
 }
 
-function fieldOf({ name, argument, how, values, isAnyCase }: FieldTest, { changed }: RequestFacts): Exact {
+function fieldOf({ name, argument, how, values, isAnyCase }: FieldTest, { changed }: HaproxyRequest): Exact {
   const field = /^(?:req\.)?(hdr|fhdr)(?:_(\w+))?$/.exec(name);
   const plain = argument.replace(/,.*$/s, "");
   if (field !== null && changed.has(plain.toLowerCase())) return wider(`${plain} has been changed before`);

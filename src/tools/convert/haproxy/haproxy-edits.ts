@@ -1,4 +1,4 @@
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import { hasType, type Plan, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { formatOf } from "./haproxy-values.ts";
@@ -19,16 +19,16 @@ export function edit(
   const direction = isResponse ? "response" : "request";
   if (kind === "del-header" && action.length === 2 && /^[\w-]+$/.test(name))
     return carried(({ keys }) => {
-      const edits = section(keys, "headers", direction);
+      const edits = sectionAt(keys, "headers", direction);
       edits.remove = [...((edits.remove as string[] | undefined) ?? []), name];
     });
   if (kind === "set-header" && format !== null)
     return carried(({ keys }) => {
-      section(keys, "headers", direction, "set")[name] = format;
+      sectionAt(keys, "headers", direction, "set")[name] = format;
     });
   if (kind === "add-header" && format !== null)
     return carried(({ keys }) => {
-      section(keys, "headers", direction, "add")[name] = format;
+      sectionAt(keys, "headers", direction, "add")[name] = format;
     });
   const rewrite = isResponse ? null : rewriteOf(kind, name, value);
   if (rewrite !== null)
@@ -52,7 +52,7 @@ function rewriteOf(kind: string, first: string, second: string): Keys | null {
 export function taking(name: string): (rule: Rule) => void {
   return ({ keys }) => {
     if (!hasType(keys, "upstream")) return;
-    const edits = section(keys, "headers", "request");
+    const edits = sectionAt(keys, "headers", "request");
     edits.remove = [...new Set([...((edits.remove as string[] | undefined) ?? []), name])];
   };
 }

@@ -1,14 +1,14 @@
-import { isLoopback, noteLocal } from "../access.ts";
-import { section } from "../keys.ts";
+import { isLoopbackAddress, noteLocal } from "../access.ts";
+import { sectionAt } from "../keys.ts";
 import type { Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import type { Section } from "./haproxy-backends.ts";
+import type { HaproxySection } from "./haproxy-backends.ts";
 import { hasVariable } from "./haproxy-conditions.ts";
 
 /** A `bind` line. */
 interface Bind {
   readonly statement: Statement;
-  readonly entry: Section;
+  readonly entry: HaproxySection;
   readonly isTls: boolean;
   /** 0 for what is no port of an address. */
   readonly port: number;
@@ -17,10 +17,10 @@ interface Bind {
 }
 
 /** The frontends that are carried over, and what they listen with. */
-export interface Listeners {
-  readonly kept: readonly Section[];
+export interface HaproxyListeners {
+  readonly kept: readonly HaproxySection[];
   /** Those of them that only this machine could reach, beside others. */
-  readonly local: readonly Section[];
+  readonly local: readonly HaproxySection[];
   readonly hasTls: boolean;
   readonly hasClear: boolean;
 }
@@ -33,16 +33,16 @@ export interface Listeners {
  */
 export function listeners(
   plan: Plan,
-  entries: readonly Section[],
-  isSame: (a: Section, b: Section) => boolean,
-  leads: (entry: Section) => boolean,
-): Listeners {
+  entries: readonly HaproxySection[],
+  isSame: (a: HaproxySection, b: HaproxySection) => boolean,
+  leads: (entry: HaproxySection) => boolean,
+): HaproxyListeners {
   const { server } = plan.config;
   const { ledger } = plan;
   const binds = entries.flatMap((entry) => entry.statement.all("bind").flatMap((one) => bindsOf(one, entry)));
   const isReal = ({ port }: { readonly port: number }): boolean => port > 0;
   const main = mainOf(binds.filter(isReal), leads);
-  const mayStay = (entry: Section): boolean =>
+  const mayStay = (entry: HaproxySection): boolean =>
     entry === main?.entry || (main !== undefined && isSame(entry, main.entry));
   const isHere = ({ host }: Bind): boolean => host === main?.host;
   const stays = binds.filter((one) => isReal(one) && isHere(one) && (mayStay(one.entry) || leads(one.entry)));
@@ -56,12 +56,12 @@ export function listeners(
   );
   const used = stays.filter(({ isTls, port }) => port === (isTls ? tls : clear));
   // What only this machine can reach, on the same port, stays so by rules about addresses.
-  const local = isLoopback(main?.host ?? "")
+  const local = isLoopbackAddress(main?.host ?? "")
     ? []
     : entries.filter((entry) => {
         const own = binds.filter((one) => one.entry === entry);
         const isUsed = own.some(({ isTls, port }) => isReal({ port }) && port === (isTls ? tls : clear));
-        return entry !== main?.entry && isUsed && own.every(({ host }) => isLoopback(host));
+        return entry !== main?.entry && isUsed && own.every(({ host }) => isLoopbackAddress(host));
       });
   const kept = entries.filter(
     (entry) =>
@@ -69,7 +69,7 @@ export function listeners(
   );
   server.port = clear ?? (tls === null ? 80 : "off");
   if (main !== undefined && main.host !== "") server.host = main.host.replace(/^\[|\]$/g, "");
-  if (tls !== null) section(server, "tls").port = tls;
+  if (tls !== null) sectionAt(server, "tls").port = tls;
   const where = `here ${clear ?? "none"} and ${tls ?? "none"}${main === undefined || main.host === "" ? "" : ` at ${main.host}`}`;
   for (const one of binds)
     if (local.includes(one.entry)) noteLocal(ledger, one.statement);
@@ -100,14 +100,17 @@ function judge({ statement, isTls }: Bind, isUsed: boolean, where: string, plan:
 }
 
 /** The listener of which the frontend is kept: the usual ports before others, TLS before clear text, what others can reach before the rest. */
-function mainOf(binds: readonly Bind[], leads: (entry: Section) => boolean): Bind | undefined {
+function mainOf(binds: readonly Bind[], leads: (entry: HaproxySection) => boolean): Bind | undefined {
   const rank = ({ isTls, port, host, entry }: Bind): number =>
-    (leads(entry) ? -100 : 0) + (isLoopback(host) ? -10 : 0) + (isTls ? 2 : 0) + (port === 80 || port === 443 ? 5 : 0);
+    (leads(entry) ? -100 : 0) +
+    (isLoopbackAddress(host) ? -10 : 0) +
+    (isTls ? 2 : 0) +
+    (port === 80 || port === 443 ? 5 : 0);
   return binds.toSorted((a, b) => rank(b) - rank(a))[0];
 }
 
 /** The addresses of a `bind` line. */
-function bindsOf(statement: Statement, entry: Section): Bind[] {
+function bindsOf(statement: Statement, entry: HaproxySection): Bind[] {
   const [addresses = ""] = statement.args;
   const isTls = statement.args.includes("ssl");
   return addresses.split(",").map((text) => {
@@ -128,7 +131,7 @@ function prefer(ports: readonly number[], usual: number): number | null {
 
 /** `crt FILE`: certificate and key in one file. */
 function certificates({ config }: Plan, { args }: Statement): void {
-  const tls = section(config.server, "tls");
+  const tls = sectionAt(config.server, "tls");
   args.forEach((word, at) => {
     const file = args[at + 1];
     if (word !== "crt" || file === undefined) return;

@@ -1,12 +1,16 @@
 import type { Keys } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText, type Plan } from "../plan.ts";
+import { durationSetting, type Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import type { Section } from "./haproxy-backends.ts";
+import type { HaproxySection } from "./haproxy-backends.ts";
 import { haproxyTime } from "./haproxy-values.ts";
 
 /** Makes streams of an entry in `mode tcp`. docs/migrate.md#mode-tcp */
-export function convertTcp(plan: Plan, entry: Section, backends: ReadonlyMap<string, Section>): void {
+export function convertHaproxyTcp(
+  plan: Plan,
+  entry: HaproxySection,
+  backends: ReadonlyMap<string, HaproxySection>,
+): void {
   const { ledger } = plan;
   const origin = entry.statement;
   const why = refusalOf(entry);
@@ -46,7 +50,7 @@ export function convertTcp(plan: Plan, entry: Section, backends: ReadonlyMap<str
 }
 
 /** Why an entry cannot be carried over; "" where it can. What decides about who may come in is never left out. */
-function refusalOf({ statement }: Section): string {
+function refusalOf({ statement }: HaproxySection): string {
   if (statement.all("bind").some(({ args }) => args.includes("ssl"))) return "streams speak no TLS themselves";
   if (statement.all("bind").some(({ args }) => !/^[\w.*:[\],-]*:\d+$/.test(args[0] ?? "")))
     return "streams listen at an address and one port";
@@ -64,7 +68,7 @@ interface NamedBackend {
 }
 
 /** What `use_backend … if { req.ssl_sni … }` says. */
-function namesOf({ statement }: Section, ledger: Ledger): NamedBackend[] {
+function namesOf({ statement }: HaproxySection, ledger: Ledger): NamedBackend[] {
   const acls = statement.all("acl");
   return statement.all("use_backend").flatMap((one) => {
     const [backend = "", word, ...condition] = one.args;
@@ -97,7 +101,7 @@ function hostsOf([sample = "", ...words]: readonly string[]): string[] | null {
 }
 
 /** Targets, balancing, health and times of a backend; null where it has servers that no stream can have. */
-function forwardKeys(backend: Section | undefined, entry: Section, ledger: Ledger): Keys | null {
+function forwardKeys(backend: HaproxySection | undefined, entry: HaproxySection, ledger: Ledger): Keys | null {
   if (backend === undefined) return null;
   const servers = backend.statement.all("server");
   const shared = [backend.defaults, backend.statement].flatMap((one) => one?.all("default-server") ?? []);
@@ -120,8 +124,8 @@ function forwardKeys(backend: Section | undefined, entry: Section, ledger: Ledge
   const idle = [entry.find("timeout", "client"), backend.find("timeout", "server")];
   const connectMs = haproxyTime(connect?.args[1] ?? "") ?? 0;
   const idleMs = Math.max(...idle.map((one) => haproxyTime(one?.args[1] ?? "") ?? 0));
-  if (connectMs > 0) keys.connect_timeout = durationText(connectMs);
-  if (idleMs > 0) keys.idle_timeout = durationText(idleMs);
+  if (connectMs > 0) keys.connect_timeout = durationSetting(connectMs);
+  if (idleMs > 0) keys.idle_timeout = durationSetting(idleMs);
   ledger.carry(backend.statement, connect, ...idle, ...servers, ...shared);
   return keys;
 }
@@ -140,7 +144,7 @@ function checkOf(words: readonly string[]): Keys {
   const after = (name: string) => (words.includes(name) ? words[words.lastIndexOf(name) + 1]! : "");
   const every = haproxyTime(after("inter") || "2s") ?? 2000;
   return {
-    interval: durationText(every),
+    interval: durationSetting(every),
     ...(/^\d+$/.test(after("fall")) ? { unhealthy_threshold: Number(after("fall")) } : {}),
     ...(/^\d+$/.test(after("rise")) ? { healthy_threshold: Number(after("rise")) } : {}),
   };

@@ -1,28 +1,28 @@
-import { allowOnly, refuse, THIS_MACHINE } from "../access.ts";
+import { allowOnly, refuseRule, THIS_MACHINE } from "../access.ts";
 import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
 import { copied, EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import { withoutExceptions } from "../exceptions.ts";
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import { applied, type Modifier, noteUnused, partOf, refusal } from "../modifiers.ts";
 import { ROOT } from "../path-rule.ts";
-import { closed, durationText, hasType, Plan, type Rule, ruleOf } from "../plan.ts";
+import { closed, durationSetting, hasType, Plan, type Rule, ruleOf } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
-import { titleOf } from "../statement.ts";
-import { adviceOf, isStandard } from "./haproxy-advice.ts";
-import { backendKeys, Section } from "./haproxy-backends.ts";
-import { Acls, type Asked, PASSWORDS, type RequestFacts } from "./haproxy-conditions.ts";
+import { statementTitle } from "../statement.ts";
+import { haproxyAdvice, isStandard } from "./haproxy-advice.ts";
+import { backendKeys, HaproxySection } from "./haproxy-backends.ts";
+import { Acls, type HaproxyRequest, type HaproxyTest, PASSWORDS } from "./haproxy-conditions.ts";
 import { edit, taking } from "./haproxy-edits.ts";
 import { listeners } from "./haproxy-listeners.ts";
-import { convertTcp } from "./haproxy-streams.ts";
+import { convertHaproxyTcp } from "./haproxy-streams.ts";
 import { formatOf, haproxyTime } from "./haproxy-values.ts";
 
 /** What a section is converted with. */
 interface Work {
   readonly plan: Plan;
-  readonly backends: ReadonlyMap<string, Section>;
-  readonly facts: RequestFacts;
+  readonly backends: ReadonlyMap<string, HaproxySection>;
+  readonly facts: HaproxyRequest;
   /** Whether clear text leads to TLS. */
   isRedirected: boolean;
 }
@@ -32,11 +32,11 @@ export function convertHaproxy(sections: readonly Statement[]): Plan {
   const plan = new Plan("HAProxy");
   const { ledger } = plan;
   for (const one of sections) ledger.enter(one);
-  const proxies: Section[] = [];
+  const proxies: HaproxySection[] = [];
   let defaults: Statement | null = null;
   for (const one of sections) {
     if (one.name === "defaults") defaults = one;
-    else if (/^(frontend|backend|listen)$/.test(one.name)) proxies.push(new Section(one, defaults));
+    else if (/^(frontend|backend|listen)$/.test(one.name)) proxies.push(new HaproxySection(one, defaults));
   }
   const backends = new Map(
     proxies.filter(({ statement }) => statement.name !== "frontend").map((one) => [one.name, one]),
@@ -55,17 +55,17 @@ export function convertHaproxy(sections: readonly Statement[]): Plan {
     // Two other frontends that say the same are one.
     if (local.includes(entry) || entry === serving) plan.rules.push(...rules);
   }
-  if (isRedirected && plan.config.server.tls !== undefined) section(plan.config.server, "tls").redirect_http = true;
+  if (isRedirected && plan.config.server.tls !== undefined) sectionAt(plan.config.server, "tls").redirect_http = true;
   serverWide(plan, kept, sections);
   for (const { statement } of ledger.account())
     if (!ledger.isJudged(statement) && isStandard(statement)) ledger.standard(statement);
-  ledger.settle(adviceOf);
+  ledger.settle(haproxyAdvice);
   return plan;
 }
 
 /** Whether two frontends differ in where they listen alone. */
-function isSameEntry(a: Section, b: Section): boolean {
-  const words = ({ statement }: Section): string =>
+function isSameEntry(a: HaproxySection, b: HaproxySection): boolean {
+  const words = ({ statement }: HaproxySection): string =>
     JSON.stringify(
       (statement.block ?? []).filter(({ name }) => name !== "bind").map(({ name, args }) => [name, ...args]),
     );
@@ -73,7 +73,7 @@ function isSameEntry(a: Section, b: Section): boolean {
 }
 
 /** Whether a frontend does nothing but lead clear text to TLS. */
-function leadsToTls({ statement }: Section): boolean {
+function leadsToTls({ statement }: HaproxySection): boolean {
   const block = statement.block ?? [];
   const isLead = ({ name, args }: Statement): boolean => {
     const words = name === "http-request" ? args : [name, ...args];
@@ -90,7 +90,7 @@ function leadsToTls({ statement }: Section): boolean {
 }
 
 /** Why `src` is another address than the one that a route compares; "" where it is the same. */
-function srcFaultOf({ statement, defaults }: Section): string {
+function srcFaultOf({ statement, defaults }: HaproxySection): string {
   const isProxied = statement
     .all("bind")
     .some(({ args }) => args.some((word) => /^accept-(proxy|netscaler-cip)$/.test(word)));
@@ -103,11 +103,11 @@ function srcFaultOf({ statement, defaults }: Section): string {
 }
 
 /** Those of `mode tcp` become streams. */
-function isHttp(entry: Section, plan: Plan, backends: ReadonlyMap<string, Section>): boolean {
+function isHttp(entry: HaproxySection, plan: Plan, backends: ReadonlyMap<string, HaproxySection>): boolean {
   const { ledger } = plan;
   const mode = entry.find("mode");
   if (mode?.args[0] === "tcp" && entry.statement.all("bind").length > 0) {
-    convertTcp(plan, entry, backends);
+    convertHaproxyTcp(plan, entry, backends);
     return false;
   }
   if (
@@ -125,7 +125,7 @@ function isHttp(entry: Section, plan: Plan, backends: ReadonlyMap<string, Sectio
 }
 
 /** The rules of a frontend, in the order in which HAProxy asks them. */
-function entryRules(entry: Section, work: Work): Rule[] {
+function entryRules(entry: HaproxySection, work: Work): Rule[] {
   const { ledger } = work.plan;
   const acls = new Acls(work.facts, entry.defaults, entry.statement);
   ledger.carry(entry.statement);
@@ -146,7 +146,7 @@ function entryRules(entry: Section, work: Work): Rule[] {
 }
 
 /** What the `http-request` rules of a section make, and those of its defaults before them. */
-function requests(entry: Section, acls: Acls, work: Work): Made {
+function requests(entry: HaproxySection, acls: Acls, work: Work): Made {
   const rules: Rule[] = [];
   const edits: Modifier[] = [];
   // A request that one of these takes is asked no further rule of its kind.
@@ -189,19 +189,24 @@ function shutBy(statement: Statement, conditions: readonly Condition[], why: str
     `${why}: the routes that it may be for are closed`,
     "write routes with match, and remove ip_rules",
   );
-  return { statement, conditions: conditions.map((one) => ({ ...one, notAny: [] })), isRefusal: true, apply: refuse };
+  return {
+    statement,
+    conditions: conditions.map((one) => ({ ...one, notAny: [] })),
+    isRefusal: true,
+    apply: refuseRule,
+  };
 }
 
 /** The page of `stats` is no path of an application. */
 function statistics(statement: Statement, { plan }: Work): Rule {
-  const rule = ruleOf(statement, titleOf(statement), { type: "respond", status: 404 });
+  const rule = ruleOf(statement, statementTitle(statement), { type: "respond", status: 404 });
   rule.path = { kind: "exact", value: (statement.args[1] ?? "/").replace(/[?#].*$/s, "") || "/" };
   plan.ledger.note(statement, "the gateway has a dashboard of its own: the path is 404", "open /internal/");
   return rule;
 }
 
 function monitor(statement: Statement, { plan }: Work): Rule {
-  const rule = ruleOf(statement, titleOf(statement), { type: "respond", status: 200 });
+  const rule = ruleOf(statement, statementTitle(statement), { type: "respond", status: 200 });
   rule.path = { kind: "exact", value: statement.args[0] ?? "/" };
   plan.ledger.carry(statement);
   return rule;
@@ -219,7 +224,7 @@ function backendRules(
   const keys = backend === undefined ? null : backendKeys(backend, ledger);
   const places: readonly (Condition | null)[] = conditions.length === 0 ? [null] : conditions;
   return places.flatMap((condition) => {
-    const rule = ruleOf(origin, `${titleOf(origin)}${name === "" ? "" : ` (backend ${name})`}`, {});
+    const rule = ruleOf(origin, `${statementTitle(origin)}${name === "" ? "" : ` (backend ${name})`}`, {});
     if (condition !== null) put(rule, condition);
     if (backend === undefined || keys === null) {
       closed(rule);
@@ -243,7 +248,7 @@ function backendRules(
 }
 
 /** `http-request` and `http-response` of a backend, for a rule that leads there. @returns the rule with those before it */
-function backendRequests(backend: Section, rule: Rule, { plan, facts }: Pick<Work, "plan" | "facts">): Rule[] {
+function backendRequests(backend: HaproxySection, rule: Rule, { plan, facts }: Pick<Work, "plan" | "facts">): Rule[] {
   const own = { ...facts, changed: new Set(facts.changed) };
   const acls = new Acls(own, backend.defaults, backend.statement);
   const work = { plan, backends: new Map(), facts: own, isRedirected: false };
@@ -300,7 +305,7 @@ const BY_REGEX = "routes go by paths, not by expressions";
 /** Routes that are closed in the place of a directive that cannot be said. */
 function shutRules(statement: Statement, conditions: readonly Condition[]): Rule[] {
   return conditions.map((one) => {
-    const rule = ruleOf(statement, titleOf(statement), {});
+    const rule = ruleOf(statement, statementTitle(statement), {});
     closed(rule);
     put(rule, one);
     return rule;
@@ -523,7 +528,8 @@ function refusals(
     // Only some paths, by an expression: these alone are closed.
     const byRegex = conditions.filter(({ regex }) => regex !== "");
     const rest = any.filter(({ regex }) => regex === "").map((one) => ({ ...one, notAny: [] }));
-    const edits = rest.length === 0 ? [] : [{ statement, conditions: rest, spared, isRefusal: true, apply: refuse }];
+    const edits =
+      rest.length === 0 ? [] : [{ statement, conditions: rest, spared, isRefusal: true, apply: refuseRule }];
     return { rules: refusing(statement, byRegex, status), edits };
   }
   if (conditions.some(({ notAny }) => notAny.length > 0)) {
@@ -536,7 +542,7 @@ function refusals(
 
 function refusing(statement: Statement, conditions: readonly Condition[], status: number): Rule[] {
   return conditions.map((one) => {
-    const rule = ruleOf(statement, titleOf(statement), { type: "respond", status });
+    const rule = ruleOf(statement, statementTitle(statement), { type: "respond", status });
     put(rule, one);
     return rule;
   });
@@ -546,7 +552,7 @@ function refusing(statement: Statement, conditions: readonly Condition[], status
 function answers(
   statement: Statement,
   action: readonly string[],
-  asked: Asked,
+  asked: HaproxyTest,
   accepted: readonly Condition[],
   { plan }: Work,
 ): Rule[] {
@@ -567,7 +573,7 @@ function answers(
   }
   ledger.carry(statement);
   return any.map((condition) => {
-    const rule = ruleOf(statement, titleOf(statement), { ...keys });
+    const rule = ruleOf(statement, statementTitle(statement), { ...keys });
     put(rule, { ...condition, notAny: [...condition.notAny, ...accepted] });
     return rule;
   });
@@ -611,7 +617,7 @@ function actionKeys(action: readonly string[]): Keys | null {
   return isClear ? { type: "redirect", to, status } : null;
 }
 
-function compression(entry: Section, rules: readonly Rule[], { ledger }: Plan): void {
+function compression(entry: HaproxySection, rules: readonly Rule[], { ledger }: Plan): void {
   const algorithms = entry.find("compression", "algo") ?? entry.find("compression", "algo-res");
   if (algorithms === null) return;
   const types = entry.find("compression", "type") ?? entry.find("compression", "type-res");
@@ -628,13 +634,13 @@ function compression(entry: Section, rules: readonly Rule[], { ledger }: Plan): 
 }
 
 /** What counts for the whole gateway here. */
-function serverWide(plan: Plan, entries: readonly Section[], sections: readonly Statement[]): void {
+function serverWide(plan: Plan, entries: readonly HaproxySection[], sections: readonly Statement[]): void {
   const { server } = plan.config;
   for (const [name, keys] of CLIENT_TIMES) {
     const found = entries.map((entry) => entry.find("timeout", name)).find((one) => one !== null);
     const ms = haproxyTime(found?.args[1] ?? "");
     if (found === undefined || found === null || ms === null || ms === 0) continue;
-    for (const key of keys) server[key] = durationText(ms);
+    for (const key of keys) server[key] = durationSetting(ms);
     plan.ledger.carry(found);
   }
   const global = sections.find(({ name }) => name === "global");

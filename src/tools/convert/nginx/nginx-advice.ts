@@ -131,7 +131,7 @@ const NOT_COMPARED: Advice = {
 };
 
 /** What is said of a directive that no other part of the converter has taken. */
-export function adviceOf(statement: Statement): Advice {
+export function nginxAdvice(statement: Statement): Advice {
   const { row, isClosing } = verdictOf(statement);
   if (row?.why !== undefined) return { why: row.why, cure: row.cure ?? "nothing" };
   return adviceIn(ADVICE, statement, isClosing ? undefined : NOT_COMPARED);

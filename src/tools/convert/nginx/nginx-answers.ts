@@ -1,7 +1,7 @@
 import { closed, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
-import { templateOf } from "./nginx-values.ts";
+import { nginxTemplate } from "./nginx-values.ts";
 
 /** `return`: a redirect or a text. */
 export function answer(scope: Scope, found: Statement, rule: Rule): void {
@@ -9,7 +9,7 @@ export function answer(scope: Scope, found: Statement, rule: Rule): void {
   const status = /^\d+$/.test(first) ? Number(first) : 302;
   const text = /^\d+$/.test(first) ? second : first;
   if ([301, 302, 303, 307, 308].includes(status)) return redirect(scope, found, rule, { text, status });
-  const body = templateOf(text);
+  const body = nginxTemplate(text);
   if (status === 444) noteNoResponse(scope, found);
   if (status === 444 || status < 200 || body === null) {
     if (status !== 444)
@@ -28,7 +28,7 @@ function redirect(
   rule: Rule,
   { text, status }: { readonly text: string; readonly status: number },
 ): void {
-  const to = templateOf(text.replace("$uri$is_args$args", "$request_uri"), false);
+  const to = nginxTemplate(text.replace("$uri$is_args$args", "$request_uri"), false);
   const isAddress = to !== null && (/^(\/|\{)/.test(to) || /^https?:\/\/([\w.-]|\{host\})+(:\d+)?([/{]|$)/.test(to));
   if (to === null || !isAddress) {
     scope.ledger.note(

@@ -4,7 +4,7 @@ import { expressionOf, takesNothing } from "../expression.ts";
 import type { Statement } from "../statement.ts";
 
 /** What the condition of an `if` asks. */
-export interface Asked {
+export interface NginxTest {
   /** A variable without its sign, or a test of files such as `-f`. */
   readonly subject: string;
   /** `=`, `~`, `~*`, or "" where a variable alone is asked. */
@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 /** Reads the words of an `if`; null for what nginx has no such condition for. */
-export function askedBy({ args }: Statement): Asked | null {
+export function askedBy({ args }: Statement): NginxTest | null {
   const words = args.map((word, i) => (i === 0 && word.startsWith("(") ? word.slice(1) : word));
   const last = words.length - 1;
   if (words[last]?.endsWith(")") === true) words[last] = words[last].slice(0, -1);
@@ -33,7 +33,7 @@ export function askedBy({ args }: Statement): Asked | null {
  * Conditions of which a request fits one where it fits what is asked, whatever `isNot` says; null where no route can ask it.
  * @param isWide whether they may take more requests than are asked for, rather than fewer
  */
-export function conditionsOf(asked: Asked, isWide: boolean): Condition[] | null {
+export function conditionsOf(asked: NginxTest, isWide: boolean): Condition[] | null {
   const { subject, sign, value } = asked;
   // A variable in the value is known at a request alone; in an expression the sign is its end.
   if (sign === "" || (sign === "=" && value.includes("$"))) return null;
@@ -63,18 +63,18 @@ const OTHERWISE_ASKED =
   /^http_(host|cookie|connection|upgrade|te|trailer|transfer_encoding|content_length|forwarded|via|x_real_ip|x_request_id|x_forwarded_\w+)$/;
 
 /** Whether an `if` asks for requests in clear text. */
-export function isCleartext({ subject, sign, value, isNot }: Asked): boolean {
+export function isCleartext({ subject, sign, value, isNot }: NginxTest): boolean {
   if (sign !== "=") return false;
   if (subject === "scheme") return value === (isNot ? "https" : "http");
   return subject === "https" && value === (isNot ? "on" : "");
 }
 
 /** Whether an `if` asks for paths without a file: files are looked up anyway. */
-export function isWithoutFile({ subject, value, isNot }: Asked): boolean {
+export function isWithoutFile({ subject, value, isNot }: NginxTest): boolean {
   return /^-[fe]$/.test(subject) && isNot && /^\$(request_filename|document_root\$(uri|document_uri))$/.test(value);
 }
 
-function hostConditions({ sign, value }: Asked): Condition[] | null {
+function hostConditions({ sign, value }: NginxTest): Condition[] | null {
   const hosts = sign === "=" ? [value.toLowerCase()] : namesOf(value);
   return hosts?.every((one) => /^[\w.-]+$/.test(one)) === true ? [{ ...EVERYTHING, hosts }] : null;
 }
@@ -94,7 +94,7 @@ function namesOf(regex: string): string[] | null {
   return words.map((word) => `${before}${word}${after}`.replaceAll("\\", "").toLowerCase());
 }
 
-function methodConditions({ sign, value }: Asked, isWide: boolean): Condition[] | null {
+function methodConditions({ sign, value }: NginxTest, isWide: boolean): Condition[] | null {
   if (sign === "=") return /^[A-Z]+$/.test(value) ? [{ ...EVERYTHING, methods: [value] }] : null;
   const words = /^(\^?)\(?([A-Z|]+)\)?(\$?)$/.exec(value);
   if (words === null) return null;
@@ -105,7 +105,7 @@ function methodConditions({ sign, value }: Asked, isWide: boolean): Condition[] 
   return methods.length === 0 ? null : [{ ...EVERYTHING, methods }];
 }
 
-function addressConditions({ sign, value }: Asked): Condition[] | null {
+function addressConditions({ sign, value }: NginxTest): Condition[] | null {
   if (sign === "=") return ipVersion(value) === 0 ? null : [{ ...EVERYTHING, match: { client_ip: [value] } }];
   // The beginning of an IPv4 address, in whole numbers: `^10\.1\.`.
   const numbers = /^\^((?:\d{1,3}\\\.){1,3})$/.exec(value)?.[1]?.split("\\.").slice(0, -1) ?? [];
@@ -114,7 +114,7 @@ function addressConditions({ sign, value }: Asked): Condition[] | null {
   return [{ ...EVERYTHING, match: { client_ip: [`${address}/${numbers.length * 8}`] } }];
 }
 
-function pathConditions({ sign, value }: Asked, isWide: boolean): Condition[] | null {
+function pathConditions({ sign, value }: NginxTest, isWide: boolean): Condition[] | null {
   if (sign === "=") return value.startsWith("/") ? [{ ...EVERYTHING, path: { kind: "exact", value } }] : null;
   const regex = expressionOf(value, isWide);
   return regex === null ? null : [{ ...EVERYTHING, regex: `${sign === "~*" ? "(?i)" : ""}${regex}` }];
@@ -123,7 +123,7 @@ function pathConditions({ sign, value }: Asked, isWide: boolean): Condition[] | 
 function fieldConditions(
   kind: "header" | "cookie" | "query",
   name: string,
-  { sign, value }: Asked,
+  { sign, value }: NginxTest,
   isWide: boolean,
 ): Condition[] | null {
   const asking = (wanted: string | boolean): Condition => ({ ...EVERYTHING, match: { [kind]: { [name]: wanted } } });

@@ -7,7 +7,7 @@ import { applyOptions, isEitherEnough } from "./nginx-options.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { runScripts, type ScriptFolder } from "./nginx-scripts.ts";
 import type { Site } from "./nginx-site.ts";
-import { targetsOf } from "./nginx-upstreams.ts";
+import { nginxTargets } from "./nginx-upstreams.ts";
 
 /** What a location does with its requests. */
 export function content(site: Site, scope: Scope, rule: Rule): void {
@@ -57,7 +57,7 @@ export const OTHER_CONTENT =
 
 /** `proxy_pass` and `grpc_pass`. */
 function proxy({ http }: Site, scope: Scope, pass: Statement, rule: Rule): void {
-  const found = targetsOf(http, scope, pass);
+  const found = nginxTargets(http, scope, pass);
   if (found === null) {
     scope.ledger.note(
       pass,

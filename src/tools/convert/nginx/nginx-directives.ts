@@ -309,7 +309,7 @@ const ROWS: ReadonlyMap<string, readonly DirectiveRow[]> = Map.groupBy(
 );
 
 /** What is said of a directive by its name and value alone. */
-export interface Verdict {
+export interface DirectiveVerdict {
   /** Whether nothing is needed for this value. */
   readonly isStandard: boolean;
   /** Whether its absence could let in whom it keeps out, or send what it changes: its routes are closed. */
@@ -319,7 +319,7 @@ export interface Verdict {
 }
 
 /** THE verdict on a directive that no other part of the converter has judged. */
-export function verdictOf({ name, args }: Statement): Verdict {
+export function verdictOf({ name, args }: Statement): DirectiveVerdict {
   const rows = ROWS.get(name) ?? [];
   const value = args.join(" ");
   const row = rows[0] ?? null;

@@ -1,4 +1,4 @@
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import type { Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { askedBy, isCleartext } from "./nginx-conditions.ts";
@@ -25,7 +25,7 @@ export interface Listening {
 }
 
 /** Reads `listen` and `server_name` of all servers. */
-export function listenersOf(servers: readonly Scope[]): Listening[] {
+export function nginxListeners(servers: readonly Scope[]): Listening[] {
   return servers.map((scope): Listening => ({ scope, listens: listensOf(scope), ...hostsOf(scope), isDefault: false }));
 }
 
@@ -70,7 +70,7 @@ function hostsOf(scope: Scope): Pick<Listening, "hosts" | "unsaid"> {
 }
 
 /** What has become of the servers. */
-export interface Listeners {
+export interface NginxListeners {
   /** Those that become routes. */
   readonly served: readonly Listening[];
   /** Directives of which settings have taken the place. */
@@ -83,7 +83,7 @@ export interface Listeners {
  * Makes ports and certificates of what servers listen on. The gateway has one address, with one port for clear text and one for TLS: a server
  * that listens elsewhere alone is left out, so that nothing becomes public that was not.
  */
-export function convertListeners(plan: Plan, list: readonly Listening[]): Listeners {
+export function convertListeners(plan: Plan, list: readonly Listening[]): NginxListeners {
   const { server } = plan.config;
   const settled = new Set<Statement>();
   if (list.length === 0) return { served: [], settled, isTlsAlone: false };
@@ -104,14 +104,14 @@ export function convertListeners(plan: Plan, list: readonly Listening[]): Listen
   const [inTls, inClear] = [list.filter(by(tls)), list.filter(by(clear))];
   for (const { listens } of list) for (const one of listens) judgeListen(plan, one, clear, tls);
   if (tls === null) return { served: leaveOut(plan, list, inClear, clear), settled, isTlsAlone: false };
-  section(server, "tls").port = tls.port;
+  sectionAt(server, "tls").port = tls.port;
   certificates(plan, inTls);
   const leading = inClear.filter((one) => !inTls.includes(one) && leadsToTls(one));
   // What is served by TLS alone must not be had in clear text, where no client shows a certificate.
   const isTlsAlone = inTls.some((one) => !inClear.includes(one)) || inTls.every((one) => redirectsInside(one) !== null);
   if (!isTlsAlone)
     return { served: leaveOut(plan, list, [...new Set([...inTls, ...inClear])], tls), settled, isTlsAlone };
-  if (clear !== null) section(server, "tls").redirect_http = true;
+  if (clear !== null) sectionAt(server, "tls").redirect_http = true;
   for (const one of leading) noteRedirect(plan, one);
   for (const one of inTls) for (const statement of redirectsInside(one) ?? []) settled.add(statement);
   noteClearText(
@@ -254,7 +254,7 @@ function leadsToTls({ scope, listens, hosts }: Listening): boolean {
 function certificates(plan: Plan, list: readonly Listening[]): void {
   const pairs: { readonly cert_file: string; readonly key_file: string }[] = [];
   const { ledger } = plan;
-  const tls = section(plan.config.server, "tls");
+  const tls = sectionAt(plan.config.server, "tls");
   const known = new Set<string>();
   for (const { scope, isDefault, listens } of list) {
     if (!listens.some(({ isTls }) => isTls)) continue;

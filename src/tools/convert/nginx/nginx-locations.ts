@@ -7,7 +7,7 @@ import { applied, partOf } from "../modifiers.ts";
 import { type PathRule, prefixOf, ROOT } from "../path-rule.ts";
 import { closed, hasType, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import { titleOf } from "../statement.ts";
+import { statementTitle } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
 import { beside, content, OTHER_CONTENT, tryFiles } from "./nginx-contents.ts";
 import { withFolders } from "./nginx-folders.ts";
@@ -18,7 +18,7 @@ import { scriptOf } from "./nginx-rewrites.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { barredFolder, isForScripts } from "./nginx-scripts.ts";
 import type { Site } from "./nginx-site.ts";
-import { templateOf } from "./nginx-values.ts";
+import { nginxTemplate } from "./nginx-values.ts";
 
 /** Makes the rules of a server, but for their hosts. docs/migrate.md#nginx */
 export function convertSite(site: Site): void {
@@ -33,7 +33,7 @@ export function convertSite(site: Site): void {
 
 /** What a server answers to whatever is asked. */
 function serverReturn({ scope }: Site, found: Statement): Rule {
-  const rule = ruleOf(scope.statement ?? found, titleOf(scope.statement ?? found), {});
+  const rule = ruleOf(scope.statement ?? found, statementTitle(scope.statement ?? found), {});
   answer(scope, found, rule);
   applyOptions(scope, rule);
   rule.scopes.push(found);
@@ -123,7 +123,7 @@ function closeMany(rules: readonly Rule[], { statement, scope }: Located): void 
 function fewOf(own: readonly Rule[], { prefixes, regexes }: Level, { within }: Around): Rule[] {
   const [first] = regexes;
   if (first === undefined || own.length * prefixes.length <= MAX_TOGETHER) return [...own];
-  const rule = ruleOf(first.statement, titleOf(first.statement), {});
+  const rule = ruleOf(first.statement, statementTitle(first.statement), {});
   closed(rule);
   rule.path = within;
   closeMany([rule], first);
@@ -177,7 +177,7 @@ function afterScripts({ scripts, scope }: Site, { statement }: Located, rules: r
 /** Closes the scripts below an origin: they are run by another location there. */
 function scriptsAt(scripts: Statement, { path, keys }: Rule): Rule[] {
   if (path.kind === "exact" || !hasType(keys, "upstream") || keys.fastcgi !== undefined) return [];
-  const rule = ruleOf(scripts, `${titleOf(scripts)}: scripts below ${path.value}`, {});
+  const rule = ruleOf(scripts, `${statementTitle(scripts)}: scripts below ${path.value}`, {});
   closed(rule);
   return [{ ...rule, path, keys: { ...rule.keys, regex: SCRIPT_PATHS }, isPartial: true }];
 }
@@ -194,14 +194,14 @@ function namedScripts(site: Site, regexes: readonly Located[]): Rule[] {
   const places = found == null ? null : regexPlaces(found.path);
   if (found == null || places === null) return [];
   const own = places.map(({ value }) => {
-    const rule = ruleOf(found.statement, titleOf(found.statement), { type: "respond", status: 404 });
+    const rule = ruleOf(found.statement, statementTitle(found.statement), { type: "respond", status: 404 });
     rule.path = prefixOf(value);
     if (isInternal(found.statement)) found.scope.ledger.carry(...found.scope.here("internal"));
     else content(site, found.scope, rule);
     return rule;
   });
   if (regexes.some(({ path, statement }) => path === "\\.php$" && denies(statement))) return own;
-  const others = ruleOf(found.statement, `${titleOf(found.statement)}: no other script`, {
+  const others = ruleOf(found.statement, `${statementTitle(found.statement)}: no other script`, {
     type: "respond",
     status: 404,
     regex: SCRIPT_PATHS,
@@ -250,7 +250,7 @@ function withoutLocation(site: Site): Rule[] {
   const { scope } = site;
   const root = scope.value("root");
   if (root === null || scope.statement === null) return [];
-  const rule = ruleOf(scope.statement, `${titleOf(scope.statement)}: files`, { type: "static", dir: root });
+  const rule = ruleOf(scope.statement, `${statementTitle(scope.statement)}: files`, { type: "static", dir: root });
   tryFiles(scope, rule, root, site);
   beside(site, scope, rule, { root, isAlias: false });
   applyOptions(scope, rule);
@@ -276,7 +276,7 @@ function convertLocation(site: Site, one: Located, level: Level): Rule[] {
 /** The rules of a location at one of its places. */
 function placeRules(site: Site, { statement, scope, kind, path }: Located, place: PathRule): Rule[] {
   const script = scriptOf(site, scope, place);
-  const rule = ruleOf(statement, titleOf(statement), {});
+  const rule = ruleOf(statement, statementTitle(statement), {});
   rule.path = place;
   content(site, scope, rule);
   if (isFolderAlone(rule)) {
@@ -328,7 +328,7 @@ function kinOf(
   if (kind === "=" || kind.startsWith("~") || path.endsWith("/") || path === "") return [];
   const hasWider = level.prefixes.some((other) => other.path !== path && path.startsWith(other.path));
   if (!hasWider && scope.outer?.one("root") == null && scope.outer?.statement?.name !== "location") return [];
-  const rule = ruleOf(statement, `${titleOf(statement)}: what begins with these letters`, {});
+  const rule = ruleOf(statement, `${statementTitle(statement)}: what begins with these letters`, {});
   const own = rules.at(-1);
   // What is the same for every path is the same here.
   const isSame = rules.length === 1 && own !== undefined && isWithoutPath(own);
@@ -379,7 +379,7 @@ function givePathsBack(rules: Rule[]): void {
     const last = parts.at(-1);
     if (last === undefined || last.isPartial)
       parts.push({
-        ...ruleOf(rules[at]!.origin, titleOf(rules[at]!.origin), { type: "respond", status: 404 }),
+        ...ruleOf(rules[at]!.origin, statementTitle(rules[at]!.origin), { type: "respond", status: 404 }),
         path: givesBack,
       });
     const isStatic = ({ keys }: Rule): boolean => hasType(keys, "static") || keys.fastcgi !== undefined;
@@ -406,12 +406,12 @@ function noteInternal({ statement, scope: { ledger } }: Located): void {
 }
 
 function refusalAt(statement: Statement, path: PathRule, status = 404): Rule {
-  return { ...ruleOf(statement, titleOf(statement), { type: "respond", status }), path };
+  return { ...ruleOf(statement, statementTitle(statement), { type: "respond", status }), path };
 }
 
 /** nginx sends the path without its slash to the one with it, where the location is proxied. */
 function slashRedirect(statement: Statement, place: PathRule): Rule {
-  const rule = ruleOf(statement, `${titleOf(statement)}: the path without its slash`, {
+  const rule = ruleOf(statement, `${statementTitle(statement)}: the path without its slash`, {
     type: "redirect",
     to: `${place.value}/?{query}`,
     status: 301,
@@ -451,14 +451,14 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
   const regex = expressionOf(scripts == null ? path : path.replace(/\\\.php\$$/, SCRIPT_PATHS), true);
   const hasMore = scope.here("if", "rewrite", "limit_except").length > 0 || hasNested(one);
   if (regex === null || hasMore) return closedExpression(one, within);
-  const rule = ruleOf(statement, titleOf(statement), { type: "respond", status: 404 });
+  const rule = ruleOf(statement, statementTitle(statement), { type: "respond", status: 404 });
   rule.path = kind === "~*" ? within : beginningOf(regex, within);
   rule.isPartial = true;
   if (isInternal(statement)) noteInternal(one);
   else if (found !== undefined) {
     scope.ledger.carry(statement);
     if (/^30[12378]$/.test(found.args[0] ?? "")) {
-      const to = templateOf(found.args[1] ?? "", true);
+      const to = nginxTemplate(found.args[1] ?? "", true);
       const own = expressionOf(path, false);
       if (to === null || own === null) return closedExpression(one, within);
       scope.ledger.carry(found);
@@ -484,7 +484,7 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
 function closedExpression(one: Located, within: PathRule): Rule {
   const { statement, scope, kind, path } = one;
   const regex = expressionOf(path, true);
-  const rule = ruleOf(statement, titleOf(statement), {});
+  const rule = ruleOf(statement, statementTitle(statement), {});
   closed(rule);
   rule.path = within;
   scope.ledger.noteWhole(
@@ -572,7 +572,7 @@ function elsewhere(
   const regex = expressionOf(one.path, true);
   if (regex === null && places.length > 0) return [closedExpression(one, within)];
   return places.map((path) => {
-    const rule = ruleOf(statement, titleOf(statement), {});
+    const rule = ruleOf(statement, statementTitle(statement), {});
     closed(rule);
     Object.assign(rule.keys, { regex: (one.kind === "~*" ? "(?i)" : "") + regex });
     rule.path = path;

@@ -1,10 +1,10 @@
-import { allowOnly, ConditionalAccess, noteTwo, readAccess, refuse, requireAuth } from "../access.ts";
-import { type Keys, section } from "../keys.ts";
-import { durationText, hasType, type Rule } from "../plan.ts";
+import { allowOnly, ConditionalAccess, noteTwo, readAccess, refuseRule, requireAuth } from "../access.ts";
+import { type Keys, sectionAt } from "../keys.ts";
+import { durationSetting, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { verdictOf } from "./nginx-directives.ts";
 import type { Scope } from "./nginx-scope.ts";
-import { nginxSize, nginxTime, templateOf } from "./nginx-values.ts";
+import { nginxSize, nginxTemplate, nginxTime } from "./nginx-values.ts";
 
 /** What a location says beside where requests go. The rows of the table are asked in turn. */
 export function applyOptions(scope: Scope, rule: Rule): void {
@@ -27,10 +27,13 @@ function timeouts(scope: Scope, rule: Rule): void {
   if (!isUpstream(rule)) return;
   for (const kind of ["proxy", "grpc", "fastcgi"]) {
     const connect = nginxTime(scope.value(`${kind}_connect_timeout`) ?? "");
-    if (connect !== null && connect > 0) section(rule.keys, "timeouts").connect = durationText(connect);
+    if (connect !== null && connect > 0) sectionAt(rule.keys, "timeouts").connect = durationSetting(connect);
     const read = nginxTime(scope.value(`${kind}_read_timeout`) ?? "");
     if (read === null || read === 0) continue;
-    Object.assign(section(rule.keys, "timeouts"), { response_header: durationText(read), idle: durationText(read) });
+    Object.assign(sectionAt(rule.keys, "timeouts"), {
+      response_header: durationSetting(read),
+      idle: durationSetting(read),
+    });
   }
 }
 
@@ -54,8 +57,8 @@ function requestHeaders(scope: Scope, rule: Rule): void {
     return;
   }
   hostField(scope, rule, host);
-  if (Object.keys(set).length > 0) section(rule.keys, "headers", "request").set = set;
-  if (remove.length > 0) section(rule.keys, "headers", "request").remove = remove;
+  if (Object.keys(set).length > 0) sectionAt(rule.keys, "headers", "request").set = set;
+  if (remove.length > 0) sectionAt(rule.keys, "headers", "request").remove = remove;
 }
 
 /** Fields that the gateway sets on every request. */
@@ -86,7 +89,7 @@ const OWN_VALUES: ReadonlyMap<string, RegExp> = new Map([
 
 function setField(scope: Scope, one: Statement, set: Keys, remove: string[]): void {
   const [name = "", value = ""] = one.args;
-  const template = templateOf(value);
+  const template = nginxTemplate(value);
   if (template === null) {
     // The client's own must not be taken for it.
     remove.push(name);
@@ -108,7 +111,7 @@ function hostField(scope: Scope, rule: Rule, host: Statement | null): void {
     rule.keys.preserve_host = false;
     scope.ledger.carry(host);
   } else if (host !== null && /^[\w.:-]+$/.test(value)) {
-    section(rule.keys, "headers", "request", "set").Host = value;
+    sectionAt(rule.keys, "headers", "request", "set").Host = value;
     scope.ledger.carry(host);
   } else if (host !== null)
     scope.ledger.note(
@@ -122,7 +125,7 @@ function responseHeaders(scope: Scope, rule: Rule): void {
   const set: Keys = {};
   for (const one of scope.inherited("add_header")) {
     const [name = "", value = ""] = one.args;
-    const template = templateOf(value);
+    const template = nginxTemplate(value);
     if (template === null)
       scope.ledger.note(
         one,
@@ -139,7 +142,7 @@ function responseHeaders(scope: Scope, rule: Rule): void {
   const remove = scope.inherited("proxy_hide_header", "fastcgi_hide_header", "more_clear_headers");
   scope.ledger.carry(...remove);
   const names = remove.flatMap(({ args }) => args).filter((name) => !/[*:]/.test(name));
-  const response = (): Keys => section(rule.keys, "headers", "response");
+  const response = (): Keys => sectionAt(rule.keys, "headers", "response");
   if (names.length > 0) response().remove = names;
   const type = Object.keys(set).find((name) => name.toLowerCase() === "content-type");
   if (type !== undefined && hasType(rule.keys, "respond")) {
@@ -179,7 +182,7 @@ function expires(scope: Scope, rule: Rule): void {
   scope.ledger.carry(found);
   if (text === "") return;
   if (isStatic(rule)) rule.keys.cache_control = text;
-  else section(rule.keys, "headers", "response", "set")["Cache-Control"] = text;
+  else sectionAt(rule.keys, "headers", "response", "set")["Cache-Control"] = text;
 }
 
 function compression(scope: Scope, rule: Rule): void {
@@ -310,7 +313,7 @@ function addressRules(scope: Scope, rule: Rule): void {
         "deny is checked before allow, whatever their order",
         "write the networks so that no allowed one is within a denied one; until then the route is closed",
       );
-    refuse(rule);
+    refuseRule(rule);
     return;
   }
   if (rules !== "open") mergeAddressRules(rule, rules);
@@ -341,7 +344,7 @@ function closeUnknown(scope: Scope, rule: Rule): void {
         "what it decides is not carried over: its routes are closed",
         "set auth at them: docs/authentication.md, in the place of ip_rules",
       );
-      refuse(rule);
+      refuseRule(rule);
     }
     if (at.statement?.name === "http") break;
     within.push(at);
@@ -395,7 +398,7 @@ function forwardAuth(scope: Scope, rule: Rule): void {
       "the service that decides could not be found",
       "set auth.forward at the route; until then it is closed",
     );
-    refuse(rule);
+    refuseRule(rule);
     return;
   }
   const hasPath = /^https?:\/\/[^/]+\//.test(target);
@@ -424,7 +427,7 @@ function cache(scope: Scope, rule: Rule): void {
   const valid = scope.inherited("proxy_cache_valid");
   const [plain] = valid.filter(({ args }) => args.length === 1 || args.includes("200") || args.includes("any"));
   const ms = nginxTime(plain?.args.at(-1) ?? "");
-  rule.keys.cache = { enabled: true, ...(ms === null ? { default_ttl: "0s" } : { default_ttl: durationText(ms) }) };
+  rule.keys.cache = { enabled: true, ...(ms === null ? { default_ttl: "0s" } : { default_ttl: durationSetting(ms) }) };
   if (ms !== null) scope.ledger.carry(plain!);
   for (const one of valid)
     if (one !== plain)

@@ -1,4 +1,4 @@
-import { refuse } from "../access.ts";
+import { refuseRule } from "../access.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
 import { copied } from "../effort.ts";
 import { expressionOf } from "../expression.ts";
@@ -8,11 +8,11 @@ import type { PathRule } from "../path-rule.ts";
 import { closed, hasType, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
-import { type Asked, askedBy, conditionsOf, isCleartext, isWithoutFile } from "./nginx-conditions.ts";
+import { askedBy, conditionsOf, isCleartext, isWithoutFile, type NginxTest } from "./nginx-conditions.ts";
 import { verdictOf } from "./nginx-directives.ts";
 import { regexPlaces } from "./nginx-places.ts";
 import type { Scope } from "./nginx-scope.ts";
-import { templateOf } from "./nginx-values.ts";
+import { nginxTemplate } from "./nginx-values.ts";
 
 /** What the module rewrite does in a block before its own response. */
 export interface Script {
@@ -65,7 +65,7 @@ export function scriptOf(site: ScriptSite, scope: Scope, place: PathRule): Scrip
 function redirectOf(scope: Scope, one: Statement, place: PathRule): Rule | null {
   const [pattern = "", to = "", flag = ""] = one.args;
   if (flag !== "permanent" && flag !== "redirect" && !/^(https?:|\$scheme)/.test(to)) return null;
-  const template = templateOf(to.replace(/\?$/, ""), true);
+  const template = nginxTemplate(to.replace(/\?$/, ""), true);
   const regex = expressionOf(pattern, false);
   if (template === null || regex === null || template.startsWith("{scheme}")) return null;
   const keepsQuery = !to.includes("?") && !template.includes("{uri}");
@@ -85,7 +85,7 @@ function redirectOf(scope: Scope, one: Statement, place: PathRule): Rule | null 
 function changeOf(site: ScriptSite, scope: Scope, one: Statement): Keys | null {
   const [pattern = "", to = "", flag = ""] = one.args;
   const [pass] = scope.here("proxy_pass", "grpc_pass");
-  const template = templateOf(to, true);
+  const template = nginxTemplate(to, true);
   const regex = expressionOf(pattern, false);
   if (pass === undefined || template === null || regex === null || !template.startsWith("/") || to.includes("?"))
     return null;
@@ -105,7 +105,7 @@ function leaveRewrite(scope: Scope, one: Statement, place: PathRule, into: Pick<
     "use rewrite at the route, or a redirect with regex",
   );
   if (regex === null) {
-    into.guards.push({ statement: one, conditions: [EVERYTHING], isRefusal: true, apply: refuse });
+    into.guards.push({ statement: one, conditions: [EVERYTHING], isRefusal: true, apply: refuseRule });
     return;
   }
   into.rules.push(closedAt(one, place, regex));
@@ -152,7 +152,7 @@ function conditional(
   );
   const isSpared = ({ keys }: Rule): boolean => isForFiles && (hasType(keys, "static") || keys.fastcgi !== undefined);
   const apply = (rule: Rule): void => {
-    if (!isSpared(rule)) refuse(rule);
+    if (!isSpared(rule)) refuseRule(rule);
   };
   // A folder is no file.
   const folders = isForFiles && asked?.subject === "-f" ? [closedAt(one, place, "/$")] : [];
@@ -170,7 +170,7 @@ function closedAt(one: Statement, place: PathRule, regex: string): Rule {
 }
 
 /** The same with what is asked said without `not`; null where it is not the same. */
-function positiveOf(asked: Asked): Asked | null {
+function positiveOf(asked: NginxTest): NginxTest | null {
   if (!asked.isNot) return asked;
   // Whatever is not nothing fits.
   return asked.sign === "=" && asked.value === "" && /^(http|cookie|arg)_/.test(asked.subject)
@@ -179,7 +179,7 @@ function positiveOf(asked: Asked): Asked | null {
 }
 
 /** What does not fit a condition with `not`; null where no route can ask it. */
-function exceptionsOf(asked: Asked): Condition[] | null {
+function exceptionsOf(asked: NginxTest): Condition[] | null {
   if (asked.subject === "uri" || asked.subject === "document_uri") {
     // A prefix takes the path without its slash, too: no more may be excepted than is asked for.
     if (asked.sign === "~*" || (asked.sign === "~" && !/(\$|\(\/\|\$\)|\(\/\.\*\)\?)$/.test(asked.value))) return null;

@@ -3,7 +3,7 @@ import type { Keys } from "../keys.ts";
 import { closed, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
-import { targetsOf } from "./nginx-upstreams.ts";
+import { nginxTargets } from "./nginx-upstreams.ts";
 
 /** A location whose expression says that paths are those of scripts: `location ~ \.php$`. */
 export interface ScriptLocation {
@@ -40,7 +40,7 @@ export function barredFolder(regex: string): string {
 /** Makes a route run the scripts of a folder. @param scope with `fastcgi_pass` */
 export function runScripts(http: Scope, scope: Scope, rule: Rule, folder: ScriptFolder): void {
   const [pass] = scope.here("fastcgi_pass");
-  const found = targetsOf(http, scope, pass!);
+  const found = nginxTargets(http, scope, pass!);
   if (found === null) {
     scope.ledger.note(
       pass!,

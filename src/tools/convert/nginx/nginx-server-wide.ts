@@ -1,5 +1,5 @@
-import { section } from "../keys.ts";
-import { durationText, hasType, type Plan } from "../plan.ts";
+import { sectionAt } from "../keys.ts";
+import { durationSetting, hasType, type Plan } from "../plan.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxSize, nginxTime } from "./nginx-values.ts";
 
@@ -10,7 +10,7 @@ export function convertServerWide(plan: Plan, main: Scope, http: Scope): void {
   for (const [name, key] of TIMES) {
     const text = firstValue(plan, scopes, name);
     const ms = nginxTime(text ?? "");
-    if (ms !== null && ms > 0) server[key] = durationText(ms);
+    if (ms !== null && ms > 0) server[key] = durationSetting(ms);
   }
   const workers = main.value("worker_processes");
   if (workers !== null && /^\d+$/.test(workers)) server.workers = Number(workers);
@@ -25,13 +25,13 @@ export function convertServerWide(plan: Plan, main: Scope, http: Scope): void {
   }
   // nginx waits a minute, and takes bodies of a mebibyte.
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
-    section(proxy, "transport").response_header_timeout = "60s";
+    sectionAt(proxy, "transport").response_header_timeout = "60s";
   server.max_body_bytes = nginxSize(http.value("client_max_body_size") ?? "1m") || "unlimited";
   const resolvers = http
     .inherited("resolver")
     .flatMap(({ args }) => args.filter((word) => /^[\d.]+(:\d+)?$/.test(word)));
   if (resolvers.length > 0) {
-    section(proxy, "transport").nameservers = resolvers;
+    sectionAt(proxy, "transport").nameservers = resolvers;
     plan.ledger.carry(...http.inherited("resolver"));
   }
 }

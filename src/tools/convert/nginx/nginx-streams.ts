@@ -1,5 +1,5 @@
 import type { Keys } from "../keys.ts";
-import { durationText, type Plan } from "../plan.ts";
+import { durationSetting, type Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxTime } from "./nginx-values.ts";
@@ -90,7 +90,7 @@ function timesOf(server: Scope, isDatagram: boolean): Keys {
   const keys: Keys = {};
   const time = (name: string): string | null => {
     const ms = nginxTime(server.value(name) ?? "");
-    return ms === null || ms === 0 ? null : durationText(ms);
+    return ms === null || ms === 0 ? null : durationSetting(ms);
   };
   const connect = time("proxy_connect_timeout");
   if (connect !== null && !isDatagram) keys.connect_timeout = connect;

@@ -1,5 +1,5 @@
-import { refuse } from "../access.ts";
-import { networkOf } from "../networks.ts";
+import { refuseRule } from "../access.ts";
+import { networkFrom } from "../networks.ts";
 import { hasType, type Plan, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Listening } from "./nginx-listeners.ts";
@@ -65,7 +65,7 @@ export function closeByTrust(
   const isByMatch = rules.some(({ match }) => match.client_ip !== undefined);
   for (const rule of rules) {
     if (hasType(rule.keys, "respond") && Number(rule.keys.status) >= 400) continue;
-    if (isByMatch || rule.keys.ip_rules !== undefined) refuse(rule);
+    if (isByMatch || rule.keys.ip_rules !== undefined) refuseRule(rule);
   }
 }
 
@@ -84,7 +84,7 @@ function trustOf(scope: Scope, isAllByProxy: boolean): Trust {
   if (words.length === 0) return { kind: "peer", networks: [] };
   // nginx reads another field than most people think where none is named.
   const field = (scope.one("real_ip_header")?.args[0] ?? "X-Real-IP").toLowerCase();
-  const networks = [...new Set(words.filter((word) => word !== "unix:").map(networkOf))].sort();
+  const networks = [...new Set(words.filter((word) => word !== "unix:").map(networkFrom))].sort();
   const isPlain = networks.every((one) => /^[\d.:a-f]+(\/\d+)?$/i.test(one));
   if (isPlain && field === "x-forwarded-for") return { kind: "forwarded", networks };
   return { kind: isPlain && field === "proxy_protocol" && isAllByProxy ? "proxy" : "unknown", networks };

@@ -1,6 +1,6 @@
 import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import type { Keys } from "../keys.ts";
-import { durationText } from "../plan.ts";
+import { durationSetting } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxTime } from "./nginx-values.ts";
@@ -12,7 +12,7 @@ export interface Targets {
 }
 
 /** Reads `proxy_pass`, `grpc_pass` or `fastcgi_pass`; null where its address is not known before a request comes. */
-export function targetsOf(http: Scope, scope: Scope, pass: Statement): Targets | null {
+export function nginxTargets(http: Scope, scope: Scope, pass: Statement): Targets | null {
   const url = withoutVariables(scope, pass.args[0] ?? "");
   const whole = /^\w+:\/\//.test(url) ? url : (DEFAULT_SCHEMES[pass.name] ?? "") + url;
   const [start = "", scheme] = /^(https?|grpcs?|fastcgi):\/\//.exec(whole) ?? [];
@@ -77,7 +77,7 @@ function groupOf(http: Scope, group: Statement, kind: string): Keys {
     const weight = Number(option("weight") ?? 1);
     const slow = nginxTime(option("slow_start") ?? "");
     if (slow !== null && slow > 0)
-      keys.circuit_breaker = { ...(keys.circuit_breaker as Keys), slow_start: durationText(slow) };
+      keys.circuit_breaker = { ...(keys.circuit_breaker as Keys), slow_start: durationSetting(slow) };
     const url = address.startsWith("unix:")
       ? socketOf(address, kind)
       : `${kind}://${/:\d+$/.test(address) ? address : `${address}:80`}`;
@@ -92,7 +92,7 @@ function groupOf(http: Scope, group: Statement, kind: string): Keys {
   else if (!isOne)
     keys.circuit_breaker = {
       failure_threshold: threshold,
-      open_duration: durationText(Math.max(1000, ...pauses)),
+      open_duration: durationSetting(Math.max(1000, ...pauses)),
       ...(keys.circuit_breaker as Keys),
     };
   return keys;

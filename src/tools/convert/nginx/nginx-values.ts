@@ -20,7 +20,7 @@ export function nginxSize(text: string): number | null {
  * A text with variables of nginx as one with placeholders; null where a variable has no counterpart. Groups of an expression are
  * `{match.N}` where `hasGroups` says so.
  */
-export function templateOf(text: string, hasGroups = false): string | null {
+export function nginxTemplate(text: string, hasGroups = false): string | null {
   let out = "";
   let from = 0;
   for (const found of text.matchAll(/\$(?:\{(\w+)\}|(\w+))/g)) {

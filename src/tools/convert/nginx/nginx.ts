@@ -1,10 +1,16 @@
-import { refuse } from "../access.ts";
+import { refuseRule } from "../access.ts";
 import { holdsHost, siteRank } from "../arrange.ts";
 import { Plan, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import { adviceOf } from "./nginx-advice.ts";
+import { nginxAdvice } from "./nginx-advice.ts";
 import { verdictOf } from "./nginx-directives.ts";
-import { convertListeners, isClosedByTls, type Listeners, type Listening, listenersOf } from "./nginx-listeners.ts";
+import {
+  convertListeners,
+  isClosedByTls,
+  type Listening,
+  type NginxListeners,
+  nginxListeners,
+} from "./nginx-listeners.ts";
 import { convertSite } from "./nginx-locations.ts";
 import type { NginxFile } from "./nginx-parser.ts";
 import { staysAt } from "./nginx-places.ts";
@@ -29,7 +35,7 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
     ...(http === main ? [] : []),
   ];
   const alone = http === main ? main.here("server").map((one) => main.inner(one)) : [];
-  const listeners = listenersOf([...servers, ...alone]);
+  const listeners = nginxListeners([...servers, ...alone]);
   const own = plan.config.server;
   convertStreams(plan, main);
   const isLocations = listeners.length === 0 && main.here("location").length > 0;
@@ -57,12 +63,12 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
     if (ledger.isJudged(statement)) continue;
     if (statement.name === "types" && statement.block !== null) {
       for (const one of statement.block) ledger.standardWhole(one);
-      ledger.note(statement, adviceOf(statement).why, adviceOf(statement).cure);
+      ledger.note(statement, nginxAdvice(statement).why, nginxAdvice(statement).cure);
     } else if (WHOLE.has(statement.name) || (statement.name === "map" && statement.args[0] === "$http_upgrade"))
       ledger.standardWhole(statement);
     else if (verdictOf(statement).isStandard) ledger.standard(statement);
   }
-  ledger.settle(adviceOf);
+  ledger.settle(nginxAdvice);
   return plan;
 }
 
@@ -73,7 +79,7 @@ interface Site {
 }
 
 /** What is known of all servers together. */
-interface Servers extends Listeners {
+interface Servers extends NginxListeners {
   readonly trust: CommonTrust;
 }
 
@@ -84,7 +90,7 @@ function convertServer(plan: Plan, listening: Listening, http: Scope, servers: S
   const rules: Rule[] = [];
   convertSite({ scope, http, rules, settled, isTlsAlone, staysHere: staysAt });
   closeByTrust(plan, listening, rules, trust);
-  if (isClosedByTls(plan, listening)) for (const rule of rules) refuse(rule);
+  if (isClosedByTls(plan, listening)) for (const rule of rules) refuseRule(rule);
   // nginx finds the server first, then the location: full names, then patterns, then the default.
   const others = served.filter((one) => one !== listening).flatMap(({ unsaid }) => unsaid);
   const isShut = isDefault && others.length > 0;
@@ -120,7 +126,7 @@ function convertServer(plan: Plan, listening: Listening, http: Scope, servers: S
         .filter(({ hosts: own }) => own.length === 0 || names.length === 0 || names.some((host) => own.includes(host)))
         .map((rule) => ({ ...rule, hosts: rule.hosts.length > 0 ? rule.hosts : names, keys: { ...rule.keys } }))
         .map((rule) => {
-          if (isShut && names.length === 0) refuse(rule);
+          if (isShut && names.length === 0) refuseRule(rule);
           return rule;
         }),
     }));

@@ -2,9 +2,9 @@ import { escapedTemplate } from "../../../proto/template/template.ts";
 import { allowOnly, noteTwo, requireAuth } from "../access.ts";
 import { escapedRegex } from "../arrange.ts";
 import { goDuration } from "../caddy/caddy-values.ts";
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { closed, durationText, hasType, type Rule } from "../plan.ts";
+import { closed, durationSetting, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { child } from "./traefik-services.ts";
 
@@ -128,7 +128,7 @@ export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
     if (average > 0)
       rule.keys.rate_limit = {
         requests: average,
-        window: durationText(ms < 1000 ? ms * 1000 : ms),
+        window: durationSetting(ms < 1000 ? ms * 1000 : ms),
         burst: Math.max(1, burst),
       };
     return true;
@@ -199,20 +199,24 @@ function headers(statement: Statement, rule: Rule, ledger: Ledger): boolean {
   for (const one of statement.block ?? []) {
     if (one.name === "customRequestHeaders" || one.name === "customResponseHeaders") {
       ledger.carry(one);
-      custom(one, section(rule.keys, "headers", one.name === "customRequestHeaders" ? "request" : "response"), ledger);
+      custom(
+        one,
+        sectionAt(rule.keys, "headers", one.name === "customRequestHeaders" ? "request" : "response"),
+        ledger,
+      );
       continue;
     }
     const field = SECURITY_FIELDS[one.name];
     if (field === undefined) continue;
     const [name, value] = field(one.args[0] ?? "");
-    if (value !== "") section(rule.keys, "headers", "response", "set")[name] = value;
+    if (value !== "") sectionAt(rule.keys, "headers", "response", "set")[name] = value;
     ledger.carry(one);
   }
   const seconds = Number(child(statement, "stsSeconds")?.args[0] ?? 0);
   if (seconds > 0) {
     const below = child(statement, "stsIncludeSubdomains")?.args[0] === "true" ? "; includeSubDomains" : "";
     const preload = child(statement, "stsPreload")?.args[0] === "true" ? "; preload" : "";
-    section(rule.keys, "headers", "response", "set")["Strict-Transport-Security"] =
+    sectionAt(rule.keys, "headers", "response", "set")["Strict-Transport-Security"] =
       `max-age=${seconds}${below}${preload}`;
   }
   ledger.carry(...["stsSeconds", "stsIncludeSubdomains", "stsPreload"].map((name) => child(statement, name)));
@@ -223,7 +227,7 @@ function custom(statement: Statement, edits: Keys, ledger: Ledger): void {
   for (const one of statement.block ?? []) {
     const [value = ""] = one.args;
     if (value === "") edits.remove = [...((edits.remove as string[] | undefined) ?? []), one.name];
-    else section(edits, "set")[one.name] = escapedTemplate(value);
+    else sectionAt(edits, "set")[one.name] = escapedTemplate(value);
     ledger.carry(one);
   }
 }

@@ -1,12 +1,12 @@
 import { goDuration } from "../caddy/caddy-values.ts";
 import { EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
-import { durationText } from "../plan.ts";
+import { durationSetting } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 
 /** What services are read with. */
-export interface Services {
+export interface TraefikServices {
   readonly ledger: Ledger;
   readonly named: ReadonlyMap<string, Statement>;
   readonly transports: ReadonlyMap<string, Statement>;
@@ -24,7 +24,7 @@ export function child(statement: Statement | null | undefined, name: string): St
 }
 
 /** Reads a service into the keys of a route; null where it has no servers that can be named. @param depth of services within services */
-export function serviceKeys(name: string, services: Services, depth = 0): Keys | null {
+export function serviceKeys(name: string, services: TraefikServices, depth = 0): Keys | null {
   const statement = services.named.get(name.replace(/@\w+$/, ""));
   if (statement === undefined || depth > 8) return null;
   const { ledger } = services;
@@ -41,7 +41,7 @@ export function serviceKeys(name: string, services: Services, depth = 0): Keys |
   return null;
 }
 
-function balancerKeys(balancer: Statement, { ledger, transports }: Services): Keys | null {
+function balancerKeys(balancer: Statement, { ledger, transports }: TraefikServices): Keys | null {
   const keys: Keys = { type: "upstream" };
   const servers = child(balancer, "servers");
   ledger.carry(balancer, servers);
@@ -81,8 +81,8 @@ function health(check: Statement | null, keys: Keys, ledger: Ledger): void {
     const [first = ""] = one.args;
     const ms = goDuration(/^\d+$/.test(first) ? `${first}s` : first);
     if (one.name === "path") to.path = first.split("?", 1)[0];
-    else if (one.name === "interval" && ms !== null) to.interval = durationText(ms);
-    else if (one.name === "timeout" && ms !== null) to.timeout = durationText(ms);
+    else if (one.name === "interval" && ms !== null) to.interval = durationSetting(ms);
+    else if (one.name === "timeout" && ms !== null) to.timeout = durationSetting(ms);
     else if (one.name === "status") to.expect_status = Number(first);
     else continue;
     ledger.carry(one);
@@ -91,7 +91,7 @@ function health(check: Statement | null, keys: Keys, ledger: Ledger): void {
   ledger.carry(check);
 }
 
-function transport(named: Statement | null, keys: Keys, { ledger, transports }: Omit<Services, "named">): void {
+function transport(named: Statement | null, keys: Keys, { ledger, transports }: Omit<TraefikServices, "named">): void {
   if (named === null) return;
   ledger.carry(named);
   const statement = transports.get((named.args[0] ?? "").replace(/@\w+$/, ""));
@@ -100,15 +100,15 @@ function transport(named: Statement | null, keys: Keys, { ledger, transports }: 
   for (const one of statement.block ?? []) {
     const [first = ""] = one.args;
     if (one.name === "insecureSkipVerify") {
-      if (first === "true") section(keys, "tls").insecure_skip_verify = true;
-    } else if (one.name === "serverName") section(keys, "tls").server_name = first;
-    else if (one.name === "rootCAs" && one.args.length === 1) section(keys, "tls").ca_file = first;
+      if (first === "true") sectionAt(keys, "tls").insecure_skip_verify = true;
+    } else if (one.name === "serverName") sectionAt(keys, "tls").server_name = first;
+    else if (one.name === "rootCAs" && one.args.length === 1) sectionAt(keys, "tls").ca_file = first;
     else if (one.name === "forwardingTimeouts") {
       for (const time of one.block ?? []) {
         const ms = goDuration(/^\d+$/.test(time.args[0] ?? "") ? `${time.args[0]}s` : (time.args[0] ?? ""));
         const key = { dialTimeout: "connect", responseHeaderTimeout: "response_header" }[time.name];
         if (key === undefined || ms === null) continue;
-        if (ms > 0) section(keys, "timeouts")[key] = durationText(ms);
+        if (ms > 0) sectionAt(keys, "timeouts")[key] = durationSetting(ms);
         ledger.carry(time);
       }
     } else continue;
@@ -123,7 +123,7 @@ function targetsOf(keys: Keys): Target[] {
     : (keys.targets as Target[]).map((one) => ({ ...one }));
 }
 
-function weightedKeys(weighted: Statement, services: Services, depth: number): Keys | null {
+function weightedKeys(weighted: Statement, services: TraefikServices, depth: number): Keys | null {
   const { ledger } = services;
   const list = child(weighted, "services");
   ledger.carry(weighted, list);
@@ -156,7 +156,7 @@ function gcd(a: number, b: number): number {
   return b === 0 ? a : gcd(b, a % b);
 }
 
-function mirroringKeys(mirroring: Statement, services: Services, depth: number): Keys | null {
+function mirroringKeys(mirroring: Statement, services: TraefikServices, depth: number): Keys | null {
   const { ledger } = services;
   const main = child(mirroring, "service");
   const keys = serviceKeys(main?.args[0] ?? "", services, depth + 1);
@@ -176,7 +176,7 @@ function mirroringKeys(mirroring: Statement, services: Services, depth: number):
   return keys;
 }
 
-function failoverKeys(failover: Statement, services: Services, depth: number): Keys | null {
+function failoverKeys(failover: Statement, services: TraefikServices, depth: number): Keys | null {
   const main = child(failover, "service");
   const fallback = child(failover, "fallback");
   services.ledger.carry(failover, main, fallback);

@@ -8,7 +8,7 @@ import { child } from "./traefik-services.ts";
  * Makes pass-throughs of the routers below `tcp` that pass TLS through by name. The ports of all others are those of entry points, which
  * another file has. docs/migrate.md#tcp-routers
  */
-export function convertTcp(plan: Plan, tcp: Statement | null): void {
+export function convertTraefikTcp(plan: Plan, tcp: Statement | null): void {
   for (const router of child(tcp, "routers")?.block ?? []) convertRouter(plan, tcp, router);
 }
 

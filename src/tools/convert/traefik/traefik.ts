@@ -3,20 +3,20 @@ import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition } from "../condition.ts";
 import { copied, EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import { withoutExceptions } from "../exceptions.ts";
-import { type Keys, section } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import { ROOT } from "../path-rule.ts";
 import { closed, hasType, Plan, type Rule, ruleOf } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
 import { HARMLESS, MIDDLEWARES } from "./traefik-middlewares.ts";
 import { parseRule } from "./traefik-rules.ts";
-import { child, type Services, serviceKeys } from "./traefik-services.ts";
-import { convertTcp } from "./traefik-streams.ts";
+import { child, serviceKeys, type TraefikServices } from "./traefik-services.ts";
+import { convertTraefikTcp } from "./traefik-streams.ts";
 
 /** What routers are converted with. */
 interface Work {
   readonly plan: Plan;
-  readonly services: Services;
+  readonly services: TraefikServices;
   readonly middlewares: ReadonlyMap<string, Statement>;
   /** `tls.options`, by name. */
   readonly tlsOptions: ReadonlyMap<string, Statement>;
@@ -59,10 +59,10 @@ export function convertTraefik(statements: readonly Statement[]): Plan {
   );
   plan.rules.push(...sealed(rules, ledger));
   entryPoints(plan, statements.find(({ name }) => name === "entryPoints") ?? null);
-  convertTcp(plan, statements.find(({ name }) => name === "tcp") ?? null);
+  convertTraefikTcp(plan, statements.find(({ name }) => name === "tcp") ?? null);
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
-    section(plan.config.proxy, "transport").response_header_timeout = "10m";
+    sectionAt(plan.config.proxy, "transport").response_header_timeout = "10m";
   ledger.settle((one) => adviceIn(ADVICE, one, NO_KEY));
   return plan;
 }
@@ -130,7 +130,7 @@ function listeners(plan: Plan, routers: readonly Statement[], certificates: Stat
   const { ledger } = plan;
   server.port = 80;
   if (!hasTls) return;
-  const tls = section(server, "tls");
+  const tls = sectionAt(server, "tls");
   tls.port = 443;
   const pairs = (certificates?.block ?? []).flatMap((one) => {
     const cert = child(one, "certFile");
@@ -166,7 +166,7 @@ function routerRules(statement: Statement, work: Work): Rule[] {
     isClear &&
     chain.some(({ kind, own }) => kind === "redirectScheme" && (child(own, "scheme")?.args[0] ?? "") === "https")
   ) {
-    section(plan.config.server, "tls").redirect_http = true;
+    sectionAt(plan.config.server, "tls").redirect_http = true;
     ledger.carry(statement, rule, service);
     for (const { statement: named, own } of chain) ledger.carry(named, own, ...(own.block ?? []));
     return [];

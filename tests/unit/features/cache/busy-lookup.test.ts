@@ -4,7 +4,7 @@ import { Clock } from "../../../../src/core/clock.ts";
 import { NetworkSet } from "../../../../src/core/network-set.ts";
 import type { CachePolicy } from "../../../../src/features/cache/policy.ts";
 import { ResponseCache } from "../../../../src/features/cache/response-cache.ts";
-import { createCacheBuffers, Head } from "../../../../src/features/cache/store/cache-memory.ts";
+import { createCacheBuffers, MemoryHead } from "../../../../src/features/cache/store/cache-memory.ts";
 import { CacheStore } from "../../../../src/features/cache/store/cache-store.ts";
 import { CACHE_LOOKUP_MS } from "../../../../src/features/cache/waiters.ts";
 import { CacheResult } from "../../../../src/message/cache-result.ts";
@@ -56,7 +56,7 @@ class Lab {
 
   /** @param held by another thread, or by none */
   lock(held: boolean): void {
-    Atomics.store(this.store.memory.words, Head.Lock, held ? OTHER_THREAD : 0);
+    Atomics.store(this.store.memory.words, MemoryHead.Lock, held ? OTHER_THREAD : 0);
   }
 
   private send(): Verdict {

@@ -7,7 +7,7 @@ import type { Target, TargetChoice } from "../../../../src/message/target.ts";
 import type { UpstreamFailure } from "../../../../src/message/upstream.ts";
 import { threadResolver } from "../../../../src/net/name-resolver.ts";
 import { OriginPool } from "../../../../src/upstream/h1-upstream.ts";
-import type { UpstreamContext } from "../../../../src/upstream/origin-socket.ts";
+import type { UpstreamSocketPorts } from "../../../../src/upstream/origin-socket.ts";
 import { ClientSession } from "../../edge/client-session.ts";
 import { budgetOf } from "../ingest/body-route.ts";
 
@@ -65,7 +65,7 @@ export class ForwardSession {
     const script = (ex: Exchange): void => void handler.handle(ex);
     this.client = new ClientSession(script, {}, phases);
     const { ctx, turn, wheel } = this.client;
-    const context: UpstreamContext = {
+    const context: UpstreamSocketPorts = {
       writers: ctx.writers,
       wheel,
       turn,

@@ -8,7 +8,7 @@ import {
   type ThreadDeath,
 } from "../../../../src/features/functions/function-link.ts";
 import { readReply } from "../../../../src/features/functions/reply-record.ts";
-import { Batch, Cell, createCells, Records, Word } from "../../../../src/features/functions/wire.ts";
+import { Batch, createCells, Records, WireCell, WireWord } from "../../../../src/features/functions/wire.ts";
 
 /** A link whose thread is a function that is called with what it sends. */
 function linkOf(cells: SharedArrayBuffer = createCells(1)) {
@@ -25,16 +25,16 @@ function linkOf(cells: SharedArrayBuffer = createCells(1)) {
   return { link, broken, overdue, say: (data: unknown) => port.onmessage!({ data }) };
 }
 
-function callOf(deaths: ThreadDeath[] = []): LinkCall & { readonly got: Word[] } {
-  const got: Word[] = [];
+function callOf(deaths: ThreadDeath[] = []): LinkCall & { readonly got: WireWord[] } {
+  const got: WireWord[] = [];
   return {
     got,
     onRecord(word, records) {
       got.push(word);
-      if (word === Word.Response) readReply(records);
-      else if (word === Word.Body) records.bytes();
-      else if (word === Word.Taken || word === Word.Failed) records.number();
-      else if (word !== Word.End && word !== Word.Fault) throw new Error("an unknown word");
+      if (word === WireWord.Response) readReply(records);
+      else if (word === WireWord.Body) records.bytes();
+      else if (word === WireWord.Taken || word === WireWord.Failed) records.number();
+      else if (word !== WireWord.End && word !== WireWord.Fault) throw new Error("an unknown word");
     },
     onPiece: (bytes) => void bytes.length,
     onDeath: (death) => void deaths.push(death),
@@ -46,12 +46,12 @@ test("a call whose time is over is told of where the thread runs that very call"
   const cells = new Int32Array(buffer);
   const { link, overdue } = linkOf(buffer);
   const [waits, runs] = [link.open(callOf()), link.open(callOf())];
-  Atomics.store(cells, Cell.Current, runs);
+  Atomics.store(cells, WireCell.Current, runs);
   link.overdue(waits, 1000);
-  Atomics.store(cells, Cell.CurrentWorker, 1);
+  Atomics.store(cells, WireCell.CurrentWorker, 1);
   link.overdue(runs, 1000);
   expect(overdue).toEqual([]);
-  Atomics.store(cells, Cell.CurrentWorker, 0);
+  Atomics.store(cells, WireCell.CurrentWorker, 0);
   link.overdue(runs, 1000);
   expect(overdue).toEqual([{ id: runs, timeoutMs: 1000 }]);
 });
@@ -79,10 +79,10 @@ describe("what a thread says", () => {
 
   test("whatever it is, reading it ends", () => {
     const batch = new Batch();
-    batch.begin(Word.Response, 2);
+    batch.begin(WireWord.Response, 2);
     for (const line of [200, 1, "x-a", "1", 5, "1"]) batch.line(line);
     batch.raw("hello");
-    batch.begin(Word.End, 2);
+    batch.begin(WireWord.End, 2);
     const good = batch.take();
     const edits = fc.array(fc.record({ at: fc.nat(good.length), cut: fc.nat(9), text: fc.string({ maxLength: 9 }) }));
     fc.assert(
@@ -112,7 +112,7 @@ describe("the death of a thread", () => {
     const { link } = linkOf(cells);
     const deaths: ThreadDeath[] = [];
     const ids = [1, 2, 3].map(() => link.open(callOf(deaths)));
-    Atomics.store(new Int32Array(cells), Cell.Begun, ids[1]!);
+    Atomics.store(new Int32Array(cells), WireCell.Begun, ids[1]!);
     link.die({ worker: 0, id: ids[1]! });
     expect(deaths).toEqual([
       { hasBegun: true, isCulprit: false },
@@ -123,7 +123,7 @@ describe("the death of a thread", () => {
 
   test("what the thread had begun of a data worker that died is none of the next one's calls", () => {
     const cells = createCells(1);
-    Atomics.store(new Int32Array(cells), Cell.Begun, 2000);
+    Atomics.store(new Int32Array(cells), WireCell.Begun, 2000);
     const { link } = linkOf(cells);
     const deaths: ThreadDeath[] = [];
     link.open(callOf(deaths));
@@ -134,12 +134,12 @@ describe("the death of a thread", () => {
   test("numbers begin anew beyond 31 bits, without one that is in use", () => {
     const cells = createCells(1);
     const begun = new Int32Array(cells);
-    Atomics.store(begun, Cell.Begun, 0x7ffffffa);
+    Atomics.store(begun, WireCell.Begun, 0x7ffffffa);
     const { link } = linkOf(cells);
     const deaths: ThreadDeath[] = [];
     const ids = Array.from({ length: 4 }, () => link.open(callOf(deaths)));
     expect(ids).toEqual([0x7ffffffc, 0x7ffffffe, 2, 4]);
-    Atomics.store(begun, Cell.Begun, 2);
+    Atomics.store(begun, WireCell.Begun, 2);
     link.die({ worker: -1, id: -1 });
     expect(deaths.map(({ hasBegun }) => hasBegun)).toEqual([true, true, true, false]);
   });

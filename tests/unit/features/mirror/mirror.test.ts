@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import {
   Comparison,
-  type Difference,
   MAX_COMPARED_BYTES,
+  type MirrorDifference,
   ResponseDigest,
 } from "../../../../src/features/mirror/comparison.ts";
 import { MIRROR_FAILURES, MIRROR_REST_MS, MirrorChoice } from "../../../../src/features/mirror/mirror-choice.ts";
@@ -17,9 +17,9 @@ function digest(status: number, body: Buffer, size = body.length): ResponseDiges
   return found;
 }
 
-function differences(real: ResponseDigest, mirrors: ResponseDigest): Difference[] {
+function differences(real: ResponseDigest, mirrors: ResponseDigest): MirrorDifference[] {
   return [true, false].map((isFirst) => {
-    const found: Difference[] = [];
+    const found: MirrorDifference[] = [];
     const comparison = new Comparison((difference) => found.push(difference));
     // Whichever is complete first.
     if (isFirst) comparison.complete(mirrors, true);
@@ -31,7 +31,7 @@ function differences(real: ResponseDigest, mirrors: ResponseDigest): Difference[
 
 describe("two responses", () => {
   const body = Buffer.alloc(10_000, "abcdefg");
-  const none = [undefined, undefined] as unknown as Difference[];
+  const none = [undefined, undefined] as unknown as MirrorDifference[];
 
   test("with one status and body are the same, in whatever pieces and order they come", () => {
     for (const size of [1, 7, 4096]) expect(differences(digest(200, body), digest(200, body, size))).toEqual(none);

@@ -7,12 +7,12 @@ import {
   type Reflected,
   Reflection,
   type ReflectionListener,
-  type ReflectionPort,
+  type ReflectionPorts,
 } from "../../../../src/features/transcode/reflection.ts";
 import type { ReflectionQuestion } from "../../../../src/proto/grpc/reflection-messages.ts";
 
 /** A server that a test plays. */
-class PlayedServer implements ReflectionPort {
+class PlayedServer implements ReflectionPorts {
   readonly asked: [version: number, question: ReflectionQuestion][] = [];
   readonly results: Reflected[] = [];
   listener: ReflectionListener | null = null;

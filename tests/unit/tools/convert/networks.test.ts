@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { networkOf } from "../../../../src/tools/convert/networks.ts";
+import { networkFrom } from "../../../../src/tools/convert/networks.ts";
 
 test.each([
   ["10.1.2.3/8", "10.0.0.0/8"],
@@ -15,14 +15,14 @@ test.each([
   ["192.0.2.1", "192.0.2.1"],
   ["all", "all"],
 ])("%s is %s", (text, network) => {
-  expect(networkOf(text)).toBe(network);
+  expect(networkFrom(text)).toBe(network);
 });
 
 test("a network is one already", () => {
   fc.assert(
     fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), fc.nat(128), (address, length) => {
-      const once = networkOf(`${address}/${length}`);
-      expect(networkOf(once)).toBe(once);
+      const once = networkFrom(`${address}/${length}`);
+      expect(networkFrom(once)).toBe(once);
     }),
   );
 });

@@ -1,6 +1,6 @@
 import { Flag, FrameType } from "../../../../src/proto/h2/frame.ts";
-import { contentOf, encodeFrame, type Frame, readFrames } from "../../../../src/tools/multihop/h2-frames.ts";
-import { encodeFields } from "../../../../src/tools/multihop/hpack-literals.ts";
+import { encodeHopFrame, type Frame, payloadContent, readFrames } from "../../../../src/tools/multihop/h2-frames.ts";
+import { encodeLiterals } from "../../../../src/tools/multihop/hpack-literals.ts";
 import type { FlawedGateway, FlawedProtocol } from "./flawed-gateway.ts";
 
 type Field = readonly [string, string];
@@ -22,7 +22,7 @@ export class FlawedH2 implements FlawedProtocol {
   async read(bytes: Buffer): Promise<number> {
     if (bytes.toString("latin1", 0, 3) === "PRI") {
       if (bytes.length < PREFACE_BYTES) return 0;
-      this.socket.write(encodeFrame(FrameType.Settings, 0, 0, Buffer.alloc(0)));
+      this.socket.write(encodeHopFrame(FrameType.Settings, 0, 0, Buffer.alloc(0)));
       return PREFACE_BYTES;
     }
     const [frame] = readFrames(bytes);
@@ -33,9 +33,9 @@ export class FlawedH2 implements FlawedProtocol {
 
   private async take(frame: Frame): Promise<void> {
     if (frame.type === FrameType.Headers) {
-      this.streams.set(frame.stream, { fields: decodeFields(contentOf(frame)), body: [] });
+      this.streams.set(frame.stream, { fields: decodeFields(payloadContent(frame)), body: [] });
     }
-    if (frame.type === FrameType.Data) this.streams.get(frame.stream)?.body.push(contentOf(frame));
+    if (frame.type === FrameType.Data) this.streams.get(frame.stream)?.body.push(payloadContent(frame));
     const isRequest = frame.type === FrameType.Headers || frame.type === FrameType.Data;
     if (isRequest && (frame.flags & Flag.EndStream) !== 0) await this.answer(frame.stream);
   }
@@ -44,7 +44,7 @@ export class FlawedH2 implements FlawedProtocol {
     const { fields, body } = this.streams.get(number)!;
     const bytes = Buffer.concat(body);
     if (this.isFaulty(fields, bytes.length)) {
-      this.socket.write(encodeFrame(FrameType.RstStream, 0, number, Buffer.from([0, 0, 0, 1])));
+      this.socket.write(encodeHopFrame(FrameType.RstStream, 0, number, Buffer.from([0, 0, 0, 1])));
       return;
     }
     const [, prefix = "", path = ""] = /^(\/[a-z]+)(.*)$/s.exec(fieldOf(fields, ":path"))!;
@@ -52,8 +52,10 @@ export class FlawedH2 implements FlawedProtocol {
     const text = answer?.toString("latin1") ?? "HTTP/1.1 504 Gateway Timeout\r\n\r\n";
     const status = text.slice(9, 12);
     const content = Buffer.from(text.slice(text.indexOf("\r\n\r\n") + 4), "latin1");
-    this.socket.write(encodeFrame(FrameType.Headers, Flag.EndHeaders, number, encodeFields([[":status", status]])));
-    this.socket.write(encodeFrame(FrameType.Data, Flag.EndStream, number, content));
+    this.socket.write(
+      encodeHopFrame(FrameType.Headers, Flag.EndHeaders, number, encodeLiterals([[":status", status]])),
+    );
+    this.socket.write(encodeHopFrame(FrameType.Data, Flag.EndStream, number, content));
   }
 
   private isFaulty(fields: readonly Field[], bodyBytes: number): boolean {

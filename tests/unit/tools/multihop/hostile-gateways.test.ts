@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FrameType } from "../../../../src/proto/h2/frame.ts";
 import { chooseScenarios, type Scenario } from "../../../../src/tools/multihop/catalogue.ts";
-import { encodeFrame } from "../../../../src/tools/multihop/h2-frames.ts";
+import { encodeHopFrame } from "../../../../src/tools/multihop/h2-frames.ts";
 import { runScenarios } from "../../../../src/tools/multihop/multihop-run.ts";
 import { buildReport } from "../../../../src/tools/multihop/report.ts";
 import { hasPassed } from "../../../../src/tools/multihop/scenario-result.ts";
@@ -11,7 +11,7 @@ import { SeededRandom } from "../../../harness/seeded-random.ts";
 
 const random = new SeededRandom(1);
 const noise = Buffer.from(Array.from({ length: 50_000 }, () => random.integer(0, 255)));
-const settings = encodeFrame(FrameType.Settings, 0, 0, Buffer.alloc(0));
+const settings = encodeHopFrame(FrameType.Settings, 0, 0, Buffer.alloc(0));
 const canary = (n: number) => {
   const body = JSON.stringify({ status: "canary_ok", sequence: n });
   return `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -30,9 +30,9 @@ const ANSWERS: Readonly<Record<string, (count: number) => Buffer | string | null
   "sends terminal codes": () => `HTTP/1.1 200 \x1b[31m\r\nContent-Length: 8\r\n\r\n\x1b[2J\x9b2J\n`,
   "sends terminal codes for a status line": () => "HTTP/1.1 \x1b[31m\x9b2J\r\n\r\n",
   "answers twice": (n) => canary(n) + canary(n),
-  "speaks broken HTTP/2": () => Buffer.concat([settings, encodeFrame(FrameType.GoAway, 0, 0, Buffer.from([1]))]),
+  "speaks broken HTTP/2": () => Buffer.concat([settings, encodeHopFrame(FrameType.GoAway, 0, 0, Buffer.from([1]))]),
   "resets with nothing inside": () =>
-    Buffer.concat([settings, encodeFrame(FrameType.RstStream, 0, 1, Buffer.alloc(0))]),
+    Buffer.concat([settings, encodeHopFrame(FrameType.RstStream, 0, 1, Buffer.alloc(0))]),
 };
 
 describe("a server that", () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Flag, FrameType } from "../../../../src/proto/h2/frame.ts";
 import { readAnswers } from "../../../../src/tools/multihop/h1-answers.ts";
-import { encodeFrame, readFrames } from "../../../../src/tools/multihop/h2-frames.ts";
+import { encodeHopFrame, readFrames } from "../../../../src/tools/multihop/h2-frames.ts";
 import { readStream } from "../../../../src/tools/multihop/h2-stream.ts";
-import { encodeFields, statusOf } from "../../../../src/tools/multihop/hpack-literals.ts";
+import { encodeLiterals, statusOf } from "../../../../src/tools/multihop/hpack-literals.ts";
 import { type LenientRequest, readRequest } from "../../../../src/tools/multihop/lenient-parser.ts";
 import { PARSER_HABITS } from "../../../../src/tools/multihop/parser-habits.ts";
 
@@ -52,18 +52,18 @@ describe("the status of an HTTP/2 answer", () => {
   });
 
   test("comes with body and end, over padding, CONTINUATION and interim answers", () => {
-    const block = encodeFields([
+    const block = encodeLiterals([
       [":status", "200"],
       ["x-long", "v".repeat(300)],
     ]);
     const bytes = Buffer.concat([
-      encodeFrame(FrameType.Headers, Flag.EndHeaders, 1, encodeFields([[":status", "103"]])),
-      encodeFrame(FrameType.Headers, 0, 1, block.subarray(0, 20)),
-      encodeFrame(FrameType.Continuation, Flag.EndHeaders, 1, block.subarray(20)),
-      encodeFrame(FrameType.Data, Flag.Padded, 1, Buffer.from([2, 0x61, 0, 0])),
-      encodeFrame(FrameType.Data, Flag.EndStream, 1, Buffer.from("b")),
-      encodeFrame(FrameType.RstStream, 0, 1, Buffer.alloc(4)),
-      encodeFrame(FrameType.RstStream, 0, 3, Buffer.from([0, 0, 0, 1])),
+      encodeHopFrame(FrameType.Headers, Flag.EndHeaders, 1, encodeLiterals([[":status", "103"]])),
+      encodeHopFrame(FrameType.Headers, 0, 1, block.subarray(0, 20)),
+      encodeHopFrame(FrameType.Continuation, Flag.EndHeaders, 1, block.subarray(20)),
+      encodeHopFrame(FrameType.Data, Flag.Padded, 1, Buffer.from([2, 0x61, 0, 0])),
+      encodeHopFrame(FrameType.Data, Flag.EndStream, 1, Buffer.from("b")),
+      encodeHopFrame(FrameType.RstStream, 0, 1, Buffer.alloc(4)),
+      encodeHopFrame(FrameType.RstStream, 0, 3, Buffer.from([0, 0, 0, 1])),
     ]);
     const frames = readFrames(bytes);
     expect(readStream(frames, 1)).toEqual({ status: 200, body: Buffer.from("ab"), reset: "", isOver: true });
@@ -73,7 +73,8 @@ describe("the status of an HTTP/2 answer", () => {
 
   test("GOAWAY is an end where it is an error, or leaves the stream out", () => {
     const goAway = (last: number, code: number) =>
-      readStream(readFrames(encodeFrame(FrameType.GoAway, 0, 0, Buffer.from([0, 0, 0, last, 0, 0, 0, code]))), 3).reset;
+      readStream(readFrames(encodeHopFrame(FrameType.GoAway, 0, 0, Buffer.from([0, 0, 0, last, 0, 0, 0, code]))), 3)
+        .reset;
     expect([goAway(3, 0), goAway(1, 0), goAway(3, 1)]).toEqual(["", "GOAWAY NO_ERROR", "GOAWAY PROTOCOL_ERROR"]);
   });
 });

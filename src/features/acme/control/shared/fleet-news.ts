@@ -33,7 +33,7 @@ export interface NewsListener {
  * The news of a fleet: one small document that is read every `pollMs`, and fetched when it has changed. Before an authority is told of a challenge, every
  * gateway has had two looks and a half. docs/acme.md#one-store-for-several-gateways
  */
-export class FleetNews {
+export class CertificateNews {
   private readonly documents: SealedDocuments;
   private readonly holder: string;
   private readonly pollMs: number;

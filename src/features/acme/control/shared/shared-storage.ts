@@ -45,7 +45,7 @@ interface AccountDocument {
 }
 
 /** What a shared storage works with. */
-export interface SharedParts {
+export interface SharedStoragePorts {
   readonly documents: SealedDocuments;
   /** `cache_dir`: files of before are taken from there, and copies are in a folder of it. */
   readonly cacheDir: string;
@@ -64,11 +64,11 @@ export interface SharedParts {
 export class SharedStorage {
   readonly documents: SealedDocuments;
   readonly cacheDir: string;
-  private readonly parts: SharedParts;
+  private readonly parts: SharedStoragePorts;
   private readonly claims: Map<string, OrderClaim<CertificateDocument>> = new Map();
   private readonly watchers: Map<string, Set<() => void>> = new Map();
 
-  constructor(parts: SharedParts) {
+  constructor(parts: SharedStoragePorts) {
     this.parts = parts;
     this.documents = parts.documents;
     this.cacheDir = parts.cacheDir;

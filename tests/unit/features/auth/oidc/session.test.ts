@@ -3,7 +3,12 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { OpenSessions } from "../../../../../src/features/auth/oidc/open-sessions.ts";
 import { Sealer } from "../../../../../src/features/auth/oidc/sealer.ts";
-import { keptClaims, packSession, type Session, unpackSession } from "../../../../../src/features/auth/oidc/session.ts";
+import {
+  keptClaims,
+  packSession,
+  type SignInSession,
+  unpackSession,
+} from "../../../../../src/features/auth/oidc/session.ts";
 import { SessionCookies } from "../../../../../src/features/auth/oidc/session-cookies.ts";
 
 // docs/authentication.md#sessions
@@ -12,7 +17,7 @@ const wanted = (names: readonly string[], entries: Record<string, readonly strin
   names,
   entries: new Map(Object.entries(entries)),
 });
-const SESSION: Session = {
+const SESSION: SignInSession = {
   id: "id",
   sinceS: 1,
   renewAtS: 2,
@@ -26,7 +31,7 @@ const SESSION: Session = {
 const noise = (chars: number) => randomBytes(chars).toString("base64url").slice(0, chars);
 
 describe("a session in its cookies", () => {
-  const packed = (more: Partial<Session>, named = wanted(["groups"])) => {
+  const packed = (more: Partial<SignInSession>, named = wanted(["groups"])) => {
     const { bytes, cut } = packSession({ ...SESSION, ...more }, named);
     return { ...unpackSession(bytes), cut };
   };

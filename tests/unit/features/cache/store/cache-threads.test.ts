@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { CacheOwner } from "../../../../../src/features/cache/control/cache-owner.ts";
 import { LookupKind } from "../../../../../src/features/cache/store/cache-lookup.ts";
-import { Head } from "../../../../../src/features/cache/store/cache-memory.ts";
+import { MemoryHead } from "../../../../../src/features/cache/store/cache-memory.ts";
 import { CacheStore } from "../../../../../src/features/cache/store/cache-store.ts";
 import type { CacheOrder, CacheReport } from "./cache-worker.ts";
 import { entryOf, factsOf, keyOf, readBody, storeAnswer } from "./store-fill.ts";
@@ -64,10 +64,10 @@ function orders(keeper: CacheOwner, stop: SharedArrayBuffer) {
 function expectSound(keeper: CacheOwner): void {
   const store = new CacheStore(keeper.buffers!, THREADS);
   const { words } = store.memory;
-  expect(words[Head.Lock]).toBe(0);
-  expect(words[Head.Fills]).toBe(0);
-  expect(words[Head.Doomed]).toBe(0);
-  expect(words[Head.Entries]).toBeLessThanOrEqual(SIZES.maxEntries);
+  expect(words[MemoryHead.Lock]).toBe(0);
+  expect(words[MemoryHead.Fills]).toBe(0);
+  expect(words[MemoryHead.Doomed]).toBe(0);
+  expect(words[MemoryHead.Entries]).toBeLessThanOrEqual(SIZES.maxEntries);
   expect(store.purge({ matches: () => true, tags: null, staleSinceMs: -1 })).toBeGreaterThan(0);
   expect(keeper.bytes).toBe(0);
   expect(keeper.entries).toBe(0);
@@ -132,10 +132,10 @@ test("what a thread left half done under the lock is derived anew, and what othe
   dead.find(keyOf(dead, "/5"), 1, false);
   dead.claim(keyOf(dead, "/new"));
   // It died with the lock, and everything that hangs together was in pieces.
-  words[Head.Lock] = 3;
+  words[MemoryHead.Lock] = 3;
   words.fill(77, bucketsAt, bucketsAt + bucketMask + 1);
-  words[Head.FreeBlock] = 3;
-  words[Head.Newest] = 1_000_000;
+  words[MemoryHead.FreeBlock] = 3;
+  words[MemoryHead.Newest] = 1_000_000;
   expect(store.find(keyOf(store, "/4"), 1, false).kind).toBe(LookupKind.Busy);
   await keeper.workerDied(2);
   for (let i = 0; i < 20; i++) {

@@ -2,7 +2,7 @@ import { latin1 } from "../../../../../src/core/bytes.ts";
 import { BlockCursor } from "../../../../../src/features/cache/store/cache-blocks.ts";
 import { CacheKey } from "../../../../../src/features/cache/store/cache-key.ts";
 import { type CacheLookup, LookupKind } from "../../../../../src/features/cache/store/cache-lookup.ts";
-import { Head, Slot } from "../../../../../src/features/cache/store/cache-memory.ts";
+import { MemoryHead, Slot } from "../../../../../src/features/cache/store/cache-memory.ts";
 import type { CacheStore, EntryFacts } from "../../../../../src/features/cache/store/cache-store.ts";
 
 /** What is known of an answer without fields. */
@@ -69,5 +69,5 @@ export function readBody(store: CacheStore, slot: number): string {
 /** Blocks that are in use. */
 export function usedBlocks(store: CacheStore): number {
   const { words } = store.memory;
-  return words[Head.BlocksUsed]! - words[Head.FreeBlocks]!;
+  return words[MemoryHead.BlocksUsed]! - words[MemoryHead.FreeBlocks]!;
 }

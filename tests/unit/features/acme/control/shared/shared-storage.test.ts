@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { StoreAway } from "../../../../../../src/features/acme/control/certificate-storage.ts";
 import { AcmeStore } from "../../../../../../src/features/acme/control/certificate-store.ts";
 import { DocumentSeal } from "../../../../../../src/features/acme/control/shared/document-seal.ts";
-import { FleetNews, type SharedChallenge } from "../../../../../../src/features/acme/control/shared/fleet-news.ts";
+import {
+  CertificateNews,
+  type SharedChallenge,
+} from "../../../../../../src/features/acme/control/shared/fleet-news.ts";
 import { Claimed, Fenced, LEASE_MS } from "../../../../../../src/features/acme/control/shared/order-claim.ts";
 import { SealedDocuments } from "../../../../../../src/features/acme/control/shared/sealed-documents.ts";
 import { SharedStorage } from "../../../../../../src/features/acme/control/shared/shared-storage.ts";
@@ -216,7 +219,7 @@ describe("news", () => {
       challenges: [],
       changed: [],
     };
-    const news = new FleetNews(
+    const news = new CertificateNews(
       documents,
       { holder: crypto.randomUUID(), pollMs: 5 },
       {
