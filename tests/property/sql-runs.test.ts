@@ -14,6 +14,7 @@ const PIECES = [
   " ",
   "\n",
   "\u00a0",
+  "\u00c3\u00a0",
   "a",
   ".",
   "select",
@@ -35,6 +36,17 @@ function gapEnd(value: string, from: number): number {
   }
 }
 
+/** A no-break space is white space in Latin-1, and part of a name after another byte of UTF-8, as in `à`. */
+function nameEnd(value: string, from: number): number {
+  let at = from;
+  while (
+    /[a-z_$\d.\u0080-\u00ff]/.test(value[at] ?? "") &&
+    (value[at] !== "\u00a0" || (value[at - 1] ?? "") >= "\u0080")
+  )
+    at++;
+  return at;
+}
+
 test("names and gaps end where they end, however many bytes are read at a time", () => {
   const runs = new SqlRuns();
   fc.assert(
@@ -43,8 +55,7 @@ test("names and gaps end where they end, however many bytes are read at a time",
       runs.begin({ bytes, length: value.length, steps: new StepBudget() });
       for (let at = 0; at <= value.length; at++) {
         expect([value, at, runs.gapEnd(at)]).toEqual([value, at, gapEnd(value, at)]);
-        const [name] = /^[a-z_$\d.\u0080-\u00ff]*/.exec(value.slice(at))!;
-        expect([value, at, runs.nameEnd(at)]).toEqual([value, at, at + name.length]);
+        expect([value, at, runs.nameEnd(at)]).toEqual([value, at, nameEnd(value, at)]);
       }
     }),
     { numRuns: 2000 },
