@@ -67,7 +67,7 @@ function addNotes(page: Roff, notes: readonly string[]): void {
 }
 
 function addFacts(page: Roff): void {
-  const sections = { FILES, ENVIRONMENT, MANUAL_SIGNALS, "EXIT STATUS": EXIT_STATUS };
+  const sections = { FILES, ENVIRONMENT, SIGNALS: MANUAL_SIGNALS, "EXIT STATUS": EXIT_STATUS };
   for (const [title, rows] of Object.entries(sections)) {
     page.section(title);
     for (const [term, text] of rows) page.item(term, text);

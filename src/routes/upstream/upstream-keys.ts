@@ -48,7 +48,11 @@ const healthCheckRows = {
     example: "/health",
     doc: "the path that is asked for",
   },
-  grpc: { type: flag(), default: false, doc: "true: in the place of path, grpc.health.v1.Health/Check is called" },
+  grpc: {
+    type: flag(),
+    default: false,
+    doc: "true: call grpc.health.v1.Health/Check in place of path; targets are h2c:// or h2://",
+  },
   interval: { ...probeRows.interval, doc: "time between two questions" },
   timeout: { ...probeRows.timeout, doc: "a response that takes longer is a failure" },
   healthy_threshold: {
