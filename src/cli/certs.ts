@@ -6,7 +6,6 @@ import { dueAt, RENEW_NOW } from "../features/acme/control/renewal-rule.ts";
 import type { StoredCertificate } from "../features/acme/control/stored-certificate.ts";
 import type { AcmeConfig } from "../features/acme/settings.ts";
 import { loadConfig } from "../loading/load-config.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -225,7 +224,6 @@ function configured(configPath: string, io: CommandIo): RuntimeConfig | null {
     cwd: process.cwd(),
     env: process.env,
     knownWafRules: [],
-    routeFormat: ROUTE_FORMAT,
   });
   if (result.ok) return result.config;
   for (const fault of result.faults) io.err(`${formatFault(fault)}\n`);

@@ -9,7 +9,6 @@ import { shownFile } from "../features/functions/control/module-text.ts";
 import { unwritableLogs } from "../features/telemetry/control/log-outputs.ts";
 import { listConfig } from "../loading/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../loading/load-config.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { CheckReport } from "./check-report.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -47,7 +46,6 @@ export function runCheck(
   const result = loadConfig({
     configPath: config || null,
     routesPath: routes || null,
-    routeFormat: ROUTE_FORMAT,
     judge: judgeRoutes,
     ...around,
   });
@@ -66,7 +64,7 @@ export function runCheck(
   report.addLogs(unwritableLogs(result.config));
   const tell = (text: string): void => (print || json ? undefined : io.out(text));
   tell(summary(result));
-  if (print) io.out(listConfig(result.config, ROUTE_FORMAT));
+  if (print) io.out(listConfig(result.config));
   runTests(result, report, tell);
   const modules = configuredModules(result.config);
   return modules.length === 0 ? end() : loadModules(modules, result.config, report, around.cwd, tell).then(end);

@@ -6,7 +6,6 @@ import { MAX_CONFIG_FILE_BYTES } from "../config/config-file.ts";
 import { exactly } from "../core/number-text.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
 import { loadConfig } from "../loading/load-config.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { PRODUCTS, type Product, planOf, recognise } from "../tools/convert/convert.ts";
 import { Draft } from "../tools/convert/draft.ts";
 import type { Plan } from "../tools/convert/plan.ts";
@@ -159,7 +158,6 @@ function faultsOf(configPath: string, routesPath: string): readonly ConfigFault[
     cwd: process.cwd(),
     env: process.env,
     knownWafRules: [],
-    routeFormat: ROUTE_FORMAT,
     judge: judgeRoutes,
     maxFaults: Number.POSITIVE_INFINITY,
   });

@@ -1,7 +1,6 @@
 import { formatFault } from "../config/config-fault.ts";
 import { RULE_NAMES } from "../features/waf/rule-table.ts";
 import { loadConfig } from "../loading/load-config.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
@@ -21,7 +20,6 @@ export function loadRequest({ config, routes }: { readonly config: string; reado
     cwd: process.cwd(),
     env: process.env,
     knownWafRules: RULE_NAMES,
-    routeFormat: ROUTE_FORMAT,
   };
 }
 

@@ -1,5 +1,4 @@
 import { configSchema, type JsonSchema, routesSchema } from "../loading/json-schema.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 
@@ -27,5 +26,5 @@ export function runSchema(args: readonly string[], io: CommandIo): number {
 
 /** The schema of one of the two files. */
 export function fileSchema(file: "config" | "routes"): JsonSchema {
-  return file === "config" ? configSchema() : routesSchema(ROUTE_FORMAT);
+  return file === "config" ? configSchema() : routesSchema();
 }

@@ -5,7 +5,7 @@ import { pathPrefix } from "../config/http-syntax.ts";
 import { referenceOf } from "../config/row-reference.ts";
 import { text } from "../config/scalars.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
-import type { RouteFormat, RouteSyntax, StreamSyntax } from "../routes/route-syntax.ts";
+import type { RouteSyntax, StreamSyntax } from "../routes/route-syntax.ts";
 import { routeTests } from "../routes/route-tests.ts";
 import { configFile } from "../settings/config-settings.ts";
 
@@ -26,13 +26,14 @@ export const ROUTES_REFERENCE = `# Every key of routes.yaml. The value is the de
 # A route whose "path" equals the path wins, else the longest prefix; a path that matches no route gets 404.
 
 routes:
-${routesReference(ROUTE_FORMAT)}
+${routesReference()}
 # Streams: entries that forward connections as they are, and have none of the keys above that are not named here.
-${streamsReference(ROUTE_FORMAT)}
+${streamsReference()}
 # What must become of requests: run by edge check, without a network, and by nothing else.
 ${referenceOf({ tests: { type: routeTests } })}`;
 
-function routesReference({ types, options }: RouteFormat): string {
+function routesReference(): string {
+  const { types, options } = ROUTE_FORMAT;
   const names = Object.keys(types);
   const whole = names.findIndex((name) => types[name]!.help.hasOptions === true);
   const others = (where: string) => `${INDENT}# And, as ${where}: ${Object.keys(options.rows).join(", ")}.\n`;
@@ -54,7 +55,8 @@ function ownReference(name: string, { keys, help }: RouteSyntax): string {
   return referenceOf({ ...place, ...own }, INDENT).replace(INDENT, "  - ");
 }
 
-function streamsReference({ streams }: RouteFormat): string {
+function streamsReference(): string {
+  const { streams } = ROUTE_FORMAT;
   return Object.entries(streams)
     .map(([name, syntax]) => streamReference(name, syntax))
     .join("\n");

@@ -42,7 +42,6 @@ import { CounterTotals } from "../memory/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../memory/incident-ring.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
 import { firewallsOf } from "../routes/route-config.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { listedSidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
@@ -638,7 +637,7 @@ export class Control implements PoolListener {
       ...this.operations.answers(),
       nodes: () => this.fleet.listing().then(({ status, body }) => jsonAnswer(status, body)),
       openapi: async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi()),
-      config: () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config, ROUTE_FORMAT) }),
+      config: () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config) }),
     };
     const ofWorkers: Record<string, Answerer> = {
       keys: keysAnswer,

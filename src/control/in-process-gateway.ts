@@ -14,7 +14,6 @@ import { createConnectionCounts } from "../memory/connection-counts.ts";
 import { createCounterBuffers } from "../memory/counter-table.ts";
 import { createIncidentRing } from "../memory/incident-ring.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
-import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { packConfig } from "../worker/packed-config.ts";
@@ -107,7 +106,6 @@ function read(texts: ConfigTexts): RuntimeConfig {
       cwd,
       env: {},
       knownWafRules: [],
-      routeFormat: ROUTE_FORMAT,
     });
     if (!loaded.ok) throw new Error(loaded.faults.map(formatFault).join("; "));
     return loaded.config;

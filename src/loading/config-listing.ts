@@ -1,17 +1,15 @@
 import { stringify } from "yaml";
 import { listRoute, listStream } from "../routes/route-listing.ts";
-import type { RouteFormat } from "../routes/route-syntax.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { configFile } from "../settings/config-settings.ts";
 
 /**
  * Writes the effective configuration as YAML, every default filled in: what `config.yaml` and `routes.yaml` would have
  * to say, one document each. Secrets are shown as `***`; without any, the text reads back as the same configuration.
- * @param format what the routes were read with
  */
-export function listConfig(config: RuntimeConfig, format: RouteFormat): string {
-  const streams = config.streams.map((stream) => listStream(stream, format));
-  const routes = { routes: [...config.routes.map((route) => listRoute(route, format)), ...streams] };
+export function listConfig(config: RuntimeConfig): string {
+  const streams = config.streams.map(listStream);
+  const routes = { routes: [...config.routes.map(listRoute), ...streams] };
   return `# config.yaml\n${stringify(configFile.write(config), STYLE)}---\n# routes.yaml\n${stringify(routes, STYLE)}`;
 }
 

@@ -1,6 +1,6 @@
 import type { Form, FormRow, FormRows } from "../config/form.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routePlace } from "../routes/route-schema.ts";
-import type { RouteFormat } from "../routes/route-syntax.ts";
 import { routeTests } from "../routes/route-tests.ts";
 import { configFile } from "../settings/config-settings.ts";
 
@@ -16,7 +16,8 @@ export function configSchema(): JsonSchema {
 }
 
 /** The schema of routes.yaml. */
-export function routesSchema({ types, options, streams }: RouteFormat): JsonSchema {
+export function routesSchema(): JsonSchema {
+  const { types, options, streams } = ROUTE_FORMAT;
   const entryOf = (name: string, doc: string, rows: FormRows): JsonSchema => {
     const { properties, ...section } = sectionSchema(rows);
     const type = { const: name, description: doc };

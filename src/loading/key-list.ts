@@ -1,6 +1,6 @@
 import type { Form, FormRow, FormRows } from "../config/form.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routePlace } from "../routes/route-schema.ts";
-import type { RouteFormat } from "../routes/route-syntax.ts";
 import { routeTests } from "../routes/route-tests.ts";
 import { configFile } from "../settings/config-settings.ts";
 
@@ -21,7 +21,8 @@ export class KeyList {
   private readonly same: Map<string, string> = new Map();
   private readonly listed: Map<FormRows, string> = new Map();
 
-  constructor({ types, options, streams }: RouteFormat) {
+  constructor() {
+    const { types, options, streams } = ROUTE_FORMAT;
     this.walk(configFile.rows, { prefix: "", file: "config.yaml", types: [] });
     const routes = { prefix: "routes.", file: "routes.yaml" } as const;
     this.walk(routePlace.rows, { ...routes, types: [] });

@@ -18,8 +18,8 @@ import { isBelow } from "../core/folder-path.ts";
 import { checkAutoDomains } from "../features/acme/orders.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import { hasTargets, type RouteConfig } from "../routes/route-config.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { RouteSchemas } from "../routes/route-schema.ts";
-import type { RouteFormat } from "../routes/route-syntax.ts";
 import { type RouteTest, routeTests } from "../routes/route-tests.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { configFile as configBlock } from "../settings/config-settings.ts";
@@ -44,8 +44,6 @@ export interface ConfigRequest {
   readonly env: Environment;
   /** Rule names for `disabled_rules` and `exclusions`; an empty list leaves that check out. */
   readonly knownWafRules: readonly string[];
-  /** What routes may say. */
-  readonly routeFormat: RouteFormat;
   /** Looks at a configuration that is in order by itself, as the gateway that serves it would see it; without it that is left out. */
   readonly judge?: RouteJudge;
   /** Files that were read already, in place of those that the paths name. */
@@ -115,7 +113,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const streams = entries.streams.filter((stream) => stream !== null);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   noteLeftBySidecar(config.value, main, configLog);
-  notePublished(list, request.routeFormat, configFile, configLog);
+  notePublished(list, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
   const whole = { ...main, routes: list, streams };
   if (configLog.faults.length + (routesLog?.faults.length ?? 0) === 0) {
@@ -213,7 +211,7 @@ function readRoutes(
   log: FaultLog,
   file: FoundFile,
   { server, proxy, cluster }: Pick<Sections, "server" | "proxy" | "cluster">,
-  { routeFormat: format, knownWafRules }: ConfigRequest,
+  { knownWafRules }: ConfigRequest,
 ): RoutesFile {
   if (!source.readable) return NO_ROUTES;
   const around = {
@@ -222,7 +220,6 @@ function readRoutes(
     cluster,
     log,
     files: new ConfiguredFiles(log, dirname(file.path)),
-    format,
     knownWafRules,
   };
   const root = withoutExtensions(source.value);
@@ -234,7 +231,7 @@ function readRoutes(
   }
   const { routes = null, tests: entries = null, ...others } = root as Record<string, unknown>;
   const odd = Object.keys(others);
-  const { keys } = new RouteSchemas(format);
+  const { keys } = new RouteSchemas();
   const isRoute = odd.some((key) => keys.includes(key));
   if (isRoute)
     log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
@@ -283,15 +280,10 @@ function noteForgottenWords(root: unknown, isEnabled: boolean, log: FaultLog): v
 }
 
 /** Warns where the configuration itself can be fetched. */
-function notePublished(
-  routes: readonly RouteConfig[],
-  format: RouteFormat,
-  configFile: FoundFile | null,
-  log: FaultLog,
-): void {
+function notePublished(routes: readonly RouteConfig[], configFile: FoundFile | null, log: FaultLog): void {
   if (configFile === null) return;
   const mount = routes.find((route) => {
-    const folder = format.types[route.type]!.folderOf?.(route) ?? "";
+    const folder = ROUTE_FORMAT.types[route.type]!.folderOf?.(route) ?? "";
     return folder !== "" && isBelow(folder, configFile.path);
   });
   if (mount !== undefined)

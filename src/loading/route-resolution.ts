@@ -8,9 +8,10 @@ import type { ClusterConfig } from "../features/fleet/settings.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import type { RouteBase } from "../routes/route-base.ts";
 import { type RouteConfig, regexOf } from "../routes/route-config.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type EntryValues, RouteSchemas, routePlace } from "../routes/route-schema.ts";
 import type { RouteSpot } from "../routes/route-spot.ts";
-import type { RouteFormat, RouteSyntax } from "../routes/route-syntax.ts";
+import type { RouteSyntax } from "../routes/route-syntax.ts";
 import type { StreamConfig, StreamType } from "../routes/streams/stream-config.ts";
 import type { ProxyConfig, ServerConfig } from "../settings/sections.ts";
 import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
@@ -21,7 +22,6 @@ export interface RoutePorts extends Spot {
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
   readonly cluster: ClusterConfig;
-  readonly format: RouteFormat;
   /** Rule names for `waf` of routes; an empty list leaves that check out. */
   readonly knownWafRules: readonly string[];
 }
@@ -29,7 +29,7 @@ export interface RoutePorts extends Spot {
 /** Resolves the list of routes.yaml, which is at the path of `around`, and notes routes that no request could reach. */
 export function resolveRoutes(entries: readonly unknown[], around: RoutePorts): PlacedEntries {
   const { path: base, log } = around;
-  const schemas = new RouteSchemas(around.format);
+  const schemas = new RouteSchemas();
   const parts = new SharedParts();
   const all = entries.map((entry, i) => resolveEntry(entry, schemas, { ...around, path: [...base, i] }));
   const routes = all.map((entry) => (entry === null || isStream(entry) ? null : parts.share(entry, NO_PARTS)));
@@ -61,15 +61,15 @@ function resolveEntry(raw: unknown, schemas: RouteSchemas, around: RoutePorts): 
   const values = log.read(schemas.of(type), raw, path, 2);
   const { server, proxy, cluster, files } = around;
   const spot: RouteSpot = { path, log, files, server, proxy, cluster, entry, values };
-  if (!(type in around.format.streams)) return resolveRoute(type, values, spot, around);
+  if (!(type in ROUTE_FORMAT.streams)) return resolveRoute(type, values, spot, around);
   const streamType = type as StreamType;
-  const { keys } = around.format.streams[streamType];
+  const { keys } = ROUTE_FORMAT.streams[streamType];
   return { type: streamType, position: log.position(path), ...keys.resolve(values, spot) };
 }
 
 function resolveRoute(type: string, values: EntryValues, spot: RouteSpot, around: RoutePorts): RouteConfig {
   const { log, path } = spot;
-  const { types, options } = around.format;
+  const { types, options } = ROUTE_FORMAT;
   const syntax = types[type]!;
   const base = { ...routePlace.resolve(values, spot), type, methods: [] };
   checkPlace(base, syntax, path, log);

@@ -6,8 +6,9 @@ import { block, type Rows, type Values } from "../config/row.ts";
 import { text } from "../config/scalars.ts";
 import { series } from "../core/number-text.ts";
 import { FOREIGN_ROUTE_KEYS } from "./foreign-route-keys.ts";
+import { ROUTE_FORMAT } from "./route-format.ts";
 import type { OptionValues } from "./route-spot.ts";
-import type { RouteFormat, RouteSyntax, StreamSyntax } from "./route-syntax.ts";
+import type { RouteSyntax, StreamSyntax } from "./route-syntax.ts";
 
 const place = {
   type: { type: text("a type of route"), absent: "", doc: "what the route does; each type has keys of its own" },
@@ -34,15 +35,14 @@ export class RouteSchemas {
   readonly keys: readonly string[];
   /** The types of routes and of streams. */
   readonly kinds: Readonly<Record<string, RouteSyntax | StreamSyntax>>;
-  private readonly format: RouteFormat;
   private readonly made: Map<string, Piece<EntryValues>> = new Map();
 
-  constructor(format: RouteFormat) {
-    this.format = format;
-    this.kinds = { ...format.types, ...format.streams };
+  constructor() {
+    const { types, options, streams } = ROUTE_FORMAT;
+    this.kinds = { ...types, ...streams };
     this.names = Object.keys(this.kinds);
     const own = Object.values(this.kinds).map(({ keys }) => keys.rows);
-    this.keys = [...new Set([place, format.options.rows, ...own].flatMap(Object.keys))];
+    this.keys = [...new Set([place, options.rows, ...own].flatMap(Object.keys))];
   }
 
   /** What an entry of this type may say. */
@@ -54,7 +54,7 @@ export class RouteSchemas {
 
   private make(name: string): Piece<EntryValues> {
     const { keys, sentence } = this.kinds[name]!;
-    const shared = name in this.format.streams ? { type: place.type } : { ...place, ...this.format.options.rows };
+    const shared = name in ROUTE_FORMAT.streams ? { type: place.type } : { ...place, ...ROUTE_FORMAT.options.rows };
     const rows: Rows = { ...shared, ...keys.rows };
     const cures = this.keys
       .filter((key) => !(key in rows))

@@ -4,7 +4,7 @@ import type { RouteOptions } from "./route-options.ts";
 import type { KeyBlock, RouteSpot } from "./route-spot.ts";
 import type { StreamConfig, StreamType } from "./streams/stream-config.ts";
 
-/** Everything that routes.yaml may say. `loadConfig` is given it: the configuration knows no type and no option by name. */
+/** Everything that routes.yaml may say: the shape of `ROUTE_FORMAT`, by which what reads and lists routes knows no type and no option by name. */
 export interface RouteFormat {
   /** The types of routes by the word at `type`. */
   readonly types: Readonly<Record<string, RouteSyntax>>;

@@ -4,7 +4,6 @@ import { basename, join } from "node:path";
 import { runConvert } from "../../src/cli/convert.ts";
 import { judgeRoutes } from "../../src/explain/judge-routes.ts";
 import { type ConfigResult, loadConfig } from "../../src/loading/load-config.ts";
-import { ROUTE_FORMAT } from "../../src/routes/route-format.ts";
 import type { Product } from "../../src/tools/convert/convert.ts";
 
 /** The folder with configurations of other gateways. */
@@ -70,7 +69,6 @@ export function convert(product: Product, name: string, text?: string): Conversi
       cwd: folder,
       env: {},
       knownWafRules: [],
-      routeFormat: ROUTE_FORMAT,
       judge: judgeRoutes,
     });
     return {

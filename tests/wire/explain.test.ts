@@ -3,7 +3,6 @@ import type { HttpVersion } from "../../src/explain/dry-run.ts";
 import { DryRun } from "../../src/explain/dry-run.ts";
 import { type Explanation, explainRequest } from "../../src/explain/explanation.ts";
 import { loadConfig } from "../../src/loading/load-config.ts";
-import { ROUTE_FORMAT } from "../../src/routes/route-format.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client } from "../harness/h2-client.ts";
@@ -37,7 +36,6 @@ const loaded = loadConfig({
   cwd: gateway.folder,
   env: {},
   knownWafRules: [],
-  routeFormat: ROUTE_FORMAT,
 });
 if (!loaded.ok) throw new Error(`the table of seed ${SEED} is faulty: ${loaded.faults.map((one) => one.message)}`);
 const { config } = loaded;

@@ -5,7 +5,6 @@ import { METRICS, type MetricName } from "../../facts/metrics.ts";
 import { WAF_RULES } from "../../features/waf/rule-table.ts";
 import { ERROR_GUIDE, type ErrorGuide } from "../../help/error-guide.ts";
 import { formText, KeyList, type ListedKey } from "../../loading/key-list.ts";
-import { ROUTE_FORMAT } from "../../routes/route-format.ts";
 import { anchorOf } from "./anchor.ts";
 import { pageOfKey } from "./key-pages.ts";
 
@@ -22,7 +21,7 @@ export interface HelpTopic {
 
 /** Every error, refusal, event, metric, key and rule that has a name. docs/tools.md#help */
 export class HelpTopics {
-  readonly keys: KeyList = new KeyList(ROUTE_FORMAT);
+  readonly keys: KeyList = new KeyList();
 
   /** All of them; a name may be there twice, as that of an event and of a refusal. */
   all(): readonly HelpTopic[] {

@@ -1,7 +1,6 @@
 import type { ConfigFault } from "../../config/config-fault.ts";
 import type { ErrorName } from "../../help/error-guide.ts";
 import { KeyList } from "../../loading/key-list.ts";
-import { ROUTE_FORMAT } from "../../routes/route-format.ts";
 import { anchorOf } from "./anchor.ts";
 
 /** Where a fault of the configuration is explained. */
@@ -21,7 +20,7 @@ export function errorHelp(name: ErrorName): FaultHelp {
 
 /** Where a fault or a warning is explained: at its key, or the nearest section around it. docs/configuration.md#mistakes */
 export function faultHelp({ path }: Pick<ConfigFault, "path">): FaultHelp {
-  keys ??= new KeyList(ROUTE_FORMAT);
+  keys ??= new KeyList();
   const key = keys.ofFault(path);
   if (key !== "") return { help: key, page: `docs/keys.md#${anchorOf(key)}` };
   // Of routes.yaml as a whole, or an unknown key at the top.

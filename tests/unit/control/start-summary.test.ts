@@ -3,7 +3,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { mayColor, type SummaryFacts, startSummary } from "../../../src/control/start-summary.ts";
 import { loadConfig } from "../../../src/loading/load-config.ts";
-import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { inFolder } from "../loading/config-case.ts";
 
 const FACTS: SummaryFacts = { version: "9.8.7", pid: 4242, workers: 2, ports: new Map(), notes: [] };
@@ -15,7 +14,7 @@ function told(config: string, routes: string, facts: Partial<SummaryFacts> = {},
   inFolder((cwd) => {
     writeFileSync(join(cwd, "config.yaml"), config);
     writeFileSync(join(cwd, "routes.yaml"), routes);
-    const source = { configPath: null, routesPath: null, cwd, env: {}, knownWafRules: [], routeFormat: ROUTE_FORMAT };
+    const source = { configPath: null, routesPath: null, cwd, env: {}, knownWafRules: [] };
     const loaded = loadConfig(source);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.faults));
     text = startSummary(loaded.config, { ...FACTS, ...facts }, { hasColor, cwd });

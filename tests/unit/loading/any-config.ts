@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { loadConfig } from "../../../src/loading/load-config.ts";
-import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import type { RuntimeConfig } from "../../../src/routes/runtime-config.ts";
 
 /**
@@ -23,7 +22,6 @@ export function configOf(config: string, routes = "[]\n"): RuntimeConfig {
       cwd: folder,
       env: {},
       knownWafRules,
-      routeFormat: ROUTE_FORMAT,
     });
     if (!result.ok) throw new Error(result.faults.map(formatFault).join("\n"));
     return result.config;

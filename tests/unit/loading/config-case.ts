@@ -5,7 +5,6 @@ import { parse } from "yaml";
 import { formatFault } from "../../../src/config/config-fault.ts";
 import { judgeRoutes } from "../../../src/explain/judge-routes.ts";
 import { type ConfigResult, loadConfig } from "../../../src/loading/load-config.ts";
-import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { countries, networksOf } from "../../harness/mmdb.ts";
 
 /** One case of the files in tests/vectors/config: what both files say, and what must come of it. */
@@ -74,7 +73,6 @@ export function load(dir: string, env: Readonly<Record<string, string>>): Config
     cwd: dir,
     env,
     knownWafRules: KNOWN_RULES,
-    routeFormat: ROUTE_FORMAT,
     judge: judgeRoutes,
   });
 }

@@ -5,7 +5,6 @@ import { isSecretName } from "../../../src/core/secret-name.ts";
 import type { OidcConfig } from "../../../src/features/auth/oidc/settings.ts";
 import type { AuthConfig } from "../../../src/features/auth/settings.ts";
 import { listConfig } from "../../../src/loading/config-listing.ts";
-import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import type { RuntimeConfig } from "../../../src/routes/runtime-config.ts";
 import { inFolder, lines, load, loadCase, putFiles, readCases } from "./config-case.ts";
 
@@ -17,7 +16,7 @@ describe("the listed configuration", () => {
         writeFileSync(join(dir, "config.yaml"), one.config ?? "{}");
         writeFileSync(join(dir, "routes.yaml"), one.routes ?? "[]");
         const first = loaded(dir, one.env ?? {});
-        const [config, routes] = unmasked(listConfig(first, ROUTE_FORMAT), first).split("---\n");
+        const [config, routes] = unmasked(listConfig(first), first).split("---\n");
         writeFileSync(join(dir, "config.yaml"), config!);
         writeFileSync(join(dir, "routes.yaml"), routes!);
         const second = loaded(dir, {});
@@ -30,7 +29,7 @@ describe("the listed configuration", () => {
     const config = "transcoder: {timeout: 5s}\nproxy: {transport: {max_buffered_share: 7%}}\n";
     const result = loadCase({ name: "shares", config, routes: "[]" });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
-    const text = listConfig(result.config, ROUTE_FORMAT);
+    const text = listConfig(result.config);
     expect(text).toContain("  timeout: 5s\n");
     expect(text).toContain("max_buffered_share: 7%\n");
   });
@@ -55,7 +54,7 @@ internal_api: {token: hush-hush}
 `,
     });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
-    const text = listConfig(result.config, ROUTE_FORMAT);
+    const text = listConfig(result.config);
     expect(text).not.toContain("hush");
     for (const shown of ["X-Shop:", "no-store", "- shop", "/h?***"]) expect(text).toContain(shown);
     expect(text.match(/\*\*\*/g)).toHaveLength(11);
@@ -69,7 +68,7 @@ internal_api: {token: hush-hush}
 `;
     const result = loadCase({ name: "members", config: "{}", routes });
     if (!result.ok) throw new Error(lines([...result.faults]).join("\n"));
-    const text = listConfig(result.config, ROUTE_FORMAT);
+    const text = listConfig(result.config);
     expect(text).toMatch(/toString:\s+- "\*\*\*"/);
     expect(text).toMatch(/valueOf:\s+- "\*\*\*"/);
   });

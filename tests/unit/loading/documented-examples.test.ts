@@ -56,7 +56,7 @@ function faultsOf(kind: Kind, text: string): string[] {
     putDatabases(folder);
     writeFileSync(join(folder, "routes.yaml"), kind === "config" ? "[]" : routes);
     const request = { configPath: null, routesPath: null, cwd: folder, env: {} };
-    const result = loadConfig({ ...request, knownWafRules: RULE_NAMES, routeFormat: ROUTE_FORMAT });
+    const result = loadConfig({ ...request, knownWafRules: RULE_NAMES });
     return result.ok ? [] : result.faults.map(formatFault).filter((fault) => !MISSING.test(fault));
   } finally {
     rmSync(folder, { recursive: true });

@@ -3,10 +3,9 @@ import type { ForeignKeys } from "../../../src/config/foreign-names.ts";
 import { FOREIGN_CACHE_KEYS } from "../../../src/features/cache/settings.ts";
 import { KeyList } from "../../../src/loading/key-list.ts";
 import { FOREIGN_ROUTE_KEYS } from "../../../src/routes/foreign-route-keys.ts";
-import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { FOREIGN_SERVER_KEYS } from "../../../src/settings/foreign-server-keys.ts";
 
-const list = new KeyList(ROUTE_FORMAT);
+const list = new KeyList();
 const TABLES: readonly (readonly [string, readonly ForeignKeys[]])[] = [
   ["routes", FOREIGN_ROUTE_KEYS],
   ["server", FOREIGN_SERVER_KEYS],

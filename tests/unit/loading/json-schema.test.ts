@@ -11,7 +11,7 @@ import { configFile } from "../../../src/settings/config-settings.ts";
 import { type ConfigCase, readCases } from "./config-case.ts";
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, strictTypes: false });
-const VALIDATORS = { config: ajv.compile(configSchema()), routes: ajv.compile(routesSchema(ROUTE_FORMAT)) };
+const VALIDATORS = { config: ajv.compile(configSchema()), routes: ajv.compile(routesSchema()) };
 
 /** What the schema has against a file, one line each; nothing where it is in order. */
 function faultsOf(file: "config" | "routes", text: string): string[] {
@@ -52,7 +52,7 @@ tests:
 });
 
 test("says what several types of routes have in common once", () => {
-  const schema = routesSchema(ROUTE_FORMAT);
+  const schema = routesSchema();
   expect(JSON.stringify(schema, null, 2).length).toBeLessThan(170_000);
   const definitions = schema.$defs as Record<string, unknown>;
   const text = JSON.stringify(schema);
@@ -62,7 +62,7 @@ test("says what several types of routes have in common once", () => {
 });
 
 test("says of every key what it is for", () => {
-  for (const schema of [configSchema(), routesSchema(ROUTE_FORMAT)]) {
+  for (const schema of [configSchema(), routesSchema()]) {
     const keys: string[] = [];
     const bare: string[] = [];
     const look = (part: unknown, path: string): void => {

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../../src/loading/load-config.ts";
-import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { inFolder, lines, load, loadCase, readCases, SYSTEM_CONFIG } from "./config-case.ts";
 
 const FAULT_FILES = ["yaml-faults.yaml", "server-faults.yaml", "mesh-faults.yaml", "route-faults.yaml"];
@@ -37,7 +36,6 @@ describe("files", () => {
     systemConfig: SYSTEM_CONFIG,
     env: {},
     knownWafRules: [],
-    routeFormat: ROUTE_FORMAT,
   };
 
   test("none there: the embedded defaults listen on loopback with the firewall on", () => {

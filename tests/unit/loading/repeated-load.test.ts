@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RepeatedLoad } from "../../../src/loading/repeated-load.ts";
-import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { inFolder, lines } from "./config-case.ts";
 
 /** Writes both files, loads, and gives the faults. */
@@ -13,7 +12,6 @@ function loader(dir: string) {
     cwd: dir,
     env: {},
     knownWafRules: [],
-    routeFormat: ROUTE_FORMAT,
   });
   return (config: string | null, routes: string | null): string[] => {
     put(join(dir, "config.yaml"), config);

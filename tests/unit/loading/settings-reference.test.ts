@@ -4,7 +4,6 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { CONFIG_REFERENCE, ROUTES_REFERENCE } from "../../../src/cli/settings-reference.ts";
-import { ROUTE_FORMAT } from "../../../src/routes/route-format.ts";
 import { RouteSchemas } from "../../../src/routes/route-schema.ts";
 import { configFile as configSchema } from "../../../src/settings/config-settings.ts";
 import { inFolder, load, putFiles } from "./config-case.ts";
@@ -69,7 +68,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Left empty by the schema, as the next level may say otherwise. */
 const FILLED_IN_LATER = "server.inbound_chunked_mode";
-const schemas = new RouteSchemas(ROUTE_FORMAT);
+const schemas = new RouteSchemas();
 const staticRouteSchema = schemas.of("static");
 const upstreamRouteSchema = schemas.of("upstream");
 const config = read(CONFIG_REFERENCE);
