@@ -5,6 +5,7 @@ import type { AcmeConfig } from "../features/acme/settings.ts";
 import type { SidecarConfig } from "../features/sidecar/settings.ts";
 import type { StreamConfig } from "../routes/streams/stream-config.ts";
 import type { Sections } from "../settings/sections.ts";
+import { LOOPBACK } from "../settings/server-settings.ts";
 
 /** One TCP address that the gateway would listen on. */
 interface Listener {
@@ -138,5 +139,3 @@ function overlaps(a: string, b: string): boolean {
   const isEvery = (host: string) => host === "0.0.0.0" || host === "::";
   return a === b || isEvery(a) || isEvery(b);
 }
-
-const LOOPBACK = /^(localhost|127\..*|::1)$/;
