@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { MAX_CONFIG_FILE_BYTES } from "../../../config/config-file.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import { plainLine } from "../../../core/printable.ts";
 import { withinMs } from "../../../core/time-limit.ts";
@@ -8,8 +9,7 @@ import type { FleetStore } from "../fleet-store.ts";
 import type { RemoteDocument, RemoteText } from "../remote/remote-pair.ts";
 import type { SourceAddress } from "../remote/source-address.ts";
 
-/** Largest configuration that is read from afar, each of its two files, and milliseconds for the response. */
-const MAX_REMOTE_CONFIG_BYTES = 16_777_216;
+/** Milliseconds for the response with one of both files. */
 const REMOTE_CONFIG_TIMEOUT_MS = 10_000;
 
 /** What reading from afar goes by, beside the address. */
@@ -75,7 +75,7 @@ class HttpDocument implements RemoteDocument {
       },
       ca: caFile === "" ? "" : readCertificates(readFileSync(caFile)).pem,
       timeoutMs: REMOTE_CONFIG_TIMEOUT_MS,
-      maxBytes: MAX_REMOTE_CONFIG_BYTES,
+      maxBytes: MAX_CONFIG_FILE_BYTES,
       // What is on this machine is not asked of a proxy.
       isDirect: url.protocol === "http:",
     }).catch((error) => {
@@ -108,7 +108,7 @@ class S3Document implements RemoteDocument {
       const { etag, size } = await limited(file.stat());
       if (tag !== "" && etag === tag) return "same";
       checkSize(size);
-      const bytes = await limited(file.slice(0, MAX_REMOTE_CONFIG_BYTES + 1).bytes());
+      const bytes = await limited(file.slice(0, MAX_CONFIG_FILE_BYTES + 1).bytes());
       checkSize(bytes.length);
       return { bytes, tag: etag };
     } catch (error) {
@@ -153,7 +153,7 @@ class RedisDocument implements RemoteDocument {
 }
 
 function checkSize(bytes: number): void {
-  if (bytes > MAX_REMOTE_CONFIG_BYTES) throw new Error(`larger than ${MAX_REMOTE_CONFIG_BYTES} bytes`);
+  if (bytes > MAX_CONFIG_FILE_BYTES) throw new Error(`larger than ${MAX_CONFIG_FILE_BYTES} bytes`);
 }
 
 /** @throws where it takes too long */
