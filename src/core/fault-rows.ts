@@ -406,7 +406,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.TooManyGuesses]: refusal("too_many_guesses", 429, "", {
     cause: "One address tried too many wrong passwords.",
-    cure: "Wait for the time in `Retry-After`, or mend the program that sends a wrong one.",
+    cure: "Wait for the time in `Retry-After`, or fix the program that sends a wrong one.",
     page: "authentication.md#guessing",
   }),
   [Fault.BotChallenge]: refusal(

@@ -56,7 +56,7 @@ export const GATEWAY_EVENTS = {
   config_reload: {
     meaning: "A reload, once every worker serves the new configuration. With `ok: false` nothing changed.",
     advice:
-      "With `ok: false`, mend what `faults` names and reload; until then the configuration from before serves. Check that `removed` was wanted, and restart for what `needs_restart` names.",
+      "With `ok: false`, fix what `faults` names and reload; until then the configuration from before serves. Check that `removed` was wanted, and restart for what `needs_restart` names.",
     fields: {
       ok: OK,
       generation: optional(numberField("counts the configurations that have been in use")),
@@ -96,7 +96,7 @@ export const GATEWAY_EVENTS = {
   },
   upgrade: {
     meaning: "SIGUSR2: a new binary took over. With `ok: false`, `error` says why this process goes on.",
-    advice: "With `ok: false`, the old process goes on: mend what `error` says and send SIGUSR2 again.",
+    advice: "With `ok: false`, the old process goes on: fix what `error` says and send SIGUSR2 again.",
     fields: {
       ok: OK,
       binary: textField("the file"),
@@ -114,7 +114,7 @@ export const GATEWAY_EVENTS = {
   start_failed: {
     level: "error",
     meaning: "The gateway could not start, with `--log-format json`; one line for each reason.",
-    advice: "Mend what `error` says; `edge check` says more of the files.",
+    advice: "Fix what `error` says; `edge check` says more of the files.",
     fields: { error: ERROR },
   },
   working_folder: {
@@ -140,7 +140,7 @@ export const GATEWAY_EVENTS = {
   lenient_answer: {
     meaning:
       "A response was accepted because `strict_origins` is false. One line in 10 s for each upstream and reason.",
-    advice: "Mend the origin, then take `strict_origins: false` away.",
+    advice: "Fix the origin, then take `strict_origins: false` away.",
     everyMs: CONNECT_FAILURE_LOG_MS,
     fields: {
       upstream: UPSTREAM,
@@ -150,7 +150,7 @@ export const GATEWAY_EVENTS = {
   script_errors: {
     level: "warn",
     meaning: "A FastCGI script wrote of errors, on FCGI_STDERR. docs/php.md#errors",
-    advice: "Mend the script; `error_log` and `log_errors` of PHP say what goes there.",
+    advice: "Fix the script; `error_log` and `log_errors` of PHP say what goes there.",
     perSecond: 100,
     fields: {
       upstream: UPSTREAM,

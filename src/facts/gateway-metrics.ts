@@ -184,7 +184,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Malformed responses accepted",
     advice:
-      "An origin writes malformed responses that are accepted because of `strict_origins: false`. Mend the origin: these are what response splitting is made of.",
+      "An origin writes malformed responses that are accepted because of `strict_origins: false`. Fix the origin: these are what response splitting is made of.",
   },
   gateway_config_last_reload_successful: {
     kind: "gauge",

@@ -60,7 +60,7 @@ export const ACME_EVENTS = {
   },
   cert_waiting: {
     meaning: "ACME: attempts failed before this start.",
-    advice: "Mend what failed before; SIGHUP tries at once.",
+    advice: "Fix what failed before; SIGHUP tries at once.",
     fields: { names: NAMES, failures: numberField("failures in a row"), retry_in_s: RETRY },
   },
   cert_refused: {

@@ -3,7 +3,7 @@ import { OF_REQUEST, OF_TARGET, ROUTE, STATUS, textField } from "../../core/even
 /** What challenges for bots write to the log. docs/bots.md */
 export const BOT_EVENTS = {
   bot_challenge: {
-    meaning: "403: a request was asked for a task (`server.bots`).",
+    meaning: "403: the gateway asked a client for proof of work (`server.bots`).",
     advice: "Nothing. Where people complain, see `reason` and allow what they use.",
     perSecond: 20,
     fields: {
@@ -18,7 +18,7 @@ export const BOT_EVENTS = {
     },
   },
   bot_solved: {
-    meaning: "A browser has solved its task and got a pass.",
+    meaning: "A browser has sent its proof of work and got a pass.",
     advice: "Nothing.",
     perSecond: 20,
     fields: { ...OF_REQUEST, route: ROUTE },

@@ -103,7 +103,7 @@ const rows = {
     type: challenge(),
     default: "suspicious",
     guard: ["suspicious", "all"],
-    doc: "who solves a task before it gets in: suspicious, all or off",
+    doc: "clients that must send a proof of work first: suspicious, all or off",
   },
   difficulty: {
     type: difficulty(),

@@ -43,7 +43,7 @@ export const FUNCTION_EVENTS = {
     perSecond: 20,
     isOpen: true,
     meaning: "A function, or a hook, has thrown, gave no response that can be sent, or none in time.",
-    advice: "Mend the module at the place in `at`, and reload. The request in `request_id` got 500, 502 or 504.",
+    advice: "Fix the module at the place in `at`, and reload. The request in `request_id` got 500, 502 or 504.",
     fields: {
       module: MODULE,
       what: optional(textField("what has failed")),
@@ -59,7 +59,7 @@ export const FUNCTION_EVENTS = {
     level: "error",
     meaning:
       "A module cannot be loaded, or lacks what is asked for. An earlier version of it goes on; without one its requests get 500.",
-    advice: "Mend the module at the place in `at`, and reload; `edge check` loads all of them beforehand.",
+    advice: "Fix the module at the place in `at`, and reload; `edge check` loads all of them beforehand.",
     fields: { module: MODULE, error: ERROR, at: AT, stack: STACK },
   },
   function_thread_ended: {
@@ -79,7 +79,7 @@ export const FUNCTION_EVENTS = {
   function_scheduled: {
     meaning: "A run of `functions.cron` was due. What another gateway of the fleet runs has no line.",
     advice:
-      "With `ok: false`: error and died name what to mend in the module; timeout: raise `timeout`, or do less; overlap: let it run less often; store_away: see Redis.",
+      "With `ok: false`: error and died name what to fix in the module; timeout: raise `timeout`, or do less; overlap: let it run less often; store_away: see Redis.",
     fields: {
       module: MODULE,
       schedule: textField("its line of the schedule"),

@@ -41,7 +41,11 @@ const rows = {
     default: 64,
     doc: "requests that a thread has at once, whatever data workers they come by; others wait",
   },
-  queue: { type: integer(0, 1_000_000), default: 1024, doc: "requests that wait for a module at most, shared by all data workers; 503 beyond" },
+  queue: {
+    type: integer(0, 1_000_000),
+    default: 1024,
+    doc: "requests that wait for a module at most, shared by all data workers; 503 beyond",
+  },
   env: {
     // Values are often secrets: listings show names alone.
     type: written(pairs(textOrNumber("a text"), "NAME: value"), (all) =>

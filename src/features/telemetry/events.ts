@@ -63,7 +63,7 @@ export const REFUSAL_EVENTS = {
   framing_reject: {
     level: "warn",
     meaning: "A malformed request was refused.",
-    advice: "Nothing, unless it comes from your own load balancer or program: mend that.",
+    advice: "Nothing, unless it comes from your own load balancer or program: fix that.",
     perSecond: 100,
     fields: OF_REFUSAL,
   },

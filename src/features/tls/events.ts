@@ -4,7 +4,7 @@ import { ERROR, numberField, OK, optional, textField } from "../../core/event-ro
 export const TLS_EVENTS = {
   certificate_reload: {
     meaning: "A certificate file changed.",
-    advice: "With `ok: false`, mend the files: certificate and key must belong together.",
+    advice: "With `ok: false`, fix the files: certificate and key must belong together.",
     fields: { ok: OK, file: textField("the file"), error: optional(ERROR) },
   },
   workload_identity: {

@@ -98,7 +98,7 @@ class RuleSetReader {
     const markers = new Set(this.entries.flatMap((entry) => ("marker" in entry ? [entry.marker] : [])));
     for (const entry of this.entries) {
       if ("marker" in entry || entry.skipAfter === "" || markers.has(entry.skipAfter)) continue;
-      const message = `no SecMarker is called ${JSON.stringify(entry.skipAfter)}: add one, or mend the name in skipAfter`;
+      const message = `no SecMarker is called ${JSON.stringify(entry.skipAfter)}: add one, or fix the name in skipAfter`;
       this.fault({ ...entry.at.placeOf(0), message });
     }
     const entries: RuleEntry[] = this.entries.map((entry) => {

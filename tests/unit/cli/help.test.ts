@@ -110,7 +110,7 @@ describe("edge help", () => {
   test.each<[string, ...string[]]>([
     ["port-in-use", "port-in-use: an error of a command", "Another process listens", "docs/errors.md#port-in-use"],
     ["waf_blocked", "waf_blocked: a refusal", "Status 403", "docs/waf.md#false-positives"],
-    ["config_reload", "config_reload: an event of the log", "mend what faults names", "docs/events.md#config_reload"],
+    ["config_reload", "config_reload: an event of the log", "fix what faults names", "docs/events.md#config_reload"],
     ["gateway_requests_total", "gateway_requests_total: a metric", "by method, code, path", "docs/metrics.md#"],
     ["SQLI-001", "SQLI-001: a rule of the firewall", "adds", "docs/waf.md#rules"],
     ["server.tls.port", "server.tls.port: a key of config.yaml", "By default 8443", "docs/tls.md"],
