@@ -1,5 +1,6 @@
 import { mkdirSync, statSync } from "node:fs";
-import { resolve, sep } from "node:path";
+import { resolve } from "node:path";
+import { isBelow } from "../core/folder-path.ts";
 
 /**
  * Makes a folder with all above it that are missing, but not the process's working folder, if that was deleted: an empty one in its place would be in
@@ -7,7 +8,7 @@ import { resolve, sep } from "node:path";
  */
 export function makeFolder(folder: string, mode: number): void {
   const working = process.cwd();
-  if (`${resolve(folder)}${sep}`.startsWith(`${working}${sep}`) && isWorkingFolderDeleted())
+  if (isBelow(working, `${resolve(folder)}/`) && isWorkingFolderDeleted())
     throw new Error(`ENOENT: the working folder ${working} is gone`);
   mkdirSync(folder, { recursive: true, mode });
 }

@@ -17,7 +17,7 @@ import type { ProxyConfig, ServerConfig } from "../settings/sections.ts";
 import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
 import { checkStreams, type PlacedEntries } from "./stream-resolution.ts";
 
-/** What routes inherit, and what their entries may say. */
+/** What routes inherit. */
 export interface RoutePorts extends Spot {
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
