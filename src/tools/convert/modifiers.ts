@@ -4,7 +4,7 @@ import { type Condition, EVERYTHING, excludesMatch, holdsMatch, joinedMatch } fr
 import { copied, EFFORT } from "./effort.ts";
 import type { Ledger } from "./ledger.ts";
 import type { PathRule } from "./path-rule.ts";
-import { hasType, type Rule } from "./plan.ts";
+import { answerBy, isRefusal as isRefusing, type Rule } from "./plan.ts";
 import type { Statement } from "./statement.ts";
 
 /** A directive that changes what other ones do. */
@@ -26,7 +26,7 @@ export interface Modifier {
 export function applied(rules: readonly Rule[], modifiers: readonly Modifier[]): Rule[] {
   return rules.flatMap((rule) => {
     // What refuses all its requests has nothing left to refuse.
-    const isClosed = hasType(rule.keys, "respond") && Number(rule.keys.status) >= 400;
+    const isClosed = isRefusing(rule.keys);
     const own = modifiers.filter(
       ({ spared, isRefusal }) => spared?.has(rule) !== true && !(isRefusal === true && isClosed),
     );
@@ -97,7 +97,7 @@ export function refusal(
     const networks = condition.notAny.filter(isByRules).flatMap(({ match }) => match.client_ip as string[]);
     const apply = (rule: Rule): void => {
       if (networks.length > 0) allowOnly(rule, networks);
-      else rule.keys = { type: "respond", status };
+      else answerBy(rule, { type: "respond", status });
     };
     const notAny = condition.notAny.filter((one) => !isByRules(one));
     const base = { statement, isRefusal: true, ...(spared === undefined ? {} : { spared }) };

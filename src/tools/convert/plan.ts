@@ -77,7 +77,13 @@ export function hasType({ type }: Keys, name: "upstream" | "static" | "redirect"
 
 /** Keeps clients out: where what decides about them could not be carried over. */
 export function closed(rule: Rule): void {
-  rule.keys = { type: "respond", status: 503, body: CLOSED };
+  answerBy(rule, { type: "respond", status: 503, body: CLOSED });
+}
+
+/** Puts a response in the place of what a rule does. Its expression stays: without it, the rule would take all paths of its place. */
+export function answerBy(rule: Rule, keys: Keys): void {
+  const { regex } = rule.keys;
+  rule.keys = regex === undefined ? keys : { ...keys, regex };
 }
 
 /** Milliseconds as a duration of the files. */

@@ -8,7 +8,7 @@ import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
 import { type PathRule, ROOT } from "../path-rule.ts";
-import { closed, durationSetting, hasType, type Rule, ruleOf } from "../plan.ts";
+import { answerBy, closed, durationSetting, hasType, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { endsRequest, goesOn } from "./caddy-ends.ts";
 import { filesOf, hiddenPaths, isPlainTry, isUnknownHandler, mayHideFiles, takenOut } from "./caddy-guards.ts";
@@ -201,9 +201,7 @@ function shutRules(statement: Statement, matcher: Matcher, context: Context): Ru
   return ("fault" in matcher ? matcher.wider : matcher).flatMap((own): Rule[] => {
     if (isApart(context.condition, own)) return [];
     const rule = placed(statement, joined({ ...context.condition, notAny: [] }, own) ?? context.condition);
-    const { regex } = rule.keys;
     closed(rule);
-    if (regex !== undefined) rule.keys.regex = regex;
     return [own.notAny.length === 0 ? rule : { ...rule, notAny: own.notAny }];
   });
 }
@@ -324,8 +322,7 @@ function blockRules(statement: Statement, own: Condition, context: Context): Rul
   const stripped = isStripped ? own.path!.value : context.stripped;
   const rest = (): Rule => {
     const rule = placed(statement, context.condition);
-    const { regex } = rule.keys;
-    rule.keys = { type: "respond", status: 200 };
+    answerBy(rule, { type: "respond", status: 200 });
     if (goesOn(statement)) {
       closed(rule);
       context.ledger.note(
@@ -334,7 +331,6 @@ function blockRules(statement: Statement, own: Condition, context: Context): Rul
         "end the block with the directive that is meant for these requests",
       );
     }
-    if (regex !== undefined) rule.keys.regex = regex;
     return rule;
   };
   const isMaybeStripped = context.isMaybeStripped && !isStripped;

@@ -284,3 +284,28 @@ test("a variable of another product is none of edge's", () => {
   expect(caddy.text).toContain("$${{HOME:-x}} $HOME");
   expect(traefik.text).toContain("$${{HOME}}");
 });
+
+describe("a refusal of some requests, at a route with an expression for the path", () => {
+  const refused: readonly (readonly [Product, string])[] = [
+    [
+      "haproxy",
+      "frontend f\n  mode http\n  bind :80\n  http-request deny unless METH_GET\n  http-request redirect location /r if { path_end .php }\n  default_backend b\nbackend b\n  mode http\n  server s h:1\n",
+    ],
+    [
+      "nginx",
+      "server { listen 80; if ($request_method !~ ^(GET|HEAD)$) { return 405; } location ~ \\.php$ { return 301 /r; } location / { proxy_pass http://h:1; } }\n",
+    ],
+    [
+      "nginx",
+      "server { listen 80; if ($request_method !~ ^(GET|HEAD)$) { return 200 no; } location ~ \\.php$ { return 301 /r; } location / { proxy_pass http://h:1; } }\n",
+    ],
+  ];
+
+  test.each(refused)("%s: takes the paths of the expression alone", (product, text) => {
+    const found = made(product, text);
+    expect(found.routes.filter(({ type, methods, regex }) => type === "respond" && !methods && !regex)).toEqual([]);
+    const seen = ["/x.php", "/x"].flatMap((path) => [lets(found, path), lets(found, path, { method: "POST" })]);
+    const other = text.includes("return 200") ? "respond" : "";
+    expect(seen).toEqual(["redirect", other, "upstream", other]);
+  });
+});
