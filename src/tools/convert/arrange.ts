@@ -3,7 +3,7 @@ import { holdsMatch } from "./condition.ts";
 import { EFFORT } from "./effort.ts";
 import type { Keys } from "./keys.ts";
 import { type PathRule, ROOT } from "./path-rule.ts";
-import { hasType, type Rule } from "./plan.ts";
+import { hasType, isPartial, type Rule } from "./plan.ts";
 
 /** A rule at a place of its own: a route, but for its hosts being merged with others. */
 interface Placed {
@@ -208,12 +208,12 @@ function untilCertain(list: readonly Placed[]): Placed[] {
 
 /** Whether a rule takes all that a later one of the same place would. */
 function takesAll(before: Rule, { match, methods }: Rule): boolean {
-  if (before.isPartial || !holdsMatch(before.match, match)) return false;
+  if (isPartial(before) || !holdsMatch(before.match, match)) return false;
   return before.methods.length === 0 || (methods.length > 0 && methods.every((one) => before.methods.includes(one)));
 }
 
-function isCertain({ match, methods, isPartial }: Rule): boolean {
-  return Object.keys(match).length === 0 && methods.length === 0 && !isPartial;
+function isCertain(rule: Rule): boolean {
+  return Object.keys(rule.match).length === 0 && rule.methods.length === 0 && !isPartial(rule);
 }
 
 /** One route of what differs in its host alone. */
@@ -236,7 +236,7 @@ function merged(placed: readonly Placed[]): { rule: Rule; keys: Keys }[] {
     const one = isBefore && isBare ? { ...before, rule: { ...before.rule, match: { share: "100%" } } } : before;
     const used = cells.get(cell) ?? [];
     EFFORT.take(used.length);
-    const isPlain = Object.keys(one.rule.match).length === 0 && !one.rule.isPartial;
+    const isPlain = Object.keys(one.rule.match).length === 0 && !isPartial(one.rule);
     const taken = isPlain && used.length > 0 ? used : [];
     if (isPlain && one.rule.methods.length > 0) cells.set(cell, [...used, ...one.rule.methods]);
     const key = `${one.index} ${keyOf(one.path)} ${taken.join()} ${isAny(one.host)} ${isBefore}`;

@@ -3,7 +3,7 @@ import { EFFORT } from "./effort.ts";
 import type { Ledger } from "./ledger.ts";
 import { covers, joined, partOf } from "./modifiers.ts";
 import { ROOT } from "./path-rule.ts";
-import { closed, type Rule } from "./plan.ts";
+import { closed, isPartial, type Rule } from "./plan.ts";
 
 /**
  * Rules that take all requests but some (`notAny`), as rules in another order: what the later ones do with the exceptions comes first.
@@ -64,7 +64,7 @@ function partsWithin(condition: Condition, rules: readonly Rule[], { origin, tit
     places.add(placeOf(part));
     parts.push(part);
     // No request of the condition reaches the rules after it.
-    if (!part.isPartial && holds(part, condition)) return parts;
+    if (!isPartial(part) && holds(part, condition)) return parts;
   }
   const { path, hosts, methods, match } = condition;
   const rest: Rule = {
@@ -74,7 +74,6 @@ function partsWithin(condition: Condition, rules: readonly Rule[], { origin, tit
     path: path ?? ROOT,
     methods: [...methods],
     match: { ...match },
-    isPartial: false,
     keys: { type: "respond", status: 404 },
     scopes: [],
   };

@@ -23,8 +23,6 @@ export interface Rule {
   folders?: "served" | "closed";
   /** A path that it takes and the other gateway leaves to later rules. */
   givesBack?: PathRule;
-  /** Whether further conditions (`regex` of a redirect) let requests through to later rules. */
-  isPartial: boolean;
   /** All other keys of the route, `type` first. */
   keys: Keys;
   /** Whose notes are shown at the route, beside those of `origin`. */
@@ -64,7 +62,6 @@ export function ruleOf(origin: Statement, title: string, keys: Keys): Rule {
     path: ROOT,
     methods: [],
     match: {},
-    isPartial: false,
     keys,
     scopes: [],
   };
@@ -73,6 +70,11 @@ export function ruleOf(origin: Statement, title: string, keys: Keys): Rule {
 /** Whether the keys are those of a route of this type. */
 export function hasType({ type }: Keys, name: "upstream" | "static" | "redirect" | "respond"): boolean {
   return type === name;
+}
+
+/** Whether a rule lets requests of its place through to later ones, by its expression for the path. */
+export function isPartial({ keys }: Rule): boolean {
+  return keys.regex !== undefined;
 }
 
 /** Keeps clients out: where what decides about them could not be carried over. */

@@ -68,7 +68,6 @@ function otherSpellings(rule: Rule): Rule[] {
       ...rule,
       title: `${rule.title}: other spellings of the path`,
       path: ROOT,
-      isPartial: true,
       keys: isAsRedirect ? { ...rule.keys, regex } : { type: "respond", status, regex },
       scopes: [],
     },

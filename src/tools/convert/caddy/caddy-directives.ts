@@ -8,7 +8,7 @@ import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
 import { type PathRule, ROOT } from "../path-rule.ts";
-import { answerBy, closed, durationSetting, hasType, type Rule, ruleOf } from "../plan.ts";
+import { answerBy, closed, durationSetting, hasType, isPartial, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { endsRequest, goesOn } from "./caddy-ends.ts";
 import { filesOf, hiddenPaths, isPlainTry, isUnknownHandler, mayHideFiles, takenOut } from "./caddy-guards.ts";
@@ -348,7 +348,7 @@ function isSame(rule: Rule, { path, match, methods, regex }: Condition): boolean
     rule.path.value === place.value &&
     rule.path.kind === place.kind &&
     Object.keys(rule.match).length === Object.keys(match).length &&
-    !rule.isPartial &&
+    !isPartial(rule) &&
     rule.methods.join() === methods.join() &&
     rule.notAny === undefined
   );
@@ -362,7 +362,6 @@ function placed(statement: Statement, { path, hosts, methods, match, regex }: Co
   rule.methods = [...methods];
   rule.match = { ...match };
   if (regex !== "") {
-    rule.isPartial = true;
     rule.keys.regex = regex;
     rule.path = beginningOf(regex, rule.path);
   }

@@ -154,5 +154,5 @@ export function filesOf(statements: readonly Statement[], main: string): string[
 
 /** A rule that takes the paths of an expression from another one, with its status. */
 export function takenOut(rule: Rule, regex: string, status: number): Rule {
-  return { ...rule, isPartial: true, keys: { type: "respond", status, regex }, scopes: [] };
+  return { ...rule, keys: { type: "respond", status, regex }, scopes: [] };
 }

@@ -271,7 +271,6 @@ function put(rule: Rule, { path, hosts, methods, match, notAny, regex }: Conditi
   rule.methods = [...methods];
   rule.match = { ...match };
   if (regex === "") return;
-  rule.isPartial = true;
   rule.path = beginningOf(regex, rule.path);
   const { type, ...others } = rule.keys;
   rule.keys = { type, regex, ...others };

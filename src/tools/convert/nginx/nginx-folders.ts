@@ -55,7 +55,6 @@ function twinOf(rule: Rule, barring: Rule | null): Rule[] {
       ...part,
       title: `${rule.title}: folders`,
       keys: { type: "respond", status, regex: "/$" },
-      isPartial: true,
       scopes: barring === null ? part.scopes : [...part.scopes, barring.origin],
     },
   ];

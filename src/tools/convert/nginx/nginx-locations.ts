@@ -5,7 +5,7 @@ import { expressionOf, looksAround } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 import { applied, partOf } from "../modifiers.ts";
 import { type PathRule, prefixOf, ROOT } from "../path-rule.ts";
-import { closed, hasType, type Rule, ruleOf } from "../plan.ts";
+import { closed, hasType, isPartial, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { statementTitle } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
@@ -179,7 +179,7 @@ function scriptsAt(scripts: Statement, { path, keys }: Rule): Rule[] {
   if (path.kind === "exact" || !hasType(keys, "upstream") || keys.fastcgi !== undefined) return [];
   const rule = ruleOf(scripts, `${statementTitle(scripts)}: scripts below ${path.value}`, {});
   closed(rule);
-  return [{ ...rule, path, keys: { ...rule.keys, regex: SCRIPT_PATHS }, isPartial: true }];
+  return [{ ...rule, path, keys: { ...rule.keys, regex: SCRIPT_PATHS } }];
 }
 
 /** So often rules of expressions are repeated in one block. */
@@ -206,7 +206,6 @@ function namedScripts(site: Site, regexes: readonly Located[]): Rule[] {
     status: 404,
     regex: SCRIPT_PATHS,
   });
-  others.isPartial = true;
   return [...own, others];
 }
 
@@ -314,7 +313,6 @@ function fileAlone(rule: Rule): Rule[] {
     return [];
   const below = refusalAt(origin, { kind: "prefix", value: path.value });
   below.keys.regex = `^${literal(path.value)}/`;
-  below.isPartial = true;
   return [below];
 }
 
@@ -338,7 +336,6 @@ function kinOf(
   else closed(rule);
   rule.keys.regex = `^${literal(path)}[^/]`;
   rule.path = prefixOf(path.slice(0, path.lastIndexOf("/")));
-  rule.isPartial = true;
   if (!isSame)
     scope.ledger.note(
       statement,
@@ -374,10 +371,10 @@ function givePathsBack(rules: Rule[]): void {
       const part = holdsPath(later.path, givesBack) ? partOf(later, wanted) : null;
       if (part === null) continue;
       parts.push(part);
-      if (!part.isPartial && Object.keys(part.match).length + part.methods.length === 0) break;
+      if (!isPartial(part) && Object.keys(part.match).length + part.methods.length === 0) break;
     }
     const last = parts.at(-1);
-    if (last === undefined || last.isPartial)
+    if (last === undefined || isPartial(last))
       parts.push({
         ...ruleOf(rules[at]!.origin, statementTitle(rules[at]!.origin), { type: "respond", status: 404 }),
         path: givesBack,
@@ -453,7 +450,6 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
   if (regex === null || hasMore) return closedExpression(one, within);
   const rule = ruleOf(statement, statementTitle(statement), { type: "respond", status: 404 });
   rule.path = kind === "~*" ? within : beginningOf(regex, within);
-  rule.isPartial = true;
   if (isInternal(statement)) noteInternal(one);
   else if (found !== undefined) {
     scope.ledger.carry(statement);
@@ -496,7 +492,6 @@ function closedExpression(one: Located, within: PathRule): Rule {
   );
   if (regex === null) return rule;
   rule.keys.regex = (kind === "~*" ? "(?i)" : "") + regex;
-  rule.isPartial = true;
   return rule;
 }
 
@@ -576,7 +571,6 @@ function elsewhere(
     closed(rule);
     Object.assign(rule.keys, { regex: (one.kind === "~*" ? "(?i)" : "") + regex });
     rule.path = path;
-    rule.isPartial = true;
     return rule;
   });
 }

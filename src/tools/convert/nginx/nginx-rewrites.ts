@@ -76,7 +76,6 @@ function redirectOf(scope: Scope, one: Statement, place: PathRule): Rule | null 
     status: flag === "permanent" ? 301 : 302,
   });
   rule.path = beginningOf(regex, place);
-  rule.isPartial = true;
   scope.ledger.carry(one);
   return rule;
 }
@@ -165,7 +164,6 @@ function closedAt(one: Statement, place: PathRule, regex: string): Rule {
   rule.path = place;
   closed(rule);
   rule.keys.regex = regex;
-  rule.isPartial = true;
   return rule;
 }
 
@@ -224,15 +222,9 @@ function rulesFor(
     else {
       const redirect = effect.name === "rewrite" && own.regex === "" ? redirectOf(scope, effect, rule.path) : null;
       if (redirect === null) closed(rule);
-      else {
-        rule.keys = redirect.keys;
-        rule.isPartial = true;
-      }
+      else rule.keys = redirect.keys;
     }
-    if (own.regex !== "") {
-      rule.keys.regex = own.regex;
-      rule.isPartial = true;
-    }
+    if (own.regex !== "") rule.keys.regex = own.regex;
     if (effect.name === "return" || hasType(rule.keys, "redirect")) scope.ledger.carry(one, effect);
     else scope.ledger.note(one, "what it does has no counterpart: its requests are closed", "write a route with match");
     return [rule];

@@ -1,6 +1,6 @@
 import { refuseRule } from "../access.ts";
 import { holdsHost, siteRank } from "../arrange.ts";
-import { Plan, type Rule, ruleOf } from "../plan.ts";
+import { isPartial, Plan, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { nginxAdvice } from "./nginx-advice.ts";
 import { verdictOf } from "./nginx-directives.ts";
@@ -107,7 +107,7 @@ function convertServer(plan: Plan, listening: Listening, http: Scope, servers: S
     groups.splice(0, groups.length, ...kept.filter((group) => group.length > 0), []);
   }
   const last = rules.at(-1);
-  const isWhole = last !== undefined && last.path.value === "/" && last.path.kind === "prefix" && !last.isPartial;
+  const isWhole = last !== undefined && last.path.value === "/" && last.path.kind === "prefix" && !isPartial(last);
   if (!isWhole && !isSingle && scope.statement !== null) rules.push(nothing(scope.statement));
   if (!isDefault && !isSingle && groups.every((group) => group.length === 0)) {
     plan.ledger.noteWhole(

@@ -214,7 +214,7 @@ function placed(router: Statement, { path, hosts, methods, match, notAny, regex 
   const made = ruleOf(router, `${router.file}:${router.line} router ${router.name}`, {});
   Object.assign(made, { path: path ?? ROOT, hosts, methods: [...methods], match: { ...match } });
   if (notAny.length > 0) made.notAny = notAny;
-  if (regex !== "") Object.assign(made, { isPartial: true, path: beginningOf(regex, made.path) });
+  if (regex !== "") made.path = beginningOf(regex, made.path);
   return made;
 }
 
