@@ -1,6 +1,7 @@
 import { trimmedEnd } from "../../core/trimming.ts";
 import { holdsMatch } from "./condition.ts";
 import { EFFORT } from "./effort.ts";
+import { escapedRegex } from "./expression.ts";
 import type { Keys } from "./keys.ts";
 import { type PathRule, ROOT } from "./path-rule.ts";
 import { hasType, isPartial, type Rule } from "./plan.ts";
@@ -286,11 +287,6 @@ export function moved(rule: Rule, path: PathRule, keys: Keys): Keys {
   if (own === "") return isForwarded ? { ...keys, strip_prefix: false } : { ...keys, rewrite: { path: "{path}" } };
   if (path.kind === "exact" && path.value === own) return { ...keys, rewrite: { path: "/" } };
   return { ...keys, rewrite: { regex: `^${escapedRegex(own)}(/.*)$`, to: "{match.1}" } };
-}
-
-/** A text as an expression that fits it alone. */
-export function escapedRegex(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, (char) => (char === "/" ? char : `\\${char}`));
 }
 
 function keyOf({ kind, value }: PathRule): string {

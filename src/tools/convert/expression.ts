@@ -1,3 +1,8 @@
+/** A text as an expression that fits it alone. */
+export function escapedRegex(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}
+
 /**
  * An expression of PCRE as one of RE2, which the routes have (docs/routing.md#expressions); null where the two read it otherwise, or
  * RE2 does not have it. One pass from left to right.

@@ -1,8 +1,9 @@
 import { isClosed } from "./access.ts";
-import { escapedRegex, holdsHost, holdsPath } from "./arrange.ts";
+import { holdsHost, holdsPath } from "./arrange.ts";
 import { EVERYTHING } from "./condition.ts";
 import { EFFORT } from "./effort.ts";
 import { withoutExceptions } from "./exceptions.ts";
+import { escapedRegex } from "./expression.ts";
 import type { Ledger } from "./ledger.ts";
 import { ROOT } from "./path-rule.ts";
 import { hasType, isRefusal, type Rule } from "./plan.ts";

@@ -1,9 +1,10 @@
 import { refuseRule } from "../access.ts";
-import { escapedRegex, holdsPath } from "../arrange.ts";
+import { holdsPath } from "../arrange.ts";
 import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
 import { EFFORT } from "../effort.ts";
 import { withoutExceptions } from "../exceptions.ts";
+import { escapedRegex } from "../expression.ts";
 import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { applied, excepting, isApart, joined, type Modifier, noteUnused, refusal } from "../modifiers.ts";
@@ -493,8 +494,7 @@ function forward(rule: Rule, stripped: string): void {
   if (stripped === "") {
     if (kind === "prefix" && value !== "/") rule.keys.strip_prefix = false;
   } else if (kind === "exact") rule.keys.rewrite = { path: value === stripped ? "/" : value.slice(stripped.length) };
-  else if (value !== stripped)
-    rule.keys.rewrite = { regex: `^${stripped.replace(/[.+]/g, "\\$&")}(/.*)$`, to: "{match.1}" };
+  else if (value !== stripped) rule.keys.rewrite = { regex: `^${escapedRegex(stripped)}(/.*)$`, to: "{match.1}" };
 }
 
 function fileServer(

@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, normalize, relative, resolve } from "node:path";
-import { escapedRegex } from "../arrange.ts";
+import { escapedRegex } from "../expression.ts";
 import type { Rule } from "../plan.ts";
 import { filePath, type Statement } from "../statement.ts";
 import { isLostImport } from "./caddy-parser.ts";

@@ -1,6 +1,6 @@
-import { escapedRegex } from "../arrange.ts";
 import { allBut, byPaths } from "../by-paths.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
+import { escapedRegex } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 import { joined } from "../modifiers.ts";
 import { lettersOf } from "../path-rule.ts";
@@ -246,8 +246,7 @@ function negated(args: readonly string[], block: readonly Statement[], facts: Cl
 }
 
 function wildcard(value: string): string {
-  const text = value.replace(/[\\^$.+?()[\]{}|/]/g, "\\$&").replaceAll("*", ".*");
-  return `/^${text}$/`;
+  return slashed(`^${value.split("*").map(escapedRegex).join(".*")}$`);
 }
 
 const MAX_ALTERNATIVES = 200;

@@ -1,8 +1,8 @@
 import { THIS_MACHINE } from "../access.ts";
-import { escapedRegex } from "../arrange.ts";
 import { allBut, byPaths } from "../by-paths.ts";
 import { type Condition, EVERYTHING, slashed } from "../condition.ts";
 import { EFFORT } from "../effort.ts";
+import { escapedRegex } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 import { isApart, joined } from "../modifiers.ts";
 import { lettersOf } from "../path-rule.ts";
@@ -345,7 +345,7 @@ function comparisonOf(
   const match = (value: unknown): Exact => exactly({ ...EVERYTHING, match: { [kind]: { [name]: value } } });
   if (how === "found" || (how === "cnt" && /^(gt 0|ge 1)$/.test(values.join(" ")))) return match(true);
   if (values.length === 0) return wider(`${name} is compared with nothing`);
-  const escaped = values.map((one) => one.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  const escaped = values.map(escapedRegex);
   if (isListed && how !== "sub") {
     const texts = `(${escaped.join("|")})`;
     if (how === "str") return match(slashed(`${LIST_BEGIN}${texts}${LIST_END}`, isAnyCase));

@@ -1,4 +1,4 @@
-import { escapedRegex } from "../arrange.ts";
+import { escapedRegex } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 import { closed, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";

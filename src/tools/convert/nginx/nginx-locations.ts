@@ -1,7 +1,7 @@
 import { holdsPath } from "../arrange.ts";
 import { beginningOf, EVERYTHING } from "../condition.ts";
 import { copied, EFFORT } from "../effort.ts";
-import { expressionOf, looksAround } from "../expression.ts";
+import { escapedRegex, expressionOf, looksAround } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 import { applied, partOf } from "../modifiers.ts";
 import { type PathRule, prefixOf, ROOT } from "../path-rule.ts";
@@ -312,7 +312,7 @@ function fileAlone(rule: Rule): Rule[] {
   if (path.kind !== "exact" || !hasType(keys, "static") || (keys.spa === undefined && keys.rewrite === undefined))
     return [];
   const below = refusalAt(origin, { kind: "prefix", value: path.value });
-  below.keys.regex = `^${literal(path.value)}/`;
+  below.keys.regex = `^${escapedRegex(path.value)}/`;
   return [below];
 }
 
@@ -334,7 +334,7 @@ function kinOf(
   if (isSame && scripts != null && !(hasType(own.keys, "respond") && Number(own.keys.status) >= 400)) return [];
   if (isSame) Object.assign(rule, { keys: copied(own.keys) });
   else closed(rule);
-  rule.keys.regex = `^${literal(path)}[^/]`;
+  rule.keys.regex = `^${escapedRegex(path)}[^/]`;
   rule.path = prefixOf(path.slice(0, path.lastIndexOf("/")));
   if (!isSame)
     scope.ledger.note(
@@ -349,11 +349,6 @@ function kinOf(
 function isWithoutPath({ keys, match, methods, hosts }: Rule): boolean {
   const isPlain = Object.keys(match).length + methods.length + hosts.length === 0;
   return isPlain && (hasType(keys, "respond") || (hasType(keys, "redirect") && keys.regex === undefined));
-}
-
-/** A text as an expression. */
-function literal(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }
 
 /**

@@ -1,7 +1,7 @@
 import { escapedTemplate } from "../../../proto/template/template.ts";
 import { allowOnly, noteTwo, requireAuth } from "../access.ts";
-import { escapedRegex } from "../arrange.ts";
 import { goDuration } from "../caddy/caddy-values.ts";
+import { escapedRegex } from "../expression.ts";
 import { type Keys, sectionAt } from "../keys.ts";
 import type { Ledger } from "../ledger.ts";
 import { closed, durationSetting, hasType, type Rule } from "../plan.ts";

@@ -81,6 +81,11 @@ describe("Caddy: in front of a folder", () => {
     expect([lets(found, "/s/deep/x"), lets(found, "/S/deep/x"), lets(found, "/deep/x")]).toEqual(["", "", "upstream"]);
   });
 
+  test("the part that is taken off is a text, whatever its signs", () => {
+    const found = caddy("handle_path /v(1)/* {\n\t\treverse_proxy /x/* h:1\n\t}");
+    expect(found.text).toContain("regex: ^/v\\(1\\)(/.*)$\n");
+  });
+
   test("lines of one matcher are alternatives, and addresses are those of the peer", () => {
     const text = "@x {\n\t\tpath /a/*\n\t\tpath /b/*\n\t}\n\trespond @x 403";
     expect([lets(caddy(text, "file_server"), "/b/x"), lets(caddy(text, "file_server"), "/c")]).toEqual(["", "static"]);
