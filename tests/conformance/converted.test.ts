@@ -10,17 +10,18 @@ import type { Statement } from "../../src/tools/convert/statement.ts";
 import { freePorts, ServerProcess } from "../bench/server-process.ts";
 import { convert, EXAMPLES, examples } from "../harness/conversions.ts";
 import { type Gateway, runEdge, type Settings, startGateway } from "../harness/gateway.ts";
-import { longTest } from "../harness/long-lane.ts";
 import { SCENARIOS, type Scenario } from "./side-by-side.ts";
 
 const PATH = `${process.env.PATH}:/usr/sbin`;
 const COMMANDS = { nginx: ["-c"], haproxy: ["-f"], caddy: ["run", "--adapter", "caddyfile", "--config"] } as const;
 
+const LIMIT_MS = 60_000;
+
 describe("both gateways answer alike", () => {
   for (const scenario of SCENARIOS) {
     const command = Bun.which(scenario.product, { PATH });
     if (command === null) console.log(`skipped: ${scenario.product} is not installed (scripts/install-peers)`);
-    longTest.skipIf(command === null)(`${scenario.product}: ${scenario.name}`, () => compare(scenario, command!));
+    test.skipIf(command === null)(`${scenario.product}: ${scenario.name}`, () => compare(scenario, command!), LIMIT_MS);
   }
 });
 
@@ -185,17 +186,21 @@ const caddy = Bun.which("caddy", { PATH });
 if (caddy === null) console.log("skipped: Caddy's own reader needs caddy (scripts/install-peers)");
 
 describe.skipIf(caddy === null)("Caddy's adapter", () => {
-  for (const { path, text } of examples("caddy")) {
-    test(`${basename(path)}: every upstream, host and status is carried over or named`, () => {
-      const done = Bun.spawnSync([caddy!, "adapt", "--adapter", "caddyfile", "--config", path], {
-        cwd: EXAMPLES,
-        stdout: "pipe",
-        stderr: "pipe",
-      });
-      const { routes, config } = convert("caddy", basename(path));
-      if (done.exitCode !== 0) return;
+  for (const { path, text } of caddy === null ? [] : examples("caddy")) {
+    const done = Bun.spawnSync([caddy, "adapt", "--adapter", "caddyfile", "--config", path], {
+      cwd: EXAMPLES,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const name = basename(path);
+    // Packaged versions are older than some examples, and have no modules.
+    const isTaken = done.exitCode === 0;
+    if (!isTaken) console.log(`skipped: ${name}: ${done.stderr.toString().trimEnd().split("\n").at(-1)}`);
+    test.skipIf(!isTaken)(`${name}: every upstream, host and status is carried over or named`, () => {
       const adapted: unknown = JSON.parse(done.stdout.toString());
-      for (const word of wordsOf(adapted)) if (text.includes(word)) expect(`${routes}${config}`).toContain(word);
+      const { routes, config } = convert("caddy", name);
+      const words = wordsOf(adapted).filter((word) => text.includes(word));
+      expect(words.filter((word) => !`${routes}${config}`.includes(word))).toEqual([]);
     });
   }
 });
