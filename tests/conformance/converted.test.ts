@@ -187,7 +187,7 @@ if (caddy === null) console.log("skipped: Caddy's own reader needs caddy (script
 
 describe.skipIf(caddy === null)("Caddy's adapter", () => {
   for (const { path, text } of caddy === null ? [] : examples("caddy")) {
-    const done = Bun.spawnSync([caddy, "adapt", "--adapter", "caddyfile", "--config", path], {
+    const done = Bun.spawnSync([caddy!, "adapt", "--adapter", "caddyfile", "--config", path], {
       cwd: EXAMPLES,
       stdout: "pipe",
       stderr: "pipe",
