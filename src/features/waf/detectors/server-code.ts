@@ -1,4 +1,4 @@
-import { Byte, EMPTY_BYTES, indexOfByte, isDigit, isLowerLetter, latin1 } from "../../../core/bytes.ts";
+import { Byte, EMPTY_BYTES, isDigit, isLowerLetter, latin1 } from "../../../core/bytes.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import {
@@ -120,8 +120,6 @@ export class ServerCode implements Detector {
   /** Whether an expression of a template language has begun: ${ #{ %{ *{ {{ {% <% T( */
   private isExpression = false;
   private isPhp = false;
-  /** Whether the value is one line of a query, where no program is due. */
-  private isQueryLine = false;
   /** Offset after the last attribute of the kind __class__; 0 where there is none. */
   private dunderTo = 0;
 
@@ -131,7 +129,6 @@ export class ServerCode implements Detector {
     this.bytes = bytes;
     this.length = length;
     this.value = value;
-    this.isQueryLine = value.location === InputLocation.Query && indexOfByte(bytes, Byte.Lf, 0, length) >= length;
     this.listener = listener;
     this.isExpression = false;
     this.isPhp = false;
@@ -160,13 +157,13 @@ export class ServerCode implements Detector {
         if (next === Byte.Question && (bytes[at + 2] === LOWER_P || bytes[at + 2] === Byte.Equals)) {
           this.isPhp = true;
           this.report(PHP_TAG, at);
-          if (this.isQueryLine && isServerCall(bytes, wordEnd(bytes, at + 2))) this.report(PHP_CODE, at);
+          if (this.value!.isQueryLine() && isServerCall(bytes, wordEnd(bytes, at + 2))) this.report(PHP_CODE, at);
         } else if (next === Byte.Question && bytes[at + 2] === Byte.Space) {
           this.isPhp = true;
-          if (this.isQueryLine && isServerCall(bytes, at + 2)) this.report(PHP_CODE, at);
+          if (this.value!.isQueryLine() && isServerCall(bytes, at + 2)) this.report(PHP_CODE, at);
         } else if (next === Byte.Percent) {
           this.openExpression(at + 2);
-          const isPrinted = this.isQueryLine && bytes[at + 2] === Byte.Equals;
+          const isPrinted = this.value!.isQueryLine() && bytes[at + 2] === Byte.Equals;
           if (isServerPage(bytes, at + 2) || (isPrinted && isServerCall(bytes, at + 3))) this.report(SCRIPT_CODE, at);
         } else if (next === Byte.Hash && isLowerLetter(bytes[at + 2]!)) this.isExpression = true;
         else if (this.isInclude(at) || this.isAt(at + 1, EDGE_INCLUDE)) this.report(SCRIPT_CODE, at);

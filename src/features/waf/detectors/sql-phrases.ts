@@ -1,6 +1,6 @@
-import { Byte, EMPTY_BYTES, indexOfByte, isDigit, isWhitespace } from "../../../core/bytes.ts";
+import { Byte, EMPTY_BYTES, isDigit, isWhitespace } from "../../../core/bytes.ts";
 import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { WordGate } from "../match/word-gate.ts";
 import { WordSet } from "../match/word-set.ts";
 import {
@@ -64,8 +64,7 @@ export class SqlPhrases implements Detector {
   private readonly tokens: SqlTokens = new SqlTokens();
   private bytes: Uint8Array = EMPTY_BYTES;
   private length = 0;
-  /** Whether the value is one line of a query, where no program is due. */
-  private isLine = false;
+  private value: ValueReading | null = null;
   /** Where the name ends in which the last SELECT is: what follows is the same for all that are in it. */
   private selectTo = 0;
   private listener: DetectionListener | null = null;
@@ -75,7 +74,7 @@ export class SqlPhrases implements Detector {
     const { bytes, length } = value;
     this.bytes = bytes;
     this.length = length;
-    this.isLine = value.location === InputLocation.Query && indexOfByte(bytes, Byte.Lf, 0, length) >= length;
+    this.value = value;
     this.listener = listener;
     this.tokens.open(value);
     this.selectTo = 0;
@@ -158,9 +157,12 @@ export class SqlPhrases implements Detector {
       case Phrase.Call:
         return bytes[open] === Byte.OpenParen;
       case Phrase.Setting:
-        return bytes[open] === Byte.OpenParen && isQuote(bytes[inside]!) && this.isLine;
+        return bytes[open] === Byte.OpenParen && isQuote(bytes[inside]!) && this.value!.isQueryLine();
       case Phrase.Run:
-        return (bytes[open] === Byte.OpenParen && bytes[inside] === Byte.At && this.isLine) || this.isProcedure(from);
+        return (
+          (bytes[open] === Byte.OpenParen && bytes[inside] === Byte.At && this.value!.isQueryLine()) ||
+          this.isProcedure(from)
+        );
       case Phrase.Package:
         return bytes[to] === Byte.Dot && bytes[this.skipName(to)] === Byte.OpenParen;
       case Phrase.Sleep:
@@ -202,7 +204,9 @@ export class SqlPhrases implements Detector {
   /** EXECUTE sp_add_job @name = 'x': a value that runs a procedure of the server's own. */
   private isProcedure(from: number): boolean {
     this.tokens.begin(from);
-    return from === 0 && this.isLine && this.tokens.kind(2) === Sql.Variable && isProcedure(this.tokens, 1);
+    return (
+      from === 0 && this.value!.isQueryLine() && this.tokens.kind(2) === Sql.Variable && isProcedure(this.tokens, 1)
+    );
   }
 
   /** substring('/tmp/x',1,6), with a bracket around it or without. */

@@ -1,6 +1,6 @@
 import { Byte, EMPTY_BYTES, indexOfByte, isDigit } from "../../../core/bytes.ts";
 import { isWordByte } from "../match/scan.ts";
-import { InputLocation, type ValueReading } from "../match/value-reading.ts";
+import type { ValueReading } from "../match/value-reading.ts";
 import { WordGate } from "../match/word-gate.ts";
 import { CRITICAL_SCORE, type DetectionListener, type Detector, each, type WafRule } from "../rule.ts";
 import { BEFORE_TEXT } from "./sql-breakout.ts";
@@ -25,6 +25,7 @@ export const WHOLE_SQL: WafRule = {
 /** Finds values that are SQL as a whole, and say what people do not write into a field. */
 export class WholeSql implements Detector {
   private readonly shape: SqlShape = new SqlShape();
+  private value: ValueReading | null = null;
   private bytes: Uint8Array = EMPTY_BYTES;
   private length = 0;
 
@@ -34,30 +35,30 @@ export class WholeSql implements Detector {
     if (value.isName || length > MAX_VALUE) return;
     this.bytes = bytes;
     this.length = length;
-    const isLine = value.location === InputLocation.Query && indexOfByte(bytes, Byte.Lf, 0, length) >= length;
+    this.value = value;
     this.shape.open(value);
-    if (this.shape.read(0, true) && this.isAttack(isLine)) listener.found(WHOLE_SQL, 0);
-    else if (!this.tryQuote(Byte.Apostrophe, isLine, listener)) this.tryQuote(Byte.Quote, isLine, listener);
+    if (this.shape.read(0, true) && this.isAttack()) listener.found(WHOLE_SQL, 0);
+    else if (!this.tryQuote(Byte.Apostrophe, listener)) this.tryQuote(Byte.Quote, listener);
   }
 
-  private tryQuote(quote: number, isLine: boolean, listener: DetectionListener): boolean {
+  private tryQuote(quote: number, listener: DetectionListener): boolean {
     const limit = Math.min(this.length, MAX_LITERAL);
     const at = indexOfByte(this.bytes, quote, 0, limit);
     // A word that is none of SQL's: O'Brien.
     if (at >= limit || OPERATORS.isShut(this.bytes, at + 1)) return false;
-    if (!this.shape.read(at + 1, false) || !this.isBrokenOut(at, isLine)) return false;
+    if (!this.shape.read(at + 1, false) || !this.isBrokenOut(at)) return false;
     listener.found(WHOLE_SQL, at);
     return true;
   }
 
-  private isAttack(isLine: boolean): boolean {
+  private isAttack(): boolean {
     const { shape } = this;
     const { seen } = shape;
     const has = (bits: number): boolean => (seen & bits) === bits;
     if ((seen & (Seen.OwnCall | Seen.OpenText)) !== 0) return false;
     // SELECT 1,2 FROM t WHERE
     if (has(Seen.Dangling | Seen.Select | Seen.From))
-      return isLine && (seen & (Seen.Constant | Seen.Variable | Seen.Bracket)) !== 0;
+      return this.value!.isQueryLine() && (seen & (Seen.Constant | Seen.Variable | Seen.Bracket)) !== 0;
     if (has(Seen.Dangling | Seen.Union))
       return (seen & (Seen.Comment | Seen.Arithmetic | Seen.Variable)) !== 0 && (seen & Seen.Name) === 0;
     if ((seen & Seen.Dangling) !== 0) return false;
@@ -65,7 +66,7 @@ export class WholeSql implements Detector {
     if (has(Seen.Query | Seen.From)) return true;
     // (1) --, 1 * 1 /*: nothing but constants, and the rest of a statement cut off.
     if (has(Seen.Cut) && (seen & (Seen.Name | Seen.Comma)) === 0)
-      return (isLine || shape.operators > 0) && this.isCutOff(shape.operators > 0);
+      return (shape.operators > 0 || this.value!.isQueryLine()) && this.isCutOff(shape.operators > 0);
     // 1 -- ⟨line break⟩ AND -- ⟨line break⟩ 2=2
     if (has(Seen.Constants | Seen.Comment | Seen.Logic)) return true;
     // HAVING 1=1, PI() AND COS(PI())=-1; but not 1+1=2 and 2+2=4.
@@ -74,7 +75,7 @@ export class WholeSql implements Detector {
     if (has(Seen.Goes | Seen.Call) && (seen & Seen.Name) === 0) return true;
     // DATABASE() LIKE SCHEMA(), length(version())
     if (has(Seen.Server) && shape.operators > 0 && (seen & Seen.Comma) === 0) return true;
-    if (has(Seen.NestedServer)) return isLine;
+    if (has(Seen.NestedServer)) return this.value!.isQueryLine();
     return has(Seen.Case) && (seen & Seen.Name) === 0;
   }
 
@@ -86,7 +87,7 @@ export class WholeSql implements Detector {
   }
 
   /** Whether what goes on behind the quote at `quote` is more than people write between quotes. */
-  private isBrokenOut(quote: number, isLine: boolean): boolean {
+  private isBrokenOut(quote: number): boolean {
     const { shape, bytes } = this;
     const { seen, operators } = shape;
     if ((seen & Seen.OwnCall) !== 0) return false;
@@ -96,12 +97,12 @@ export class WholeSql implements Detector {
     if (operators === 0 || (seen & Seen.Comma) !== 0) return false;
     if ((seen & Seen.Cut) !== 0) return this.tailOf(shape.endTo) <= MAX_TAIL;
     if ((seen & Seen.OpenText) === 0)
-      return isFirst && isLine && (seen & Seen.Logic) !== 0 && (seen & Seen.Compare) !== 0;
+      return isFirst && (seen & Seen.Logic) !== 0 && (seen & Seen.Compare) !== 0 && this.value!.isQueryLine();
     if (bytes[shape.endFrom] !== bytes[quote] || shape.endTo - shape.endFrom > MAX_OPEN) return false;
     // split('-', tag): a text of a program's own, and the rest of the program.
     if (!this.isWordTail() || (!isFirst && bytes[quote - 1]! > Byte.Space && BEFORE_TEXT.includes(bytes[quote - 1]!)))
       return false;
-    if (operators === 1) return this.isJoined(quote, isLine);
+    if (operators === 1) return this.isJoined(quote);
     if (!isFirst && bytes[quote - 1]! <= Byte.Space) return false;
     // '%foo%', r'/a/b/': patterns and paths.
     if ((seen & (Seen.Logic | Seen.Compare)) !== 0) return true;
@@ -110,8 +111,9 @@ export class WholeSql implements Detector {
   }
 
   /** Whether one operator between two quotes is none that prose quotes: '*' operator, a' or 'b. */
-  private isJoined(quote: number, isLine: boolean): boolean {
+  private isJoined(quote: number): boolean {
     const { bytes, shape } = this;
+    const isLine = this.value!.isQueryLine();
     const tail = shape.endTo - shape.endFrom - 1;
     if ((shape.seen & Seen.Word) !== 0 && !isLine) return false;
     const isFirst = this.isFirst(quote);

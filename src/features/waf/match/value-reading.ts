@@ -1,4 +1,4 @@
-import { Byte, byteTable, classOf, EMPTY_BYTES, HEX_VALUE, hexPair, LOWER } from "../../../core/bytes.ts";
+import { Byte, byteTable, classOf, EMPTY_BYTES, HEX_VALUE, hexPair, indexOfByte, LOWER } from "../../../core/bytes.ts";
 import { MAX_DECODING_ROUNDS } from "../../../proto/target/percent-decoding.ts";
 import { MIN_PACKED_CHARS, unpack } from "./packed-text.ts";
 import { BEYOND_ASCII } from "./scan.ts";
@@ -56,6 +56,8 @@ export class ValueReading {
   private sourceFrom = 0;
   private sourceTo = 0;
   private sourceKind: SourceKind = SourceKind.Plain;
+  /** Where the first line of the value ends; -1 before anybody has asked. */
+  private lineEnd = -1;
   /** What becomes of each byte: lower case, but in `unpack`. */
   private fold: Uint8Array = LOWER;
 
@@ -119,6 +121,13 @@ export class ValueReading {
   /** Takes a text or an attribute of XML; see `readXmlText`. */
   loadXml(bytes: Uint8Array, from: number, to: number): void {
     this.endAt(readXmlText(this.begin(SourceKind.Xml, bytes, from, to), bytes, from, to));
+  }
+
+  /** Whether the value is one line of a query, where no program is due. It looks for the end of the line once. */
+  isQueryLine(): boolean {
+    if (this.location !== InputLocation.Query) return false;
+    if (this.lineEnd < 0) this.lineEnd = indexOfByte(this.bytes, Byte.Lf, 0, this.length);
+    return this.lineEnd >= this.length;
   }
 
   /** Whether the value begins as a text in base64 may. */
@@ -245,6 +254,7 @@ export class ValueReading {
   /** What looks ahead of the end sees zeros, not the value before. */
   private endAt(length: number): void {
     this.length = length;
+    this.lineEnd = -1;
     this.bytes.fill(0, length, length + PADDING);
   }
 }
