@@ -1,7 +1,10 @@
 import { Byte, indexOfByte, isLowerLetter } from "../../../core/bytes.ts";
+import { SQL_SPACE, wordEnd } from "../match/scan.ts";
 import type { ValueReading } from "../match/value-reading.ts";
+import { WordGate } from "../match/word-gate.ts";
 import { WordSet } from "../match/word-set.ts";
-import { Sql, SqlTokens } from "./sql-tokens.ts";
+import { words } from "../rule.ts";
+import { SQL_WORDS, Sql, SqlTokens, sqlWords } from "./sql-tokens.ts";
 
 /** What an expression has in it, a bit each. */
 export const enum Seen {
@@ -76,6 +79,7 @@ export class SqlShape {
    * @returns whether all is SQL
    */
   read(from: number, wantsOperand: boolean): boolean {
+    if (wantsOperand && beginsAsProse(this.tokens.source, from)) return false;
     this.seen = 0;
     this.operators = 0;
     this.wantsOperand = wantsOperand;
@@ -317,6 +321,13 @@ export class SqlShape {
   }
 }
 
+/** Whether a name is at `from` and another word than SQL has behind one: nearly all prose, told before a token is read. */
+function beginsAsProse(bytes: Uint8Array, from: number): boolean {
+  if (!isLowerLetter(bytes[from]!)) return false;
+  const end = wordEnd(bytes, from);
+  return SQL_SPACE[bytes[end]!] === 1 && BEHIND_NAME.isShut(bytes, end) && SQL_WORDS.valueOf(bytes, from, end) === 0;
+}
+
 function isSignByte(byte: number): boolean {
   return byte === Byte.Plus || byte === Byte.Dash;
 }
@@ -343,13 +354,21 @@ const enum Known {
   Call,
 }
 
+const GLUE = "as then else for join using outfile dumpfile";
+const ENDS = "end asc desc";
 const NAMES: WordSet = new WordSet([
-  [Known.Glue, "as then else for join using outfile dumpfile"],
-  [Known.End, "end asc desc"],
+  [Known.Glue, GLUE],
+  [Known.End, ENDS],
   [Known.Unknown, "unknown"],
   [Known.Server, "version user current_user session_user system_user database schema connection_id"],
   [Known.Call, "count sum min max avg pi sin cos tan abs md5 sha1 sha lower upper length conv hex compress uncompress"],
   [Known.Call, "isnull lpad rpad left right trim reverse coercibility collation charset round floor ceiling sqrt"],
+]);
+/** The words that `takeOperator` takes. */
+const BEHIND_NAME: WordGate = new WordGate([
+  ...sqlWords([Sql.Logic, Sql.Compare, Sql.Arithmetic, Sql.Prefix, Sql.Union, Sql.From, Sql.When, Sql.Where]),
+  ...sqlWords([Sql.Having, Sql.Limit, Sql.Into, Sql.Order, Sql.By]),
+  ...words(`${GLUE} ${ENDS}`),
 ]);
 /** Tokens that are read before those that have been looked at are let go. */
 const WINDOW = 16;

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { SqlShape } from "../../../../src/features/waf/detectors/sql-shape.ts";
+import { ValueReading } from "../../../../src/features/waf/match/value-reading.ts";
 import { inspectVector } from "./vector-request.ts";
 
 const OPERATORS = ["<<", ">>", "!=", "<>", "<=", "<=>", "||", "DIV", "MOD", "XOR", "RLIKE", "NOT LIKE", "SOUNDS LIKE"];
@@ -42,4 +44,35 @@ test("an attack that a rule about a place finds is not counted again as a whole"
   for (const value of ["1' or 1=1 --", "1 or 1=1", "' or 'a'='a"]) {
     expect(inspectVector(value).ids.filter((id) => id.startsWith("SQLI"))).toHaveLength(1);
   }
+});
+
+describe("a name and another word", () => {
+  const shape = new SqlShape();
+  const value = new ValueReading();
+  const isRead = (text: string): boolean => {
+    const bytes = Buffer.from(text, "latin1");
+    value.load(bytes, 0, bytes.length);
+    shape.open(value);
+    return shape.read(0, true);
+  };
+
+  test.each([
+    ...["a and b", "a like b", "a not like b", "a div b", "a union select b", "a from b", "a where b", "a having b"],
+    ...[
+      "a limit 1",
+      "a into b",
+      "a order by b",
+      "a by b",
+      "a when b",
+      "a as b",
+      "a  then b",
+      "a\u00a0join b",
+      "a desc",
+    ],
+  ])("%s is SQL", (text) => expect(isRead(text)).toBe(true));
+
+  test.each(["a b", "rock and roll music", "the quick fox", "he  said it", "a select b", "a\u00a0b"])(
+    "%s is not",
+    (text) => expect(isRead(text)).toBe(false),
+  );
 });
