@@ -1,78 +1,89 @@
-/** Whose turn it is to wait for. */
+/** Whose turn something waits for: a client's and one of its connections', or a network's and one of its clients'. */
 export interface Queued {
-  /** Such as an address. */
-  readonly client: string;
-  /** One of the client's; compared by identity. */
-  readonly connection: object;
+  readonly group: string;
+  /** Compared by identity. */
+  readonly member: unknown;
 }
 
 /**
- * What several clients wait for, each on one or several connections: clients take turns, and so do the connections of each. What one connection
- * waits for comes in its order.
+ * What members of several groups wait for: groups take turns, and so do the members of each. What one member waits for comes in its order.
  */
 export class FairQueue<T extends Queued> {
-  private readonly clients: Map<string, Map<object, T[]>> = new Map();
-  private readonly counts: Map<string, number> = new Map();
+  private readonly groups: Map<string, Group<T>> = new Map();
   /** All that waits. */
   size = 0;
 
-  /** How much a client waits for. */
-  countOf(client: string): number {
-    return this.counts.get(client) ?? 0;
+  /** How much a group waits for. */
+  countOf(group: string): number {
+    return this.groups.get(group)?.size ?? 0;
   }
 
   add(item: T): void {
-    const { client, connection } = item;
-    const connections = this.clients.get(client) ?? new Map<object, T[]>();
-    this.clients.set(client, connections);
-    const items = connections.get(connection);
-    if (items === undefined) connections.set(connection, [item]);
+    const group = this.groups.get(item.group) ?? { size: 0, members: new Map<unknown, T[]>() };
+    this.groups.set(item.group, group);
+    const items = group.members.get(item.member);
+    if (items === undefined) group.members.set(item.member, [item]);
     else items.push(item);
-    this.count(client, 1);
+    group.size++;
+    this.size++;
   }
 
   /** @returns whether it has waited */
   remove(item: T): boolean {
-    const items = this.clients.get(item.client)?.get(item.connection);
+    const items = this.groups.get(item.group)?.members.get(item.member);
     const at = items?.indexOf(item) ?? -1;
     if (at < 0) return false;
     items!.splice(at, 1);
-    this.taken(item, items!);
+    this.taken(item);
     return true;
   }
 
   /**
-   * Takes the next one out; its client and its connection come last from now on.
-   * @param mayCome whether the first of a connection may come now
+   * Takes the next one out; its group and its member come last from now on.
+   * @param mayCome whether the first of a member may come now
    * @returns null where none may
    */
   take(mayCome: (item: T) => boolean): T | null {
-    for (const [client, connections] of this.clients)
-      for (const [connection, items] of connections) {
+    for (const [name, group] of this.groups)
+      for (const [member, items] of group.members) {
         if (!mayCome(items[0]!)) continue;
         const item = items.shift()!;
-        connections.delete(connection);
-        connections.set(connection, items);
-        this.clients.delete(client);
-        this.clients.set(client, connections);
-        this.taken(item, items);
+        group.members.delete(member);
+        group.members.set(member, items);
+        this.groups.delete(name);
+        this.groups.set(name, group);
+        this.taken(item);
         return item;
       }
     return null;
   }
 
-  private taken({ client, connection }: T, left: readonly T[]): void {
-    this.count(client, -1);
-    if (left.length > 0) return;
-    const connections = this.clients.get(client)!;
-    connections.delete(connection);
-    if (connections.size === 0) this.clients.delete(client);
+  /** Takes out the newest of the member that waits for most, in the group that waits for most. @returns null where nothing waits */
+  takeNewestOfMost(): T | null {
+    const group = longest(this.groups.values(), ({ size }) => size);
+    if (group === null) return null;
+    const item = longest(group.members.values(), ({ length }) => length)!.pop()!;
+    this.taken(item);
+    return item;
   }
 
-  private count(client: string, by: number): void {
-    this.size += by;
-    const count = this.countOf(client) + by;
-    if (count === 0) this.counts.delete(client);
-    else this.counts.set(client, count);
+  private taken(item: T): void {
+    const group = this.groups.get(item.group)!;
+    this.size--;
+    if (--group.size === 0) this.groups.delete(item.group);
+    else if (group.members.get(item.member)!.length === 0) group.members.delete(item.member);
   }
+}
+
+/** What a group waits for, by its members. */
+interface Group<T> {
+  size: number;
+  readonly members: Map<unknown, T[]>;
+}
+
+/** The one with most; the latest of several. */
+function longest<V>(all: Iterable<V>, sizeOf: (value: V) => number): V | null {
+  let found: V | null = null;
+  for (const one of all) if (found === null || sizeOf(one) >= sizeOf(found)) found = one;
+  return found;
 }

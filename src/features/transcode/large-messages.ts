@@ -54,7 +54,7 @@ export interface FailedBeside {
   readonly message: string;
 }
 
-/** A message that waits for a thread, or has one. */
+/** A message that waits for a thread, or has one: its client's, and one of that client's connections'. */
 interface Job extends Queued {
   readonly owner: MessageOwner;
   readonly of: CodecSourceOf;
@@ -155,7 +155,8 @@ export class LargeMessages {
     const { queue } = this;
     if (queue.size >= MAX_CODEC_JOBS || queue.countOf(client) >= MAX_CODEC_JOBS_OF_CLIENT)
       return void queueMicrotask(() => done(BUSY));
-    const job = { client, connection, owner, of, bytes, task, done, sinceMs: this.ports.nowMs(), hasLeft: false };
+    const sinceMs = this.ports.nowMs();
+    const job = { group: client, member: connection, owner, of, bytes, task, done, sinceMs, hasLeft: false };
     const jobs = this.jobs.get(owner) ?? new Set();
     this.jobs.set(owner, jobs.add(job));
     queue.add(job);
@@ -215,11 +216,11 @@ export class LargeMessages {
   }
 
   /** How many threads a client has; Infinity where the connection has one. */
-  private threadsOf({ client, connection }: Job): number {
+  private threadsOf({ owner }: Job): number {
     let count = 0;
     for (const { job } of this.slots) {
-      if (job?.client !== client) continue;
-      if (job.connection === connection) return Number.POSITIVE_INFINITY;
+      if (job?.owner.client !== owner.client) continue;
+      if (job.owner.connection === owner.connection) return Number.POSITIVE_INFINITY;
       count++;
     }
     return count;

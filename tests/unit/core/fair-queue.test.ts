@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import { FairQueue } from "../../../src/core/fair-queue.ts";
 
 interface Item {
-  readonly client: string;
-  readonly connection: object;
+  readonly group: string;
+  readonly member: object;
   readonly name: string;
 }
 
 const [one, two, three] = [{}, {}, {}];
-const item = (client: string, connection: object, name: string): Item => ({ client, connection, name });
+const item = (group: string, member: object, name: string): Item => ({ group, member, name });
 
 function drain(queue: FairQueue<Item>): string {
   const names: string[] = [];
@@ -16,7 +16,7 @@ function drain(queue: FairQueue<Item>): string {
   return names.join(" ");
 }
 
-test("clients take turns, and the connections of each, in their own order", () => {
+test("groups take turns, and the members of each, in their own order", () => {
   const queue = new FairQueue<Item>();
   for (let n = 1; n <= 4; n++) queue.add(item("a", one, `a1.${n}`));
   for (let n = 1; n <= 2; n++) queue.add(item("a", two, `a2.${n}`));
@@ -31,7 +31,7 @@ test("what may not come stays where it is, and what is removed does not come", (
   const items = ["1", "2", "3"].map((name) => item("a", one, name));
   for (const each of items) queue.add(each);
   queue.add(item("a", two, "other"));
-  expect(queue.take(({ connection }) => connection === two)?.name).toBe("other");
+  expect(queue.take(({ member }) => member === two)?.name).toBe("other");
   expect(queue.take(() => false)).toBeNull();
   expect([queue.remove(items[1]!), queue.remove(items[1]!), queue.remove(item("x", one, "1"))]).toEqual([
     true,

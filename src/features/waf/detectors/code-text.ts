@@ -1,5 +1,5 @@
 import { Byte, isDigit, isLowerLetter, latin1 } from "../../../core/bytes.ts";
-import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
+import { hasTextAt, isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type DetectionListener, each, type WafRule, words } from "../rule.ts";
@@ -178,7 +178,7 @@ export function isPollution(value: ValueReading, from: number, to: number): bool
 /** Whether a member is in one that is called constructor. */
 function isConstructor({ name, nameLength }: ValueReading): boolean {
   const from = nameLength - CONSTRUCTOR.length;
-  return from >= 0 && CONSTRUCTOR.every((byte, i) => name[from + i] === byte);
+  return hasTextAt(name, from, CONSTRUCTOR);
 }
 
 const INTERPOLATIONS: WordSet = new WordSet([[1, "script dns url"]]);

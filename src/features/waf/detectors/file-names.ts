@@ -1,6 +1,6 @@
-import { Byte, EMPTY_BYTES, isLowerLetter } from "../../../core/bytes.ts";
+import { Byte, EMPTY_BYTES } from "../../../core/bytes.ts";
 import { DotReading, dotsOf } from "../../../proto/target/dot-segments.ts";
-import { BEYOND_ASCII, FILE_NAME, isSeparator, PATH } from "../match/scan.ts";
+import { BEYOND_ASCII, FILE_NAME, isDrive, isSeparator, PATH } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import {
@@ -242,10 +242,6 @@ function isOverlong(bytes: Uint8Array, at: number): boolean {
   if (first === 0xef) return next === 0xbc;
   if (first === 0xe2) return next === 0x88 || next === 0x81;
   return first === 0xc0 || first === 0xc1 || (first === BEYOND_ASCII && next < 0x80);
-}
-
-function isDrive(bytes: Uint8Array, at: number): boolean {
-  return isLowerLetter(bytes[at]!) && bytes[at + 1] === Byte.Colon && isSeparator(bytes[at + 2]!);
 }
 
 function segmentEnd(bytes: Uint8Array, from: number): number {

@@ -1,4 +1,5 @@
 import { Byte, latin1 } from "../../../core/bytes.ts";
+import { hasTextAt } from "../match/scan.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import {
@@ -97,11 +98,7 @@ export class LookupExpressions implements Detector {
   private isJndi(): boolean {
     const from = this.opens[this.depth - 1]!;
     const colon = from + JNDI_NAME.length;
-    return (
-      colon < this.length &&
-      this.text[colon] === Byte.Colon &&
-      JNDI_NAME.every((byte, i) => this.text[from + i] === byte)
-    );
+    return colon < this.length && this.text[colon] === Byte.Colon && hasTextAt(this.text, from, JNDI_NAME);
   }
 
   private indexOfColon(from: number): number {

@@ -1,8 +1,9 @@
 import { Byte, indexOfByte, isDigit, isLowerLetter, latin1 } from "../../../core/bytes.ts";
-import { ATTRIBUTE_GAP, ATTRIBUTE_NAME, DASHED_WORD, isQuote, lastPart, TAG_NAME } from "../match/scan.ts";
+import { ATTRIBUTE_GAP, ATTRIBUTE_NAME, DASHED_WORD, hasTextAt, isQuote, lastPart, TAG_NAME } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, each, type WafRule, words } from "../rule.ts";
+import { isAddress } from "./script-text.ts";
 
 /** Elements that act, load or change the page by themselves, and that no text in a query is made of. */
 const ACTING =
@@ -21,7 +22,7 @@ const PAGE_MARKUP: WafRule = {
     "markup in a query that changes the page: a part of it, a handler of any name, a style that loads or runs",
   keywords: [
     ...each(`${ACTING} ${PARTS}`, (name) => [`<${name}`, `:${name}`]),
-    ...each(ATTRIBUTES, (name) => `${name}`),
+    ...words(ATTRIBUTES),
     ...each("a b c d e f g h i j k l m n o p q r s t u v w x y z", (letter) =>
       [" ", "\t", "/", "'"].map((gap) => `${gap}on${letter}`),
     ),
@@ -71,7 +72,7 @@ export const PAGE_MARKUP_GROUP: DetectorGroup = {
  */
 function findPageMarkup(value: ValueReading, listener: DetectionListener): void {
   const { bytes, length } = value;
-  if (value.isName || length > MAX_VALUE || isArticle(bytes, length) || startsWith(bytes, 0, PICTURE)) return;
+  if (value.isName || length > MAX_VALUE || isArticle(bytes, length) || hasTextAt(bytes, 0, PICTURE)) return;
   for (let at = 0; at < length; at++) {
     const byte = bytes[at]!;
     if (byte === Byte.Less ? isActingTag(value, at) : isMark(bytes, at)) return listener.found(PAGE_MARKUP, at);
@@ -150,16 +151,9 @@ function isActingAttribute(bytes: Uint8Array, from: number, to: number, kind: El
   let next = to;
   while (next < to + MAX_GAP && bytes[next]! <= Byte.Space && bytes[next] !== Byte.Nul) next++;
   const isPart = kind === Element.Part || kind === Element.Style;
-  if (bytes[next] !== Byte.Equals) return isPart && startsWith(bytes, from, NAMESPACE);
-  if (
-    bytes[from] === 0x6f &&
-    bytes[from + 1] === 0x6e &&
-    isLowerLetter(bytes[from + 2]!) &&
-    isHandlerMark(bytes, from, to)
-  )
-    return true;
+  if (bytes[next] !== Byte.Equals) return isPart && hasTextAt(bytes, from, NAMESPACE);
+  if (isPart || (hasTextAt(bytes, from, ON) && isHandlerMark(bytes, from, to))) return true;
   const attribute = ATTRIBUTE_NAMES.valueOf(bytes, from, to);
-  if (isPart) return true;
   if (attribute === STYLED) return isActiveStyle(bytes, next + 1);
   if (attribute === LOADING || attribute === FETCHING) {
     return isDangling(bytes, next + 1) || (attribute === LOADING && isActiveUrl(bytes, next + 1));
@@ -173,16 +167,14 @@ function isActiveStyle(bytes: Uint8Array, from: number): boolean {
     const byte = bytes[at];
     if (byte === Byte.Backslash || byte === Byte.LeftBracket || byte === Byte.CloseBrace || byte === Byte.OpenBrace)
       return true;
-    if (byte === Byte.OpenParen && startsWith(bytes, at - URL.length + 1, URL)) return true;
+    if (byte === Byte.OpenParen && hasTextAt(bytes, at - URL.length + 1, URL)) return true;
   }
   return false;
 }
 
 /** An address on another server in a quote that the value leaves open: the page's own text, up to its next quote, goes there. */
 function isDangling(bytes: Uint8Array, quote: number): boolean {
-  if (!isQuote(bytes[quote]!)) return false;
-  const isAbsolute = bytes[quote + 1] === Byte.Slash && bytes[quote + 2] === Byte.Slash;
-  if (!isAbsolute && !startsWith(bytes, quote + 1, HTTP)) return false;
+  if (!isQuote(bytes[quote]!) || !isAddress(bytes, quote)) return false;
   const limit = quote + MAX_TAG;
   for (let at = quote + 1; at < limit; at++) {
     if (bytes[at] === Byte.Nul) return true;
@@ -196,8 +188,7 @@ function isActiveUrl(bytes: Uint8Array, from: number): boolean {
   let at = from;
   while (at < from + MAX_GAP && (bytes[at] === Byte.Space || isQuote(bytes[at]!))) at++;
   return (
-    startsWith(bytes, at, PROGRAM_DATA) ||
-    (startsWith(bytes, at, SCHEME) && bytes[at + SCHEME.length] === Byte.Backslash)
+    hasTextAt(bytes, at, PROGRAM_DATA) || (hasTextAt(bytes, at, SCHEME) && bytes[at + SCHEME.length] === Byte.Backslash)
   );
 }
 
@@ -218,39 +209,38 @@ function isStyleText(bytes: Uint8Array, from: number, length: number): boolean {
 
 /** <!--[if gte IE 4]>; <!attlist, which gives an element a handler. */
 function isDeclaration(bytes: Uint8Array, open: number): boolean {
-  if (startsWith(bytes, open + 2, ATTLIST)) return true;
+  if (hasTextAt(bytes, open + 2, ATTLIST)) return true;
   // A second document within the first.
-  if (bytes[open - 1] === Byte.Greater && startsWith(bytes, open + 2, DOCTYPE)) return true;
-  return startsWith(bytes, open + 2, CONDITION);
+  if (bytes[open - 1] === Byte.Greater && hasTextAt(bytes, open + 2, DOCTYPE)) return true;
+  return hasTextAt(bytes, open + 2, CONDITION);
 }
 
 /** What counts outside a tag: +ADw- =&{ -->]]> @import'… expression(…). */
 function isMark(bytes: Uint8Array, at: number): boolean {
   switch (bytes[at]) {
     case Byte.Plus:
-      return startsWith(bytes, at, UTF7);
+      return hasTextAt(bytes, at, UTF7);
     case Byte.Equals:
       return bytes[at + 1] === Byte.Ampersand && bytes[at + 2] === Byte.OpenBrace;
     case Byte.Greater:
       // Ends a comment, and a section right after it.
       return (
-        startsWith(bytes, at, ENDED) ||
-        (startsWith(bytes, at - 2, COMMENT_END) && startsWith(bytes, at + 1, COMMENT_OPEN))
+        hasTextAt(bytes, at, ENDED) || (hasTextAt(bytes, at - 2, COMMENT_END) && hasTextAt(bytes, at + 1, COMMENT_OPEN))
       );
     case Byte.At:
-      return startsWith(bytes, at, IMPORT) && isLoaded(bytes, at + IMPORT.length);
+      return hasTextAt(bytes, at, IMPORT) && isLoaded(bytes, at + IMPORT.length);
     case Byte.Colon:
-      return isStyleScript(bytes, at + 1) || (startsWith(bytes, at - SCHEME.length, SCHEME) && isScheme(bytes, at + 1));
+      return isStyleScript(bytes, at + 1) || (hasTextAt(bytes, at - SCHEME.length, SCHEME) && isScheme(bytes, at + 1));
     case Byte.Dash:
       return isBinding(bytes, at);
     case Byte.Comma:
       return (
-        startsWith(bytes, at + 1, SCHEME) &&
+        hasTextAt(bytes, at + 1, SCHEME) &&
         bytes[at + 1 + SCHEME.length] === Byte.Colon &&
         isCalled(bytes, at + SCHEME.length + 2)
       );
     case Byte.Space:
-      return startsWith(bytes, at, CDATA) && isQuote(bytes[at + CDATA.length]!);
+      return hasTextAt(bytes, at, CDATA) && isQuote(bytes[at + CDATA.length]!);
     case Byte.Ampersand:
       return isSplitScheme(bytes, at) || isReferenceRow(bytes, at);
     default:
@@ -267,7 +257,7 @@ function isCalled(bytes: Uint8Array, from: number): boolean {
 
 /** jav&amp;#x0a;ascript: a reference, written twice, within the name of a scheme. */
 function isSplitScheme(bytes: Uint8Array, at: number): boolean {
-  if (!startsWith(bytes, at, TWICE)) return false;
+  if (!hasTextAt(bytes, at, TWICE)) return false;
   let from = at;
   while (from > 0 && isLowerLetter(bytes[from - 1]!) && at - from < SCHEME.length) from--;
   if (at - from < 2) return false;
@@ -292,7 +282,7 @@ function isReferenceRow(bytes: Uint8Array, from: number): boolean {
 /** A quote or url( after @import. */
 function isLoaded(bytes: Uint8Array, from: number): boolean {
   const at = bytes[from] === Byte.Space ? from + 1 : from;
-  return isQuote(bytes[at]!) || (startsWith(bytes, at, URL) && isQuote(bytes[at + URL.length]!));
+  return isQuote(bytes[at]!) || (hasTextAt(bytes, at, URL) && isQuote(bytes[at + URL.length]!));
 }
 
 /** x:expression(…, also with comments within the word. */
@@ -312,7 +302,7 @@ function isStyleScript(bytes: Uint8Array, from: number): boolean {
 
 /** javascript:javascript:…, as filters that take the scheme off leave it. */
 function isScheme(bytes: Uint8Array, from: number): boolean {
-  return startsWith(bytes, from, SCHEME) && bytes[from + SCHEME.length] === Byte.Colon;
+  return hasTextAt(bytes, from, SCHEME) && bytes[from + SCHEME.length] === Byte.Colon;
 }
 
 /** -moz-binding:url(…, -o-link:'javascript:…. */
@@ -320,12 +310,6 @@ function isBinding(bytes: Uint8Array, at: number): boolean {
   let to = at;
   while (to < at + MAX_PROPERTY && DASHED_WORD[bytes[to]!] === 1) to++;
   return bytes[to] === Byte.Colon && BINDINGS.valueOf(bytes, at, to) !== 0;
-}
-
-function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
-  if (at < 0) return false;
-  for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text[i]) return false;
-  return true;
 }
 
 const enum Element {
@@ -364,7 +348,7 @@ const PICTURE: Uint8Array = latin1("data:image/");
 const ENDED: Uint8Array = latin1(">]]>");
 const COMMENT_END: Uint8Array = latin1("-->");
 const COMMENT_OPEN: Uint8Array = latin1("<!--");
-const HTTP: Uint8Array = latin1("http");
+const ON: Uint8Array = latin1("on");
 const NAMESPACE: Uint8Array = latin1("xmlns");
 const PROGRAM_DATA: Uint8Array = latin1("data:application/");
 const CDATA: Uint8Array = latin1(" cdata ");

@@ -1,5 +1,5 @@
 import { Byte, HEX_VALUE, latin1 } from "../../../core/bytes.ts";
-import { endsReference, isQuote, isWordByte } from "../match/scan.ts";
+import { endsReference, hasTextAt, isQuote, isWordByte } from "../match/scan.ts";
 
 /**
  * Whether the text after a script's tag, in `bytes[from, to)`, looks like a program. Those who write about the tag go on
@@ -58,7 +58,7 @@ export function isAddress(bytes: Uint8Array, from: number): boolean {
   const at = bytes[from] === Byte.Space ? from + 1 : from;
   if (!isQuote(bytes[at]!)) return false;
   if (bytes[at + 1] === Byte.Slash) return bytes[at + 2] === Byte.Slash;
-  return HTTP.every((byte, index) => bytes[at + 1 + index] === byte);
+  return hasTextAt(bytes, at + 1, HTTP);
 }
 
 /** Whether a+b+c) goes on at `from`, to the end of the value: a program that is put together of pieces. */

@@ -1,5 +1,5 @@
 import { Byte, EMPTY_BYTES, isDigit, isLowerLetter, latin1 } from "../../../core/bytes.ts";
-import { isQuote, isWordByte, wordEnd } from "../match/scan.ts";
+import { hasTextAt, isQuote, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import {
   ANY_TEXT,
@@ -166,17 +166,17 @@ export class ServerCode implements Detector {
           const isPrinted = this.value!.isQueryLine() && bytes[at + 2] === Byte.Equals;
           if (isServerPage(bytes, at + 2) || (isPrinted && isServerCall(bytes, at + 3))) this.report(SCRIPT_CODE, at);
         } else if (next === Byte.Hash && isLowerLetter(bytes[at + 2]!)) this.isExpression = true;
-        else if (this.isInclude(at) || this.isAt(at + 1, EDGE_INCLUDE)) this.report(SCRIPT_CODE, at);
+        else if (this.isInclude(at) || hasTextAt(bytes, at + 1, EDGE_INCLUDE)) this.report(SCRIPT_CODE, at);
         break;
       case Byte.Dollar:
       case Byte.Hash:
       case Byte.Percent:
       case Byte.Star:
       case Byte.At:
-        if (bytes[at] === Byte.Dollar && next === Byte.Dollar && this.isAt(at, NODE_FUNCTION))
+        if (bytes[at] === Byte.Dollar && next === Byte.Dollar && hasTextAt(bytes, at, NODE_FUNCTION))
           this.report(SERIALIZED_OBJECT, at);
         if (bytes[at] === Byte.Dollar && this.isVariableCalled(at)) this.report(PHP_CODE, at);
-        if (bytes[at] === Byte.Hash && this.isAt(at, VELOCITY_SET)) this.isExpression = true;
+        if (bytes[at] === Byte.Hash && hasTextAt(bytes, at, VELOCITY_SET)) this.isExpression = true;
         if (next === Byte.OpenBrace) {
           this.openExpression(at + 2);
           if (isAssignment(bytes, at + 2) || isInterpolation(bytes, at + 2)) this.report(JAVA_CODE, at);
@@ -187,17 +187,17 @@ export class ServerCode implements Detector {
         if (at === 0 && this.value!.location === InputLocation.Query && isSelfInspection(bytes, this.length))
           this.report(SCRIPT_CODE, at);
         if (next === Byte.OpenBrace || next === Byte.Percent) this.openExpression(at + 2);
-        else if (this.isAt(at + 1, SMARTY_PHP) && bytes[at + 5]! > Byte.Space) this.report(PHP_CODE, at);
+        else if (hasTextAt(bytes, at + 1, SMARTY_PHP) && bytes[at + 5]! > Byte.Space) this.report(PHP_CODE, at);
         break;
       case Byte.Colon:
-        if (at > 2 && this.isAt(at - 3, XSLT_CALL)) this.report(PHP_CODE, at);
+        if (at > 2 && hasTextAt(bytes, at - 3, XSLT_CALL)) this.report(PHP_CODE, at);
         break;
       case Byte.Backtick:
         if (this.isPhp && this.isPhpCommand(at)) this.report(PHP_CODE, at);
         break;
       case Byte.Bang:
-        if (next === Byte.Bang && this.isAt(at + 2, PYTHON_OBJECT)) this.report(SERIALIZED_OBJECT, at);
-        else if (this.isAt(at + 1, RUBY_OBJECT)) this.report(SERIALIZED_OBJECT, at);
+        if (next === Byte.Bang && hasTextAt(bytes, at + 2, PYTHON_OBJECT)) this.report(SERIALIZED_OBJECT, at);
+        else if (hasTextAt(bytes, at + 1, RUBY_OBJECT)) this.report(SERIALIZED_OBJECT, at);
         break;
     }
   }
@@ -263,7 +263,7 @@ export class ServerCode implements Detector {
         return this.reportIf(true, JAVA_CODE, from);
       case CodeWord.ClassLoader:
         return this.reportIf(
-          isIn || (bytes[from - 1] === Byte.Dot && (this.value!.isName || this.isAt(0, CLASS))),
+          isIn || (bytes[from - 1] === Byte.Dot && (this.value!.isName || hasTextAt(bytes, 0, CLASS))),
           JAVA_CODE,
           from,
         );
@@ -355,7 +355,7 @@ export class ServerCode implements Detector {
     const { bytes } = this;
     let at = Math.max(from - 1, 0);
     while (at > 0 && (isWordByte(bytes[at]!) || bytes[at] === Byte.Dot)) at--;
-    const isNew = at === NEW.length - 1 && this.isAt(0, NEW);
+    const isNew = at === NEW.length - 1 && hasTextAt(bytes, 0, NEW);
     return (at === 0 || isNew) && bytes[from - 1] === Byte.Dot && isWordByte(bytes[0]!) && this.isEnded();
   }
 
@@ -377,7 +377,7 @@ export class ServerCode implements Detector {
 
   /** new ProcessBuilder(…).start(), and nothing else. */
   private isMade(from: number): boolean {
-    return from === NEW.length && this.isAt(0, NEW) && this.isEnded();
+    return from === NEW.length && hasTextAt(this.bytes, 0, NEW) && this.isEnded();
   }
 
   private isEnded(): boolean {
@@ -418,10 +418,6 @@ export class ServerCode implements Detector {
     // A program keeps the module under a name first.
     while (isQuote(bytes[to]!) || bytes[to] === Byte.CloseParen) to++;
     return bytes[to] === Byte.Dot;
-  }
-
-  private isAt(at: number, text: Uint8Array): boolean {
-    return text.every((byte, i) => this.bytes[at + i] === byte);
   }
 
   private skipSpaces(from: number): number {

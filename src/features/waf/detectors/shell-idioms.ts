@@ -1,5 +1,5 @@
 import { Byte, isLowerLetter, isOws } from "../../../core/bytes.ts";
-import { isSeparator, isWordByte, wordEnd } from "../match/scan.ts";
+import { isDrive, isWordByte, wordEnd } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type DetectionListener, each, type WafRule } from "../rule.ts";
@@ -144,8 +144,7 @@ function isDecodedShell(bytes: Uint8Array, _from: number, to: number): boolean {
 /** |dir c:\, && type c:\x: a command of Windows behind an operator, with a drive. */
 function isDriveCommand(bytes: Uint8Array, from: number, to: number): boolean {
   const drive = nextArgument(bytes, to);
-  const isDrive = isLowerLetter(bytes[drive]!) && bytes[drive + 1] === Byte.Colon && isSeparator(bytes[drive + 2]!);
-  if (!isDrive || drive === to) return false;
+  if (!isDrive(bytes, drive) || drive === to) return false;
   let before = from;
   while (before > 0 && from - before < MAX_FOLDER && isOws(bytes[before - 1]!)) before--;
   const mark = bytes[before - 1];

@@ -1,5 +1,5 @@
-import { Byte, isLowerLetter } from "../../../core/bytes.ts";
-import { BEYOND_ASCII, isSeparator, isWebAddress } from "../match/scan.ts";
+import { Byte } from "../../../core/bytes.ts";
+import { BEYOND_ASCII, isDrive, isSeparator, isWebAddress } from "../match/scan.ts";
 import type { ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import {
@@ -51,17 +51,22 @@ function findStrictPaths(value: ValueReading, listener: DetectionListener): void
 
 /** /etc/…, /usr/…, c:\…, \windows\…: a folder of a system, with something in it. */
 function isSystemPath(bytes: Uint8Array, length: number): boolean {
-  let at = 0;
-  const isDrive = isLowerLetter(bytes[0]!) && bytes[1] === Byte.Colon && isSeparator(bytes[2]!);
-  if (isDrive) at = 2;
-  const isRooted = isSeparator(bytes[at]!);
-  while (isSeparator(bytes[at]!) || (bytes[at] === Byte.Dot && isSeparator(bytes[at + 1]!))) at++;
+  const hasDrive = isDrive(bytes, 0);
+  const start = hasDrive ? 2 : 0;
+  const at = nameStart(bytes, start);
   let end = at;
   while (end < length && !isSeparator(bytes[end]!)) end++;
   if (end >= length) return false;
   const kind = FOLDERS.valueOf(bytes, at, end);
-  if (isDrive) return kind !== 0 || isSystemFile(bytes, length);
-  return kind === ANYWHERE || (isRooted && kind !== 0);
+  if (hasDrive) return kind !== 0 || isSystemFile(bytes, length);
+  return kind === ANYWHERE || (isSeparator(bytes[start]!) && kind !== 0);
+}
+
+/** Where the first name of a path begins: after separators and single dots. */
+export function nameStart(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (isSeparator(bytes[at]!) || (bytes[at] === Byte.Dot && isSeparator(bytes[at + 1]!))) at++;
+  return at;
 }
 
 /** Whether the last part names a log, a setting or a secret of a server. */

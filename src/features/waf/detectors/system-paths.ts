@@ -1,9 +1,9 @@
-import { Byte, isLowerLetter } from "../../../core/bytes.ts";
-import { FILE_NAME, isSeparator, isWebAddress } from "../match/scan.ts";
+import { Byte } from "../../../core/bytes.ts";
+import { FILE_NAME, isDrive, isSeparator, isWebAddress } from "../match/scan.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import { CRITICAL_SCORE, type DetectionListener, type DetectorGroup, each, type WafRule, words } from "../rule.ts";
-import { climbs } from "./strict-paths.ts";
+import { climbs, nameStart } from "./strict-paths.ts";
 
 const SYSTEM_PATH: WafRule = {
   id: "LFI-007",
@@ -83,10 +83,10 @@ function optionEnd(bytes: Uint8Array): number {
 
 /** @param hasBlanks only paths of Windows have them */
 function isSystemPath(bytes: Uint8Array, from: number, length: number, hasBlanks: boolean): boolean {
-  const isDrive = isLowerLetter(bytes[from]!) && bytes[from + 1] === Byte.Colon && isSeparator(bytes[from + 2]!);
-  const start = isDrive ? from + 2 : from;
+  const hasDrive = isDrive(bytes, from);
+  const start = hasDrive ? from + 2 : from;
   const isRooted = isSeparator(bytes[start]!);
-  const isWindows = isDrive || bytes[start] === Byte.Backslash;
+  const isWindows = hasDrive || bytes[start] === Byte.Backslash;
   if (hasBlanks && !isWindows && !(isRooted && isSystemFile(bytes, start, length))) return false;
   const first = nameStart(bytes, start);
   const firstEnd = nameEnd(bytes, first, length);
@@ -94,11 +94,9 @@ function isSystemPath(bytes: Uint8Array, from: number, length: number, hasBlanks
   if (second < length) {
     const folder = FOLDERS.valueOf(bytes, first, firstEnd);
     if (folder === Folder.Anywhere && (isRooted || isNamed(bytes, second, length))) return true;
-    if (folder === Folder.Drive && isDrive) return true;
-    if (folder === Folder.Unix && isRooted) {
-      const inner = INNER.valueOf(bytes, second, nameEnd(bytes, second, length));
-      if (inner !== 0) return true;
-    }
+    if (folder === Folder.Drive && hasDrive) return true;
+    if (folder === Folder.Unix && isRooted && INNER.valueOf(bytes, second, nameEnd(bytes, second, length)) !== 0)
+      return true;
   }
   return isSystemFile(bytes, start, length);
 }
@@ -112,18 +110,17 @@ function isNamed(bytes: Uint8Array, from: number, length: number): boolean {
 function isSystemFile(bytes: Uint8Array, start: number, length: number): boolean {
   let end = start;
   while (end < length && bytes[end] !== Byte.Nul && bytes[end] !== Byte.Semicolon) end++;
-  let from = end;
-  while (from > start && !isSeparator(bytes[from - 1]!)) from--;
+  const from = partStart(bytes, start, end);
   if (from === start) return false;
   if (FILES.valueOf(bytes, from, end) !== 0) return true;
   if (bytes[from] === Byte.Dot && SECRETS.valueOf(bytes, from, end) !== 0) return true;
   // .git/config: the folder in front.
-  const folder = behind(bytes, start, from - 1);
+  const folder = partStart(bytes, start, from - 1);
   return bytes[folder] === Byte.Dot && SECRETS.valueOf(bytes, folder, from - 1) !== 0;
 }
 
 /** Where the part of a path begins that ends at `to`. */
-function behind(bytes: Uint8Array, start: number, to: number): number {
+function partStart(bytes: Uint8Array, start: number, to: number): number {
   let at = to;
   while (at > start && !isSeparator(bytes[at - 1]!)) at--;
   return at;
@@ -142,8 +139,7 @@ function isPlain(bytes: Uint8Array, length: number): boolean {
   for (let at = 0; at < length; at++) {
     const byte = bytes[at]!;
     if (isSeparator(byte)) {
-      // One kind of separators, each alone.
-      // A backslash may be escaped.
+      // One kind of separators, each alone; a backslash may be escaped.
       if (byte === Byte.Backslash && bytes[at + 1] === byte && separator !== Byte.Slash) at++;
       if (isSeparator(bytes[at + 1]!) || (separator !== 0 && byte !== separator)) return false;
       separator = byte;
@@ -166,13 +162,6 @@ function isPlain(bytes: Uint8Array, length: number): boolean {
     if (dots > 2) return false;
   }
   return true;
-}
-
-/** Passes over separators and single dots. */
-function nameStart(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (isSeparator(bytes[at]!) || (bytes[at] === Byte.Dot && isSeparator(bytes[at + 1]!))) at++;
-  return at;
 }
 
 function nameEnd(bytes: Uint8Array, from: number, length: number): number {

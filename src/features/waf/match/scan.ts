@@ -1,6 +1,6 @@
 // Classes of bytes as detectors see them, in values that have been lower-cased, and the scans over them. A class has one name
 // wherever it is used; those of white space and digits that protocols share are in core/bytes.ts.
-import { Byte, classOf } from "../../../core/bytes.ts";
+import { Byte, classOf, isLowerLetter } from "../../../core/bytes.ts";
 
 /** A word of SQL, of a shell or of most programming languages: letters, digits, the low line. */
 export const WORD: Uint8Array = classOf("a-z0-9_");
@@ -80,6 +80,18 @@ export function classEnd(bytes: Uint8Array, from: number, byteClass: Uint8Array)
 /** Offset after the word that goes on at `from`; `from` where none does. */
 export function wordEnd(bytes: Uint8Array, from: number): number {
   return classEnd(bytes, from, WORD);
+}
+
+/** Whether a text goes on at `at`. A value ends in zeros, so that bytes behind its end may be looked at. */
+export function hasTextAt(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
+  if (at < 0) return false;
+  for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text[i]) return false;
+  return true;
+}
+
+/** Whether a drive of Windows and a separator are at `at`: c:\, d:/. */
+export function isDrive(bytes: Uint8Array, at: number): boolean {
+  return isLowerLetter(bytes[at]!) && bytes[at + 1] === Byte.Colon && isSeparator(bytes[at + 2]!);
 }
 
 /** Whether a value is the address of a page, by its beginning. */
