@@ -56,7 +56,7 @@ export class ValueReading {
   private sourceFrom = 0;
   private sourceTo = 0;
   private sourceKind: SourceKind = SourceKind.Plain;
-  /** Where the first line of the value ends; -1 before anybody has asked. */
+  /** Offset of the end of the first line; -1 before `isQueryLine` has looked. */
   private lineEnd = -1;
   /** What becomes of each byte: lower case, but in `unpack`. */
   private fold: Uint8Array = LOWER;
