@@ -5,7 +5,7 @@ import { acceptOf, isKey } from "../../proto/websocket/handshake.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { fieldsFault } from "./reply-record.ts";
 import { readLine } from "./said.ts";
-import { CREDIT_BYTES, type FunctionLine, RecordFault, type Records, SendWindow, WireWord } from "./wire.ts";
+import { type FunctionLine, RecordFault, type Records, SendWindow, TakenBytes, WireWord } from "./wire.ts";
 
 /** Why a request is no handshake of a WebSocket that can be accepted, or "". RFC 6455 §4.2.1 */
 export function socketFault({ request }: Exchange, fields: UpgradeRecord["fields"]): string {
@@ -36,7 +36,7 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
   private client: TunnelEnd | null = null;
   private readonly window: SendWindow = new SendWindow();
   private isFull = false;
-  private taken = 0;
+  private readonly taken: TakenBytes = new TakenBytes();
 
   /**
    * @param onOver the place in the thread is free again
@@ -80,7 +80,7 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
 
   onPiece(bytes: Uint8Array): void {
     if (this.client === null) return;
-    this.taken += bytes.length;
+    this.taken.add(bytes.length);
     this.isFull = !this.client.tunnelWrite(bytes, 0, bytes.length);
     this.credit();
   }
@@ -90,9 +90,7 @@ export class FunctionTunnel implements TunnelEnd, ReplySource, LinkCall {
   }
 
   private credit(): void {
-    if (this.isFull || this.taken < CREDIT_BYTES) return;
-    this.link.record(WireWord.Taken, this.id).line(this.taken);
-    this.taken = 0;
+    if (!this.isFull) this.taken.tell(this.link, this.id);
   }
 
   // ── the client ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ import { writeFields } from "./field-record.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";
 import { askedTarget, withoutPrefix } from "./hooked-request.ts";
 import { fieldsFault } from "./reply-record.ts";
-import { CREDIT_BYTES, discard, RecordFault, type Records, SendWindow, WireWord } from "./wire.ts";
+import { discard, RecordFault, type Records, SendWindow, TakenBytes, WireWord } from "./wire.ts";
 
 /** Where requests of `ctx.upstream()` go. */
 export interface UpstreamPorts {
@@ -59,7 +59,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   private hasEnded = false;
   /** Bytes of the body that are still to come; infinite where that is not known. */
   private left = Number.POSITIVE_INFINITY;
-  private taken = 0;
+  private readonly taken: TakenBytes = new TakenBytes();
   private readonly window: SendWindow = new SendWindow();
   private isHeadOut = false;
   private span: UpstreamSpanPorts | null = null;
@@ -163,10 +163,8 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
   }
 
   private credit(bytes: number): void {
-    this.taken += bytes;
-    if (this.taken < CREDIT_BYTES) return;
-    this.link.record(WireWord.Taken, this.id).line(this.taken);
-    this.taken = 0;
+    this.taken.add(bytes);
+    this.taken.tell(this.link, this.id);
   }
 
   // ── the response ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,7 @@ import { KeptBytes } from "../../core/kept-bytes.ts";
 import { type Exchange, mayRespond } from "../../message/exchange.ts";
 import type { FunctionLink } from "./function-link.ts";
 import { type ReplyRecord, recordFault, setReply } from "./reply-record.ts";
-import { CREDIT_BYTES, discard, WireWord } from "./wire.ts";
+import { discard, TakenBytes } from "./wire.ts";
 
 /** Who owns a response that comes of a thread. */
 export interface ReplyOwner {
@@ -34,7 +34,7 @@ export class ThreadReply {
   /** What the client's sink may still keep a part of. */
   private lent: Uint8Array | null = null;
   private hasEnded = false;
-  private taken = 0;
+  private readonly taken: TakenBytes = new TakenBytes();
   private isOver = false;
 
   constructor(ex: Exchange, link: FunctionLink, id: number, owner: ReplyOwner) {
@@ -106,16 +106,14 @@ export class ThreadReply {
     } else {
       this.isFull = true;
       this.lent = bytes;
-      this.taken += bytes.length;
+      this.taken.add(bytes.length);
     }
   }
 
   /** Tells the thread what has been taken, in steps. */
   private credit(bytes: number): void {
-    this.taken += bytes;
-    if (this.taken < CREDIT_BYTES) return;
-    this.link.record(WireWord.Taken, this.id).line(this.taken);
-    this.taken = 0;
+    this.taken.add(bytes);
+    this.taken.tell(this.link, this.id);
   }
 
   private complete(): void {

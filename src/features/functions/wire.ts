@@ -301,6 +301,22 @@ export class SendWindow {
   }
 }
 
+/** Counts what has been taken of one body, for the side that takes it: the other side is notified of it in steps, and sends on. */
+export class TakenBytes {
+  private bytes = 0;
+
+  add(bytes: number): void {
+    this.bytes += bytes;
+  }
+
+  /** Notifies the other side, if there is a step. */
+  tell(link: { record(word: WireWord, id: number): Batch }, id: number): void {
+    if (this.bytes < CREDIT_BYTES) return;
+    link.record(WireWord.Taken, id).line(this.bytes);
+    this.bytes = 0;
+  }
+}
+
 /** The cells of a thread that it shares with the control thread and the data workers, as indices of an Int32Array. */
 export const enum WireCell {
   /** Grows while the thread's event loop turns. */

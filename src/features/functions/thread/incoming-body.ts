@@ -1,6 +1,6 @@
 import { edenGC } from "bun:jsc";
 import { KeptBytes } from "../../../core/kept-bytes.ts";
-import { CREDIT_BYTES, WireWord } from "../wire.ts";
+import { CREDIT_BYTES, TakenBytes } from "../wire.ts";
 import type { ThreadLink } from "./thread-link.ts";
 
 /** Bytes of bodies after which the thread's collector is asked to run: it does not see that their memory is in use. */
@@ -38,7 +38,7 @@ export class IncomingBody {
   private isOver = false;
   /** Whether the reader wants more than has come. */
   private isWanted = false;
-  private taken = 0;
+  private readonly taken: TakenBytes = new TakenBytes();
   private readonly onLeft: () => void;
 
   /** @param onLeft the reader does not want the rest */
@@ -102,9 +102,7 @@ export class IncomingBody {
   }
 
   private credit(bytes: number): void {
-    this.taken += bytes;
-    if (this.taken < CREDIT_BYTES) return;
-    this.link.record(WireWord.Taken, this.id).line(this.taken);
-    this.taken = 0;
+    this.taken.add(bytes);
+    this.taken.tell(this.link, this.id);
   }
 }

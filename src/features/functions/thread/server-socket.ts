@@ -1,7 +1,7 @@
 import { KeptBytes } from "../../../core/kept-bytes.ts";
 import { FrameFound, WebSocketFrameReader } from "../../../proto/websocket/frame-reader.ts";
 import { CloseCode, encodeClose, encodeWebSocketFrame, Opcode } from "../../../proto/websocket/frames.ts";
-import { CREDIT_BYTES, SendWindow, WireWord } from "../wire.ts";
+import { SendWindow, TakenBytes, WireWord } from "../wire.ts";
 import type { UpgradeOptions } from "./context.ts";
 import type { ThreadLink } from "./thread-link.ts";
 
@@ -44,7 +44,7 @@ export class ServerSocket extends EventTarget {
   readonly #reader: WebSocketFrameReader = new WebSocketFrameReader(MAX_MESSAGE_BYTES, true);
   readonly #window: SendWindow = new SendWindow();
   readonly #waiting: KeptBytes = new KeptBytes();
-  #taken = 0;
+  readonly #taken: TakenBytes = new TakenBytes();
   #hasClosed = false;
 
   private constructor(protocol: string) {
@@ -171,10 +171,8 @@ export class ServerSocket extends EventTarget {
   }
 
   #credit(bytes: number): void {
-    this.#taken += bytes;
-    if (this.#taken < CREDIT_BYTES || this.bufferedAmount > BEHIND_BYTES) return;
-    this.#link?.record(WireWord.Taken, this.#id).line(this.#taken);
-    this.#taken = 0;
+    this.#taken.add(bytes);
+    if (this.#link !== null && this.bufferedAmount <= BEHIND_BYTES) this.#taken.tell(this.#link, this.#id);
   }
 
   #finish(code: number, reason: string, wasClean: boolean): void {
