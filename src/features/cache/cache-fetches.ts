@@ -119,8 +119,7 @@ export class CacheFetches {
 
   /** Notes that a prebuilt response is what a pinned entry stores. */
   noteStoredResponse(slot: number, response: PrebuiltResponse): void {
-    if (!this.isStoredResponse(slot, response))
-      this.stored.set(response, { slot, generation: this.store.generationOf(slot) });
+    this.stored.set(response, { slot, generation: this.store.generationOf(slot) });
   }
 
   /** Puts what a prebuilt response says into `ex.reply`, so that it can be judged and stored like any other. */

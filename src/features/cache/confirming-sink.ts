@@ -32,23 +32,18 @@ export class ConfirmingSink extends PassingSink implements Held {
   }
 
   override head(ex: Exchange): void {
-    if (this.judge(ex)) {
+    if (this.isStored(ex.reply)) {
+      this.hit(ex);
       const { headers } = ex.reply;
       headers.add("X-Cache", "HIT");
       headers.add("Cache-Status", "edge; hit");
-    }
+    } else this.miss(ex);
     this.inner.head(ex);
   }
 
   override fixed(ex: Exchange, reply: PrebuiltResponse): void {
-    const isKnown = this.fetches.isStoredResponse(this.entry, reply);
-    if (!isKnown) this.fetches.describeFixed(ex, reply);
-    if (isKnown || isSame(this.fetches.storedHead(this.entry), ex.reply)) {
-      this.fetches.noteStoredResponse(this.entry, reply);
-      this.hit(ex);
-    } else {
-      this.miss(ex);
-    }
+    if (this.isStoredFixed(ex, reply)) this.hit(ex);
+    else this.miss(ex);
     this.inner.fixed(ex, reply);
   }
 
@@ -68,12 +63,18 @@ export class ConfirmingSink extends PassingSink implements Held {
     this.entry = -1;
   }
 
-  /** @returns whether the response in `ex.reply` is the stored one: it is a hit then */
-  private judge(ex: Exchange): boolean {
-    const isHit = isSame(this.fetches.storedHead(this.entry), ex.reply);
-    if (isHit) this.hit(ex);
-    else this.miss(ex);
-    return isHit;
+  private isStored(reply: ReplyHead): boolean {
+    return isSame(this.fetches.storedHead(this.entry), reply);
+  }
+
+  /** The same of a prebuilt response, which is compared once. */
+  private isStoredFixed(ex: Exchange, reply: PrebuiltResponse): boolean {
+    const { fetches, entry } = this;
+    if (fetches.isStoredResponse(entry, reply)) return true;
+    fetches.describeFixed(ex, reply);
+    const isStored = this.isStored(ex.reply);
+    if (isStored) fetches.noteStoredResponse(entry, reply);
+    return isStored;
   }
 
   private hit(ex: Exchange): void {
