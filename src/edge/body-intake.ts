@@ -5,6 +5,7 @@ import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
 import { streamsLines } from "../message/line-stream.ts";
 import { Framing } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
+import { goesOnAsItComes } from "../message/streamed-body.ts";
 import { markNamedIn } from "../proto/h1/request-rules.ts";
 import { markSettledTrailers, markTrailersNamed } from "../proto/h1/trailer-names.ts";
 
@@ -67,7 +68,8 @@ export class BodyPace {
 export function asksRate(ex: Exchange): boolean {
   const { request, route } = ex;
   if (streamsLines(ex)) return false;
-  return route?.streamsHttp2 !== true || !STREAM.test(request.headers.valueOf(HeaderId.ContentType));
+  if (route?.streamsHttp2 !== true || !goesOnAsItComes(ex)) return true;
+  return !STREAM.test(request.headers.valueOf(HeaderId.ContentType));
 }
 
 const STREAM = /^application\/(?:grpc|connect\+)/;

@@ -2,7 +2,6 @@ import { equalsBytes, offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import { type ClientPeer, Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
-import { streamsLines } from "../message/line-stream.ts";
 import type { BodyFlow, TunnelEnd } from "../message/ports.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -12,7 +11,7 @@ import { faultOf, NEED_MORE } from "../proto/h1/outcome.ts";
 import { findAccept, RequestParser } from "../proto/h1/request-parser.ts";
 import { isForbiddenTrailer } from "../proto/h1/trailer-names.ts";
 import { PREFACE } from "../proto/h2/frame.ts";
-import { BodyPace, isPassthrough, takeTrailers } from "./body-intake.ts";
+import { asksRate, BodyPace, isPassthrough, takeTrailers } from "./body-intake.ts";
 import { ClientLink, type ClientSocketPorts, LifeState } from "./client-socket.ts";
 import { ClientTunnel, type TunnelOwner } from "./client-tunnel.ts";
 import { H1Response, type ResponseOwner } from "./h1-response.ts";
@@ -263,8 +262,8 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
   /** Sets the time that the client has for more of its body. Of a stream, and after a response that has begun, no rate is asked for. */
   private awaitBody({ pace }: H1Request, ex: Exchange): void {
     const { turn, settings } = this.ctx;
-    const asksRate = ex.state === ExchangeState.Open && !streamsLines(ex);
-    this.life.arm(asksRate ? pace.wait(turn.nowMs, ex.bodyBytes, settings) : settings.readTimeoutMs);
+    const isTimed = ex.state === ExchangeState.Open && asksRate(ex);
+    this.life.arm(isTimed ? pace.wait(turn.nowMs, ex.bodyBytes, settings) : settings.readTimeoutMs);
   }
 
   /** The body cannot be completed: the taker is told, the client gets the refusal or, with a response begun, a cut. */

@@ -6,17 +6,24 @@ import { crowdFrom } from "../harness/crowd.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
+import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { H3Client } from "../harness/h3-client.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const origin = EchoOrigin.start();
+const h2Origin = await H2EchoOrigin.start();
 const { cert, key } = await makeCertificate();
 const quicPort = freePort();
 const tls = { port: quicPort, cert_file: "a.pem", key_file: "a.key" };
 const gateway = await startGateway({
   config: { server: { min_body_rate: 2000, tls, http3: { enabled: true } } },
-  routes: [upstream("/node", origin), upstream("/through", origin, { inbound_chunked_mode: "passthrough" })],
+  routes: [
+    upstream("/node", origin),
+    upstream("/through", origin, { inbound_chunked_mode: "passthrough" }),
+    upstream("/held-call", h2Origin),
+    upstream("/call", h2Origin, { inbound_chunked_mode: "passthrough" }),
+  ],
   files: { "a.pem": cert, "a.key": key },
 });
 /** Does not read for a while what comes on a connection, and then answers. */
@@ -40,7 +47,7 @@ const slowOrigin = await startGateway({
 afterAll(async () => {
   lazy.stop(true);
   await slowOrigin.stop();
-  await stopAll(gateway, origin);
+  await stopAll(gateway, origin, h2Origin);
 });
 
 /** Calls `send` now and then until `isOver` says so. */
@@ -119,3 +126,33 @@ test.concurrent("time in which the gateway does not read is not the client's", a
   expect((await client.reply()).status).toBe(200);
   client.close();
 }, 60_000);
+
+test.concurrent.each(["application/connect+json", "application/grpc"])(
+  "a stream of %s that goes on as it comes may trickle, over HTTP/1.1 and HTTP/2",
+  async (type) => {
+    const fields = ["Transfer-Encoding: chunked", `Content-Type: ${type}`];
+    const [through, held] = await Promise.all([gateway.connect(), gateway.connect()]);
+    through.send(request("POST /call/echo", fields));
+    held.send(request("POST /held-call/echo", fields));
+    const http2 = await H2Client.connect(gateway.port);
+    const stream = http2.headers(head("POST", "/held-call/echo", [["content-type", type]]), false);
+    const refused = held.reply();
+    let count = 0;
+    await trickle(
+      () => {
+        for (const one of [through, held]) one.send("1\r\nx\r\n");
+        http2.data(stream, "x");
+      },
+      () => ++count > 90,
+    );
+    through.send("0\r\n\r\n");
+    http2.data(stream, "", true);
+    expect((await through.reply()).status).toBe(200);
+    expect((await http2.reply(stream)).status).toBe(200);
+    expect((await refused).status).toBe(408);
+    through.close();
+    held.close();
+    http2.close();
+  },
+  60_000,
+);

@@ -1,7 +1,7 @@
 import type { BodyBudget } from "../../memory/body-budget.ts";
 import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
-import { Framing, isRead } from "../../message/request-head.ts";
-import { ChunkedMode } from "../../message/route.ts";
+import { isRead } from "../../message/request-head.ts";
+import { goesOnAsItComes } from "../../message/streamed-body.ts";
 import { BufferedBody, type SpoolListener } from "./buffered-body.ts";
 
 /**
@@ -22,12 +22,7 @@ export class BoundedBodyPhase implements Phase {
   }
 
   run(ex: Exchange): Verdict {
-    const { method, major, framing } = ex.request;
-    if (isRead(method)) return Verdict.Next;
-    const { streamsHttp2, chunkedMode, init } = ex.route!;
-    if (major > 1 && streamsHttp2) return Verdict.Next;
-    const isStreamed = chunkedMode === ChunkedMode.Passthrough && framing === Framing.Chunked;
-    if (isStreamed || init.buffersBodies !== true) return Verdict.Next;
+    if (ex.route!.init.buffersBodies !== true || isRead(ex.request.method) || goesOnAsItComes(ex)) return Verdict.Next;
     return BufferedBody.gather(ex, this.budget, this.spool);
   }
 }
