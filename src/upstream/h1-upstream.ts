@@ -1,7 +1,7 @@
 import { Byte, equalsLower, latin1, offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { Leniency } from "../core/leniency.ts";
-import { MAX_INTERIM_RESPONSES } from "../core/limits.ts";
+import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
@@ -67,6 +67,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   private reused = false;
   private answered = false;
   private interims = 0;
+  private interimBytes = 0;
   private startedMs = 0;
   private pumping = false;
 
@@ -97,6 +98,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     this.bodyTaken = false;
     this.answered = false;
     this.interims = 0;
+    this.interimBytes = 0;
     ex.body = this;
     ex.source = this;
     if (this.stage === Stage.Idle) {
@@ -302,19 +304,22 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     const outcome = this.parser.parse(this.input.bytes, this.input.to, ex.reply.headers, ex.request.method);
     if (outcome === NEED_MORE) return false;
     if (outcome < 0) return this.refuseAnswer();
+    const bytes = outcome - this.input.from;
     this.input.from = outcome;
-    if (this.parser.status < 200) return this.readInterim(ex);
+    if (this.parser.status < 200) return this.readInterim(ex, bytes);
     const ahead = ex.request.major > 1 ? this.input : null;
     if (!this.replyBody.begin(this.parser.framing, this.parser.contentLength, ahead)) return this.refuseAnswer();
     this.takeHead(ex);
     return true;
   }
 
-  private readInterim(ex: Exchange): boolean {
+  private readInterim(ex: Exchange, bytes: number): boolean {
     if (this.parser.status === 101) {
       this.startTunnel(ex);
       return false;
     }
+    this.interimBytes += bytes;
+    if (this.interimBytes > MAX_INTERIM_BYTES) return this.refuseAnswer();
     if (this.parser.status === 100 && this.asks) this.letBodyCome(ex);
     else if (++this.interims <= MAX_INTERIM_RESPONSES) this.passInterim(ex);
     this.beginHead(ex);

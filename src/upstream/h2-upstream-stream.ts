@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
+import { H2_STREAM_WINDOW_BYTES, MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -120,6 +120,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   /** Whether all of the response has come, and is in order. */
   private isWhole = false;
   private interims = 0;
+  private interimBytes = 0;
   private startedMs = 0;
 
   constructor(context: UpstreamSocketPorts, starts: StartRoom) {
@@ -145,6 +146,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.answered = false;
     this.isWhole = false;
     this.interims = 0;
+    this.interimBytes = 0;
     ex.body = this;
     ex.source = this;
     this.holdsBody = ex.request.hasBody();
@@ -344,6 +346,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.connection!.isProven = true;
     if (!isGood || (heads.status < 200 && isEnd)) return this.refuse();
     if (heads.status < 200) {
+      this.interimBytes += heads.listBytes;
+      if (this.interimBytes > MAX_INTERIM_BYTES) return this.refuse();
       if (heads.status === 100 && this.asks) this.consent();
       else if (++this.interims <= MAX_INTERIM_RESPONSES) this.passInterim(ex, heads.status);
       return;

@@ -1,5 +1,6 @@
 // docs/upstreams.md#interim-responses: 1xx of origins over every protocol, and the phrases of their statuses.
 import { afterAll, describe, expect, test } from "bun:test";
+import { MAX_INTERIM_BYTES } from "../../src/core/limits.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
@@ -21,7 +22,10 @@ const gateway = await startGateway({
   routes: [upstream("/h1", origin, { timeouts, ...breaker }), upstream("/h2", h2Origin, { timeouts, ...breaker })],
   files: { "a.pem": certificate.cert, "a.key": certificate.key },
 });
-afterAll(() => stopAll(gateway, origin, h2Origin));
+const storms = await startGateway({
+  routes: [upstream("/h1", origin, { timeouts }), upstream("/h2", h2Origin, { timeouts })],
+});
+afterAll(() => stopAll(gateway, storms, origin, h2Origin));
 
 const interim = (status: number, phrase = "x", field = "X-A: b") => `HTTP/1.1 ${status} ${phrase}\r\n${field}\r\n\r\n`;
 
@@ -89,6 +93,45 @@ describe("interim responses of an origin of HTTP/2", () => {
     });
     const reply = await gateway.once(request("GET /h2/many"));
     expect([reply.status, reply.text, reply.interim.length]).toEqual([200, "done", 60]);
+  });
+});
+
+describe("interim responses without end", () => {
+  test.each([100, 102, 104, 199])("of %i over HTTP/1.1 end with 502, whatever their size", async (status) => {
+    for (const [path, one] of [
+      ["short", `HTTP/1.1 ${status} \r\n\r\n`],
+      ["long", interim(status, "x", `X-A: ${"b".repeat(30_000)}`)],
+    ] as const) {
+      const heads = Math.ceil(MAX_INTERIM_BYTES / one.length);
+      origin.on(`/within-${path}`, (call) => call.send(one.repeat(heads - 1) + OK));
+      expect((await storms.once(request(`GET /h1/within-${path}`))).text).toBe("done");
+      origin.on(`/storm-${path}`, (call) => call.send(one.repeat(heads + 1) + OK));
+      expect((await storms.once(request(`GET /h1/storm-${path}`))).status).toBe(502);
+    }
+  });
+
+  test("over HTTP/2 end with 502, and the connection is kept", async () => {
+    const field = 300;
+    // RFC 9113 §6.5.2 counts 32 bytes a field beside its text, which stands in two more.
+    const bytes = ":status".length + 3 + 34 + "x-a".length + field + 34;
+    const heads = Math.floor(MAX_INTERIM_BYTES / bytes);
+    let count = heads;
+    await h2Origin.play({
+      onEnd(stream) {
+        for (let i = 0; i < count; i++)
+          stream.head([
+            [":status", "103"],
+            ["x-a", "b".repeat(field)],
+          ]);
+        stream.answer("done");
+      },
+    });
+    expect((await storms.once(request("GET /h2/within"))).text).toBe("done");
+    count = heads + 1;
+    expect((await storms.once(request("GET /h2/storm"))).status).toBe(502);
+    count = 1;
+    expect((await storms.once(request("GET /h2/again"))).text).toBe("done");
+    expect(h2Origin.connections.length).toBe(1);
   });
 });
 

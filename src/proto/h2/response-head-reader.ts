@@ -15,6 +15,8 @@ export class ResponseHeadReader {
   status = 0;
   /** The declared length, or -1. */
   contentLength = -1;
+  /** Bytes of the head's fields, each with what it costs beside its text. RFC 9113 §6.5.2 */
+  listBytes = 0;
   private sawRegular = false;
   private readonly maxFields: number;
 
@@ -36,7 +38,7 @@ export class ResponseHeadReader {
     lines.reset();
     reply.headers.reset(lines.bytes);
     let isGood = true;
-    let listBytes = 0;
+    this.listBytes = 0;
     for (;;) {
       const event = decoder.next(lines);
       if (event === FieldEvent.Done) break;
@@ -44,8 +46,8 @@ export class ResponseHeadReader {
         this.isBroken = true;
         return false;
       }
-      listBytes += decoder.valueTo - decoder.nameFrom + ENTRY_OVERHEAD;
-      if (isGood) isGood = listBytes <= MAX_RESPONSE_HEAD_BYTES && this.take(decoder, lines, reply);
+      this.listBytes += decoder.valueTo - decoder.nameFrom + ENTRY_OVERHEAD;
+      if (isGood) isGood = this.listBytes <= MAX_RESPONSE_HEAD_BYTES && this.take(decoder, lines, reply);
     }
     reply.headers.bytes = lines.bytes;
     markInternalFields(reply.headers);
