@@ -21,8 +21,6 @@ export const MAX_RESPONSE_HEAD_BYTES = 65536;
  * response must come in its time.
  */
 export const MAX_INTERIM_RESPONSES = 100;
-/** Bytes of all their heads, those that are left out among them; more is a malformed response: each of them costs a worker its reading. */
-export const MAX_INTERIM_BYTES = 262_144;
 
 // HTTP/2. What a peer may do how often before its connection ends with ENHANCE_YOUR_CALM; beside each what nghttp2
 // and Envoy do by default. Those of window updates and control frames grow with the frames that we send.

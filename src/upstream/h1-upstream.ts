@@ -1,7 +1,7 @@
 import { Byte, equalsLower, latin1, offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { Leniency } from "../core/leniency.ts";
-import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
+import { MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
@@ -16,7 +16,7 @@ import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
 import { isPassedOn, ResponseParser } from "../proto/h1/response-parser.ts";
 import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
-import { CONSENT_MS, MAX_UPSTREAM_CONNECTION_MS, SPARE_CONNECTION_MS } from "./limits.ts";
+import { CONSENT_MS, MAX_INTERIM_BYTES, MAX_UPSTREAM_CONNECTION_MS, SPARE_CONNECTION_MS } from "./limits.ts";
 import {
   awaitsName,
   connectSocket,

@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { H2_STREAM_WINDOW_BYTES, MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
+import { H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import { type Exchange, ExchangeState } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -18,7 +18,7 @@ import { type OutWay, SendFlow } from "../proto/h2/send-flow.ts";
 import type { Session } from "../proto/h2/session.ts";
 import type { HpackEncoder } from "../proto/hpack/encoder.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import { CONSENT_MS } from "./limits.ts";
+import { CONSENT_MS, MAX_INTERIM_BYTES } from "./limits.ts";
 import type { OriginSettings, UpstreamSocketPorts } from "./origin-socket.ts";
 import { isTooMuch, isWholeBody } from "./request-writer.ts";
 import { expectedBodyBytes, type SendRoom } from "./send-room.ts";

@@ -1,6 +1,6 @@
 // docs/upstreams.md#interim-responses: 1xx of origins over every protocol, and the phrases of their statuses.
 import { afterAll, describe, expect, test } from "bun:test";
-import { MAX_INTERIM_BYTES } from "../../src/core/limits.ts";
+import { MAX_INTERIM_BYTES } from "../../src/upstream/limits.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
