@@ -1,3 +1,4 @@
+import { MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
 import { ReplyHead } from "../message/request-head.ts";
 import { Flag, FRAME_HEADER_BYTES, FrameType, PREFACE, SettingId } from "../proto/h2/frame.ts";
 import { FrameEvent, FrameReader } from "../proto/h2/frame-reader.ts";
@@ -19,6 +20,8 @@ export class H2ProbeDialog implements ProbeDialog {
   private readonly reader = new FrameReader();
   private readonly decoder = new HpackDecoder(TABLE_BYTES);
   private readonly heads: ResponseHeadReader;
+  /** Bytes of all frames so far. */
+  private received = 0;
 
   /** @param head the request's head as HTTP/1.1 has it */
   constructor(head: Buffer, isTls: boolean, maxFields: number) {
@@ -34,9 +37,10 @@ export class H2ProbeDialog implements ProbeDialog {
   take(chunk: Buffer): number {
     const { reader } = this;
     reader.feed(chunk, 0);
+    this.received += chunk.length;
     for (;;) {
       const event = reader.next();
-      if (event === FrameEvent.NeedMore) return 0;
+      if (event === FrameEvent.NeedMore) return this.received > MAX_RESPONSE_HEAD_BYTES ? -1 : 0;
       const isOver = reader.type === FrameType.GoAway || (reader.type === FrameType.RstStream && reader.streamId === 1);
       if (event === FrameEvent.TooLarge || isOver) return -1;
       if (event !== FrameEvent.Frame || reader.type !== FrameType.Headers) continue;

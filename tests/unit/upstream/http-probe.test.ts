@@ -3,6 +3,8 @@ import { threadResolver } from "../../../src/net/name-resolver.ts";
 import { type ProbeOutcome, probeConnection, probeHttp } from "../../../src/upstream/http-probe.ts";
 import { makeCertificate } from "../../harness/certificate.ts";
 import { freePort } from "../../harness/gateway.ts";
+import { Type } from "../../harness/h2-client.ts";
+import { H2Origin, type H2OriginStream } from "../../harness/h2-origin.ts";
 import { ScriptedOrigin } from "../../harness/scripted-origin.ts";
 
 const NAMES = threadResolver(() => {});
@@ -68,6 +70,21 @@ describe("a probe", () => {
   ])("does not take %s for an answer", async (_name, text, error) => {
     origin.on("/raw", (call) => call.sendAndFinish(text));
     expect(await ask("/raw")).toEqual({ statusCode: 0, latencyMs: expect.any(Number), error });
+  });
+
+  test.each([
+    ["interim answers", (stream: H2OriginStream) => stream.head([[":status", "103"]])],
+    ["pings", ({ connection }: H2OriginStream) => connection.frame(Type.ping, 0, 0, Buffer.alloc(8))],
+  ])("of HTTP/2 does not read %s without end", async (_name, send) => {
+    const h2 = await H2Origin.start({
+      onEnd(stream) {
+        for (let i = 0; i < 5000; i++) send(stream);
+      },
+    });
+    const to = { hostname: "127.0.0.1", port: h2.port, authority: "a", tls: null, isHttp2: true };
+    const outcome = await probeHttp(to, "/", 5000, NAMES);
+    expect(outcome).toEqual({ statusCode: 0, latencyMs: expect.any(Number), error: "a malformed response" });
+    h2.stop();
   });
 
   test("does not wait longer than it is told, for a silent origin or a slow head", async () => {
