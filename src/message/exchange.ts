@@ -223,7 +223,7 @@ export class Attempt {
   asksOrigin!: boolean;
   /** How often the request has been sent upstream, this time included. */
   count!: number;
-  /** How often it was left out at no attempt; see `isLeftOut`. */
+  /** How often it was left out at no attempt; see `noteLeftOut`. */
   leftOuts!: number;
   /** The target that the exchange is under way to; null before it is sent and after an attempt has failed. */
   target!: Target | null;
@@ -261,8 +261,9 @@ export class Attempt {
   /**
    * Notes a failure. A request that crosses the GOAWAY of a connection may cross that of the next one too: up to a bound, that is
    * none of the attempts that it has.
+   * @returns whether the failure is none of them
    */
-  isLeftOut(failure: UpstreamFailure): boolean {
+  noteLeftOut(failure: UpstreamFailure): boolean {
     if (failure.leftOut !== true || this.leftOuts >= MAX_LEFT_OUTS) return false;
     this.leftOuts++;
     return true;

@@ -270,7 +270,7 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, Unpac
   onFailure(ex: Exchange, failure: UpstreamFailure): void {
     const { fault, sent, bodyTaken } = failure;
     const isKept = this.frame !== null || !bodyTaken;
-    const isLeftOut = ex.attempt.isLeftOut(failure);
+    const isLeftOut = ex.attempt.noteLeftOut(failure);
     if (sent || !this.isBegun || (this.isRepeated && !isLeftOut) || !isKept) return this.fail(ex, fault);
     if (!isLeftOut) this.isRepeated = true;
     this.isOpen = false;

@@ -147,7 +147,7 @@ export class ServiceCall implements ReplySink, UpstreamCaller, TimerOwner {
 
   onFailure(own: Exchange, failure: UpstreamFailure): void {
     const { fault, answered, reused } = failure;
-    const isLeftOut = own.attempt.isLeftOut(failure);
+    const isLeftOut = own.attempt.noteLeftOut(failure);
     // A kept connection may have been closed meanwhile, which says nothing of the service.
     if ((isLeftOut || (reused && !answered && !this.isRepeated)) && !this.isSettled) {
       if (!isLeftOut) this.isRepeated = true;

@@ -125,7 +125,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   onFailure(ex: Exchange, failure: UpstreamFailure): void {
     ex.attempt.target!.onFailure(ex, failure);
-    ex.attempt.isLeftOut(failure);
+    ex.attempt.noteLeftOut(failure);
     const target = this.mayRepeat(ex, failure) ? this.choice.chooseAgain(ex, isTimeout(failure)) : null;
     if (target === null) {
       ex.deadline?.release();
