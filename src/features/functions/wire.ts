@@ -301,7 +301,7 @@ export class SendWindow {
   }
 }
 
-/** Counts what has been taken of one body, for the side that takes it: the other side is notified of it in steps, and sends on. */
+/** Counts the bytes of one body that its reader has used, and notifies the sender in steps, which then sends on. */
 export class TakenBytes {
   private bytes = 0;
 
