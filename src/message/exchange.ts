@@ -3,7 +3,6 @@ import { Fault } from "../core/fault.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../core/limits.ts";
 import { CacheNote, CacheResult } from "./cache-result.ts";
 import type { HeaderBlock } from "./header-block.ts";
-
 import type {
   BodyFlow,
   BodySink,
@@ -15,7 +14,6 @@ import type {
   ReplySource,
   RequestNamer,
 } from "./ports.ts";
-
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
 import { requestScheme } from "./request-scheme.ts";
@@ -260,8 +258,7 @@ export class Attempt {
 
   /**
    * Notes a failure. A request that crosses the GOAWAY of a connection may cross that of the next one too: up to a bound, that is
-   * none of the attempts that it has.
-   * @returns whether the failure is none of them
+   * no attempt, and true.
    */
   noteLeftOut(failure: UpstreamFailure): boolean {
     if (failure.leftOut !== true || this.leftOuts >= MAX_LEFT_OUTS) return false;

@@ -121,10 +121,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
 
   /** The connection is there, and for TLS the handshake is done and the certificate is right. */
   onOpen(socket: ByteSocket): void {
-    if (this.stage !== Stage.Connecting) {
-      socket.terminate();
-      return;
-    }
+    if (this.stage !== Stage.Connecting) return void socket.terminate();
     this.serverId = serverIdOf(this.pool.settings, socket);
     this.link.open(socket, this.pool.settings.tls !== null);
     this.sendHead(this.ex!, this.caller!);
@@ -304,21 +301,20 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     const outcome = this.parser.parse(this.input.bytes, this.input.to, ex.reply.headers, ex.request.method);
     if (outcome === NEED_MORE) return false;
     if (outcome < 0) return this.refuseAnswer();
-    const bytes = outcome - this.input.from;
+    if (this.parser.status < 200) this.interimBytes += outcome - this.input.from;
     this.input.from = outcome;
-    if (this.parser.status < 200) return this.readInterim(ex, bytes);
+    if (this.parser.status < 200) return this.readInterim(ex);
     const ahead = ex.request.major > 1 ? this.input : null;
     if (!this.replyBody.begin(this.parser.framing, this.parser.contentLength, ahead)) return this.refuseAnswer();
     this.takeHead(ex);
     return true;
   }
 
-  private readInterim(ex: Exchange, bytes: number): boolean {
+  private readInterim(ex: Exchange): boolean {
     if (this.parser.status === 101) {
       this.startTunnel(ex);
       return false;
     }
-    this.interimBytes += bytes;
     if (this.interimBytes > MAX_INTERIM_BYTES) return this.refuseAnswer();
     if (this.parser.status === 100 && this.asks) this.letBodyCome(ex);
     else if (++this.interims <= MAX_INTERIM_RESPONSES) this.passInterim(ex);

@@ -15,7 +15,7 @@ export class ResponseHeadReader {
   status = 0;
   /** The declared length, or -1. */
   contentLength = -1;
-  /** Bytes of the head's fields, each with what it costs beside its text. RFC 9113 §6.5.2 */
+  /** Bytes of the head's fields, each with its cost beside its text. RFC 9113 §6.5.2 */
   listBytes = 0;
   private sawRegular = false;
   private readonly maxFields: number;
