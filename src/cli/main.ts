@@ -1,5 +1,6 @@
 import { EarlyThread } from "../control/early-thread.ts";
 import type { HeldSignals } from "../control/held-signals.ts";
+import { SECRET_VALUES } from "../core/secret-values.ts";
 import { VERSION } from "../core/version.ts";
 import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -20,9 +21,9 @@ let outputFault = "";
 
 const IO: CommandIo = {
   out: (text) => {
-    outputFault ||= writeAll(1, text);
+    outputFault ||= writeAll(1, SECRET_VALUES.masked(text));
   },
-  err: (text) => void writeAll(2, text),
+  err: (text) => void writeAll(2, SECRET_VALUES.masked(text)),
 };
 
 const COMMANDS: ReadonlyMap<string, Command> = new Map([

@@ -92,6 +92,7 @@ export async function runServe(
         ? { hasColor: mayColor(process.env), cwd: process.cwd() }
         : null,
     reload: remote === null ? () => reloadResult(files.load(), placed) : () => remote.read(placed),
+    lostSecrets: () => files.takeLostSecrets(),
     remote,
     signals,
     early,

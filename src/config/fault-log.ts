@@ -6,11 +6,12 @@ import type { YamlSource } from "./yaml-source.ts";
 /** Collects what is wrong, or hardly meant, in one file, each with its place in the text. */
 export class FaultLog {
   readonly faults: ConfigFault[];
-  readonly warnings: ConfigFault[] = [];
+  readonly warnings: ConfigFault[];
   private readonly faulty = new Set<string>();
 
   constructor(private readonly source: YamlSource) {
     this.faults = [...source.faults];
+    this.warnings = [...source.warnings];
   }
 
   /** Place of the value at a path. */

@@ -1,25 +1,37 @@
 import { MAX_QUOTED } from "./config-fault.ts";
+import { NO_SECRET_FILES, type SecretReader } from "./secret-file.ts";
 
 /** The environment as a plain map; `process.env` fits. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `used` are the variables that were put in, with their values. */
+/** `used` are the variables and files that were put in, with their values. */
 export type Expansion =
-  | { readonly ok: true; readonly text: string; readonly used: readonly (readonly [string, string])[] }
+  | {
+      readonly ok: true;
+      readonly text: string;
+      readonly used: readonly (readonly [string, string])[];
+      /** What works and is hardly meant. */
+      readonly warnings: readonly string[];
+    }
   | { readonly ok: false; readonly message: string };
 
 /**
- * Puts environment variables into a text: `${NAME}` must be set, `${NAME:-default}` falls back when it is unset or
- * empty, `$${` stands for a plain `${`. Gives the new text or a fault text. Defaults are taken as they are: nothing
- * inside them expands again. docs/configuration.md#values
+ * Puts environment variables and secrets into a text: `${NAME}` must be set, `${NAME:-default}` falls back when it is unset or
+ * empty, `${file:NAME}` is the content of a file, `$${` stands for a plain `${`. Gives the new text or a fault text. Defaults stay
+ * as they are: nothing inside them expands again. docs/configuration.md#values
  */
-export function expandVariables(text: string, environment: Environment): Expansion {
+export function expandVariables(
+  text: string,
+  environment: Environment,
+  secrets: SecretReader = NO_SECRET_FILES,
+): Expansion {
   const used: [string, string][] = [];
+  const warnings: string[] = [];
   let out = "";
   let from = 0;
   for (;;) {
     const start = text.indexOf("${", from);
-    if (start < 0) return { ok: true, text: out + text.slice(from), used };
+    if (start < 0) return { ok: true, text: out + text.slice(from), used, warnings };
     if (start > from && text[start - 1] === "$") {
       out += `${text.slice(from, start - 1)}\${`;
       from = start + 2;
@@ -27,10 +39,20 @@ export function expandVariables(text: string, environment: Environment): Expansi
     }
     const end = text.indexOf("}", start);
     if (end < 0) return { ok: false, message: `"\${" without a closing "}" (write "$\${" for a plain "\${")` };
-    const parts = VARIABLE.exec(text.slice(start + 2, end));
+    const inner = text.slice(start + 2, end);
+    if (inner.startsWith(FILE)) {
+      const found = secrets(inner.slice(FILE.length).trim());
+      if (!found.ok) return found;
+      if (found.warning !== "") warnings.push(found.warning);
+      used.push([inner, found.text]);
+      out += text.slice(from, start) + found.text;
+      from = end + 1;
+      continue;
+    }
+    const parts = VARIABLE.exec(inner);
     if (parts === null) {
       const found = JSON.stringify(text.slice(start, end + 1));
-      return { ok: false, message: `expected \${NAME} or \${NAME:-default}, found ${found}` };
+      return { ok: false, message: `expected \${NAME}, \${NAME:-default} or \${file:PATH}, found ${found}` };
     }
     const name = parts[1]!;
     const set = environment[name];
@@ -64,4 +86,5 @@ export function hideValues(message: string, values: ReadonlyMap<string, string>)
 
 /** What is shorter is no secret, and would be found in every message. */
 const MIN_HIDDEN = 3;
+const FILE = "file:";
 const VARIABLE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;

@@ -11,6 +11,7 @@ import {
 } from "yaml";
 import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
 import { type PlainYaml, readPlainYaml, TOP, type YamlPlace } from "./plain-yaml.ts";
+import { NO_SECRET_FILES, type SecretReader } from "./secret-file.ts";
 import { type Environment, expandVariables, hideValues } from "./variable-expansion.ts";
 import { explainSyntaxError } from "./yaml-syntax.ts";
 
@@ -22,6 +23,8 @@ export interface YamlSource {
   /** False when the text is no YAML: then `value` is `null` and must not be judged. */
   readonly readable: boolean;
   readonly faults: readonly ConfigFault[];
+  /** What works and is hardly meant, such as a secret that others can read. */
+  readonly warnings: readonly ConfigFault[];
   /** A message with the values of variables replaced by their names, since variables hold secrets. */
   hide(message: string): string;
   /** Place of the value at a path, or of its key; of the nearest enclosing value when nothing is there. */
@@ -29,18 +32,28 @@ export interface YamlSource {
 }
 
 /**
- * Reads YAML text into plain values: expands `${NAME}` in values, resolves anchors and `<<` merges, and collects every
+ * Reads YAML text into plain values: expands `${NAME}` and `${file:NAME}` in values, resolves anchors and `<<` merges, and collects every
  * fault with its place. Duplicate keys, several documents, keys that are no plain words and alias bombs are faults.
  * `file` is only a name for messages. docs/configuration.md#values
  */
-export function readYaml(file: string, text: string, environment: Environment): YamlSource {
+export function readYaml(
+  file: string,
+  text: string,
+  environment: Environment,
+  secrets: SecretReader = NO_SECRET_FILES,
+): YamlSource {
   const plain = text.length < PLAIN_FROM ? null : readPlainYaml(text);
   if (plain !== null) return new PlainSource(file, text, plain);
-  return readWhole(file, text, environment);
+  return readWhole(file, text, environment, secrets);
 }
 
-function readWhole(file: string, text: string, environment: Environment): YamlSource {
-  const reader = new YamlReader(file, environment);
+function readWhole(
+  file: string,
+  text: string,
+  environment: Environment,
+  secrets: SecretReader = NO_SECRET_FILES,
+): YamlSource {
+  const reader = new YamlReader(file, environment, secrets);
   reader.read(text);
   return reader;
 }
@@ -50,6 +63,7 @@ class PlainSource implements YamlSource {
   readonly value: unknown;
   readonly readable = true;
   readonly faults: readonly ConfigFault[] = [];
+  readonly warnings: readonly ConfigFault[] = [];
   private whole: YamlSource | null = null;
   private lines: string[] | null = null;
   /** The entry that was asked for last, read by the library: faults come entry by entry. */
@@ -108,6 +122,7 @@ class YamlReader implements YamlSource {
   value: unknown = null;
   readable = true;
   readonly faults: ConfigFault[] = [];
+  readonly warnings: ConfigFault[] = [];
   private readonly lines = new LineCounter();
   private readonly places = new Map<string, { key: number; value: number }>();
   private readonly anchors = new Map<string, ParsedNode>();
@@ -119,6 +134,7 @@ class YamlReader implements YamlSource {
   constructor(
     readonly file: string,
     private readonly environment: Environment,
+    private readonly secrets: SecretReader,
   ) {}
 
   hide(message: string): string {
@@ -252,12 +268,14 @@ class YamlReader implements YamlSource {
     // A number in another spelling than its own, such as 127. and 1.10, is the text that it may be meant as.
     if (typeof value === "number" && node.source !== undefined && node.source !== String(value)) return node.source;
     if (typeof value !== "string" || !value.includes("${")) return value;
-    const expansion = expandVariables(value, this.environment);
+    const expansion = expandVariables(value, this.environment, this.secrets);
     if (!expansion.ok) {
       this.faultAt(node.range[0], path, expansion.message);
       return UNREADABLE;
     }
     for (const [name, text] of expansion.used) this.expanded.set(name, text);
+    for (const message of expansion.warnings)
+      this.warnings.push({ ...this.linePosition(node.range[0]), path: formatKeyPath(path), message });
     // An unquoted value that expands to nothing reads like a key without a value: not set.
     return expansion.text === "" && node.type === Scalar.PLAIN ? null : expansion.text;
   }

@@ -1,6 +1,8 @@
 import { availableParallelism } from "node:os";
+import type { LostSecret } from "../config/secret-file.ts";
 import { WALL_CLOCK } from "../core/clock.ts";
 import { type Takers, takeMessage } from "../core/message-takers.ts";
+import { SECRET_VALUES } from "../core/secret-values.ts";
 import { readClock } from "../core/shared-clock.ts";
 import { VERSION } from "../core/version.ts";
 import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
@@ -27,7 +29,7 @@ import type { Exposition } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import type { LineSink } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
-import { LogWriter, teed } from "../features/telemetry/log-writer.ts";
+import { LogWriter, masked, teed } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { serverCertificate } from "../features/tls/control/server-certificate.ts";
@@ -99,6 +101,8 @@ export interface ControlOptions {
   readonly summary: SummaryStyle | null;
   /** Reads configuration and routes again. */
   readonly reload: () => ReloadResult | Promise<ReloadResult>;
+  /** Secrets whose files were gone at the last reload: their last values stay. */
+  readonly lostSecrets?: () => readonly LostSecret[];
   /** Where the configuration comes from in place of files; null for files. */
   readonly remote: RemoteConfig | null;
   readonly signals: HeldSignals;
@@ -121,7 +125,7 @@ export class Control implements PoolListener {
   private readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
   private readonly threshold: LogThreshold = new LogThreshold();
-  private readonly lines: LineSink = teed(this.log, (line) => this.telemetry.addLines(line));
+  private readonly lines: LineSink = masked(teed(this.log, (line) => this.telemetry.addLines(line)));
   private readonly events: GatewayLog = new EventLog(EVENTS, this.lines, WALL_CLOCK, this.threshold);
   private readonly telemetry: TelemetryExport;
   private readonly exposition: Exposition;
@@ -360,7 +364,10 @@ export class Control implements PoolListener {
       workers: () => [...this.listening.keys()].filter((worker) => !this.watch.isStalled(worker)),
       broadcast: (message) => this.pool.broadcast(message),
       onBegin: () => this.manager.reloading(),
-      onEnd: () => this.manager.reloaded(),
+      onEnd: () => {
+        this.manager.reloaded();
+        for (const lost of this.options.lostSecrets?.() ?? []) this.event("secret_kept", lost);
+      },
       event: this.event,
     });
   }
@@ -442,8 +449,9 @@ export class Control implements PoolListener {
 
   /** What no service takes: a kind that is missing here and there does not compile. */
   private takersWith(ofServices: ServiceList<ListedControlServices>["takers"]): Takers<FromWorker, ToWorker> {
-    const takeLines = ({ kind, batch }: LinesMessage, index: number): void => {
-      this.totals.logTaken(index, batch.length);
+    const takeLines = ({ kind, batch: written }: LinesMessage, index: number): void => {
+      const batch = SECRET_VALUES.masked(written);
+      this.totals.logTaken(index, written.length);
       (kind === "log" ? this.log : this.accessOutputs).add(batch);
       this.telemetry.addLines(batch);
     };
@@ -517,7 +525,8 @@ export class Control implements PoolListener {
       return;
     }
     const all = [...notes, ...quicNotes(this.config, this.certificates.sets.https)].map(({ note }) => note);
-    this.log.add(startSummary(this.config, { ...facts, ports: this.ports, notes: all }, summary));
+    const facing = { ...facts, ports: this.ports, notes: all };
+    this.log.add(SECRET_VALUES.masked(startSummary(this.config, facing, summary)));
   }
 
   /**

@@ -104,6 +104,6 @@ export const UPSTREAM: EventField<string, false> = textField("the origin");
 /** The status that the client got. */
 export const STATUS: EventField<number, false> = numberField("status of the response");
 /** Why something has failed. */
-export const ERROR: EventField<string, false> = textField("what went wrong");
+export const ERROR: EventField<string, false> = textField("the reason");
 /** Whether what was tried has succeeded. */
 export const OK: EventField<boolean, false> = flagField("whether it has succeeded");

@@ -59,7 +59,7 @@ export type GatewayLog = EventLog<typeof EVENTS>;
 /** Writes any event: its fields are those of its row, or it does not compile. */
 export type WriteEvent = EventWriter<typeof EVENTS>;
 
-/** The fields of an event with what each holds, for people: "`error`: what went wrong". */
+/** The fields of an event with what each holds, for people: "`error`: the reason". */
 export function fieldTexts({ fields, isOpen = false }: EventRow): readonly string[] {
   const texts = Object.entries(fields).map(
     ([name, { meaning, isOptional }]) => `\`${name}\`${isOptional ? " (optional)" : ""}: ${meaning}`,

@@ -70,6 +70,12 @@ export const GATEWAY_EVENTS = {
       etag: optional(textField("its ETag")),
     },
   },
+  secret_kept: {
+    level: "warn",
+    meaning: "The file of a `${file:…}` is gone at a reload: the value from before stays in use.",
+    advice: "Put the file back, and reload. A start without it fails.",
+    fields: { file: textField("the file"), error: ERROR },
+  },
   audit: {
     level: "always",
     meaning: "An operator did something (docs/operations.md#audit). Written at every level.",

@@ -12,6 +12,7 @@ import { ConfiguredFiles } from "../config/configured-file.ts";
 import { deepFreeze } from "../config/deep-freeze.ts";
 import { FaultLog } from "../config/fault-log.ts";
 import { unknownKey } from "../config/piece.ts";
+import { SecretFiles } from "../config/secret-file.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { readYaml, type YamlSource } from "../config/yaml-source.ts";
 import { isBelow } from "../core/folder-path.ts";
@@ -48,6 +49,8 @@ export interface ConfigRequest {
   readonly judge?: RouteJudge;
   /** Files that were read already, in place of those that the paths name. */
   readonly given?: GivenFiles;
+  /** The values of `${file:NAME}` so far; absent: none. */
+  readonly secrets?: SecretFiles;
   /** Absolute paths of files that have ended with `...` before: without it, they are cut off. */
   readonly endedFiles?: ReadonlySet<string>;
   /** So many faults are given, 100 where it is left out; a last one says how many follow. */
@@ -166,7 +169,7 @@ function writtenIn(
   };
 }
 
-function read(file: FoundFile, { env, endedFiles }: ConfigRequest, ended: string[]): YamlSource {
+function read(file: FoundFile, { env, endedFiles, secrets }: ConfigRequest, ended: string[]): YamlSource {
   const text = readConfigText(file);
   if (typeof text !== "string") return unreadable(text);
   const at = { file: file.name, line: text.split("\n").length, col: 1, path: "" };
@@ -174,7 +177,8 @@ function read(file: FoundFile, { env, endedFiles }: ConfigRequest, ended: string
   else if (endedFiles?.has(file.path)) {
     return unreadable({ ...at, message: 'truncated: the file ended with "..." before, and does not now' });
   }
-  const source = readYaml(file.name, text, env);
+  const reader = (secrets ?? new SecretFiles()).reader(dirname(file.path), env.CREDENTIALS_DIRECTORY);
+  const source = readYaml(file.name, text, env, reader);
   if (!source.readable || source.value !== null) return source;
   return unreadable({ ...at, line: 1, message: EMPTY_FILE });
 }
@@ -182,7 +186,15 @@ function read(file: FoundFile, { env, endedFiles }: ConfigRequest, ended: string
 function unreadable(fault: ConfigFault): YamlSource {
   const { file, line, col } = fault;
   const position = { file, line, col };
-  return { file, value: null, readable: false, faults: [fault], hide: (message) => message, position: () => position };
+  return {
+    file,
+    value: null,
+    readable: false,
+    faults: [fault],
+    warnings: [],
+    hide: (message) => message,
+    position: () => position,
+  };
 }
 
 function readConfig(source: YamlSource, log: FaultLog, baseDir: string, knownWafRules: readonly string[]): Sections {
@@ -296,6 +308,7 @@ const EMBEDDED_DEFAULTS: YamlSource = {
   value: { server: { host: "127.0.0.1", waf: { enabled: true } } },
   readable: true,
   faults: [],
+  warnings: [],
   hide: (message) => message,
   position: () => ({ file: "embedded defaults", line: 0, col: 0 }),
 };

@@ -1,3 +1,4 @@
+import { type LostSecret, SecretFiles } from "../config/secret-file.ts";
 import { type ConfigRequest, type ConfigResult, type GivenFiles, loadConfig } from "./load-config.ts";
 
 /**
@@ -6,9 +7,15 @@ import { type ConfigRequest, type ConfigResult, type GivenFiles, loadConfig } fr
  */
 export class RepeatedLoad {
   private request: ConfigRequest;
+  private readonly secrets: SecretFiles = new SecretFiles();
 
   constructor(request: ConfigRequest) {
-    this.request = request;
+    this.request = { ...request, secrets: this.secrets };
+  }
+
+  /** Secrets whose files were gone when they were read since the last call: their last values stay. */
+  takeLostSecrets(): readonly LostSecret[] {
+    return this.secrets.takeLost();
   }
 
   /**

@@ -210,6 +210,15 @@ describe("everyday jobs", () => {
     expect(reply.fields.get("x-content-type-options")).toBe("nosniff");
   });
 
+  test("secrets from files", async () => {
+    const files = { "secrets/token": "a-long-random-token\n", "secrets/key": "k-4711\n" };
+    const gateway = await gatewayOf("Secrets from files", { [TARGET]: startOrigin().url }, files);
+    expect(echoed(await gateway.once(request("GET /"))).headers["x-api-key"]).toBe("k-4711");
+    const status = (...lines: string[]) => gateway.once(request("GET /internal/api/status", lines));
+    expect((await status()).status).toBe(401);
+    expect((await status("Authorization: Bearer a-long-random-token")).status).toBe(200);
+  });
+
   test("a canary", async () => {
     const [stable, canary] = [startOrigin(), startOrigin()];
     const gateway = await gatewayOf("A canary", {

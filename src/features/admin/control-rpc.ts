@@ -1,3 +1,4 @@
+import { SECRET_VALUES } from "../../core/secret-values.ts";
 import { errorBody } from "../../core/status.ts";
 import { JSON_TYPE } from "./built-in-reply.ts";
 
@@ -32,7 +33,8 @@ export class ControlRpc {
     const answerer = this.answerers.get(what);
     if (answerer === undefined) return jsonAnswer(404, errorBody(404, "no such endpoint"));
     try {
-      return await answerer(body, worker);
+      const given = await answerer(body, worker);
+      return { ...given, body: SECRET_VALUES.masked(given.body) };
     } catch (error) {
       this.onError(error, what);
       return jsonAnswer(500, errorBody(500, "internal error"));

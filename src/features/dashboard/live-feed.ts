@@ -2,6 +2,7 @@ import type { ControlService } from "../../core/control-service.ts";
 import { FaultKind } from "../../core/fault.ts";
 import { type Percentiles, percentilesOf } from "../../core/latency-sketch.ts";
 import type { Takers } from "../../core/message-takers.ts";
+import { SECRET_VALUES } from "../../core/secret-values.ts";
 import { COUNTERS } from "../../memory/counter-rows.ts";
 import type { CounterTotals, LabelledCount, RequestSeries } from "../../memory/counter-totals.ts";
 import type { Incident, IncidentReader } from "../../memory/incident-ring.ts";
@@ -186,7 +187,7 @@ export class LiveFeed implements ControlService<unknown> {
     if (!isWatched) return;
     this.routes.look();
     this.upstreams.look();
-    const text = JSON.stringify(this.state(nowMs));
+    const text = SECRET_VALUES.masked(JSON.stringify(this.state(nowMs)));
     for (let worker = 0; worker < this.watchers.length; worker++) {
       if (this.watchers[worker]! > 0) this.from.send(worker, text);
     }

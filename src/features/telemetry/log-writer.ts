@@ -1,3 +1,4 @@
+import { SECRET_VALUES } from "../../core/secret-values.ts";
 import { eventLine } from "./event-log.ts";
 import type { TELEMETRY_EVENTS } from "./events.ts";
 import type { LineSink } from "./log-batch.ts";
@@ -20,6 +21,11 @@ export function teed(sink: LineSink, reader: (line: string) => void): LineSink {
     },
     leftOut: (lines) => sink.leftOut(lines),
   };
+}
+
+/** Lines go to a sink without the values of secrets. */
+export function masked(sink: LineSink): LineSink {
+  return { add: (line) => sink.add(SECRET_VALUES.masked(line)), leftOut: (lines) => sink.leftOut(lines) };
 }
 
 /**

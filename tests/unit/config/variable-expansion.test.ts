@@ -21,7 +21,7 @@ describe("variables", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         fc.pre(!/\$\{/.test(text));
-        expect(expandVariables(text, {})).toEqual({ ok: true, text, used: [] });
+        expect(expandVariables(text, {})).toEqual({ ok: true, text, used: [], warnings: [] });
       }),
     );
   });
