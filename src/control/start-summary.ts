@@ -2,7 +2,7 @@ import { bracketed } from "../core/ip-address.ts";
 import { exactly } from "../core/number-text.ts";
 import { printable } from "../core/printable.ts";
 import { acmeOrders } from "../features/acme/orders.ts";
-import { isLoopback } from "../message/exchange.ts";
+import { isLoopback } from "../message/client-peer.ts";
 import { pathOf } from "../routes/route-base.ts";
 import { regexOf } from "../routes/route-config.ts";
 import { routeTypeOf } from "../routes/route-types.ts";

@@ -1,5 +1,5 @@
 import { alternativeNames } from "../core/alternative-names.ts";
-import type { ClientIdentity } from "../message/exchange.ts";
+import type { ClientIdentity } from "../message/client-peer.ts";
 import type { TlsSocket } from "../net/tls-upgrade.ts";
 
 /** The certificate that a client has shown. */

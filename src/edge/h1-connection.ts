@@ -1,8 +1,9 @@
 import { equalsBytes, offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
-import { type ClientPeer, Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
-import type { BodyFlow, TunnelEnd } from "../message/ports.ts";
+import type { ClientPeer } from "../message/client-peer.ts";
+import { type BodyFlow, Exchange, ExchangeState, type IdleExchangePorts } from "../message/exchange.ts";
+import type { TunnelEnd } from "../message/ports.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/socket-buffers.ts";

@@ -1,9 +1,9 @@
 import type { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { COPY_BODY_BYTES } from "../core/limits.ts";
-import { cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
+import { cancelExchange, type Exchange, ExchangeState, finishExchange, type ReplySink } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
-import type { ReplySink, TunnelEnd } from "../message/ports.ts";
+import type { TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import type { InputBuffer, SocketWriter } from "../net/socket-buffers.ts";

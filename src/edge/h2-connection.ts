@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { H2_CONNECTION_WINDOW_BYTES, H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
-import type { ClientPeer } from "../message/exchange.ts";
+import type { ClientPeer } from "../message/client-peer.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "../proto/h2/frame.ts";

@@ -1,8 +1,9 @@
 import { Fault } from "../core/fault.ts";
 import { H2_STREAM_WINDOW_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
+import type { ClientPeer } from "../message/client-peer.ts";
 import {
-  type ClientPeer,
+  type BodyFlow,
   cancelExchange,
   Exchange,
   ExchangeState,
@@ -10,7 +11,6 @@ import {
   type IdleExchangePorts,
 } from "../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
-import type { BodyFlow } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing } from "../message/request-head.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";

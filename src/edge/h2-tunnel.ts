@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
-import type { Exchange } from "../message/exchange.ts";
+import type { BodyFlow, BodySink, Exchange, ReplySource } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
-import type { BodyFlow, BodySink, ReplySource, TunnelEnd } from "../message/ports.ts";
+import type { TunnelEnd } from "../message/ports.ts";
 import { acceptOf } from "../proto/websocket/handshake.ts";
 import type { ClientSocketPorts } from "./client-socket.ts";
 import { TUNNEL_IDLE_MS } from "./limits.ts";

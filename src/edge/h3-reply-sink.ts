@@ -1,8 +1,8 @@
 import { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
-import { type Exchange, ExchangeState } from "../message/exchange.ts";
+import { type Exchange, ExchangeState, type ReplySink } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
-import type { ReplySink, TunnelEnd } from "../message/ports.ts";
+import type { TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 import { Framing, Method } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";

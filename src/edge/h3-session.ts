@@ -1,5 +1,6 @@
 import type { Fault } from "../core/fault.ts";
-import { type ClientPeer, type Exchange, NO_CLIENT } from "../message/exchange.ts";
+import { type ClientPeer, NO_CLIENT } from "../message/client-peer.ts";
+import type { Exchange } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { endSession, leaveSession, type QuicSession, type QuicStream, refuseSession } from "../net/quic.ts";
 import type { RequestHeadReader } from "../proto/h2/request-head-reader.ts";

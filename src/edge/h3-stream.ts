@@ -2,8 +2,8 @@ import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { KeptBytes } from "../core/kept-bytes.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
-import { type ClientPeer, cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
-import type { BodyFlow } from "../message/ports.ts";
+import type { ClientPeer } from "../message/client-peer.ts";
+import { type BodyFlow, cancelExchange, type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
 import { H3Error } from "../net/h3-error.ts";
 import {

@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import { Fault } from "../core/fault.ts";
-import { ClientPeer, unixAddress } from "../message/exchange.ts";
+import { ClientPeer, unixAddress } from "../message/client-peer.ts";
 import { duplicate, originalDestination, peerUser, waitingOn } from "../net/system-socket.ts";
 import type { ClientSocket } from "./client-connection.ts";
 import { type ClientSocketPorts, type ConnectionSet, connectionEvents } from "./client-socket.ts";

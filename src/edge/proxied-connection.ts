@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
-import { ClientPeer, UNKNOWN_CLIENT } from "../message/exchange.ts";
+import { ClientPeer, UNKNOWN_CLIENT } from "../message/client-peer.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { ProxyHeader, ProxyHeaderParser } from "../proto/proxy-protocol/proxy-header-parser.ts";
 import type { ClientConnection } from "./client-connection.ts";

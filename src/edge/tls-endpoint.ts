@@ -1,4 +1,4 @@
-import type { ClientPeer } from "../message/exchange.ts";
+import type { ClientPeer } from "../message/client-peer.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { ClientConnection } from "./client-connection.ts";

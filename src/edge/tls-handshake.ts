@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
-import type { ClientPeer } from "../message/exchange.ts";
+import type { ClientPeer } from "../message/client-peer.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/socket-buffers.ts";
 import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";

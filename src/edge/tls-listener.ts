@@ -1,5 +1,5 @@
 import { Fault } from "../core/fault.ts";
-import { ClientPeer } from "../message/exchange.ts";
+import { ClientPeer } from "../message/client-peer.ts";
 import { acknowledge } from "../net/tcp-options.ts";
 import { type HandshakeError, type TlsSocket, upgradeToTls } from "../net/tls-upgrade.ts";
 import type { ClientConnection, ClientSocket } from "./client-connection.ts";

@@ -30,10 +30,18 @@ import { createCounterBuffers, WorkerCounters } from "../memory/counter-table.ts
 import { createIncidentRing, IncidentWriter } from "../memory/incident-ring.ts";
 import { createNodeTable } from "../memory/node-table.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
-import { ClientPeer, Exchange, type Handler, type Phase, type Pipeline, Verdict } from "../message/exchange.ts";
+import { ClientPeer } from "../message/client-peer.ts";
+import {
+  Exchange,
+  type Handler,
+  type Phase,
+  type Pipeline,
+  type Upstream,
+  type UpstreamCaller,
+  Verdict,
+} from "../message/exchange.ts";
 import { IDLE_PORTS, NO_TAKER } from "../message/idle-ports.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
-import type { Upstream, UpstreamCaller } from "../message/upstream.ts";
 import { faultOf } from "../proto/h1/outcome.ts";
 import { RequestParser } from "../proto/h1/request-parser.ts";
 import { RequestHeadReader } from "../proto/h2/request-head-reader.ts";

@@ -1,8 +1,8 @@
 import type { Fault } from "../core/fault.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { replyForFault } from "../edge/refusal.ts";
-import { type Exchange, ExchangeState, finishExchange } from "../message/exchange.ts";
-import type { ReplySink, TunnelEnd } from "../message/ports.ts";
+import { type Exchange, ExchangeState, finishExchange, type ReplySink } from "../message/exchange.ts";
+import type { TunnelEnd } from "../message/ports.ts";
 import type { PrebuiltResponse } from "../message/prebuilt-response.ts";
 
 /** A field as it would be written. */

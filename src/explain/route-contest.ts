@@ -1,10 +1,10 @@
 import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RoutePrefixPhase } from "../features/route/routing-phases.ts";
-import { ClientPeer, Exchange, Pipeline } from "../message/exchange.ts";
+import { ClientPeer } from "../message/client-peer.ts";
+import { Exchange, Pipeline, type Route, type RouteInit } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import type { Route, RouteInit } from "../message/route.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex } from "../worker/routing.ts";

@@ -1,27 +1,16 @@
 import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
-import { MAX_CLIENT_CERT_CHARS } from "../core/limits.ts";
 import { CacheNote, CacheResult } from "./cache-result.ts";
+import { type AuthIdentity, type ClientPeer, NO_CLIENT } from "./client-peer.ts";
 import type { HeaderBlock } from "./header-block.ts";
-import type {
-  BodyFlow,
-  BodySink,
-  ClientPlaces,
-  Held,
-  RefusalPages,
-  RepeatableBody,
-  ReplySink,
-  ReplySource,
-  RequestNamer,
-} from "./ports.ts";
+import { type ClientPlaces, type Held, NO_PLACES, type RepeatableBody, type TunnelEnd } from "./ports.ts";
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
 import { ReplyHead, RequestHead } from "./request-head.ts";
 import { requestScheme } from "./request-scheme.ts";
 import type { RequestTrace } from "./request-trace.ts";
-import type { Route } from "./route.ts";
-import type { ConnectionEnds, ScriptCall } from "./script-call.ts";
-import type { Target } from "./target.ts";
-import type { UpstreamFailure } from "./upstream.ts";
+import type { RouteInitOf, RouteOf } from "./route.ts";
+import type { ScriptCall } from "./script-call.ts";
+import type { UpstreamFailure, UpstreamTimes } from "./upstream.ts";
 
 /** The state of an exchange. */
 export const enum ExchangeState {
@@ -135,8 +124,12 @@ export class Exchange {
 
   /** The client's country, two capital letters; "" where it is not known. docs/guards.md#countries-and-networks */
   get country(): string {
-    const { places } = this.pipeline;
-    return places === null ? "" : places.countryOf(this.clientIp);
+    return this.pipeline.places.countryOf(this.clientIp);
+  }
+
+  /** The number of the autonomous system that the client is in; 0 where it is not known. */
+  get asn(): number {
+    return this.pipeline.places.asnOf(this.clientIp);
   }
 
   /**
@@ -310,6 +303,123 @@ export function cancelExchange(ex: Exchange, nowMs: number): void {
   finishExchange(ex, nowMs);
 }
 
+/**
+ * Where a response goes: one implementation a protocol. Before a sink writes a response, other than an interim one or a 101, it
+ * shows it to `ex.pipeline.onHead` or `onFixed`, and writes the fields of `ex.reply.extra` with it.
+ */
+export interface ReplySink {
+  /**
+   * Whether bytes that were given to `body` may be overwritten once it has returned true, or once `onWritable` was called
+   * after it had returned false. For a sink that does not say so, bytes that are lent are copied.
+   */
+  readonly returnsBytes?: boolean;
+  /** Whether `body` copies: bytes may be overwritten as soon as it has returned, whatever it has returned. */
+  readonly copiesBytes?: boolean;
+  /** Writes a whole prebuilt response. Nothing else may be written for this exchange. */
+  fixed(ex: Exchange, reply: PrebuiltResponse): void;
+  /** Writes an interim response (102, 103) with these fields. */
+  interim(ex: Exchange, status: number, headers: HeaderBlock): void;
+  /** Writes the head in `ex.reply`. */
+  head(ex: Exchange): void;
+  /**
+   * Writes body bytes; they must stay unchanged, since they may be kept until the client takes them.
+   * @returns false when the source should hold until its `onWritable`
+   */
+  body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean;
+  /** Ends the response. The exchange must not be touched by the caller after this. */
+  end(ex: Exchange): void;
+  /** Answers with the fault's status, or cuts the response when its head is out. The exchange is over for the caller. */
+  abort(ex: Exchange, fault: Fault): void;
+  /** Tells the client to send the body it announced with Expect: 100-continue, where it did. */
+  wantBody(ex: Exchange): void;
+  /** Whether the client waits for `wantBody` and has sent nothing of its body; without it, that is not known. */
+  awaitsConsent?(ex: Exchange): boolean;
+  /** After a 101: every byte from the client goes to `tunnel` until one side closes. */
+  upgrade(ex: Exchange, tunnel: TunnelEnd): TunnelEnd;
+}
+
+/** Where the request body comes from: it can be stopped and restarted. */
+export interface BodyFlow {
+  /** No `onBody` after this, but for bytes that are being handed over. */
+  pauseBody(ex: Exchange): void;
+  /** The same, but a little is read on, so that the client's end is seen; without it, that is seen anyway. */
+  holdBody?(ex: Exchange): void;
+  resumeBody(ex: Exchange): void;
+}
+
+/** Who takes the request body. */
+export interface BodySink {
+  /** Whether the bytes of the last `onBody` may be overwritten: they have left, or were copied. */
+  readonly keepsNothing?: boolean;
+  /** The bytes must stay unchanged: they may be kept until the consumer takes them. */
+  onBody(ex: Exchange, bytes: Uint8Array, from: number, to: number): void;
+  onBodyEnd(ex: Exchange): void;
+  /** The body will not be completed; the caller sees to the response. */
+  onBodyFault(ex: Exchange, fault: Fault): void;
+}
+
+/** Who makes the response, where that takes time. */
+export interface ReplySource {
+  /** Names a body that is the same whenever it is given again, as that of a file in one state; absent for all others. */
+  readonly contentKey?: string;
+  /** The client takes bytes again. */
+  onWritable(ex: Exchange): void;
+  /** The client is gone; nothing may be written any more. */
+  onCancelled(ex: Exchange): void;
+}
+
+/** One place where a route's requests can go. An exchange holds the one that it is under way to in `ex.attempt.target`. */
+export interface Target {
+  readonly upstream: Upstream;
+  /** Put before the forwarded path: empty, or `/api`. */
+  readonly basePath: Buffer;
+  /** The response's head has come. */
+  onAnswer(ex: Exchange, status: number): void;
+  /** Another target has taken the exchange over, although this one has answered. */
+  onReplaced(): void;
+  /** The attempt has ended without a response; the exchange is no longer under way to this target. */
+  onFailure(ex: Exchange, failure: UpstreamFailure): void;
+  /** The exchange is over, answered, refused or given up by the client. */
+  onOver(ex: Exchange): void;
+}
+
+/** One origin to which exchanges can be sent. */
+export interface Upstream {
+  readonly label: string;
+  /** The authority to send as Host where the client's is not kept. */
+  readonly authority: string;
+  /** Starts the exchange on a kept connection, or on a new one. */
+  send(ex: Exchange, caller: UpstreamCaller): void;
+  /** Starts the exchange on a new connection, for a retry after a kept one failed. */
+  sendFresh(ex: Exchange, caller: UpstreamCaller): void;
+  /** Whether the name of the origin has been asked for, and nothing is known of it: what takes long now is not the origin. */
+  readonly awaitsName?: boolean;
+}
+
+/** Who asked for the exchange: it writes the request's head and is notified of the response's. */
+export interface UpstreamCaller {
+  readonly times: UpstreamTimes;
+  /** What a stream counts as that the origin resets; Fault.UpstreamUnavailable where the caller does not say. */
+  readonly resetFault?: Fault;
+  /**
+   * Whether it sends an exchange once more from `ex.replay`, which the upstream sets where the origin has not looked at the request and
+   * what is gone of its body is still there.
+   */
+  readonly repeatsBodies?: boolean;
+  /** Bytes that `encodeRequest` may write at most. */
+  requestBound(ex: Exchange): number;
+  /** Writes the request's head. @returns the offset after it */
+  encodeRequest(ex: Exchange, out: Buffer, at: number): number;
+  /** The response's head is in `ex.reply`; the body follows by itself into `ex.sink`. */
+  onReplyHead(ex: Exchange): void;
+  /** An interim response that passes (102, 103). */
+  onInterim(ex: Exchange, status: number, headers: HeaderBlock): void;
+  /** The origin has agreed to leave HTTP; `origin` is its end of the tunnel. @returns the client's end */
+  onUpgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd;
+  /** Nothing of a response has been handed over: the caller may try again or refuse. */
+  onFailure(ex: Exchange, failure: UpstreamFailure): void;
+}
+
 /** What a phase says of a request. */
 export const enum Verdict {
   /** Go on to the next phase. */
@@ -333,6 +443,10 @@ export interface Handler {
   readonly name: string;
   handle(ex: Exchange): Verdict;
 }
+
+/** A route of one configuration. */
+export type Route = RouteOf<Handler>;
+export type RouteInit = RouteInitOf<Handler>;
 
 /** A look at the response on its way up. */
 export interface ReplyTap {
@@ -359,6 +473,18 @@ export interface MessageGate {
   judgeMessage(ex: Exchange, message: Uint8Array): Fault;
 }
 
+/** Shows the gateway's own refusals to people. docs/pages.md */
+export interface RefusalPages {
+  /** A refusal as this client is to get it: a page with the same status, or the response as it is. */
+  shown(ex: Exchange, reply: PrebuiltResponse): PrebuiltResponse;
+}
+
+/** Gives requests the ids by which the log names them. */
+export interface RequestNamer {
+  /** The id of a request, which gets one where it has none yet: a valid one of the client's, or a new one. */
+  idOf(ex: Exchange): string;
+}
+
 type FixedTap = ReplyTap & Required<Pick<ReplyTap, "onFixed">>;
 
 /** The phases in their order and the taps. */
@@ -372,8 +498,8 @@ export class Pipeline {
   readonly trailerGate: TrailerGate | null;
   /** Null where messages are not looked at. Set where the way is wired. */
   messages: MessageGate | null = null;
-  /** What placeholders ask where clients are; null without `server.geo`. Set where the way is wired. */
-  places: ClientPlaces | null = null;
+  /** Says where clients are. Set where the way is wired. */
+  places: ClientPlaces = NO_PLACES;
   private readonly names: RequestNamer | null;
   private readonly pages: RefusalPages | null;
 
@@ -485,208 +611,10 @@ function named(reply: PrebuiltResponse, id: string): PrebuiltResponse {
 /** An empty pipeline, where there are no requests. */
 export const IDLE_PIPELINE: Pipeline = new Pipeline([], [], []);
 
-/** Who a request comes from, as `auth` found it. docs/authentication.md */
-export interface AuthIdentity {
-  /** The user's name, as text; "" where the method knows of none. */
-  readonly user: string;
-  /** Whether `Authorization` was for the gateway, and does not go on. */
-  readonly hidesCredentials: boolean;
-  /** What else is known of the user, as text by name; a list is joined with commas. */
-  readonly claims: Readonly<Record<string, string>>;
-  /** Fields that the request gets before it goes on, one character a byte: no client's own with their names is left. */
-  readonly fields: readonly (readonly [name: string, value: string])[];
-  /** Fields that the response to the client gets, such as Set-Cookie, likewise; no stored response has them. */
-  readonly responseFields: readonly (readonly [name: string, value: string])[];
-}
-
-/** What is known of a user of whom a method knows the name alone. */
-export const NO_IDENTITY_PARTS: Pick<AuthIdentity, "claims" | "fields" | "responseFields"> = {
-  claims: {},
-  fields: [],
-  responseFields: [],
-};
-
-/** What a client's verified certificate says of it. */
-export interface ClientIdentity {
-  /** The distinguished name, in one line as RFC 2253 writes it, such as `CN=client,O=Example`. */
-  readonly subject: string;
-  /** URIs among its alternative names, such as `spiffe://mesh/ns/default/sa/client`, as they stand there. */
-  readonly uris: readonly string[];
-  /** DNS names among its alternative names. */
-  readonly dnsNames: readonly string[];
-  /** SHA-256 of the certificate, lower-case hexadecimal without colons. */
-  readonly sha256: string;
-}
-
-/**
- * The address of a client that a proxy forwards for without naming it readably: no list of addresses holds it.
- * docs/security.md#client-addresses
- */
-export const UNKNOWN_CLIENT = "unknown";
-
-/** A socket that can be asked who is at its other end, while it is open. */
-export interface AddressSource {
-  /** Without a port; undefined where the peer is gone. */
-  readonly remoteAddress: string | undefined;
-}
-
-/** A socket with TLS that can be asked for its version, while it is open. */
-export interface TlsVersionSource {
-  /** Such as `TLSv1.3`. */
-  getTLSVersion(): string;
-}
-
-/** Who is at the other end of a client connection; one object a connection. */
-export class ClientPeer {
-  readonly tls: boolean;
-  /** Port that the client connected to. */
-  readonly localPort: number;
-  /** From its certificate, where the listener asks for one and it has shown one that is trusted; else null. */
-  readonly identity: ClientIdentity | null;
-
-  /** Where the client was going, as `address:port`, when a rule of the firewall led it here; "" where it came by itself. */
-  destination = "";
-  /** The client's port, where a PROXY header told it; else 0. */
-  toldPort = 0;
-
-  /** What its socket tells of both ends; null where there is none to be asked. */
-  ends: ConnectionEnds | null = null;
-  /** What scripts are told of the ends: encoded parameters of this one, and of both. Made for the first of them. */
-  scriptParams: { readonly server: Buffer; readonly direct: Buffer } | null = null;
-
-  private readonly told: string;
-  private found: string;
-  /** Who is to be asked for the TCP peer; null when it is known. */
-  private source: AddressSource | null;
-  private lines: Buffer | null = null;
-  private readonly secured: TlsVersionSource | null;
-
-  /**
-   * @param from the TCP peer's address, or its socket, which is queried on first use: a system call that a
-   * response of the gateway's own does not need
-   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names no client; "" where there was none
-   * @param secured says the version of TLS; null where there is none, or its handshake is not over
-   */
-  constructor(
-    from: string | AddressSource,
-    tls: boolean,
-    localPort: number,
-    toldAddress = "",
-    identity: ClientIdentity | null = null,
-    secured: TlsVersionSource | null = null,
-  ) {
-    this.source = typeof from === "string" ? null : from;
-    this.found = typeof from === "string" ? unmapped(from) : "";
-    this.told = unmapped(toldAddress);
-    this.tls = tls;
-    this.localPort = localPort;
-    this.identity = identity;
-    this.secured = secured;
-  }
-
-  /** The version of TLS that the client speaks, such as `TLSv1.3`; "" in clear text. */
-  get tlsVersion(): string {
-    return this.secured === null ? "" : this.secured.getTLSVersion();
-  }
-
-  /**
-   * The TCP peer: the load balancer, where a PROXY header named a client behind it; else the same as `address`. "" where
-   * the peer was gone before it was first queried.
-   */
-  get socketAddress(): string {
-    if (this.source !== null) {
-      this.found = unmapped(this.source.remoteAddress ?? "");
-      this.source = null;
-    }
-    return this.found;
-  }
-
-  /**
-   * Where the connection comes from, without a port: what a PROXY header told, else the TCP peer. IPv4-mapped addresses
-   * are written as IPv4.
-   */
-  get address(): string {
-    return this.told === "" ? this.socketAddress : this.told;
-  }
-
-  /**
-   * The lines that tell an origin who the client is, where no trusted proxy is between, up to the name of the host that
-   * it asked for. Made once a connection.
-   */
-  get forwardLines(): Buffer {
-    this.lines ??= Buffer.from(
-      `X-Forwarded-For: ${this.address}\r\nX-Real-IP: ${this.address}\r\nX-Forwarded-Proto: ${this.tls ? "https" : "http"}\r\n${this.certificateLine}X-Forwarded-Host: `,
-    );
-    return this.lines;
-  }
-
-  /**
-   * The line that tells an origin whom the client's certificate names, with its line break; "" where none was verified.
-   * The form is the one that Envoy has made usual. docs/tls.md#client-certificates
-   */
-  get certificateLine(): string {
-    if (this.identity === null) return "";
-    const { sha256, subject, uris, dnsNames } = this.identity;
-    const parts = [`Hash=${sha256}`, `Subject=${quoted(subject)}`, ...uris.map((uri) => `URI=${plain(uri)}`)];
-    parts.push(...dnsNames.map((name) => `DNS=${plain(name)}`));
-    let value = "";
-    for (const part of parts) if (value.length + part.length < MAX_CLIENT_CERT_CHARS) value += `${value && ";"}${part}`;
-    return `X-Forwarded-Client-Cert: ${value}\r\n`;
-  }
-
-  /** Whether the connection comes from the TCP peer itself. */
-  isDirect(): boolean {
-    return this.address === this.socketAddress;
-  }
-}
-
-/** Whether an address is that of this machine. */
-export function isLoopback(address: string): boolean {
-  return address.startsWith("127.") || address === "::1";
-}
-
-/** The address of the peer of a UNIX socket: its user's number, -1 where the system does not tell. */
-export function unixAddress(uid: number): string {
-  return uid < 0 ? UNIX : `${UNIX}${uid}`;
-}
-
-/** Whether an address is that of the peer of a UNIX socket. */
-export function isUnixPeer(address: string): boolean {
-  return address.startsWith(UNIX);
-}
-
-const UNIX = "unix:";
-
-/** An IPv4-mapped address of IPv6 as IPv4, any other as it is. */
-export function unmapped(address: string): string {
-  return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
-}
-
-/** Between quotes; what could end them, or the line, is escaped. */
-function quoted(text: string): string {
-  return `"${text
-    .toWellFormed()
-    .replace(/[^\x20-\x7e]/gu, escaped)
-    .replace(/["\\]/g, "\\$&")}"`;
-}
-
-/** Without quotes, so that nothing in it may divide the parts. */
-function plain(text: string): string {
-  return text.toWellFormed().replace(/[^\x21-\x7e]|[";,\\]/gu, escaped);
-}
-
-function escaped(text: string): string {
-  return encodeURIComponent(text) === text
-    ? `%${text.charCodeAt(0).toString(16).toUpperCase()}`
-    : encodeURIComponent(text);
-}
-
 /** Whether a response may still be given. */
 export function mayRespond(ex: Exchange): boolean {
   return ex.state === ExchangeState.Open || ex.state === ExchangeState.Replying;
 }
-
-export const NO_CLIENT: ClientPeer = new ClientPeer("", false, 0);
 
 /** The last phase: the route's handler makes the response. */
 export class DispatchPhase implements Phase {

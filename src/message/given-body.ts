@@ -1,6 +1,5 @@
-import type { Exchange } from "./exchange.ts";
+import type { BodyFlow, Exchange } from "./exchange.ts";
 import { NO_TAKER } from "./idle-ports.ts";
-import type { BodyFlow } from "./ports.ts";
 import { Framing } from "./request-head.ts";
 
 /** A body that is there, and is handed on as its taker takes it. */

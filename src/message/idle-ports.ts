@@ -1,5 +1,4 @@
-import { type Exchange, IDLE_PIPELINE, type IdleExchangePorts } from "./exchange.ts";
-import type { BodySink } from "./ports.ts";
+import { type BodySink, type Exchange, IDLE_PIPELINE, type IdleExchangePorts } from "./exchange.ts";
 
 function nothing(_ex: Exchange): void {}
 

@@ -1,7 +1,7 @@
 import type { Fault } from "../core/fault.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, ReplySink } from "./exchange.ts";
 import type { HeaderBlock } from "./header-block.ts";
-import type { ReplySink, TunnelEnd } from "./ports.ts";
+import type { TunnelEnd } from "./ports.ts";
 import type { PrebuiltResponse } from "./prebuilt-response.ts";
 
 /**

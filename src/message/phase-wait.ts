@@ -1,5 +1,4 @@
-import { type Exchange, ExchangeState } from "./exchange.ts";
-import type { BodyFlow, ReplySource } from "./ports.ts";
+import { type BodyFlow, type Exchange, ExchangeState, type ReplySource } from "./exchange.ts";
 
 /**
  * An exchange that waits in a phase: its body is not read meanwhile, and its end ends the wait. What the phases after it say of the

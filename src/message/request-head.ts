@@ -121,6 +121,11 @@ export class RequestHead {
     return this.text(this.methodFrom, this.methodTo);
   }
 
+  /** The version of HTTP that the request came by, such as `HTTP/1.1`. */
+  protocol(): string {
+    return this.major === 1 ? `HTTP/1.${this.minor}` : `HTTP/${this.major}.0`;
+  }
+
   /** The authority that the request is for: that of the target, else Host, else "". */
   authority(): string {
     if (this.authorityTo > this.authorityFrom) return this.text(this.authorityFrom, this.authorityTo);

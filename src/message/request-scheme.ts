@@ -1,8 +1,13 @@
-import type { Exchange } from "./exchange.ts";
+import type { ClientPeer } from "./client-peer.ts";
 import { HeaderId } from "./header-block.ts";
+import type { RequestHead } from "./request-head.ts";
 
 /** What a scheme is asked of. */
-type Asked = Pick<Exchange, "request" | "client" | "fromTrustedProxy">;
+interface Asked {
+  readonly request: RequestHead;
+  readonly client: ClientPeer;
+  readonly fromTrustedProxy: boolean;
+}
 
 /**
  * The scheme that the client used: what a trusted proxy says, else that of the connection. THE reading of X-Forwarded-Proto: its first

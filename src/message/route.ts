@@ -1,6 +1,5 @@
 import { latin1 } from "../core/bytes.ts";
 import type { PathPattern } from "../core/path-pattern.ts";
-import type { Handler } from "./exchange.ts";
 import { METHOD_COUNT, type RequestHead } from "./request-head.ts";
 
 /** What to do with a chunked request body. docs/bodies.md#chunked-bodies */
@@ -101,8 +100,11 @@ export interface RouteMatcher {
   fits(head: RequestHead): boolean;
 }
 
-/** One row of the routing table with everything effective; made by wiring, never changed. */
-export interface RouteInit {
+/**
+ * One row of the routing table with everything effective; made by wiring, never changed.
+ * @typeParam Handler what makes the responses: exchange.ts says it
+ */
+export interface RouteInitOf<Handler> {
   readonly kind: RouteKind;
   /** The metric and log label: the prefix, the exact path or the pattern. */
   readonly label: string;
@@ -141,8 +143,8 @@ export interface RouteInit {
 const NO_FIELDS: readonly Uint8Array[] = [];
 
 /** A route of one configuration, with what phases and handlers ask of it for each request made ready. */
-export class Route {
-  readonly init: RouteInit;
+export class RouteOf<Handler> {
+  readonly init: RouteInitOf<Handler>;
   readonly kind: RouteKind;
   readonly label: string;
   readonly path: string;
@@ -168,7 +170,7 @@ export class Route {
   /** Index in the routing table, for tables with one row a route. */
   readonly index: number;
 
-  constructor(init: RouteInit, index: number, allowedMethods: Uint8Array, allow: string) {
+  constructor(init: RouteInitOf<Handler>, index: number, allowedMethods: Uint8Array, allow: string) {
     this.init = init;
     this.kind = init.kind;
     this.label = init.label;

@@ -1,20 +1,4 @@
-import type { Exchange } from "./exchange.ts";
-import type { Upstream, UpstreamFailure } from "./upstream.ts";
-
-/** One place where a route's requests can go. An exchange holds the one that it is under way to in `ex.attempt.target`. */
-export interface Target {
-  readonly upstream: Upstream;
-  /** Put before the forwarded path: empty, or `/api`. */
-  readonly basePath: Buffer;
-  /** The response's head has come. */
-  onAnswer(ex: Exchange, status: number): void;
-  /** Another target has taken the exchange over, although this one has answered. */
-  onReplaced(): void;
-  /** The attempt has ended without a response; the exchange is no longer under way to this target. */
-  onFailure(ex: Exchange, failure: UpstreamFailure): void;
-  /** The exchange is over, answered, refused or given up by the client. */
-  onOver(ex: Exchange): void;
-}
+import type { Exchange, Target } from "./exchange.ts";
 
 /** Adds to a response what its client is to have of the choice. */
 export interface AnswerMark {

@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
-import { Exchange, ExchangeState, type IdleExchangePorts } from "./exchange.ts";
-import type { ReplySink, TunnelEnd } from "./ports.ts";
+import { Exchange, ExchangeState, type IdleExchangePorts, type ReplySink } from "./exchange.ts";
+import type { TunnelEnd } from "./ports.ts";
 
 /** An exchange of the gateway's own with the request of another, without its body: no client waits for the response. */
 export function unattendedCopy(ex: Exchange, idle: IdleExchangePorts): Exchange {

@@ -5,9 +5,7 @@ import type { ForwardHandlerPorts } from "../features/forward/forward-handler.ts
 import type { UpstreamPorts } from "../features/functions/function-upstream.ts";
 import type { HookPorts } from "../features/functions/hook-call.ts";
 import type { MirrorHandlerPorts } from "../features/mirror/mirror.ts";
-import type { Handler, Phase } from "../message/exchange.ts";
-import type { RouteInit } from "../message/route.ts";
-import type { Upstream } from "../message/upstream.ts";
+import type { Handler, Phase, RouteInit, Upstream } from "../message/exchange.ts";
 import type { Sections } from "../settings/sections.ts";
 import type { RouteBase } from "./route-base.ts";
 import type { RouteSyntax } from "./route-syntax.ts";

@@ -1,7 +1,7 @@
 import { ipVersion } from "../core/ip-address.ts";
 import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
 import type { StreamEnd } from "../memory/stream-counters.ts";
-import { unmapped } from "../message/exchange.ts";
+import { unmapped } from "../message/client-peer.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
 import { connectUdp, listenUdp, type UdpListener, type UdpSocket } from "../net/udp-socket.ts";
 import { proxyHeader } from "../proto/proxy-protocol/proxy-header-writer.ts";

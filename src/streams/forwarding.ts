@@ -3,7 +3,7 @@ import { RETURNED_CHUNK_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientConnection } from "../edge/client-connection.ts";
 import type { StreamEnd } from "../memory/stream-counters.ts";
-import type { ClientPeer } from "../message/exchange.ts";
+import type { ClientPeer } from "../message/client-peer.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
 import { proxyHeader } from "../proto/proxy-protocol/proxy-header-writer.ts";

@@ -4,7 +4,7 @@ import { DETACHED, type Opener } from "../edge/connection-gate.ts";
 import { type ListenAt, type Listener, listen } from "../edge/listener.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "../edge/proxied-connection.ts";
 import type { ForwardedConnection } from "../edge/tls-endpoint.ts";
-import { ClientPeer } from "../message/exchange.ts";
+import { ClientPeer } from "../message/client-peer.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 
 /** What is done with the connections of a listener. */

@@ -1,5 +1,6 @@
 import { Byte, copyBytes, latin1 } from "../core/bytes.ts";
-import { type ClientPeer, type Exchange, unmapped } from "../message/exchange.ts";
+import { type ClientPeer, unmapped } from "../message/client-peer.ts";
+import type { Exchange } from "../message/exchange.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
 import {
   encodedParams,

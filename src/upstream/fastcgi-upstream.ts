@@ -1,7 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { KeptBytes } from "../core/kept-bytes.ts";
-import type { Exchange } from "../message/exchange.ts";
-import type { UpstreamCaller } from "../message/upstream.ts";
+import type { Exchange, UpstreamCaller } from "../message/exchange.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { CgiResponseParser } from "../proto/fastcgi/cgi-response-parser.ts";
 import { RecordEvent, RecordReader } from "../proto/fastcgi/record-reader.ts";

@@ -1,6 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { MAX_FREE_EXCHANGES, MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
-import { Exchange } from "../message/exchange.ts";
+import { type BodyFlow, Exchange, type ReplySink, type UpstreamCaller } from "../message/exchange.ts";
 import type {
   GrpcCall,
   GrpcListener,
@@ -10,9 +10,9 @@ import type {
   GrpcUpstream,
 } from "../message/grpc-upstream.ts";
 import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
-import type { BodyFlow, ReplySink, TunnelEnd } from "../message/ports.ts";
+import type { TunnelEnd } from "../message/ports.ts";
 import { Framing, Method } from "../message/request-head.ts";
-import type { UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../message/upstream.ts";
+import type { UpstreamFailure, UpstreamTimes } from "../message/upstream.ts";
 import { codeOfHttpStatus, GrpcCode, readStatus, timeoutText } from "../proto/grpc/grpc-status.ts";
 import { FrameFault, frameMessage, MessageReader } from "../proto/grpc/message-frames.ts";
 import { H2OriginPool } from "./h2-origin-pool.ts";

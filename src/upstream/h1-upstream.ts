@@ -3,12 +3,17 @@ import { Fault } from "../core/fault.ts";
 import { Leniency } from "../core/leniency.ts";
 import { MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
-import { type Exchange, ExchangeState } from "../message/exchange.ts";
+import {
+  type BodySink,
+  type Exchange,
+  ExchangeState,
+  type ReplySource,
+  type Upstream,
+  type UpstreamCaller,
+} from "../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
-import type { BodySink, ReplySource } from "../message/ports.ts";
 import { Framing, type ReplyHead } from "../message/request-head.ts";
 import { ChunkedMode } from "../message/route.ts";
-import type { Upstream, UpstreamCaller } from "../message/upstream.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer, type SocketWriter } from "../net/socket-buffers.ts";
 import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
@@ -632,19 +637,16 @@ export class OriginPool implements Upstream {
     this.authority = settings.authority;
   }
 
-  /** Starts the exchange on a kept connection, or on a new one. */
   send(ex: Exchange, caller: UpstreamCaller): void {
     const kept = this.idle.pop() ?? this.spare.pop();
     const connection = kept ?? this.make();
     connection.start(ex, caller);
   }
 
-  /** Starts the exchange on a new connection, for a retry after a kept one failed. */
   sendFresh(ex: Exchange, caller: UpstreamCaller): void {
     this.make().start(ex, caller);
   }
 
-  /** Whether nothing is known of the origin's name yet. */
   get awaitsName(): boolean {
     return awaitsName(this.settings, this.context);
   }
@@ -692,7 +694,6 @@ export class OriginPool implements Upstream {
     for (const connection of [...this.idle.splice(0), ...this.spare.splice(0)]) connection.closeIdle();
   }
 
-  /** Kept connections. */
   get idleCount(): number {
     return this.idle.length;
   }

@@ -1,7 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
-import type { Exchange } from "../message/exchange.ts";
-import type { Upstream, UpstreamCaller, UpstreamFailure } from "../message/upstream.ts";
+import type { Exchange, Upstream, UpstreamCaller } from "../message/exchange.ts";
+import type { UpstreamFailure } from "../message/upstream.ts";
 import { Allowance } from "../proto/h2/allowance.ts";
 import { FrameBlock } from "../proto/h2/send-flow.ts";
 import { type ConnectionPool, H2UpstreamConnection } from "./h2-upstream-connection.ts";

@@ -1,10 +1,14 @@
 import { Fault } from "../core/fault.ts";
 import { H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
-import { type Exchange, ExchangeState } from "../message/exchange.ts";
+import {
+  type BodySink,
+  type Exchange,
+  ExchangeState,
+  type ReplySource,
+  type UpstreamCaller,
+} from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
-import type { BodySink, ReplySource } from "../message/ports.ts";
-import type { UpstreamCaller } from "../message/upstream.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { markInternalFields } from "../proto/h1/internal-fields.ts";
 import { isPassedOn } from "../proto/h1/response-parser.ts";

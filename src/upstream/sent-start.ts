@@ -1,5 +1,5 @@
-import type { Exchange } from "../message/exchange.ts";
-import type { BodyFlow, RepeatableBody } from "../message/ports.ts";
+import type { BodyFlow, Exchange } from "../message/exchange.ts";
+import type { RepeatableBody } from "../message/ports.ts";
 
 /** Bytes of a body's beginning that are kept until its origin of HTTP/2 takes the request up, and all those of one worker and origin. */
 const MAX_H2_START_BYTES = 65_536;

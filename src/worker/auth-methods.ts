@@ -7,8 +7,8 @@ import { FixedKeys, type KeySets, keySourceId } from "../features/auth/jwt/key-r
 import { MtlsMethod } from "../features/auth/mtls-method.ts";
 import type { SignIn } from "../features/auth/oidc/sign-in.ts";
 import type { AuthConfig, MethodConfig, MethodKey } from "../features/auth/settings.ts";
+import type { Upstream } from "../message/exchange.ts";
 import type { NowMs } from "../message/ports.ts";
-import type { Upstream } from "../message/upstream.ts";
 import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
 
 /** What the methods of a worker are made with. */

@@ -4,9 +4,8 @@ import { type CompressionPolicy, compressionPolicy } from "../features/compress/
 import type { CompressionPorts } from "../features/compress/compression-services.ts";
 import { ContentCodingPhase } from "../features/compress/content-coding-phase.ts";
 import { PackedFiles } from "../features/compress/packed-files.ts";
-import type { Handler } from "../message/exchange.ts";
+import type { Handler, Route } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
-import type { Route } from "../message/route.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex, transcodedRoutes } from "./routing.ts";

@@ -1,4 +1,4 @@
-import { isLoopback, unmapped } from "../message/exchange.ts";
+import { isLoopback, unmapped } from "../message/client-peer.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ListenAddress } from "../routes/streams/stream-config.ts";

@@ -1,5 +1,5 @@
 import { type OriginConfig, speaksFastCgi, speaksHttp2, usesTls } from "../config/origin.ts";
-import type { Upstream } from "../message/upstream.ts";
+import type { Upstream } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
 import type { TransportConfig } from "../settings/sections.ts";

@@ -145,6 +145,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipe
     pages.refusals,
   );
   pipeline.messages = waf.body;
+  pipeline.places = inputs.client.places;
   return pipeline;
 }
 
@@ -218,11 +219,8 @@ export function buildInternalPipeline(
     new DispatchPhase(),
   ];
   const taps = accessLog === null ? [inputs.counters] : [inputs.counters, accessLog];
-  return new Pipeline(
-    phases.filter((phase) => phase !== null),
-    [],
-    taps,
-    null,
-    inputs.requestIds,
-  );
+  const own = phases.filter((phase) => phase !== null);
+  const pipeline = new Pipeline(own, [], taps, null, inputs.requestIds);
+  pipeline.places = inputs.client.places;
+  return pipeline;
 }

@@ -15,7 +15,7 @@ import type { TranscodePorts } from "../features/transcode/transcode-services.ts
 import type { BodyBudget } from "../memory/body-budget.ts";
 import type { WorkerCounters } from "../memory/counter-table.ts";
 import type { SpanWriter } from "../memory/span-ring.ts";
-import type { RouteInit } from "../message/route.ts";
+import type { RouteInit } from "../message/exchange.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
 import type { ClientPolicyPorts } from "./client-policy.ts";
 import type { ConfiguredNodes } from "./node-set.ts";

@@ -21,11 +21,19 @@ import { PeerTap } from "../features/telemetry/peer-tap.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
 import { PeerRole } from "../memory/counter-table.ts";
-import { DispatchPhase, type Handler, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
+import {
+  DispatchPhase,
+  type Handler,
+  type Phase,
+  Pipeline,
+  type ReplyTap,
+  type Route,
+  type RouteInit,
+  type Upstream,
+} from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import { type Route, type RouteInit, RouteKind } from "../message/route.ts";
-import type { Upstream } from "../message/upstream.ts";
+import { RouteKind } from "../message/route.ts";
 import { isPlainPath } from "../proto/h1/request-rules.ts";
 import { canonicalise } from "../proto/target/canonical-path.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -161,7 +169,9 @@ function pipelineOf(route: Phase, readingLimit: number, parts: SidecarPorts, mor
     ...(tracer === null ? [] : [tracer.fieldsPhase]),
     new DispatchPhase(),
   ];
-  return new Pipeline(phases, [], taps, null, inputs.requestIds);
+  const pipeline = new Pipeline(phases, [], taps, null, inputs.requestIds);
+  pipeline.places = inputs.client.places;
+  return pipeline;
 }
 
 /** The split with the longest prefix; where none has the method, which only CONNECT and TRACE lack, there is none. */

@@ -9,7 +9,7 @@ import { StreamLog } from "../features/telemetry/stream-log.ts";
 import type { WorkerCounters } from "../memory/counter-table.ts";
 import { OpenStreams, type StreamCounters } from "../memory/stream-counters.ts";
 import type { StreamRecord } from "../memory/stream-record.ts";
-import type { ClientPeer } from "../message/exchange.ts";
+import type { ClientPeer } from "../message/client-peer.ts";
 import type { ClientPlaces } from "../message/ports.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";

@@ -1,5 +1,5 @@
-import { type Handler, Verdict } from "../message/exchange.ts";
-import { ChunkedMode, type RouteInit, RouteKind } from "../message/route.ts";
+import { type Handler, type RouteInit, Verdict } from "../message/exchange.ts";
+import { ChunkedMode, RouteKind } from "../message/route.ts";
 
 /** A constant of the build, by `scripts/build`; not there where the code runs from its sources. */
 declare const EDGE_TEST_BUILD: boolean;

@@ -23,9 +23,9 @@ import { type ConnectionCounts, LimitKind } from "../memory/connection-counts.ts
 import { COUNTERS, type CounterRow, type MirrorCount } from "../memory/counter-rows.ts";
 import type { PeerRole, WorkerCounters } from "../memory/counter-table.ts";
 import type { IncidentWriter } from "../memory/incident-ring.ts";
-import type { Exchange } from "../message/exchange.ts";
+import type { Exchange, RequestNamer } from "../message/exchange.ts";
 import { HeaderId } from "../message/header-block.ts";
-import type { NowMs, RequestNamer } from "../message/ports.ts";
+import type { NowMs } from "../message/ports.ts";
 
 /** Where a worker reports to. */
 export interface ReportPorts {

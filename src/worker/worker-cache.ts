@@ -4,7 +4,7 @@ import type { CachePolicy } from "../features/cache/policy.ts";
 import type { CacheBuffers } from "../features/cache/store/cache-memory.ts";
 import { CacheStore } from "../features/cache/store/cache-store.ts";
 import { DiskIndex } from "../features/cache/store/disk-index.ts";
-import type { Route } from "../message/route.ts";
+import type { Route } from "../message/exchange.ts";
 import { sentEdits } from "../routes/header-operations.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";

@@ -21,12 +21,10 @@ import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { hasTraces, tracerOf } from "../features/telemetry/tracing.ts";
 import { largeMessages } from "../features/transcode/control/codec-threads.ts";
 import type { CounterLabels } from "../memory/counter-table.ts";
-import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
-import type { Pipeline } from "../message/exchange.ts";
+import type { Pipeline, Route } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
-import type { Route } from "../message/route.ts";
 import { pathOf } from "../routes/route-base.ts";
 import { upstreamRoutes } from "../routes/route-config.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
@@ -153,7 +151,6 @@ export function publicWay(
   const { budget } = inputs;
   const cache = responseCache(config, router.routes, inputs);
   const { accessLog: lines, geo } = config.server;
-  const { places } = inputs.client;
   const accessLog = lines.enabled
     ? new AccessLog(
         hasOwnOutputs(lines) ? inputs.accessLines : inputs.log,
@@ -161,11 +158,8 @@ export function publicWay(
         {
           clock: inputs.services.clock,
           random: Math.random,
-          protocolOf: ({ request: { major, minor } }) => (major === 1 ? `HTTP/1.${minor}` : `HTTP/${major}.0`),
           namesUsers: [config.server, config.internalApi, ...config.routes].some(({ auth }) => auth.enabled),
-          cacheOf: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
-          countryOf: geo.countryDb === "" ? null : (ex) => places.countryOf(ex.clientIp),
-          asnOf: geo.asnDb === "" ? () => "" : (ex) => String(places.asnOf(ex.clientIp) || ""),
+          namesCountries: geo.countryDb !== "",
           names: inputs.requestIds,
           threshold: inputs.threshold,
           isApart: hasOwnOutputs(lines),
@@ -181,13 +175,7 @@ export function publicWay(
   const contentCoding = contentCodingPhase(config, router.routes);
   const tracer = tracerOf(config, inputs.spans, (ex) => ex.fromTrustedProxy);
   const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache, tracer });
-  if (hasGeo(config)) pipeline.places = places;
   return { pipeline, client, accessLog, cache };
-}
-
-/** Whether there is a database of addresses. */
-function hasGeo({ server: { geo } }: RuntimeConfig): boolean {
-  return geo.countryDb !== "" || geo.asnDb !== "";
 }
 
 function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: WayPorts): ResponseCache | null {

@@ -37,8 +37,7 @@ import { WorkerCounters } from "../memory/counter-table.ts";
 import { Heartbeat } from "../memory/heartbeat.ts";
 import { IncidentWriter } from "../memory/incident-ring.ts";
 import { SpanWriter } from "../memory/span-ring.ts";
-import { CACHE_RESULT_NAMES } from "../message/cache-result.ts";
-import { type Exchange, IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
+import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import { duplicate } from "../net/system-socket.ts";
@@ -181,7 +180,7 @@ export class Worker {
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
     this.watchers = new Watchers((count) => post({ kind: "watchers", count }));
-    this.observer = makeObserver(clock);
+    this.observer = new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL });
     this.seenReports = this.makeSeenReports();
     this.challenges = new ChallengeReader(start.challenges);
     this.keySets = this.makeKeySets();
@@ -627,11 +626,6 @@ function purgeFields({ by, from }: Operator, order: PurgeOrder, purged: number):
   const what =
     kind === "all" ? {} : kind === "tags" ? { tags: order.tags } : { [kind]: order.authority + order.target };
   return { action: "purge", by: by === "" ? null : by, from, ok: true, kind, ...what, soft: isSoft, purged };
-}
-
-function makeObserver(clock: WorkerServices["clock"]): TrafficObserver {
-  const cacheOf = (ex: Exchange): string => CACHE_RESULT_NAMES[ex.cacheResult]!;
-  return new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL, cacheOf });
 }
 
 /** No load balancer is in front of a sidecar. */

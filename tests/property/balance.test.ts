@@ -6,7 +6,7 @@ import { LeastConnections } from "../../src/features/balance/least-connections.t
 import { Rendezvous } from "../../src/features/balance/rendezvous.ts";
 import { SmoothRoundRobin } from "../../src/features/balance/smooth-round-robin.ts";
 import { TwoChoices, WeightedRandom } from "../../src/features/balance/weighted-random.ts";
-import type { Upstream } from "../../src/message/upstream.ts";
+import type { Upstream } from "../../src/message/exchange.ts";
 import { anyExchange, fakeNodes } from "../unit/features/balance/balance-fake.ts";
 
 interface Named {

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { RedirectTarget, redirectFault } from "../../src/features/answer/redirect-target.ts";
-import { Pipeline } from "../../src/message/exchange.ts";
-import { type Route, RouteKind } from "../../src/message/route.ts";
+import { Pipeline, type Route } from "../../src/message/exchange.ts";
+import { RouteKind } from "../../src/message/route.ts";
 import { parseTemplate, Template } from "../../src/proto/template/template.ts";
 import { forwardExchange, parsedHead } from "../unit/features/forward/forward-exchange.ts";
 

@@ -2,8 +2,7 @@
 import { expect, test } from "bun:test";
 import { buildRouter } from "../../src/features/route/build-router.ts";
 import { PathEscapesPhase, RouteExactPhase, RoutePrefixPhase } from "../../src/features/route/routing-phases.ts";
-import { type Exchange, Verdict } from "../../src/message/exchange.ts";
-import type { Route } from "../../src/message/route.ts";
+import { type Exchange, type Route, Verdict } from "../../src/message/exchange.ts";
 import { slashedPath } from "../../src/proto/target/canonical-path.ts";
 import { decodeOnce } from "../../src/proto/target/percent-decoding.ts";
 import { routedPath, sentPath, shownPath } from "../../src/proto/target/routed-path.ts";

@@ -1,9 +1,9 @@
 import { TOKEN } from "../../core/bytes.ts";
 import { type BodyRules, refuseBody } from "../../message/body-rules.ts";
-import { type Exchange, type Handler, type Phase, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Handler, type Phase, type Route, Verdict } from "../../message/exchange.ts";
 import { INVALID_TOKEN, PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { METHOD_COUNT, Method, type RequestHead } from "../../message/request-head.ts";
-import { ChunkedMode, Route, RouteKind } from "../../message/route.ts";
+import { ChunkedMode, RouteKind, RouteOf } from "../../message/route.ts";
 import { CHALLENGE_PREFIX, isChallenge, isPlainPath } from "../../proto/h1/request-rules.ts";
 import { canonicaliseDeeply, slashedPath } from "../../proto/target/canonical-path.ts";
 
@@ -80,7 +80,7 @@ function challengeRoute(handler: Handler, index: number): Route {
     maxBodyBytes: 0,
     handler,
   };
-  return new Route(init, index, new Uint8Array(METHOD_COUNT), "GET, HEAD");
+  return new RouteOf(init, index, new Uint8Array(METHOD_COUNT), "GET, HEAD");
 }
 
 /** Whether the path leads there in another spelling, which no route is to take in the place of the gateway. */

@@ -1,6 +1,5 @@
 import { KeptBytes } from "../../core/kept-bytes.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { BodySink } from "../../message/ports.ts";
+import type { BodySink, Exchange } from "../../message/exchange.ts";
 
 /** Takes the body of a call to a built-in endpoint, up to a bound. */
 export class CallBody implements BodySink {

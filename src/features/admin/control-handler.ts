@@ -1,5 +1,4 @@
-import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import type { ReplySource } from "../../message/ports.ts";
+import { type Exchange, type Handler, type ReplySource, Verdict } from "../../message/exchange.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { NO_STORE } from "./built-in-reply.ts";

@@ -2,8 +2,8 @@ import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import { reasonOf } from "../../core/status.ts";
-import { type Exchange, ExchangeState } from "../../message/exchange.ts";
-import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
+import { type Exchange, ExchangeState, type ReplySink } from "../../message/exchange.ts";
+import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /** Bytes of a probe's response that are read and discarded beyond what is kept. docs/endpoints.md#proxy-test */

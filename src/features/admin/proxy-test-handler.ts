@@ -1,17 +1,16 @@
 import { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import { errorBody } from "../../core/status.ts";
+import { ClientPeer, isLoopback, UNKNOWN_CLIENT } from "../../message/client-peer.ts";
 import {
-  ClientPeer,
+  type BodySink,
   Exchange,
   type Handler,
   type IdleExchangePorts,
-  isLoopback,
   type Pipeline,
-  UNKNOWN_CLIENT,
+  type ReplySource,
   Verdict,
 } from "../../message/exchange.ts";
-import type { BodySink, ReplySource } from "../../message/ports.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { RequestParser } from "../../proto/h1/request-parser.ts";
 import type { AccessGuard } from "./access-guard.ts";

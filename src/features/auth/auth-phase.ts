@@ -1,6 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { MAX_HEADER_LINE_BYTES } from "../../core/limits.ts";
-import { type AuthIdentity, type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import type { AuthIdentity } from "../../message/client-peer.ts";
+import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { PhaseWait } from "../../message/phase-wait.ts";

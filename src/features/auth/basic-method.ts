@@ -1,5 +1,6 @@
 import { equalsLower, latin1 } from "../../core/bytes.ts";
-import { type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
+import { NO_IDENTITY_PARTS } from "../../message/client-peer.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { AuthMethod } from "./auth-phase.ts";
 import { takerOf } from "./client-place.ts";

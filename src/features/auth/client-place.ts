@@ -1,6 +1,7 @@
 import type { TurnTaker } from "../../core/fair-turns.ts";
 import { parseAddress } from "../../core/ip-address.ts";
-import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import type { Exchange } from "../../message/exchange.ts";
 
 /** The client's address, of IPv6 its /64, with a sign after it that no address has. */
 export function placeOf(ex: Exchange): string {

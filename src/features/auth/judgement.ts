@@ -1,4 +1,4 @@
-import type { AuthIdentity } from "../../message/exchange.ts";
+import type { AuthIdentity } from "../../message/client-peer.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 
 /** What a method says of a request. */

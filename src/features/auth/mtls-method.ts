@@ -1,4 +1,5 @@
-import { type AuthIdentity, type ClientIdentity, type Exchange, NO_IDENTITY_PARTS } from "../../message/exchange.ts";
+import { type AuthIdentity, type ClientIdentity, NO_IDENTITY_PARTS } from "../../message/client-peer.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import type { AuthMethod } from "./auth-phase.ts";
 import { claimText } from "./claims.ts";
 import { attributeOf, canonicalName } from "./distinguished-name.ts";

@@ -2,12 +2,19 @@ import { EMPTY_BYTES } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
-import { Exchange, ExchangeState, type IdleExchangePorts } from "../../message/exchange.ts";
+import {
+  Exchange,
+  ExchangeState,
+  type IdleExchangePorts,
+  type ReplySink,
+  type Upstream,
+  type UpstreamCaller,
+} from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
-import type { NowMs, ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { NowMs, TunnelEnd } from "../../message/ports.ts";
 import type { Method } from "../../message/request-head.ts";
-import type { Upstream, UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
+import type { UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
 import { dropTable } from "../../proto/h1/reply-encoder.ts";
 import type { ServiceRequest } from "./service-request.ts";
 

@@ -3,10 +3,10 @@ import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { WorkerCounters } from "../../memory/counter-table.ts";
 import { MAX_HELD_BACK, type NodeTable } from "../../memory/node-table.ts";
-import type { Attempt, Exchange } from "../../message/exchange.ts";
+import type { Attempt, Exchange, Target, Upstream } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
-import type { AnswerMark, Target, TargetChoice } from "../../message/target.ts";
-import type { Upstream, UpstreamFailure } from "../../message/upstream.ts";
+import type { AnswerMark, TargetChoice } from "../../message/target.ts";
+import type { UpstreamFailure } from "../../message/upstream.ts";
 import { hashText } from "./hash.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, ExchangeState, type Phase, Verdict } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type Phase, type ReplySource, Verdict } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import type { NowMs, ReplySource } from "../../message/ports.ts";
+import type { NowMs } from "../../message/ports.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";

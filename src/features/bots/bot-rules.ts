@@ -1,7 +1,6 @@
 import { NetworkSet } from "../../core/network-set.ts";
-import type { Phase } from "../../message/exchange.ts";
+import type { Phase, Route } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
-import type { Route } from "../../message/route.ts";
 import { AgentReader, anyOf } from "./agents.ts";
 import { type BotListener, BotPhase, type BotPorts, type BotRules } from "./bot-phase.ts";
 import { BotTokens } from "./bot-tokens.ts";

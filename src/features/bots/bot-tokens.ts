@@ -1,6 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { isMappedV4, parseAddress } from "../../core/ip-address.ts";
-import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { requestHost } from "../../message/request-host.ts";
 import { CookieValues } from "../../proto/semantics/cookie-values.ts";

@@ -1,10 +1,10 @@
 import type { Fault } from "../../core/fault.ts";
 import { CacheResult } from "../../message/cache-result.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { Exchange, ReplySink } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
-import type { Held, ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { Held, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { ReplyHead } from "../../message/request-head.ts";
 import type { CacheFetches } from "./cache-fetches.ts";

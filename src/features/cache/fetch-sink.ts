@@ -1,8 +1,8 @@
 import { Fault } from "../../core/fault.ts";
 import { CacheNote, CacheResult } from "../../message/cache-result.ts";
-import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type ReplySink, type ReplySource } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
-import type { Held, ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
+import type { Held, TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
 import { admit, type Terms } from "./admission.ts";

@@ -1,10 +1,10 @@
 import type { Clock } from "../../core/clock.ts";
 import { CacheNote, CacheResult } from "../../message/cache-result.ts";
-import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
+import type { Exchange, IdleExchangePorts, ReplySink } from "../../message/exchange.ts";
 import { ExchangeState } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import type { Held, NowMs, ReplySink } from "../../message/ports.ts";
+import type { Held, NowMs } from "../../message/ports.ts";
 import { rangeNotSatisfiable } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { CacheTimes } from "./cache-times.ts";

@@ -1,5 +1,4 @@
-import type { Exchange, IdleExchangePorts } from "../../message/exchange.ts";
-import type { ReplySink, ReplySource } from "../../message/ports.ts";
+import type { Exchange, IdleExchangePorts, ReplySink, ReplySource } from "../../message/exchange.ts";
 import { BlockCursor } from "./store/cache-blocks.ts";
 import { Slot } from "./store/cache-memory.ts";
 import type { CacheStore } from "./store/cache-store.ts";

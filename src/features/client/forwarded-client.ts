@@ -1,5 +1,5 @@
 import { formatAddress, parseAddress } from "../../core/ip-address.ts";
-import { UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { namesClient } from "../../proto/h1/claimed-fields.ts";
 

@@ -1,9 +1,9 @@
 import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
-import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type ReplySink, type ReplySource } from "../../message/exchange.ts";
 import { HeaderBlock } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
-import type { ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
+import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { Coding } from "../../proto/semantics/accept-encoding.ts";

@@ -1,5 +1,6 @@
 import { Fault, FaultKind } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
+import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import type { LiveRow } from "./live-state.ts";
@@ -36,8 +37,6 @@ export interface ObserverPorts {
   readonly clock: { readonly nowMs: number };
   /** The label of requests without a route. */
   readonly unmatched: string;
-  /** "" where the request did not pass the cache. */
-  readonly cacheOf: (ex: Exchange) => string;
 }
 
 /**
@@ -122,7 +121,7 @@ export class TrafficObserver {
       bytesOut: ex.sentBytes,
       route: cut(route),
       upstream: cut(ex.attempt.upstreamLabel),
-      cache: this.ports.cacheOf(ex),
+      cache: CACHE_RESULT_NAMES[ex.cacheResult]!,
       fault: ex.fault === Fault.None ? "" : faultRow(ex.fault).label,
       userAgent: cut(request.headers.valueOf(HeaderId.UserAgent)),
       id: cut(ex.reply.requestId()),

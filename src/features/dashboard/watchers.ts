@@ -1,8 +1,7 @@
 import type { Takers } from "../../core/message-takers.ts";
 import { errorBody } from "../../core/status.ts";
 import type { WorkerService } from "../../core/worker-service.ts";
-import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import type { ReplySource } from "../../message/ports.ts";
+import { type Exchange, type Handler, type ReplySource, Verdict } from "../../message/exchange.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import type { DashboardNews } from "./dashboard-messages.ts";

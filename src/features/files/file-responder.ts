@@ -1,8 +1,7 @@
 import { closeSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { Exchange, ReplySource } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import type { ReplySource } from "../../message/ports.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { ByteRange, RangeVerdict } from "../../proto/semantics/byte-range.ts";
 import { judgePreconditions, Precondition, rangeApplies } from "../../proto/semantics/precondition.ts";

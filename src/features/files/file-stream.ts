@@ -1,7 +1,6 @@
 import { closeSync } from "node:fs";
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { ReplySource } from "../../message/ports.ts";
+import type { Exchange, ReplySource } from "../../message/exchange.ts";
 import { FileIdentity } from "./file-identity.ts";
 import { readFully } from "./file-variant.ts";
 

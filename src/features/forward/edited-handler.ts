@@ -1,6 +1,6 @@
-import { type Exchange, type Handler, type Phase, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Handler, type Phase, type ReplySink, Verdict } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
-import type { ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import type { HeldRequestEdits, ReplyEdits } from "./header-edits.ts";
 

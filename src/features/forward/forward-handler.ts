@@ -2,12 +2,20 @@ import { Fault } from "../../core/fault.ts";
 import { MAX_FREE_EXCHANGES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
-import { type Exchange, ExchangeState, type Handler, type ReplyTap, Verdict } from "../../message/exchange.ts";
+import {
+  type Exchange,
+  ExchangeState,
+  type Handler,
+  type ReplyTap,
+  type Target,
+  type UpstreamCaller,
+  Verdict,
+} from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import type { Held, NowMs, TunnelEnd } from "../../message/ports.ts";
 import { Framing, isIdempotent } from "../../message/request-head.ts";
-import type { AnswerMark, Target, TargetChoice } from "../../message/target.ts";
-import type { UpstreamCaller, UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
+import type { AnswerMark, TargetChoice } from "../../message/target.ts";
+import type { UpstreamFailure, UpstreamTimes } from "../../message/upstream.ts";
 import { isForwardableUpgrade } from "../../proto/h1/upgrade-tokens.ts";
 import {
   encodeForwardHead,

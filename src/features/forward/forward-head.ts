@@ -1,9 +1,9 @@
 import { byteTable, copyBytes, equalsLower, latin1, RandomPool, writeCrlf, writeDecimal } from "../../core/bytes.ts";
 import { MAX_CLIENT_CERT_CHARS } from "../../core/limits.ts";
-import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import type { Exchange, RequestNamer, Target } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
-import type { RequestNamer } from "../../message/ports.ts";
 import {
   Framing,
   MAX_REQUEST_ID_BYTES,
@@ -11,7 +11,6 @@ import {
   REQUEST_ID_FROM,
   type RequestHead,
 } from "../../message/request-head.ts";
-import type { Target } from "../../message/target.ts";
 import { isOwnVia } from "../../message/via.ts";
 import { CLAIMS } from "../../proto/h1/claimed-fields.ts";
 import { ListTokens } from "../../proto/h1/list-tokens.ts";
@@ -126,7 +125,10 @@ export function writeForwarded(ex: Exchange, out: Buffer, start: number): number
   const { request, client, fromTrustedProxy } = ex;
   let at = start;
   if (fromTrustedProxy) at = writeChain(ex, out, at);
-  else at = copyBytes(out, at, client.forwardLines, 0, client.forwardLines.length);
+  else {
+    const lines = client.forwardLines ?? client.makeForwardLines();
+    at = copyBytes(out, at, lines, 0, lines.length);
+  }
   return writeCrlf(out, copyClientHost(request, out, at));
 }
 

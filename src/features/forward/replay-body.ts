@@ -2,9 +2,9 @@ import { copyBytes } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { BODY_BLOCK_BYTES, type BodyBudget } from "../../memory/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../memory/body-hold.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { BodyFlow, BodySink, Exchange } from "../../message/exchange.ts";
 import { NO_TAKER } from "../../message/idle-ports.ts";
-import type { BodyFlow, BodySink, RepeatableBody } from "../../message/ports.ts";
+import type { RepeatableBody } from "../../message/ports.ts";
 
 /** Largest body that is kept for a second attempt: one block of the budget for buffered bodies. */
 export const MAX_REPLAY_BYTES = BODY_BLOCK_BYTES;

@@ -1,5 +1,5 @@
-import type { Exchange } from "../../message/exchange.ts";
-import type { ReplySource, TunnelEnd } from "../../message/ports.ts";
+import type { Exchange, ReplySource } from "../../message/exchange.ts";
+import type { TunnelEnd } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import { acceptOf, isKey } from "../../proto/websocket/handshake.ts";
 import type { FunctionLink, LinkCall } from "./function-link.ts";

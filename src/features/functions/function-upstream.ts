@@ -1,15 +1,17 @@
 import { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import {
+  type BodyFlow,
   type Exchange,
   ExchangeState,
   type Handler,
   type IdleExchangePorts,
   type Pipeline,
+  type ReplySink,
 } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
-import type { BodyFlow, ReplySink, TunnelEnd } from "../../message/ports.ts";
+import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing } from "../../message/request-head.ts";
 import { unattendedCopy } from "../../message/unattended.ts";

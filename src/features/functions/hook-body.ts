@@ -2,10 +2,10 @@ import { copyBytes } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../memory/body-hold.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { BodySink, Exchange } from "../../message/exchange.ts";
 import { PacedBody } from "../../message/given-body.ts";
 import { NO_TAKER } from "../../message/idle-ports.ts";
-import type { BodySink, Held } from "../../message/ports.ts";
+import type { Held } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import { MAX_PIECE_BYTES } from "./wire.ts";
 

@@ -1,10 +1,10 @@
 import type { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
-import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type ReplySink, type ReplySource } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
-import type { ReplySink, ReplySource, TunnelEnd } from "../../message/ports.ts";
+import type { TunnelEnd } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing } from "../../message/request-head.ts";
 import { dropTable } from "../../proto/h1/reply-encoder.ts";

@@ -1,5 +1,6 @@
 import { Byte } from "../../core/bytes.ts";
-import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { HOP_BY_HOP } from "../../message/hop-by-hop.ts";
 import { requestScheme } from "../../message/request-scheme.ts";

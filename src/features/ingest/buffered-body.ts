@@ -2,9 +2,9 @@ import { EMPTY_BYTES } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../memory/body-hold.ts";
-import { type Exchange, Verdict } from "../../message/exchange.ts";
+import { type BodyFlow, type BodySink, type Exchange, Verdict } from "../../message/exchange.ts";
 import { NO_TAKER } from "../../message/idle-ports.ts";
-import type { BodyFlow, BodySink, Held } from "../../message/ports.ts";
+import type { Held } from "../../message/ports.ts";
 import { Framing } from "../../message/request-head.ts";
 import { BodyStore } from "./body-store.ts";
 

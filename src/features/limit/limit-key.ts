@@ -1,6 +1,7 @@
 import { parseAddress } from "../../core/ip-address.ts";
 import type { BucketKey } from "../../memory/token-bucket-key.ts";
-import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import { SentField } from "../../proto/h1/sent-fields.ts";
 
 /** Where hashes of keys come from: the buckets of this gateway, or those of a fleet. */

@@ -1,7 +1,6 @@
-import type { Exchange } from "../../message/exchange.ts";
+import type { Exchange, Target, Upstream } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
-import type { Target, TargetChoice } from "../../message/target.ts";
-import type { Upstream } from "../../message/upstream.ts";
+import type { TargetChoice } from "../../message/target.ts";
 
 /** Failures in a row after which a worker leaves a mirror out, and for how long. */
 export const MIRROR_FAILURES = 5;

@@ -1,11 +1,9 @@
 import type { Fault } from "../../core/fault.ts";
 import { KeptBytes } from "../../core/kept-bytes.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { BodyFlow, BodySink, Exchange, Upstream, UpstreamCaller } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
-import type { BodyFlow, BodySink } from "../../message/ports.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import type { Upstream, UpstreamCaller } from "../../message/upstream.ts";
 import { Comparison, ResponseDigest } from "./comparison.ts";
 import { MAX_MIRRORED_BODY_BYTES, type Mirror } from "./mirror.ts";
 

@@ -1,6 +1,5 @@
-import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type ReplySink, Verdict } from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
-import type { ReplySink } from "../../message/ports.ts";
 import { ReplacingSink } from "../../message/replacing-sink.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
 import type { StatusPages } from "./status-pages.ts";

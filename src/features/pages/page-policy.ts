@@ -1,7 +1,5 @@
 import { NetworkSet } from "../../core/network-set.ts";
-import type { Phase } from "../../message/exchange.ts";
-import type { RefusalPages } from "../../message/ports.ts";
-import type { Route } from "../../message/route.ts";
+import type { Phase, RefusalPages, Route } from "../../message/exchange.ts";
 import { InterceptPhase } from "./intercept-phase.ts";
 import { type Maintenance, type MaintenanceListener, MaintenancePhase } from "./maintenance-phase.ts";
 import { PageText } from "./page-text.ts";

@@ -1,6 +1,5 @@
 import { Fault } from "../../core/fault.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { RefusalPages } from "../../message/ports.ts";
+import type { Exchange, RefusalPages } from "../../message/exchange.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
 import { BUILT_IN_POLICY, builtInPage } from "./built-in-page.ts";

@@ -1,6 +1,7 @@
 import { latin1 } from "../../core/bytes.ts";
 import { isFixedPattern } from "../../core/path-pattern.ts";
-import { Route, type RouteInit } from "../../message/route.ts";
+import type { RouteInit } from "../../message/exchange.ts";
+import { RouteOf } from "../../message/route.ts";
 import { methodSet } from "./method-set.ts";
 import { PatternTable } from "./pattern-table.ts";
 import { exactRoutePath, prefixRoutePath } from "./route-paths.ts";
@@ -14,7 +15,7 @@ import { RouteNode, Router, RouteTable } from "./router.ts";
 export function buildRouter(inits: readonly RouteInit[]): Router {
   const routes = inits.map((init, index) => {
     const methods = methodSet(init.methods);
-    return new Route(init, index, methods.allowed, methods.allow);
+    return new RouteOf(init, index, methods.allowed, methods.allow);
   });
   const exact = new Map<string, RouteNode>();
   const prefixes = new Map<string, RouteNode>();

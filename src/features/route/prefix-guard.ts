@@ -1,6 +1,6 @@
+import type { RouteInit } from "../../message/exchange.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
-import type { RouteInit } from "../../message/route.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
 import { climbsAboveRoot, isWithin, mergeSlashes, removeDotSegments } from "../../proto/target/dot-segments.ts";
 import {

@@ -1,7 +1,7 @@
 import { Byte, equalsBytes, latin1 } from "../../core/bytes.ts";
+import type { Route } from "../../message/exchange.ts";
 import { METHOD_COUNT, Method, type RequestHead } from "../../message/request-head.ts";
 import { requestHost } from "../../message/request-host.ts";
-import type { Route } from "../../message/route.ts";
 import { slashedPath } from "../../proto/target/canonical-path.ts";
 import { allowValue } from "./method-set.ts";
 

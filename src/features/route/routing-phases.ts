@@ -1,10 +1,9 @@
 import { Byte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { type BodyRules, refuseBody } from "../../message/body-rules.ts";
-import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type Route, Verdict } from "../../message/exchange.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method, TargetFlag } from "../../message/request-head.ts";
-import type { Route } from "../../message/route.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import {
   canonicaliseDeeply,

@@ -1,10 +1,10 @@
 import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import type { Exchange, Target, Upstream } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
-import type { Target, TargetChoice } from "../../message/target.ts";
-import type { Upstream, UpstreamFailure } from "../../message/upstream.ts";
+import type { TargetChoice } from "../../message/target.ts";
+import type { UpstreamFailure } from "../../message/upstream.ts";
 
 /** Origins that requests to the outbound listener of a sidecar have named and that are remembered, a worker. */
 export const MAX_EGRESS_ORIGINS = 1024;

@@ -1,7 +1,6 @@
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type Route, Verdict } from "../../message/exchange.ts";
 import type { RequestHead } from "../../message/request-head.ts";
-import type { Route } from "../../message/route.ts";
 import type { AuthorityChoice } from "./authority-choice.ts";
 import type { DenialListener } from "./ingress-phase.ts";
 import { refuseUnroutable } from "./unroutable.ts";

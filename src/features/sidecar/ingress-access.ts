@@ -1,5 +1,5 @@
 import { isAllowedId } from "../../core/spiffe-id.ts";
-import type { ClientIdentity } from "../../message/exchange.ts";
+import type { ClientIdentity } from "../../message/client-peer.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import { DotReading, holdsDotSegment, mergeSlashes } from "../../proto/target/dot-segments.ts";

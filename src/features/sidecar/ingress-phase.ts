@@ -1,8 +1,7 @@
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Phase, type Route, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import type { Route } from "../../message/route.ts";
 import type { Denial, IngressAccess } from "./ingress-access.ts";
 import { refuseUnroutable } from "./unroutable.ts";
 

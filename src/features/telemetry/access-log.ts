@@ -1,5 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
+import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Method, methodName } from "../../message/request-head.ts";
@@ -59,14 +60,14 @@ export class AccessLog implements ReplyTap {
       `,"method":${methodText(ex)}` +
       `,"host":${jsonTextOrNull(request.authority(), FIELD_CHARS.host)}` +
       `,"path":${jsonTextOrNull(path, FIELD_CHARS.path)}` +
-      `,"protocol":"${this.ports.protocolOf(ex)}"` +
+      `,"protocol":"${request.protocol()}"` +
       `,"status":${countedStatus(ex)}` +
       `,"bytes_in":${ex.bodyBytes},"bytes_out":${ex.sentBytes}` +
       `,"duration_ms":${milliseconds(durationMs)}` +
       `,"upstream":${jsonTextOrNull(ex.attempt.upstreamLabel, FIELD_CHARS.label)}` +
       `,"upstream_ms":${ex.attempt.upstreamMs < 0 ? "null" : milliseconds(ex.attempt.upstreamMs)}` +
       `,"route":${jsonText(route, FIELD_CHARS.label)}` +
-      `,"cache":${jsonTextOrNull(this.ports.cacheOf(ex), FIELD_CHARS.label)}` +
+      `,"cache":${jsonTextOrNull(CACHE_RESULT_NAMES[ex.cacheResult]!, FIELD_CHARS.label)}` +
       `,"waf_score":${ex.wafScore}` +
       `,"user_agent":${jsonTextOrNull(userAgent, FIELD_CHARS.user_agent)}` +
       (this.ports.namesTraces ? `,"trace_id":${ex.trace === null ? "null" : `"${hexOf(ex.trace.traceId)}"`}` : "") +
@@ -76,8 +77,7 @@ export class AccessLog implements ReplyTap {
   }
 
   private country(ex: Exchange): string {
-    const { countryOf } = this.ports;
-    return countryOf === null ? "" : `,"country":${jsonTextOrNull(countryOf(ex), FIELD_CHARS.label)}`;
+    return this.ports.namesCountries ? `,"country":${jsonTextOrNull(ex.country, FIELD_CHARS.label)}` : "";
   }
 }
 

@@ -1,8 +1,8 @@
 import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
-import type { Exchange } from "../../message/exchange.ts";
+import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
+import type { Exchange, RequestNamer } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
-import type { RequestNamer } from "../../message/ports.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";
 import { hexOf } from "../../proto/trace/trace-context.ts";
 import { ACCESS_FIELDS, type AccessField } from "./access-fields.ts";
@@ -17,16 +17,10 @@ export interface AccessLogPorts {
   readonly clock: { readonly nowMs: number };
   /** A number from 0 up to 1, never 1, for sampling. */
   readonly random: () => number;
-  /** Such as `HTTP/1.1`. */
-  readonly protocolOf: (ex: Exchange) => string;
-  /** What the cache did: `hit`, `miss` …; "" when the request did not pass it. */
-  readonly cacheOf: (ex: Exchange) => string;
   /** Whether lines have `user`: where `auth` is configured. */
   readonly namesUsers: boolean;
-  /** The client's country; "" where it is not known. Null where lines have no such field. */
-  readonly countryOf: ((ex: Exchange) => string) | null;
-  /** The number of the client's network; "" where it is not known. */
-  readonly asnOf?: (ex: Exchange) => string;
+  /** Whether lines have `country`: where there is a database of countries. */
+  readonly namesCountries: boolean;
   /** Whether lines have `trace_id`: where `telemetry` is configured. */
   readonly namesTraces: boolean;
   /** For requests that were refused before anything else named them. */
@@ -77,15 +71,15 @@ type FieldReaders = Readonly<Record<AccessField | "clf_time", FieldReader>>;
 
 function fieldReaders(ports: AccessLogPorts): FieldReaders {
   const isoTime = new IsoTime();
-  const { clock, countryOf, asnOf } = ports;
+  const { clock } = ports;
   return {
     time: () => isoTime.text(clock.nowMs),
     clf_time: () => commonTime(clock.nowMs),
     event: () => "access",
     request_id: (ex) => cut(ex.reply.requestId(), FIELD_CHARS.request_id),
     client_ip: (ex) => cut(ex.clientIp, FIELD_CHARS.client_ip),
-    country: (ex) => countryOf?.(ex) ?? null,
-    asn: (ex) => asnOf?.(ex) ?? null,
+    country: (ex) => ex.country,
+    asn: (ex) => String(ex.asn || ""),
     method: ({ request }) => cut(request.methodText(), FIELD_CHARS.method),
     host: ({ request }) => cut(request.authority(), FIELD_CHARS.host),
     path: ({ request }) => (request.targetTo > request.targetFrom ? cut(request.path(), FIELD_CHARS.path) : null),
@@ -93,7 +87,7 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
       request.queryTo > request.pathTo
         ? cut(request.text(request.pathTo + 1, request.queryTo), FIELD_CHARS.path)
         : null,
-    protocol: (ex) => ports.protocolOf(ex),
+    protocol: ({ request }) => request.protocol(),
     status: (ex) => countedStatus(ex),
     bytes_in: (ex) => ex.bodyBytes,
     bytes_out: (ex) => ex.sentBytes,
@@ -101,7 +95,7 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     upstream: (ex) => cut(ex.attempt.upstreamLabel, FIELD_CHARS.label),
     upstream_ms: (ex) => (ex.attempt.upstreamMs < 0 ? null : milliseconds(ex.attempt.upstreamMs)),
     route: (ex) => cut(ex.route === null ? UNMATCHED_LABEL : ex.route.label, FIELD_CHARS.label),
-    cache: (ex) => ports.cacheOf(ex),
+    cache: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
     waf_score: (ex) => ex.wafScore,
     user_agent: ({ request }) => cut(request.headers.valueOf(HeaderId.UserAgent), FIELD_CHARS.user_agent),
     // The address of the page before may hold what the query of this one may hold.

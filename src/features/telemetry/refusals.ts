@@ -1,8 +1,7 @@
 import { Fault, FaultKind } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import type { WorkerCounters } from "../../memory/counter-table.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { RequestNamer } from "../../message/ports.ts";
+import type { Exchange, RequestNamer } from "../../message/exchange.ts";
 import type { EventLog } from "./event-log.ts";
 import type { REFUSAL_EVENTS } from "./events.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";

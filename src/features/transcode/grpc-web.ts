@@ -1,11 +1,10 @@
 import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
-import { type Exchange, ExchangeState, type Handler, Verdict } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type Handler, type ReplySink, Verdict } from "../../message/exchange.ts";
 import { GivenBody } from "../../message/given-body.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
-import type { ReplySink } from "../../message/ports.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";
 import { decodeText, FrameWalk, trailersFrame } from "../../proto/grpc/web-frames.ts";

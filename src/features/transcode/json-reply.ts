@@ -1,7 +1,6 @@
-import { type Exchange, mayRespond } from "../../message/exchange.ts";
+import { type Exchange, mayRespond, type ReplySource } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import type { ReplySource } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Framing, Method } from "../../message/request-head.ts";
 import { GrpcCode } from "../../proto/grpc/grpc-status.ts";

@@ -1,5 +1,4 @@
-import type { Exchange } from "../../message/exchange.ts";
-import type { BodySink } from "../../message/ports.ts";
+import type { BodySink, Exchange } from "../../message/exchange.ts";
 import { JsonLines } from "../../proto/grpc/json-lines.ts";
 import { type ReadJson, readJson } from "../../proto/grpc/json-text.ts";
 import { LargeText, type MessageSource } from "./message-pump.ts";

@@ -1,4 +1,5 @@
-import { type Exchange, UNKNOWN_CLIENT } from "../../message/exchange.ts";
+import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import type { Exchange } from "../../message/exchange.ts";
 import type { GrpcMetadata } from "../../message/grpc-upstream.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { viaOf } from "../../message/via.ts";

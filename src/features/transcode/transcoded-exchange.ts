@@ -1,8 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
-import { type Exchange, ExchangeState } from "../../message/exchange.ts";
+import { type Exchange, ExchangeState, type ReplySource } from "../../message/exchange.ts";
 import type { GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
-import type { ReplySource } from "../../message/ports.ts";
 import { GrpcCode, httpStatusOf } from "../../proto/grpc/grpc-status.ts";
 import { CallExchange } from "./call-exchange.ts";
 import { errorJson, give, mediaType, prepareHead, trailersFor } from "./json-reply.ts";

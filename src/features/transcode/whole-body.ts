@@ -2,8 +2,7 @@ import { copyBytes } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
 import type { BodyHold, HoldOwner } from "../../memory/body-hold.ts";
-import type { Exchange } from "../../message/exchange.ts";
-import type { BodySink } from "../../message/ports.ts";
+import type { BodySink, Exchange } from "../../message/exchange.ts";
 
 /** Who takes the whole body. */
 export interface WholeBodyTaker {

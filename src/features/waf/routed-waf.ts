@@ -1,7 +1,13 @@
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, type MessageGate, type Phase, type TrailerGate, Verdict } from "../../message/exchange.ts";
+import {
+  type Exchange,
+  type MessageGate,
+  type Phase,
+  type Route,
+  type TrailerGate,
+  Verdict,
+} from "../../message/exchange.ts";
 import type { HeaderBlock } from "../../message/header-block.ts";
-import type { Route } from "../../message/route.ts";
 import { WafBodyPhase, WafPhase, WafTrailerPhase } from "./waf.ts";
 
 /** Says which route a request would take, before the routing phases have run, and changes nothing. */

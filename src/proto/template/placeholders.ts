@@ -94,7 +94,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     "word",
     ({ country }) => country,
   ),
-  plain("geo.asn", "the number of the network that the client is in, likewise", "word", asnOf),
+  plain("geo.asn", "the number of the network that the client is in, likewise", "word", ({ asn }) => String(asn || "")),
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
     name: "match.N",
@@ -144,10 +144,6 @@ function userOf({ identity }: Exchange): string {
 function claimOfUser({ identity }: Exchange, name: string): string {
   if (identity === null || !Object.hasOwn(identity.claims, name)) return "";
   return Buffer.from(identity.claims[name]!, "utf8").latin1Slice();
-}
-
-function asnOf(ex: Exchange): string {
-  return String(ex.pipeline.places?.asnOf(ex.clientIp) || "");
 }
 
 function subjectOf({ client }: Exchange): string {

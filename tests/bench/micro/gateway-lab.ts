@@ -1,5 +1,6 @@
 import { EVENTS } from "../../../src/facts/events.ts";
 import { EventLog } from "../../../src/features/telemetry/event-log.ts";
+import { ClientPeer } from "../../../src/message/client-peer.ts";
 // A whole gateway without a system call: the phases in their order, sockets that take everything and forget it.
 
 import { Clock } from "../../../src/core/clock.ts";
@@ -31,16 +32,16 @@ import type { BodyBudget } from "../../../src/memory/body-budget.ts";
 import { createCounterBuffers, WorkerCounters } from "../../../src/memory/counter-table.ts";
 import { LabelRegistry } from "../../../src/memory/label-registry.ts";
 import {
-  ClientPeer,
   type Exchange,
   type Handler,
   type Phase,
   Pipeline,
+  type RouteInit,
+  type Target,
   Verdict,
 } from "../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
-import { ChunkedMode, type RouteInit, RouteKind } from "../../../src/message/route.ts";
-import type { Target } from "../../../src/message/target.ts";
+import { ChunkedMode, RouteKind } from "../../../src/message/route.ts";
 import type { ByteSocket } from "../../../src/net/byte-socket.ts";
 import { threadResolver } from "../../../src/net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../../../src/net/socket-buffers.ts";

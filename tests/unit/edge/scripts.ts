@@ -1,6 +1,5 @@
 import type { Fault } from "../../../src/core/fault.ts";
-import type { Exchange } from "../../../src/message/exchange.ts";
-import type { BodySink, ReplySource } from "../../../src/message/ports.ts";
+import type { BodySink, Exchange, ReplySource } from "../../../src/message/exchange.ts";
 import { PrebuiltResponse } from "../../../src/message/prebuilt-response.ts";
 import { Framing } from "../../../src/message/request-head.ts";
 import type { Script } from "./client-session.ts";

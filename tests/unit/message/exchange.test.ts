@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { Attempt, Exchange, Pipeline, Verdict } from "../../../src/message/exchange.ts";
+import { Attempt, Exchange, Pipeline, type Route, Verdict } from "../../../src/message/exchange.ts";
 import { ExtraFields } from "../../../src/message/extra-fields.ts";
 import { IDLE_PORTS as IDLE } from "../../../src/message/idle-ports.ts";
 import { ReplyHead, RequestHead } from "../../../src/message/request-head.ts";
-import type { Route } from "../../../src/message/route.ts";
 
 /** The fields that hold a number, a text or a flag. */
 function plainFields(object: object): Record<string, unknown> {

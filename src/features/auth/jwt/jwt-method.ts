@@ -1,4 +1,5 @@
-import { type AuthIdentity, type Exchange, NO_IDENTITY_PARTS } from "../../../message/exchange.ts";
+import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/client-peer.ts";
+import type { Exchange } from "../../../message/exchange.ts";
 import type { NowMs } from "../../../message/ports.ts";
 import { ALGORITHMS, type AlgorithmName } from "../../../proto/jwt/key-set.ts";
 import type { AuthMethod } from "../auth-phase.ts";

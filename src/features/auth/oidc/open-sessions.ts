@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/exchange.ts";
+import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../message/client-peer.ts";
 import { claimText, fieldBytes } from "../claims.ts";
 import type { ProviderWord } from "./provider.ts";
 import type { Sealer } from "./sealer.ts";

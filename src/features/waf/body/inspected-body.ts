@@ -2,9 +2,9 @@ import { copyBytes } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
 import type { BodyBudget } from "../../../memory/body-budget.ts";
 import type { BodyHold, HoldOwner, LateOwner } from "../../../memory/body-hold.ts";
-import type { Exchange } from "../../../message/exchange.ts";
+import type { BodyFlow, BodySink, Exchange } from "../../../message/exchange.ts";
 import { NO_TAKER } from "../../../message/idle-ports.ts";
-import type { BodyFlow, BodySink, Held } from "../../../message/ports.ts";
+import type { Held } from "../../../message/ports.ts";
 import type { BodyProgress } from "./body-inspector.ts";
 
 /** Scores the beginning of a body. */

@@ -1,10 +1,16 @@
 import { copyBytes, EMPTY_BYTES } from "../../../core/bytes.ts";
 import { Fault } from "../../../core/fault.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../../core/timer-wheel.ts";
-import { type Exchange, ExchangeState, type IdleExchangePorts } from "../../../message/exchange.ts";
+import {
+  type Exchange,
+  ExchangeState,
+  type IdleExchangePorts,
+  type ReplySink,
+  type ReplySource,
+} from "../../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../../message/header-block.ts";
 import { PassingSink } from "../../../message/passing-sink.ts";
-import type { NowMs, ReplySink, ReplySource } from "../../../message/ports.ts";
+import type { NowMs } from "../../../message/ports.ts";
 import { Framing, type ReplyHead } from "../../../message/request-head.ts";
 import { codingsOf, contentOf, extraBytes } from "../body/content-codings.ts";
 import type { LEAK_RULES } from "./leak-rules.ts";

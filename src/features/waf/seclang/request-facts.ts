@@ -115,7 +115,7 @@ function baseName(path: string): string {
 }
 
 function protocol({ head }: RequestFacts): string {
-  return head.major === 1 ? `HTTP/${head.major}.${head.minor}` : `HTTP/${head.major}.0`;
+  return head.protocol();
 }
 
 function combinedSize(values: readonly RuleValue[]): string {

@@ -1,6 +1,5 @@
 import { Fault } from "../../../core/fault.ts";
-import { type Exchange, type Phase, Verdict } from "../../../message/exchange.ts";
-import type { ReplySink } from "../../../message/ports.ts";
+import { type Exchange, type Phase, type ReplySink, Verdict } from "../../../message/exchange.ts";
 import { jsonRefusal, PrebuiltResponse } from "../../../message/prebuilt-response.ts";
 import { ReplacingSink } from "../../../message/replacing-sink.ts";
 import type { RuleFirewall } from "./rule-firewall.ts";

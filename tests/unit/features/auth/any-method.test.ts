@@ -10,7 +10,8 @@ import {
   type Refusal,
   refusedWith,
 } from "../../../../src/features/auth/judgement.ts";
-import { Exchange, NO_IDENTITY_PARTS } from "../../../../src/message/exchange.ts";
+import { NO_IDENTITY_PARTS } from "../../../../src/message/client-peer.ts";
+import { Exchange } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
 import { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 

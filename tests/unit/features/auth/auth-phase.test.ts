@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { AuthPhase } from "../../../../src/features/auth/auth-phase.ts";
 import { LEFT_ALONE, letIn } from "../../../../src/features/auth/judgement.ts";
-import { type AuthIdentity, Exchange, NO_IDENTITY_PARTS, Verdict } from "../../../../src/message/exchange.ts";
+import { type AuthIdentity, NO_IDENTITY_PARTS } from "../../../../src/message/client-peer.ts";
+import { Exchange, type Route, Verdict } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
-import type { Route } from "../../../../src/message/route.ts";
 
 type Fields = AuthIdentity["fields"];
 

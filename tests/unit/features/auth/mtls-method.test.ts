@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { MtlsMethod } from "../../../../src/features/auth/mtls-method.ts";
-import { type ClientIdentity, Exchange } from "../../../../src/message/exchange.ts";
+import type { ClientIdentity } from "../../../../src/message/client-peer.ts";
+import { Exchange } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
 
 /** Who a certificate with these parts is. */

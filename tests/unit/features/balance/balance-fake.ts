@@ -5,8 +5,7 @@ import {
   UpstreamNode,
 } from "../../../../src/features/balance/balancer.ts";
 import { createNodeTable, NodeTable } from "../../../../src/memory/node-table.ts";
-import type { Exchange } from "../../../../src/message/exchange.ts";
-import type { Upstream } from "../../../../src/message/upstream.ts";
+import type { Exchange, Upstream } from "../../../../src/message/exchange.ts";
 import { type FakeRequest, fakeExchange } from "../telemetry/exchange-fake.ts";
 import { type FakeTelemetry, fakeTelemetry } from "../telemetry/telemetry-fake.ts";
 

@@ -2,9 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { LoadBalancingPolicy } from "../../../../src/features/balance/settings.ts";
 import { targetChoice } from "../../../../src/features/balance/target-choice.ts";
 import { BreakerState } from "../../../../src/memory/node-table.ts";
-import type { Exchange } from "../../../../src/message/exchange.ts";
+import type { Exchange, Upstream } from "../../../../src/message/exchange.ts";
 import type { TargetChoice } from "../../../../src/message/target.ts";
-import type { Upstream } from "../../../../src/message/upstream.ts";
 import { anyExchange, type FakeNodes, fakeNodes, nameOf } from "./balance-fake.ts";
 import { REFUSED, TIMED_OUT } from "./failures.ts";
 

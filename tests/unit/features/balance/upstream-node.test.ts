@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { BalancedTarget, type BreakerRules } from "../../../../src/features/balance/balancer.ts";
 import { BreakerState } from "../../../../src/memory/node-table.ts";
-import { Attempt } from "../../../../src/message/exchange.ts";
-import type { Upstream } from "../../../../src/message/upstream.ts";
+import { Attempt, type Upstream } from "../../../../src/message/exchange.ts";
 import { anyExchange, type FakeNodes, fakeNodes, fakeTargets } from "./balance-fake.ts";
 import { MALFORMED, REFUSED, STALE, TIMED_OUT } from "./failures.ts";
 

@@ -8,10 +8,9 @@ import { createCacheBuffers, MemoryHead } from "../../../../src/features/cache/s
 import { CacheStore } from "../../../../src/features/cache/store/cache-store.ts";
 import { CACHE_LOOKUP_MS } from "../../../../src/features/cache/waiters.ts";
 import { CacheResult } from "../../../../src/message/cache-result.ts";
-import { Exchange, type Handler, Pipeline, Verdict } from "../../../../src/message/exchange.ts";
+import { Exchange, type Handler, Pipeline, type Route, Verdict } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
 import { Framing } from "../../../../src/message/request-head.ts";
-import type { Route } from "../../../../src/message/route.ts";
 import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
 
 const POLICY: CachePolicy = {

@@ -5,7 +5,8 @@ import { RouteAddressPhase, ServerAddressPhase } from "../../../../src/features/
 import { ClientAddressPhase } from "../../../../src/features/client/client-address-phase.ts";
 import { RememberedNetworks } from "../../../../src/features/client/remembered-networks.ts";
 import type { IpRules } from "../../../../src/features/client/settings.ts";
-import { ClientPeer, Verdict } from "../../../../src/message/exchange.ts";
+import { ClientPeer } from "../../../../src/message/client-peer.ts";
+import { Verdict } from "../../../../src/message/exchange.ts";
 import type { ClientPlaces } from "../../../../src/message/ports.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 import { networkSet, networks } from "./networks.ts";

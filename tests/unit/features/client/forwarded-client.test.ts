@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { addressOf, forwardedClient } from "../../../../src/features/client/forwarded-client.ts";
-import { UNKNOWN_CLIENT } from "../../../../src/message/exchange.ts";
+import { UNKNOWN_CLIENT } from "../../../../src/message/client-peer.ts";
 import { HeaderBlock } from "../../../../src/message/header-block.ts";
 import { networkSet } from "./networks.ts";
 

@@ -4,7 +4,7 @@ import { CorsTap } from "../../../../src/features/cors/cors-tap.ts";
 import { PreflightPhase } from "../../../../src/features/cors/preflight-phase.ts";
 import type { CorsConfig } from "../../../../src/features/cors/settings.ts";
 import { type Exchange, Verdict } from "../../../../src/message/exchange.ts";
-import { Route, RouteKind } from "../../../../src/message/route.ts";
+import { RouteKind, RouteOf } from "../../../../src/message/route.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 
 const APP = "https://app.example.com";
@@ -151,7 +151,7 @@ describe("a preflight", () => {
   test("for an endpoint of the gateway is left to that", () => {
     const { ex } = exchange("OPTIONS", ["Origin", APP], asks);
     const { init } = fakeRoute("/internal/api/proxy-test");
-    ex.route = new Route({ ...init, kind: RouteKind.BuiltIn }, 0, new Uint8Array(10), "");
+    ex.route = new RouteOf({ ...init, kind: RouteKind.BuiltIn }, 0, new Uint8Array(10), "");
     expect(new PreflightPhase(policy()).run(ex)).toBe(Verdict.Next);
   });
 });

@@ -5,7 +5,7 @@ import { type SeenTraffic, TrafficObserver } from "../../../../src/features/dash
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 
 test("a worker says once a second what it has seen, however many requests there are, and nothing once it is told to stop", async () => {
-  const observer = new TrafficObserver({ clock: { nowMs: 5 }, unmatched: "unmatched", cacheOf: () => "" });
+  const observer = new TrafficObserver({ clock: { nowMs: 5 }, unmatched: "unmatched" });
   const told: SeenTraffic[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const shown: boolean[] = [];

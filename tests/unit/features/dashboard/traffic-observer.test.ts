@@ -6,7 +6,7 @@ import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 const VITALS = { cpuMicros: 1, lagMs: 0, heap: 0 };
 
 function setUp() {
-  return new TrafficObserver({ clock: { nowMs: 5 }, unmatched: "unmatched", cacheOf: () => "" });
+  return new TrafficObserver({ clock: { nowMs: 5 }, unmatched: "unmatched" });
 }
 
 function ended(observer: TrafficObserver, route: string, client: string, status = 200, fault = Fault.None): void {

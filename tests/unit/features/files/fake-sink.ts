@@ -1,7 +1,7 @@
 import type { Fault } from "../../../../src/core/fault.ts";
-import { type Exchange, ExchangeState } from "../../../../src/message/exchange.ts";
+import { type Exchange, ExchangeState, type ReplySink } from "../../../../src/message/exchange.ts";
 import type { HeaderBlock } from "../../../../src/message/header-block.ts";
-import type { ReplySink, TunnelEnd } from "../../../../src/message/ports.ts";
+import type { TunnelEnd } from "../../../../src/message/ports.ts";
 import type { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { Method } from "../../../../src/message/request-head.ts";
 

@@ -1,8 +1,8 @@
 import { RequestIds } from "../../../../src/features/forward/forward-head.ts";
-import { ClientPeer, Exchange } from "../../../../src/message/exchange.ts";
+import { ClientPeer } from "../../../../src/message/client-peer.ts";
+import { Exchange, type Target } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../../src/message/idle-ports.ts";
 import { RequestHead } from "../../../../src/message/request-head.ts";
-import type { Target } from "../../../../src/message/target.ts";
 import { RequestParser } from "../../../../src/proto/h1/request-parser.ts";
 
 /** A fixed time: request ids begin with it. */

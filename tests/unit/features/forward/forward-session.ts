@@ -1,9 +1,9 @@
 import { LENIENCIES } from "../../../../src/core/leniency.ts";
 import { ForwardHandler, type ForwardSettings } from "../../../../src/features/forward/forward-handler.ts";
 import { RequestIds } from "../../../../src/features/forward/forward-head.ts";
-import type { Exchange, Phase } from "../../../../src/message/exchange.ts";
+import type { Exchange, Phase, Target } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../../src/message/idle-ports.ts";
-import type { Target, TargetChoice } from "../../../../src/message/target.ts";
+import type { TargetChoice } from "../../../../src/message/target.ts";
 import type { UpstreamFailure } from "../../../../src/message/upstream.ts";
 import { threadResolver } from "../../../../src/net/name-resolver.ts";
 import { OriginPool } from "../../../../src/upstream/h1-upstream.ts";

@@ -1,9 +1,9 @@
 import type { SpoolListener } from "../../../../src/features/ingest/buffered-body.ts";
 import { BODY_BLOCK_BYTES, BodyBudget, createBodyBudget } from "../../../../src/memory/body-budget.ts";
-import { Exchange, type Handler, type Phase, Verdict } from "../../../../src/message/exchange.ts";
+import { Exchange, type Handler, type Phase, type Route, Verdict } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS as IDLE } from "../../../../src/message/idle-ports.ts";
 import { Framing, METHOD_COUNT } from "../../../../src/message/request-head.ts";
-import { ChunkedMode, Route, RouteKind } from "../../../../src/message/route.ts";
+import { ChunkedMode, RouteKind, RouteOf } from "../../../../src/message/route.ts";
 
 /** What a body test says of its route. */
 export interface RouteFacts {
@@ -27,7 +27,7 @@ export function bodyRoute(facts: RouteFacts = {}): Route {
     maxBodyBytes: facts.maxBodyBytes ?? 0,
     handler,
   };
-  return new Route(init, 0, new Uint8Array(METHOD_COUNT).fill(1), "");
+  return new RouteOf(init, 0, new Uint8Array(METHOD_COUNT).fill(1), "");
 }
 
 /** An exchange whose body comes in chunks. */

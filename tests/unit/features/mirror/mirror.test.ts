@@ -6,7 +6,7 @@ import {
   ResponseDigest,
 } from "../../../../src/features/mirror/comparison.ts";
 import { MIRROR_FAILURES, MIRROR_REST_MS, MirrorChoice } from "../../../../src/features/mirror/mirror-choice.ts";
-import type { Upstream } from "../../../../src/message/upstream.ts";
+import type { Upstream } from "../../../../src/message/exchange.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 
 /** A digest of a body that came in pieces of this size. */

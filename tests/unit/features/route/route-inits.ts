@@ -1,5 +1,5 @@
-import type { Handler } from "../../../../src/message/exchange.ts";
-import { ChunkedMode, type RouteInit, RouteKind } from "../../../../src/message/route.ts";
+import type { Handler, RouteInit } from "../../../../src/message/exchange.ts";
+import { ChunkedMode, RouteKind } from "../../../../src/message/route.ts";
 
 /** A route as a vector file writes it. */
 export interface RouteVector {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { SecurityHeadersTap } from "../../../../src/features/security/security-headers-tap.ts";
 import type { SecurityHeadersConfig } from "../../../../src/features/security/settings.ts";
-import { ClientPeer } from "../../../../src/message/exchange.ts";
+import { ClientPeer } from "../../../../src/message/client-peer.ts";
 import { ExtraFields } from "../../../../src/message/extra-fields.ts";
 import { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";

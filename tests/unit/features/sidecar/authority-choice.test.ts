@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
 import { AuthorityChoice, MAX_EGRESS_ORIGINS } from "../../../../src/features/sidecar/authority-choice.ts";
-import type { Exchange } from "../../../../src/message/exchange.ts";
-import type { Upstream } from "../../../../src/message/upstream.ts";
+import type { Exchange, Upstream } from "../../../../src/message/exchange.ts";
 import { anyExchange } from "../balance/balance-fake.ts";
 
 /** Origins by their key, and how often each was made. */

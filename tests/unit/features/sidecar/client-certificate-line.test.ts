@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ClientPeer } from "../../../../src/message/exchange.ts";
+import { ClientPeer } from "../../../../src/message/client-peer.ts";
 
 const identity = (subject: string, uris: readonly string[] = [], dnsNames: readonly string[] = []) => ({
   subject,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { targetChoice } from "../../../../src/features/balance/target-choice.ts";
-import type { Upstream } from "../../../../src/message/upstream.ts";
+import type { Upstream } from "../../../../src/message/exchange.ts";
 import { SeededRandom } from "../../../harness/seeded-random.ts";
 import { anyExchange, fakeNodes, nameOf } from "../balance/balance-fake.ts";
 

@@ -17,11 +17,9 @@ function setUp(sample = 1, random: () => number = () => 0) {
   const ports = {
     clock: telemetry.clock,
     random,
-    protocolOf: () => "HTTP/1.1",
-    cacheOf: () => "",
     namesUsers: false,
     namesTraces: false,
-    countryOf: null,
+    namesCountries: false,
     names: NAMES,
     threshold: new LogThreshold(),
     isApart: false,

@@ -1,18 +1,19 @@
 import { Fault } from "../../../../src/core/fault.ts";
+import { ClientPeer } from "../../../../src/message/client-peer.ts";
 import {
-  ClientPeer,
   Exchange,
   ExchangeState,
   type Handler,
   type IdleExchangePorts,
   Pipeline,
+  type ReplySink,
+  type Route,
   Verdict,
 } from "../../../../src/message/exchange.ts";
 import { headerIdFromName } from "../../../../src/message/header-block.ts";
-import type { ReplySink } from "../../../../src/message/ports.ts";
 import type { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
 import { METHOD_COUNT, methodFromName } from "../../../../src/message/request-head.ts";
-import { ChunkedMode, Route, RouteKind } from "../../../../src/message/route.ts";
+import { ChunkedMode, RouteKind, RouteOf } from "../../../../src/message/route.ts";
 
 /** What was done to a reply, in order; bodies as text. */
 export class RecordingSink implements ReplySink {
@@ -95,7 +96,7 @@ export function fakeRoute(label: string): Route {
     maxBodyBytes: 0,
     handler,
   };
-  return new Route(init, 0, new Uint8Array(METHOD_COUNT).fill(1), "");
+  return new RouteOf(init, 0, new Uint8Array(METHOD_COUNT).fill(1), "");
 }
 
 /** Sets the id as forwarding does. */

@@ -16,11 +16,9 @@ function lineOf(form: LineForm | undefined, request: Parameters<typeof fakeExcha
   const ports = {
     clock: telemetry.clock,
     random: () => 0,
-    protocolOf: () => "HTTP/1.1",
-    cacheOf: () => "hit",
     namesUsers: true,
     namesTraces: true,
-    countryOf: () => "DE",
+    namesCountries: true,
     names: NAMES,
     threshold: new LogThreshold(),
     isApart: false,

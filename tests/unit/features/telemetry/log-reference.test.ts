@@ -12,11 +12,9 @@ test("every field of an access line is explained, in its order", () => {
   const ports = {
     clock: telemetry.clock,
     random: () => 0,
-    protocolOf: () => "HTTP/1.1",
-    cacheOf: () => "",
     namesUsers: true,
     namesTraces: true,
-    countryOf: () => "DE",
+    namesCountries: true,
     names: NAMES,
     threshold: new LogThreshold(),
     isApart: false,

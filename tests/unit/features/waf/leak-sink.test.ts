@@ -4,9 +4,8 @@ import { Fault } from "../../../../src/core/fault.ts";
 import { TimerWheel } from "../../../../src/core/timer-wheel.ts";
 import { HeldRoom, LeakPolicy } from "../../../../src/features/waf/responses/leak-guard.ts";
 import { LeakSink } from "../../../../src/features/waf/responses/leak-sink.ts";
-import { Exchange } from "../../../../src/message/exchange.ts";
+import { Exchange, type ReplySink } from "../../../../src/message/exchange.ts";
 import { IDLE_PORTS } from "../../../../src/message/idle-ports.ts";
-import type { ReplySink } from "../../../../src/message/ports.ts";
 import { Framing } from "../../../../src/message/request-head.ts";
 
 const LEAK = "sqlite3.OperationalError: near a";

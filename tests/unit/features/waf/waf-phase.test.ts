@@ -4,7 +4,8 @@ import type { RouteFacts } from "../../../../src/features/waf/detectors/path-tra
 import type { WafIncident } from "../../../../src/features/waf/incident.ts";
 import { RouteFirewall, Waf, WafPhase } from "../../../../src/features/waf/waf.ts";
 import type { AddressSet, WafSettings } from "../../../../src/features/waf/waf-scorer.ts";
-import { ClientPeer, Verdict } from "../../../../src/message/exchange.ts";
+import { ClientPeer } from "../../../../src/message/client-peer.ts";
+import { Verdict } from "../../../../src/message/exchange.ts";
 import { headOfTarget } from "../../proto/target/head-of-target.ts";
 import { recordedExchange } from "../route/recorded-exchange.ts";
 import { DETACHED, ENFORCE } from "./waf-settings.ts";

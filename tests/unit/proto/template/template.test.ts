@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { ClientPeer, Pipeline } from "../../../../src/message/exchange.ts";
-import { type Route, RouteKind } from "../../../../src/message/route.ts";
+import { ClientPeer } from "../../../../src/message/client-peer.ts";
+import { Pipeline, type Route } from "../../../../src/message/exchange.ts";
+import { RouteKind } from "../../../../src/message/route.ts";
 import { PLACEHOLDERS } from "../../../../src/proto/template/placeholders.ts";
 import { parseTemplate, Template, type TemplateMode, templateOf } from "../../../../src/proto/template/template.ts";
 import { forwardExchange, headOf } from "../../features/forward/forward-exchange.ts";
