@@ -1,5 +1,7 @@
+import { nearestNames } from "../config/nearest-name.ts";
 import { EarlyThread } from "../control/early-thread.ts";
 import type { HeldSignals } from "../control/held-signals.ts";
+import { series } from "../core/number-text.ts";
 import { SECRET_VALUES } from "../core/secret-values.ts";
 import { VERSION } from "../core/version.ts";
 import { errorReason } from "../tools/loadgen/error-reason.ts";
@@ -42,6 +44,38 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
       run: checkWithRules,
       summary: "the same as check",
       specs: async () => [(await import("./check.ts")).checkCommand],
+    },
+  ],
+  [
+    "file-server",
+    {
+      run: serveFolder,
+      summary: "serve a folder, without configuration files",
+      specs: async () => [(await import("./quick/file-server.ts")).fileServerCommand],
+    },
+  ],
+  [
+    "reverse-proxy",
+    {
+      run: forward,
+      summary: "forward requests to an origin, without configuration files",
+      specs: async () => [(await import("./quick/reverse-proxy.ts")).reverseProxyCommand],
+    },
+  ],
+  [
+    "respond",
+    {
+      run: respond,
+      summary: "send one fixed response, without configuration files",
+      specs: async () => [(await import("./quick/respond.ts")).respondCommand],
+    },
+  ],
+  [
+    "fmt",
+    {
+      run: formatFiles,
+      summary: "format config.yaml and routes.yaml, with their comments",
+      specs: async () => [(await import("./fmt.ts")).fmtCommand],
     },
   ],
   [
@@ -255,7 +289,8 @@ export async function main(args: readonly string[], signals: HeldSignals): Promi
   const [name = "help", ...rest] = args;
   const command = commandNamed(name);
   if (command === undefined) {
-    IO.err(`edge: no command "${name}"; the commands are ${[...COMMANDS.keys()].join(", ")}.\n`);
+    const near = series(nearestNames(name, [...COMMANDS.keys()], NEAR_COMMANDS), "or");
+    IO.err(`edge: no command ${JSON.stringify(name)}; did you mean ${near}? "edge help" lists all.\n`);
     process.exit(ExitCode.Usage);
   }
   const code = await command.run(rest, IO, signals);
@@ -263,6 +298,9 @@ export async function main(args: readonly string[], signals: HeldSignals): Promi
   IO.err(`edge: cannot write the output: ${errorReason({ code: outputFault })}\n`);
   process.exit(code === ExitCode.Done ? ExitCode.Failure : code);
 }
+
+/** So many commands are named to someone who mistypes one. */
+const NEAR_COMMANDS = 3;
 
 function commandNamed(word: string): Command | undefined {
   return COMMANDS.get(ALIASES.get(word) ?? word);
@@ -281,6 +319,29 @@ async function serve(args: readonly string[], io: CommandIo, signals: HeldSignal
   const early = new EarlyThread();
   const { runServe } = await import("./serve.ts");
   return runServe(args, io, { signals, early });
+}
+
+async function serveFolder(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
+  const early = new EarlyThread();
+  const { runFileServer } = await import("./quick/file-server.ts");
+  return runFileServer(args, io, { signals, early });
+}
+
+async function forward(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
+  const early = new EarlyThread();
+  const { runReverseProxy } = await import("./quick/reverse-proxy.ts");
+  return runReverseProxy(args, io, { signals, early });
+}
+
+async function respond(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
+  const early = new EarlyThread();
+  const { runRespond } = await import("./quick/respond.ts");
+  return runRespond(args, io, { signals, early });
+}
+
+async function formatFiles(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runFmt } = await import("./fmt.ts");
+  return runFmt(args, io);
 }
 
 async function initialize(args: readonly string[], io: CommandIo): Promise<number> {

@@ -1,4 +1,4 @@
-import { formatFault } from "../config/config-fault.ts";
+import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { Control, type ControlOptions } from "../control/control.ts";
 import type { ReloadResult } from "../control/reload.ts";
 import { startNotes } from "../control/start-notes.ts";
@@ -75,39 +75,76 @@ export async function runServe(
   const call = startCommand(serveCommand, args, io);
   if (typeof call === "number") return call;
   const { config, routes, demo, local } = call.values;
-  const placed = (read: RuntimeConfig) => (local < 0 ? read : localConfig(read, local));
   const files = new RepeatedLoad({
     ...loadRequest({ config, routes }),
     judge: judgeRoutes,
   });
   const remote = isRemoteCall(call.values) ? await remoteOf(call.values, files, io) : null;
   if (typeof remote === "number") return remote;
-  const loaded = await firstLoad(files, remote, io);
+  const startsDemo = (): void => {
+    const own = startDemoOrigins();
+    for (const port of DEMO_PORTS.filter((each) => !own.includes(each))) {
+      io.err(`edge serve: 127.0.0.1:${port} is taken, so what answers there is not the demo\n`);
+    }
+  };
+  const serving: Serving = {
+    command: serveCommand.name,
+    files,
+    remote,
+    isReadable: call.values["log-format"] === "auto",
+    placed: (read) => (local < 0 ? read : localConfig(read, local)),
+    onStart() {
+      if (demo) startsDemo();
+      if (call.values["with-parent"]) void endWithInput();
+    },
+    onFaults(faults) {
+      for (const fault of faults) io.err(`${formatFault(fault)}\n`);
+      io.err(moreOf(faults));
+    },
+  };
+  return serveGateway(serving, io, { signals, early });
+}
+
+/** What a command serves, and how. */
+export interface Serving {
+  /** As typed, for messages. */
+  readonly command: string;
+  readonly files: RepeatedLoad;
+  readonly remote: RemoteConfig | null;
+  /** Whether a terminal gets a summary in place of the log lines of the start. */
+  readonly isReadable: boolean;
+  /** Changes a configuration that has been read. */
+  placed(read: RuntimeConfig): RuntimeConfig;
+  onStart(): void;
+  /** The configuration is wrong, and nothing starts. */
+  onFaults(faults: readonly ConfigFault[]): void;
+}
+
+/** Reads the configuration, starts the gateway, and stays until it ends. Gives the exit code. */
+export async function serveGateway(
+  serving: Serving,
+  io: CommandIo,
+  { signals, early }: Pick<ControlOptions, "signals" | "early">,
+): Promise<number> {
+  const { command, files, remote } = serving;
+  const placed = (read: RuntimeConfig): RuntimeConfig => serving.placed(read);
+  const loaded = await firstLoad(serving, io);
   if (loaded === null) return ExitCode.Failure;
   const control = new Control({
     config: placed(loaded.config),
     notes: [...startNotes(loaded.config, loaded.usingDefaults, process.env), ...loaded.notes.map((note) => ({ note }))],
-    summary:
-      isTerminal(STDOUT) && call.values["log-format"] === "auto"
-        ? { hasColor: mayColor(process.env), cwd: process.cwd() }
-        : null,
+    summary: isTerminal(STDOUT) && serving.isReadable ? { hasColor: mayColor(process.env), cwd: process.cwd() } : null,
     reload: remote === null ? () => reloadResult(files.load(), placed) : () => remote.read(placed),
     lostSecrets: () => files.takeLostSecrets(),
     remote,
     signals,
     early,
   });
-  if (demo) {
-    const own = startDemoOrigins();
-    for (const port of DEMO_PORTS.filter((each) => !own.includes(each))) {
-      io.err(`edge serve: 127.0.0.1:${port} is taken, so what answers there is not the demo\n`);
-    }
-  }
-  if (call.values["with-parent"]) void endWithInput();
+  serving.onStart();
   try {
     return await control.run();
   } catch (error) {
-    io.err(`edge serve: ${(error as Error).message}\n`);
+    io.err(`${command}: ${(error as Error).message}\n`);
     io.err(moreLine([error instanceof StartError ? error.guide : "start-failed"]));
     return ExitCode.Failure;
   }
@@ -135,7 +172,7 @@ async function remoteOf(
 }
 
 /** The configuration to start with; null where there is none, which `io` has been told. */
-async function firstLoad(files: RepeatedLoad, remote: RemoteConfig | null, io: CommandIo) {
+async function firstLoad({ files, remote, onFaults }: Serving, io: CommandIo) {
   const start = remote === null ? { ok: true as const, result: files.load(), notes: [] } : await remote.start();
   if (!start.ok) {
     for (const fault of start.faults) io.err(`${fault}\n`);
@@ -145,8 +182,7 @@ async function firstLoad(files: RepeatedLoad, remote: RemoteConfig | null, io: C
   const { result, notes } = start;
   for (const warning of result.warnings) io.err(`${formatFault(warning)} (warning)\n`);
   if (result.ok) return { config: result.config, usingDefaults: result.usingDefaults, notes };
-  for (const fault of result.faults) io.err(`${formatFault(fault)}\n`);
-  io.err(moreOf(result.faults));
+  onFaults(result.faults);
   return null;
 }
 

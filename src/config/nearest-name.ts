@@ -18,6 +18,15 @@ export function nearestName(word: string, known: readonly string[]): string {
   return nearest === "" ? sameBeginning(wanted, known) : nearest;
 }
 
+/** The known names that are nearest to a word, however far: `count` of them, the nearest first. */
+export function nearestNames(word: string, known: readonly string[], count: number): string[] {
+  const wanted = plain(word);
+  const first = nearestName(word, known);
+  const distance = (name: string): number =>
+    name === first ? -1 : editDistance(wanted, plain(name)) / (name.length + 1);
+  return known.toSorted((a, b) => distance(a) - distance(b)).slice(0, count);
+}
+
 /** ` (did you mean "…"?)` for the end of a fault text, or "" when no known name is near. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const nearest = nearestName(word, known);

@@ -3,6 +3,14 @@ const HELD = ["SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM"] as const;
 /** What ends the gateway, in order from its first line on. */
 const ENDS = ["SIGTERM", "SIGINT"] as const;
 
+/** Commands whose process becomes the gateway. */
+const GATEWAYS = ["serve", "file-server", "reverse-proxy", "respond"];
+
+/** Whether a command runs the gateway in its own process. */
+export function runsGateway(command = ""): boolean {
+  return GATEWAYS.includes(command);
+}
+
 type HeldSignal = (typeof HELD)[number] | (typeof ENDS)[number];
 
 /** What signals do. */

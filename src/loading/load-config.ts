@@ -293,7 +293,7 @@ function noteForgottenWords(root: unknown, isEnabled: boolean, log: FaultLog): v
 
 /** Warns where the configuration itself can be fetched. */
 function notePublished(routes: readonly RouteConfig[], configFile: FoundFile | null, log: FaultLog): void {
-  if (configFile === null) return;
+  if (configFile === null || configFile.bytes !== undefined) return;
   const mount = routes.find((route) => {
     const folder = ROUTE_FORMAT.types[route.type]!.folderOf?.(route) ?? "";
     return folder !== "" && isBelow(folder, configFile.path);
