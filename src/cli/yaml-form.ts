@@ -7,7 +7,7 @@ type Block = CST.BlockMap | CST.BlockSequence;
 
 /**
  * A text of YAML in one form: two blanks for each level, lists below their key, one blank behind `:` and `-`, one empty line at a stretch, none at
- * the ends of lines. Comments stand where they stood, at the level of what they are about; texts of several lines keep their shape.
+ * the ends of lines. Comments stay, at the level of what they are about; texts of several lines keep their shape.
  * @param text one document without errors
  */
 export function inOneForm(text: string): string {
@@ -41,7 +41,7 @@ class YamlForm {
     return `${out.join("\n")}\n`;
   }
 
-  /** @param column where a block begins @param shift by how much the lines of another value move */
+  /** @param column of a block @param shift by how much the lines of another value move */
   private readValue(token: CST.Token, column: number, shift: number): void {
     if (token.type === "block-map" || token.type === "block-seq") this.readBlock(token, column);
     else {

@@ -1,6 +1,6 @@
 import { type CommandIo, ExitCode } from "../command-io.ts";
 
-/** Where a one-line gateway listens. */
+/** The flag for the address of a one-line gateway. */
 export const listenFlag = {
   name: "listen",
   alias: "l",

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-/** Where a one-line gateway listens, and which host its route takes. */
+/** Address of a one-line gateway, and the host of its route. */
 export interface QuickAddress {
   /** An address of this machine; `0.0.0.0` for all of them. */
   readonly listen: string;
@@ -10,8 +10,8 @@ export interface QuickAddress {
 }
 
 /**
- * Reads `:8080`, `127.0.0.1:8080`, `[::1]:8080`, `8080` or a name with or without a port. `localhost` and addresses say where the gateway
- * listens; another name says which requests it takes, on all addresses. docs/one-line.md#addresses
+ * Reads `:8080`, `127.0.0.1:8080`, `[::1]:8080`, `8080` or a name with or without a port. `localhost` and addresses are listened on;
+ * another name says which requests it takes, on all addresses. docs/one-line.md#addresses
  * @param port of a name or an address without one
  * @returns null if the text is none of these
  */
