@@ -46,9 +46,11 @@ export function readArguments(words: readonly string[]): SuiteArguments {
 export function planSuite(files: readonly string[]): SuitePlan {
   const shared = files.filter((file) => !(file in ALONE));
   const slow = SLOW_FOLDERS.flatMap((folder) => shared.filter((file) => file.startsWith(folder)));
-  const quick = shared.filter((file) => !slow.includes(file));
+  // They read the same sources: one process reads them once.
+  const tidy = shared.filter((file) => file.startsWith("tests/tidy/"));
+  const quick = shared.filter((file) => !slow.includes(file) && !tidy.includes(file));
   return {
-    together: [...inBatches(slow, SLOW_BATCH), ...inBatches(quick, QUICK_BATCH)],
+    together: [...inBatches(slow, SLOW_BATCH), ...(tidy.length === 0 ? [] : [tidy]), ...inBatches(quick, QUICK_BATCH)],
     alone: files.filter((file) => file in ALONE).map((file) => [file]),
   };
 }
@@ -71,13 +73,6 @@ const FLAGS_WITH_VALUES: ReadonlySet<string> = new Set([
   "--preload",
   "-r",
 ]);
-const SLOW_FOLDERS = [
-  "tests/conformance/",
-  "tests/wire/",
-  "tests/unit/tools/",
-  "tests/fuzz/",
-  "tests/property/",
-  "tests/tidy/",
-];
+const SLOW_FOLDERS = ["tests/conformance/", "tests/wire/", "tests/unit/tools/", "tests/fuzz/", "tests/property/"];
 const SLOW_BATCH = 3;
 const QUICK_BATCH = 16;
