@@ -185,7 +185,8 @@ function authText({ methods, of, sets, keep_authorization: keeps }: AuthSummary)
 function limitText({ max_body_bytes: bytes, max_body_key: key, rate_limit: rate }: LimitSummary): string {
   const body = bytes === 0 ? "body unlimited" : `body ${formatSize(bytes)} (${key})`;
   if (rate === null) return body;
-  return `${body}; rate ${rate.requests} in ${formatDuration(rate.window_ms)}, ${rate.burst} at once, by ${rate.key}`;
+  const more = rate.more === 0 ? "" : `, and ${rate.more} more`;
+  return `${body}; rate ${rate.requests} in ${formatDuration(rate.window_ms)}, ${rate.burst} at once, by ${rate.key}${more}`;
 }
 
 /** Lines of text after a column of labels, each label where it changes. */

@@ -121,6 +121,34 @@ export function orWritten<B extends { readonly form: Form }>(
   return { ...section, ...(schema as object), form: { is: "either", forms: [section.form, form] } };
 }
 
+/** A section that may also be written as `off`, or as a mere `true` or `false`. */
+export function orOff<B extends { readonly form: Form }>(section: B): B {
+  return orWritten(section, { is: "either", forms: [{ is: "flag" }, { is: "word", words: ["off"] }] }, (value) => {
+    if (value === "off") return { enabled: false };
+    return typeof value === "boolean" ? { enabled: value } : value;
+  });
+}
+
+/** Rows of a section of the server as a route writes them over it: a key that is left out is null, and the server's counts. */
+export type LayerRows<R extends Rows> = {
+  readonly [K in keyof R]: K extends "enabled" ? R[K] : Omit<R[K], "default" | "absent"> & { readonly absent: null };
+};
+
+/** The same rows for a route; `enabled` is true in a section that is there. */
+export function layerRows<const R extends Rows>(rows: R): LayerRows<R> {
+  const layers = Object.entries(rows).map(([key, row]) => {
+    const { default: usual, absent: _, ...others } = row;
+    return [key, key === "enabled" ? row : { example: usual, ...others, absent: null }];
+  });
+  return Object.fromEntries(layers) as LayerRows<R>;
+}
+
+/** The settings of a route: its own keys, and the server's for each that they leave out. @param own null for none */
+export function layered<C extends object>(own: { readonly [K in keyof C]?: C[K] | null } | null, server: C): C {
+  if (own === null) return server;
+  return { ...server, ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== null)) };
+}
+
 /** A spot one key further down. */
 export function below(spot: Spot, key: string | number): Spot {
   return { ...spot, path: [...spot.path, key] };

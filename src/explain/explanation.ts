@@ -5,6 +5,7 @@ import { reasonOf } from "../core/status.ts";
 import { type AuthConfig, fieldsSetBy } from "../features/auth/settings.ts";
 import { sharingNeeded } from "../features/cache/identity.ts";
 import { SlotFlag } from "../features/cache/store/cache-memory.ts";
+import { limitsIn } from "../features/limit/settings.ts";
 import { whyNotMirrored } from "../features/mirror/mirror.ts";
 import type { WafConfig } from "../features/waf/settings.ts";
 import { explainWaf } from "../features/waf/waf-explanation.ts";
@@ -120,6 +121,8 @@ export interface LimitSummary {
     readonly window_ms: number;
     readonly burst: number;
     readonly key: string;
+    /** How many further limits must allow a request. */
+    readonly more: number;
   } | null;
 }
 
@@ -371,14 +374,21 @@ function authSummary(config: RuntimeConfig, { router: { routes } }: DryRun, rout
 }
 
 function limitSummary({ maxBodyBytes, init }: Route, settings: RouteConfig | null): LimitSummary {
-  const limit = settings?.rateLimit;
+  const all = settings === null ? [] : limitsIn(settings.rateLimit);
+  const [limit] = all;
   return {
     max_body_bytes: maxBodyBytes,
     max_body_key: init.bodyLimitKey ?? "server.max_body_bytes",
     rate_limit:
-      limit?.enabled === true
-        ? { requests: limit.requests, window_ms: limit.windowMs, burst: limit.burst, key: limit.key }
-        : null,
+      limit === undefined
+        ? null
+        : {
+            requests: limit.requests,
+            window_ms: limit.windowMs,
+            burst: limit.burst,
+            key: limit.key,
+            more: all.length - 1,
+          },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { KeyPath } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
+import { limitsIn } from "../features/limit/settings.ts";
 import type { WafConfig } from "../features/waf/settings.ts";
 import { pathOf } from "../routes/route-base.ts";
 import { hasTargets, type RouteConfig } from "../routes/route-config.ts";
@@ -79,7 +80,7 @@ const GUARDS: readonly Guard[] = [
   },
   {
     key: "rate_limit",
-    guards: ({ rateLimit }) => rateLimit.enabled && rateLimit.scope === "route",
+    guards: ({ rateLimit }) => limitsIn(rateLimit).length > 0 && rateLimit.scope === "route",
     holds: (route, neighbour) => Bun.deepEquals(route.rateLimit, neighbour.rateLimit),
   },
   {

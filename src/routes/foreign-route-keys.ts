@@ -47,7 +47,6 @@ export const FOREIGN_ROUTE_KEYS: readonly ForeignKeys[] = [
   means("ip_hash", ["load_balancing.policy"], "load_balancing, with policy: ip_hash"),
   means("unix socket", ["target"], "target, such as target: unix:/run/app.sock"),
   means("allow deny remote_ip", ["ip_rules.allow", "ip_rules.deny"], "ip_rules, with allow and deny"),
-  says("cors security_headers", "it is one of server, in config.yaml, for all routes"),
   says(
     "buffering proxy_buffering proxy_request_buffering flush_interval",
     "responses go on as they come; for requests in chunks see inbound_chunked_mode",

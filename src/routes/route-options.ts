@@ -8,6 +8,7 @@ import {
   type ConfigOf,
   type Fields,
   isFaultyAt,
+  layered,
   type Row,
   type Rows,
   type Values,
@@ -18,9 +19,10 @@ import { botsAt, routeBots } from "../features/bots/settings.ts";
 import { cacheKey } from "../features/cache/key-settings.ts";
 import { ipRules } from "../features/client/settings.ts";
 import { compressionAt, routeCompression } from "../features/compress/settings.ts";
+import { checkCors, routeCors } from "../features/cors/settings.ts";
 import { checkReach } from "../features/fleet/settings.ts";
 import { checkCountries, checkPlaceRules } from "../features/geo/settings.ts";
-import { type RateLimitConfig, rateLimit } from "../features/limit/settings.ts";
+import { limitsIn, type RateLimitConfig, rateLimit } from "../features/limit/settings.ts";
 import {
   ERROR_PAGES_EXAMPLE,
   type ErrorPages,
@@ -28,6 +30,7 @@ import {
   type MaintenanceConfig,
   maintenance,
 } from "../features/pages/settings.ts";
+import { routeSecurityHeaders } from "../features/security/settings.ts";
 import { routeWaf } from "../features/waf/settings.ts";
 import { explainHeaderEdits, type HeaderOperations, headerKeys } from "./header-operations.ts";
 import { type RouteSpot, routeSpot } from "./route-spot.ts";
@@ -76,7 +79,25 @@ const rows = {
   // Absent takes the server's.
   compression: { type: routeCompression, field: "", doc: 'or "compression: false"; keys left out are the server\'s' },
   // The same.
-  rate_limit: { type: rateLimit, field: "", example: { requests: 10 }, doc: "the keys of the server's section" },
+  rate_limit: {
+    type: rateLimit,
+    field: "",
+    example: { requests: 10 },
+    doc: "the keys of the server's section; or a list, of which all must allow a request",
+  },
+  // Absent, these take the server's; of a section, each key that is left out.
+  allowed_methods: {
+    type: list(routeMethod(), "methods", true),
+    absent: null,
+    example: ["GET", "POST"],
+    doc: "others get 405; in place of server.allowed_methods",
+  },
+  cors: { type: routeCors, absent: null, doc: 'or "cors: off"; keys left out are the server\'s' },
+  security_headers: {
+    type: routeSecurityHeaders,
+    absent: null,
+    doc: 'or "security_headers: off"; keys left out are the server\'s',
+  },
   ip_rules: { type: ipRules, doc: "who may use the route" },
   // Absent takes the server's.
   auth: {
@@ -119,11 +140,12 @@ export const ROUTE_OPTIONS = block(rows, {
     const { entry, server, proxy } = routeSpot(spot);
     noteRefused(plain, spot);
     noteNoBrowsers(spot);
+    checkPolicies(plain, spot);
     checkPlaceRules(values.ip_rules, server.geo, below(spot, "ip_rules"));
     if (values.match !== null) checkCountries(values.match.country, server.geo, below(below(spot, "match"), "country"));
     const limit = rateLimitOf(values, spot);
     const who = authOf(values, spot);
-    if (limit.scope === "route" && limit.enabled && limit.key === "user" && !who.enabled) {
+    if (limit.scope === "route" && limitsIn(limit).some(({ key }) => key === "user") && !who.enabled) {
       spot.log.warn(
         [...spot.path, "rate_limit", "key"],
         "no user is known without auth: clients are told apart by address",
@@ -178,12 +200,18 @@ function noteNoBrowsers(spot: Spot): void {
   log.warn([...path, "bots"], "browsers show no page for these methods: every request without a pass gets 403 in JSON");
 }
 
+/** Notes contradictions between the keys of a route and the server's that hold there. */
+function checkPolicies({ cors }: Pick<Fields<typeof rows>, "cors">, spot: Spot): void {
+  if (cors !== null && !isFaultyAt(spot, "cors"))
+    checkCors(layered(cors, routeSpot(spot).server.cors), below(spot, "cors"));
+}
+
 function rateLimitOf(values: Values<typeof rows>, spot: Spot): RateLimitConfig {
   const { entry, server, cluster } = routeSpot(spot);
   if (!("rate_limit" in entry) || isFaultyAt(spot, "rate_limit")) return server.rateLimit;
   const at = below(spot, "rate_limit");
   const own = rateLimit.resolve(values.rate_limit, at);
-  checkReach(own, cluster, at);
+  for (const limit of limitsIn({ ...own, scope: "route" })) checkReach(limit, cluster, at);
   return { ...own, scope: "route" };
 }
 
@@ -216,6 +244,9 @@ export function explainOptions(route: RouteOptions): object {
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
     compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),
+    ...(route.allowedMethods === null ? {} : { allowed_methods: route.allowedMethods }),
+    ...(route.cors === null ? {} : { cors: routeCors.write(route.cors) }),
+    ...(route.securityHeaders === null ? {} : { security_headers: routeSecurityHeaders.write(route.securityHeaders) }),
     auth: route.auth.methods.map(({ key }) => key),
     ...(route.bots.enabled ? { bots: { challenge: route.bots.challenge, difficulty: route.bots.difficulty } } : {}),
   };
@@ -230,7 +261,8 @@ function explainCompression({ enabled, encodings }: RouteOptions["compression"])
 }
 
 function explainRateLimit(limit: RateLimitConfig): object {
-  return limit.enabled ? rateLimit.show(limit) : { enabled: false };
+  const all = limitsIn(limit).map((one) => rateLimit.show(one));
+  return all.length > 1 ? all : (all[0] ?? { enabled: false });
 }
 
 /** Without the names of files. */

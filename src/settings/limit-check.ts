@@ -3,6 +3,7 @@ import { formatSize } from "../config/size.ts";
 import { checkStorage } from "../features/acme/storage-settings.ts";
 import { asksClients } from "../features/bots/settings.ts";
 import { checkReach } from "../features/fleet/settings.ts";
+import { limitsIn } from "../features/limit/settings.ts";
 import { warnOfSpool } from "./proxy-settings.ts";
 import type { Sections } from "./sections.ts";
 
@@ -17,7 +18,7 @@ export function checkLimits(config: Sections, log: FaultLog): void {
   if (inboundChunkedMode === "normalize") {
     warnOfSpool(server.maxBodyBytes, proxy, ["server", "max_body_bytes"], log);
   }
-  checkReach(server.rateLimit, cluster, { path: ["server", "rate_limit"], log });
+  for (const limit of limitsIn(server.rateLimit)) checkReach(limit, cluster, { path: ["server", "rate_limit"], log });
   checkStorage(server.acme, cluster, log);
   if (shareBytes < SMALL_SHARE_BYTES) {
     const found = formatSize(Math.floor(shareBytes));

@@ -3,7 +3,7 @@ import type { FaultLog } from "../config/fault-log.ts";
 import { foreignAdvice } from "../config/foreign-names.ts";
 import { orWord } from "../config/form.ts";
 import { listenHost } from "../config/host-kinds.ts";
-import { identityField } from "../config/http-syntax.ts";
+import { identityField, routeMethod } from "../config/http-syntax.ts";
 import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written } from "../config/piece.ts";
 import { below, block, type Fields, isFaultyAt, OFF, type Rows, type Values } from "../config/row.ts";
 import {
@@ -181,7 +181,16 @@ const serverRows = {
     doc: "proof-of-work challenge; verified search engines pass. Off without this section",
   },
   access_log: { type: accessLog, doc: "one line for each request" },
-  rate_limit: { type: rateLimit, guard: true, doc: "a token bucket: 429 with Retry-After. Off without this section" },
+  rate_limit: {
+    type: rateLimit,
+    guard: true,
+    doc: "a token bucket: 429 with Retry-After; or a list. Off without this section",
+  },
+  allowed_methods: {
+    type: list(routeMethod(), "methods", true),
+    example: ["GET", "POST"],
+    doc: "every method by default; others get 405, whatever the route",
+  },
   tls: { type: tls, guard: true, doc: "off without this section" },
   http2: { type: http2, doc: "by ALPN over TLS, by prior knowledge in clear text" },
   http3: { type: http3, guard: true, doc: "off without this section" },

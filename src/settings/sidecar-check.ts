@@ -35,6 +35,7 @@ export const SIDECAR_USE: Readonly<Record<ServerKey, "taken" | "left" | "own">> 
   bots: "left",
   access_log: "taken",
   rate_limit: "left",
+  allowed_methods: "left",
   tls: "left",
   http2: "taken",
   http3: "left",

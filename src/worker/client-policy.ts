@@ -20,21 +20,30 @@ import { PreflightPhase } from "../features/cors/preflight-phase.ts";
 import type { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import { RateLimit } from "../features/limit/rate-limit.ts";
 import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-limit-phase.ts";
-import type { RateLimitConfig } from "../features/limit/settings.ts";
+import { limitsIn, type RateLimitConfig } from "../features/limit/settings.ts";
 import { noticePage } from "../features/pages/built-in-page.ts";
+import { AllowedMethodsPhase, allowedSet } from "../features/route/allowed-methods-phase.ts";
 import { type ChoosyRoute, MatchVaryTap } from "../features/route/match-vary-tap.ts";
 import { exactRoutePath, prefixRoutePath } from "../features/route/route-paths.ts";
 import { AltSvcTap } from "../features/security/alt-svc-tap.ts";
 import { HttpsRedirectPhase } from "../features/security/https-redirect-phase.ts";
-import { SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
+import { missingFields, SecurityHeadersTap } from "../features/security/security-headers-tap.ts";
 import { TokenBuckets } from "../memory/token-bucket.ts";
 import type { Phase, ReplyTap, Route } from "../message/exchange.ts";
 import type { ClientPlaces, NowMs } from "../message/ports.ts";
 import { takesHost } from "../message/request-host.ts";
+import type { RoutePolicies } from "../message/route-policies.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { type AuthPorts, authMethod } from "./auth-methods.ts";
-import { authByIndex, fieldsGoneBy, identityFields, isInternal, settingsByIndex } from "./routing.ts";
+import {
+  authByIndex,
+  fieldsGoneBy,
+  identityFields,
+  isInternal,
+  type PolicyTables,
+  settingsByIndex,
+} from "./routing.ts";
 
 /** What the policies towards clients need of their worker. */
 export interface ClientPolicyPorts extends Omit<SignInPorts, "pages" | "reports"> {
@@ -60,6 +69,7 @@ export interface ClientPolicy {
   readonly serverAddressRules: Phase | null;
   readonly httpsRedirect: Phase | null;
   readonly preflight: PreflightPhase | null;
+  readonly allowedMethods: Phase | null;
   readonly routeAddressRules: Phase | null;
   readonly rateLimit: Phase | null;
   readonly userRateLimit: Phase | null;
@@ -72,17 +82,20 @@ export interface ClientPolicy {
   readonly altSvc: ReplyTap | null;
 }
 
-/** Wires `trusted_proxies`, `ip_rules`, `rate_limit`, `tls.redirect_http`, `cors` and `security_headers` of a server and its routes. */
+/** Wires `trusted_proxies`, `ip_rules`, `rate_limit`, `tls.redirect_http`, `cors`, `security_headers` and `allowed_methods` of a server and its routes. */
 export function buildClientPolicy(
   config: RuntimeConfig,
   routes: readonly Route[],
   inputs: ClientPolicyPorts,
   site: ClientMethodPorts,
+  policies: PolicyTables,
 ): ClientPolicy {
-  const { trustedProxies, ipRules, cors, securityHeaders, tls } = config.server;
+  const { trustedProxies, ipRules, tls } = config.server;
   const settings = settingsByIndex(config, routes);
   const serverRules = addressRules(ipRules, inputs.places);
-  const corsPolicy = cors.enabled ? new CorsPolicy(cors) : null;
+  const cors = used(policies.of("cors").map((one) => (one.enabled ? new CorsPolicy(one) : null)));
+  const securityHeaders = used(policies.of("securityHeaders").map(missingFields));
+  const allowedMethods = used(policies.of("allowedMethods").map(allowedSet));
   const limits = rateLimits(config, routes, settings, inputs);
   return {
     clientAddress:
@@ -96,17 +109,23 @@ export function buildClientPolicy(
     }),
     serverAddressRules: serverRules === null ? null : new ServerAddressPhase(serverRules),
     httpsRedirect: tls.enabled && tls.redirectHttp ? new HttpsRedirectPhase(tls.redirectPort || tls.port) : null,
-    preflight: corsPolicy === null ? null : new PreflightPhase(corsPolicy),
+    preflight: cors && new PreflightPhase(cors),
+    allowedMethods: allowedMethods && new AllowedMethodsPhase(allowedMethods),
     routeAddressRules: routeAddressRules(settings, inputs.places),
     rateLimit: limitPhase("rateLimit", limits, inputs),
     userRateLimit: limitPhase("userRateLimit", limits, inputs),
     auth: authPhase(config, routes, inputs, site),
     authOf: (others) => authPhase(config, others, inputs, site),
-    cors: corsPolicy === null ? null : new CorsTap(corsPolicy, routes.map(isInternal)),
+    cors: cors && new CorsTap(cors, routes.map(isInternal)),
     matchVary: matchVaryTap(settings),
-    securityHeaders: securityHeaders.enabled ? new SecurityHeadersTap(securityHeaders) : null,
+    securityHeaders: securityHeaders && new SecurityHeadersTap(securityHeaders),
     altSvc: config.server.http3.enabled ? new AltSvcTap(config.server.http3.port) : null,
   };
+}
+
+/** Null if neither the server nor a route has a policy. */
+function used<P>(policies: RoutePolicies<P | null>): RoutePolicies<P | null> | null {
+  return policies.all.some((policy) => policy !== null) ? policies : null;
 }
 
 /** Null where no route asks for a field or a cookie. docs/routing.md#match-and-caches */
@@ -156,11 +175,8 @@ function routeAddressRules(settings: readonly (RouteConfig | null)[], places: Cl
   return rules.some((one) => one !== null) ? new RouteAddressPhase(rules) : null;
 }
 
-/** A limit, and the phase that it belongs to. */
-interface PlacedLimit {
-  readonly limit: RateLimit;
-  readonly phase: RateLimitPhase["name"];
-}
+/** Limits, and the phase that each belongs to. */
+type PlacedLimits = Readonly<Record<RateLimitPhase["name"], readonly RateLimit[]>>;
 
 /** @returns one entry a route, by its index */
 function rateLimits(
@@ -168,28 +184,37 @@ function rateLimits(
   routes: readonly Route[],
   settings: readonly (RouteConfig | null)[],
   inputs: ClientPolicyPorts,
-): readonly (PlacedLimit | null)[] {
+): readonly (PlacedLimits | null)[] {
   const buckets = new TokenBuckets(inputs.buckets);
   const server = new Map<string, RateLimit>();
   return routes.map((route, index) => {
     const own = settings[index] ?? null;
-    const limit = own === null ? config.server.rateLimit : own.rateLimit;
-    if (!limit.enabled || isUnlimited(route)) return null;
-    const purpose = purposeOf(limit, route);
-    const known =
-      server.get(purpose) ?? new RateLimit(limit, buckets, purpose, limit.reach === "cluster" ? inputs.fleet : null);
-    if (limit.scope === "server") server.set(purpose, known);
-    return { limit: known, phase: limit.key === "user" ? "userRateLimit" : "rateLimit" };
+    const all = limitsIn(own === null ? config.server.rateLimit : own.rateLimit);
+    if (all.length === 0 || isUnlimited(route)) return null;
+    const placed: Record<RateLimitPhase["name"], RateLimit[]> = { rateLimit: [], userRateLimit: [] };
+    // The store of a fleet gives nothing back: the gateway asks it when all other limits allow the request.
+    for (const limit of all.toSorted(
+      (one, other) => Number(one.reach === "cluster") - Number(other.reach === "cluster"),
+    )) {
+      const earlier = all.slice(0, all.indexOf(limit)).filter((one) => Bun.deepEquals(one, limit)).length;
+      const purpose = `${purposeOf(limit, route)}${earlier === 0 ? "" : ` ${earlier}`}`;
+      const key = JSON.stringify([purpose, limit]);
+      const known =
+        server.get(key) ?? new RateLimit(limit, buckets, purpose, limit.reach === "cluster" ? inputs.fleet : null);
+      if (limit.scope === "server") server.set(key, known);
+      placed[limit.key === "user" ? "userRateLimit" : "rateLimit"].push(known);
+    }
+    return placed;
   });
 }
 
 /** Null where no limit belongs to the phase. */
 function limitPhase(
   name: RateLimitPhase["name"],
-  limits: readonly (PlacedLimit | null)[],
+  limits: readonly (PlacedLimits | null)[],
   { sharedClock, reports }: ClientPolicyPorts,
 ): Phase | null {
-  const own = limits.map((one) => (one?.phase === name ? one.limit : null));
+  const own = limits.map((placed) => (placed === null || placed[name].length === 0 ? null : placed[name]));
   return own.some((one) => one !== null) ? new RateLimitPhase(name, own, sharedClock, reports) : null;
 }
 
@@ -243,7 +268,7 @@ function routesWith(auth: AuthConfig, { routes }: RuntimeConfig): string {
 }
 
 /** What a limit's buckets are for. It stays the same across reloads that leave the route and the limit as they are. */
-function purposeOf(limit: RateLimitConfig, route: Route): string {
+function purposeOf(limit: Pick<RateLimitConfig, "scope" | "key">, route: Route): string {
   if (limit.scope === "server" && limit.key !== "route") return "server";
   const { kind, path, exact, hosts, methods, match } = route.init;
   const own = match === undefined ? [] : [Buffer.from(match.id).toString("hex")];

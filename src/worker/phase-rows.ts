@@ -113,6 +113,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     ends: "204, 400, 404, 405, 413, 501",
     why: "After all that refuses a path as such. From here on every request has its route.",
   },
+  allowedMethods: {
+    needs: "`allowed_methods`",
+    reads: "route, method",
+    sets: "",
+    ends: "405",
+    why: "Right after the route is known, like the 405 of a path whose routes lack the method: no counter, bucket or lookup comes first. `corsPreflight` comes before, so that a browser may ask.",
+  },
   routeAddressRules: {
     needs: "a route's `ip_rules`",
     reads: "route, client's address, where that is",

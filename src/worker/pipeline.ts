@@ -20,13 +20,12 @@ import {
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
-import type { BodyRules } from "../message/body-rules.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import { lateFields } from "../routes/header-operations.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { passedNames } from "./passed-names.ts";
-import { settingsByIndex } from "./routing.ts";
+import { bodyRules, settingsByIndex } from "./routing.ts";
 import type { WayPorts } from "./runtime-inputs.ts";
 import { buildWafPolicy, type WafPolicy } from "./waf-policy.ts";
 
@@ -76,6 +75,7 @@ const DOWN = {
   prefixGuard: ({ guard, inputs }) => new PrefixGuardPhase(guard, inputs.reports),
   pathEscapes: () => new PathEscapesPhase(),
   routePrefix: ({ prefix }) => prefix,
+  allowedMethods: ({ client }) => client.allowedMethods,
   routeAddressRules: ({ client }) => client.routeAddressRules,
   maintenance: ({ pages }) => pages.maintenance,
   rateLimit: ({ client }) => client.rateLimit,
@@ -188,10 +188,6 @@ function botsPhase(config: RuntimeConfig, { routes }: Router, inputs: WayPorts):
   const { turn, clock } = inputs.services;
   const ofRoutes = settingsByIndex(config, routes).map((route) => route?.bots ?? null);
   return botPhase(config.server.bots, routes, ofRoutes, { ...inputs, turn, clock, turns: inputs.services });
-}
-
-function bodyRules({ server }: RuntimeConfig): BodyRules {
-  return { maxBodyBytes: server.maxBodyBytes, rejectsChunked: server.inboundChunkedMode === "reject" };
 }
 
 /** Null where no route has challenges for itself. docs/acme.md#http-01 */

@@ -1,16 +1,22 @@
 import { NO_MATCH } from "../config/match-settings.ts";
+import { layered } from "../config/row.ts";
 import { latin1 } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
 import { isFixedPattern, patternShape } from "../core/path-pattern.ts";
 import { BUILT_IN_PLACES, type BuiltInEndpoint } from "../features/admin/built-in-endpoints.ts";
 import { type AuthConfig, fieldsReadBy, fieldsSetBy, ownPathsOf } from "../features/auth/settings.ts";
 import { RobotsHandler } from "../features/bots/robots.ts";
+import { limitsIn } from "../features/limit/settings.ts";
 import { buildRouter } from "../features/route/build-router.ts";
+import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import { RequestMatcher } from "../features/route/request-matcher.ts";
 import type { Router } from "../features/route/router.ts";
+import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
 import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
+import type { BodyRules } from "../message/body-rules.ts";
 import { type Handler, type Route, type RouteInit, Verdict } from "../message/exchange.ts";
 import { ChunkedMode, RouteKind, type RouteMatcher } from "../message/route.ts";
+import { type RoutePolicies, routePolicies } from "../message/route-policies.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import { pathOf } from "../routes/route-base.ts";
 import { hasTargets, type RouteConfig, regexOf } from "../routes/route-config.ts";
@@ -134,7 +140,7 @@ export function fieldsGoneBy({ server, routes }: RuntimeConfig): readonly string
     ...cache.key.headers,
     ...(match?.header ?? []).map(([name]) => name),
   ]);
-  for (const { keyHeader } of [server.rateLimit, ...routes.map(({ rateLimit }) => rateLimit)]) names.push(keyHeader);
+  for (const { rateLimit } of [server, ...routes]) names.push(...limitsIn(rateLimit).map(({ keyHeader }) => keyHeader));
   for (const route of routes) {
     if (hasTargets(route) && route.loadBalancing.policy === "header") names.push(route.loadBalancing.keyName);
   }
@@ -269,6 +275,43 @@ const NOTHING_THERE: Handler = {
 };
 
 const NO_HANDLER: Handler = { name: "none", handle: () => Verdict.Done };
+
+/** The rules for bodies that no route takes. */
+export function bodyRules({ server }: RuntimeConfig): BodyRules {
+  return { maxBodyBytes: server.maxBodyBytes, rejectsChunked: server.inboundChunkedMode === "reject" };
+}
+
+/** Keys that a route may have over the server's. A list or a number of a route takes the place of the server's; of a section, its keys do. */
+type PolicyKey = "cors" | "securityHeaders" | "allowedMethods";
+
+/** The policies of one configuration, by route. docs/guards.md#policies-at-a-route */
+export class PolicyTables {
+  private readonly config: RuntimeConfig;
+  private readonly settings: readonly (RouteConfig | null)[];
+  private readonly finder: RouteLookup;
+
+  constructor(config: RuntimeConfig, router: Router) {
+    const bodies = bodyRules(config);
+    const guard = new PrefixGuard(router.routes.map((route) => route.init));
+    const exact = new RouteExactPhase({ router, bodies, guard, isPreflight: null });
+    this.config = config;
+    this.settings = settingsByIndex(config, router.routes);
+    this.finder = new RouteLookup(router, exact, new RoutePrefixPhase(router, bodies));
+  }
+
+  /** The settings of a key, by route. */
+  of<K extends PolicyKey>(key: K): RoutePolicies<RuntimeConfig["server"][K]> {
+    const server = this.config.server[key];
+    const own = this.settings.map((route) => inForce(route?.[key] ?? null, server) as typeof server | null);
+    return routePolicies(server, own, this.finder);
+  }
+}
+
+/** Null if the route says nothing. */
+function inForce(own: unknown, server: unknown): unknown {
+  const isSection = typeof own === "object" && own !== null && !Array.isArray(own);
+  return isSection ? layered(own, server as object) : own;
+}
 
 /** The words of `inbound_chunked_mode`. */
 export const CHUNKED_MODES = {

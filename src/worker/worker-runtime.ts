@@ -43,6 +43,7 @@ import {
   BUILT_IN_LABELS,
   hasInternalWay,
   internalRouter,
+  PolicyTables,
   publicRouter,
   ROBOTS_PATH,
   type RouteHandlers,
@@ -171,7 +172,8 @@ export function publicWay(
   const { wheel, turn } = inputs.services;
   const heads = { writeForwarded, copyClientHost, isLoop };
   const calls = { idle: IDLE_PORTS, wheel, turn, listener: inputs.reports, lines: heads };
-  const client = buildClientPolicy(config, router.routes, inputs.client, { calls, poolOf });
+  const policies = new PolicyTables(config, router);
+  const client = buildClientPolicy(config, router.routes, inputs.client, { calls, poolOf }, policies);
   const contentCoding = contentCodingPhase(config, router.routes);
   const tracer = tracerOf(config, inputs.spans, (ex) => ex.fromTrustedProxy);
   const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache, tracer });

@@ -1,5 +1,6 @@
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
+import type { RoutePolicies } from "../../message/route-policies.ts";
 import type { CorsPolicy } from "./cors-policy.ts";
 
 /**
@@ -8,23 +9,31 @@ import type { CorsPolicy } from "./cors-policy.ts";
  */
 export class CorsTap implements ReplyTap {
   readonly name = "cors";
-  private readonly policy: CorsPolicy;
+  /** Null if CORS is off. */
+  private readonly policies: RoutePolicies<CorsPolicy | null>;
   private readonly isClosed: readonly boolean[];
 
   /** @param isClosed one entry a route, by its index: whether pages of other origins may not read it */
-  constructor(policy: CorsPolicy, isClosed: readonly boolean[]) {
-    this.policy = policy;
+  constructor(policies: RoutePolicies<CorsPolicy | null>, isClosed: readonly boolean[]) {
+    this.policies = policies;
     this.isClosed = isClosed;
   }
 
   onHead(ex: Exchange): void {
+    const policy = this.policies.of(ex);
+    if (policy === null) return;
     ex.reply.headers.removeWhere(isReplaced);
-    this.onFixed(ex);
+    this.add(ex, policy);
   }
 
   onFixed(ex: Exchange): void {
+    const policy = this.policies.of(ex);
+    if (policy !== null) this.add(ex, policy);
+  }
+
+  private add(ex: Exchange, policy: CorsPolicy): void {
     if (ex.route !== null && this.isClosed[ex.route.index] === true) return;
-    ex.reply.addExtra(this.policy.fieldsFor(ex.request.headers));
+    ex.reply.addExtra(policy.fieldsFor(ex.request.headers));
   }
 
   onEnd(_ex: Exchange): void {}

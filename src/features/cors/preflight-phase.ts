@@ -2,6 +2,7 @@ import { type Exchange, type Phase, Verdict } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { Method } from "../../message/request-head.ts";
+import type { RoutePolicies } from "../../message/route-policies.ts";
 import type { CorsPolicy } from "./cors-policy.ts";
 
 /**
@@ -10,22 +11,27 @@ import type { CorsPolicy } from "./cors-policy.ts";
  */
 export class PreflightPhase implements Phase {
   readonly name = "corsPreflight";
-  private readonly policy: CorsPolicy;
+  private readonly policies: RoutePolicies<CorsPolicy | null>;
 
-  constructor(policy: CorsPolicy) {
-    this.policy = policy;
+  constructor(policies: RoutePolicies<CorsPolicy | null>) {
+    this.policies = policies;
   }
 
   /** Whether the request is a question of a browser that is answered here. */
   takes(ex: Exchange): boolean {
-    return ex.request.method === Method.Options && isPreflight(ex);
+    return this.policyFor(ex) !== null;
   }
 
   run(ex: Exchange): Verdict {
-    if (!this.takes(ex)) return Verdict.Next;
+    const policy = this.policyFor(ex);
+    if (policy === null) return Verdict.Next;
     // Without the fields that allow anything, the browser does not send the request.
-    ex.sink.fixed(ex, this.policy.allows(ex.request.headers) ? this.policy.preflight : REFUSED);
+    ex.sink.fixed(ex, policy.allows(ex.request.headers) ? policy.preflight : REFUSED);
     return Verdict.Done;
+  }
+
+  private policyFor(ex: Exchange): CorsPolicy | null {
+    return ex.request.method === Method.Options && isPreflight(ex) ? this.policies.of(ex) : null;
   }
 }
 

@@ -1,7 +1,7 @@
 import { formatDuration, TEN_YEARS_MS } from "../../config/duration.ts";
 import { headerNameKind, method } from "../../config/http-syntax.ts";
 import { type Kind, list, measured, resolved, type Spot, written } from "../../config/piece.ts";
-import { block, type ConfigOf, isFaultyAt, OFF, type Rows, type Values } from "../../config/row.ts";
+import { block, type ConfigOf, type Fields, isFaultyAt, layerRows, OFF, orOff, type Rows } from "../../config/row.ts";
 import { duration, flag, textLike } from "../../config/scalars.ts";
 
 const corsRows = {
@@ -40,17 +40,32 @@ const corsRows = {
 } as const satisfies Rows;
 
 /** docs/guards.md#cors */
-export const cors = block(corsRows, { absent: OFF, check: checkCors });
+export const cors = block(corsRows, {
+  absent: OFF,
+  finish: (plain, _, spot) => {
+    checkCors(plain, spot);
+    return {};
+  },
+});
 
-function checkCors(values: Values<typeof corsRows>, spot: Spot): void {
+/** `cors` at a route, over the server's. docs/guards.md#policies-at-a-route */
+export const routeCors = orOff(block(layerRows(corsRows)));
+
+/** Notes what browsers would refuse in settings that are in force. */
+export function checkCors(config: Fields<typeof corsRows>, spot: Spot): void {
   const { log, path } = spot;
-  if (!values.enabled) return;
-  if (values.allowed_origins.length === 0 && !isFaultyAt(spot, "allowed_origins"))
+  if (!config.enabled) return;
+  if (config.allowedOrigins.length === 0 && !isFaultyAt(spot, "allowed_origins"))
     log.fault(path, "needs allowed_origins, such as [https://app.example.com]", true);
-  if (!values.allow_credentials) return;
+  if (!config.allowCredentials) return;
   // Fetch §3.2.5: with credentials "*" is no wildcard, so browsers would refuse what the operator meant to allow.
-  for (const key of ["allowed_origins", "allowed_headers", "exposed_headers"] as const) {
-    if (values[key].includes("*"))
+  const lists = {
+    allowed_origins: config.allowedOrigins,
+    allowed_headers: config.allowedHeaders,
+    exposed_headers: config.exposedHeaders,
+  };
+  for (const [key, names] of Object.entries(lists)) {
+    if (names.includes("*"))
       log.fault([...path, key], 'expected every name written out: "*" cannot go together with allow_credentials: true');
   }
 }

@@ -1,3 +1,4 @@
+import type { Exchange } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import type { RateLimitConfig } from "./settings.ts";
 
@@ -23,13 +24,28 @@ export class QuotaFields {
     let fields = this.made.get(state);
     if (fields !== undefined) return fields;
     fields = new ExtraFields([
-      ["RateLimit-Policy", this.policy],
-      ["RateLimit", state],
+      [POLICY, this.policy],
+      [STATE, state],
     ]);
     if (this.made.size >= MAX_KEPT) this.made.clear();
     this.made.set(state, fields);
     return fields;
   }
+}
+
+/** How many requests a limit still has for a client, and the fields that tell it. */
+export interface Quota {
+  readonly left: number;
+  readonly fields: ExtraFields;
+}
+
+/** Tells a quota in a response, unless an earlier phase has told a tighter quota. */
+export function tellQuota({ reply }: Exchange, quota: Quota): void {
+  const told = reply.extra?.fields.find(([name]) => name === STATE);
+  if (told === undefined) return reply.addExtra(quota.fields);
+  if (Number(/;r=(\d+)/.exec(told[1])?.[1] ?? 0) <= quota.left) return;
+  const others = reply.extra!.fields.filter(([name]) => name !== STATE && name !== POLICY);
+  reply.extra = new ExtraFields([...others, ...quota.fields.fields]);
 }
 
 /** RFC 9651 §3.3.1: fifteen digits at most. */
@@ -38,3 +54,5 @@ function integer(number: number): number {
 }
 
 const MAX_KEPT = 512;
+const POLICY = "RateLimit-Policy";
+const STATE = "RateLimit";

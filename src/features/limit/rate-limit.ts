@@ -5,8 +5,10 @@ import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { ASK, type FleetBuckets, type FleetKey, FleetRate } from "./fleet-buckets.ts";
 import { ClientLimitKey, HeaderLimitKey, type KeySource, type LimitKey, OneKey, UserLimitKey } from "./limit-key.ts";
-import { QuotaFields } from "./quota-fields.ts";
-import type { RateLimitConfig } from "./settings.ts";
+import { type Quota, QuotaFields } from "./quota-fields.ts";
+import type { RateLimitConfig as ListedConfig } from "./settings.ts";
+
+type RateLimitConfig = Omit<ListedConfig, "more">;
 
 /** One limit: a rate, what its buckets are told apart by, and the response to requests over it. */
 export class RateLimit {
@@ -21,6 +23,8 @@ export class RateLimit {
   /** The same limit for a whole fleet; null where it is this gateway's. */
   private readonly fleet: FleetPart | null;
   private readonly refusals: (PrebuiltResponse | undefined)[] = [];
+  /** The rest after the last `take`, as responses tell it; null if they do not. */
+  quota: Quota | null = null;
 
   /**
    * @param purpose what the limit is for: those with the same purpose and the same numbers share their buckets, in all
@@ -89,7 +93,7 @@ export class RateLimit {
     if (fields === null) return seconds;
     const { buckets, key, rate } = this.fleet!;
     const left = seconds > 0 ? 0 : buckets.leftOf(key.of(ex) as FleetKey, performance.now());
-    ex.reply.addExtra(fields.at(left, seconds > 0 ? seconds : Math.ceil(rate.unitUs / 1e6)));
+    this.quota = { left, fields: fields.at(left, seconds > 0 ? seconds : Math.ceil(rate.unitUs / 1e6)) };
     return seconds;
   }
 
@@ -100,14 +104,21 @@ export class RateLimit {
    * @returns 0, or the whole seconds after which it may come again
    */
   take(ex: Exchange, nowMs: number): number {
-    if (this.fields !== null) return this.takeAndTell(ex, nowMs, this.fields);
+    if (this.fields !== null) return this.takeAndSee(ex, nowMs, this.fields);
     const waitMs = this.buckets.take(this.key.of(ex), this.rate, nowMs);
     if (waitMs > 0 || this.ceiling === null) return Math.ceil(waitMs / 1000);
     return Math.ceil(this.buckets.take(this.ceiling.key.of(ex), this.ceiling.rate, nowMs) / 1000);
   }
 
-  /** The same, and the response says what is left: of the two buckets, where there are two, that which has less. */
-  private takeAndTell(ex: Exchange, nowMs: number, fields: QuotaFields): number {
+  /** Gives back what `take` has taken for the request: another limit refuses it. */
+  giveBack(ex: Exchange, nowMs: number): void {
+    const { buckets, ceiling } = this;
+    buckets.giveBack(this.key.of(ex), this.rate, nowMs);
+    if (ceiling !== null) buckets.giveBack(ceiling.key.of(ex), ceiling.rate, nowMs);
+  }
+
+  /** The same as `take`, and `quota` says how much there still is: in the emptier bucket, if there are two. */
+  private takeAndSee(ex: Exchange, nowMs: number, fields: QuotaFields): number {
     const { buckets, rate, ceiling } = this;
     let waitMs = buckets.take(this.key.of(ex), rate, nowMs);
     let left = rate.tokensLeft(buckets.debt);
@@ -118,7 +129,8 @@ export class RateLimit {
       if (allLeft < left) [left, nextMs] = [allLeft, ceiling.rate.msToNext(buckets.debt)];
     }
     const seconds = Math.ceil(waitMs / 1000);
-    ex.reply.addExtra(seconds > 0 ? fields.at(0, seconds) : fields.at(left, Math.ceil(nextMs / 1000)));
+    if (seconds > 0) this.quota = { left: 0, fields: fields.at(0, seconds) };
+    else this.quota = { left, fields: fields.at(left, Math.ceil(nextMs / 1000)) };
     return seconds;
   }
 

@@ -1,6 +1,11 @@
-import { describe, Wrong } from "../../config/piece.ts";
-import { block, type ConfigOf, isFaultyAt, OFF, orWritten } from "../../config/row.ts";
+import * as v from "valibot";
+import type { Form } from "../../config/form.ts";
+import { describe, type Piece, type Spot, Wrong } from "../../config/piece.ts";
+import { below, block, type ConfigOf, isFaultyAt, OFF, orWritten } from "../../config/row.ts";
 import { duration, flag, integer, RATE, textLike, word } from "../../config/scalars.ts";
+
+/** Limits of one list: each is a look at a bucket for each request. */
+const MAX_LIMITS = 16;
 
 /** `rate_limit`, of the server or of a route: a token bucket. docs/guards.md#rate-limits */
 const rateLimitBlock = block(
@@ -57,7 +62,7 @@ const rateLimitBlock = block(
 );
 
 /** The same, also as `10r/s`. */
-export const rateLimit: typeof rateLimitBlock = orWritten(
+const oneLimit: typeof rateLimitBlock = orWritten(
   rateLimitBlock,
   { is: "text", pattern: RATE },
   (value) => {
@@ -71,5 +76,58 @@ export const rateLimit: typeof rateLimitBlock = orWritten(
   OFF,
 );
 
-/** A token bucket, and whose it is: shared by all routes without a limit of their own, or of one route. */
-export type RateLimitConfig = ConfigOf<typeof rateLimit> & { readonly scope: "server" | "route" };
+type OneLimit = ConfigOf<typeof rateLimitBlock>;
+type LimitValues = Parameters<typeof oneLimit.resolve>[0];
+
+/** Further limits of a list, beside its first. */
+interface MoreLimits<T> {
+  readonly more: readonly T[];
+}
+
+const severalLimits = v.pipe(
+  v.array(oneLimit as unknown as Piece<LimitValues>),
+  v.maxLength(MAX_LIMITS, `expected at most ${MAX_LIMITS} limits`),
+);
+
+/** One limit, or a list of several that must all allow a request. docs/guards.md#several-limits */
+export const rateLimit: Omit<typeof oneLimit, "resolve" | "write"> & {
+  resolve(values: LimitValues, spot: Spot): OneLimit & MoreLimits<OneLimit>;
+  write(config: OneLimit & MoreLimits<OneLimit>): object;
+} = {
+  ...oneLimit,
+  "~run"(dataset, config) {
+    if (!Array.isArray(dataset.value)) return oneLimit["~run"](dataset, config);
+    const found = severalLimits["~run"](dataset as never, config);
+    if (found.issues !== undefined) return found as never;
+    const [first, ...more] = found.value as readonly LimitValues[];
+    if (first === undefined) return oneLimit["~run"]({ value: OFF }, config);
+    return { typed: true, value: { ...first, more, isList: true } as LimitValues };
+  },
+  form: {
+    is: "either",
+    forms: [
+      ...(oneLimit.form as { readonly forms: readonly Form[] }).forms,
+      { is: "list", item: oneLimit.form, orOne: true },
+    ],
+  },
+  resolve(values, spot) {
+    const { more = [], isList = false } = values as Partial<MoreLimits<LimitValues>> & { readonly isList?: boolean };
+    return {
+      ...oneLimit.resolve(values, isList ? below(spot, 0) : spot),
+      more: more.map((one, i) => oneLimit.resolve(one, below(spot, i + 1))),
+    };
+  },
+  write(config) {
+    const first = oneLimit.write(config);
+    return config.more.length === 0 ? first : [first, ...config.more.map((one) => oneLimit.write(one))];
+  },
+};
+
+/** A token bucket, what else must allow a request, and whose it is: shared by all routes without a limit of their own, or of one route. */
+export type RateLimitConfig = ConfigOf<typeof rateLimitBlock> &
+  MoreLimits<ConfigOf<typeof rateLimitBlock>> & { readonly scope: "server" | "route" };
+
+/** The limits of a server or route that are switched on. */
+export function limitsIn({ more, ...first }: RateLimitConfig): readonly (OneLimit & Pick<RateLimitConfig, "scope">)[] {
+  return [first, ...more.map((one) => ({ ...one, scope: first.scope }))].filter(({ enabled }) => enabled);
+}

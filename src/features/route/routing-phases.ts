@@ -2,8 +2,10 @@ import { Byte } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
 import { type BodyRules, refuseBody } from "../../message/body-rules.ts";
 import { type Exchange, type Phase, type Route, Verdict } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { Method, TargetFlag } from "../../message/request-head.ts";
+import { Method, methodFromName, type RequestHead, TargetFlag } from "../../message/request-head.ts";
+import type { PolicyRouteFinder } from "../../message/route-policies.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import {
   canonicaliseDeeply,
@@ -203,7 +205,7 @@ export class RoutePrefixPhase implements Phase {
 }
 
 /** Asks the routing phases for a request's route before they run, and leaves the exchange as it was. */
-export class RouteLookup {
+export class RouteLookup implements PolicyRouteFinder {
   private readonly router: Router;
   private readonly exact: RouteExactPhase;
   private readonly prefix: RoutePrefixPhase;
@@ -212,6 +214,23 @@ export class RouteLookup {
     this.router = router;
     this.exact = exact;
     this.prefix = prefix;
+  }
+
+  /**
+   * The route whose policies a request meets, whatever becomes of it: for a path that lacks the method, one of its routes; for a preflight
+   * (Fetch Standard §4.8), that of the method that it asks for. The exchange stays as it is.
+   */
+  policyRouteOf(ex: Exchange): Route | null {
+    const { request, canonicalPath, forwardPath } = ex;
+    const { method } = request;
+    request.method = askedMethod(request);
+    const found = this.exact.find(ex) ?? this.router.refused?.anyRoute(request) ?? this.prefix.find(ex);
+    const path = ex.canonicalPath === "" ? request.path() : ex.canonicalPath;
+    const route = found ?? this.router.prefixRouteOf(path, request);
+    request.method = method;
+    ex.canonicalPath = canonicalPath;
+    ex.forwardPath = forwardPath;
+    return route;
   }
 
   /** The route that the phases will find; null where they find none, or one of the path that lacks the method. */
@@ -223,6 +242,11 @@ export class RouteLookup {
     ex.forwardPath = "";
     return route;
   }
+}
+
+function askedMethod({ method, headers }: RequestHead): Method {
+  const asked = method === Method.Options ? headers.valueOf(HeaderId.AccessControlRequestMethod) : "";
+  return asked === "" ? method : methodFromName(asked);
 }
 
 const WHOLE_SERVER = new PrebuiltResponse(204, [["Allow", ALL_METHODS]], "");

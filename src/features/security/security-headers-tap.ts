@@ -2,42 +2,54 @@ import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { HEADER_ID_COUNT, type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
+import type { RoutePolicies } from "../../message/route-policies.ts";
 import type { SecurityHeadersConfig } from "./settings.ts";
 
 /**
- * Adds `server.security_headers` to every response that does not say the same things itself, and HSTS over TLS alone
+ * Adds `security_headers` of the server or the route to every response that does not say the same things itself, and HSTS over TLS alone
  * (RFC 6797 §7.2). What to add is prebuilt for each set of fields that a response may have already.
  * docs/guards.md#security-headers
  */
 export class SecurityHeadersTap implements ReplyTap {
   readonly name = "securityHeaders";
-  /** By the marks of what is there. */
-  private readonly missing: readonly (ExtraFields | null)[];
+  private readonly policies: RoutePolicies<MissingFields | null>;
 
-  constructor(settings: SecurityHeadersConfig) {
-    const values = ["nosniff", settings.frameOptions, settings.referrerPolicy, settings.hsts];
-    const fields = NAMES.map((name, i) => [name, values[i]!] as const);
-    this.missing = Array.from({ length: 1 << NAMES.length }, (_, marks) => {
-      const wanted = fields.filter(([, value], i) => value !== "" && (marks & (1 << i)) === 0);
-      return wanted.length === 0 ? null : new ExtraFields(wanted);
-    });
+  constructor(policies: RoutePolicies<MissingFields | null>) {
+    this.policies = policies;
   }
 
   onHead(ex: Exchange): void {
-    this.add(ex, marksOf(ex.reply.headers));
+    const missing = this.policies.of(ex);
+    if (missing !== null) add(ex, missing, marksOf(ex.reply.headers));
   }
 
   onFixed(ex: Exchange, reply: PrebuiltResponse): void {
+    const missing = this.policies.of(ex);
+    if (missing === null) return;
     if (reply.marks < 0) reply.marks = marksOfFixed(reply);
-    this.add(ex, reply.marks);
+    add(ex, missing, reply.marks);
   }
 
   onEnd(_ex: Exchange): void {}
+}
 
-  private add(ex: Exchange, marks: number): void {
-    const missing = this.missing[ex.client.tls ? marks : marks | HSTS_MARK]!;
-    if (missing !== null) ex.reply.addExtra(missing);
-  }
+/** The fields to add, by the marks of a response's own. */
+export type MissingFields = readonly (ExtraFields | null)[];
+
+/** Makes the fields that settings add; null if they add none. */
+export function missingFields(settings: SecurityHeadersConfig): MissingFields | null {
+  if (!settings.enabled) return null;
+  const values = ["nosniff", settings.frameOptions, settings.referrerPolicy, settings.hsts];
+  const fields = NAMES.map((name, i) => [name, values[i]!] as const);
+  return Array.from({ length: 1 << NAMES.length }, (_, marks) => {
+    const wanted = fields.filter(([, value], i) => value !== "" && (marks & (1 << i)) === 0);
+    return wanted.length === 0 ? null : new ExtraFields(wanted);
+  });
+}
+
+function add(ex: Exchange, fields: MissingFields, marks: number): void {
+  const missing = fields[ex.client.tls ? marks : marks | HSTS_MARK]!;
+  if (missing !== null) ex.reply.addExtra(missing);
 }
 
 /** Which of the fields stand in a response, one bit for each in the order of NAMES. */

@@ -1,36 +1,38 @@
 import { TEXT } from "../../config/form.ts";
 import { headerValue } from "../../config/http-syntax.ts";
 import { describe, type Kind, piece, Wrong } from "../../config/piece.ts";
-import { block, type ConfigOf, OFF } from "../../config/row.ts";
+import { block, type ConfigOf, layerRows, OFF, orOff, type Rows } from "../../config/row.ts";
 import { flag, wordOrEmpty } from "../../config/scalars.ts";
 
-/** What is added to responses that do not say it themselves; "" adds nothing. docs/guards.md#security-headers */
-export const securityHeaders = block(
-  {
-    enabled: { type: flag(), default: true, doc: "false: no field is added" },
-    frame_options: {
-      type: wordOrEmpty("DENY", "SAMEORIGIN") as Kind<string>,
-      default: "SAMEORIGIN",
-      doc: 'or DENY, or ""',
-    },
-    referrer_policy: {
-      type: wordOrEmpty(
-        "no-referrer",
-        "no-referrer-when-downgrade",
-        "origin",
-        "origin-when-cross-origin",
-        "same-origin",
-        "strict-origin",
-        "strict-origin-when-cross-origin",
-        "unsafe-url",
-      ) as Kind<string>,
-      default: "strict-origin-when-cross-origin",
-      doc: 'Referrer-Policy; "": none',
-    },
-    hsts: { type: hsts(), default: true, doc: "over TLS only; false, or the whole value of the header" },
+const rows = {
+  enabled: { type: flag(), default: true, doc: "false: no field is added" },
+  frame_options: {
+    type: wordOrEmpty("DENY", "SAMEORIGIN") as Kind<string>,
+    default: "SAMEORIGIN",
+    doc: 'or DENY, or ""',
   },
-  { absent: OFF },
-);
+  referrer_policy: {
+    type: wordOrEmpty(
+      "no-referrer",
+      "no-referrer-when-downgrade",
+      "origin",
+      "origin-when-cross-origin",
+      "same-origin",
+      "strict-origin",
+      "strict-origin-when-cross-origin",
+      "unsafe-url",
+    ) as Kind<string>,
+    default: "strict-origin-when-cross-origin",
+    doc: 'Referrer-Policy; "": none',
+  },
+  hsts: { type: hsts(), default: true, doc: "over TLS only; false, or the whole value of the header" },
+} as const satisfies Rows;
+
+/** What is added to responses that do not say it themselves; "" adds nothing. docs/guards.md#security-headers */
+export const securityHeaders = block(rows, { absent: OFF });
+
+/** `security_headers` at a route, over the server's. docs/guards.md#policies-at-a-route */
+export const routeSecurityHeaders = orOff(block(layerRows(rows)));
 
 /** `true`, `false`, or the whole value of the header; resolved to that, "" for `false`. */
 function hsts(): Kind<string> {

@@ -18,6 +18,7 @@ const LEFT: Readonly<Record<string, string>> = {
   auth: "{basic: {users_file: users}}",
   bots: "{challenge: suspicious}",
   rate_limit: "{requests: 5}",
+  allowed_methods: "[GET]",
   tls: "{cert_file: cert.pem, key_file: key.pem}",
   http3: "{port: 8443}",
   proxy_protocol: "{trusted: [10.0.0.0/8]}",

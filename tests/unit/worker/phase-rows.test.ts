@@ -60,6 +60,7 @@ test("phases have the names of the table, and a request passes them in its order
   cache: {enabled: true, cookies: bypass}
   bots: {enabled: true}
   security_headers: {enabled: true}
+  allowed_methods: [GET, POST]
 telemetry: {enabled: true, otlp: {endpoint: "http://10.0.0.6:4318"}}
 `,
     routes: `- type: upstream

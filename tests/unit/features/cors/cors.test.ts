@@ -5,6 +5,7 @@ import { PreflightPhase } from "../../../../src/features/cors/preflight-phase.ts
 import type { CorsConfig } from "../../../../src/features/cors/settings.ts";
 import { type Exchange, Verdict } from "../../../../src/message/exchange.ts";
 import { RouteKind, RouteOf } from "../../../../src/message/route.ts";
+import { samePolicy } from "../../../harness/same-policy.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 
 const APP = "https://app.example.com";
@@ -33,7 +34,7 @@ function added(ex: Exchange): (readonly [string, string])[] {
 describe("the tap", () => {
   function fieldsFor(more: Partial<CorsConfig>, ...headers: (readonly [string, string])[]) {
     const { ex } = exchange("GET", ...headers);
-    new CorsTap(policy(more), []).onFixed(ex);
+    new CorsTap(samePolicy(policy(more)), []).onFixed(ex);
     return added(ex);
   }
 
@@ -94,14 +95,14 @@ describe("the tap", () => {
       ex.reply.headers.add(name, "1");
     }
     ex.reply.headers.add("Access-Control-Allow-Headers", "x");
-    new CorsTap(policy(), []).onHead(ex);
+    new CorsTap(samePolicy(policy()), []).onHead(ex);
     const names = Array.from({ length: ex.reply.headers.count }, (_, i) => ex.reply.headers.nameText(i));
     expect(names).toEqual(["X-Kept", "Vary"]);
     expect(added(ex)[0]).toEqual(["Access-Control-Allow-Origin", APP]);
   });
 
   test("leaves endpoints alone that are not for pages", () => {
-    const tap = new CorsTap(policy({ allowedOrigins: ["*"] }), [true]);
+    const tap = new CorsTap(samePolicy(policy({ allowedOrigins: ["*"] })), [true]);
     const { ex } = fakeExchange({ route: fakeRoute("/internal/api/status") });
     tap.onFixed(ex);
     expect(ex.reply.extra).toBeNull();
@@ -113,7 +114,7 @@ describe("a preflight", () => {
 
   test("of an allowed origin is answered with what is allowed", () => {
     const { ex, sink } = exchange("OPTIONS", ["Origin", APP], asks);
-    expect(new PreflightPhase(policy()).run(ex)).toBe(Verdict.Done);
+    expect(new PreflightPhase(samePolicy(policy())).run(ex)).toBe(Verdict.Done);
     const reply = sink.fixedReplies[0]!;
     expect([reply.status, reply.body.length]).toEqual([204, 0]);
     expect(reply.fields).toEqual([
@@ -125,13 +126,13 @@ describe("a preflight", () => {
 
   test("of another origin is answered with nothing that allows anything", () => {
     const { ex, sink } = exchange("OPTIONS", ["Origin", "https://evil.test"], asks);
-    expect(new PreflightPhase(policy()).run(ex)).toBe(Verdict.Done);
+    expect(new PreflightPhase(samePolicy(policy())).run(ex)).toBe(Verdict.Done);
     expect([sink.fixedReplies[0]!.status, sink.fixedReplies[0]!.fields]).toEqual([204, []]);
   });
 
   test("leaves out headers where none is allowed", () => {
     const { ex, sink } = exchange("OPTIONS", ["Origin", "https://any.test"], asks);
-    new PreflightPhase(policy({ allowedOrigins: ["*"], allowedHeaders: [] })).run(ex);
+    new PreflightPhase(samePolicy(policy({ allowedOrigins: ["*"], allowedHeaders: [] }))).run(ex);
     expect(sink.fixedReplies[0]!.fields.map(([name]) => name)).toEqual([
       "Access-Control-Allow-Methods",
       "Access-Control-Max-Age",
@@ -144,7 +145,7 @@ describe("a preflight", () => {
     ["no method asked for", "OPTIONS", [["Origin", APP]]],
   ] as [string, string, [string, string][]][])("is none with %s", (_name, method, headers) => {
     const { ex, sink } = exchange(method, ...headers);
-    expect(new PreflightPhase(policy()).run(ex)).toBe(Verdict.Next);
+    expect(new PreflightPhase(samePolicy(policy())).run(ex)).toBe(Verdict.Next);
     expect(sink.calls).toEqual([]);
   });
 
@@ -152,6 +153,6 @@ describe("a preflight", () => {
     const { ex } = exchange("OPTIONS", ["Origin", APP], asks);
     const { init } = fakeRoute("/internal/api/proxy-test");
     ex.route = new RouteOf({ ...init, kind: RouteKind.BuiltIn }, 0, new Uint8Array(10), "");
-    expect(new PreflightPhase(policy()).run(ex)).toBe(Verdict.Next);
+    expect(new PreflightPhase(samePolicy(policy())).run(ex)).toBe(Verdict.Next);
   });
 });

@@ -6,8 +6,11 @@ import { createTokenBuckets, TokenBuckets } from "../../../../src/memory/token-b
 import { type Exchange, Verdict } from "../../../../src/message/exchange.ts";
 import { type FakeRequest, fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 
-function limitOf(more: Partial<RateLimitConfig> = {}, buckets = new TokenBuckets(createTokenBuckets([1, 2]))) {
-  const config: RateLimitConfig = {
+function limitOf(
+  more: Partial<Omit<RateLimitConfig, "more">> = {},
+  buckets = new TokenBuckets(createTokenBuckets([1, 2])),
+) {
+  const config: Omit<RateLimitConfig, "more"> = {
     enabled: true,
     requests: 1,
     windowMs: 1000,
@@ -141,7 +144,7 @@ describe("what responses say", () => {
   const fieldsOf = (limit: RateLimit, nowMs: number, more: FakeRequest = {}) => {
     const { ex } = fakeExchange(more);
     const seconds = limit.take(ex, nowMs);
-    return [seconds, ...(ex.reply.extra?.fields ?? []).map(([name, value]) => `${name}: ${value}`)];
+    return [seconds, ...(limit.quota?.fields.fields ?? []).map(([name, value]) => `${name}: ${value}`)];
   };
 
   test("policy, what is left, and when there is more", () => {
@@ -182,7 +185,7 @@ describe("the phase", () => {
   function run(limit: RateLimit | null, nowMs: number) {
     const limited: [Exchange, number, number][] = [];
     const listener = { onLimited: (...all: [Exchange, number, number]) => void limited.push(all) };
-    const phase = new RateLimitPhase("rateLimit", [limit], { nowMs }, listener);
+    const phase = new RateLimitPhase("rateLimit", [limit === null ? null : [limit]], { nowMs }, listener);
     const { ex, sink } = fakeExchange({ route: fakeRoute("/a") });
     return { verdict: phase.run(ex), sink, limited, ex };
   }

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { SecurityHeadersTap } from "../../../../src/features/security/security-headers-tap.ts";
+import { missingFields, SecurityHeadersTap } from "../../../../src/features/security/security-headers-tap.ts";
 import type { SecurityHeadersConfig } from "../../../../src/features/security/settings.ts";
 import { ClientPeer } from "../../../../src/message/client-peer.ts";
 import { ExtraFields } from "../../../../src/message/extra-fields.ts";
 import { PrebuiltResponse } from "../../../../src/message/prebuilt-response.ts";
+import { samePolicy } from "../../../harness/same-policy.ts";
 import { fakeExchange } from "../telemetry/exchange-fake.ts";
 
 const SETTINGS: SecurityHeadersConfig = {
@@ -20,7 +21,7 @@ function names(fields: ExtraFields | null): string[] {
 
 /** Names that the tap adds to an answer with these fields, be it made of parts or prebuilt. */
 function added(has: readonly string[], tls: boolean, settings = SETTINGS): string[] {
-  const tap = new SecurityHeadersTap(settings);
+  const tap = new SecurityHeadersTap(samePolicy(missingFields(settings)));
   const { ex } = fakeExchange();
   ex.client = new ClientPeer("192.0.2.1", tls, 443);
   ex.reply.headers.resetOwn();
@@ -44,7 +45,7 @@ function added(has: readonly string[], tls: boolean, settings = SETTINGS): strin
 describe("security headers", () => {
   test("have their values", () => {
     const { ex } = fakeExchange();
-    new SecurityHeadersTap(SETTINGS).onHead(ex);
+    new SecurityHeadersTap(samePolicy(missingFields(SETTINGS))).onHead(ex);
     expect(ex.reply.extra!.lines.toString()).toBe(
       "X-Content-Type-Options: nosniff\r\nX-Frame-Options: SAMEORIGIN\r\nReferrer-Policy: strict-origin-when-cross-origin\r\n",
     );
