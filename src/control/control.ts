@@ -22,6 +22,7 @@ import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import { Functions } from "../features/functions/control/functions.ts";
 import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
 import type { GeoBuffers } from "../features/geo/place-finder.ts";
+import { ListFiles } from "../features/lists/control/list-files.ts";
 import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import { TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
@@ -43,6 +44,7 @@ import type { CounterBuffers } from "../memory/counter-table.ts";
 import { CounterTotals } from "../memory/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../memory/incident-ring.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
+import { LIST_READERS, listUses } from "../routes/list-uses.ts";
 import { firewallsOf } from "../routes/route-config.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -143,6 +145,7 @@ export class Control implements PoolListener {
   private readonly rpc: ControlRpc;
   private readonly certificates: TlsCertificates;
   private readonly geo: GeoDatabases;
+  private readonly lists: ListFiles;
   private readonly fleet: Fleet;
   private readonly member: FleetMember;
   private readonly functions: Functions;
@@ -207,6 +210,7 @@ export class Control implements PoolListener {
     this.functions = new Functions(this.pool, this.fleet, this.threshold, this.event);
     const publishGeo = (geo: GeoBuffers) => this.pool.broadcast({ kind: "geo", geo });
     this.geo = new GeoDatabases(publishGeo, (fields) => this.event("geo_reload", fields));
+    this.lists = this.makeLists();
     this.handover = this.makeHandover();
     const sendFence = (id: number) => this.pool.broadcast({ kind: "fence", id });
     this.fence = new WorkerFence(sendFence, () => this.listening.keys());
@@ -228,6 +232,17 @@ export class Control implements PoolListener {
     this.takers = this.takersWith(this.services.takers);
     this.exposition = this.makeExposition();
     this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
+  }
+
+  private makeLists(): ListFiles {
+    return new ListFiles({
+      readers: LIST_READERS,
+      usesOf: listUses,
+      refusal: () => "",
+      send: (lists) => this.pool.broadcast({ kind: "lists", lists }),
+      event: (fields) => this.event("list_reload", fields),
+      changed: () => {},
+    });
   }
 
   private makeAcme(): AcmeService {
@@ -385,6 +400,7 @@ export class Control implements PoolListener {
     claimUdp(udpAddressesOf(this.config), predecessor === 0 ? [] : udpAddressesOf(this.config));
     this.internalSocket.start(this.config.internalApi, sockets, predecessor === 0);
     this.geo.takeUp(this.config, this.geo.read(this.config));
+    this.lists.takeUp(this.lists.read(this.config));
     const used = this.services.use(this.config, this.fileConfig);
     warnOfSidecar(this.config, this.event);
     const quic = quicNotes(this.config, this.certificates.sets.https);
@@ -539,6 +555,7 @@ export class Control implements PoolListener {
     const nodes = this.nodes.prepare(config);
     const cache = this.cache.buffersFor(config.server.cache);
     const geo = this.geo.read(config);
+    const lists = this.lists.read(config);
     const socket = this.internalSocket.prepare(config.internalApi);
     const message = {
       config: packConfig(withPorts(config, ports)),
@@ -546,6 +563,7 @@ export class Control implements PoolListener {
       nodes: nodes.buffer,
       cache,
       geo: geo.buffers,
+      lists: lists.memory,
       internalSocket: socket.fd,
       spans: this.telemetry.ringsFor(config),
     };
@@ -562,6 +580,7 @@ export class Control implements PoolListener {
         this.nodes.takeUp(nodes);
         this.cache.takeUp(config.server.cache, cache);
         this.geo.takeUp(config, geo);
+        this.lists.takeUp(lists);
         void this.services.use(config, fileConfig);
         warnOfSidecar(config, this.event);
       },
@@ -584,7 +603,7 @@ export class Control implements PoolListener {
   }
 
   private listed(): ListedControlServices {
-    const { watch, live, nodes, keys, schemas, member, certificates, geo, fleet, functions, cache, acme } = this;
+    const { watch, live, nodes, keys, schemas, member, certificates, geo, lists, fleet, functions, cache, acme } = this;
     const { accessOutputs: outputs, telemetry } = this;
     return {
       watch,
@@ -595,6 +614,7 @@ export class Control implements PoolListener {
       member,
       certificates,
       geo,
+      lists,
       fleet,
       functions,
       cache,

@@ -78,6 +78,7 @@ export class InProcessGateway {
       cache: new CacheOwner(config.server.cache, 1).buffers,
       keywords: null,
       geo: NO_GEO,
+      lists: {},
       spans: [],
       fleet: ALONE,
       sockets: [],

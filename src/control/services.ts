@@ -9,6 +9,7 @@ import type { Fleet } from "../features/fleet/control/fleet.ts";
 import type { FleetMember } from "../features/fleet/control/fleet-member.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
 import type { GeoDatabases } from "../features/geo/control/geo-databases.ts";
+import type { ListFiles } from "../features/lists/control/list-files.ts";
 import type { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import type { TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import type { TlsCertificates } from "../features/tls/control/certificates.ts";
@@ -31,6 +32,7 @@ export interface ListedControlServices {
   /** Before acme, which puts its own among them. */
   readonly certificates: TlsCertificates;
   readonly geo: GeoDatabases;
+  readonly lists: ListFiles;
   /** Before functions, whose schedules ask for its lock. */
   readonly fleet: Fleet;
   readonly functions: Functions;

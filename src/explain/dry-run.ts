@@ -16,6 +16,7 @@ import { RequestIds } from "../features/forward/forward-head.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { readDatabase } from "../features/geo/settings.ts";
 import { FleetBuckets } from "../features/limit/fleet-buckets.ts";
+import { type ListMemory, ListTables, listId } from "../features/lists/list-tables.ts";
 import type { Router } from "../features/route/router.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
@@ -28,6 +29,7 @@ import { BodyBudget, createBodyBudget } from "../memory/body-budget.ts";
 import { ConnectionCounts, createConnectionCounts } from "../memory/connection-counts.ts";
 import { createCounterBuffers, WorkerCounters } from "../memory/counter-table.ts";
 import { createIncidentRing, IncidentWriter } from "../memory/incident-ring.ts";
+import { readList } from "../memory/list-file.ts";
 import { createNodeTable } from "../memory/node-table.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
 import { ClientPeer } from "../message/client-peer.ts";
@@ -47,6 +49,7 @@ import { RequestParser } from "../proto/h1/request-parser.ts";
 import { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import { LIST_READERS, listUses } from "../routes/list-uses.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
@@ -58,7 +61,7 @@ import { type ConfiguredNodes, NodeSet } from "../worker/node-set.ts";
 import { publicRouter } from "../worker/routing.ts";
 import type { WayPorts } from "../worker/runtime-inputs.ts";
 import { TrafficReports } from "../worker/traffic-reports.ts";
-import { publicWay, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
+import { publicWay, redirectsOf, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
 import { WorkerServices } from "../worker/worker-services.ts";
 import { type RecordedReply, RecordingSink } from "./recording-sink.ts";
 
@@ -125,11 +128,13 @@ export class DryRun {
   private readonly pipeline: Pipeline;
   private readonly cacheStore: CacheStore | null;
   private readonly clock = { nowMs: 0 };
+  private readonly lists: ListTables = new ListTables();
   private notes = new Notes();
   private current: Exchange | null = null;
 
   constructor(config: RuntimeConfig) {
     this.config = config;
+    this.lists.take(listsOf(config));
     const { cache } = config.server;
     const buffers = cache.enabled ? createCacheBuffers({ ...cache, ...SMALL_CACHE }, 2, 1) : null;
     this.cacheStore = buffers === null ? null : new CacheStore(buffers, 0);
@@ -139,6 +144,7 @@ export class DryRun {
       endpoints: this.endpoints(),
       transcoded: ({ grpcMethod, upstream }) =>
         this.asking(`${grpcMethod} at ${upstream.originKey}${upstream.basePath}`),
+      listed: site.redirects,
       configured: (route) => new LateHandler(() => this.rehearsed(route, site)),
       extra: [],
     });
@@ -237,6 +243,7 @@ export class DryRun {
         fleet: new FleetBuckets({ ask() {}, nowMs: () => 0, later() {}, count() {} }),
         sharedClock: clock,
         places: this.places(),
+        lists: this.lists,
         reports,
         turns: { inTurn: (work) => work() },
         noteProvider: (issuer) => this.notes.ask(`the OpenID provider ${issuer}`),
@@ -274,7 +281,7 @@ export class DryRun {
     return builtInEndpoints({ ...parts, onPurged: () => {}, dashboard: { page, stream } });
   }
 
-  private site({ requestIds, budget: bodies }: WayPorts): RouteTypePorts {
+  private site({ requestIds, budget: bodies, client }: WayPorts): RouteTypePorts {
     const { config, services } = this;
     const { clock, wheel, turn } = services;
     let nodes: ConfiguredNodes | null = null;
@@ -283,6 +290,7 @@ export class DryRun {
       // What the request is itself sent to is what counts here.
       mirrors: null,
       functions: null,
+      redirects: redirectsOf(client.lists),
       cookieKey: machineKey(),
       files: { cache: new FileCache(), clock, defer: (resume) => resume() },
       forward: { requestIds, wheel, turn, bodies },
@@ -466,6 +474,13 @@ function readFields({ head: bytes, body, tls, http }: DryRequest, head: RequestH
   const fault = reader.read(dictionary, new LineBuffer(), head, isEnd);
   if (http !== undefined) head.major = http;
   return fault;
+}
+
+/** The lists of a configuration, as their files are now. */
+function listsOf(config: RuntimeConfig): ListMemory {
+  return Object.fromEntries(
+    listUses(config).map((use) => [listId(use), readList(use.kind, use.file, LIST_READERS[use.kind]).table]),
+  );
 }
 
 function nothing(): void {}

@@ -5,7 +5,7 @@ import { buildRouter } from "../features/route/build-router.ts";
 import type { Route, RouteInit } from "../message/exchange.ts";
 import { METHOD_COUNT, methodName, RequestHead } from "../message/request-head.ts";
 import { RequestParser } from "../proto/h1/request-parser.ts";
-import { type RouteConfig, regexOf } from "../routes/route-config.ts";
+import { type RouteConfig, redirectListOf, regexOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { pathRouter, settingsByIndex } from "../worker/routing.ts";
 import { routeByPath } from "./route-contest.ts";
@@ -25,12 +25,16 @@ export function unreachedRoutes(config: RuntimeConfig): ConfigFault[] {
         ? init
         : {
             ...init,
-            match: { id: init.match.id, fits: () => asked !== null && (other === asked || isFilled(other, asked)) },
+            match: {
+              id: init.match.id,
+              fits: () => asked !== null && redirectListOf(other) === "" && (other === asked || isFilled(other, asked)),
+            },
           };
     }),
   );
   const own = routes.length - config.routes.length;
   return config.routes.flatMap((route, i) => {
+    if (redirectListOf(route) !== "") return [];
     asked = route;
     const index = own + i;
     const winner = firstWinner(router.routes[index]!, (head) => routeByPath(router, head));

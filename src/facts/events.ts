@@ -8,6 +8,7 @@ import { FUNCTION_EVENTS } from "../features/functions/events.ts";
 import { GEO_EVENTS } from "../features/geo/events.ts";
 import { INGEST_EVENTS } from "../features/ingest/events.ts";
 import { LIMIT_EVENTS } from "../features/limit/events.ts";
+import { LIST_EVENTS } from "../features/lists/events.ts";
 import { MIRROR_EVENTS } from "../features/mirror/events.ts";
 import { PAGE_EVENTS } from "../features/pages/events.ts";
 import { ROUTE_EVENTS } from "../features/route/events.ts";
@@ -41,6 +42,7 @@ export const EVENTS = {
   ...TLS_EVENTS,
   ...ACME_EVENTS,
   ...GEO_EVENTS,
+  ...LIST_EVENTS,
   ...SIDECAR_EVENTS,
   ...FLEET_EVENTS,
   ...REMOTE_EVENTS,

@@ -7,7 +7,7 @@ import { series } from "../core/number-text.ts";
 import type { ClusterConfig } from "../features/fleet/settings.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import type { RouteBase } from "../routes/route-base.ts";
-import { type RouteConfig, regexOf } from "../routes/route-config.ts";
+import { type RouteConfig, redirectListOf, regexOf } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type EntryValues, RouteSchemas, routePlace } from "../routes/route-schema.ts";
 import type { RouteSpot } from "../routes/route-spot.ts";
@@ -71,7 +71,9 @@ function resolveRoute(type: string, values: EntryValues, spot: RouteSpot, around
   const { log, path } = spot;
   const { types, options } = ROUTE_FORMAT;
   const syntax = types[type]!;
-  const base = { ...routePlace.resolve(values, spot), type, methods: [] };
+  const written = { ...routePlace.resolve(values, spot), type, methods: [] };
+  const isPlaced = written.prefix !== "" || written.path !== "" || syntax.needsNoPlace?.(spot.entry) !== true;
+  const base = isPlaced ? written : { ...written, prefix: "/" };
   checkPlace(base, syntax, path, log);
   const common = { ...base, position: log.position(path), ...options.resolve(values, spot) };
   // What a row of the table makes of a route is what its type says.
@@ -149,7 +151,7 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
     if (route === null || (route.prefix === "" && route.path === "")) continue;
     const place = route.path === "" ? `prefix ${route.prefix}` : `path ${route.path}`;
     const asked = route.match === null ? "" : ` ${JSON.stringify(route.match)}`;
-    const match = `${asked} ${regexOf(route)}`;
+    const match = `${asked} ${regexOf(route)} ${redirectListOf(route)}`;
     for (const host of orAny(route.hosts)) {
       const methods: readonly string[] = route.methods.length > 0 ? route.methods : [""];
       const taken = methods.find((method) => first.has(`${place} ${host} ${method}${match}`));

@@ -119,6 +119,8 @@ export interface RouteInitOf<Handler> {
   readonly hosts: readonly string[];
   /** What else a request must have; absent where nothing. */
   readonly match?: RouteMatcher;
+  /** Whether the route has just the paths that `match` knows, as if each were an exact route. */
+  readonly isListed?: boolean;
   readonly stripPrefix: boolean;
   readonly chunkedMode: ChunkedMode;
   /** Largest request body in bytes; 0 means no limit. */

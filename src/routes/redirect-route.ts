@@ -1,15 +1,19 @@
 import { expression } from "../config/expression-kind.ts";
+import { resolved } from "../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
-import { integerOf } from "../config/scalars.ts";
+import { fileName, integerOf } from "../config/scalars.ts";
 import { urlTemplate } from "../config/template-kind.ts";
-import { RedirectHandler } from "../features/answer/redirect-handler.ts";
+import { ListedRedirectHandler, RedirectHandler } from "../features/answer/redirect-handler.ts";
+import { readRedirectList } from "../features/answer/redirect-list.ts";
 import { redirectFault } from "../features/answer/redirect-target.ts";
+import { noteListFaults } from "../features/lists/list-notes.ts";
 import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
 import { noteUnknownGroups } from "./rewrite-keys.ts";
 import type { RouteBase } from "./route-base.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
+import type { RouteSpot } from "./route-spot.ts";
 import type { RouteType } from "./route-type.ts";
 
 const keys = block({
@@ -19,9 +23,15 @@ const keys = block({
     type: urlTemplate("where to, such as https://www.example.com{uri}", {
       faultOf: (to) => redirectFault(to, true),
     }),
-    required: "where to, such as https://www.example.com{uri}",
+    absent: "",
     example: "https://www.example.com{uri}",
     doc: "scheme and server are literal, or {host}; or a path",
+  },
+  list: {
+    type: resolved(fileName(), (name, { files, path }) => files.file(path, name)),
+    absent: "",
+    example: "./redirects.csv",
+    doc: "or redirects in a file: from,to,status in each line; no prefix is needed",
   },
   regex: {
     type: expression(),
@@ -29,7 +39,11 @@ const keys = block({
     example: "^/old/(.*)$",
     doc: "only paths that fit; its groups are {match.1} and so on",
   },
-  status: { type: integerOf(301, 302, 303, 307, 308), default: 308, doc: "status of the redirect" },
+  status: {
+    type: integerOf(301, 302, 303, 307, 308),
+    default: 308,
+    doc: "status of the redirect; of a list, if a line has none",
+  },
 });
 
 /** `type: redirect`: clients are sent somewhere else. */
@@ -42,11 +56,14 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
   what: "another address",
   sentence: 'a redirect route sends clients to "to"',
   foreignWords: ["redir", "redirection", "moved", "rewrite"],
-  marks: ["to"],
+  marks: ["to", "list"],
+  needsNoPlace: ({ list }) => (list ?? null) !== null,
   keys,
-  check({ to, regex, hosts }, spot) {
+  check(route, spot) {
+    const { to, regex, hosts } = route;
     const { log, path } = spot;
     warnOfCache(spot);
+    if (checkList(route, spot) || to === "") return;
     if (log.isFaulty([...path, "to"]) || log.isFaulty([...path, "host"])) return;
     const fault = redirectFault(templateOf(to), hosts.length > 0);
     if (fault !== "") log.fault([...path, "to"], fault);
@@ -58,8 +75,42 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
     host: { example: ["example.com"], doc: "every host by default" },
     unlisted: [],
   },
-  leadsTo: ({ to }) => to,
-  explain: ({ to, regex, status }) => ({ targets: [], to, ...(regex === "" ? {} : { regex }), status }),
+  leadsTo: ({ to, list }) => (list === "" ? to : list),
+  explain: ({ to, list, regex, status }) => ({
+    targets: [],
+    ...(list === "" ? { to } : { list }),
+    ...(regex === "" ? {} : { regex }),
+    status,
+  }),
   shape: ({ methods }) => ({ kind: RouteKind.Plain, methods, stripPrefix: true }),
-  build: (route) => editedHandler(new RedirectHandler(route.to, route.status, route.regex), route),
+  build(route, { redirects }) {
+    const { list, to, status, regex } = route;
+    const handler =
+      list === "" ? new RedirectHandler(to, status, regex) : new ListedRedirectHandler(redirects(list), status);
+    return editedHandler(handler, route);
+  },
 };
+
+/** Notes the faults of a list, and of the keys beside it. @returns whether the route has one */
+function checkList({ to, list, regex, path: exact }: RedirectRouteConfig, { log, path, entry }: RouteSpot): boolean {
+  const isFaulty = log.isFaulty([...path, "to"]) || log.isFaulty([...path, "list"]);
+  if (list === "") {
+    if (to === "" && !isFaulty)
+      log.fault(
+        [...path, "to"],
+        "missing: expected where to, such as https://www.example.com{uri}, or list, a file of redirects",
+      );
+    return false;
+  }
+  if (to !== "") log.fault([...path, "to"], "a redirect has either to or list: remove one", true);
+  if (regex !== "")
+    log.fault([...path, "regex"], "has no place beside list, whose lines have the paths: remove it", true);
+  if (exact !== "")
+    log.fault([...path, "path"], "has no place beside list, whose lines have the paths: remove it", true);
+  if (!isFaulty)
+    noteListFaults("redirects", { file: list, name: String(entry.list) }, readRedirectList, {
+      log,
+      path: [...path, "list"],
+    });
+  return true;
+}

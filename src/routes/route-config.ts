@@ -13,6 +13,11 @@ export function regexOf(route: RouteConfig): string {
   return "regex" in route ? route.regex : "";
 }
 
+/** The file with the paths of a route that are in a list; "" for a route of another place. docs/answers.md#lists */
+export function redirectListOf(route: RouteConfig): string {
+  return "list" in route ? route.list : "";
+}
+
 /** The routes that send requests to targets, of whatever type they are. */
 export function upstreamRoutes(routes: readonly RouteConfig[]): readonly UpstreamRouteConfig[] {
   return routes.filter(hasTargets);

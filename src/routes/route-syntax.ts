@@ -34,6 +34,8 @@ export interface RouteSyntax<C extends RouteBase = RouteBase> {
   readonly marks: readonly string[];
   /** Where a route of the type is a prefix and never one exact path: the faults that say so. */
   readonly onlyPrefix?: { readonly refusal: string; readonly missing: string };
+  /** Whether an entry has paths of its own without `prefix` and `path`. */
+  needsNoPlace?(entry: Readonly<Record<string, unknown>>): boolean;
   /** The keys beside those of every route: what is accepted, what becomes of it, how it is listed. */
   readonly keys: KeyBlock<Omit<C, keyof RouteBase>>;
   /** Notes what contradicts itself between the keys of the type and those of every route. */

@@ -1,4 +1,5 @@
 import type { OriginConfig } from "../config/origin.ts";
+import type { RedirectList } from "../features/answer/redirect-list.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
 import type { FilePorts } from "../features/files/file-handler.ts";
 import type { ForwardHandlerPorts } from "../features/forward/forward-handler.ts";
@@ -84,6 +85,8 @@ export interface RouteTypePorts {
   readonly mirrors: MirrorRoutePorts | null;
   /** What sticky cookies are made with where their route has no secret. */
   readonly cookieKey: string;
+  /** The redirects of a list's file. */
+  redirects(file: string): RedirectList;
   /** The connections to a target. */
   poolOf(target: OriginConfig, route: Pick<UpstreamRouteConfig, "tls" | "strictOrigins" | "fastcgi">): Upstream;
   /** The nodes of a route's targets, in their order. */

@@ -21,6 +21,7 @@ import type { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import { RateLimit } from "../features/limit/rate-limit.ts";
 import { type RateLimitListener, RateLimitPhase } from "../features/limit/rate-limit-phase.ts";
 import { limitsIn, type RateLimitConfig } from "../features/limit/settings.ts";
+import type { ListTables } from "../features/lists/list-tables.ts";
 import { noticePage } from "../features/pages/built-in-page.ts";
 import { AllowedMethodsPhase, allowedSet } from "../features/route/allowed-methods-phase.ts";
 import { type ChoosyRoute, MatchVaryTap } from "../features/route/match-vary-tap.ts";
@@ -49,6 +50,8 @@ import {
 export interface ClientPolicyPorts extends Omit<SignInPorts, "pages" | "reports"> {
   /** Those of the fleet. */
   readonly fleet: FleetBuckets;
+  /** The lists in files. */
+  readonly lists: ListTables;
   /** Where clients are; asked only where the configuration has databases. */
   readonly places: ClientPlaces;
   readonly reports: RateLimitListener & AuthListener & SignInPorts["reports"] & ServiceListener;

@@ -9,6 +9,7 @@ import type { DashboardNews, DashboardWord } from "../features/dashboard/dashboa
 import type { FleetNews, FleetState, FleetWord } from "../features/fleet/fleet-messages.ts";
 import type { FunctionNewsMessage, FunctionWordMessage } from "../features/functions/function-messages.ts";
 import type { GeoBuffers, GeoMessage } from "../features/geo/place-finder.ts";
+import type { ListMemory, ListsMessage } from "../features/lists/list-tables.ts";
 import type { LogLevel, LogLevelMessage } from "../features/telemetry/log-level.ts";
 import type { CertificatesMessage, ListenerCertificates } from "../features/tls/tls-messages.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
@@ -50,6 +51,8 @@ export type ToWorker =
       readonly keywords: KeywordMemory | null;
       /** The databases of addresses. */
       readonly geo: GeoBuffers;
+      /** The lists in files. */
+      readonly lists: ListMemory;
       readonly fleet: FleetState;
       /** Rings for spans, one a worker; none where none are recorded. */
       readonly spans: readonly SharedArrayBuffer[];
@@ -76,6 +79,7 @@ export type ToWorker =
   | { readonly kind: "abort"; readonly id: number }
   | CertificatesMessage
   | GeoMessage
+  | ListsMessage
   | NamesMessage
   | FleetNews
   | FunctionNewsMessage
@@ -103,6 +107,7 @@ export interface NewConfiguration {
   readonly nodes: SharedArrayBuffer;
   readonly cache: CacheBuffers | null;
   readonly geo: GeoBuffers;
+  readonly lists: ListMemory;
   /** Of `internal_api.socket`, to be duplicated; -1 where there is none. */
   readonly internalSocket: number;
   readonly spans: readonly SharedArrayBuffer[];

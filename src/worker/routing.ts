@@ -10,16 +10,19 @@ import { limitsIn } from "../features/limit/settings.ts";
 import { buildRouter } from "../features/route/build-router.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import { RequestMatcher } from "../features/route/request-matcher.ts";
+import { prefixRoutePath } from "../features/route/route-paths.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
 import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
 import type { BodyRules } from "../message/body-rules.ts";
 import { type Handler, type Route, type RouteInit, Verdict } from "../message/exchange.ts";
+import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, RouteKind, type RouteMatcher } from "../message/route.ts";
 import { type RoutePolicies, routePolicies } from "../message/route-policies.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
+import { routedPath } from "../proto/target/routed-path.ts";
 import { pathOf } from "../routes/route-base.ts";
-import { hasTargets, type RouteConfig, regexOf } from "../routes/route-config.ts";
+import { hasTargets, type RouteConfig, redirectListOf, regexOf } from "../routes/route-config.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
@@ -28,6 +31,8 @@ export interface RouteHandlers {
   readonly endpoints: readonly BuiltInEndpoint[];
   readonly transcoded: (route: TranscodedRouteConfig) => Handler;
   readonly configured: (route: RouteConfig) => Handler;
+  /** The redirects of a list's file; without it no list has any. */
+  readonly listed?: (file: string) => { has(head: RequestHead): boolean };
   /** Endpoints beyond the built-in ones: those that only tests use. */
   readonly extra: readonly RouteInit[];
 }
@@ -38,6 +43,7 @@ export interface RouteHandlers {
  */
 export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Router {
   const matchers = routeMatchers(config.routes);
+  const { listed } = handlers;
   const guardedFields = identityFields(config).map(latin1);
   const endpoints = handlers.endpoints.filter(({ internal }) => !internal || !hasInternalListener(config));
   return buildRouter([
@@ -53,6 +59,8 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
       })),
     ...config.routes.map((route, i) => {
       const init = { ...configuredRoute(route, config, handlers.configured(route)), guardedFields };
+      const list = redirectListOf(route);
+      if (list !== "") return { ...init, isListed: true, match: listMatcher(list, route, matchers[i]!, listed) };
       return matchers[i] === null ? init : { ...init, match: matchers[i]! };
     }),
   ]);
@@ -74,6 +82,28 @@ function routeMatchers(routes: readonly RouteConfig[]): (RouteMatcher | null)[] 
     const id = JSON.stringify([place, methods, match, ...(regex === "" ? [] : [regex])]);
     return new RequestMatcher(match ?? NO_MATCH, id, from, regex);
   });
+}
+
+/** A route with a list takes the paths of the list, below the route's prefix, of requests that fit its `match`. */
+function listMatcher(
+  file: string,
+  { prefix, hosts }: RouteConfig,
+  match: RouteMatcher | null,
+  listed: RouteHandlers["listed"],
+): RouteMatcher {
+  const list = listed?.(file);
+  const above = prefixRoutePath(prefix);
+  const id = Bun.hash.xxHash64(JSON.stringify([file, prefix, hosts]));
+  return {
+    id: match?.id ?? new Uint8Array(new BigUint64Array([id]).buffer),
+    fits: (head) => list?.has(head) === true && isBelow(head, above) && match?.fits(head) !== false,
+  };
+}
+
+function isBelow(head: RequestHead, prefix: string): boolean {
+  if (prefix === "") return true;
+  const path = routedPath(head, head.sender.canonicalPath);
+  return path === prefix || path.startsWith(`${prefix}/`);
 }
 
 /** The routes of the listener of `internal_api.listen`: the built-in endpoints and nothing else. */

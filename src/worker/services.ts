@@ -6,6 +6,7 @@ import type { KeySets } from "../features/auth/jwt/key-ring.ts";
 import type { SeenReports } from "../features/dashboard/seen-reports.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
 import type { PlaceFinder } from "../features/geo/place-finder.ts";
+import type { ListTables } from "../features/lists/list-tables.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { WorkerCertificates } from "./worker-certificates.ts";
@@ -25,6 +26,7 @@ export interface ListedWorkerServices {
   readonly watchers: Watchers;
   readonly gates: WorkerGates;
   readonly places: PlaceFinder;
+  readonly lists: ListTables;
   readonly keySets: KeySets;
   readonly fleet: WorkerFleet;
   readonly certificates: WorkerCertificates;

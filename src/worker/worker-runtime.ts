@@ -5,6 +5,7 @@ import { type BuiltInEndpoint, builtInEndpoints } from "../features/admin/built-
 import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
 import type { Purge } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
+import { RedirectList } from "../features/answer/redirect-list.ts";
 import type { DiskReadPorts } from "../features/cache/disk-reads.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
@@ -14,6 +15,7 @@ import { StreamHandler } from "../features/dashboard/watchers.ts";
 import { FileCache } from "../features/files/file-cache.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { copyClientHost, isLoop, writeForwarded } from "../features/forward/forward-head.ts";
+import type { ListTables } from "../features/lists/list-tables.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLog } from "../features/telemetry/access-log.ts";
 import { hasOwnOutputs } from "../features/telemetry/control/log-outputs.ts";
@@ -94,6 +96,7 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
   const router: Router = publicRouter(config, {
     endpoints,
     transcoded: (route) => compression.wrapTranscoded(transcoded(route)),
+    listed: site.redirects,
     configured: (route) => compression.wrap(leaks.wrap(routeTypeOf(route).build(route, site), route), route),
     extra: inputs.extraRoutes,
   });
@@ -298,9 +301,20 @@ function routeSite(config: RuntimeConfig, inputs: RuntimePorts, pools: OriginPoo
       onException: (error) => services.upstream.onException(error),
     },
     functions: inputs.functions,
+    redirects: redirectsOf(inputs.client.lists),
     cookieKey,
     poolOf: (target, route) => pools.poolOf(target, route),
     nodesOf: (route) => nodes.nodesOf(route),
+  };
+}
+
+/** Gives the redirects of lists: one object a file, whatever the number of its routes. */
+export function redirectsOf(lists: ListTables): RouteTypePorts["redirects"] {
+  const known = new Map<string, RedirectList>();
+  return (file) => {
+    const list = known.get(file) ?? new RedirectList(lists.cellOf({ kind: "redirects", file }));
+    known.set(file, list);
+    return list;
   };
 }
 

@@ -21,6 +21,7 @@ import { FleetInvalidations } from "../features/fleet/fleet-invalidations.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
+import { ListTables } from "../features/lists/list-tables.ts";
 import { hasCertificate } from "../features/sidecar/settings.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
@@ -128,6 +129,7 @@ export class Worker {
   private readonly cache: WorkerCache = new WorkerCache();
   private readonly challenges: ChallengeReader;
   private readonly places: PlaceFinder = new PlaceFinder();
+  private readonly lists: ListTables = new ListTables();
   private readonly keySets: KeySets;
   private readonly watchers: Watchers;
   private readonly observer: TrafficObserver;
@@ -188,6 +190,7 @@ export class Worker {
     const cacheStore = this.cache.storeIn(start.cache, start.index);
     this.cache.use(cacheStore, start.cache);
     this.places.take(start.geo);
+    this.lists.take(start.lists);
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
     this.services.names.use(config.proxy.transport, start.names);
@@ -283,9 +286,9 @@ export class Worker {
   }
 
   private listed(): ListedWorkerServices {
-    const { services, health, threshold, control, watchers, gates, places, keySets, fleet, certificates } = this;
+    const { services, health, threshold, control, watchers, gates, places, lists, keySets, fleet, certificates } = this;
     const { seenReports: seen } = this;
-    return { services, health, threshold, control, seen, watchers, gates, places, keySets, fleet, certificates };
+    return { services, health, threshold, control, seen, watchers, gates, places, lists, keySets, fleet, certificates };
   }
 
   /** What no part takes: a kind that is missing here and there does not compile. */
@@ -363,6 +366,7 @@ export class Worker {
     nodes.commit();
     this.cache.use(store, message.cache);
     this.places.take(message.geo);
+    this.lists.take(message.lists);
     const old = this.runtime;
     this.runtime = runtime;
     const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
@@ -524,6 +528,7 @@ export class Worker {
         fleet: this.fleet.buckets,
         sharedClock: this.sharedClock,
         places: this.places,
+        lists: this.lists,
         reports: this.reports,
         turns: this.services,
         keySets: this.keySets,

@@ -210,6 +210,14 @@ describe("everyday jobs", () => {
     expect(reply.fields.get("x-content-type-options")).toBe("nosniff");
   });
 
+  test("thousands of redirects", async () => {
+    const files = { "redirects.csv": "/old,/new,301\n/sale,https://shop.example.com/\n" };
+    const gateway = await gatewayOf("Thousands of redirects", { [TARGET]: startOrigin().url }, files);
+    const reply = await gateway.once(request("GET /old"));
+    expect([reply.status, reply.fields.get("location")]).toEqual([301, "/new"]);
+    expect(echoed(await gateway.once(request("GET /other"))).target).toBe("/other");
+  });
+
   test("secrets from files", async () => {
     const files = { "secrets/token": "a-long-random-token\n", "secrets/key": "k-4711\n" };
     const gateway = await gatewayOf("Secrets from files", { [TARGET]: startOrigin().url }, files);

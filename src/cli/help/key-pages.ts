@@ -73,6 +73,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.dir", "files.md"],
   ["routes.index", "files.md"],
   ["routes.to", "answers.md#redirects"],
+  ["routes.list", "answers.md#lists"],
   ["routes.status", "answers.md"],
   ["routes.body", "answers.md#responses"],
   ["routes.file", "answers.md#responses"],

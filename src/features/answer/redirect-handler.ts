@@ -4,6 +4,7 @@ import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts"
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { type Expression, LateExpression } from "../../proto/expression/expression.ts";
 import { encodedPart, routedPath } from "../../proto/target/routed-path.ts";
+import type { RedirectList } from "./redirect-list.ts";
 import { RedirectTarget } from "./redirect-target.ts";
 
 /** `type: redirect`: sends clients somewhere else. docs/answers.md#redirects */
@@ -11,7 +12,7 @@ export class RedirectHandler implements Handler {
   readonly name = "redirect";
   private readonly target: RedirectTarget;
   private readonly status: number;
-  /** The response, where it is the same for all requests. */
+  /** The response, if it is the same for all requests. */
   private readonly constant: PrebuiltResponse | null;
   /** What finds the groups that `to` names; null where it names none. */
   private readonly expression: Expression | null;
@@ -39,6 +40,27 @@ export class RedirectHandler implements Handler {
     const location = this.target.locationOf(ex);
     if (location === "") ex.sink.abort(ex, Fault.BadHost);
     else ex.sink.fixed(ex, response(this.status, location));
+    return Verdict.Done;
+  }
+}
+
+/** `type: redirect` with `list`: the redirects are in a file. docs/answers.md#lists */
+export class ListedRedirectHandler implements Handler {
+  readonly name = "redirect";
+  private readonly list: RedirectList;
+  private readonly status: number;
+
+  /** @param status of redirects that name none */
+  constructor(list: RedirectList, status: number) {
+    this.list = list;
+    this.status = status;
+  }
+
+  handle(ex: Exchange): Verdict {
+    const found = this.list.find(ex.request);
+    // The router has found the path in the same list, in the same turn.
+    if (found === null) ex.sink.abort(ex, Fault.NotFound);
+    else ex.sink.fixed(ex, response(found.status || this.status, found.to));
     return Verdict.Done;
   }
 }

@@ -7,7 +7,7 @@ import { Template, templateOf } from "../../proto/template/template.ts";
  */
 export class RedirectTarget {
   private readonly parts: TargetParts;
-  /** The whole target, where it is the same for all requests; else "". */
+  /** The whole target, if it is the same for all requests; else "". */
   readonly constant: string;
   /** Whether it has what a group of an expression has found. */
   readonly namesGroups: boolean;
@@ -21,7 +21,7 @@ export class RedirectTarget {
     this.constant = origin.isLiteral && tail.isLiteral ? joined(origin.literals[0]!, tail.literals[0]!) : "";
   }
 
-  /** The value of Location for a request; "" where the request names no host that can be in one. */
+  /** The value of Location for a request; "" if the request names no host that can be in one. */
   locationOf(ex: Exchange): string {
     const { origin, tail } = this.parts;
     const start = origin.render(ex, "url");
@@ -56,7 +56,7 @@ export function redirectFault(to: Template, namesHosts: boolean): string {
 
 /** Scheme and authority of a target, and all after them. */
 interface TargetParts {
-  /** Empty where the target is a path of the authority that was asked. */
+  /** Empty if the target is a path of the authority that was asked. */
   readonly origin: Template;
   readonly tail: Template;
 }

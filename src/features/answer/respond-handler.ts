@@ -14,7 +14,7 @@ export interface FixedAnswer {
   readonly status: number;
   /** A template, or the bytes of a file. */
   readonly body: Template | Uint8Array;
-  /** "" where there is no body. */
+  /** "" without a body. */
   readonly contentType: string;
 }
 
@@ -100,7 +100,7 @@ class Conditions {
     this.notModified = notModified(response);
   }
 
-  /** Null where the response is to be sent. */
+  /** Null if the response is to be sent. */
   judge({ request }: Exchange): PrebuiltResponse | null {
     if (request.method !== Method.Get && request.method !== Method.Head) return null;
     switch (judgePreconditions(request.headers, this.current, this.clock.nowMs)) {

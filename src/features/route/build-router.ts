@@ -21,12 +21,18 @@ export function buildRouter(inits: readonly RouteInit[]): Router {
   const prefixes = new Map<string, RouteNode>();
   const patterns = new PatternTable();
   let hasPatterns = false;
+  let listed: RouteNode | null = null;
   let nextGroupId = 0;
   for (const route of routes) {
     const { pattern } = route.init;
     if (pattern !== undefined && !isFixedPattern(pattern)) {
       hasPatterns = true;
       nextGroupId = patterns.nodeOf(pattern).add(route, nextGroupId);
+      continue;
+    }
+    if (route.init.isListed === true) {
+      listed ??= new RouteNode(latin1(""), 0);
+      nextGroupId = listed.add(route, nextGroupId);
       continue;
     }
     const path = route.init.exact ? exactRoutePath(route.path) : prefixRoutePath(route.path);
@@ -36,5 +42,5 @@ export function buildRouter(inits: readonly RouteInit[]): Router {
     nextGroupId = node.add(route, nextGroupId);
   }
   const tables = { exact: new RouteTable([...exact.values()]), prefixes: new RouteTable([...prefixes.values()]) };
-  return new Router(routes, { ...tables, patterns: hasPatterns ? patterns : null });
+  return new Router(routes, { ...tables, patterns: hasPatterns ? patterns : null, listed });
 }

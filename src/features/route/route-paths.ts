@@ -1,13 +1,9 @@
 // Paths of routes as the routing tables know them.
-import { canonicalise, slashedPath } from "../../proto/target/canonical-path.ts";
+import { canonicalRoutePath } from "../../proto/target/canonical-path.ts";
 
-/**
- * The path of an exact route as requests are compared with it: UTF-8, percent-decoded once, dot segments resolved,
- * slashes merged; one character a byte.
- * @param path as an operator wrote it
- */
+/** The path of an exact route as requests are compared with it. @param path as an operator wrote it */
 export function exactRoutePath(path: string): string {
-  return slashedPath(canonicalise(Buffer.from(path, "utf8").latin1Slice()).canonical);
+  return canonicalRoutePath(path);
 }
 
 /** The same of a prefix, without a slash at its end: `/node`, `/node/` and `/node/*` mean the same; "/" becomes "". */

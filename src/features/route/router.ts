@@ -17,6 +17,8 @@ export interface RouterTables {
   readonly prefixes: RouteTable;
   /** Routes with variable parts; null where there are none. */
   readonly patterns: PatternLookup | null;
+  /** Routes whose paths are in lists; null without any. */
+  readonly listed: RouteNode | null;
 }
 
 /**
@@ -24,7 +26,7 @@ export interface RouterTables {
  * number of routes. The paths of the table are canonical, and so must be the paths that are looked up: a plain raw path
  * (see `isPlainPath`), or `canonicalise(…).canonical`, whose backslashes are read as slashes.
  *
- * Precedence: an exact path, then patterns, then the longest prefix; the most specific path is chosen before the method is
+ * Precedence: an exact path, then the paths of lists, then patterns, then the longest prefix; the most specific path is chosen before the method is
  * looked at. Of the routes with that path, the most specific host that has the method; none is a 405. A route whose `match` does
  * not fit a request is as if it were not there. docs/security.md#methods
  */
@@ -40,15 +42,17 @@ export class Router {
   private readonly exact: RouteTable;
   private readonly prefixes: RouteTable;
   private readonly patterns: PatternLookup | null;
+  private readonly listed: RouteNode | null;
   /** Takes a canonical path as bytes. */
   private scratch: Buffer = Buffer.allocUnsafe(1024);
 
   /** @see buildRouter */
-  constructor(routes: readonly Route[], { exact, prefixes, patterns }: RouterTables) {
+  constructor(routes: readonly Route[], { exact, prefixes, patterns, listed }: RouterTables) {
     this.routes = routes;
     this.exact = exact;
     this.prefixes = prefixes;
     this.patterns = patterns;
+    this.listed = listed;
   }
 
   /** Whether some route has a pattern. */
@@ -143,7 +147,7 @@ export class Router {
 
   private exactRoute(bytes: Uint8Array, from: number, to: number, head: RequestHead): Route | null {
     const node = this.exactNode(bytes, from, to);
-    const route = node === null ? null : node.routeFor(head, head.method);
+    const route = (node ?? this.listed)?.routeFor(head, head.method) ?? null;
     if (route === null) this.refused = node === null ? null : node.groupFor(head, ANY_METHOD);
     return route;
   }

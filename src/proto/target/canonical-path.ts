@@ -62,6 +62,15 @@ export function slashedPath(canonical: string): string {
 }
 
 /**
+ * The path of a route as requests are compared with it: UTF-8, percent-decoded once, dot segments resolved, slashes merged; one character
+ * a byte.
+ * @param path as an operator wrote it
+ */
+export function canonicalRoutePath(path: string): string {
+  return slashedPath(canonicalise(Buffer.from(path, "utf8").latin1Slice()).canonical);
+}
+
+/**
  * What a canonical path becomes for servers that decode it again, once or several times, in canonical form.
  * @returns none where it stays what it is; null where that shows dot segments, which some resolve and others do not, or where
  *   escapes are left after MAX_DECODING_ROUNDS
