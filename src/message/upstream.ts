@@ -18,6 +18,9 @@ export interface UpstreamFailure {
   readonly answered: boolean;
   /** Whether the connection had served an earlier exchange, so that the origin may just have closed it. */
   readonly reused: boolean;
-  /** Whether the origin has retired the connection in order, after it took others there, and has left this request out. RFC 9113 §6.8 */
+  /**
+   * Whether the origin has retired the connection in order, after it took others there, and has left this request out: by the last stream
+   * that its GOAWAY names, or by a refusal after it. RFC 9113 §6.8, §8.7
+   */
   readonly leftOut?: boolean;
 }

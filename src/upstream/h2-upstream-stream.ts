@@ -59,6 +59,8 @@ export interface StreamConnection extends OutWay {
 export interface StreamSiblings {
   readonly encoder: HpackEncoder;
   readonly heads: ResponseHeadReader;
+  /** Whether the origin has retired the connection in order, after it took streams there. */
+  readonly endsInOrder: boolean;
   /** The stream waits for its turn to send. */
   enqueue(stream: H2UpstreamStream): void;
   /** Holds a response's head until all that has come is read. */
@@ -425,7 +427,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
       this.out.clear();
       this.out.isEnded = true;
     } else connection!.streams.noteReset(this.id, code);
-    this.fail(this.caller.resetFault ?? Fault.UpstreamUnavailable, code !== ErrorCode.RefusedStream);
+    const isRefused = code === ErrorCode.RefusedStream;
+    const isLeftOut = isRefused && connection!.streams.endsInOrder;
+    this.fail(this.caller.resetFault ?? Fault.UpstreamUnavailable, !isRefused, isLeftOut);
   }
 
   onWritable(ex: Exchange): void {

@@ -76,6 +76,7 @@ export class H2UpstreamStreams implements SessionOwner, StreamSiblings {
   private readonly begun: H2UpstreamStream[] = [];
   private readonly queue: TurnQueue = new TurnQueue();
   private nextId = FIRST_STREAM_ID;
+  endsInOrder = false;
 
   constructor(connection: StreamsConnection) {
     this.connection = connection;
@@ -159,6 +160,8 @@ export class H2UpstreamStreams implements SessionOwner, StreamSiblings {
   /** The origin has reset a stream before its response was whole. */
   noteReset(streamId: number, code: ErrorCode): void {
     const { connection } = this;
+    // What is refused after a GOAWAY says that it came too late, and not how many streams the origin takes.
+    if (this.endsInOrder && code === ErrorCode.RefusedStream) return;
     const isAngry = code === ErrorCode.EnhanceYourCalm;
     let isRefusing = false;
     if (code === ErrorCode.RefusedStream) {
@@ -283,8 +286,8 @@ export class H2UpstreamStreams implements SessionOwner, StreamSiblings {
   /** RFC 9113 §6.8: streams beyond the last one have not been looked at, and may go elsewhere. */
   onGoAway(lastStreamId: number, code: ErrorCode): void {
     this.connection.onGoAway(code);
-    const retiresInOrder = code === ErrorCode.NoError && lastStreamId > 0;
-    this.failWhere((id) => id > lastStreamId, Fault.UpstreamUnavailable, false, retiresInOrder);
+    this.endsInOrder = code === ErrorCode.NoError && lastStreamId > 0;
+    this.failWhere((id) => id > lastStreamId, Fault.UpstreamUnavailable, false, this.endsInOrder);
     this.connection.pool.serve();
   }
 

@@ -5,7 +5,7 @@ import { makeCertificate } from "../harness/certificate.ts";
 import { sha256 } from "../harness/echo-origin.ts";
 import { freePort, startGateway, upstream } from "../harness/gateway.ts";
 import { Code, H2Client, head } from "../harness/h2-client.ts";
-import { H2Origin, type H2OriginStream, type H2Script } from "../harness/h2-origin.ts";
+import { H2Origin, type H2OriginConnection, type H2OriginStream, type H2Script } from "../harness/h2-origin.ts";
 import { H3Client } from "../harness/h3-client.ts";
 import { chunked, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -143,7 +143,11 @@ const call: Upload = async (path, bytes) => {
  * So many uploads cross the GOAWAY of one connection, and then those of all later ones, which take one stream each: the first is left
  * out once, the second twice. @returns what became of each, and how often the origin has seen it, both in the order of the latter
  */
-async function leftOutInTurn(upload: Upload, count: number): Promise<{ texts: string[]; heads: number[] }> {
+async function leftOutInTurn(
+  upload: Upload,
+  count: number,
+  leaveOut: (connection: H2OriginConnection) => void = (connection) => connection.goAway(1),
+): Promise<{ texts: string[]; heads: number[] }> {
   const heads = new Map<string, number>();
   await origin.play({
     opensWindows: false,
@@ -153,7 +157,7 @@ async function leftOutInTurn(upload: Upload, count: number): Promise<{ texts: st
       const { connection } = stream;
       // The first connection, on which a request has come before, waits until all are there.
       const goesAt = connection.number === 0 ? 1 + 2 * count : 3;
-      if (stream.id === goesAt) connection.goAway(1);
+      if (stream.id >= goesAt) leaveOut(connection);
     },
     onEnd(stream) {
       if (stream.id === 1) stream.answer(sha256(Buffer.concat(stream.body)));
@@ -176,6 +180,23 @@ test.each([
 ] as const)("one that is left out time and again is not lost: a body %s", async (_, upload) => {
   expect(await leftOutInTurn(upload, 5)).toEqual({ texts: Array(5).fill("whole"), heads: [2, 3, 4, 5, 6] });
 });
+
+/** Retires a connection as servers do that do not know what is on its way: no stream is named, and what comes beyond is refused. */
+const refusing = (connection: H2OriginConnection): void => {
+  connection.goAway(0x7fffffff);
+  for (const stream of connection.streams.values()) if (stream.id > 1) stream.refuse(Code.refused);
+};
+
+test.each([
+  ["kept from the start", declared],
+  ["of which what was sent is kept", call],
+] as const)(
+  "a refusal on a connection that is retired is no attempt, and no limit is learnt of it: a body %s",
+  async (_, upload) => {
+    const { texts, heads } = await leftOutInTurn(upload, 5, refusing);
+    expect([texts, Math.max(...heads) > 3]).toEqual([Array(5).fill("whole"), true]);
+  },
+);
 
 test("there is a bound to it, for an origin that takes hardly anything", async () => {
   const { texts, heads } = await leftOutInTurn(declared, 7);
