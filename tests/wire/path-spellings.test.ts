@@ -32,6 +32,9 @@ const gateway = await startGateway({
     upstream("/api", origin, mark("api")),
     upstream("/api/x/admin", origin, { ip_rules: { allow: ["198.51.100.0/24"] } }),
     upstream("/kept", origin, { ...mark("kept"), strip_prefix: false }),
+    { type: "respond", prefix: "/by-path", regex: "\\.php(/|$)|^/by-path/adm", status: 403, body: "no" },
+    { type: "redirect", prefix: "/by-path", regex: "^/by-path/old/", to: "/new{path}" },
+    upstream("/by-path", origin, { strip_prefix: false }),
   ],
   files: { "a.pem": certificate.cert, "a.key": certificate.key },
 });
@@ -157,7 +160,19 @@ describe.each(Object.keys(ways))("an exact route over %s", (way) => {
       const seen = origin.requests.length;
       expect([path, (await ask(path)).status, asked(seen)]).toEqual([path, 400, []]);
     }
-    for (const path of ["/100%2525", "/kept/a%252Fb", "/kept/%252e%252ea", "/api/%25252525"]) {
+    for (const path of [
+      "/x.%2570hp",
+      "/x%252ephp/y",
+      "/%25252561dmin",
+      "/y/..%2f%2561dm",
+      "/a%253fx.%2570hp",
+      "/%256fld/x",
+    ]) {
+      const seen = origin.requests.length;
+      expect([path, (await ask(`/by-path${path}`)).status, asked(seen)]).toEqual([path, 400, []]);
+    }
+    expect((await ask("/by-path/x.ph%70")).status).toBe(403);
+    for (const path of ["/100%2525", "/kept/a%252Fb", "/kept/%252e%252ea", "/api/%25252525", "/by-path/a%252Fb"]) {
       expect([path, (await ask(path)).status]).toEqual([path, 200]);
     }
   });

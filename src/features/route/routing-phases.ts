@@ -131,7 +131,7 @@ export class RoutePrefixPhase implements Phase {
     const isPlain = ex.canonicalPath === "" && ex.forwardPath === "";
     const route = this.find(ex);
     if (route === null) return this.refuse(ex);
-    if (!isPlain && this.leadsElsewhere(ex)) {
+    if (!isPlain && this.leadsElsewhere(ex, route)) {
       ex.sink.abort(ex, Fault.BadTarget);
       return Verdict.Done;
     }
@@ -150,13 +150,23 @@ export class RoutePrefixPhase implements Phase {
 
   /**
    * Whether an origin that decodes a path more than once might find itself at another route than the one that was found: no
-   * rule of either fits such a request.
+   * rule of either fits such a request. Of routes with one prefix, `regex` may tell the paths apart.
    */
-  private leadsElsewhere(ex: Exchange): boolean {
+  private leadsElsewhere(ex: Exchange, route: Route): boolean {
     const path = this.canonicalPathOf(ex);
     if (!path.includes("%")) return false;
     const readings = deeperReadings(path);
-    return readings === null || this.router.isElsewhere(path, readings, ex.request);
+    if (readings === null || this.router.isElsewhere(path, readings, ex.request)) return true;
+    if (readings.length === 0) return false;
+    const own = ex.canonicalPath;
+    const isAnothers = readings.some((reading) => {
+      ex.canonicalPath = reading;
+      return this.find(ex) !== route;
+    });
+    ex.canonicalPath = own;
+    // The router keeps how long the prefix is that it has found last.
+    this.find(ex);
+    return isAnothers;
   }
 
   /** The raw path may spell the prefix otherwise than the canonical one (`//node`, `/%6eode`): segments are counted. */
