@@ -514,7 +514,7 @@ class RequestBody {
       this.windowBytes = isPassthrough(ex) ? PASSTHROUGH_BYTES : ALL_BYTES;
     }
     this.decoding = true;
-    const event = decoder.next(input.bytes, from, offsetBehind(from, this.windowBytes, input.to));
+    const event = decoder.nextJoined(input.bytes, from, offsetBehind(from, this.windowBytes, input.to));
     if (event === ChunkEvent.Failed) return decoder.fault;
     input.from = decoder.consumed;
     this.wireBytes += decoder.consumed - from;

@@ -554,7 +554,7 @@ export class ReplyBody {
 
   private nextChunk(input: InputBuffer): number {
     const decoder = this.decoder!;
-    const event = decoder.next(input.bytes, input.from, input.to);
+    const event = decoder.nextJoined(input.bytes, input.from, input.to);
     if (event === ChunkEvent.Failed) {
       this.failed = true;
       return 0;

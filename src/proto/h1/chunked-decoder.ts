@@ -9,6 +9,8 @@ const MAX_CHUNK_SIZE_DIGITS = 16;
 const MAX_CHUNK_SIZE_CHARS = 64;
 /** Bytes of the extensions on one chunk line. docs/bodies.md#chunk-syntax */
 const MAX_CHUNK_EXTENSION_BYTES = 256;
+/** Chunks of up to so many bytes are joined: copying one costs less than a piece of its own does. */
+const MAX_JOINED_BYTES = 1024;
 
 /**
  * docs/bodies.md#the-reader
@@ -89,39 +91,62 @@ export class ChunkedDecoder {
 
   /** Reads `bytes[from, to)` up to the next event. Call again from `consumed` until it says NeedMore, Done or Failed. */
   next(bytes: Uint8Array, from: number, to: number): ChunkEvent {
-    let at = from;
-    while (at < to) {
-      switch (this.state) {
-        case ChunkState.ChunkData:
-          this.dataFrom = at;
-          this.dataTo = offsetBehind(at, this.remaining, to);
-          // A size that no number holds exactly is larger than any body that can arrive: it is never counted down.
-          if (this.remaining <= Number.MAX_SAFE_INTEGER) this.remaining -= this.dataTo - at;
-          this.consumed = this.dataTo;
-          if (this.remaining === 0) this.state = ChunkState.ChunkCrlf;
-          return ChunkEvent.Data;
-        case ChunkState.ChunkSize:
-          at = this.readSize(bytes, at, to);
-          break;
-        case ChunkState.ChunkCrlf:
-          this.readDelimiter(bytes[at++]!);
-          break;
-        case ChunkState.TrailerSection:
-          at = this.readTrailers(bytes, at, to);
-          break;
-        case ChunkState.Done:
-          this.consumed = at;
-          return ChunkEvent.Done;
-      }
-      if (this.fault !== Fault.None) return ChunkEvent.Failed;
+    this.consumed = from;
+    this.readSizes(bytes, to);
+    if (this.state === ChunkState.TrailerSection && this.fault === Fault.None) this.readTrailers(bytes, to);
+    if (this.fault !== Fault.None) return ChunkEvent.Failed;
+    if (this.state === ChunkState.Done) return ChunkEvent.Done;
+    if (this.consumed === to) return ChunkEvent.NeedMore;
+    this.dataFrom = this.consumed;
+    this.takeData(to);
+    this.dataTo = this.consumed;
+    return ChunkEvent.Data;
+  }
+
+  /**
+   * The same where the input may be written over: small chunks that follow each other become one piece, so that a body in chunks of one
+   * byte makes no more pieces than any other. What is wrong behind such a piece is the next event.
+   */
+  nextJoined(bytes: Uint8Array, from: number, to: number): ChunkEvent {
+    const event = this.next(bytes, from, to);
+    if (event !== ChunkEvent.Data || this.dataTo - this.dataFrom > MAX_JOINED_BYTES) return event;
+    while (this.consumed < to) {
+      const framingFrom = this.consumed;
+      this.readSizes(bytes, to);
+      // Something is left to be read, so that the next call comes.
+      if (this.fault !== Fault.None) this.consumed = framingFrom;
+      if (this.fault !== Fault.None || this.state !== ChunkState.ChunkData || this.remaining > MAX_JOINED_BYTES) break;
+      const at = this.consumed;
+      this.takeData(to);
+      bytes.copyWithin(this.dataTo, at, this.consumed);
+      this.dataTo += this.consumed - at;
     }
-    this.consumed = at;
-    return this.state === ChunkState.Done ? ChunkEvent.Done : ChunkEvent.NeedMore;
+    return event;
   }
 
   /** What it means that the input ends here: BodyTruncated, or None where the body is complete. */
   finish(): Fault {
     return this.state === ChunkState.Done ? Fault.None : Fault.BodyTruncated;
+  }
+
+  /** Reads on to the next data, the trailers, the end of the input or a fault. */
+  private readSizes(bytes: Uint8Array, to: number): void {
+    let at = this.consumed;
+    while (at < to && this.fault === Fault.None) {
+      if (this.state === ChunkState.ChunkSize) at = this.readSize(bytes, at, to);
+      else if (this.state === ChunkState.ChunkCrlf) this.readDelimiter(bytes[at++]!);
+      else break;
+    }
+    this.consumed = at;
+  }
+
+  /** Takes what has come of a chunk's data. */
+  private takeData(to: number): void {
+    const from = this.consumed;
+    this.consumed = offsetBehind(from, this.remaining, to);
+    // A size that no number holds exactly is larger than any body that can arrive: it is never counted down.
+    if (this.remaining <= Number.MAX_SAFE_INTEGER) this.remaining -= this.consumed - from;
+    if (this.remaining === 0) this.state = ChunkState.ChunkCrlf;
   }
 
   private readSize(bytes: Uint8Array, from: number, to: number): number {
@@ -196,11 +221,11 @@ export class ChunkedDecoder {
     return true;
   }
 
-  private readTrailers(bytes: Uint8Array, from: number, to: number): number {
-    const at = this.trailers.read(bytes, from, to);
+  private readTrailers(bytes: Uint8Array, to: number): void {
+    if (this.consumed === to) return;
+    this.consumed = this.trailers.read(bytes, this.consumed, to);
     this.fault = this.trailers.fault;
     if (this.trailers.done) this.state = ChunkState.Done;
-    return at;
   }
 
   private beginSize(): void {
