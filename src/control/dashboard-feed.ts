@@ -11,6 +11,7 @@ import type { CounterTotals } from "../memory/counter-totals.ts";
 import type { IncidentReader } from "../memory/incident-ring.ts";
 import { BreakerState } from "../memory/node-table.ts";
 import { residentBytes } from "../memory/process-memory.ts";
+import { connectionLimit } from "../net/descriptor-watch.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import { pathOf } from "../routes/route-base.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -83,6 +84,7 @@ function gatewayOf({ config, reloads, startedAtMs, isEnding, operated, failedLog
     rssBytes: residentBytes(),
     failedLogs: failedLogs(),
     lacksDescriptors: lowestDescriptor(FEW_DESCRIPTORS) < 0,
+    connectionLimit: connectionLimit(server.maxConnections),
   };
 }
 

@@ -16,8 +16,12 @@ export function descriptorLimit(): number {
   }
 }
 
-/** Client connections that a limit of descriptors leaves room for: `max_connections: auto`. */
-export function connectionsFor(descriptors: number): number {
+/**
+ * Client connections that there may be at a time.
+ * @param wanted `max_connections`; 0 for `auto`, which is what the limit of descriptors leaves room for
+ */
+export function connectionLimit(wanted: number, descriptors: number = descriptorLimit()): number {
+  if (wanted > 0) return wanted;
   const reserved = Math.min(Math.ceil(descriptors / 4), MAX_RESERVED_DESCRIPTORS);
   return Math.max(MIN_AUTO_CONNECTIONS, descriptors - reserved);
 }

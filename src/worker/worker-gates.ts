@@ -2,7 +2,7 @@ import { NetworkSet } from "../core/network-set.ts";
 import type { WorkerService } from "../core/worker-service.ts";
 import type { ConnectionSet } from "../edge/client-socket.ts";
 import { ConnectionGate, type GateLimits, type GateObserver, type OpenCounts } from "../edge/connection-gate.ts";
-import { connectionsFor, DescriptorWatch, descriptorLimit } from "../net/descriptor-watch.ts";
+import { connectionLimit, DescriptorWatch, descriptorLimit } from "../net/descriptor-watch.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
 /** The gates of one worker: that of clients, and that of the internal listener, which operators need most when it is full. */
@@ -39,7 +39,7 @@ export class WorkerGates implements WorkerService<RuntimeConfig> {
   private limitsOf({ server }: RuntimeConfig): GateLimits {
     const { maxConnections, maxConnectionsPerIp, trustedProxies } = server;
     return {
-      maxConnections: maxConnections > 0 ? maxConnections : connectionsFor(this.descriptors),
+      maxConnections: connectionLimit(maxConnections, this.descriptors),
       maxPerAddress: maxConnectionsPerIp,
       exempt: new NetworkSet(trustedProxies),
     };

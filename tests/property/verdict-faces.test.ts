@@ -19,6 +19,7 @@ const states: fc.Arbitrary<LiveState> = fc
       lastReloadOk: fc.boolean(),
       failedLogs: fc.array(fc.constantFrom("stdout", "/var/log/x"), { maxLength: 1 }),
       lacksDescriptors: fc.boolean(),
+      connectionLimit: fc.constantFrom(1, 100_000),
       maintenance: fc.array(
         name.map((one) => `/${one}`),
         { maxLength: 4 },

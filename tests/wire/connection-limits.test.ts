@@ -304,6 +304,20 @@ test("an origin that cannot be connected to for want of descriptors gets no blam
 const statusOf = ({ gateway }: { readonly gateway: Gateway }) =>
   runProcess([EDGE_BINARY, "status"], { cwd: gateway.folder, timeout: 20_000 });
 
+test("`edge status` says that clients wait at the limit, which the limit of open files sets, and no more once there is room", async () => {
+  const edge = await limited({ max_connections: "auto", workers: 1 }, { binary: withDescriptors(128) });
+  const busy = await crowdFrom("127.0.0.2", edge.port, 96, GET + HALF);
+  await eventually(async () => {
+    const { code, stdout } = await statusOf(edge);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining("96 connections of 96 (server.max_connections): others wait"),
+    ]);
+  });
+  for (const one of busy) one.close();
+  await eventually(async () => expect((await statusOf(edge)).stdout).not.toContain("others wait"));
+}, 30_000);
+
 /** The binary, started with so few descriptors. */
 function withDescriptors(count: number): string {
   const wrapper = join(folder, `descriptors-${count}`);

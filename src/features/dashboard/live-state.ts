@@ -155,6 +155,8 @@ export interface LiveGateway {
   readonly failedLogs: readonly string[];
   /** Whether hardly a descriptor is left. An older gateway does not say. */
   readonly lacksDescriptors?: boolean;
+  /** Connections that clients may have, by `server.max_connections` or the limit of open files. An older gateway does not say. */
+  readonly connectionLimit?: number;
   readonly waf: "off" | "detection" | "enforce";
   /** Prefixes and paths of the routes that are under maintenance. */
   readonly maintenance: readonly string[];

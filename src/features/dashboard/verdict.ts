@@ -1,4 +1,4 @@
-import { counted, listed, percentText, span } from "../../core/number-text.ts";
+import { counted, listed, numberText, percentText, span } from "../../core/number-text.ts";
 import type { FindingTopic, LiveFinding, LivePoint, LiveState, LiveTarget, LiveVerdict } from "./live-state.ts";
 import { THRESHOLDS } from "./thresholds.ts";
 
@@ -64,13 +64,20 @@ export function gradeOfErrors(share: number): "none" | "warn" | "bad" {
 
 function ofOperation({ gateway, totals }: JudgedState): LiveFinding[] {
   const found: LiveFinding[] = [];
-  const { maintenance, logLevel, failedLogs } = gateway;
+  const { maintenance, logLevel, failedLogs, connectionLimit = Number.POSITIVE_INFINITY } = gateway;
   if (gateway.status === "draining") found.push(bad("changes", "the gateway is draining"));
   if (!gateway.lastReloadOk)
     found.push(bad("changes", "the last reload failed: still serving the previous configuration"));
   if (failedLogs.length > 0) found.push(bad("log", `the access log cannot be written: ${listed(failedLogs)}`));
   if (gateway.lacksDescriptors === true)
     found.push(bad("system", "hardly a descriptor is left (RLIMIT_NOFILE): requests get 503, connections wait"));
+  if (totals.connections >= connectionLimit)
+    found.push(
+      bad(
+        "system",
+        `${counted(connectionLimit, "connection")} of ${numberText(connectionLimit)} (server.max_connections): others wait`,
+      ),
+    );
   if (maintenance.length > 0) found.push(note("changes", `under maintenance: ${listed(maintenance)}`));
   if (totals.logDropped > 0) found.push(note("log", `${counted(totals.logDropped, "line")} of the log dropped`));
   if (logLevel !== "info") found.push(note("changes", `the log level is ${logLevel}`));

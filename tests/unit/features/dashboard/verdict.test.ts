@@ -36,6 +36,10 @@ describe("what is wrong is said", () => {
       "hardly a descriptor is left (RLIMIT_NOFILE): requests get 503, connections wait",
       { gateway: { ...gateway, lacksDescriptors: true } },
     ],
+    [
+      "40 connections of 40 (server.max_connections): others wait",
+      { gateway: { ...gateway, connectionLimit: 40 }, totals: { ...totals, connections: 40 } },
+    ],
     ["1 worker of 2 stalled or starting: 1", { workers: [workers[0]!, { ...workers[0]!, moves: false }] }],
     ["1 of 2 targets out: http://b", { targets: [target(), target({ upstream: "http://b", breaker: "open" })] }],
     ["1 module without a thread: shop.ts", { modules: [module(), module({ name: "shop.ts", threads: 0 })] }],
