@@ -160,7 +160,7 @@ export class H2UpstreamStreams implements SessionOwner, StreamSiblings {
   /** The origin has reset a stream before its response was whole. */
   noteReset(streamId: number, code: ErrorCode): void {
     const { connection } = this;
-    // What is refused after a GOAWAY says that it came too late, and not how many streams the origin takes.
+    // A refusal after a GOAWAY says that the request came too late, and not how many streams the origin takes.
     if (this.endsInOrder && code === ErrorCode.RefusedStream) return;
     const isAngry = code === ErrorCode.EnhanceYourCalm;
     let isRefusing = false;

@@ -181,7 +181,7 @@ test.each([
   expect(await leftOutInTurn(upload, 5)).toEqual({ texts: Array(5).fill("whole"), heads: [2, 3, 4, 5, 6] });
 });
 
-/** Retires a connection as servers do that do not know what is on its way: no stream is named, and what comes beyond is refused. */
+/** Retires a connection as servers do that do not know which streams are on their way: it names none, and refuses those that come. */
 const refusing = (connection: H2OriginConnection): void => {
   connection.goAway(0x7fffffff);
   for (const stream of connection.streams.values()) if (stream.id > 1) stream.refuse(Code.refused);

@@ -105,7 +105,7 @@ export class ChunkedDecoder {
 
   /**
    * The same where the input may be written over: small chunks that follow each other become one piece, so that a body in chunks of one
-   * byte makes no more pieces than any other. What is wrong behind such a piece is the next event.
+   * byte makes no more pieces than any other. A fault behind such a piece is the next event.
    */
   nextJoined(bytes: Uint8Array, from: number, to: number): ChunkEvent {
     const event = this.next(bytes, from, to);
