@@ -7,34 +7,19 @@ import { readClock } from "../core/shared-clock.ts";
 import { VERSION } from "../core/version.ts";
 import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
 import { createChallengeTable } from "../features/acme/challenge-table.ts";
-import { AcmeService, ListenerSink } from "../features/acme/control/acme-service.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
-import { type KeyPorts, KeyService } from "../features/auth/control/key-service.ts";
 import { machineKey } from "../features/balance/sticky.ts";
-import { CacheOwner } from "../features/cache/control/cache-owner.ts";
-import { LiveFeed } from "../features/dashboard/live-feed.ts";
-import { Fleet, openFleetStore } from "../features/fleet/control/fleet.ts";
-import { FleetMember } from "../features/fleet/control/fleet-member.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
-import { Functions } from "../features/functions/control/functions.ts";
-import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
-import type { GeoBuffers } from "../features/geo/place-finder.ts";
-import { ListFiles } from "../features/lists/control/list-files.ts";
-import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
-import { TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
 import type { LineSink } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
-import { LogWriter, masked, teed } from "../features/telemetry/log-writer.ts";
+import { LogWriter, teed } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
-import { TlsCertificates } from "../features/tls/control/certificates.ts";
-import { serverCertificate } from "../features/tls/control/server-certificate.ts";
-import { LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
 import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.ts";
 import { listConfig } from "../loading/config-listing.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../memory/body-budget.ts";
@@ -44,7 +29,6 @@ import type { CounterBuffers } from "../memory/counter-table.ts";
 import { CounterTotals } from "../memory/counter-totals.ts";
 import { createIncidentRing, IncidentReader } from "../memory/incident-ring.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
-import { LIST_READERS, listUses } from "../routes/list-uses.ts";
 import { firewallsOf } from "../routes/route-config.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -64,13 +48,10 @@ import { warnOfSidecar } from "../worker/sidecar.ts";
 import { labelsOf } from "../worker/worker-runtime.ts";
 import { binaryPathOf, startFacts } from "./binary-path.ts";
 import { controlExposition } from "./control-metrics.ts";
-import { feedSources } from "./dashboard-feed.ts";
 import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
 import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
-import { InternalSocket } from "./internal-socket.ts";
-import { NodeRegistry } from "./node-registry.ts";
 import { Operations } from "./operations.ts";
 import { claimPorts, claimUdp, moveClaims, workerFailure } from "./port-claim.ts";
 import { processState } from "./process-state.ts";
@@ -84,14 +65,13 @@ import {
   restartSettings,
 } from "./reload.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
-import { type ListedControlServices, ServiceList } from "./services.ts";
+import { ControlServices, type ListedControlServices, makeServices, type ThreadPorts } from "./services.ts";
 import { reactToSignals } from "./signal-actions.ts";
 import { StandIns } from "./stand-ins.ts";
 import { quicNotes } from "./start-notes.ts";
 import { type SummaryStyle, startSummary } from "./start-summary.ts";
 import { UpstreamSurvey } from "./upstream-survey.ts";
 import { type PoolListener, WorkerFence, WorkerPool } from "./worker-pool.ts";
-import { WorkerWatch } from "./worker-watch.ts";
 import { keepWorkingFolder } from "./working-folder.ts";
 
 /** What the control thread is started with. */
@@ -115,68 +95,47 @@ export interface ControlOptions {
 const LOG_DRAIN_MS = 500;
 
 /** The control thread: workers, signals, logs, the responses to /metrics and /internal/api. */
-export class Control implements PoolListener {
-  private config: RuntimeConfig;
+export class Control implements PoolListener, ThreadPorts {
+  config: RuntimeConfig;
   /** The same as the files said it, without what operators have switched since. */
   private fileConfig: RuntimeConfig;
   private readonly packet: ConfigPacket = new ConfigPacket();
   private readonly cookieKey: string = machineKey();
   private readonly options: Omit<ControlOptions, "config">;
-  private readonly startedAtMs: number = Date.now() - performance.now();
-  private readonly labels: TelemetryLabels = new TelemetryLabels();
-  private readonly incidents: SharedArrayBuffer = createIncidentRing();
+  readonly startedAtMs: number = Date.now() - performance.now();
+  readonly labels: TelemetryLabels = new TelemetryLabels();
+  readonly incidents: SharedArrayBuffer = createIncidentRing();
   private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
-  private readonly threshold: LogThreshold = new LogThreshold();
-  private readonly lines: LineSink = masked(teed(this.log, (line) => this.telemetry.addLines(line)));
-  private readonly events: GatewayLog = new EventLog(EVENTS, this.lines, WALL_CLOCK, this.threshold);
-  private readonly telemetry: TelemetryExport;
-  private readonly exposition: Exposition;
-  private readonly accessOutputs: LogOutputs = new LogOutputs((output, error) =>
-    this.event("log_failed", { output, error }),
-  );
-  private readonly pool: WorkerPool;
+  readonly threshold: LogThreshold = new LogThreshold();
+  private readonly lines: LineSink = teed(this.log, (line) => this.parts.telemetry.addLines(line));
+  readonly events: GatewayLog = new EventLog(EVENTS, this.lines, WALL_CLOCK, this.threshold);
+  readonly pool: WorkerPool;
   private readonly bodyBudget: BodyBudgetBuffers;
   private readonly connections: ConnectionBuffers;
   private readonly buckets: SharedArrayBuffer = createTokenBuckets(crypto.getRandomValues(new Int32Array(2)));
-  private readonly challenges: SharedArrayBuffer = createChallengeTable();
-  private readonly totals: CounterTotals;
-  private readonly nodes: NodeRegistry;
-  private readonly cache: CacheOwner;
+  readonly challenges: SharedArrayBuffer = createChallengeTable();
+  readonly totals: CounterTotals;
+  readonly fence: WorkerFence;
+  readonly standIns: StandIns;
+  readonly ending: Ending;
+  readonly reloads: Reloads;
+  readonly operations: Operations;
+  readonly exposition: Exposition;
   private readonly rpc: ControlRpc;
-  private readonly certificates: TlsCertificates;
-  private readonly geo: GeoDatabases;
-  private readonly lists: ListFiles;
-  private readonly fleet: Fleet;
-  private readonly member: FleetMember;
-  private readonly functions: Functions;
-  private readonly fence: WorkerFence;
-  private readonly reloads: Reloads;
-  private readonly operations: Operations;
-  private readonly watch: WorkerWatch;
-  private readonly standIns: StandIns;
-  private readonly live: LiveFeed;
-  private readonly acme: AcmeService;
-  private readonly keys: KeyService;
-  private readonly schemas: LearnedSchemas = new LearnedSchemas({
-    changed: () => this.onSchema(),
-    event: (...event) => this.event(...event),
-    names: () => this.nodes.names,
-  });
   private ports: ReadonlyMap<ListenerName, number> = new Map();
   private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
   private readonly manager: ServiceNotifier = new ServiceNotifier(process.env);
-  private readonly services: ServiceList<ListedControlServices>;
+  private readonly parts: ListedControlServices;
+  /** The same, as one. */
+  private readonly services: ControlServices;
   private readonly takers: Takers<FromWorker, ToWorker>;
-  /** The listening sockets of each worker. */
-  private readonly listening: Map<number, readonly ListeningSocket[]> = new Map();
+  readonly listening: Map<number, readonly ListeningSocket[]> = new Map();
   /** Workers that were started again: an inherited socket went with the first. */
   private readonly restarted: Set<number> = new Set();
   private readonly handover: Handover;
-  private readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
+  readonly serving: PromiseWithResolvers<void> = Promise.withResolvers();
   private announced = false;
   private keywords: KeywordMemory | null = null;
-  private readonly internalSocket: InternalSocket = new InternalSocket();
-  private readonly ending: Ending;
   private readonly running: RestartSettings;
   private finish: (code: number) => void = () => {};
   private fail: (error: Error) => void = () => {};
@@ -184,121 +143,57 @@ export class Control implements PoolListener {
   constructor(options: ControlOptions) {
     const { config, ...others } = options;
     this.options = others; // A reload replaces the configuration: the first must not stay here.
-    this.config = this.schemas.applied(config);
+    this.config = config;
     this.fileConfig = config;
     this.running = restartSettings(config);
     this.pool = new WorkerPool(config.server.workers || availableParallelism(), this, options.early);
-    this.telemetry = this.makeTelemetry();
     const secret = crypto.getRandomValues(new Int32Array(2));
     this.bodyBudget = createBodyBudget(this.pool.size, secret);
     this.connections = createConnectionCounts(this.pool.size, secret);
     const { routes, upstreams, streams: labels } = this.labels;
     this.totals = new CounterTotals(this.pool.buffers, routes, upstreams, { labels, cells: this.connections.streams });
-    this.cache = this.makeCache();
-    this.nodes = new NodeRegistry(this.config, this.pool, this.event);
-    this.certificates = new TlsCertificates(
-      (certificates) => this.pool.broadcast({ kind: "certificates", certificates }),
-      this.event,
+    this.fence = new WorkerFence(
+      (id) => this.broadcast({ kind: "fence", id }),
+      () => this.listening.keys(),
     );
-    this.member = new FleetMember(options.remote, this.totals, this.nodes, {
-      isEnding: () => this.ending.hasBegun,
-      reload: () => this.reloads.want(),
-      refused: (fields) => this.event("config_reload", { ok: false, ...fields }),
-      event: this.event,
-    });
-    this.fleet = this.makeFleet();
-    this.functions = new Functions(this.pool, this.fleet, this.threshold, this.event);
-    const publishGeo = (geo: GeoBuffers) => this.pool.broadcast({ kind: "geo", geo });
-    this.geo = new GeoDatabases(publishGeo, (fields) => this.event("geo_reload", fields));
-    this.lists = this.makeLists();
+    this.standIns = this.makeStandIns();
     this.handover = this.makeHandover();
-    const sendFence = (id: number) => this.pool.broadcast({ kind: "fence", id });
-    this.fence = new WorkerFence(sendFence, () => this.listening.keys());
-    this.standIns = new StandIns({
-      tell: (worker, message) => this.pool.send(worker, message),
-      listening: this.listening,
-      moves: (worker) => this.watch.moves(worker),
-    });
-    this.watch = this.makeWatch();
     this.ending = this.makeEnding();
     this.reloads = this.makeReloads();
+    this.parts = makeServices(this);
+    this.services = new ControlServices(this.parts);
     this.operations = this.makeOperations();
-    this.config = this.operations.restored(this.inherited.state, this.config);
-    this.acme = this.makeAcme();
-    const publishKeys: KeyPorts["publish"] = (sets) => this.pool.broadcast({ kind: "keys", sets });
-    this.keys = new KeyService({ publish: publishKeys, event: this.event });
-    this.live = this.makeLive();
-    this.services = new ServiceList(this.listed());
+    this.config = this.operations.restored(this.inherited.state, this.parts.schemas.applied(config));
     this.takers = this.takersWith(this.services.takers);
     this.exposition = this.makeExposition();
     this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
   }
 
-  private makeLists(): ListFiles {
-    return new ListFiles({
-      readers: LIST_READERS,
-      usesOf: listUses,
-      refusal: () => "",
-      send: (lists) => this.pool.broadcast({ kind: "lists", lists }),
-      event: (fields) => this.event("list_reload", fields),
-      changed: () => {},
-    });
+  get remote(): RemoteConfig | null {
+    return this.options.remote;
   }
 
-  private makeAcme(): AcmeService {
-    return new AcmeService({
-      challenges: this.challenges,
-      certificates: new ListenerSink(this.certificates.sink, () => this.fence.settled(), serverCertificate),
-      serving: this.serving.promise,
-      event: this.event,
-      openStore: openFleetStore,
-    });
-  }
+  readonly broadcast = (message: ToWorker): void => this.pool.broadcast(message);
 
-  private makeFleet(): Fleet {
-    return new Fleet({
-      startedAtMs: this.startedAtMs,
-      generation: () => this.reloads.generation,
-      isEnding: () => this.ending.hasBegun,
-      ...this.member.fleetPorts,
-      publish: (state) => this.pool.broadcast({ kind: "fleet", state }),
-      purge: (order) => {
-        const [first] = this.listening.keys();
-        if (first !== undefined) this.pool.send(first, { kind: "purge", order });
-      },
-      event: this.event,
-    });
-  }
-
-  private makeTelemetry(): TelemetryExport {
-    return new TelemetryExport({
-      workers: this.pool.size,
-      startedAtMs: this.startedAtMs,
-      metrics: () => this.exposition.metrics,
-      rows: EVENTS,
-      events: this.events,
+  private makeStandIns(): StandIns {
+    return new StandIns({
+      tell: (worker, message) => this.pool.send(worker, message),
+      listening: this.listening,
+      moves: (worker) => this.parts.watch.moves(worker),
     });
   }
 
   private makeOperations(): Operations {
     return new Operations({
-      nodes: this.nodes,
+      nodes: this.parts.nodes,
       reloads: this.reloads,
       fileConfig: () => this.fileConfig,
       config: () => this.config,
       useLogLevel: (level) => {
         this.threshold.take(level);
-        this.pool.broadcast({ kind: "log-level", level });
+        this.broadcast({ kind: "log-level", level });
       },
       event: this.event,
-    });
-  }
-
-  private makeCache(): CacheOwner {
-    return new CacheOwner(this.config.server.cache, this.pool.size, {
-      opened: (fields) => this.event("cache_disk_open", fields),
-      failed: (fields) => this.event("cache_disk_failed", fields),
-      exception: (error) => this.event("exception", { what: "cache.disk", error }),
     });
   }
 
@@ -306,25 +201,13 @@ export class Control implements PoolListener {
     return new Handover(
       () => this.allSockets(),
       (fields) => {
-        if (fields.ok === false && !this.handover.hasSuccessor) this.cache.keep();
+        if (fields.ok === false && !this.handover.hasSuccessor) this.parts.cache.keep();
         if (!this.ending.hasBegun) this.event("upgrade", fields);
       },
       this.inherited.binary || binaryPathOf(startFacts()),
-      () => this.cache.handOn(),
+      () => this.parts.cache.handOn(),
       () => this.operations.kept(),
     );
-  }
-
-  private makeWatch(): WorkerWatch {
-    return new WorkerWatch(this.pool.size, {
-      onStill: (worker) => {
-        if (!this.ending.hasBegun) this.standIns.help(worker);
-      },
-      onMoves: (worker) => this.standIns.done(worker),
-      onStall: (worker, stalledMs, isHeld) =>
-        this.event("worker_stalled", { worker, stalled_ms: stalledMs, held: isHeld }),
-      replace: (worker) => this.pool.replace(worker),
-    });
   }
 
   private makeEnding(): Ending {
@@ -347,37 +230,15 @@ export class Control implements PoolListener {
     });
   }
 
-  private makeLive(): LiveFeed {
-    return new LiveFeed(
-      feedSources({
-        totals: this.totals,
-        incidents: new IncidentReader(this.incidents),
-        pool: this.pool,
-        watch: this.watch,
-        nodes: this.nodes,
-        labels: this.labels,
-        certificates: this.certificates,
-        cache: this.cache,
-        reloads: this.reloads,
-        functions: this.functions,
-        startedAtMs: this.startedAtMs,
-        config: () => this.config,
-        isEnding: () => this.ending.hasBegun,
-        operated: () => this.operations.state(),
-        failedLogs: () => this.accessOutputs.failing,
-      }),
-    );
-  }
-
   private makeReloads(): Reloads {
     return new Reloads({
       read: this.options.reload,
       current: () => this.fileConfig,
-      prepare: (next) => this.prepare(next, this.schemas.applied(this.operations.maintenance.applied(next))),
+      prepare: (next) => this.prepare(next, this.parts.schemas.applied(this.operations.maintenance.applied(next))),
       isEnding: () => this.ending.hasBegun,
       // One that stands still takes it up when it moves again, or its successor does.
-      workers: () => [...this.listening.keys()].filter((worker) => !this.watch.isStalled(worker)),
-      broadcast: (message) => this.pool.broadcast(message),
+      workers: () => [...this.listening.keys()].filter((worker) => !this.parts.watch.isStalled(worker)),
+      broadcast: this.broadcast,
       onBegin: () => this.manager.reloading(),
       onEnd: () => {
         this.manager.reloaded();
@@ -394,16 +255,15 @@ export class Control implements PoolListener {
    */
   run(): Promise<number> {
     this.pool.start();
-    this.cache.takeOver(this.inherited.cacheFile, this.inherited.predecessor);
+    const { cache, socket, nodes, certificates, outputs } = this.parts;
+    cache.takeOver(this.inherited.cacheFile, this.inherited.predecessor);
     const { sockets, predecessor } = this.inherited;
     this.ports = claimPorts(listenersOf(this.config), sockets);
     claimUdp(udpAddressesOf(this.config), predecessor === 0 ? [] : udpAddressesOf(this.config));
-    this.internalSocket.start(this.config.internalApi, sockets, predecessor === 0);
-    this.geo.takeUp(this.config, this.geo.read(this.config));
-    this.lists.takeUp(this.lists.read(this.config));
+    socket.start(this.config.internalApi, sockets, predecessor === 0);
     const used = this.services.use(this.config, this.fileConfig);
     warnOfSidecar(this.config, this.event);
-    const quic = quicNotes(this.config, this.certificates.sets.https);
+    const quic = quicNotes(this.config, certificates.sets.https);
     if (this.options.summary === null) for (const note of [...this.options.notes, ...quic]) this.event("start", note);
     const firewalls = firewallsOf(this.config);
     if (firewalls.length > 0) this.keywords = sharedKeywords(firewalls);
@@ -414,23 +274,24 @@ export class Control implements PoolListener {
       };
       this.finish = (code) => {
         this.pool.stop();
-        this.internalSocket.end(this.handover.successorPid);
+        socket.end(this.handover.successorPid);
         const stopped = this.services.stop(LOG_DRAIN_MS);
         void Promise.all([stopped, this.log.drain(LOG_DRAIN_MS)]).then(() => resolve(code));
       };
-      const { operations, handover, ending, accessOutputs: outputs } = this;
+      const { operations, handover, ending } = this;
       reactToSignals({ signals: this.options.signals, operations, handover, ending, outputs, event: this.event });
-      this.nodes.start();
-      const ready = [used, this.cache.startDisk()];
+      nodes.start();
+      const ready = [used, cache.startDisk()];
       void Promise.all(ready).then(() => (this.ending.hasBegun ? this.finish(0) : this.pool.release()));
     });
   }
 
   /** The workers have not begun, or get the configuration anew. */
-  private onSchema(): void {
+  onSchema(): void {
     if (this.pool.released) return void this.serving.promise.then(() => this.reloads.rebuild());
-    this.config = this.schemas.applied(this.operations.maintenance.applied(this.fileConfig));
-    this.nodes.takeUp(this.nodes.prepare(this.config));
+    const { schemas, nodes } = this.parts;
+    this.config = schemas.applied(this.operations.maintenance.applied(this.fileConfig));
+    nodes.prepare(this.config).takeUp?.();
   }
 
   startMessage(index: number, counters: CounterBuffers): ToWorker {
@@ -454,7 +315,6 @@ export class Control implements PoolListener {
       waitsForQuic: this.restarted.has(index) || this.inherited.sockets.length > 0,
       keywords: this.keywords,
       logLevel: this.operations.level,
-      internalSocket: this.internalSocket.fd,
       ...this.services.startFields(),
     };
   }
@@ -464,12 +324,13 @@ export class Control implements PoolListener {
   }
 
   /** What no service takes: a kind that is missing here and there does not compile. */
-  private takersWith(ofServices: ServiceList<ListedControlServices>["takers"]): Takers<FromWorker, ToWorker> {
+  private takersWith(ofServices: ControlServices["takers"]): Takers<FromWorker, ToWorker> {
     const takeLines = ({ kind, batch: written }: LinesMessage, index: number): void => {
       const batch = SECRET_VALUES.masked(written);
       this.totals.logTaken(index, written.length);
-      (kind === "log" ? this.log : this.accessOutputs).add(batch);
-      this.telemetry.addLines(batch);
+      const { outputs, telemetry } = this.parts;
+      (kind === "log" ? this.log : outputs).add(batch);
+      telemetry.addLines(batch);
     };
     return {
       ...ofServices,
@@ -493,8 +354,8 @@ export class Control implements PoolListener {
   private onListening(index: number, sockets: readonly ListeningSocket[]): void {
     if (!this.ending.isDraining) this.listening.set(index, sockets);
     if (this.restarted.has(index)) this.standIns.done(index);
-    this.live.workerReady();
-    this.functions.workerListens(index);
+    this.parts.live.workerReady();
+    this.parts.functions.workerListens(index);
     // The signal may have come while this worker was starting.
     if (this.ending.hasBegun) this.ending.tell(index);
     else if (this.listening.size === this.pool.size && !this.announced) this.announce();
@@ -510,7 +371,7 @@ export class Control implements PoolListener {
     this.totals.workerDied(index);
     returnBudgetOf(this.bodyBudget, index);
     clearConnectionsOf(this.connections, index);
-    this.services.workerDied(index);
+    for (const service of this.services.all) void service.workerDied?.(index);
     this.restarted.add(index);
     const sockets = this.listening.get(index) ?? [];
     this.listening.delete(index);
@@ -530,9 +391,9 @@ export class Control implements PoolListener {
     this.announced = true;
     this.serving.resolve();
     this.packet.forget(this.config);
-    keepWorkingFolder((...event) => this.event(...event));
-    this.services.begin();
-    this.manager.ready(() => this.watch.allBeat);
+    keepWorkingFolder(this.event);
+    for (const service of this.services.all) service.begin?.();
+    this.manager.ready(() => this.parts.watch.allBeat);
     endPredecessor(this.inherited);
     const facts = { workers: this.pool.size, version: VERSION, pid: process.pid };
     const { summary, notes } = this.options;
@@ -540,7 +401,7 @@ export class Control implements PoolListener {
       this.event("listening", { host: this.config.server.host, ...portFields(this.config, this.ports), ...facts });
       return;
     }
-    const all = [...notes, ...quicNotes(this.config, this.certificates.sets.https)].map(({ note }) => note);
+    const all = [...notes, ...quicNotes(this.config, this.parts.certificates.sets.https)].map(({ note }) => note);
     const facing = { ...facts, ports: this.ports, notes: all };
     this.log.add(SECRET_VALUES.masked(startSummary(this.config, facing, summary)));
   }
@@ -552,35 +413,22 @@ export class Control implements PoolListener {
   private prepare(fileConfig: RuntimeConfig, config: RuntimeConfig): NextConfiguration {
     const ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
     claimUdp(udpAddressesOf(config), udpAddressesOf(this.config));
-    const nodes = this.nodes.prepare(config);
-    const cache = this.cache.buffersFor(config.server.cache);
-    const geo = this.geo.read(config);
-    const lists = this.lists.read(config);
-    const socket = this.internalSocket.prepare(config.internalApi);
+    const ready = this.services.prepare(config);
     const message = {
       config: packConfig(withPorts(config, ports)),
       labels: labelsOf(config, this.labels),
-      nodes: nodes.buffer,
-      cache,
-      geo: geo.buffers,
-      lists: lists.memory,
-      internalSocket: socket.fd,
-      spans: this.telemetry.ringsFor(config),
+      ...ready.fields,
     };
     collectSource(config);
     const before = this.config;
     return {
       message,
-      drop: () => socket.abort(),
+      drop: ready.drop,
       takeUp: () => {
         this.config = config;
         this.fileConfig = fileConfig;
         this.ports = ports;
-        socket.commit();
-        this.nodes.takeUp(nodes);
-        this.cache.takeUp(config.server.cache, cache);
-        this.geo.takeUp(config, geo);
-        this.lists.takeUp(lists);
+        ready.takeUp();
         void this.services.use(config, fileConfig);
         warnOfSidecar(config, this.event);
       },
@@ -599,33 +447,12 @@ export class Control implements PoolListener {
   private allSockets(): readonly ListeningSocket[] | null {
     if (this.listening.size < this.pool.size) return null;
     const ofWorkers = [...this.listening.values()].flat().filter((one) => !isUnixListener(one));
-    return [...ofWorkers, ...this.internalSocket.sockets];
-  }
-
-  private listed(): ListedControlServices {
-    const { watch, live, nodes, keys, schemas, member, certificates, geo, lists, fleet, functions, cache, acme } = this;
-    const { accessOutputs: outputs, telemetry } = this;
-    return {
-      watch,
-      live,
-      nodes,
-      keys,
-      schemas,
-      member,
-      certificates,
-      geo,
-      lists,
-      fleet,
-      functions,
-      cache,
-      acme,
-      outputs,
-      telemetry,
-    };
+    return [...ofWorkers, ...this.parts.socket.sockets];
   }
 
   private makeExposition(): Exposition {
-    const { totals, nodes, labels, telemetry } = this;
+    const { totals, labels } = this;
+    const { nodes, telemetry, outputs } = this.parts;
     return controlExposition({
       totals,
       nodes,
@@ -634,13 +461,14 @@ export class Control implements PoolListener {
       ofServices: this.services.metrics(),
       lastReloadSuccessful: () => this.reloads.isLastOk,
       lastReloadSeconds: () => this.reloads.lastMs / 1000,
-      droppedLogLines: () => this.log.droppedLines + this.accessOutputs.droppedLines,
+      droppedLogLines: () => this.log.droppedLines + outputs.droppedLines,
     });
   }
 
   private answers() {
-    const { exposition, keys } = this;
-    const survey = new UpstreamSurvey(this.nodes);
+    const { exposition } = this;
+    const { keys, nodes, member, fleet, cache, live } = this.parts;
+    const survey = new UpstreamSurvey(nodes);
     const answers = internalAnswers({
       config: () => this.config,
       state: () =>
@@ -652,9 +480,9 @@ export class Control implements PoolListener {
           workers: this.pool.size,
           generation: this.reloads.generation,
           operations: this.operations.state(),
-          configSource: this.member.source(),
+          configSource: member.source(),
         }),
-      routes: () => routeList(this.config, this.nodes.targetStatus, listedSidecarRoutes(this.config)),
+      routes: () => routeList(this.config, nodes.targetStatus, listedSidecarRoutes(this.config)),
       probeTargets: () => survey.run(this.config),
       totals: this.totals,
       incidents: new IncidentReader(this.incidents),
@@ -664,20 +492,20 @@ export class Control implements PoolListener {
     const ofEndpoints: EndpointAnswers = {
       ...answers,
       ...this.operations.answers(),
-      nodes: () => this.fleet.listing().then(({ status, body }) => jsonAnswer(status, body)),
+      nodes: () => fleet.listing().then(({ status, body }) => jsonAnswer(status, body)),
       openapi: async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi()),
       config: () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config) }),
     };
     const ofWorkers: Record<string, Answerer> = {
       keys: keysAnswer,
-      "cache-purge": async (purge) => jsonAnswer(200, await this.cache.purgeDisk(JSON.parse(purge))),
-      watch: (_, worker) => this.live.watch(worker),
+      "cache-purge": async (purge) => jsonAnswer(200, await cache.purgeDisk(JSON.parse(purge))),
+      watch: (_, worker) => live.watch(worker),
     };
     return new Map(Object.entries<Answerer>({ ...ofEndpoints, ...ofWorkers }));
   }
 
-  private readonly event: WriteEvent = (...event) => {
+  readonly event: WriteEvent = (...event) => {
     this.events.event(...event);
-    this.live.changed(event[0], event[1]);
+    this.parts.live.changed(event[0], event[1]);
   };
 }

@@ -8,53 +8,58 @@ import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { exclusionLine } from "../features/waf/learned-exclusions.ts";
 import type { CounterTotals } from "../memory/counter-totals.ts";
-import type { IncidentReader } from "../memory/incident-ring.ts";
+import { IncidentReader } from "../memory/incident-ring.ts";
 import { BreakerState } from "../memory/node-table.ts";
 import { residentBytes } from "../memory/process-memory.ts";
 import { connectionLimit } from "../net/descriptor-watch.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import { pathOf } from "../routes/route-base.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { Ending } from "./ending.ts";
 import type { NodeRegistry } from "./node-registry.ts";
-import type { OperationState } from "./operations.ts";
+import type { Operations } from "./operations.ts";
 import type { Reloads } from "./reload.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 
-/** What the control thread has to tell on the dashboard. */
-export interface DashboardPorts {
+/** The facts of the control thread that the dashboard shows, beside those of its parts. */
+export interface GatewayPorts {
+  readonly config: RuntimeConfig;
   readonly totals: CounterTotals;
-  readonly incidents: IncidentReader;
+  readonly incidents: SharedArrayBuffer;
   readonly pool: WorkerPool;
+  readonly labels: TelemetryLabels;
+  readonly startedAtMs: number;
+  readonly reloads: Reloads;
+  readonly ending: Ending;
+  readonly operations: Operations;
+}
+
+/** The parts that have something to tell there. */
+export interface DashboardPorts {
   readonly watch: WorkerWatch;
   readonly nodes: NodeRegistry;
-  readonly labels: TelemetryLabels;
   readonly certificates: TlsCertificates;
   readonly cache: CacheOwner;
-  readonly reloads: Reloads;
   readonly functions: Pick<Functions, "live">;
-  readonly startedAtMs: number;
-  config(): RuntimeConfig;
-  isEnding(): boolean;
-  /** What operators have switched. */
-  operated(): OperationState;
   /** Outputs of the access log that cannot be written. */
   failedLogs(): readonly string[];
 }
 
 /** Where the live stream gets what it says. docs/dashboard.md#the-stream */
-export function feedSources(from: DashboardPorts): FeedPorts {
-  const { totals, incidents, pool, watch, nodes, labels, certificates, cache } = from;
+export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts {
+  const { totals, pool, labels } = site;
+  const { watch, nodes, certificates, cache } = from;
   return {
     totals,
-    incidents,
+    incidents: new IncidentReader(site.incidents),
     workers: pool.size,
     moves: (worker) => watch.moves(worker),
-    gateway: () => gatewayOf(from),
+    gateway: () => gatewayOf(site, from.failedLogs()),
     targets: () => targetsOf(nodes, labels),
     certificates: () => certificates.terms(),
     cache: () => {
-      const { enabled, maxBytes } = from.config().server.cache;
+      const { enabled, maxBytes } = site.config.server.cache;
       return enabled ? { entries: cache.entries, bytes: cache.bytes, maxBytes, evictions: cache.evictions } : null;
     },
     exclusionOf: ({ ruleId, path, location }) => exclusionLine(ruleId, path, location),
@@ -67,22 +72,23 @@ export function feedSources(from: DashboardPorts): FeedPorts {
 /** With fewer free ones a connection to an origin, a file or a thread may not be had. */
 const FEW_DESCRIPTORS = 8;
 
-function gatewayOf({ config, reloads, startedAtMs, isEnding, operated, failedLogs }: DashboardPorts): LiveGateway {
-  const { server } = config();
-  const operations = operated();
+function gatewayOf(site: GatewayPorts, failedLogs: readonly string[]): LiveGateway {
+  const { reloads, startedAtMs, ending } = site;
+  const { server } = site.config;
+  const operations = site.operations.state();
   return {
     version: VERSION,
     host: hostname(),
     pid: process.pid,
     startedAt: Math.round(startedAtMs),
-    status: isEnding() ? "draining" : "ok",
+    status: ending.hasBegun ? "draining" : "ok",
     generation: reloads.generation,
     lastReloadOk: reloads.isLastOk,
     waf: server.waf.enabled ? (server.waf.mode === "detection" ? "detection" : "enforce") : "off",
     maintenance: operations.maintenance,
     logLevel: operations.log_level,
     rssBytes: residentBytes(),
-    failedLogs: failedLogs(),
+    failedLogs,
     lacksDescriptors: lowestDescriptor(FEW_DESCRIPTORS) < 0,
     connectionLimit: connectionLimit(server.maxConnections),
   };

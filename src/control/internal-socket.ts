@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
 } from "node:fs";
+import type { ControlService, Prepared } from "../core/control-service.ts";
 import { messageOf } from "../core/error-text.ts";
 import { StartError } from "../help/error-guide.ts";
 import { duplicate } from "../net/system-socket.ts";
@@ -18,12 +19,15 @@ import type { ListeningSocket } from "../worker/listeners.ts";
 /** What of the configuration the socket follows. */
 type SocketSettings = Pick<RuntimeConfig["internalApi"], "socket" | "socketMode">;
 
+/** For the workers to duplicate; -1 without a socket. */
+interface SharedSocket {
+  readonly internalSocket: number;
+}
+
 /** The socket of a configuration that is not in use yet. */
-export interface PreparedSocket {
-  /** For the workers to duplicate; -1 where there is none. */
-  readonly fd: number;
-  commit(): void;
-  abort(): void;
+interface PreparedSocket extends Prepared {
+  readonly fields: SharedSocket;
+  takeUp(): void;
 }
 
 interface Bound {
@@ -37,12 +41,11 @@ interface Bound {
  * The UNIX socket of `internal_api.socket`: the control thread listens, and every worker accepts on a duplicate of its descriptor.
  * docs/endpoints.md#the-unix-socket
  */
-export class InternalSocket {
+export class InternalSocket implements ControlService<Pick<RuntimeConfig, "internalApi">> {
   private bound: Bound | null = null;
 
-  /** Of the socket that is in use; -1 where there is none. */
-  get fd(): number {
-    return this.bound?.fd ?? -1;
+  startFields(): SharedSocket {
+    return { internalSocket: this.bound?.fd ?? -1 };
   }
 
   /** The socket as a successor takes it over. */
@@ -62,34 +65,38 @@ export class InternalSocket {
       if (!isWanted) closeSync(fd);
       else this.bound = { path: settings.socket, fd, file: isService ? "" : fileAt(settings.socket) };
     }
-    this.prepare(settings).commit();
+    this.prepared(settings).takeUp();
   }
 
   /**
    * Binds what a configuration asks for and is not there, and removes nothing but a file that no process listens at.
    * @throws Error with a message that names the path and the cure
    */
-  prepare({ socket: path, socketMode }: SocketSettings): PreparedSocket {
+  prepare({ internalApi }: Pick<RuntimeConfig, "internalApi">): Prepared & { readonly fields: SharedSocket } {
+    return this.prepared(internalApi);
+  }
+
+  private prepared({ socket: path, socketMode }: SocketSettings): PreparedSocket {
     const before = this.bound;
-    if (path === "") return { fd: -1, commit: () => this.use(null), abort: () => {} };
+    if (path === "") return { fields: { internalSocket: -1 }, takeUp: () => this.keep(null) };
     if (before?.path === path) {
-      const commit = (): void => {
+      const takeUp = (): void => {
         if (before.file !== "") chmodSync(path, socketMode);
       };
-      return { fd: before.fd, commit, abort: () => {} };
+      return { fields: { internalSocket: before.fd }, takeUp };
     }
     const next = bind(path, socketMode);
-    return { fd: next.fd, commit: () => this.use(next), abort: () => remove(next) };
+    return { fields: { internalSocket: next.fd }, takeUp: () => this.keep(next), drop: () => remove(next) };
   }
 
   /** The gateway ends. @param successor process id of the one that goes on, 0 for none: the file stays where that one has the socket */
   end(successor: number): void {
     const { bound } = this;
     if (bound !== null && successor > 0 && mayHave(successor, bound.fd)) this.bound = { ...bound, file: "" };
-    this.use(null);
+    this.keep(null);
   }
 
-  private use(next: Bound | null): void {
+  private keep(next: Bound | null): void {
     const before = this.bound;
     this.bound = next;
     if (before !== null) remove(before);

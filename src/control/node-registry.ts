@@ -1,17 +1,11 @@
 import { speaksHttp2, type TargetConfig, usesTls } from "../config/origin.ts";
-import type { ControlService } from "../core/control-service.ts";
+import type { ControlService, Prepared } from "../core/control-service.ts";
 import type { Takers } from "../core/message-takers.ts";
 import { trimmedEnd } from "../core/trimming.ts";
 import type { WriteEvent } from "../facts/events.ts";
 import type { BreakerMessage } from "../features/balance/balancer.ts";
 import { BreakerState, createNodeTable, MAX_HELD_BACK, NodeTable } from "../memory/node-table.ts";
-import {
-  type KnownName,
-  type NamedMessage,
-  type NameResolver,
-  type NameSettings,
-  threadResolver,
-} from "../net/name-resolver.ts";
+import { type KnownName, type NamedMessage, type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import type { TargetStatus } from "../routes/route-type.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
@@ -34,14 +28,6 @@ export interface NodeStanding {
   readonly failures: number;
   readonly breaker: BreakerState;
   readonly healthy: boolean;
-}
-
-/** The nodes of a configuration that is not in use yet. */
-export interface PreparedTable {
-  readonly list: NodeList;
-  /** For the workers. */
-  readonly buffer: SharedArrayBuffer;
-  readonly asked: NameSettings;
 }
 
 /** The control thread's side of the upstream nodes: the shared table, the active health checks, the breakers' time. */
@@ -112,15 +98,15 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     this.prober.stop();
   }
 
-  /** A table for the nodes of a configuration, to be taken up by `use`. */
-  prepare(config: RuntimeConfig): PreparedTable {
+  /** A table for the nodes of a configuration: those that it has too keep their state. */
+  prepare(config: RuntimeConfig): Prepared & { readonly fields: { readonly nodes: SharedArrayBuffer } } {
     const list = new NodeList(config);
-    return { list, buffer: createNodeTable(list.size), asked: config.proxy.transport };
+    const nodes = createNodeTable(list.size);
+    return { fields: { nodes }, takeUp: () => this.takeUp(list, nodes, config) };
   }
 
-  /** Takes up a new configuration: nodes that it has too keep their state. */
-  takeUp({ list, buffer: shared, asked }: PreparedTable): void {
-    this.names.use(asked);
+  private takeUp(list: NodeList, shared: SharedArrayBuffer, { proxy }: RuntimeConfig): void {
+    this.names.use(proxy.transport);
     const table = new NodeTable(shared);
     list.nodes.forEach(({ key }, slot) => {
       const before = this.list.slotOf(key);

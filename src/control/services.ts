@@ -1,88 +1,236 @@
-import type { ControlService } from "../core/control-service.ts";
-import { type TakersOf, type Together, takersOf } from "../core/message-takers.ts";
+import type { ControlService, Prepared } from "../core/control-service.ts";
+import type { Together } from "../core/message-takers.ts";
 import type { Metric } from "../core/metric-row.ts";
-import type { AcmeService } from "../features/acme/control/acme-service.ts";
-import type { KeyService } from "../features/auth/control/key-service.ts";
-import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
-import type { LiveFeed } from "../features/dashboard/live-feed.ts";
-import type { Fleet } from "../features/fleet/control/fleet.ts";
-import type { FleetMember } from "../features/fleet/control/fleet-member.ts";
-import type { Functions } from "../features/functions/control/functions.ts";
-import type { GeoDatabases } from "../features/geo/control/geo-databases.ts";
-import type { ListFiles } from "../features/lists/control/list-files.ts";
-import type { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
-import type { TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
-import type { TlsCertificates } from "../features/tls/control/certificates.ts";
-import type { LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
+import { ServiceList } from "../core/service-list.ts";
+import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
+import { type AcmePorts, AcmeService, ListenerSink } from "../features/acme/control/acme-service.ts";
+import { KeyService } from "../features/auth/control/key-service.ts";
+import { CacheOwner } from "../features/cache/control/cache-owner.ts";
+import type { DiskReports } from "../features/cache/control/disk/cache-disk.ts";
+import { LiveFeed } from "../features/dashboard/live-feed.ts";
+import { Fleet, type FleetPorts, openFleetStore } from "../features/fleet/control/fleet.ts";
+import { FleetMember, type MemberPorts } from "../features/fleet/control/fleet-member.ts";
+import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
+import { Functions } from "../features/functions/control/functions.ts";
+import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
+import { ListFiles, type ListPorts } from "../features/lists/control/list-files.ts";
+import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
+import { type ExportPorts, TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
+import type { Exposition } from "../features/telemetry/exposition.ts";
+import type { LogThreshold } from "../features/telemetry/log-level.ts";
+import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { TlsCertificates } from "../features/tls/control/certificates.ts";
+import { serverCertificate } from "../features/tls/control/server-certificate.ts";
+import { LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
+import type { CounterTotals } from "../memory/counter-totals.ts";
+import { LIST_READERS, listUses } from "../routes/list-uses.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { NodeRegistry } from "./node-registry.ts";
-import type { WorkerWatch } from "./worker-watch.ts";
+import type { ListeningSocket } from "../worker/listeners.ts";
+import type { ToWorker } from "../worker/messages.ts";
+import { feedSources } from "./dashboard-feed.ts";
+import type { Ending } from "./ending.ts";
+import { InternalSocket } from "./internal-socket.ts";
+import { NodeRegistry } from "./node-registry.ts";
+import type { Operations } from "./operations.ts";
+import type { Reloads } from "./reload.ts";
+import type { StandIns } from "./stand-ins.ts";
+import type { WorkerFence, WorkerPool } from "./worker-pool.ts";
+import { type StallListener, WorkerWatch } from "./worker-watch.ts";
 
-/**
- * THE parts of the control thread; one that is left out does not compile. The object that has them is called from top to bottom: what writes to the log, or
- * gives something up, before that which takes it.
- */
-export interface ListedControlServices {
-  readonly watch: WorkerWatch;
-  readonly live: LiveFeed;
-  readonly nodes: NodeRegistry;
-  readonly keys: KeyService;
-  readonly schemas: LearnedSchemas;
-  readonly member: FleetMember;
-  /** Before acme, which puts its own among them. */
-  readonly certificates: TlsCertificates;
-  readonly geo: GeoDatabases;
-  readonly lists: ListFiles;
-  /** Before functions, whose schedules ask for its lock. */
-  readonly fleet: Fleet;
-  readonly functions: Functions;
-  readonly cache: CacheOwner;
-  readonly acme: AcmeService;
-  readonly outputs: LogOutputs;
-  /** The last: it sends what the others have logged. */
-  readonly telemetry: TelemetryExport;
+/** The control thread, as its parts see it. Members that are made after the parts are read when a part is called. */
+export interface ThreadPorts {
+  /** In use; as the files said it until the parts are there. */
+  readonly config: RuntimeConfig;
+  readonly pool: WorkerPool;
+  readonly totals: CounterTotals;
+  readonly labels: TelemetryLabels;
+  readonly incidents: SharedArrayBuffer;
+  readonly challenges: SharedArrayBuffer;
+  readonly threshold: LogThreshold;
+  readonly remote: RemoteConfig | null;
+  readonly startedAtMs: number;
+  readonly events: GatewayLog;
+  readonly event: WriteEvent;
+  /** The listening sockets of each worker. */
+  readonly listening: ReadonlyMap<number, readonly ListeningSocket[]>;
+  readonly serving: PromiseWithResolvers<void>;
+  readonly fence: WorkerFence;
+  readonly ending: Ending;
+  readonly reloads: Reloads;
+  readonly standIns: StandIns;
+  readonly operations: Operations;
+  readonly exposition: Exposition;
+  readonly broadcast: (message: ToWorker) => void;
+  /** Upstreams have told what they speak: the configuration is another one. */
+  onSchema(): void;
 }
 
 type Service = ControlService<RuntimeConfig>;
+
+/**
+ * Makes THE parts of the control thread; a part without its line fails a test by its name. They are called from top to bottom of the object that is
+ * returned: a part that writes to the log, or gives something up, before the part that takes it.
+ */
+export function makeServices(site: ThreadPorts) {
+  const { pool, config, totals, event, broadcast } = site;
+  const schemas = new LearnedSchemas({ changed: () => site.onSchema(), event, names: () => nodes.names });
+  const nodes: NodeRegistry = new NodeRegistry(schemas.applied(config), pool, event);
+  const certificates = new TlsCertificates({ broadcast, event });
+  const member = new FleetMember(site.remote, totals, nodes, memberPorts(site));
+  const fleet = new Fleet({ ...fleetPorts(site), ...member.fleetPorts });
+  const functions = new Functions(pool, fleet, site.threshold, event);
+  const watch = new WorkerWatch(pool.size, watchPorts(site));
+  const cache = new CacheOwner(config.server.cache, pool.size, diskReports(event));
+  const outputs = new LogOutputs((output, error) => event("log_failed", { output, error }));
+  const failedLogs = () => outputs.failing;
+  return {
+    socket: new InternalSocket(),
+    watch,
+    live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, failedLogs })),
+    nodes,
+    keys: new KeyService({ broadcast, event }),
+    schemas,
+    member,
+    // Before acme, which puts its own among them.
+    certificates,
+    geo: new GeoDatabases({ broadcast, event }),
+    lists: new ListFiles(listPorts(site)),
+    // Before functions, whose schedules ask for its lock.
+    fleet,
+    functions,
+    cache,
+    acme: new AcmeService(acmePorts(site, certificates)),
+    outputs,
+    // The last: it sends lines that the others have logged.
+    telemetry: new TelemetryExport(telemetryPorts(site)),
+  } satisfies Readonly<Record<string, Service>>;
+}
+
+/** The parts, by name. */
+export type ListedControlServices = ReturnType<typeof makeServices>;
+
+function memberPorts(site: ThreadPorts): MemberPorts {
+  const { event } = site;
+  return {
+    isEnding: () => site.ending.hasBegun,
+    reload: () => site.reloads.want(),
+    refused: (fields) => event("config_reload", { ok: false, ...fields }),
+    event,
+  };
+}
+
+function fleetPorts(site: ThreadPorts): Omit<FleetPorts, keyof FleetMember["fleetPorts"]> {
+  const { startedAtMs, event, broadcast, listening, pool } = site;
+  return {
+    startedAtMs,
+    generation: () => site.reloads.generation,
+    isEnding: () => site.ending.hasBegun,
+    publish: (state) => broadcast({ kind: "fleet", state }),
+    purge: (order) => {
+      const [first] = listening.keys();
+      if (first !== undefined) pool.send(first, { kind: "purge", order });
+    },
+    event,
+  };
+}
+
+function listPorts({ broadcast, event }: ThreadPorts): ListPorts {
+  return { readers: LIST_READERS, usesOf: listUses, refusal: () => "", broadcast, event, changed: () => {} };
+}
+
+function watchPorts(site: ThreadPorts): StallListener {
+  return {
+    onStill: (worker) => {
+      if (!site.ending.hasBegun) site.standIns.help(worker);
+    },
+    onMoves: (worker) => site.standIns.done(worker),
+    onStall: (worker, stalledMs, isHeld) =>
+      site.event("worker_stalled", { worker, stalled_ms: stalledMs, held: isHeld }),
+    replace: (worker) => site.pool.replace(worker),
+  };
+}
+
+function diskReports(event: WriteEvent): DiskReports {
+  return {
+    opened: (fields) => event("cache_disk_open", fields),
+    failed: (fields) => event("cache_disk_failed", fields),
+    exception: (error) => event("exception", { what: "cache.disk", error }),
+  };
+}
+
+function acmePorts({ challenges, fence, serving, event }: ThreadPorts, { sink }: TlsCertificates): AcmePorts {
+  return {
+    challenges,
+    certificates: new ListenerSink(sink, () => fence.settled(), serverCertificate),
+    serving: serving.promise,
+    event,
+    openStore: openFleetStore,
+  };
+}
+
+function telemetryPorts(site: ThreadPorts): ExportPorts {
+  const { pool, startedAtMs, events } = site;
+  return { workers: pool.size, startedAtMs, metrics: () => site.exposition.metrics, rows: EVENTS, events };
+}
 
 /** The fields of a worker's first message that services give. */
 export type StartFieldsOf<Listed> = Together<
   { [Name in keyof Listed]: Listed[Name] extends { startFields(): infer Fields } ? Fields : never }[keyof Listed]
 >;
 
-/** Calls services one after the other, in the order in which they are listed. */
-export class ServiceList<Listed extends { readonly [Name in keyof Listed]: Service }> {
-  /** The messages of workers that services take. */
-  readonly takers: TakersOf<Listed>;
-  private readonly services: readonly Service[];
+/** The fields of the message that brings a configuration to the workers, likewise. */
+type ReloadFieldsOf<Listed> = Together<
+  {
+    [Name in keyof Listed]: Listed[Name] extends { prepare(config: never): { readonly fields: infer Fields } }
+      ? Fields
+      : never;
+  }[keyof Listed]
+>;
 
-  constructor(listed: Listed) {
-    this.services = Object.values(listed);
-    this.takers = takersOf(listed);
+/** A configuration, made ready by all services. */
+export interface PreparedServices {
+  readonly fields: ReloadFieldsOf<ListedControlServices>;
+  takeUp(): void;
+  drop(): void;
+}
+
+/** The parts of the control thread, as one. */
+export class ControlServices extends ServiceList<Service, ListedControlServices> {
+  /** @throws Error that prevents the configuration; nothing is left of it */
+  prepare(config: RuntimeConfig): PreparedServices {
+    const ready: Prepared[] = [];
+    const drop = (): void => {
+      for (const one of ready) one.drop?.();
+    };
+    try {
+      for (const service of this.all) if (service.prepare !== undefined) ready.push(service.prepare(config));
+    } catch (error) {
+      drop();
+      throw error;
+    }
+    return {
+      fields: Object.assign({}, ...ready.map(({ fields }) => fields)),
+      takeUp: () => {
+        for (const one of ready) one.takeUp?.();
+      },
+      drop,
+    };
   }
 
-  /** @returns when all of them have what the start waits for */
-  async use(config: RuntimeConfig, file: RuntimeConfig): Promise<void> {
-    await Promise.all(this.services.map((service) => service.use?.(config, file)));
+  /** @returns when the start need not wait for any of them */
+  use(config: RuntimeConfig, file: RuntimeConfig): Promise<unknown> {
+    return Promise.all(this.all.map((service) => service.use?.(config, file)));
   }
 
-  begin(): void {
-    for (const service of this.services) service.begin?.();
-  }
-
-  workerDied(worker: number): void {
-    for (const service of this.services) void service.workerDied?.(worker);
-  }
-
-  async stop(limitMs: number): Promise<void> {
-    await Promise.all(this.services.map((service) => service.stop?.(limitMs)));
+  stop(limitMs: number): Promise<unknown> {
+    return Promise.all(this.all.map((service) => service.stop?.(limitMs)));
   }
 
   metrics(): readonly Metric[] {
-    return this.services.flatMap((service) => service.metrics?.() ?? []);
+    return this.all.flatMap((service) => service.metrics?.() ?? []);
   }
 
-  startFields(): StartFieldsOf<Listed> {
-    return Object.assign({}, ...this.services.map((service) => service.startFields?.()));
+  startFields(): StartFieldsOf<ListedControlServices> {
+    return Object.assign({}, ...this.all.map((service) => service.startFields?.()));
   }
 }

@@ -1,11 +1,26 @@
 import type { AnyTakers } from "./message-takers.ts";
 import type { Metric } from "./metric-row.ts";
 
+/** A part, made ready for a configuration that is not in use yet. */
+export interface Prepared {
+  /** Fields of the message that brings the configuration to the workers. */
+  readonly fields: object;
+  /** Every worker has built it: `use` comes next. */
+  takeUp?(): void;
+  /** It is not to be used after all. */
+  drop?(): void;
+}
+
 /**
  * A part of the control thread. What a part has none of, it leaves out; `control/services.ts` lists all parts, and says in which order they are called.
  * @typeParam Config what they take up
  */
 export interface ControlService<Config> {
+  /**
+   * Makes ready for a configuration of a reload, before any worker builds it.
+   * @throws Error if it cannot be used
+   */
+  prepare?(config: Config): Prepared;
   /**
    * Takes up a configuration: before the workers begin, and at each reload, once every worker has it.
    * @param file the same as the files said it, without what operators have switched and upstreams have told

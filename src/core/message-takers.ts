@@ -20,6 +20,15 @@ export type TakersOf<Listed> = Together<
   { [Name in keyof Listed]: Listed[Name] extends { readonly onMessage: infer Own } ? Own : never }[keyof Listed]
 >;
 
+/** The messages that the services of a list take. */
+export type MessagesOf<Listed> = {
+  [Name in keyof Listed]: Listed[Name] extends { readonly onMessage: infer Own }
+    ? {
+        [Kind in keyof Own]: Own[Kind] extends (message: infer Message, ...others: never) => void ? Message : never;
+      }[keyof Own]
+    : never;
+}[keyof Listed];
+
 /** What all members of a union are at once. */
 export type Together<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void
   ? All

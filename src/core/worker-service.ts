@@ -6,6 +6,10 @@ import type { AnyTakers } from "./message-takers.ts";
  * @typeParam Config what they take up
  */
 export interface WorkerService<Config> {
+  /** Takes its fields of the worker's first message, before anything is built. */
+  begin?(start: never): void;
+  /** Takes its fields of the message that brings a configuration, and of the first: `prepare` has made them in the control thread. */
+  share?(fields: never): void;
   /** Takes up a configuration, the first one too: requests that begin from now on take it. */
   use?(config: Config): void;
   /** Called every TICK_MS. @param nowMs on the clock of the worker's turns */

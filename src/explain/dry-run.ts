@@ -134,7 +134,7 @@ export class DryRun {
 
   constructor(config: RuntimeConfig) {
     this.config = config;
-    this.lists.take(listsOf(config));
+    this.lists.share({ lists: listsOf(config) });
     const { cache } = config.server;
     const buffers = cache.enabled ? createCacheBuffers({ ...cache, ...SMALL_CACHE }, 2, 1) : null;
     this.cacheStore = buffers === null ? null : new CacheStore(buffers, 0);
@@ -260,7 +260,7 @@ export class DryRun {
     const { countryDb, asnDb } = this.config.server.geo;
     const buffer = (file: string) => (file === "" ? null : readDatabase(file).buffer);
     const places = new PlaceFinder();
-    places.take({ country: buffer(countryDb), asn: buffer(asnDb) });
+    places.share({ geo: { country: buffer(countryDb), asn: buffer(asnDb) } });
     return places;
   }
 

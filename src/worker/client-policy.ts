@@ -1,5 +1,6 @@
 import { NetworkSet } from "../core/network-set.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
+import { type AuthPorts, authMethod } from "../features/auth/auth-methods.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
 import { GuardedMethod } from "../features/auth/guarded-method.ts";
@@ -36,7 +37,6 @@ import { takesHost } from "../message/request-host.ts";
 import type { RoutePolicies } from "../message/route-policies.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { type AuthPorts, authMethod } from "./auth-methods.ts";
 import {
   authByIndex,
   fieldsGoneBy,

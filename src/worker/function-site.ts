@@ -4,6 +4,7 @@ import { eventOfLine } from "../features/functions/events.ts";
 import type { FunctionListener, FunctionPorts } from "../features/functions/function-call.ts";
 import { FunctionHandler } from "../features/functions/function-handler.ts";
 import type { LinkPorts } from "../features/functions/function-link.ts";
+import type { FunctionWordMessage } from "../features/functions/function-messages.ts";
 import { HookPhase } from "../features/functions/hook-phase.ts";
 import type { FunctionsConfig } from "../features/functions/settings.ts";
 import { type FunctionNews, WorkerFunctions } from "../features/functions/worker-functions.ts";
@@ -15,7 +16,6 @@ import type { Handler, Phase } from "../message/exchange.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { FunctionRoutePorts, FunctionUse } from "../routes/route-type.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** How often a worker says what it has counted. */
@@ -30,7 +30,7 @@ export interface FunctionSitePorts {
   readonly threshold: LogThreshold;
   /** Where spans go; null while nothing takes them. */
   readonly spans: () => SpanWriter | null;
-  readonly post: (message: FromWorker) => void;
+  readonly post: (message: FunctionWordMessage) => void;
 }
 
 /** The functions of one data worker, whatever its configuration. Loaded where the first configuration has some. */

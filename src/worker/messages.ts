@@ -1,28 +1,25 @@
+import type { MessagesOf } from "../core/message-takers.ts";
 import type { ClockReading } from "../core/shared-clock.ts";
-import type { SettledMessage, WantedMessage } from "../features/acme/acme-messages.ts";
-import type { AnswerMessage, QuestionMessage } from "../features/admin/control-channel.ts";
-import type { LeavingMessage } from "../features/admin/health-handler.ts";
-import type { FetchedKeySet, KeysMessage } from "../features/auth/jwt/key-ring.ts";
+import type { WantedMessage } from "../features/acme/acme-messages.ts";
+import type { QuestionMessage } from "../features/admin/control-channel.ts";
 import type { BreakerMessage } from "../features/balance/balancer.ts";
 import type { CacheBuffers } from "../features/cache/store/cache-memory.ts";
-import type { DashboardNews, DashboardWord } from "../features/dashboard/dashboard-messages.ts";
-import type { FleetNews, FleetState, FleetWord } from "../features/fleet/fleet-messages.ts";
-import type { FunctionNewsMessage, FunctionWordMessage } from "../features/functions/function-messages.ts";
-import type { GeoBuffers, GeoMessage } from "../features/geo/place-finder.ts";
-import type { ListMemory, ListsMessage } from "../features/lists/list-tables.ts";
-import type { LogLevel, LogLevelMessage } from "../features/telemetry/log-level.ts";
-import type { CertificatesMessage, ListenerCertificates } from "../features/tls/tls-messages.ts";
+import type { DashboardWord } from "../features/dashboard/dashboard-messages.ts";
+import type { FleetWord } from "../features/fleet/fleet-messages.ts";
+import type { FunctionWordMessage } from "../features/functions/function-messages.ts";
+import type { ListenerCertificates } from "../features/tls/tls-messages.ts";
 import type { KeywordMemory } from "../features/waf/rule-table.ts";
 import type { BodyBudgetBuffers } from "../memory/body-budget.ts";
 import type { ConnectionBuffers } from "../memory/connection-counts.ts";
 import type { CounterBuffers, CounterLabels } from "../memory/counter-table.ts";
-import type { KnownName, NamedMessage, NamesMessage } from "../net/name-resolver.ts";
+import type { KnownName, NamedMessage } from "../net/name-resolver.ts";
 import type { ListeningSocket, OpeningListener } from "./listeners.ts";
 import type { PackedConfig } from "./packed-config.ts";
+import type { ListedWorkerServices, SharedFields, StartFields } from "./services.ts";
 
 /** What the control thread tells a worker. */
 export type ToWorker =
-  | {
+  | ({
       readonly kind: "start";
       readonly index: number;
       /** How many workers there are. */
@@ -49,11 +46,6 @@ export type ToWorker =
       readonly cache: CacheBuffers | null;
       /** The WAF's tables of keywords; null where it is off. */
       readonly keywords: KeywordMemory | null;
-      /** The databases of addresses. */
-      readonly geo: GeoBuffers;
-      /** The lists in files. */
-      readonly lists: ListMemory;
-      readonly fleet: FleetState;
       /** Rings for spans, one a worker; none where none are recorded. */
       readonly spans: readonly SharedArrayBuffer[];
       /** Sockets that listen already, for this worker; where there are none it opens its own. */
@@ -62,34 +54,21 @@ export type ToWorker =
       readonly waitsForQuic: boolean;
       /** What the TLS listeners show. */
       readonly certificates: ListenerCertificates;
-      /** The fetched keys of token issuers that are there. */
-      readonly keySets: readonly FetchedKeySet[];
-      readonly logLevel: LogLevel;
       /** Of `internal_api.socket`, to be duplicated; -1 where there is none. */
       readonly internalSocket: number;
       /** Where the worker shows that it moves; see WorkerWatch. */
       readonly beats: SharedArrayBuffer;
-    }
-  | AnswerMessage
+    } & StartFields &
+      SharedFields)
+  | MessagesOf<ListedWorkerServices>
   /** Build it, change nothing yet, and answer `prepared`. */
   | ({ readonly kind: "prepare" } & NewConfiguration)
   /** Take it up: every worker has built it. To be answered with `applied`. */
   | ({ readonly kind: "commit" } & NewConfiguration)
   /** Some worker could not build it: what has been prepared goes. */
   | { readonly kind: "abort"; readonly id: number }
-  | CertificatesMessage
-  | GeoMessage
-  | ListsMessage
-  | NamesMessage
-  | FleetNews
-  | FunctionNewsMessage
-  | LogLevelMessage
-  | KeysMessage
-  | SettledMessage
-  | DashboardNews
   /** To be answered with `fenced`: see WorkerFence. */
   | { readonly kind: "fence"; readonly id: number }
-  | LeavingMessage
   | { readonly kind: "drain"; readonly hasSuccessor: boolean }
   /** Accept on the sockets of another worker too; the descriptors are the receiver's. */
   | { readonly kind: "help"; readonly worker: number; readonly sockets: readonly ListeningSocket[] }
@@ -99,15 +78,13 @@ export type ToWorker =
   | { readonly kind: "cut" };
 
 /** A configuration that a reload brings, with the shared memory that belongs to it. */
-export interface NewConfiguration {
+export interface NewConfiguration extends SharedFields {
   /** Names the reload in the responses to it. */
   readonly id: number;
   readonly config: PackedConfig;
   readonly labels: CounterLabels;
   readonly nodes: SharedArrayBuffer;
   readonly cache: CacheBuffers | null;
-  readonly geo: GeoBuffers;
-  readonly lists: ListMemory;
   /** Of `internal_api.socket`, to be duplicated; -1 where there is none. */
   readonly internalSocket: number;
   readonly spans: readonly SharedArrayBuffer[];

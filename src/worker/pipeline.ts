@@ -19,15 +19,16 @@ import {
 } from "../features/route/routing-phases.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
+import { buildWafPolicy, type WafPolicy } from "../features/waf/waf-policy.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
 import { lateFields } from "../routes/header-operations.ts";
+import { wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { passedNames } from "./passed-names.ts";
 import { bodyRules, settingsByIndex } from "./routing.ts";
 import type { WayPorts } from "./runtime-inputs.ts";
-import { buildWafPolicy, type WafPolicy } from "./waf-policy.ts";
 
 /** What the pipeline is made of. */
 export interface PipelinePorts {
@@ -125,7 +126,7 @@ export const AT_THE_END: readonly EndTapName[] = Object.keys(END) as EndTapName[
 
 /** The ways of a configuration, down and up. */
 export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipeline {
-  const { router, inputs, budget, client } = parts;
+  const { router, inputs, client } = parts;
   const guard = new PrefixGuard(router.routes.map((route) => route.init));
   const pages = buildPagePolicy(config.server, router.routes, settingsByIndex(config, router.routes), inputs.reports);
   const { preflight } = client;
@@ -134,7 +135,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipe
   const nothing = config.transcoder.isPending ? Fault.SchemaPending : Fault.NotFound;
   const prefix = new RoutePrefixPhase(router, bodyRules(config), nothing);
   const finder = new RouteLookup(router, exact, prefix);
-  const waf = buildWafPolicy(config, { router, finder, inputs, budget });
+  const waf = wafPolicy(config, router, finder, inputs);
   const way: Way = { ...parts, config, guard, pages, exact, prefix, finder, waf };
   const pipeline = new Pipeline(
     made<Phase>(DOWN, way),
@@ -147,6 +148,20 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipe
   pipeline.messages = waf.body;
   pipeline.places = inputs.client.places;
   return pipeline;
+}
+
+function wafPolicy(config: RuntimeConfig, router: Router, finder: RouteLookup, inputs: WayPorts): WafPolicy {
+  const { reports: listener, services, budget } = inputs;
+  const isRouted = config.routes.some((route) => route.waf !== null);
+  return buildWafPolicy({
+    server: config.server.waf,
+    byRoute: isRouted ? settingsByIndex(config, router.routes).map((route) => wafOf(config, route)) : null,
+    routes: router,
+    finder,
+    listener,
+    clock: services.clock,
+    budget,
+  });
 }
 
 /** What a configuration asks for, in the order of the table. */

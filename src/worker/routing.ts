@@ -14,15 +14,16 @@ import { prefixRoutePath } from "../features/route/route-paths.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RouteLookup, RoutePrefixPhase } from "../features/route/routing-phases.ts";
 import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
+import type { WafConfig } from "../features/waf/settings.ts";
 import type { BodyRules } from "../message/body-rules.ts";
-import { type Handler, type Route, type RouteInit, Verdict } from "../message/exchange.ts";
+import { type Exchange, type Handler, type Route, type RouteInit, Verdict } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, RouteKind, type RouteMatcher } from "../message/route.ts";
 import { type RoutePolicies, routePolicies } from "../message/route-policies.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import { routedPath } from "../proto/target/routed-path.ts";
 import { pathOf } from "../routes/route-base.ts";
-import { hasTargets, type RouteConfig, redirectListOf, regexOf } from "../routes/route-config.ts";
+import { hasTargets, type RouteConfig, redirectListOf, regexOf, wafOf } from "../routes/route-config.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
@@ -122,6 +123,15 @@ export function pathRouter(config: RuntimeConfig): Router {
 export function settingsByIndex(config: RuntimeConfig, routes: readonly Route[]): (RouteConfig | null)[] {
   const own = routes.length - config.routes.length;
   return routes.map((_, index) => (index < own ? null : config.routes[index - own]!));
+}
+
+/** The firewall that judges a request, for questions without a running gateway. @param router see pathRouter */
+export function firewallFor(config: RuntimeConfig, router: Router, ex: Exchange): WafConfig {
+  const bodies = { maxBodyBytes: 0, rejectsChunked: false };
+  const guard = new PrefixGuard(router.routes.map((route) => route.init));
+  const exact = new RouteExactPhase({ router, bodies, guard, isPreflight: null });
+  const route = new RouteLookup(router, exact, new RoutePrefixPhase(router, bodies)).routeOf(ex);
+  return wafOf(config, route === null ? null : settingsByIndex(config, router.routes)[route.index]!);
 }
 
 /** A path that a method of `auth` has of its own. */

@@ -1,21 +1,24 @@
-import { type TakersOf, takersOf } from "../core/message-takers.ts";
+import type { Together } from "../core/message-takers.ts";
+import { ServiceList } from "../core/service-list.ts";
 import type { WorkerService } from "../core/worker-service.ts";
 import type { ControlChannel } from "../features/admin/control-channel.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
 import type { SeenReports } from "../features/dashboard/seen-reports.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
-import type { PlaceFinder } from "../features/geo/place-finder.ts";
-import type { ListTables } from "../features/lists/list-tables.ts";
+import { PlaceFinder } from "../features/geo/place-finder.ts";
+import { ListTables } from "../features/lists/list-tables.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { LateFunctions } from "./late-functions.ts";
+import type { Purges } from "./purges.ts";
 import type { WorkerCertificates } from "./worker-certificates.ts";
 import type { WorkerFleet } from "./worker-fleet.ts";
 import type { WorkerGates } from "./worker-gates.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
-/** THE parts of a data worker that outlive configurations; one that is left out does not compile. The object that has them is called from top to bottom. */
-export interface ListedWorkerServices {
+/** Parts that need their worker. */
+export interface GivenServices {
   /** The first: its tick tells the time to the others. */
   readonly services: WorkerServices;
   readonly health: HealthHandler;
@@ -25,35 +28,60 @@ export interface ListedWorkerServices {
   /** Before gates: streams that end give their places back. */
   readonly watchers: Watchers;
   readonly gates: WorkerGates;
-  readonly places: PlaceFinder;
-  readonly lists: ListTables;
   readonly keySets: KeySets;
   readonly fleet: WorkerFleet;
   readonly certificates: WorkerCertificates;
+  readonly functions: LateFunctions;
+  readonly purges: Purges;
 }
+
+/**
+ * THE parts of a data worker that outlive configurations; a part without its line fails a test by its name. They are called from top to bottom; a part
+ * that needs nothing of the worker is made here.
+ */
+export function listParts(own: GivenServices) {
+  return { ...own, places: new PlaceFinder(), lists: new ListTables() };
+}
+
+/** The parts, by name. */
+export type ListedWorkerServices = ReturnType<typeof listParts>;
 
 type Part = WorkerService<RuntimeConfig>;
 
-/** Calls the parts of a worker one after the other, in the order in which they are listed; each call is made in a turn. */
-export class WorkerPartList<Listed extends { readonly [Name in keyof Listed]: Part }> {
-  /** The messages of the control thread that parts take. */
-  readonly takers: TakersOf<Listed>;
-  private readonly parts: readonly Part[];
+type FieldsOf<Hook extends "begin" | "share", Listed> = Together<
+  {
+    [Name in keyof Listed]: Listed[Name] extends { readonly [Own in Hook]: (fields: infer Fields) => void }
+      ? Fields
+      : never;
+  }[keyof Listed]
+>;
 
-  constructor(listed: Listed) {
-    this.parts = Object.values(listed);
-    this.takers = takersOf(listed);
+/** Fields of the message that brings a configuration, and of the first, that parts take. */
+export type SharedFields = FieldsOf<"share", ListedWorkerServices>;
+
+/** Fields of the first message that parts take. */
+export type StartFields = FieldsOf<"begin", ListedWorkerServices>;
+
+/** The parts of a worker, as one; each call is made in a turn. */
+export class PartList extends ServiceList<Part, ListedWorkerServices> {
+  begin(start: StartFields & SharedFields): void {
+    for (const part of this.all) part.begin?.(start as never);
+    this.share(start);
+  }
+
+  share(fields: SharedFields): void {
+    for (const part of this.all) part.share?.(fields as never);
   }
 
   use(config: RuntimeConfig): void {
-    for (const part of this.parts) part.use?.(config);
+    for (const part of this.all) part.use?.(config);
   }
 
   tick(nowMs: number): void {
-    for (const part of this.parts) part.tick?.(nowMs);
+    for (const part of this.all) part.tick?.(nowMs);
   }
 
   stop(): void {
-    for (const part of this.parts) part.stop?.();
+    for (const part of this.all) part.stop?.();
   }
 }

@@ -1,11 +1,10 @@
 import type { Takers } from "../core/message-takers.ts";
 import type { WorkerService } from "../core/worker-service.ts";
-import type { FleetNews, FleetState } from "../features/fleet/fleet-messages.ts";
+import type { FleetNews, FleetState, FleetWord } from "../features/fleet/fleet-messages.ts";
 import { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import { COUNTERS } from "../memory/counter-rows.ts";
 import type { WorkerCounters } from "../memory/counter-table.ts";
 import type { BucketCall, BucketReplies } from "../message/bucket-call.ts";
-import type { FromWorker } from "./messages.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** A worker's way to the store of the fleet, which the control thread has. */
@@ -15,7 +14,7 @@ export class WorkerFleet implements WorkerService<unknown> {
     taken: ({ id, replies }) => this.taken(id, replies),
   };
   readonly buckets: FleetBuckets;
-  private readonly post: (message: FromWorker) => void;
+  private readonly post: (message: FleetWord) => void;
   private readonly services: Pick<WorkerServices, "inTurn">;
   private readonly workers: number;
   private readonly asked: Map<number, (replies: BucketReplies) => void> = new Map();
@@ -23,7 +22,7 @@ export class WorkerFleet implements WorkerService<unknown> {
 
   /** @param workers of this gateway; the others are taken to have as many */
   constructor(
-    post: (message: FromWorker) => void,
+    post: (message: FleetWord) => void,
     services: Pick<WorkerServices, "inTurn">,
     workers: number,
     counters: WorkerCounters,
@@ -43,7 +42,11 @@ export class WorkerFleet implements WorkerService<unknown> {
     });
   }
 
-  take({ isUp, nodes, timeoutMs }: FleetState): void {
+  begin({ fleet }: { readonly fleet: FleetState }): void {
+    this.take(fleet);
+  }
+
+  private take({ isUp, nodes, timeoutMs }: FleetState): void {
     this.buckets.use(isUp, nodes, this.workers, timeoutMs);
   }
 

@@ -6,10 +6,12 @@ import type { ProbePorts } from "../features/admin/proxy-test-handler.ts";
 import type { Purge } from "../features/admin/purge-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
 import { RedirectList } from "../features/answer/redirect-list.ts";
+import type { AuthPorts } from "../features/auth/auth-methods.ts";
 import type { DiskReadPorts } from "../features/cache/disk-reads.ts";
 import { ResponseCache } from "../features/cache/response-cache.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
 import { ENTRY_PIECE_BYTES } from "../features/cache/store/entry-bytes.ts";
+import { Compression, contentCodingPhase, type RouteCompression } from "../features/compress/compression.ts";
 import { DashboardHandler } from "../features/dashboard/dashboard-handler.ts";
 import { StreamHandler } from "../features/dashboard/watchers.ts";
 import { FileCache } from "../features/files/file-cache.ts";
@@ -22,22 +24,21 @@ import { hasOwnOutputs } from "../features/telemetry/control/log-outputs.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { hasTraces, tracerOf } from "../features/telemetry/tracing.ts";
 import { largeMessages } from "../features/transcode/control/codec-threads.ts";
+import { LeakGuards } from "../features/waf/waf-policy.ts";
 import type { CounterLabels } from "../memory/counter-table.ts";
 import type { Pipeline, Route } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { pathOf } from "../routes/route-base.ts";
-import { upstreamRoutes } from "../routes/route-config.ts";
+import { upstreamRoutes, wafOf } from "../routes/route-config.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import type { ServerConfig } from "../settings/sections.ts";
-import type { AuthPorts } from "./auth-methods.ts";
 import { buildClientPolicy, type ClientPolicy } from "./client-policy.ts";
-import { Compression, contentCodingPhase } from "./compression.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
 import {
@@ -50,12 +51,12 @@ import {
   ROBOTS_PATH,
   type RouteHandlers,
   servesRobots,
+  settingsByIndex,
   transcodedRoutes,
 } from "./routing.ts";
 import type { RuntimePorts, WayPorts } from "./runtime-inputs.ts";
 import { type SidecarPipelines, sidecarPipelines } from "./sidecar.ts";
 import type { Streams } from "./streams.ts";
-import { LeakGuards } from "./waf-policy.ts";
 import { cachePolicies } from "./worker-cache.ts";
 
 /** Everything that a configuration becomes in one worker. A reload builds a second one and swaps. */
@@ -90,14 +91,15 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
     { isProbed: (path, head) => isProbed(router, path, head), pipeline: () => way.pipeline },
     purge,
   );
-  const compression = new Compression(config, inputs);
-  const leaks = new LeakGuards(config, inputs);
+  const compression = new Compression(config.server, compressionPorts(inputs));
+  const leaks = new LeakGuards(config.server.waf, leakPorts(inputs));
   const transcoded = transcoding(config, inputs, pools);
   const router: Router = publicRouter(config, {
     endpoints,
     transcoded: (route) => compression.wrapTranscoded(transcoded(route)),
     listed: site.redirects,
-    configured: (route) => compression.wrap(leaks.wrap(routeTypeOf(route).build(route, site), route), route),
+    configured: (route) =>
+      compression.wrap(leaks.wrap(routeTypeOf(route).build(route, site), wafOf(config, route)), route),
     extra: inputs.extraRoutes,
   });
   const way = publicWay(config, router, inputs, (origin, tls) => pools.poolOf(origin, { tls, strictOrigins: true }));
@@ -177,7 +179,7 @@ export function publicWay(
   const calls = { idle: IDLE_PORTS, wheel, turn, listener: inputs.reports, lines: heads };
   const policies = new PolicyTables(config, router);
   const client = buildClientPolicy(config, router.routes, inputs.client, { calls, poolOf }, policies);
-  const contentCoding = contentCodingPhase(config, router.routes);
+  const contentCoding = contentCodingPhase(config.server, compressedRoutes(config, router.routes));
   const tracer = tracerOf(config, inputs.spans, (ex) => ex.fromTrustedProxy);
   const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache, tracer });
   return { pipeline, client, accessLog, cache };
@@ -217,6 +219,26 @@ function readyReads({ disk }: CacheStore): DiskReadPorts["readNow"] {
   const { ReadyReads } = require("../net/system-file.ts") as typeof import("../net/system-file.ts");
   const reads = new ReadyReads(ENTRY_PIECE_BYTES);
   return (fd, offset, length) => reads.at(fd, offset, length);
+}
+
+function leakPorts({ reports: listener, services }: RuntimePorts): ConstructorParameters<typeof LeakGuards>[1] {
+  const { clock, wheel, turn } = services;
+  return { listener, clock, wheel, turn, idle: IDLE_PORTS };
+}
+
+function compressionPorts({ services, counters }: RuntimePorts): ConstructorParameters<typeof Compression>[1] {
+  const { wheel, turn } = services;
+  return {
+    ...{ wheel, turn, counters, idle: IDLE_PORTS },
+    inTurn: (work) => services.inTurn(work),
+    onException: (error) => services.upstream.onException(error),
+  };
+}
+
+/** Routes as compression reads them, by their numbers. The transcoded ones come right before those of routes.yaml. */
+function compressedRoutes(config: RuntimeConfig, routes: readonly Route[]): (RouteCompression | "transcoded" | null)[] {
+  const firstTranscoded = routes.length - config.routes.length - transcodedRoutes(config).length;
+  return settingsByIndex(config, routes).map((own, index) => own ?? (index >= firstTranscoded ? "transcoded" : null));
 }
 
 /** The labels that the counters know routes by. */

@@ -7,21 +7,17 @@ import { TICK_MS } from "../core/timer-wheel.ts";
 import { ClientSocketPorts, ConnectionSet, type ConnectionSettings } from "../edge/client-socket.ts";
 import { type ListenAt, type Listener, listenPlain, listenUnix } from "../edge/listener.ts";
 import { listenTls } from "../edge/tls-listener.ts";
-import { EVENTS, type FieldsOfEvent, type GatewayLog } from "../facts/events.ts";
+import { EVENTS, type GatewayLog } from "../facts/events.ts";
 import { ChallengeReader } from "../features/acme/challenge-table.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
-import type { Operator } from "../features/admin/operator.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
 import { SeenReports } from "../features/dashboard/seen-reports.ts";
 import { TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 import { Watchers } from "../features/dashboard/watchers.ts";
-import { FleetInvalidations } from "../features/fleet/fleet-invalidations.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
-import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
-import { ListTables } from "../features/lists/list-tables.ts";
 import { hasCertificate } from "../features/sidecar/settings.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
@@ -40,11 +36,9 @@ import { IncidentWriter } from "../memory/incident-ring.ts";
 import { SpanWriter } from "../memory/span-ring.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
-import type { PurgeOrder } from "../message/purge-order.ts";
 import { duplicate } from "../net/system-socket.ts";
-import { askForTimeSlice, WORKER_SLICE_US } from "../net/thread-turns.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import type { WorkerFunctionPorts } from "./function-site.ts";
+import { LateFunctions } from "./late-functions.ts";
 import {
   isStreamListener,
   type ListenerName,
@@ -56,8 +50,9 @@ import {
 import type { FromWorker, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
+import { Purges } from "./purges.ts";
 import { QuicPort } from "./quic-port.ts";
-import { type ListedWorkerServices, WorkerPartList } from "./services.ts";
+import { type GivenServices, type ListedWorkerServices, listParts, PartList } from "./services.ts";
 import type { Streams } from "./streams.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
 import { TrafficReports } from "./traffic-reports.ts";
@@ -118,9 +113,7 @@ export class Worker {
   private readonly threshold: LogThreshold = new LogThreshold();
   private readonly refusals: Refusals;
   private readonly reports: TrafficReports;
-  private readonly invalidations: FleetInvalidations = new FleetInvalidations((order) =>
-    this.post({ kind: "purged", order }),
-  );
+  private readonly purges: Purges;
   private readonly countersTap: CountersTap;
   private readonly requestIds: RequestIds;
   private readonly nodes: NodeSet;
@@ -128,16 +121,13 @@ export class Worker {
   private readonly gates: WorkerGates;
   private readonly cache: WorkerCache = new WorkerCache();
   private readonly challenges: ChallengeReader;
-  private readonly places: PlaceFinder = new PlaceFinder();
-  private readonly lists: ListTables = new ListTables();
   private readonly keySets: KeySets;
   private readonly watchers: Watchers;
   private readonly observer: TrafficObserver;
   /** On while the dashboard is watched. */
   private readonly seenReports: SeenReports;
   private readonly fleet: WorkerFleet;
-  /** Null while no configuration has had functions. */
-  private functions: WorkerFunctionPorts | null = null;
+  private readonly functions: LateFunctions;
   /** Null while nothing takes spans. */
   private spans: SpanWriter | null = null;
   private runtime: WorkerRuntime;
@@ -147,7 +137,9 @@ export class Worker {
   /** What a reload has built, until the control thread says what becomes of it. */
   private prepared: Prepared | null = null;
   private readonly certificates: WorkerCertificates;
-  private readonly parts: WorkerPartList<ListedWorkerServices>;
+  private readonly parts: ListedWorkerServices;
+  /** The same, as one. */
+  private readonly list: PartList;
   private readonly takers: Takers<Received, FromWorker>;
   private readonly listeners: WorkerListeners;
   /** In the first worker, where HTTP/3 is on. */
@@ -167,30 +159,25 @@ export class Worker {
     );
     // Soon: the time since the message was sent may count.
     this.sharedClock = new SharedClock(this.services.turn, start.clock);
-    const { clock } = this.services;
     this.counters = new WorkerCounters(start.counters, start.labels);
     this.services.writers.unsent.onAbandoned = () => this.counters.add(COUNTERS.connectionsAbandoned);
     this.log = new LogBatch({ write: (batch) => post({ kind: "log", batch }) }, this.counters);
     this.takeRing(start.spans);
     this.fleet = new WorkerFleet(post, this.services, start.workers, this.counters);
-    this.fleet.take(start.fleet);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
     this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);
-    this.threshold.take(start.logLevel);
-    this.events = new EventLog(EVENTS, this.log, clock, this.threshold);
-    this.requestIds = new RequestIds(clock);
+    this.events = new EventLog(EVENTS, this.log, this.services.clock, this.threshold);
+    this.requestIds = new RequestIds(this.services.clock);
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
     this.watchers = new Watchers((count) => post({ kind: "watchers", count }));
-    this.observer = new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL });
+    this.observer = new TrafficObserver({ clock: this.services.clock, unmatched: UNMATCHED_LABEL });
     this.seenReports = this.makeSeenReports();
     this.challenges = new ChallengeReader(start.challenges);
     this.keySets = this.makeKeySets();
     this.nodes = this.makeNodes();
     const cacheStore = this.cache.storeIn(start.cache, start.index);
     this.cache.use(cacheStore, start.cache);
-    this.places.take(start.geo);
-    this.lists.take(start.lists);
     if (start.keywords !== null) adoptKeywords(start.keywords);
     const config = unpackConfig(packed);
     this.services.names.use(config.proxy.transport, start.names);
@@ -199,6 +186,11 @@ export class Worker {
     this.reports = this.makeReports(counts);
     this.gates = new WorkerGates(config, counts, this.connections, this.reports);
     this.certificates = this.makeCertificates(config);
+    this.functions = this.makeFunctions();
+    this.purges = this.makePurges();
+    this.parts = listParts(this.given());
+    this.list = new PartList(this.parts);
+    this.list.begin(start);
     const nodes = this.nodes.prepare(config, start.nodes);
     this.runtime = this.wire(config, nodes, cacheStore);
     nodes.commit();
@@ -207,9 +199,8 @@ export class Worker {
     this.egress = this.makeEdge(this.runtime.sidecar?.egress ?? IDLE_PIPELINE);
     this.internalEdge = this.makeEdge(this.runtime.internalPipeline, this.gates.internal);
     this.limitUnsent(config);
-    this.parts = new WorkerPartList(this.listed());
-    this.takers = { ...this.parts.takers, ...this.ownTakers() };
-    this.services.inTurn(() => this.parts.use(config));
+    this.takers = { ...this.list.takers, ...this.ownTakers() };
+    this.services.inTurn(() => this.list.use(config));
     this.useStreams(this.runtime.streams);
     this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
   }
@@ -254,7 +245,7 @@ export class Worker {
     setInterval(() => {
       heart.beat();
       this.services.inTurn(() => {
-        this.parts.tick(this.services.turn.nowMs);
+        this.list.tick(this.services.turn.nowMs);
         this.bodies.tick();
         this.quic?.tick();
       });
@@ -285,10 +276,13 @@ export class Worker {
     this.services.inTurn(() => takeMessage(this.takers, message, this.start.index, this.post));
   }
 
-  private listed(): ListedWorkerServices {
-    const { services, health, threshold, control, watchers, gates, places, lists, keySets, fleet, certificates } = this;
-    const { seenReports: seen } = this;
-    return { services, health, threshold, control, seen, watchers, gates, places, lists, keySets, fleet, certificates };
+  private given(): GivenServices {
+    const { services, health, threshold, control, watchers, gates, keySets, fleet, certificates } = this;
+    const { seenReports: seen, functions, purges } = this;
+    return {
+      ...{ services, health, threshold, control, seen, watchers, gates },
+      ...{ keySets, fleet, certificates, functions, purges },
+    };
   }
 
   /** What no part takes: a kind that is missing here and there does not compile. */
@@ -299,8 +293,6 @@ export class Worker {
       help: ({ worker, sockets }) => this.help(worker, sockets),
       leave: ({ worker }) => this.listeners.leave(worker),
       fence: ({ id }, _, reply) => reply({ kind: "fenced", id }),
-      functions: ({ news }) => this.functionSite().receive(news),
-      purge: ({ order }) => this.runtime.purge?.(order, () => {}),
       prepare: (next, _, reply) => reply({ kind: "prepared", id: next.id, error: this.prepare(next) }),
       commit: (next) => this.commit(next),
       abort: ({ id }) => {
@@ -365,8 +357,7 @@ export class Worker {
     this.prepared = null;
     nodes.commit();
     this.cache.use(store, message.cache);
-    this.places.take(message.geo);
-    this.lists.take(message.lists);
+    this.list.share(message);
     const old = this.runtime;
     this.runtime = runtime;
     const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
@@ -381,7 +372,7 @@ export class Worker {
       this.openUdp(config).catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
     this.limitUnsent(config);
     this.limitBodies(config);
-    this.services.inTurn(() => this.parts.use(config));
+    this.services.inTurn(() => this.list.use(config));
     if (this.edge.draining) places?.abort();
     else if (places !== null) this.post({ kind: "listening", sockets: places.commit() });
     this.services.inTurn(() => old.pools.close());
@@ -467,7 +458,7 @@ export class Worker {
     for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
     this.listeners.stop();
     this.services.inTurn(() => this.udp?.close());
-    this.services.inTurn(() => this.parts.stop());
+    this.services.inTurn(() => this.list.stop());
     this.services.inTurn(() => this.connections.drain());
     this.quic?.drain(hasSuccessor);
     const poll = setInterval(() => {
@@ -497,14 +488,8 @@ export class Worker {
       reports: this.reports,
       control: this.control,
       threshold: this.threshold,
-      onPurged: (operator, order, purged) => {
-        this.counters.add(PURGES[order.kind]);
-        this.post({ kind: "purged", order });
-        const fields = purgeFields(operator, order, purged);
-        this.events.event("audit", fields);
-        this.post({ kind: "audited", fields });
-      },
-      onInvalidated: (authority, target) => this.invalidations.note(authority, target),
+      onPurged: (...purged) => this.purges.onPurged(...purged),
+      onInvalidated: (...resource) => this.purges.onInvalidated(...resource),
       health: this.health,
       watchers: this.watchers,
       requestIds: this.requestIds,
@@ -517,7 +502,7 @@ export class Worker {
       },
       cacheStore,
       sidecar: this.certificates.identity,
-      functions: () => this.functionSite(),
+      functions: () => this.functions.loaded(),
       nodes,
       cookieKey: this.start.cookieKey,
       reverse: this.services.names,
@@ -527,8 +512,8 @@ export class Worker {
         buckets: this.start.buckets,
         fleet: this.fleet.buckets,
         sharedClock: this.sharedClock,
-        places: this.places,
-        lists: this.lists,
+        places: this.parts.places,
+        lists: this.parts.lists,
         reports: this.reports,
         turns: this.services,
         keySets: this.keySets,
@@ -542,29 +527,20 @@ export class Worker {
     });
   }
 
-  private functionSite(): WorkerFunctionPorts {
-    if (this.functions === null) {
-      const { WorkerFunctionPorts } = require("./function-site.ts") as typeof import("./function-site.ts");
-      askForTimeSlice(WORKER_SLICE_US);
-      const { services, requestIds, events, threshold, post } = this;
-      const { index: worker } = this.start;
-      const spans = () => this.spans;
-      this.functions = new WorkerFunctionPorts({
-        worker,
-        services,
-        requestIds,
-        events,
-        threshold,
-        spans,
-        post,
-      });
-    }
-    return this.functions;
+  private makeFunctions(): LateFunctions {
+    const { services, requestIds, events, threshold, post } = this;
+    const spans = () => this.spans;
+    return new LateFunctions({ worker: this.start.index, services, requestIds, events, threshold, spans, post });
+  }
+
+  private makePurges(): Purges {
+    const { counters, events, post } = this;
+    return new Purges({ purge: () => this.runtime.purge, counters, events, post });
   }
 
   private makeKeySets(): KeySets {
     const { control, services } = this;
-    const sets = new KeySets(
+    return new KeySets(
       // Later in any case: where too many ask at once, the channel answers before it returns.
       (id, answer) =>
         control.ask("keys", id, (status, _, body) =>
@@ -572,8 +548,6 @@ export class Worker {
         ),
       () => services.turn.nowMs,
     );
-    sets.take(this.start.keySets);
-    return sets;
   }
 
   private makeNodes(): NodeSet {
@@ -616,21 +590,6 @@ export class Worker {
       },
     });
   }
-}
-
-const PURGES = {
-  uri: COUNTERS.cachePurgesUrl,
-  prefix: COUNTERS.cachePurgesPrefix,
-  tags: COUNTERS.cachePurgesTags,
-  all: COUNTERS.cachePurgesAll,
-} as const;
-
-/** The fields of the line `audit` of a purge. */
-function purgeFields({ by, from }: Operator, order: PurgeOrder, purged: number): FieldsOfEvent<"audit"> {
-  const { isSoft, kind } = order;
-  const what =
-    kind === "all" ? {} : kind === "tags" ? { tags: order.tags } : { [kind]: order.authority + order.target };
-  return { action: "purge", by: by === "" ? null : by, from, ok: true, kind, ...what, soft: isSoft, purged };
 }
 
 /** No load balancer is in front of a sidecar. */

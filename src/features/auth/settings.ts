@@ -26,7 +26,7 @@ function method<T, C, X extends MethodTraits<C>>(type: Kind<T, C>, doc: string, 
   return { type, absent: null, doc, ...traits } as const;
 }
 
-/** THE methods, by their key in `auth`; src/worker/auth-methods.ts makes what judges of each. docs/authentication.md */
+/** THE methods, by their key in `auth`; auth-methods.ts makes what judges of each. docs/authentication.md */
 export const METHOD_ROWS = {
   basic: method(basic, "name and password, as browsers ask for", {}),
   forward: method(forward, "another server decides, as with auth_request of nginx and forwardAuth of Traefik", {

@@ -11,10 +11,14 @@ export interface GeoBuffers {
   readonly asn: SharedArrayBuffer | null;
 }
 
-/** From the control thread: other databases. */
-export interface GeoMessage {
-  readonly kind: "geo";
+/** The part of each configuration's message that is about them. */
+export interface SharedGeo {
   readonly geo: GeoBuffers;
+}
+
+/** From the control thread: other databases. */
+export interface GeoMessage extends SharedGeo {
+  readonly kind: "geo";
 }
 
 export const NO_GEO: GeoBuffers = { country: null, asn: null };
@@ -30,7 +34,7 @@ interface Place {
  * requests, and clients come again. docs/guards.md#countries-and-networks
  */
 export class PlaceFinder implements ClientPlaces, WorkerService<unknown> {
-  readonly onMessage: Takers<GeoMessage> = { geo: ({ geo }) => this.take(geo) };
+  readonly onMessage: Takers<GeoMessage> = { geo: (message) => this.share(message) };
   private buffers: GeoBuffers = NO_GEO;
   private country: MmdbReader | null = null;
   private asn: MmdbReader | null = null;
@@ -39,7 +43,7 @@ export class PlaceFinder implements ClientPlaces, WorkerService<unknown> {
   private readonly countries: Map<number, string> = new Map();
 
   /** Takes these databases in place of those so far; both have been opened by the control thread before. */
-  take(buffers: GeoBuffers): void {
+  share({ geo: buffers }: SharedGeo): void {
     if (buffers.country === this.buffers.country && buffers.asn === this.buffers.asn) return;
     this.buffers = buffers;
     this.country = readerOf(buffers.country);

@@ -20,10 +20,14 @@ export function listId({ kind, file }: ListUse): string {
 /** The tables of lists by their ids, in memory that all threads share. */
 export type ListMemory = Readonly<Record<string, TextTableMemory>>;
 
-/** From the control thread: lists as they are now. */
-export interface ListsMessage {
-  readonly kind: "lists";
+/** The part of each configuration's message that is about lists. */
+export interface SharedLists {
   readonly lists: ListMemory;
+}
+
+/** From the control thread: lists as they are now. */
+export interface ListsMessage extends SharedLists {
+  readonly kind: "lists";
 }
 
 /** A list as it is now. */
@@ -34,12 +38,12 @@ export interface ListCell {
 
 /** The lists of one worker; they outlive configurations. */
 export class ListTables implements WorkerService<unknown> {
-  readonly onMessage: Takers<ListsMessage> = { lists: ({ lists }) => this.take(lists) };
+  readonly onMessage: Takers<ListsMessage> = { lists: (message) => this.share(message) };
   private memory: ListMemory = {};
   private readonly cells: Map<string, { table: TextTable }> = new Map();
 
   /** Takes these lists in place of all before. */
-  take(lists: ListMemory): void {
+  share({ lists }: SharedLists): void {
     const before = this.memory;
     this.memory = lists;
     for (const [id, memory] of Object.entries(lists)) {

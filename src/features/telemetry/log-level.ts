@@ -25,6 +25,10 @@ export class LogThreshold implements WorkerService<unknown> {
   isVerbose = false;
   private rank = RANKS.info;
 
+  begin({ logLevel }: { readonly logLevel: LogLevel }): void {
+    this.take(logLevel);
+  }
+
   /** Takes another level. */
   take(level: LogLevel): void {
     this.rank = RANKS[level];

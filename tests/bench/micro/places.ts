@@ -8,9 +8,9 @@ const networks = Array.from({ length: 65_536 }, (_, i) => `${1 + (i % 220)}.${i 
 const country = shared(countries(Object.fromEntries(networks.map((one, i) => [one, NAMES[i & 3]!]))));
 const asn = shared(networksOf(Object.fromEntries(networks.map((one, i) => [one, i + 1]))));
 const places = new PlaceFinder();
-places.take({ country, asn: null });
+places.share({ geo: { country, asn: null } });
 const both = new PlaceFinder();
-both.take({ country, asn });
+both.share({ geo: { country, asn } });
 
 let turn = 0;
 

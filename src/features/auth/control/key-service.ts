@@ -8,7 +8,7 @@ import { MAX_JWKS_BYTES } from "../../../proto/jwt/key-set.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { AUTH_EVENTS } from "../events.ts";
-import { type FetchedKeySet, keySourceId } from "../jwt/key-ring.ts";
+import { type FetchedKeySet, type KeysMessage, keySourceId } from "../jwt/key-ring.ts";
 import { type FetchedText, KeySetOwner } from "../jwt/key-set-owner.ts";
 import { AUTH_METRICS } from "../metrics.ts";
 import type { AuthConfig } from "../settings.ts";
@@ -18,8 +18,8 @@ const JWKS_TIMEOUT_MS = 5000;
 
 /** What the fetched keys of issuers need of the control thread. */
 export interface KeyPorts {
-  /** Tells all workers of newer keys. */
-  readonly publish: (sets: readonly FetchedKeySet[]) => void;
+  /** Sends newer keys to every worker. */
+  broadcast(message: KeysMessage): void;
   readonly event: EventWriter<typeof AUTH_EVENTS>;
 }
 
@@ -109,7 +109,7 @@ export class KeyService implements ControlService<RuntimeConfig> {
       },
       onKeys: (keys, notes) => {
         around.event("jwks_fetched", { url, keys: keys.length, ...(notes.length > 0 ? { passed_over: notes } : {}) });
-        around.publish([{ id: source.id, keys }]);
+        around.broadcast({ kind: "keys", sets: [{ id: source.id, keys }] });
       },
       onFailure: (reason, failures, retryInMs) =>
         around.event("jwks_failed", {

@@ -104,6 +104,11 @@ class FetchedKeys implements KeyRing {
   }
 }
 
+/** The fetched keys of token issuers that are there when a worker begins. */
+interface StartKeys {
+  readonly keySets: readonly FetchedKeySet[];
+}
+
 /** The fetched keys of a worker, by source; they outlive configurations. docs/authentication.md#keys */
 export class KeySets implements WorkerService<unknown> {
   readonly onMessage: Takers<KeysMessage> = { keys: ({ sets }) => this.take(sets) };
@@ -120,6 +125,10 @@ export class KeySets implements WorkerService<unknown> {
   /** The keys of a source, as they are from now on. */
   ringOf(id: string): KeyRing {
     return this.entry(id);
+  }
+
+  begin({ keySets }: StartKeys): void {
+    this.take(keySets);
   }
 
   /** Takes what the control thread has fetched. */

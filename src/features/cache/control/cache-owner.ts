@@ -1,4 +1,4 @@
-import type { ControlService } from "../../../core/control-service.ts";
+import type { ControlService, Prepared } from "../../../core/control-service.ts";
 import type { Metric } from "../../../core/metric-row.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { DiskPurge } from "../purge-rule.ts";
@@ -10,6 +10,7 @@ import {
   type CacheSizes,
   createCacheBuffers,
   MemoryHead,
+  type SharedCache,
 } from "../store/cache-memory.ts";
 import { rebuildCache, reclaimFrom } from "../store/cache-repair.ts";
 import { CacheStore } from "../store/cache-store.ts";
@@ -60,11 +61,16 @@ export class CacheOwner implements ControlService<RuntimeConfig> {
     this.takeUp(config, this.buffersFor(config));
   }
 
+  prepare({ server: { cache: config } }: RuntimeConfig): Prepared & { readonly fields: SharedCache } {
+    const cache = this.buffersFor(config);
+    return { fields: { cache }, takeUp: () => this.takeUp(config, cache) };
+  }
+
   /**
    * The memory for a configuration, to be taken up by `takeUp`: the one in use, unless the cache becomes smaller or larger, or
    * cookies count from now on, so that responses may be stored that were made for one client.
    */
-  buffersFor(config: MemoryConfig): CacheBuffers | null {
+  private buffersFor(config: MemoryConfig): CacheBuffers | null {
     if (kindOf(config) === this.kind) return this.buffers;
     if (!config.enabled) return null;
     const buffers = createCacheBuffers(config, this.workers + OTHER_THREADS, this.seed, ++this.version);
@@ -72,7 +78,7 @@ export class CacheOwner implements ControlService<RuntimeConfig> {
   }
 
   /** Takes up the memory from `buffersFor` the same configuration. */
-  takeUp(config: MemoryConfig, buffers: CacheBuffers | null): void {
+  private takeUp(config: MemoryConfig, buffers: CacheBuffers | null): void {
     const isOtherKind = this.storedKind !== "" && this.storedKind !== config.cookies;
     this.kind = kindOf(config);
     this.storedKind = config.cookies;
@@ -152,7 +158,7 @@ export class CacheOwner implements ControlService<RuntimeConfig> {
     return cacheMetrics(this);
   }
 
-  startFields(): { readonly cache: CacheBuffers | null } {
+  startFields(): SharedCache {
     return { cache: this.buffers };
   }
 

@@ -28,6 +28,11 @@ export interface CacheBuffers {
   readonly disk: SharedArrayBuffer | null;
 }
 
+/** The part of each configuration's message that is about the cache; null if that is off. */
+export interface SharedCache {
+  readonly cache: CacheBuffers | null;
+}
+
 /** Numbers of the header, one Int32 each. Lists hold numbers of slots and blocks plus 1, so that 0 is the end. */
 export const enum MemoryHead {
   /** The id of the thread that holds the lock; 0 when it is free. */

@@ -1,13 +1,13 @@
 import { statSync } from "node:fs";
-import type { ControlService } from "../../../core/control-service.ts";
+import type { ControlService, Prepared } from "../../../core/control-service.ts";
 import { messageOf } from "../../../core/error-text.ts";
-import type { FieldsOf } from "../../../core/event-row.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
 import { labelled, type Metric } from "../../../core/metric-row.ts";
 import { FileWatch } from "../../../net/file-watch.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { GEO_EVENTS } from "../events.ts";
 import { GEO_METRICS } from "../metrics.ts";
-import type { GeoBuffers } from "../place-finder.ts";
+import type { GeoBuffers, GeoMessage, SharedGeo } from "../place-finder.ts";
 import { type GeoKind, openDatabase, readDatabase } from "../settings.ts";
 
 /** A database as it is in memory; `bytes` null where the configuration names none. */
@@ -21,8 +21,15 @@ interface Database {
   readonly builtSeconds: number;
 }
 
+/** What the databases need of the control thread. */
+export interface GeoPorts {
+  /** Sends what has changed to every worker. */
+  broadcast(message: GeoMessage): void;
+  readonly event: EventWriter<typeof GEO_EVENTS>;
+}
+
 /** The databases of one configuration. */
-export interface GeoSet {
+interface GeoSet {
   readonly country: Database;
   readonly asn: Database;
   readonly buffers: GeoBuffers;
@@ -33,8 +40,7 @@ export interface GeoSet {
  * What cannot be used leaves the one before in use. docs/guards.md#countries-and-networks
  */
 export class GeoDatabases implements ControlService<RuntimeConfig> {
-  private readonly send: (buffers: GeoBuffers) => void;
-  private readonly event: (fields: FieldsOf<(typeof GEO_EVENTS)["geo_reload"]>) => void;
+  private readonly ports: GeoPorts;
   private readonly watch: FileWatch = new FileWatch(() => this.refresh());
   private set: GeoSet = setOf(absent("country_db"), absent("asn_db"));
   /** What has been told of a file, and of which state of it. */
@@ -42,37 +48,34 @@ export class GeoDatabases implements ControlService<RuntimeConfig> {
   private reloads = 0;
   private failed = 0;
 
-  /**
-   * @param send takes what has changed to every worker
-   * @param event writes to the log
-   */
-  constructor(
-    send: (buffers: GeoBuffers) => void,
-    event: (fields: FieldsOf<(typeof GEO_EVENTS)["geo_reload"]>) => void,
-  ) {
-    this.send = send;
-    this.event = event;
-  }
-
-  /** What workers are to use now. */
-  get buffers(): GeoBuffers {
-    return this.set.buffers;
+  constructor(ports: GeoPorts) {
+    this.ports = ports;
   }
 
   /**
    * Reads the databases of a configuration that is not in use yet; files that have not changed are not read again.
    * @throws Error where one cannot be used
    */
-  read({ server: { geo } }: RuntimeConfig): GeoSet {
-    const { country, asn } = this.set;
-    return setOf(reread(country, geo.countryDb) ?? country, reread(asn, geo.asnDb) ?? asn);
+  prepare(config: RuntimeConfig): Prepared & { readonly fields: SharedGeo } {
+    const set = this.read(config);
+    const takeUp = (): void => {
+      this.set = set;
+    };
+    return { fields: { geo: set.buffers }, takeUp };
   }
 
-  /** Takes what `read` has given for this configuration, and watches the files from now on. */
-  takeUp({ server: { geo } }: RuntimeConfig, set: GeoSet): void {
-    this.set = set;
+  /** Watches the files from now on, and reads them unless `prepare` has done so for this configuration. */
+  use(config: RuntimeConfig): void {
+    const { countryDb, asnDb } = config.server.geo;
+    const { country, asn } = this.set;
+    if (country.file !== countryDb || asn.file !== asnDb) this.set = this.read(config);
     this.failures.clear();
-    this.watch.use([geo.countryDb, geo.asnDb]);
+    this.watch.use([countryDb, asnDb]);
+  }
+
+  private read({ server: { geo } }: RuntimeConfig): GeoSet {
+    const { country, asn } = this.set;
+    return setOf(reread(country, geo.countryDb) ?? country, reread(asn, geo.asnDb) ?? asn);
   }
 
   /** Watches no more. */
@@ -80,8 +83,8 @@ export class GeoDatabases implements ControlService<RuntimeConfig> {
     this.watch.stop();
   }
 
-  startFields(): { readonly geo: GeoBuffers } {
-    return { geo: this.buffers };
+  startFields(): SharedGeo {
+    return { geo: this.set.buffers };
   }
 
   metrics(): readonly Metric[] {
@@ -103,12 +106,12 @@ export class GeoDatabases implements ControlService<RuntimeConfig> {
     const [country, asn] = [this.renewed(set.country), this.renewed(set.asn)];
     if (country === set.country && asn === set.asn) return;
     this.set = setOf(country, asn);
-    this.send(this.set.buffers);
+    this.ports.broadcast({ kind: "geo", geo: this.set.buffers });
     for (const [now, before] of [[country, set.country] as const, [asn, set.asn] as const]) {
       if (now === before) continue;
       this.reloads++;
       const { kind: database, file, builtSeconds } = now;
-      this.event({ ok: true, database, file, built: new Date(builtSeconds * 1000).toISOString() });
+      this.ports.event("geo_reload", { ok: true, database, file, built: new Date(builtSeconds * 1000).toISOString() });
     }
   }
 
@@ -126,7 +129,7 @@ export class GeoDatabases implements ControlService<RuntimeConfig> {
       if (this.failures.get(file) !== told) {
         this.failures.set(file, told);
         this.failed++;
-        this.event({ ok: false, database: kind, file, error: text });
+        this.ports.event("geo_reload", { ok: false, database: kind, file, error: text });
       }
       return old;
     }

@@ -1,11 +1,18 @@
-import type { ControlService } from "../../../core/control-service.ts";
+import type { ControlService, Prepared } from "../../../core/control-service.ts";
 import { messageOf } from "../../../core/error-text.ts";
-import type { FieldsOf } from "../../../core/event-row.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
 import { type ListContent, type ListReader, readList, readListInTurns, stampOf } from "../../../memory/list-file.ts";
 import { FileWatch } from "../../../net/file-watch.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { LIST_EVENTS } from "../events.ts";
-import { type ListMemory, type ListPurpose, type ListUse, listId } from "../list-tables.ts";
+import {
+  type ListMemory,
+  type ListPurpose,
+  type ListsMessage,
+  type ListUse,
+  listId,
+  type SharedLists,
+} from "../list-tables.ts";
 
 /** A list of the configuration in use. */
 interface Listed {
@@ -16,7 +23,7 @@ interface Listed {
 }
 
 /** The lists of one configuration. */
-export interface ListSet {
+interface ListSet {
   readonly listed: ReadonlyMap<string, Listed>;
   readonly memory: ListMemory;
 }
@@ -27,9 +34,9 @@ export interface ListPorts {
   usesOf(config: RuntimeConfig): readonly ListUse[];
   /** Why a list that has changed may not be used, or "". */
   refusal(use: ListUse, content: ListContent): string;
-  /** Takes lists to every worker. */
-  send(lists: ListMemory): void;
-  event(fields: FieldsOf<(typeof LIST_EVENTS)["list_reload"]>): void;
+  /** Sends lists to every worker. */
+  broadcast(message: ListsMessage): void;
+  readonly event: EventWriter<typeof LIST_EVENTS>;
   /** A list has changed, and all workers have it. */
   changed(use: ListUse, content: ListContent): void;
 }
@@ -49,8 +56,19 @@ export class ListFiles implements ControlService<RuntimeConfig> {
     this.ports = ports;
   }
 
-  /** Reads the lists of a configuration that is not in use yet. @throws Error if one cannot be used */
-  read(config: RuntimeConfig): ListSet {
+  prepare(config: RuntimeConfig): Prepared & { readonly fields: SharedLists } {
+    const set = this.read(config);
+    return { fields: { lists: set.memory }, takeUp: () => this.takeUp(set) };
+  }
+
+  /** Reads the lists unless `prepare` has done so for this configuration. */
+  use(config: RuntimeConfig): void {
+    const isRead = this.ports.usesOf(config).every((use) => this.set.listed.has(listId(use)));
+    if (!isRead) this.takeUp(this.read(config));
+  }
+
+  /** @throws Error if one cannot be used */
+  private read(config: RuntimeConfig): ListSet {
     const { readers, usesOf } = this.ports;
     const listed = new Map<string, Listed>();
     for (const use of usesOf(config)) {
@@ -63,7 +81,7 @@ export class ListFiles implements ControlService<RuntimeConfig> {
   }
 
   /** Takes what `read` has given, and watches the files from now on. */
-  takeUp(set: ListSet): void {
+  private takeUp(set: ListSet): void {
     this.set = set;
     this.watch.use([...set.listed.values()].map(({ use }) => use.file));
   }
@@ -72,7 +90,7 @@ export class ListFiles implements ControlService<RuntimeConfig> {
     this.watch.stop();
   }
 
-  startFields(): { readonly lists: ListMemory } {
+  startFields(): SharedLists {
     return { lists: this.set.memory };
   }
 
@@ -104,11 +122,11 @@ export class ListFiles implements ControlService<RuntimeConfig> {
       // A reload has come meanwhile, which has read the file itself.
       if (this.set.listed.get(listId(use)) !== one) return;
       this.set = setOf(new Map([...this.set.listed, [listId(use), { use, content, stamp }]]));
-      this.ports.send(this.set.memory);
-      this.ports.event({ ok: true, list, file, entries: content.entries, ...brokenFields(content) });
+      this.ports.broadcast({ kind: "lists", lists: this.set.memory });
+      this.ports.event("list_reload", { ok: true, list, file, entries: content.entries, ...brokenFields(content) });
       this.ports.changed(use, content);
     } catch (error) {
-      this.ports.event({ ok: false, list, file, error: messageOf(error) });
+      this.ports.event("list_reload", { ok: false, list, file, error: messageOf(error) });
     }
   }
 }

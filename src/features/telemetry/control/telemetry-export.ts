@@ -1,4 +1,4 @@
-import type { ControlService } from "../../../core/control-service.ts";
+import type { ControlService, Prepared } from "../../../core/control-service.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventRows } from "../../../core/event-row.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
@@ -14,6 +14,11 @@ import type { OtlpSender } from "../otlp/sender.ts";
 import { SpanEncoder } from "../otlp/span-encoder.ts";
 import type { TelemetryConfig } from "../settings.ts";
 import { recordsSpans } from "../tracing.ts";
+
+/** The part of each configuration's message that is about spans: a ring for each worker; none if nothing records any. */
+interface SharedSpans {
+  readonly spans: readonly SharedArrayBuffer[];
+}
 
 /** What the export asks the control thread for. */
 export interface ExportPorts {
@@ -73,8 +78,12 @@ export class TelemetryExport implements ControlService<RuntimeConfig> {
     this.ports = ports;
   }
 
+  prepare(config: RuntimeConfig): Prepared & { readonly fields: SharedSpans } {
+    return { fields: { spans: this.ringsFor(config) } };
+  }
+
   /** The memory that a configuration needs for spans. */
-  ringsFor(config: RuntimeConfig): readonly SharedArrayBuffer[] {
+  private ringsFor(config: RuntimeConfig): readonly SharedArrayBuffer[] {
     if (this.rings.length === 0 && recordsSpans(config)) {
       this.rings = createSpanRings(this.ports.workers);
       this.readers = this.rings.map((ring) => new SpanReader(ring));
@@ -87,7 +96,7 @@ export class TelemetryExport implements ControlService<RuntimeConfig> {
     void this.take(config);
   }
 
-  startFields(): { readonly spans: readonly SharedArrayBuffer[] } {
+  startFields(): SharedSpans {
     return { spans: this.rings };
   }
 

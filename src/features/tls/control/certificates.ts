@@ -11,11 +11,18 @@ import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { TLS_EVENTS } from "../events.ts";
 import { TLS_METRICS } from "../metrics.ts";
-import type { ListenerCertificates } from "../tls-messages.ts";
+import type { CertificatesMessage, ListenerCertificates } from "../tls-messages.ts";
 import { readServerCertificate } from "./server-certificate.ts";
 
 /** Longest wait of a start for the first identity of an agent that does not respond. */
 const WORKLOAD_START_MS = 2000;
+
+/** What the certificates need of the control thread. */
+interface CertificatePorts {
+  /** Sends what has changed to every worker. */
+  readonly broadcast: (message: CertificatesMessage) => void;
+  readonly event: EventWriter<typeof TLS_EVENTS>;
+}
 
 /** The certificates of all TLS listeners, in the control thread: a list each, with its log lines and metrics. */
 export class TlsCertificates implements ControlService<RuntimeConfig> {
@@ -28,12 +35,9 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
   private workload: { readonly socketPath: string; stop(): void } | null = null;
   private firstWord: PromiseWithResolvers<void> | null = null;
 
-  /**
-   * @param send takes what has changed to every worker
-   * @param event writes to the log
-   */
-  constructor(send: (certificates: ListenerCertificates) => void, event: EventWriter<typeof TLS_EVENTS>) {
+  constructor({ broadcast, event }: CertificatePorts) {
     this.event = event;
+    const send = (certificates: ListenerCertificates): void => broadcast({ kind: "certificates", certificates });
     const changes = {
       onReloaded: (file: string) => {
         this.reloads++;

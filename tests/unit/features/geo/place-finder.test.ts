@@ -21,7 +21,7 @@ test("places are those of the databases in use, remembered or not", () => {
     ["", 0],
   ];
   expect(found()).toEqual(nowhere);
-  places.take({ country: COUNTRY, asn: ASN });
+  places.share({ geo: { country: COUNTRY, asn: ASN } });
   for (let i = 0; i < 2; i++) {
     expect(found()).toEqual([
       ["DE", 64500],
@@ -29,15 +29,15 @@ test("places are those of the databases in use, remembered or not", () => {
       ["", 0],
     ]);
   }
-  places.take({ country: shared(countries({ "192.0.2.0/24": "FR" })), asn: null });
+  places.share({ geo: { country: shared(countries({ "192.0.2.0/24": "FR" })), asn: null } });
   expect(found()).toEqual([["FR", 0], ...nowhere.slice(1)]);
-  places.take({ country: null, asn: null });
+  places.share({ geo: { country: null, asn: null } });
   expect(found()).toEqual(nowhere);
 });
 
 test("what is no address is nowhere", () => {
   const places = new PlaceFinder();
-  places.take({ country: shared(countries({ "0.0.0.0/0": "DE" })), asn: null });
+  places.share({ geo: { country: shared(countries({ "0.0.0.0/0": "DE" })), asn: null } });
   for (const text of ["", "unknown", "192.0.2", "192.0.2.1:80", "010.0.0.1", "[::1]", "::1\n"]) {
     expect(places.countryOf(text)).toBe("");
   }
@@ -49,7 +49,7 @@ test("however many addresses come, each has its own", () => {
     Array.from({ length: 26 }, (_, i) => [`10.${i}.0.0/16`, `A${String.fromCharCode(65 + i)}`]),
   );
   const places = new PlaceFinder();
-  places.take({ country: shared(countries(networks)), asn: null });
+  places.share({ geo: { country: shared(countries(networks)), asn: null } });
   for (let i = 0; i < 20_000; i++) {
     const second = (i * 7) % 26;
     expect(places.countryOf(`10.${second}.${i >> 8}.${i & 255}`)).toBe(networks[`10.${second}.0.0/16`]!);

@@ -1,22 +1,21 @@
-import type { OriginConfig } from "../config/origin.ts";
-import { AnyMethod } from "../features/auth/any-method.ts";
-import type { AuthMethod } from "../features/auth/auth-phase.ts";
-import { BasicMethod, type PasswordChecks } from "../features/auth/basic-method.ts";
-import { ForwardMethod, type ForwardPorts } from "../features/auth/forward-method.ts";
-import { FixedKeys, type KeySets, keySourceId } from "../features/auth/jwt/key-ring.ts";
-import { MtlsMethod } from "../features/auth/mtls-method.ts";
-import type { SignIn } from "../features/auth/oidc/sign-in.ts";
-import type { AuthConfig, MethodConfig, MethodKey } from "../features/auth/settings.ts";
-import type { Upstream } from "../message/exchange.ts";
-import type { NowMs } from "../message/ports.ts";
-import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
+import type { OriginConfig } from "../../config/origin.ts";
+import type { Upstream } from "../../message/exchange.ts";
+import type { NowMs } from "../../message/ports.ts";
+import { AnyMethod } from "./any-method.ts";
+import type { AuthMethod } from "./auth-phase.ts";
+import { BasicMethod, type PasswordChecks } from "./basic-method.ts";
+import { ForwardMethod, type ForwardPorts } from "./forward-method.ts";
+import { FixedKeys, type KeySets, keySourceId } from "./jwt/key-ring.ts";
+import { MtlsMethod } from "./mtls-method.ts";
+import type { SignIn } from "./oidc/sign-in.ts";
+import type { AuthConfig, MethodConfig, MethodKey } from "./settings.ts";
 
 /** What the methods of a worker are made with. */
 export interface AuthPorts {
   readonly checks: PasswordChecks;
   readonly calls: Omit<ForwardPorts, "upstream">;
   /** The connections to a server that is asked. */
-  poolOf(origin: OriginConfig, tls: UpstreamRouteConfig["tls"]): Upstream;
+  poolOf(origin: OriginConfig, tls: MethodConfig<"forward">["tls"]): Upstream;
   /** Where users sign in: it is loaded when it is first asked for. */
   readonly signIn: () => SignIn;
   /** The keys of token issuers that are fetched. */
@@ -48,8 +47,7 @@ const BUILDERS: Builders = {
 
 /** What reads tokens is loaded where a configuration asks for them. */
 function jwtMethod(config: MethodConfig<"jwt">, { keySets, clock, keepsAuthorization }: MethodPorts): AuthMethod {
-  const { JwtMethod } =
-    require("../features/auth/jwt/jwt-method.ts") as typeof import("../features/auth/jwt/jwt-method.ts");
+  const { JwtMethod } = require("./jwt/jwt-method.ts") as typeof import("./jwt/jwt-method.ts");
   const { issuer: issuers, audience: audiences, jwksUrl, caFile, from: places, algorithms, ...others } = config;
   const keys = jwksUrl === "" ? new FixedKeys(config.keys) : keySets.ringOf(keySourceId(jwksUrl, caFile));
   return new JwtMethod(
