@@ -1,11 +1,12 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { resolve } from "node:path";
 import { hostAndPort } from "../core/ip-address.ts";
+import { readableSections } from "../loading/load-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { moreLine } from "./help/more.ts";
-import { loadForRequest } from "./load-for-request.ts";
+import { loadRequest } from "./load-for-request.ts";
 import { runningWith } from "./running-gateway.ts";
 
 /** The flags of commands that talk to a running gateway. docs/tools.md#a-running-gateway */
@@ -134,7 +135,8 @@ export class GatewayApi {
     return `${this.label}${path}: ${status}${message === "" ? "" : ` ${message}`}${cure}`;
   }
 
-  private parsed(path: string, text: string): unknown {
+  /** @throws GatewayFault for a text that is no JSON */
+  parsed(path: string, text: string): unknown {
     try {
       return JSON.parse(text);
     } catch {
@@ -211,18 +213,21 @@ export function findGateways(flags: GatewayFlags, io: CommandIo, name: string): 
     io.err(`${name}: --url: expected a URL such as http://127.0.0.1:8080, found ${JSON.stringify(url)}\n`);
     return [];
   }
-  const config = loadForRequest(flags, io);
-  if (config === null) return runningGateways(flags, token, io, name);
-  const found = gatewaysOf(config, token);
-  if (found.length === 0) io.err(`${name}: ${NOWHERE}\n${moreLine(["gateway-not-found"])}`);
+  const read = readableSections(loadRequest(flags));
+  const running = read === null || read.isFaulty ? runningGateways(flags, token, io, name) : [];
+  const found = [...running, ...(read === null ? [] : gatewaysOf(read.sections, token))];
+  if (found.length === 0)
+    io.err(`${name}: ${read === null ? UNREADABLE : NOWHERE}\n${moreLine(["gateway-not-found"])}`);
   return found;
 }
 
-/** While the files are wrong: the gateways that were started with them before. */
+/** While config.yaml is wrong: the gateways that were started with them before. */
 function runningGateways(flags: GatewayFlags, token: string, io: CommandIo, name: string): readonly GatewayApi[] {
   const [running] = runningWith(resolve(flags.config || "config.yaml"));
   if (running === undefined) return [];
-  io.err(`${name}: asks process ${running.pid}, which was started with these files\n`);
+  io.err(
+    `${name}: asks process ${running.pid}, which was started with these files: config.yaml is not in order (edge check)\n`,
+  );
   const found = running.sockets.map((socketPath) => new GatewayApi({ socketPath }, ""));
   for (const scheme of ["http", "https"])
     for (const { host, port } of running.ports)
@@ -239,7 +244,10 @@ export function gatewayOf(config: RuntimeConfig, token: string): GatewayApi | st
   return gatewaysOf(config, token)[0] ?? NOWHERE;
 }
 
-function gatewaysOf({ server, internalApi }: RuntimeConfig, token: string): GatewayApi[] {
+function gatewaysOf(
+  { server, internalApi }: Pick<RuntimeConfig, "server" | "internalApi">,
+  token: string,
+): GatewayApi[] {
   const shown = token === "" ? internalApi.token : token;
   const { socket, listenHost, listenPort } = internalApi;
   const { tls } = server;
@@ -257,6 +265,7 @@ function gatewaysOf({ server, internalApi }: RuntimeConfig, token: string): Gate
   return found;
 }
 
+const UNREADABLE = "config.yaml cannot be read (edge check says why): use --socket or --url";
 const NOWHERE =
   "the configuration does not say where the internal endpoints are: set internal_api.socket, or use --url";
 

@@ -194,6 +194,38 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "rollback",
+    {
+      run: rollBack,
+      summary: "make the running gateway serve an earlier configuration",
+      specs: async () => [(await import("./reload.ts")).rollbackCommand],
+    },
+  ],
+  [
+    "drain",
+    {
+      run: drainTarget,
+      summary: "take a target of the running gateway out of service",
+      specs: async () => [(await import("./operate.ts")).drainCommand],
+    },
+  ],
+  [
+    "undrain",
+    {
+      run: undrainTarget,
+      summary: "take a drained target back into service",
+      specs: async () => [(await import("./operate.ts")).undrainCommand],
+    },
+  ],
+  [
+    "maintenance",
+    {
+      run: switchMaintenance,
+      summary: "switch maintenance of the running gateway on or off",
+      specs: async () => [(await import("./operate.ts")).maintenanceCommand],
+    },
+  ],
+  [
     "top",
     {
       run: watchGateway,
@@ -422,6 +454,26 @@ async function showStatus(args: readonly string[], io: CommandIo): Promise<numbe
 async function reloadGateway(args: readonly string[], io: CommandIo): Promise<number> {
   const { runReload } = await import("./reload.ts");
   return runReload(args, io);
+}
+
+async function rollBack(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runRollback } = await import("./reload.ts");
+  return runRollback(args, io);
+}
+
+async function drainTarget(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runDrain } = await import("./operate.ts");
+  return runDrain(args, io);
+}
+
+async function undrainTarget(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runUndrain } = await import("./operate.ts");
+  return runUndrain(args, io);
+}
+
+async function switchMaintenance(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runMaintenance } = await import("./operate.ts");
+  return runMaintenance(args, io);
 }
 
 async function watchGateway(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {

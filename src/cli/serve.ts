@@ -1,15 +1,17 @@
+import { resolve } from "node:path";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
+import { stateFolderOf } from "../config/state-folder.ts";
 import { Control, type ControlOptions } from "../control/control.ts";
-import type { ReloadResult } from "../control/reload.ts";
 import { startNotes } from "../control/start-notes.ts";
 import { mayColor } from "../control/start-summary.ts";
 import { DEMO_PORTS, startDemoOrigins } from "../demo/origin.ts";
 import { judgeRoutes } from "../explain/judge-routes.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import type { RemoteFlags } from "../features/fleet/control/remote-source.ts";
+import { FileConfigurations } from "../features/history/control/file-configurations.ts";
+import { StateFolder } from "../features/history/control/state-folder.ts";
 import { StartError } from "../help/error-guide.ts";
 import { asEvents } from "../help/start-lines.ts";
-import type { ConfigResult } from "../loading/load-config.ts";
 import { RepeatedLoad } from "../loading/repeated-load.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -92,6 +94,8 @@ export async function runServe(
     files,
     remote,
     isReadable: call.values["log-format"] === "auto",
+    // A trial on this machine alone leaves no state.
+    ...(local < 0 ? { stateOf: config || "config.yaml" } : {}),
     placed: (read) => (local < 0 ? read : localConfig(read, local)),
     onStart() {
       if (demo) startsDemo();
@@ -113,6 +117,8 @@ export interface Serving {
   readonly remote: RemoteConfig | null;
   /** Whether a terminal gets a summary in place of the log lines of the start. */
   readonly isReadable: boolean;
+  /** The configuration whose state outlives the process; without it none does. */
+  readonly stateOf?: string;
   /** Changes a configuration that has been read. */
   placed(read: RuntimeConfig): RuntimeConfig;
   onStart(): void;
@@ -128,15 +134,22 @@ export async function serveGateway(
 ): Promise<number> {
   const { command, files, remote } = serving;
   const placed = (read: RuntimeConfig): RuntimeConfig => serving.placed(read);
-  const loaded = await firstLoad(serving, io);
+  const cwd = process.cwd();
+  const { stateOf } = serving;
+  const state =
+    stateOf === undefined ? new StateFolder("", "") : new StateFolder(stateFolderOf(process.env, cwd), resolve(cwd, stateOf));
+  const kept = remote === null ? new FileConfigurations(files, state, placed) : null;
+  const loaded = await firstLoad(serving, kept, io);
   if (loaded === null) return ExitCode.Failure;
   const control = new Control({
     config: placed(loaded.config),
     notes: [...startNotes(loaded.config, loaded.usingDefaults, process.env), ...loaded.notes.map((note) => ({ note }))],
     summary: isTerminal(STDOUT) && serving.isReadable ? { hasColor: mayColor(process.env), cwd: process.cwd() } : null,
-    reload: remote === null ? () => reloadResult(files.load(), placed) : () => remote.read(placed),
+    reload: kept === null ? () => remote!.read(placed) : () => kept.read(),
     lostSecrets: () => files.takeLostSecrets(),
     remote,
+    files: kept,
+    state,
     signals,
     early,
   });
@@ -172,8 +185,8 @@ async function remoteOf(
 }
 
 /** The configuration to start with; null where there is none, which `io` has been told. */
-async function firstLoad({ files, remote, onFaults }: Serving, io: CommandIo) {
-  const start = remote === null ? { ok: true as const, result: files.load(), notes: [] } : await remote.start();
+async function firstLoad({ remote, onFaults }: Serving, files: FileConfigurations | null, io: CommandIo) {
+  const start = files === null ? await remote!.start() : { ok: true as const, ...files.start() };
   if (!start.ok) {
     for (const fault of start.faults) io.err(`${fault}\n`);
     io.err(moreLine(["remote-configuration"]));
@@ -192,10 +205,4 @@ const STDOUT = 1;
 async function endWithInput(): Promise<void> {
   for await (const _ of Bun.stdin.stream());
   process.kill(process.pid, "SIGTERM");
-}
-
-function reloadResult(loaded: ConfigResult, placed: (config: RuntimeConfig) => RuntimeConfig): ReloadResult {
-  return loaded.ok
-    ? { ok: true, config: placed(loaded.config) }
-    : { ok: false, faults: loaded.faults.map((fault) => formatFault(fault)) };
 }

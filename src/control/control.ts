@@ -13,6 +13,8 @@ import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
+import type { FileConfigurations } from "../features/history/control/file-configurations.ts";
+import type { StateFolder } from "../features/history/control/state-folder.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
@@ -87,6 +89,9 @@ export interface ControlOptions {
   readonly lostSecrets?: () => readonly LostSecret[];
   /** Where the configuration comes from in place of files; null for files. */
   readonly remote: RemoteConfig | null;
+  /** Configurations read from files; null with a remote source. */
+  readonly files: FileConfigurations | null;
+  readonly state: StateFolder;
   readonly signals: HeldSignals;
   /** The thread of the first worker. */
   readonly early: EarlyThread;
@@ -187,6 +192,9 @@ export class Control implements PoolListener, ThreadPorts {
     return new Operations({
       nodes: this.parts.nodes,
       reloads: this.reloads,
+      files: this.options.files,
+      state: this.options.state,
+      running: this.running,
       fileConfig: () => this.fileConfig,
       config: () => this.config,
       useLogLevel: (level) => {
@@ -392,6 +400,8 @@ export class Control implements PoolListener, ThreadPorts {
     this.serving.resolve();
     this.packet.forget(this.config);
     keepWorkingFolder(this.event);
+    this.options.state.tell((fields) => this.event("state_failed", fields));
+    this.options.files?.begun();
     for (const service of this.services.all) service.begin?.();
     this.manager.ready(() => this.parts.watch.allBeat);
     endPredecessor(this.inherited);

@@ -87,11 +87,18 @@ function gatewayOf(site: GatewayPorts, failedLogs: readonly string[]): LiveGatew
     waf: server.waf.enabled ? (server.waf.mode === "detection" ? "detection" : "enforce") : "off",
     maintenance: operations.maintenance,
     logLevel: operations.log_level,
+    set: operations.set,
+    rolledBack: rolledBack(operations),
     rssBytes: residentBytes(),
     failedLogs,
     lacksDescriptors: lowestDescriptor(FEW_DESCRIPTORS) < 0,
     connectionLimit: connectionLimit(server.maxConnections),
   };
+}
+
+function rolledBack({ configuration }: OperationState): LiveGateway["rolledBack"] {
+  const { since = null, taken_at: to = "" } = configuration ?? {};
+  return since === null ? null : { since, to };
 }
 
 function targetsOf(nodes: NodeRegistry, { upstreams }: TelemetryLabels): LiveTarget[] {

@@ -4,21 +4,31 @@ import type { ActionCall } from "../features/admin/action-handler.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts";
 import type { Operator } from "../features/admin/operator.ts";
+import type { ConfigurationState, FileConfigurations } from "../features/history/control/file-configurations.ts";
+import type { StateFolder } from "../features/history/control/state-folder.ts";
 import {
   MaintenanceSwitches,
   routesInMaintenance,
   type SwitchState,
 } from "../features/pages/control/maintenance-switches.ts";
 import { isLogLevel, LOG_LEVELS, type LogLevel } from "../features/telemetry/log-level.ts";
+import { behaviourDifference } from "../loading/behaviour-difference.ts";
 import type { KnownName } from "../net/name-resolver.ts";
+import { pathOf } from "../routes/route-base.ts";
+import { upstreamRoutes } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { NodeRegistry } from "./node-registry.ts";
-import type { ReloadOutcome, Reloads } from "./reload.ts";
+import { needsRestart, type ReloadOutcome, type Reloads, type RestartSettings, removedParts } from "./reload.ts";
 
 /** What the operators' actions ask of the control thread. */
 export interface OperationPorts {
   readonly nodes: NodeRegistry;
-  readonly reloads: Pick<Reloads, "want" | "rebuild">;
+  readonly reloads: Pick<Reloads, "want" | "take" | "rebuild" | "generation">;
+  /** Configurations read from files; null with a remote source. */
+  readonly files: FileConfigurations | null;
+  readonly state: StateFolder;
+  /** What only a restart takes up, as it has been since the start. */
+  readonly running: RestartSettings;
   /** The configuration in use, as the files said it. */
   fileConfig(): RuntimeConfig;
   /** The same with what operators have switched. */
@@ -28,22 +38,42 @@ export interface OperationPorts {
   readonly event: WriteEvent;
 }
 
-/** What the process that takes over begins with. */
-interface KeptState {
+/** What operators have set, in the state folder and for the process that takes over. */
+interface SetState {
   readonly logLevel: LogLevel;
   readonly drained: readonly string[];
   readonly maintenance: SwitchState;
+  /** When each was set; an older process leaves it out. */
+  readonly since?: Readonly<Record<string, string>>;
+}
+
+/** State for the process that takes over. */
+interface KeptState extends Partial<SetState> {
   /** Absent where an older process has written it. */
   readonly names?: readonly KnownName[];
 }
 
-/** What operators have done that holds until the process ends, as `/internal/api/status` shows it. */
+/** Something that an operator has set, which holds until it is put back. */
+export interface SetByHand {
+  readonly what: "drain" | "maintenance" | "log_level";
+  /** The origin, the route ("" for all), or the level. */
+  readonly name: string;
+  /** Of maintenance: whether it is on. */
+  readonly on: boolean;
+  readonly since: string;
+}
+
+/** What operators have set, as `/internal/api/status` shows it. */
 export interface OperationState {
   readonly log_level: LogLevel;
   /** Keys of origins. */
   readonly drained: readonly string[];
   /** Prefixes and paths of routes. */
   readonly maintenance: readonly string[];
+  /** The first MAX_SET of them, with the time of each. */
+  readonly set: readonly SetByHand[];
+  /** Null with a remote source. */
+  readonly configuration: ConfigurationState | null;
 }
 
 /**
@@ -53,6 +83,11 @@ export class Operations {
   readonly maintenance: MaintenanceSwitches = new MaintenanceSwitches();
   private readonly port: OperationPorts;
   private logLevel: LogLevel = "info";
+  /** When each setting was made. */
+  private since: Map<string, string> = new Map();
+  private readonly startedAt: string = new Date().toISOString();
+  /** Whether the state folder has the settings. */
+  private isKept = false;
   /** Switches of maintenance go one after another: each is a configuration of its own. */
   private turn: Promise<unknown> = Promise.resolve();
 
@@ -67,52 +102,137 @@ export class Operations {
   state(): OperationState {
     const { port } = this;
     const maintenance = routesInMaintenance(port.config());
-    return { log_level: this.logLevel, drained: port.nodes.drainedOrigins(), maintenance };
+    return {
+      log_level: this.logLevel,
+      drained: port.nodes.drainedOrigins(),
+      maintenance,
+      set: this.setByHand().slice(0, MAX_SET),
+      configuration: port.files?.serves() ?? null,
+    };
   }
 
   /**
-   * What the process that takes over begins with: what operators have done, and the addresses of names, for which the name servers
-   * may not answer then. "" where there is nothing.
+   * State for the process that takes over: the settings of operators unless the state folder has them, and the addresses of names, for
+   * which the name servers may not answer then. "" for none.
    */
   kept(): string {
-    const { logLevel, maintenance } = this;
-    const drained = this.port.nodes.drainedOrigins();
     const names = firstNames(this.port.nodes.names.known());
-    const isPlain = logLevel === "info" && drained.length === 0 && maintenance.isPlain && names.length === 0;
-    const kept: KeptState = { logLevel, drained, maintenance: maintenance.state, names };
-    return isPlain ? "" : JSON.stringify(kept);
+    const set = this.isKept || this.isPlain ? null : this.setState();
+    return set === null && names.length === 0 ? "" : JSON.stringify({ ...set, names } satisfies KeptState);
   }
 
   /**
-   * Takes up what the process before this one had.
-   * @param kept of its `kept`
+   * Takes up what operators had set in the process before this one.
+   * @param kept of its `kept`; "" if no process hands over
    * @returns the configuration with what had been switched
    */
   restored(kept: string, config: RuntimeConfig): RuntimeConfig {
-    if (kept === "") return config;
-    const { logLevel, drained, maintenance, names = [] } = JSON.parse(kept) as KeptState;
+    const { names = [], ...handed } = kept === "" ? {} : (JSON.parse(kept) as KeptState);
+    for (const known of names) this.port.nodes.names.learn(known);
+    const set = isSetState(handed) ? handed : this.port.state.read<SetState>(PART);
+    if (set === null || !isSetState(set)) return config;
+    const { logLevel, drained, maintenance, since = {} } = set;
     this.logLevel = logLevel;
     this.port.useLogLevel(logLevel);
     for (const origin of drained) this.port.nodes.drain(origin, true);
-    for (const known of names) this.port.nodes.names.learn(known);
     this.maintenance.restore(maintenance);
+    this.since = new Map(Object.entries(since));
+    if (isSetState(handed)) this.keep();
+    else this.isKept = true;
     return this.maintenance.applied(config);
   }
 
+  private get isPlain(): boolean {
+    return this.logLevel === "info" && this.port.nodes.drainedOrigins().length === 0 && this.maintenance.isPlain;
+  }
+
+  private setState(): SetState {
+    const since = Object.fromEntries(this.setByHand().map((one) => [keyOf(one), one.since]));
+    return {
+      logLevel: this.logLevel,
+      drained: this.port.nodes.drainedOrigins(),
+      maintenance: this.maintenance.state,
+      since,
+    };
+  }
+
+  /** Keeps the settings for the next process. */
+  private keep(): void {
+    const now = new Date().toISOString();
+    this.since = new Map(this.setByHand(now).map((one) => [keyOf(one), one.since]));
+    if (this.isPlain) {
+      this.port.state.remove(PART);
+      this.isKept = false;
+    } else this.isKept = this.port.state.write(PART, this.setState());
+  }
+
+  /** @param unknown the time of a new setting, or of one without a time */
+  private setByHand(unknown: string = this.startedAt): SetByHand[] {
+    const { server, routes } = this.maintenance.state;
+    const found: Omit<SetByHand, "since">[] = this.port.nodes
+      .drainedOrigins()
+      .map((name) => ({ what: "drain", name, on: true }));
+    if (server !== null) found.push({ what: "maintenance", name: "", on: server });
+    for (const [name, on] of routes) found.push({ what: "maintenance", name, on });
+    if (this.logLevel !== "info") found.push({ what: "log_level", name: this.logLevel, on: true });
+    return found.map((one) => ({ ...one, since: this.since.get(keyOf(one)) ?? unknown }));
+  }
+
   /** Who answers the actions' questions, for a ControlRpc. */
-  answers(): Pick<EndpointAnswers, "drain" | "undrain" | "maintenance" | "reload" | "log-level"> {
+  answers(): Pick<EndpointAnswers, "drain" | "undrain" | "maintenance" | "reload" | "rollback" | "log-level"> {
     return {
       drain: (body) => this.drain(readCall(body), true),
       undrain: (body) => this.drain(readCall(body), false),
       maintenance: (body) => this.switchMaintenance(readCall(body)),
       reload: (body) => this.reloadCall(readCall(body)),
+      rollback: (body) => this.rollback(readCall(body)),
       "log-level": (body) => this.changeLogLevel(readCall(body)),
     };
   }
 
   private async reloadCall({ operator, call }: ActionCall): Promise<ControlAnswer> {
-    if (Object.keys(call).length > 0) return refusal(400, "reload takes no parameters: send {} or no body");
-    return reloadAnswer(await this.reload(operator));
+    const { dry_run: isDry = false, ...others } = call;
+    if (typeof isDry !== "boolean" || Object.keys(others).length > 0)
+      return refusal(400, 'reload takes {"dry_run": true}, {} or no body');
+    return isDry ? this.dryRun(operator) : reloadAnswer(await this.reload(operator));
+  }
+
+  /** Says how a reload would change the behaviour. Nothing is applied. */
+  private dryRun(operator: Operator): ControlAnswer {
+    const { port } = this;
+    if (port.files === null) return refusal(409, FROM_AFAR);
+    const { generation } = port.reloads;
+    const result = port.files.tried();
+    this.audit("reload_dry_run", operator, { ok: result.ok, ...(result.ok ? {} : { faults: result.faults }) });
+    if (!result.ok) return jsonAnswer(422, { ok: false, dry_run: true, generation, faults: result.faults });
+    const before = port.fileConfig();
+    const { config } = result;
+    return jsonAnswer(200, {
+      ok: true,
+      dry_run: true,
+      generation,
+      faults: [],
+      changes: behaviourDifference(before, config),
+      needs_restart: needsRestart(port.running, config),
+      removed: removedParts(before, config),
+    });
+  }
+
+  private async rollback({ operator, call }: ActionCall): Promise<ControlAnswer> {
+    const { steps = 1, ...others } = call;
+    if (typeof steps !== "number" || !Number.isInteger(steps) || steps < 1 || Object.keys(others).length > 0)
+      return refusal(400, 'rollback takes {"steps": N}, {} or no body; N is at least 1');
+    const { files, reloads } = this.port;
+    if (files === null) return refusal(409, FROM_AFAR);
+    const found = files.earlier(steps);
+    if (typeof found === "string") {
+      this.audit("rollback", operator, { ok: false, steps, faults: [found] });
+      return refusal(404, found);
+    }
+    const outcome = await reloads.take(found.read);
+    const { ok, generation, faults } = outcome;
+    this.audit("rollback", operator, { ok, steps, to: found.takenAt, generation, ...(ok ? {} : { faults }) });
+    return reloadAnswer({ ...outcome, fields: { ...outcome.fields, rolled_back_to: found.takenAt } });
   }
 
   /** Reads the files again, and notes who wanted that. */
@@ -137,8 +257,23 @@ export class Operations {
     if (typeof target !== "string" || Object.keys(others).length > 0) return refusal(400, '{"target": "…"} is needed');
     const origin = this.port.nodes.drain(target, isDrained);
     if (origin === null) return refusal(404, "no route has this target");
-    this.audit(isDrained ? "drain" : "undrain", operator, { ok: true, target: origin });
-    return jsonAnswer(200, { target: origin, drained: this.port.nodes.drainedOrigins() });
+    this.keep();
+    const emptied = isDrained ? this.emptied(origin) : [];
+    const about = emptied.length > 0 ? { without_target: emptied } : {};
+    this.audit(isDrained ? "drain" : "undrain", operator, { ok: true, target: origin, ...about });
+    const drained = this.port.nodes.drainedOrigins();
+    return jsonAnswer(200, { target: origin, drained, without_target: emptied });
+  }
+
+  /** Routes and streams whose targets are all drained, this one among them. */
+  private emptied(origin: string): readonly string[] {
+    const { routes, streams } = this.port.config();
+    const found = [...upstreamRoutes(routes), ...streams].filter(
+      ({ targets }) =>
+        targets.some(({ originKey }) => originKey === origin) &&
+        targets.every(({ originKey }) => this.port.nodes.isDrained(originKey)),
+    );
+    return [...new Set(found.map(pathOf))].slice(0, MAX_SET);
   }
 
   private switchMaintenance({ operator, call }: ActionCall): Promise<ControlAnswer> {
@@ -157,6 +292,7 @@ export class Operations {
     if (undo === null) return refusal(404, "no route has this prefix or path");
     const { ok, generation, faults } = await port.reloads.rebuild();
     if (!ok) undo();
+    else this.keep();
     this.audit("maintenance", operator, { ok, on, route, ...(ok ? {} : { faults }) });
     if (!ok) return jsonAnswer(500, { ...errorBody(500, "maintenance was not switched"), faults });
     return jsonAnswer(200, { on, route, generation, routes: routesInMaintenance(port.config()) });
@@ -169,10 +305,36 @@ export class Operations {
     const before = this.logLevel;
     this.logLevel = level;
     this.port.useLogLevel(level);
+    this.keep();
     this.audit("log_level", operator, { ok: true, level, before });
     return jsonAnswer(200, { level, before });
   }
 }
+
+/** Tells settings apart. */
+function keyOf({ what, name, on }: Pick<SetByHand, "what" | "name" | "on">): string {
+  return `${what} ${on} ${name}`;
+}
+
+/** Whether this process wrote it, and not another program. */
+function isSetState(kept: object): kept is SetState {
+  const { logLevel, drained, maintenance } = kept as Partial<SetState>;
+  const isSwitch = (one: unknown) => Array.isArray(one) && typeof one[0] === "string" && typeof one[1] === "boolean";
+  return (
+    isLogLevel(logLevel) &&
+    Array.isArray(drained) &&
+    drained.every((one) => typeof one === "string") &&
+    Array.isArray(maintenance?.routes) &&
+    maintenance.routes.every(isSwitch) &&
+    (maintenance.server === null || typeof maintenance.server === "boolean")
+  );
+}
+
+/** The part of the state folder. */
+const PART = "operators";
+/** Settings that a listing shows. */
+const MAX_SET = 100;
+const FROM_AFAR = "the configuration comes from a URL: publish the earlier one there";
 
 /** As many as one variable of the environment has room for beside the rest; all others are asked for. */
 function firstNames(names: readonly KnownName[]): readonly KnownName[] {

@@ -90,6 +90,8 @@ export class Reloads {
   private isRunning = false;
   /** Who waits for the next reload, and for the next `rebuild`; null where it is not wanted. */
   private reloads: Waiting | null = null;
+  /** Configurations to take up in place of the files'. */
+  private readonly others: { readonly read: ReloadPorts["read"]; readonly waiting: Waiting }[] = [];
   private rebuilds: Waiting | null = null;
 
   constructor(port: ReloadPorts) {
@@ -104,6 +106,13 @@ export class Reloads {
   want(): Promise<ReloadOutcome> {
     this.reloads ??= [];
     return this.outcomeFor(this.reloads);
+  }
+
+  /** The same with the result of `read` in place of the files, after the calls that wait already. */
+  take(read: ReloadPorts["read"]): Promise<ReloadOutcome> {
+    const waiting: Waiting = [];
+    this.others.push({ read, waiting });
+    return this.outcomeFor(waiting);
   }
 
   /** Brings the configuration in use to the workers anew, without reading the files. No line of the log tells of it. */
@@ -134,12 +143,16 @@ export class Reloads {
   }
 
   private async runAll(): Promise<void> {
-    while (this.reloads !== null || this.rebuilds !== null) {
-      const { reloads, rebuilds } = this;
+    for (;;) {
+      const { reloads, rebuilds, others } = this;
+      const other = reloads === null ? others.shift() : undefined;
       if (reloads !== null) this.reloads = null;
-      else this.rebuilds = null;
-      const outcome = await (reloads !== null ? this.reload() : this.rebuildNow());
-      for (const resolve of reloads ?? rebuilds!) resolve(outcome);
+      else if (other === undefined) this.rebuilds = null;
+      const waiting = reloads ?? other?.waiting ?? rebuilds;
+      if (waiting === null) return;
+      const isRebuild = reloads === null && other === undefined;
+      const outcome = await (isRebuild ? this.rebuildNow() : this.reload(other?.read ?? (() => this.port.read())));
+      for (const resolve of waiting) resolve(outcome);
     }
   }
 
@@ -148,7 +161,7 @@ export class Reloads {
     return port.isEnding() ? this.failed([ENDING]) : this.attempt(() => port.current());
   }
 
-  private async reload(): Promise<ReloadOutcome> {
+  private async reload(source: ReloadPorts["read"]): Promise<ReloadOutcome> {
     const { port } = this;
     if (port.isEnding()) return this.failed([ENDING]);
     port.onBegin();
@@ -159,7 +172,7 @@ export class Reloads {
       return read.config;
     };
     const outcome = await this.attempt(() => {
-      const read = port.read();
+      const read = source();
       return read instanceof Promise ? read.then(judged) : judged(read);
     });
     const { ok, generation, faults, fields } = outcome;

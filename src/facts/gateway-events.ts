@@ -68,6 +68,7 @@ export const GATEWAY_EVENTS = {
       source: optional(textField("the URL that it comes from")),
       version: optional(textField("the configuration")),
       etag: optional(textField("its ETag")),
+      rolled_back_to: optional(textField("of a rollback: when that configuration first served")),
     },
   },
   secret_kept: {
@@ -76,18 +77,31 @@ export const GATEWAY_EVENTS = {
     advice: "Put the file back, and reload. A start without it fails.",
     fields: { file: textField("the file"), error: ERROR },
   },
+  state_failed: {
+    level: "warn",
+    meaning:
+      "State that outlives the process could not be read or written (docs/operations.md#what-outlives-the-process).",
+    advice:
+      "Let edge write to `file`, or name a folder for it in `$STATE_DIRECTORY`. Until then a restart forgets what operators set, and earlier configurations.",
+    fields: { file: textField("the file"), error: ERROR },
+  },
   audit: {
     level: "always",
     meaning: "An operator did something (docs/operations.md#audit). Written at every level.",
     advice: "Keep it: it says who changed what.",
     fields: {
-      action: textField("reload, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen or stop"),
+      action: textField(
+        "reload, reload_dry_run, rollback, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen or stop",
+      ),
       by: nullable(textField("a user of `internal_api.auth`, token, `uid 0` at the UNIX socket, signal, or null")),
       from: textField("an address, unix, or the name of the signal"),
       ok: optional(OK),
       generation: optional(numberField("of a reload: counts the configurations that have been in use")),
       faults: optional(texts("why nothing changed")),
       target: optional(textField("of drain and undrain: the origin")),
+      without_target: optional(texts("of drain: routes that have no target left")),
+      steps: optional(numberField("of a rollback: how many configurations back")),
+      to: optional(textField("of a rollback: when that configuration first served")),
       on: optional(flagField("of maintenance: whether it is on")),
       route: optional(nullable(textField("of maintenance: the route; null for all"))),
       level: optional(textField("of log_level: the level")),

@@ -59,7 +59,8 @@ export interface ConfigRequest {
 
 /** Configuration and routes from elsewhere; `path` says from which folder paths in them count. */
 export interface GivenFiles {
-  readonly config: FoundFile;
+  /** Null for the embedded defaults. */
+  readonly config: FoundFile | null;
   /** Null where there are none. */
   readonly routes: FoundFile | null;
 }
@@ -81,6 +82,8 @@ export interface ConfigSources {
   readonly names: { readonly config: string | null; readonly routes: string | null };
   /** Those of them that end with `...`, absolute. */
   readonly ended: readonly string[];
+  /** Their texts; null for a missing file. */
+  readonly texts: { readonly config: string | null; readonly routes: string | null };
 }
 
 export type ConfigResult =
@@ -102,9 +105,9 @@ export type ConfigResult =
  */
 export function loadConfig(request: ConfigRequest): ConfigResult {
   const { config: configFile, routes: routesFile } = request.given ?? foundFiles(request);
-  const ended: string[] = [];
-  const config = configFile === null ? EMBEDDED_DEFAULTS : read(configFile, request, ended);
-  const routes = routesFile === null ? null : read(routesFile, request, ended);
+  const texts: FileTexts = new Map();
+  const config = configFile === null ? EMBEDDED_DEFAULTS : read(configFile, request, texts);
+  const routes = routesFile === null ? null : read(routesFile, request, texts);
   const configLog = new FaultLog(config);
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
@@ -129,6 +132,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
       warn: (route, key, message) => routesLog!.warn([...base, places[route]!, key], message),
     });
   }
+  const textOf = (file: FoundFile | null): string | null => (file === null ? null : (texts.get(file.path) ?? ""));
   const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], request.maxFaults ?? MAX_FAULTS);
   const warnings = sortFaults([...configLog.warnings, ...(routesLog?.warnings ?? [])], MAX_FAULTS);
   if (faults.length > 0) return { ok: false, faults, warnings };
@@ -139,12 +143,33 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
       config: configFile?.path ?? "",
       routes: routesFile?.path ?? "",
       names: { config: configFile?.name ?? null, routes: routesFile?.name ?? null },
-      ended,
+      ended: [...texts].flatMap(([path, text]) => (endsDocument(text) ? [path] : [])),
+      texts: { config: textOf(configFile), routes: textOf(routesFile) },
     },
     usingDefaults: configFile === null,
     warnings,
     tests,
   };
+}
+
+/** The sections of config.yaml as far as they can be read, with defaults in place of faulty keys; null if the file is no YAML. routes.yaml is not read. */
+export function readableSections(
+  request: ConfigRequest,
+): { readonly sections: Sections; readonly isFaulty: boolean } | null {
+  const { config: configFile } = foundFiles(request);
+  const config = configFile === null ? EMBEDDED_DEFAULTS : read(configFile, request, new Map());
+  if (!config.readable) return null;
+  const log = new FaultLog(config);
+  const sections = readConfig(config, log, configFile === null ? request.cwd : dirname(configFile.path), []);
+  return { sections, isFaulty: log.faults.length > 0 };
+}
+
+/** A digest of both files as they are, faulty or not: it tells whether they were changed. */
+export function filesDigest(request: ConfigRequest): string {
+  const { config, routes } = foundFiles(request);
+  const hash = new Bun.CryptoHasher("sha256");
+  for (const file of [config, routes]) hash.update(JSON.stringify(file === null ? null : readConfigText(file)));
+  return hash.digest("hex");
 }
 
 function foundFiles({ configPath, routesPath, cwd, systemConfig = SYSTEM_CONFIG }: ConfigRequest) {
@@ -169,12 +194,15 @@ function writtenIn(
   };
 }
 
-function read(file: FoundFile, { env, endedFiles, secrets }: ConfigRequest, ended: string[]): YamlSource {
+/** The texts of the files, by their absolute paths. */
+type FileTexts = Map<string, string>;
+
+function read(file: FoundFile, { env, endedFiles, secrets }: ConfigRequest, texts: FileTexts): YamlSource {
   const text = readConfigText(file);
   if (typeof text !== "string") return unreadable(text);
+  texts.set(file.path, text);
   const at = { file: file.name, line: text.split("\n").length, col: 1, path: "" };
-  if (endsDocument(text)) ended.push(file.path);
-  else if (endedFiles?.has(file.path)) {
+  if (!endsDocument(text) && endedFiles?.has(file.path)) {
     return unreadable({ ...at, message: 'truncated: the file ended with "..." before, and does not now' });
   }
   const reader = (secrets ?? new SecretFiles()).reader(dirname(file.path), env.CREDENTIALS_DIRECTORY);

@@ -1,5 +1,5 @@
 import { type LostSecret, SecretFiles } from "../config/secret-file.ts";
-import { type ConfigRequest, type ConfigResult, type GivenFiles, loadConfig } from "./load-config.ts";
+import { type ConfigRequest, type ConfigResult, filesDigest, type GivenFiles, loadConfig } from "./load-config.ts";
 
 /**
  * Reads the same files again and again, for a gateway that is asked to reload: a file that was there before must be there
@@ -34,5 +34,21 @@ export class RepeatedLoad {
       endedFiles: new Set([...known, ...ended]),
     };
     return result;
+  }
+
+  /** Reads the files and remembers nothing. */
+  tried(): ConfigResult {
+    return loadConfig(this.request);
+  }
+
+  /** Reads files as they were at an earlier time, and remembers nothing. */
+  earlier(given: GivenFiles): ConfigResult {
+    const { endedFiles: _, ...request } = this.request;
+    return loadConfig({ ...request, given });
+  }
+
+  /** Tells whether the files were changed. */
+  digest(): string {
+    return filesDigest(this.request);
   }
 }

@@ -157,7 +157,18 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const binary = options.binary ?? EDGE_BINARY;
   if (!existsSync(binary)) throw new Error(`${binary} is not there: run scripts/build first`);
   const port = options.port ?? freePort();
-  const folder = writeFolder(port, options);
+  return spawnIn(writeFolder(port, options), port, options, binary);
+}
+
+/** Ends a gateway in order, and starts another one with its files and its port. */
+export async function restartGateway(gateway: Gateway, options: GatewayOptions = {}): Promise<Gateway> {
+  gateway.signal("SIGTERM");
+  await gateway.exited();
+  running.delete(gateway);
+  return spawnIn(gateway.folder, gateway.port, options, options.binary ?? EDGE_BINARY);
+}
+
+async function spawnIn(folder: string, port: number, options: GatewayOptions, binary: string): Promise<Gateway> {
   const [logs, errors] = [new LogFile(), new LogFile()];
   const child = Bun.spawn(
     [

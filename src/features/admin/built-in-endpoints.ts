@@ -145,7 +145,7 @@ function wantedFormat({ request: { headers } }: Exchange): string {
 const DRAINED: Omit<EndpointDoc, "summary" | "shown"> = {
   page: "endpoints.md#actions",
   request: call({ target: TEXT_SCHEMA }),
-  response: object({ target: TEXT_SCHEMA, drained: listOf(TEXT_SCHEMA) }),
+  response: object({ target: TEXT_SCHEMA, drained: listOf(TEXT_SCHEMA), without_target: listOf(TEXT_SCHEMA) }),
   refusals: [400, 404, 413, 415],
 };
 
@@ -344,14 +344,24 @@ export const ENDPOINTS = [
     refusals: [400, 404, 413, 415, 500, 503],
   }),
   action("/internal/api/reload", "reload", {
-    summary: "Reads the configuration again.",
+    summary: "Reads the configuration again, or shows what that would change.",
     shown: "[a reload](#actions)",
     page: "endpoints.md#actions",
-    request: { type: "object" },
+    request: call({}, { dry_run: FLAG }),
     isBodyOptional: true,
     response: RELOAD,
     others: { 422: RELOAD },
-    refusals: [400, 413, 415, 503],
+    refusals: [400, 409, 413, 415, 503],
+  }),
+  action("/internal/api/rollback", "rollback", {
+    summary: "Goes back to a configuration that served before.",
+    shown: "[an earlier configuration](#actions)",
+    page: "endpoints.md#actions",
+    request: call({}, { steps: COUNT }),
+    isBodyOptional: true,
+    response: RELOAD,
+    others: { 422: RELOAD },
+    refusals: [400, 404, 409, 413, 415, 503],
   }),
   action("/internal/api/log-level", "log-level", {
     summary: "Changes how much is logged.",

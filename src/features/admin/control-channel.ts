@@ -85,6 +85,7 @@ const ANSWER_LIMIT_MS = 10_000;
 /** Every worker may take RELOAD_PATIENCE_MS to build a configuration, and as long to take it up; another may be under way. */
 const LONG_LIMITS: ReadonlyMap<string, number> = new Map([
   ["reload", 130_000],
+  ["rollback", 130_000],
   ["maintenance", 130_000],
 ]);
 /** Questions that may wait at once: a guard against a flood from an allowed network. */

@@ -80,7 +80,16 @@ export const STATUS_SCHEMA = object({
   port: COUNT,
   worker_pool_size: COUNT,
   generation: COUNT,
-  operations: object({ log_level: LEVEL, drained: listOf(TEXT_SCHEMA), maintenance: listOf(TEXT_SCHEMA) }),
+  operations: object({
+    log_level: LEVEL,
+    drained: listOf(TEXT_SCHEMA),
+    maintenance: listOf(TEXT_SCHEMA),
+    set: listOf(object({ what: among("drain", "maintenance", "log_level"), name: TEXT_SCHEMA, on: FLAG, since: TIME })),
+    configuration: {
+      ...object({ taken_at: TIME, rolled_back: FLAG, since: { type: ["string", "null"] }, earlier: COUNT }),
+      type: ["object", "null"],
+    },
+  }),
   config_source: {
     ...object({
       url: TEXT_SCHEMA,
@@ -168,5 +177,13 @@ export const PROBE = object({
 /** What came of a reload. */
 export const RELOAD = object(
   { ok: FLAG, generation: COUNT, faults: listOf(TEXT_SCHEMA) },
-  { routes: COUNT, needs_restart: listOf(TEXT_SCHEMA), removed: listOf(TEXT_SCHEMA), late: listOf(TEXT_SCHEMA) },
+  {
+    routes: COUNT,
+    needs_restart: listOf(TEXT_SCHEMA),
+    removed: listOf(TEXT_SCHEMA),
+    late: listOf(TEXT_SCHEMA),
+    rolled_back_to: TIME,
+    dry_run: FLAG,
+    changes: object({ routes: listOf(openObject({})), settings: listOf(openObject({})), omitted: COUNT }),
+  },
 );

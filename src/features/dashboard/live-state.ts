@@ -161,6 +161,15 @@ export interface LiveGateway {
   /** Prefixes and paths of the routes that are under maintenance. */
   readonly maintenance: readonly string[];
   readonly logLevel: string;
+  /** What operators have set by hand, with the time of each. An older gateway does not say. */
+  readonly set?: readonly {
+    readonly what: string;
+    readonly name: string;
+    readonly on: boolean;
+    readonly since: string;
+  }[];
+  /** The time of a rollback in force, and when its configuration first served; null without one. */
+  readonly rolledBack?: { readonly since: string; readonly to: string } | null;
   readonly rssBytes: number;
 }
 

@@ -1,5 +1,13 @@
 import { counted, listed, numberText, percentText, span } from "../../core/number-text.ts";
-import type { FindingTopic, LiveFinding, LivePoint, LiveState, LiveTarget, LiveVerdict } from "./live-state.ts";
+import type {
+  FindingTopic,
+  LiveFinding,
+  LiveGateway,
+  LivePoint,
+  LiveState,
+  LiveTarget,
+  LiveVerdict,
+} from "./live-state.ts";
 import { THRESHOLDS } from "./thresholds.ts";
 
 /** What the verdict goes by: all targets, modules and certificates, not only those that an event has room for. */
@@ -62,7 +70,7 @@ export function gradeOfErrors(share: number): "none" | "warn" | "bad" {
   return share >= THRESHOLDS.someErrors.value ? "warn" : "none";
 }
 
-function ofOperation({ gateway, totals }: JudgedState): LiveFinding[] {
+function ofOperation({ gateway, totals, at }: JudgedState): LiveFinding[] {
   const found: LiveFinding[] = [];
   const { maintenance, logLevel, failedLogs, connectionLimit = Number.POSITIVE_INFINITY } = gateway;
   if (gateway.status === "draining") found.push(bad("changes", "the gateway is draining"));
@@ -81,7 +89,25 @@ function ofOperation({ gateway, totals }: JudgedState): LiveFinding[] {
   if (maintenance.length > 0) found.push(note("changes", `under maintenance: ${listed(maintenance)}`));
   if (totals.logDropped > 0) found.push(note("log", `${counted(totals.logDropped, "line")} of the log dropped`));
   if (logLevel !== "info") found.push(note("changes", `the log level is ${logLevel}`));
+  const { set = [], rolledBack = null } = gateway;
+  if (set.length > 0) found.push(note("changes", `set by hand: ${listed(set.map((one) => setText(one, at)))}`));
+  if (rolledBack !== null) {
+    const { since, to } = rolledBack;
+    const ago = span(at - Date.parse(since));
+    found.push(
+      note("changes", `rolled back ${ago} ago to the configuration of ${to}: the files are not in use until a reload`),
+    );
+  }
   return found;
+}
+
+function setText({ what, name, on, since }: NonNullable<LiveGateway["set"]>[number], at: number): string {
+  const texts: Readonly<Record<string, string>> = {
+    drain: `drained ${name}`,
+    maintenance: `maintenance ${on ? "on" : "off"}${name === "" ? "" : ` for ${name}`}`,
+    log_level: `log level ${name}`,
+  };
+  return `${texts[what] ?? what} (${span(at - Date.parse(since))} ago)`;
 }
 
 function ofWorkers({ workers }: JudgedState): LiveFinding[] {

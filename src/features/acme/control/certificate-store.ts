@@ -1,9 +1,9 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { writeWhole } from "../../../config/atomic-file.ts";
 import { makeFolder } from "../../../config/made-folder.ts";
 import { StoreLock } from "../../../net/store-lock.ts";
-import { writeWhole } from "./atomic-file.ts";
 import type { IssuedCertificate } from "./certificate-authority.ts";
 import type { DirectoryStorage, RecordFields } from "./certificate-storage.ts";
 import { isFor } from "./issued-check.ts";

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from "node:fs";
-import { writeWhole } from "./atomic-file.ts";
+import { writeWhole } from "../../../config/atomic-file.ts";
 import { BACK_OFF_MAX_MS } from "./renewal-rule.ts";
 
 /** What a process that comes after must know, so that a crash loop asks no more often than one process would. */

@@ -66,7 +66,13 @@ export class Actions {
     this.state = state;
     const dialog = byId<HTMLDialogElement>("actions");
     byId("open-actions").addEventListener("click", () => {
-      byId("action-list").replaceChildren(this.reload(), this.purge(), this.maintenance(), this.logLevel());
+      byId("action-list").replaceChildren(
+        this.reload(),
+        this.rollback(),
+        this.purge(),
+        this.maintenance(),
+        this.logLevel(),
+      );
       dialog.showModal();
     });
   }
@@ -81,6 +87,23 @@ export class Actions {
           path: "reload",
           call: {},
           done: ({ generation }) => `Reloaded: generation ${generation} is in use.`,
+        }),
+      ),
+    ]);
+  }
+
+  private rollback(): HTMLElement {
+    const back = this.state()?.gateway.rolledBack ?? null;
+    const is = back === null ? "" : ` It serves the configuration of ${back.to} now, not the files.`;
+    return action("Roll back", `Serves the configuration from before this one. The files stay as they are.${is}`, [
+      button("Roll back …", () =>
+        confirmed({
+          title: "Roll back the configuration?",
+          text: "Every worker takes up the configuration from before this one. The next reload takes up the files again.",
+          yes: "Roll back",
+          path: "rollback",
+          call: {},
+          done: ({ rolled_back_to }) => `The configuration of ${rolled_back_to} is in use.`,
         }),
       ),
     ]);
@@ -147,7 +170,7 @@ export class Actions {
         call: { level: level.value },
         done: () => `The level of the log is ${level.value}.`,
       });
-    return action("Log level", "How much is logged, until the process ends.", [level, button("Change …", ask)]);
+    return action("Log level", "How much is logged, until it is put back.", [level, button("Change …", ask)]);
   }
 }
 

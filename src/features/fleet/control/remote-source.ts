@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { stateFolderOf } from "../../../config/state-folder.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import { readSigningKeys } from "../remote/minisign.ts";
 import { isSourceUrl } from "../remote/source-address.ts";
@@ -39,8 +40,6 @@ export function remoteConfigOf(flags: RemoteFlags, { env, cwd, load }: RemoteSou
   if (poll < MIN_POLL_MS) throw new Error(`--poll: expected at least ${MIN_POLL_MS / 1000}s`);
   if (ca !== "") readFlagFile("--ca", resolve(cwd, ca), (text) => text);
   const keyFile = flags["signature-key"];
-  // Of several folders that systemd makes, the first.
-  const [folder = ""] = (env.STATE_DIRECTORY ?? "").split(":");
   return new RemoteConfig({
     config,
     routes,
@@ -48,7 +47,7 @@ export function remoteConfigOf(flags: RemoteFlags, { env, cwd, load }: RemoteSou
     keys: keyFile === "" ? null : readFlagFile("--signature-key", resolve(cwd, keyFile), readSigningKeys),
     caFile: ca === "" ? "" : resolve(cwd, ca),
     token: env.EDGE_CONFIG_TOKEN ?? "",
-    folder: folder === "" ? resolve(cwd, STATE_FOLDER) : folder,
+    folder: stateFolderOf(env, cwd),
     load,
   });
 }
@@ -67,5 +66,4 @@ function readFlagFile<T>(flag: string, path: string, read: (text: string) => T):
   }
 }
 
-const STATE_FOLDER = ".edge-state";
 const MIN_POLL_MS = 1000;

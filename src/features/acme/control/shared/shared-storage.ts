@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeWhole } from "../../../../config/atomic-file.ts";
 import { makeFolder } from "../../../../config/made-folder.ts";
-import { writeWhole } from "../atomic-file.ts";
 import type { IssuedCertificate } from "../certificate-authority.ts";
 import type { DirectoryStorage, RecordFields } from "../certificate-storage.ts";
 import {
