@@ -262,7 +262,7 @@ export class Operations {
     const about = emptied.length > 0 ? { without_target: emptied } : {};
     this.audit(isDrained ? "drain" : "undrain", operator, { ok: true, target: origin, ...about });
     const drained = this.port.nodes.drainedOrigins();
-    return jsonAnswer(200, { target: origin, drained, without_target: emptied });
+    return jsonAnswer(200, { target: origin, drained, ...about });
   }
 
   /** Routes and streams whose targets are all drained, this one among them. */

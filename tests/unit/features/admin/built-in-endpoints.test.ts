@@ -31,7 +31,7 @@ test("every endpoint has a path of its own, and those that are internal ask thei
     expect(outsider.sink.calls).toEqual([internal ? "abort" : "fixed"]);
     handler.handle(fakeExchange().ex);
   }
-  const actions = ["drain", "undrain", "maintenance", "reload", "log-level"];
+  const actions = ["drain", "undrain", "maintenance", "reload", "rollback", "log-level"];
   expect(asked).toEqual([
     "watch",
     "config",
