@@ -137,7 +137,9 @@ export async function serveGateway(
   const cwd = process.cwd();
   const { stateOf } = serving;
   const state =
-    stateOf === undefined ? new StateFolder("", "") : new StateFolder(stateFolderOf(process.env, cwd), resolve(cwd, stateOf));
+    stateOf === undefined
+      ? new StateFolder("", "")
+      : new StateFolder(stateFolderOf(process.env, cwd), resolve(cwd, stateOf));
   const kept = remote === null ? new FileConfigurations(files, state, placed) : null;
   const loaded = await firstLoad(serving, kept, io);
   if (loaded === null) return ExitCode.Failure;
