@@ -17,7 +17,7 @@ import { pathOf } from "../routes/route-base.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { Ending } from "./ending.ts";
 import type { NodeRegistry } from "./node-registry.ts";
-import type { Operations } from "./operations.ts";
+import type { OperationState, Operations } from "./operations.ts";
 import type { Reloads } from "./reload.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
