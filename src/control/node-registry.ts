@@ -1,5 +1,6 @@
 import { speaksHttp2, type TargetConfig, usesTls } from "../config/origin.ts";
 import type { ControlService, Prepared } from "../core/control-service.ts";
+import { detailLabel } from "../core/fault-detail-rows.ts";
 import type { Takers } from "../core/message-takers.ts";
 import { trimmedEnd } from "../core/trimming.ts";
 import type { WriteEvent } from "../facts/events.ts";
@@ -10,6 +11,7 @@ import type { TargetStatus } from "../routes/route-type.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
+import { nameDetail } from "../upstream/failure-detail.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
@@ -61,7 +63,8 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   constructor(config: RuntimeConfig, workers: Pick<WorkerPool, "broadcast">, event: WriteEvent) {
     this.event = event;
     this.publish = (known) => workers.broadcast({ kind: "names", known });
-    const onFailure = (upstream: string, reason: string) => event("upstream_failed", { upstream, reason });
+    const onFailure = (upstream: string, reason: string) =>
+      event("upstream_failed", { upstream, reason, fault_detail: detailLabel(nameDetail(reason)) });
     this.names = threadResolver(onFailure, this.publish);
     this.names.use(config.proxy.transport);
     this.list = new NodeList(config);

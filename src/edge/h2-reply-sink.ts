@@ -1,5 +1,6 @@
 import { equalsLower, latin1 } from "../core/bytes.ts";
 import { Fault, FaultKind } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { type Exchange, ExchangeState, type ReplySink } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -137,6 +138,7 @@ export class H2ReplySink implements ReplySink {
 
   /** RFC 8441 §4: to the client any 2xx would be the beginning of a tunnel, and this is none. */
   private refuseTunnel(ex: Exchange): void {
+    ex.attempt.detail = FaultDetail.BadStatus;
     this.abort(ex, Fault.UpstreamMalformed);
   }
 
@@ -155,6 +157,7 @@ export class H2ReplySink implements ReplySink {
     const { stream } = this;
     const { headers } = ex.reply;
     if (this.tunnelKey !== "" && !acceptsKey(headers, this.tunnelKey)) {
+      ex.attempt.detail = FaultDetail.BadField;
       this.abort(ex, Fault.UpstreamMalformed);
       return new LostTunnel(origin);
     }

@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { faultRow } from "../core/fault-rows.ts";
 import { type Exchange, ExchangeState, type ReplySink } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
@@ -68,6 +69,7 @@ export class H3ReplySink implements ReplySink {
     if (ex.reply.headers.count > H3_MAX_REPLY_FIELDS) {
       // The runtime would not send it, and say so too late for another response.
       ex.source.onCancelled(ex);
+      ex.attempt.detail = FaultDetail.TooManyFields;
       this.abort(ex, Fault.UpstreamMalformed);
       return;
     }
@@ -116,6 +118,7 @@ export class H3ReplySink implements ReplySink {
 
   /** There is no upgrade in HTTP/3: nothing that came over it can have asked for one. */
   upgrade(ex: Exchange, origin: TunnelEnd): TunnelEnd {
+    ex.attempt.detail = FaultDetail.BadStatus;
     this.abort(ex, Fault.UpstreamMalformed);
     return origin;
   }

@@ -146,15 +146,18 @@ export const GATEWAY_EVENTS = {
   },
   upstream_failed: {
     level: "warn",
-    meaning: "No connection to an upstream. One line in 10 s for each upstream and reason.",
+    meaning:
+      "An attempt at an upstream has failed: no connection, or no whole response. One line in 10 s for each upstream and reason.",
     advice:
-      "See the origin: ECONNREFUSED is no process, timeout no machine or a firewall, CERT_HAS_EXPIRED its certificate, ENOTFOUND its name.",
+      "`edge help` with the word in `fault_detail` says what happened and what to do, such as `edge help closed_before_head`.",
     everyMs: CONNECT_FAILURE_LOG_MS,
     fields: {
       upstream: UPSTREAM,
       reason: textField(
-        "ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED, server_id_denied (docs/sidecar.md#ids-of-servers) and so on; of a UNIX socket ENOENT (no such socket) and EACCES (no permission to connect to it)",
+        "ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED, server_id_denied (docs/sidecar.md#ids-of-servers) and so on; of a UNIX socket ENOENT (no such socket) and EACCES (no permission to connect to it); the word of `fault_detail` where the system says none",
       ),
+      fault_detail: optional(textField("why, in the word that the access log has for it")),
+      request_id: optional(textField("id of the request that it was for")),
     },
   },
   lenient_answer: {

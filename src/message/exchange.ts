@@ -1,5 +1,6 @@
 import { EMPTY_BYTES } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { CacheNote, CacheResult } from "./cache-result.ts";
 import { type AuthIdentity, type ClientPeer, NO_CLIENT } from "./client-peer.ts";
 import type { HeaderBlock } from "./header-block.ts";
@@ -216,6 +217,8 @@ export class Attempt {
   count!: number;
   /** How often it was left out at no attempt; see `noteLeftOut`. */
   leftOuts!: number;
+  /** Why the last attempt failed; FaultDetail.None where it did not, or its fault says it all. */
+  detail!: FaultDetail;
   /** The target that the exchange is under way to; null before it is sent and after an attempt has failed. */
   target!: Target | null;
   /** Bits of the targets that have failed this exchange; see BalancedTarget. */
@@ -228,9 +231,25 @@ export class Attempt {
   isTrial!: boolean;
   /** Whether the attempt goes to a target that is out, since all are. */
   isForced!: boolean;
+  /** When the attempt under way, or the last one, was begun, likewise. */
+  beganMs!: number;
+  /** Milliseconds of each, to the head of its response or to its failure; -1 where neither has come. */
+  readonly times: Float64Array = new Float64Array(MAX_ATTEMPTS);
 
   constructor() {
     this.reset();
+  }
+
+  /** The request goes out. */
+  begin(nowMs: number): void {
+    this.detail = FaultDetail.None;
+    this.beganMs = nowMs;
+    this.times[this.count - 1] = -1;
+  }
+
+  /** The head of the response has come, or the attempt has failed. */
+  end(nowMs: number): void {
+    this.times[this.count - 1] = nowMs - this.beganMs;
   }
 
   /** Makes it ready for the next request. */
@@ -241,12 +260,14 @@ export class Attempt {
     this.asksOrigin = false;
     this.count = 1;
     this.leftOuts = 0;
+    this.detail = FaultDetail.None;
     this.target = null;
     this.triedTargets = 0;
     this.blamedNodes = 0;
     this.attemptedMs = -1;
     this.isTrial = false;
     this.isForced = false;
+    this.beganMs = 0;
   }
 
   /**
@@ -259,6 +280,9 @@ export class Attempt {
     return true;
   }
 }
+
+/** Attempts whose times are kept: as many as there can be, by `retries.attempts` and MAX_LEFT_OUTS. */
+const MAX_ATTEMPTS = 16;
 
 /** How often a request goes on to another connection where an origin that retires its connections leaves it out. */
 const MAX_LEFT_OUTS = 4;

@@ -1,4 +1,5 @@
 import type { Fault } from "../core/fault.ts";
+import type { FaultDetail } from "../core/fault-detail.ts";
 
 /** How a call ended. */
 export interface GrpcStatus {
@@ -33,8 +34,8 @@ export interface GrpcListener {
   onMessage(message: Uint8Array): void;
   /** The upstream has said how the call ended. @param trailers the fields after the messages, the status among them */
   onEnd(status: GrpcStatus, trailers: GrpcMetadata): void;
-  /** There is no response, or no whole one. */
-  onFailure(fault: Fault): void;
+  /** There is no response, or no whole one. @param detail why, where the origin is at fault and it is known */
+  onFailure(fault: Fault, detail?: FaultDetail): void;
   /** After `send` has returned false: the upstream takes messages again. For calls that stream. */
   onSendable?(): void;
 }

@@ -1,4 +1,5 @@
 import type { Fault } from "../core/fault.ts";
+import type { FaultDetail } from "../core/fault-detail.ts";
 
 /** Times of one upstream exchange in milliseconds; 0 is no limit. */
 export interface UpstreamTimes {
@@ -10,6 +11,8 @@ export interface UpstreamTimes {
 /** Why an upstream exchange failed, as far as a retry must know. */
 export interface UpstreamFailure {
   readonly fault: Fault;
+  /** Why, in the word of the log; FaultDetail.None where the fault says it all. */
+  readonly detail: FaultDetail;
   /** Whether the origin may have looked at the request. */
   readonly sent: boolean;
   /** Whether anything of the request's body, even its end alone, was handed on: only a kept body can be sent again. */

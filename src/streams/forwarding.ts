@@ -1,4 +1,4 @@
-import { blamesOrigin, type Fault } from "../core/fault.ts";
+import { blamesOrigin } from "../core/fault.ts";
 import { RETURNED_CHUNK_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { ClientConnection } from "../edge/client-connection.ts";
@@ -8,6 +8,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import type { UnsentOwner } from "../net/socket-buffers.ts";
 import { proxyHeader } from "../proto/proxy-protocol/proxy-header-writer.ts";
 import {
+  type ConnectFailure,
   connectSocket,
   type OriginSettings,
   type UpstreamSocketOwner,
@@ -416,7 +417,10 @@ class Dialling implements UpstreamSocketOwner {
     else this.owner.onConnected(socket);
   }
 
-  onConnectFailed(fault: Fault): void {
+  /** No request has a connection that is forwarded as it is. */
+  readonly requestId = "";
+
+  onConnectFailed({ fault }: ConnectFailure): void {
     this.owner?.onNotConnected(!blamesOrigin(fault));
   }
 

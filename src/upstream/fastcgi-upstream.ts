@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { KeptBytes } from "../core/kept-bytes.ts";
 import type { Exchange, UpstreamCaller } from "../message/exchange.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
@@ -84,7 +85,7 @@ class FastCgiConnection extends PooledConnection {
       return;
     }
     if (!this.readRecords(chunk, ex)) {
-      this.fail(Fault.UpstreamMalformed);
+      this.fail(Fault.UpstreamMalformed, FaultDetail.NotHttp);
       return;
     }
     if (this.outputTo > this.outputFrom) this.receive(chunk, this.outputFrom, this.outputTo);
@@ -121,8 +122,9 @@ class FastCgiConnection extends PooledConnection {
     if (this.runsUntilEnd) return this.endReply();
     const { protocolStatus } = this.reader;
     // It has not begun with the request: another may.
-    if (this.awaitsHead && protocolStatus === ProtocolStatus.Overloaded) this.fail(Fault.OriginQueueFull, false);
-    else this.fail(this.awaitsHead ? Fault.UpstreamMalformed : Fault.UpstreamUnavailable);
+    if (this.awaitsHead && protocolStatus === ProtocolStatus.Overloaded)
+      this.fail(Fault.OriginQueueFull, FaultDetail.None, false);
+    else this.fail(this.awaitsHead ? Fault.UpstreamMalformed : Fault.UpstreamUnavailable, this.lossOf(undefined));
   }
 
   protected override isReusable(): boolean {
@@ -135,12 +137,12 @@ class FastCgiConnection extends PooledConnection {
   }
 
   /** Only the record that ends a request ends a response: a connection that just closes has cut it. */
-  override onClose(): void {
+  override onClose(reason?: unknown): void {
     this.isLost = true;
     this.isAsked = false;
     // What is held for the client is all there.
     if (this.isOver && this.runsUntilEnd) return;
-    super.onClose();
+    super.onClose(reason);
   }
 
   /** The application is told that its request is given up; one that does not ask goes on, as behind every gateway. */

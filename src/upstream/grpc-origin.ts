@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { MAX_FREE_EXCHANGES, MAX_GRPC_MESSAGE_BYTES } from "../core/limits.ts";
 import { type BodyFlow, Exchange, type ReplySink, type UpstreamCaller } from "../message/exchange.ts";
 import type {
@@ -79,6 +80,7 @@ export class GrpcOrigin implements GrpcUpstream {
 
 const DRAINED: UpstreamFailure = {
   fault: Fault.NoHealthyTarget,
+  detail: FaultDetail.None,
   sent: false,
   bodyTaken: false,
   answered: false,
@@ -263,15 +265,15 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, Unpac
   }
 
   abort(ex: Exchange, fault: Fault): void {
-    this.fail(ex, this.reader.isBetweenMessages ? fault : Fault.UpstreamMalformed);
+    this.fail(ex, this.reader.isBetweenMessages ? fault : Fault.UpstreamMalformed, ex.attempt.detail);
   }
 
   /** RFC 9113 §8.7: what the origin has not looked at is sent once more. */
   onFailure(ex: Exchange, failure: UpstreamFailure): void {
-    const { fault, sent, bodyTaken } = failure;
+    const { fault, detail, sent, bodyTaken } = failure;
     const isKept = this.frame !== null || !bodyTaken;
     const isLeftOut = ex.attempt.noteLeftOut(failure);
-    if (sent || !this.isBegun || (this.isRepeated && !isLeftOut) || !isKept) return this.fail(ex, fault);
+    if (sent || !this.isBegun || (this.isRepeated && !isLeftOut) || !isKept) return this.fail(ex, fault, detail);
     if (!isLeftOut) this.isRepeated = true;
     this.isOpen = false;
     this.takesFrames = false;
@@ -353,8 +355,8 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, Unpac
     }
   }
 
-  private fail(ex: Exchange, fault: Fault): void {
-    this.finish(ex, () => this.listener.onFailure(fault));
+  private fail(ex: Exchange, fault: Fault, detail = FaultDetail.None): void {
+    this.finish(ex, () => this.listener.onFailure(fault, detail));
   }
 
   // Nothing of this comes from an origin of HTTP/2, or it means nothing to a call.

@@ -1,5 +1,6 @@
-import { Byte, equalsLower, latin1, offsetBehind } from "../core/bytes.ts";
+import { offsetBehind } from "../core/bytes.ts";
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { Leniency } from "../core/leniency.ts";
 import { MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
@@ -11,27 +12,30 @@ import {
   type Upstream,
   type UpstreamCaller,
 } from "../message/exchange.ts";
-import { type HeaderBlock, HeaderId } from "../message/header-block.ts";
+import type { HeaderBlock } from "../message/header-block.ts";
 import { Framing, type ReplyHead } from "../message/request-head.ts";
-import { ChunkedMode } from "../message/route.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer, type SocketWriter } from "../net/socket-buffers.ts";
-import { ChunkEvent, ChunkedDecoder } from "../proto/h1/chunked-decoder.ts";
+import { ChunkEvent, ChunkedDecoder, ChunkState, MAX_CHUNKED_BYTES } from "../proto/h1/chunked-decoder.ts";
 import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
 import { NEED_MORE } from "../proto/h1/outcome.ts";
+import { authenticatesConnection } from "../proto/h1/request-rules.ts";
 import { isPassedOn, ResponseParser } from "../proto/h1/response-parser.ts";
 import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
+import { dialLateness, hasFailed, headDetail, latenessDetail, lossDetail, reportFailure } from "./failure-detail.ts";
 import { CONSENT_MS, MAX_INTERIM_BYTES, MAX_UPSTREAM_CONNECTION_MS, SPARE_CONNECTION_MS } from "./limits.ts";
 import {
   awaitsName,
+  type ConnectFailure,
   connectSocket,
+  lostHandshake,
   type OriginSettings,
   serverIdOf,
   UpstreamLink,
   type UpstreamSocketPorts,
 } from "./origin-socket.ts";
 import { OriginTunnel } from "./origin-tunnel.ts";
-import { endRequestBody, isTooMuch, isWholeBody, writeRequestBody } from "./request-writer.ts";
+import { asksFirst, endRequestBody, isTooMuch, isWholeBody, writeRequestBody } from "./request-writer.ts";
 
 /**
  *   Connecting ──open──▶ AwaitingHead ──final head──▶ ReadingBody ──body over──▶ Idle (kept) ──▶ AwaitingHead
@@ -132,9 +136,21 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     this.sendHead(this.ex!, this.caller!);
   }
 
+  get requestId(): string {
+    return this.ex === null ? "" : this.ex.reply.requestId();
+  }
+
   /** No connection: refused, no such name, no trust. */
-  onConnectFailed(fault: Fault): void {
-    if (this.stage === Stage.Connecting) this.fail(fault);
+  onConnectFailed({ fault, detail }: ConnectFailure): void {
+    if (this.stage === Stage.Connecting) this.fail(fault, detail);
+  }
+
+  onReached(): void {
+    this.link.isReached = true;
+  }
+
+  onTlsFault(): void {
+    this.link.hasTlsFault = true;
   }
 
   /** The time for connecting is the origin's alone. */
@@ -170,13 +186,21 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     else this.onClose();
   }
 
-  onClose(): void {
+  onClose(reason?: unknown): void {
     if (this.stage === Stage.Idle) this.shut(false);
+    else if (this.stage === Stage.Connecting) this.onConnectFailed(lostHandshake(this, reason));
     else if (this.tunnel !== null) {
       const { tunnel } = this;
       this.shut(false);
       tunnel.onLost();
-    } else if (this.stage !== Stage.Closed) this.fail(Fault.UpstreamUnavailable);
+    } else if (this.stage !== Stage.Closed)
+      this.fail(Fault.UpstreamUnavailable, this.lossOf(reason), undefined, reason);
+  }
+
+  /** How the origin has left its response. */
+  protected lossOf(reason?: unknown): FaultDetail {
+    if (this.link.hasTlsFault && this.awaitsHead) return FaultDetail.TlsAlert;
+    return lossDetail(this.input, this.parser.detail, this.stage === Stage.ReadingBody, hasFailed(reason));
   }
 
   onDrain(): void {
@@ -200,10 +224,11 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   }
 
   onTimer(): void {
-    if (this.stage === Stage.Connecting) this.pool.context.onConnectFailed(this.pool.label, "timeout");
     if (this.stage === Stage.Idle) this.shut(false);
     else if (this.asks && this.stage === Stage.AwaitingHead) this.letBodyCome(this.ex!);
-    else if (this.stage !== Stage.Closed) this.fail(Fault.UpstreamTimeout);
+    else if (this.stage === Stage.Connecting) this.fail(Fault.UpstreamTimeout, dialLateness(this, this.link.isReached));
+    else if (this.stage !== Stage.Closed)
+      this.fail(Fault.UpstreamTimeout, latenessDetail(this.stage === Stage.ReadingBody, this.answered));
   }
 
   private sendHead(ex: Exchange, caller: UpstreamCaller): void {
@@ -248,7 +273,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     if (this.asks) this.letBodyCome(ex);
     this.bodyTaken = true;
     this.bodyBytes += to - from;
-    if (isTooMuch(ex, this.bodyBytes)) return this.fail(Fault.InternalError);
+    if (isTooMuch(ex, this.bodyBytes)) return this.fail(Fault.InternalError, FaultDetail.None);
     const writer = this.link.writer!;
     this.writeBody(ex, writer, bytes, from, to);
     this.keepsNothing = !writer.blocked;
@@ -263,7 +288,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     if (this.ex !== ex) return;
     this.asks = false;
     this.bodyTaken = true;
-    if (!isWholeBody(ex, this.bodyBytes)) return this.fail(Fault.InternalError);
+    if (!isWholeBody(ex, this.bodyBytes)) return this.fail(Fault.InternalError, FaultDetail.None);
     this.writeBodyEnd(ex, this.link.writer!);
     this.endRequest();
   }
@@ -305,12 +330,13 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   private readHead(ex: Exchange): boolean {
     const outcome = this.parser.parse(this.input.bytes, this.input.to, ex.reply.headers, ex.request.method);
     if (outcome === NEED_MORE) return false;
-    if (outcome < 0) return this.refuseAnswer();
+    if (outcome < 0) return this.refuseAnswer(headDetail(this.input, this.parser.detail));
     if (this.parser.status < 200) this.interimBytes += outcome - this.input.from;
     this.input.from = outcome;
     if (this.parser.status < 200) return this.readInterim(ex);
     const ahead = ex.request.major > 1 ? this.input : null;
-    if (!this.replyBody.begin(this.parser.framing, this.parser.contentLength, ahead)) return this.refuseAnswer();
+    if (!this.replyBody.begin(this.parser.framing, this.parser.contentLength, ahead))
+      return this.refuseAnswer(FaultDetail.BadChunk);
     this.takeHead(ex);
     return true;
   }
@@ -320,7 +346,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
       this.startTunnel(ex);
       return false;
     }
-    if (this.interimBytes > MAX_INTERIM_BYTES) return this.refuseAnswer();
+    if (this.interimBytes > MAX_INTERIM_BYTES) return this.refuseAnswer(FaultDetail.HeadTooLarge);
     if (this.parser.status === 100 && this.asks) this.letBodyCome(ex);
     else if (++this.interims <= MAX_INTERIM_RESPONSES) this.passInterim(ex);
     this.beginHead(ex);
@@ -348,7 +374,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
 
   private readBody(ex: Exchange): boolean {
     const piece = this.replyBody.next(this.input);
-    if (this.replyBody.failed) return this.refuseAnswer();
+    if (this.replyBody.failed) return this.refuseAnswer(this.replyBody.detail);
     if (piece > 0) {
       this.link.arm(this.caller!.times.idleMs);
       const taken = this.replyBody.handOver(ex, this.input);
@@ -408,7 +434,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   }
 
   private startTunnel(ex: Exchange): void {
-    if (!this.requestDone || !OriginTunnel.isGranted(ex)) return void this.refuseAnswer();
+    if (!this.requestDone || !OriginTunnel.isGranted(ex)) return void this.refuseAnswer(FaultDetail.BadStatus);
     const { caller } = this;
     this.parser.describe(ex.reply, ex.request.method);
     this.stage = Stage.Tunnel;
@@ -419,8 +445,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     tunnel.join(caller!.onUpgrade(ex, tunnel), this.input);
   }
 
-  private refuseAnswer(): false {
-    this.fail(Fault.UpstreamMalformed);
+  private refuseAnswer(detail: FaultDetail): false {
+    this.fail(Fault.UpstreamMalformed, detail);
     return false;
   }
 
@@ -437,16 +463,24 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   /**
    * Something went wrong. Before the response's head the caller decides; after it the client's response is cut.
    * @param sent whether the origin may have looked at the request
+   * @param reason of the system, where it says one
    */
-  protected fail(fault: Fault, sent: boolean = this.stage !== Stage.Connecting): void {
+  protected fail(fault: Fault, detail: FaultDetail, sent = this.stage !== Stage.Connecting, reason?: unknown): void {
     const { ex, caller, reused, answered, bodyTaken } = this;
     const begun = this.stage === Stage.ReadingBody;
+    const isTold = this.stage === Stage.Connecting || detail === FaultDetail.None;
     if (ex !== null) this.detach(ex);
     const isOver = ex === null || caller === null || ex.state === ExchangeState.Finished;
+    // A kept connection that the origin has closed meanwhile is in order.
+    const isInOrder = reused && !answered && fault === Fault.UpstreamUnavailable;
+    if (!isOver && !isTold && !isInOrder) reportFailure(this, detail, reason, ex.reply.requestId());
     // Before the connection closes, whose end flushes: what has not left yet can be taken back.
-    if (!isOver && begun) ex.sink.abort(ex, fault);
+    if (!isOver && begun) {
+      ex.attempt.detail = detail;
+      ex.sink.abort(ex, fault);
+    }
     this.shut(true);
-    if (!isOver && !begun) caller.onFailure(ex, { fault, sent, bodyTaken, answered, reused });
+    if (!isOver && !begun) caller.onFailure(ex, { fault, detail, sent, bodyTaken, answered, reused });
   }
 
   private detach(ex: Exchange): void {
@@ -468,11 +502,6 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     this.link.close(abruptly);
     this.input.clear();
   }
-}
-
-/** Whether the origin is to say first whether it wants the body: where that streams, and the client waits. */
-function asksFirst(ex: Exchange): boolean {
-  return ex.route?.chunkedMode === ChunkedMode.Passthrough && ex.sink.awaitsConsent?.(ex) === true;
 }
 
 /** Cuts a response's body out of an upstream connection's input. RFC 9112 §6.3. */
@@ -509,10 +538,7 @@ export class ReplyBody {
     if (framing !== Framing.Chunked) return true;
     this.decoder ??= new ChunkedDecoder(isFramingTrailer, true, this.onBareLf);
     this.decoder.begin(MAX_CHUNKED_BYTES);
-    if (ahead === null) return true;
-    const isGood = readAhead(this.decoder, ahead);
-    this.decoder.begin(MAX_CHUNKED_BYTES);
-    return isGood;
+    return ahead === null || this.decoder.isGoodAhead(ahead.bytes, ahead.from, ahead.to);
   }
 
   /**
@@ -552,6 +578,11 @@ export class ReplyBody {
     return block;
   }
 
+  /** Why `next` has failed. */
+  get detail(): FaultDetail {
+    return this.decoder?.state === ChunkState.TrailerSection ? FaultDetail.BadField : FaultDetail.BadChunk;
+  }
+
   private nextChunk(input: InputBuffer): number {
     const decoder = this.decoder!;
     const event = decoder.nextJoined(input.bytes, input.from, input.to);
@@ -567,37 +598,6 @@ export class ReplyBody {
     return this.to - this.from;
   }
 }
-
-/** What no response can have: a chunk that is said to be so long is malformed (`ffffffffffffffff`), and could only be cut. */
-const MAX_CHUNKED_BYTES = Number.MAX_SAFE_INTEGER;
-
-/** @returns whether what has come of a chunked body is well formed so far */
-function readAhead(decoder: ChunkedDecoder, { bytes, from, to }: InputBuffer): boolean {
-  let event = ChunkEvent.Data;
-  for (let at = from; event === ChunkEvent.Data; at = decoder.consumed) event = decoder.next(bytes, at, to);
-  return event !== ChunkEvent.Failed;
-}
-
-/**
- * Whether a request may make an origin take its connection for that of one client: with NTLM and Negotiate, origins
- * authenticate connections and not requests (RFC 4559 §6). docs/security.md#connections-to-origins
- */
-export function authenticatesConnection(headers: HeaderBlock): boolean {
-  for (let i = headers.find(HeaderId.Authorization); i >= 0; i = headers.find(HeaderId.Authorization, i + 1)) {
-    const from = headers.valueFrom(i);
-    const to = headers.valueTo(i);
-    if (SCHEMES.some((scheme) => beginsWith(headers.bytes, from, to, scheme))) return true;
-  }
-  return false;
-}
-
-function beginsWith(bytes: Uint8Array, from: number, to: number, scheme: Uint8Array): boolean {
-  const end = from + scheme.length;
-  if (end > to || !equalsLower(bytes, from, end, scheme)) return false;
-  return end === to || bytes[end] === Byte.Space || bytes[end] === Byte.Tab;
-}
-
-const SCHEMES: readonly Uint8Array[] = ["ntlm", "negotiate"].map(latin1);
 
 /** A connection that the pool has made, with the time when it is too old to be kept. */
 export class PooledConnection extends H1UpstreamConnection {

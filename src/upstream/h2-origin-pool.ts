@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import type { Exchange, Upstream, UpstreamCaller } from "../message/exchange.ts";
 import type { UpstreamFailure } from "../message/upstream.ts";
@@ -7,7 +8,7 @@ import { FrameBlock } from "../proto/h2/send-flow.ts";
 import { type ConnectionPool, H2UpstreamConnection } from "./h2-upstream-connection.ts";
 import { H2UpstreamStream, type StreamPool } from "./h2-upstream-stream.ts";
 import { H2_ORIGIN_STREAMS } from "./limits.ts";
-import { awaitsName, type OriginSettings, type UpstreamSocketPorts } from "./origin-socket.ts";
+import { awaitsName, type ConnectFailure, type OriginSettings, type UpstreamSocketPorts } from "./origin-socket.ts";
 import { CALL_BYTES, expectedBodyBytes, H2_SEND_RESERVE_BYTES } from "./send-room.ts";
 import { StartRoom } from "./sent-start.ts";
 
@@ -149,14 +150,25 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
     return awaitsName(this.settings, this.context);
   }
 
+  /** What a connection that is being made waits for. */
+  get connectLateness(): FaultDetail {
+    return this.open.at(-1)?.isReached === true ? FaultDetail.TlsHandshakeTimeout : FaultDetail.ConnectTimeout;
+  }
+
+  /** The id of the request that has waited longest for a connection; "" where none waits. */
+  get requestId(): string {
+    for (const { ex } of this.waiting) return ex?.reply.requestId() ?? "";
+    return "";
+  }
+
   /** No connection could be made: where there is no other, what waits will not get one. */
-  onConnectFailed(fault: Fault): void {
+  onConnectFailed({ fault, detail }: ConnectFailure): void {
     if (this.open.length > 0) {
       this.sharesUntilMs = this.context.turn.nowMs + H2_ORIGIN_SHARE_MS;
       return this.serve();
     }
     const lost = [...this.waiting];
-    for (const stream of lost) if (this.waiting.delete(stream)) stream.fail(fault, false);
+    for (const stream of lost) if (this.waiting.delete(stream)) stream.fail(fault, detail, false);
   }
 
   /** A stream is over, or does not wait any more. @param connection null where it has never had one */
@@ -286,6 +298,7 @@ const MAX_COMING = 16;
 
 const NO_ROOM: UpstreamFailure = {
   fault: Fault.OriginQueueFull,
+  detail: FaultDetail.None,
   sent: false,
   bodyTaken: false,
   answered: false,

@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { H2_CONNECTION_WINDOW_BYTES, H2_STREAM_WINDOW_BYTES, MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
 import type { TimerOwner } from "../core/timer-wheel.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
@@ -8,11 +9,14 @@ import { writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
 import type { FrameBlock } from "../proto/h2/send-flow.ts";
 import { Session } from "../proto/h2/session.ts";
 import { H2_ORIGIN_EARLY_CANCEL_BURST } from "./cancel-ration.ts";
+import { dialLateness, h2OpeningDetail, hasFailed } from "./failure-detail.ts";
 import type { H2UpstreamStream } from "./h2-upstream-stream.ts";
 import { H2_RUN_OUT_MS, H2UpstreamStreams, type StreamsConnection, type StreamsPool } from "./h2-upstream-streams.ts";
 import { MAX_UPSTREAM_CONNECTION_MS } from "./limits.ts";
 import {
+  type ConnectFailure,
   connectSocket,
+  lostHandshake,
   serverIdOf,
   UpstreamLink,
   type UpstreamSocketOwner,
@@ -22,6 +26,8 @@ import { SendRoom } from "./send-room.ts";
 
 /** Milliseconds that a connection to an origin waits for its SETTINGS before it does without their limit of streams. */
 const H2_SETTINGS_WAIT_MS = 1000;
+/** Bytes by which it is seen what an origin speaks that speaks no HTTP/2. */
+const OPENING_BYTES = 16;
 /** Milliseconds for which a connection counts as new, so that further exchanges that need a new one go over it too. */
 const H2_FRESH_MS = 1000;
 
@@ -54,7 +60,9 @@ export interface ConnectionPool extends StreamsPool {
   /** The origin's name has addresses now. */
   onNamed(): void;
   /** No connection could be made. */
-  onConnectFailed(fault: Fault): void;
+  onConnectFailed(failure: ConnectFailure): void;
+  /** The id of the request that has waited longest for a connection; "" where none waits. */
+  readonly requestId: string;
 }
 
 /** The client side of one HTTP/2 connection to an origin. RFC 9113. */
@@ -73,6 +81,10 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
   /** The id in the origin's certificate, for a sidecar. */
   serverId = "";
   private hasSettings = false;
+  /** The first bytes of the origin, until its SETTINGS have come; null before and after. */
+  private opening: Uint8Array | null = null;
+  /** Why the origin closes the connection, where it has said so with an error. */
+  private hasErrorGoAway = false;
   private readonly link: UpstreamLink;
   /** For how long making it may take. */
   private connectMs = 0;
@@ -176,6 +188,7 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
 
   /** The origin closes the connection. @param code NoError where nothing is wrong with it */
   onGoAway(code: ErrorCode): void {
+    if (code !== ErrorCode.NoError) this.hasErrorGoAway = true;
     if (code !== ErrorCode.NoError || !this.streams.isUsed) this.pool.noteTurnedAway();
     this.retire();
   }
@@ -197,6 +210,7 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
   /** The origin has said what it takes. */
   onSettings(): void {
     this.hasSettings = true;
+    this.opening = null;
     if (this.isSettled) this.pool.onLimit(this.session.peer.maxConcurrentStreams);
   }
 
@@ -242,13 +256,30 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
     if (!isWaiting) this.pool.onNamed();
   }
 
-  onConnectFailed(fault: Fault): void {
-    if (this.stage === Stage.Connecting) this.failConnecting(fault);
+  get requestId(): string {
+    return this.pool.requestId;
+  }
+
+  get isReached(): boolean {
+    return this.link.isReached;
+  }
+
+  onReached(): void {
+    this.link.isReached = true;
+  }
+
+  onTlsFault(): void {
+    this.link.hasTlsFault = true;
+  }
+
+  onConnectFailed(failure: ConnectFailure): void {
+    if (this.stage === Stage.Connecting) this.failConnecting(failure);
   }
 
   onData(chunk: Uint8Array): void {
     if (this.stage === Stage.Closed || this.stage === Stage.Connecting) return;
     this.heardMs = this.pool.context.turn.nowMs;
+    if (!this.hasSettings) this.opening ??= chunk.slice(0, OPENING_BYTES);
     this.session.receive(chunk);
     // What comes with the first SETTINGS may turn the first stream away: its body is not released before that is read.
     if (this.hasSettings && !this.isSettled && !this.session.isOver) this.endWaiting();
@@ -259,8 +290,19 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
     this.onClose();
   }
 
-  onClose(): void {
-    if (this.stage !== Stage.Closed) this.fail(Fault.UpstreamUnavailable);
+  onClose(reason?: unknown): void {
+    if (this.stage === Stage.Connecting) this.failConnecting(lostHandshake(this, reason));
+    else if (this.stage !== Stage.Closed)
+      this.fail(Fault.UpstreamUnavailable, (hasHead) => this.lossOf(hasHead, hasFailed(reason)));
+  }
+
+  /** How a stream has lost its connection. */
+  private lossOf(hasHead: boolean, isReset: boolean): FaultDetail {
+    if (this.link.hasTlsFault && !hasHead) return FaultDetail.TlsAlert;
+    if (this.opening !== null) return h2OpeningDetail(this.opening);
+    if (this.hasErrorGoAway) return FaultDetail.H2GoAway;
+    if (hasHead) return isReset ? FaultDetail.ResetInBody : FaultDetail.ClosedInBody;
+    return isReset ? FaultDetail.ResetBeforeHead : FaultDetail.ClosedBeforeHead;
   }
 
   onDrain(): void {
@@ -270,14 +312,13 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
   /** An exception escaped while this connection was handled: its exchanges are lost, nothing else. */
   onException(error: unknown): void {
     this.pool.context.onException(error);
-    this.fail(Fault.InternalError);
+    this.fail(Fault.InternalError, () => FaultDetail.None);
   }
 
   /** The connection is not made in time, says nothing of itself, or has not been asked for anything for long enough. */
   onTimer(): void {
     if (this.stage === Stage.Connecting) {
-      this.pool.context.onConnectFailed(this.pool.settings.originKey, "timeout");
-      this.failConnecting(Fault.UpstreamTimeout);
+      this.failConnecting({ fault: Fault.UpstreamTimeout, detail: dialLateness(this, this.isReached) });
     } else if (!this.isSettled) {
       this.endWaiting();
     } else if (this.streams.size === 0) this.shut(false);
@@ -292,23 +333,30 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
   /** The session is over by the origin's fault. */
   onSessionFault(code: ErrorCode): void {
     this.session.goAway(0, code);
-    this.fail(Fault.UpstreamMalformed);
+    const detail = this.sessionDetail(code);
+    this.fail(Fault.UpstreamMalformed, () => detail);
   }
 
-  /** Ends the connection, and with it all that is under way on it. */
-  fail(fault: Fault): void {
-    if (this.stage === Stage.Connecting) return this.failConnecting(fault);
+  private sessionDetail(code: ErrorCode): FaultDetail {
+    if (this.opening !== null) return h2OpeningDetail(this.opening);
+    const isTooLarge = code === ErrorCode.EnhanceYourCalm && this.session.isWithinHead();
+    return isTooLarge ? FaultDetail.HeadTooLarge : FaultDetail.H2Protocol;
+  }
+
+  /** Ends the connection, and with it all that is under way on it. @param detailOf why, for a stream with the head of its response or without */
+  fail(fault: Fault, detailOf: (hasHead: boolean) => FaultDetail): void {
+    if (this.stage === Stage.Connecting) return this.failConnecting({ fault, detail: detailOf(false) });
     if (this.stage === Stage.Open && !this.isProven) this.pool.noteTurnedAway();
     this.shut(fault !== Fault.UpstreamMalformed);
-    this.streams.failAll(fault);
+    this.streams.failAll(fault, detailOf);
     if (this.isSettled) this.pool.serve();
-    else this.pool.onConnectFailed(fault);
+    else this.pool.onConnectFailed({ fault, detail: detailOf(false) });
   }
 
   /** There is no connection, and what waits for one learns of it. */
-  private failConnecting(fault: Fault): void {
+  private failConnecting(failure: ConnectFailure): void {
     this.shut(true);
-    this.pool.onConnectFailed(fault);
+    this.pool.onConnectFailed(failure);
   }
 
   private shut(abruptly: boolean): void {

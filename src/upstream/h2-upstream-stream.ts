@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { H2_STREAM_WINDOW_BYTES, MAX_INTERIM_RESPONSES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner } from "../core/timer-wheel.ts";
 import {
@@ -22,6 +23,7 @@ import { type OutWay, SendFlow } from "../proto/h2/send-flow.ts";
 import type { Session } from "../proto/h2/session.ts";
 import type { HpackEncoder } from "../proto/hpack/encoder.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import { latenessDetail, reportFailure } from "./failure-detail.ts";
 import { CONSENT_MS, MAX_INTERIM_BYTES } from "./limits.ts";
 import type { OriginSettings, UpstreamSocketPorts } from "./origin-socket.ts";
 import { isTooMuch, isWholeBody } from "./request-writer.ts";
@@ -32,6 +34,8 @@ import { SentStart, StartedBody, type StartRoom } from "./sent-start.ts";
 export interface StreamPool {
   /** Whether nothing is known of the origin's name yet. */
   readonly awaitsName: boolean;
+  /** What a connection that is being made waits for. */
+  readonly connectLateness: FaultDetail;
   /** A stream is over, or does not wait any more. @param connection null where it has never had one */
   onStreamOver(stream: H2UpstreamStream, connection: StreamConnection | null): void;
 }
@@ -40,7 +44,7 @@ export interface StreamPool {
 export interface StreamConnection extends OutWay {
   readonly session: Session;
   readonly writer: SocketWriter;
-  readonly pool: { readonly settings: OriginSettings };
+  readonly pool: { readonly settings: OriginSettings; readonly context: UpstreamSocketPorts };
   readonly streams: StreamSiblings;
   readonly sendRoom: SendRoom;
   /** When the origin was last heard of, in milliseconds of the turn. */
@@ -161,6 +165,11 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.isSending = false;
     this.start.begin(!this.holdsBody || ex.replay?.isKept === true || caller.repeatsBodies !== true);
     if (this.holdsBody) ex.flow.pauseBody(ex);
+  }
+
+  /** Whether the head of its response has come. */
+  get hasHead(): boolean {
+    return this.stage === Stage.HoldingHead || this.stage === Stage.ReadingBody;
   }
 
   get awaitsHead(): boolean {
@@ -288,7 +297,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   /** What was handed over is not what the client sent: the origin must not take it for a body. */
   private breakOff(): void {
     this.letGo(ErrorCode.InternalError);
-    this.fail(Fault.InternalError, true);
+    this.fail(Fault.InternalError, FaultDetail.None, true);
   }
 
   /** The windows or the kernel let more through. */
@@ -350,10 +359,11 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.answered = true;
     this.noteTaken();
     this.connection!.isProven = true;
-    if (!isGood || (heads.status < 200 && isEnd)) return this.refuse();
+    if (!isGood) return this.refuse(heads.detail);
+    if (heads.status < 200 && isEnd) return this.refuse(FaultDetail.BadStatus);
     if (heads.status < 200) {
       this.interimBytes += heads.listBytes;
-      if (this.interimBytes > MAX_INTERIM_BYTES) return this.refuse();
+      if (this.interimBytes > MAX_INTERIM_BYTES) return this.refuse(FaultDetail.HeadTooLarge);
       if (heads.status === 100 && this.asks) this.consent();
       else if (++this.interims <= MAX_INTERIM_RESPONSES) this.passInterim(ex, heads.status);
       return;
@@ -361,7 +371,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.asks = false;
     heads.describe(ex.reply, ex.request.method, isEnd);
     const isBodyless = ex.reply.withoutBody || heads.status === 204;
-    if (isEnd && !isBodyless && heads.contentLength > 0) return this.refuse();
+    if (isEnd && !isBodyless && heads.contentLength > 0) return this.refuse(FaultDetail.BadLength);
     ex.attempt.upstreamMs = this.context.turn.nowMs - this.startedMs;
     ex.attempt.serverId = this.connection!.serverId;
     this.inflow.declare(isBodyless ? 0 : heads.contentLength, isEnd);
@@ -390,10 +400,10 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   onData(bytes: Uint8Array, from: number, to: number, flowBytes: number, isEnd: boolean): void {
     const { ex, inflow } = this;
     if (ex === null || this.isWhole) return;
-    if (this.stage < Stage.HoldingHead) return this.refuse();
+    if (this.stage < Stage.HoldingHead) return this.refuse(FaultDetail.H2Protocol);
     const outcome = inflow.receive(to - from, flowBytes, isEnd);
     if (outcome === RecvFlow.BeyondWindow) return this.connection!.session.fail(ErrorCode.FlowControlError);
-    if (outcome === RecvFlow.WrongLength) return this.refuse();
+    if (outcome === RecvFlow.WrongLength) return this.refuse(FaultDetail.BadLength);
     this.isWhole = isEnd;
     if (inflow.isPaused || inflow.holds) {
       inflow.keep(bytes, from, to);
@@ -410,7 +420,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   onTrailers(isGood: boolean, trailers: HeaderBlock | null): void {
     const { ex, inflow } = this;
     if (ex === null || this.isWhole) return;
-    if (!isGood || inflow.receive(0, 0, true) !== RecvFlow.Taken) return this.refuse();
+    if (!isGood) return this.refuse(FaultDetail.BadField);
+    if (inflow.receive(0, 0, true) !== RecvFlow.Taken) return this.refuse(FaultDetail.BadLength);
     if (trailers !== null) {
       ex.reply.trailers = ex.reply.trailerBlock();
       ex.reply.trailers.copyFrom(trailers);
@@ -429,7 +440,8 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     } else connection!.streams.noteReset(this.id, code);
     const isRefused = code === ErrorCode.RefusedStream;
     const isLeftOut = isRefused && connection!.streams.endsInOrder;
-    this.fail(this.caller.resetFault ?? Fault.UpstreamUnavailable, !isRefused, isLeftOut);
+    const fault = this.caller.resetFault ?? Fault.UpstreamUnavailable;
+    this.fail(fault, FaultDetail.H2Reset, !isRefused, isLeftOut);
   }
 
   onWritable(ex: Exchange): void {
@@ -452,12 +464,16 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
 
   onTimer(): void {
     if (this.connection === null) {
-      return this.fail(this.pool.awaitsName ? Fault.NameUnresolved : Fault.UpstreamTimeout, false);
+      if (this.pool.awaitsName) return this.fail(Fault.NameUnresolved, FaultDetail.DnsTimeout, false);
+      const detail = this.awaitsConnection ? this.pool.connectLateness : FaultDetail.FirstByteTimeout;
+      return this.fail(Fault.UpstreamTimeout, detail, false);
     }
     if (this.asks && this.stage === Stage.AwaitingHead) return this.consent();
+    const hasBegun = this.answered || this.connection.session.isWithinBlockOf(this.id);
+    const detail = latenessDetail(this.stage === Stage.ReadingBody, hasBegun);
     this.leaveSilent();
     this.letGo(ErrorCode.Cancel);
-    this.fail(Fault.UpstreamTimeout, true);
+    this.fail(Fault.UpstreamTimeout, detail, true);
   }
 
   /** The time is over, and where nothing at all has come since the request began, the next exchange must not wait here. */
@@ -471,17 +487,22 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
    * What has come whole is not harmed by what becomes of the connection.
    * @param leftOut see UpstreamFailure
    */
-  fail(fault: Fault, sent: boolean, leftOut = false): void {
-    const { ex, caller, answered, reused, stage, bodyTaken } = this;
+  fail(fault: Fault, detail: FaultDetail, sent: boolean, leftOut = false): void {
+    const { ex, caller, answered, reused, stage, bodyTaken, connection } = this;
     if (ex === null) return;
     if (this.isWhole && fault !== Fault.InternalError) return this.announce();
     const isSent = answered || (sent && stage !== Stage.Waiting);
     if (!isSent && bodyTaken) this.giveBack(ex);
     this.release(ex);
     if (ex.state === ExchangeState.Finished) return;
-    if (stage === Stage.ReadingBody) ex.sink.abort(ex, fault);
-    else {
-      caller.onFailure(ex, { fault, sent: isSent, bodyTaken, answered, reused, leftOut: leftOut && !isSent });
+    // What becomes of making a connection is reported where it is made; one that retires in order is none.
+    if (connection !== null && detail !== FaultDetail.None && !leftOut)
+      reportFailure(connection, detail, undefined, ex.reply.requestId());
+    if (stage === Stage.ReadingBody) {
+      ex.attempt.detail = detail;
+      ex.sink.abort(ex, fault);
+    } else {
+      caller.onFailure(ex, { fault, detail, sent: isSent, bodyTaken, answered, reused, leftOut: leftOut && !isSent });
     }
   }
 
@@ -505,9 +526,9 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     ex.sink.end(ex);
   }
 
-  private refuse(): void {
+  private refuse(detail: FaultDetail): void {
     this.letGo(ErrorCode.ProtocolError);
-    this.fail(Fault.UpstreamMalformed, true);
+    this.fail(Fault.UpstreamMalformed, detail, true);
   }
 
   /** The client does not wait any more, or does not send what it announced. */

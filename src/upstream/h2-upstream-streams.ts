@@ -1,4 +1,5 @@
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { H2_HEADER_TABLE_BYTES } from "../core/limits.ts";
 import { ReplyHead } from "../message/request-head.ts";
 import { isFramingTrailer } from "../proto/h1/trailer-names.ts";
@@ -15,7 +16,7 @@ import { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import { CancelRation } from "./cancel-ration.ts";
 import type { H2UpstreamStream, StreamConnection, StreamSiblings } from "./h2-upstream-stream.ts";
 import { H2_ORIGIN_STREAMS } from "./limits.ts";
-import type { OriginSettings } from "./origin-socket.ts";
+import type { OriginSettings, UpstreamSocketPorts } from "./origin-socket.ts";
 
 /** Milliseconds after which a stream that was given up without a reset is reset as soon as there may be one more. */
 export const H2_RUN_OUT_MS = 10_000;
@@ -50,6 +51,7 @@ export interface StreamsConnection extends StreamConnection {
 /** The connections of an origin, as the streams of one of them see them. */
 export interface StreamsPool {
   readonly settings: OriginSettings;
+  readonly context: UpstreamSocketPorts;
   /** Streams that a connection is given at most, after the origin has refused more on one a short while ago. */
   readonly learntLimit: number;
   /** The origin has refused a stream beyond so many. */
@@ -189,17 +191,19 @@ export class H2UpstreamStreams implements SessionOwner, StreamSiblings {
     begun.length = 0;
   }
 
-  /** The connection is gone. */
-  failAll(fault: Fault): void {
+  /** The connection is gone. @param detailOf why, for a stream with the head of its response or without */
+  failAll(fault: Fault, detailOf: (hasHead: boolean) => FaultDetail): void {
     this.leftAlone.clear();
-    this.failWhere(() => true, fault, true);
+    this.failWhere(
+      () => true,
+      (stream) => stream.fail(fault, detailOf(stream.hasHead), true),
+    );
     this.queue.clear();
   }
 
   /** What fails may start anew at once, in the same object: what is no longer here is left alone. */
-  private failWhere(isLost: (id: number) => boolean, fault: Fault, sent: boolean, leftOut = false): void {
-    for (const [id, stream] of [...this.byId])
-      if (isLost(id) && this.byId.get(id) === stream) stream.fail(fault, sent, leftOut);
+  private failWhere(isLost: (id: number) => boolean, fail: (stream: H2UpstreamStream) => void): void {
+    for (const [id, stream] of [...this.byId]) if (isLost(id) && this.byId.get(id) === stream) fail(stream);
   }
 
   serveQueue(): void {
@@ -287,7 +291,10 @@ export class H2UpstreamStreams implements SessionOwner, StreamSiblings {
   onGoAway(lastStreamId: number, code: ErrorCode): void {
     this.connection.onGoAway(code);
     this.endsInOrder = code === ErrorCode.NoError && lastStreamId > 0;
-    this.failWhere((id) => id > lastStreamId, Fault.UpstreamUnavailable, false, this.endsInOrder);
+    this.failWhere(
+      (id) => id > lastStreamId,
+      (stream) => stream.fail(Fault.UpstreamUnavailable, FaultDetail.H2GoAway, false, this.endsInOrder),
+    );
     this.connection.pool.serve();
   }
 

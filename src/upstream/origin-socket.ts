@@ -1,5 +1,6 @@
 import { alternativeNames } from "../core/alternative-names.ts";
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import type { Leniency } from "../core/leniency.ts";
 import { isDescriptorShortage, isSocketShortage } from "../core/shortage.ts";
@@ -12,6 +13,7 @@ import { isNoName, type NameListener, type NameResolver } from "../net/name-reso
 import { SocketWriter, type UnsentOwner, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { HandshakeError, PeerCertificate } from "../net/tls-upgrade.ts";
+import { connectDetail, failureCode, handshakeDetail, nameDetail } from "./failure-detail.ts";
 
 /** What all upstream connections of one worker share. */
 export interface UpstreamSocketPorts {
@@ -21,8 +23,12 @@ export interface UpstreamSocketPorts {
   readonly idlePorts: IdleExchangePorts;
   /** The addresses of origins that are named. */
   readonly names: NameResolver;
-  /** No connection to an origin could be made: why, as the system or the TLS library puts it. */
-  onConnectFailed(originKey: string, reason: string): void;
+  /**
+   * An attempt at an origin has failed.
+   * @param reason as the system or the TLS library puts it; the word of `detail` where neither says anything
+   * @param requestId of the request that it was for; "" where that has none
+   */
+  onFailed(originKey: string, reason: string, detail: FaultDetail, requestId: string): void;
   /** A response of an origin was taken although it departs from HTTP/1.1. */
   onLeniency(originKey: string, what: Leniency): void;
   /** A script has written of errors while it ran for a request: what it wrote, as far as it is kept. docs/php.md#errors */
@@ -69,12 +75,24 @@ export interface UpstreamTls {
   readonly serverIds?: readonly string[];
 }
 
+/** Why there is no connection to an origin. */
+export interface ConnectFailure {
+  readonly fault: Fault;
+  readonly detail: FaultDetail;
+}
+
 /** Who is notified of a connection to an origin. */
 export interface UpstreamSocketOwner {
+  /** The id of the request that wants the connection; "" where none does, or it has none. */
+  readonly requestId: string;
   readonly pool: { readonly settings: OriginSettings; readonly context: UpstreamSocketPorts };
   /** The connection can be written to. */
   onOpen(socket: ByteSocket): void;
-  onConnectFailed(fault: Fault): void;
+  onConnectFailed(failure: ConnectFailure): void;
+  /** The origin has accepted the connection, and the TLS handshake begins. */
+  onReached?(): void;
+  /** The TLS library has ended the connection, after its handshake: the origin has sent an alert, or bytes that are no TLS. */
+  onTlsFault?(): void;
   /**
    * The connection waits for name servers, or has done so. The wait is bounded here, and none of the origin's: the time for
    * connecting begins with its end.
@@ -126,8 +144,10 @@ function connectTo(address: string, settings: OriginSettings, connection: Upstre
     context.turn.begin();
     // The runtime says ECONNREFUSED where no descriptor is left, too.
     const code = lowestDescriptor() < 0 ? "EMFILE" : failureCode(error);
-    context.onConnectFailed(settings.originKey, code);
-    connection.onConnectFailed(connectFault(code));
+    const fault = connectFault(code);
+    const detail = fault === Fault.UpstreamUnavailable ? connectDetail(code) : FaultDetail.None;
+    context.onFailed(settings.originKey, code, detail, connection.requestId);
+    connection.onConnectFailed({ fault, detail });
     context.writers.flushAll();
   });
 }
@@ -170,7 +190,7 @@ class NamedDial {
   private isRefreshed = false;
   private isWaiting = false;
   private isOver = false;
-  private fault = Fault.UpstreamUnavailable;
+  private failure: ConnectFailure = { fault: Fault.UpstreamUnavailable, detail: FaultDetail.ConnectRefused };
 
   constructor(settings: OriginSettings, owner: UpstreamSocketOwner) {
     this.settings = settings;
@@ -201,12 +221,25 @@ class NamedDial {
     return true;
   }
 
-  onFailed(from: DialledAddress, fault: Fault): void {
+  get requestId(): string {
+    return this.owner.requestId;
+  }
+
+  onReached(): void {
+    if (!this.isOver) this.owner.onReached?.();
+  }
+
+  /** Whether it is open what becomes of an address. */
+  awaits(address: DialledAddress): boolean {
+    return !this.isOver && this.pending.has(address);
+  }
+
+  onFailed(from: DialledAddress, failure: ConnectFailure): void {
     this.pending.delete(from);
-    this.fault = fault;
+    this.failure = failure;
     if (this.isOver) return;
     // A want of this side says nothing of the address.
-    if (fault === Fault.UpstreamUnavailable) {
+    if (failure.fault === Fault.UpstreamUnavailable) {
       this.owner.pool.context.names.failed(this.settings.hostname, from.address);
     }
     this.next();
@@ -236,8 +269,10 @@ class NamedDial {
     this.at = 0;
     this.paceMs = Math.max(LEAST_PACE_MS, Math.min(NEXT_ADDRESS_MS, USUAL_DIAL_MS / addresses.length));
     if (addresses.length === 0) {
-      context.onConnectFailed(this.settings.originKey, failure);
-      if (this.tried.size === 0 && !isNoName(failure)) this.fault = Fault.NameUnresolved;
+      const detail = nameDetail(failure);
+      context.onFailed(this.settings.originKey, failure, detail, this.requestId);
+      const fault = isNoName(failure) ? Fault.UpstreamUnavailable : Fault.NameUnresolved;
+      if (this.tried.size === 0) this.failure = { fault, detail };
       // Asking again right after no response would give none.
       this.isRefreshed = true;
     }
@@ -263,7 +298,7 @@ class NamedDial {
     } else if (this.pending.size === 0) {
       this.isOver = true;
       context.wheel.remove(this.timer);
-      this.owner.onConnectFailed(this.fault);
+      this.owner.onConnectFailed(this.failure);
     }
   }
 }
@@ -284,16 +319,28 @@ class DialledAddress implements UpstreamSocketOwner {
     if (!this.dial.onUsable(this, socket)) socket.terminate();
   }
 
-  onConnectFailed(fault: Fault): void {
-    this.dial.onFailed(this, fault);
+  get requestId(): string {
+    return this.dial.requestId;
   }
 
-  // Before it is used, a connection says nothing; what has been given up is closed already.
+  onConnectFailed(failure: ConnectFailure): void {
+    this.dial.onFailed(this, failure);
+  }
+
+  onReached(): void {
+    this.dial.onReached();
+  }
+
+  /** The TLS library does not report a reset during the handshake as its failure. */
+  onClose(reason?: unknown): void {
+    if (this.dial.awaits(this)) this.onConnectFailed(lostHandshake(this, reason));
+  }
+
+  // Before it is used, a connection says nothing else; what has been given up is closed already.
   onNaming(): void {}
   onData(): void {}
   onEnd(): void {}
   onDrain(): void {}
-  onClose(): void {}
   onException(error: unknown): void {
     this.pool.context.onException(error);
   }
@@ -309,9 +356,11 @@ const MAX_PENDING_ADDRESSES = 32;
 /** After this long no further address is begun with; connect timeouts are shorter as a rule. */
 const MAX_DIAL_MS = 10_000;
 
-/** A word for the log: what the system or the TLS library calls a failure. */
-export function failureCode(error: unknown): string {
-  return String((error as { code?: unknown } | null)?.code ?? "failed");
+/** A connection was lost before its handshake was over, of which the TLS library says nothing. */
+export function lostHandshake({ pool, requestId }: UpstreamSocketOwner, reason: unknown): ConnectFailure {
+  const detail = FaultDetail.TlsHandshakeClosed;
+  pool.context.onFailed(pool.settings.originKey, failureCode(reason ?? { code: "ECONNRESET" }), detail, requestId);
+  return { fault: Fault.UpstreamUnavailable, detail };
 }
 
 const COMMON = {
@@ -340,8 +389,8 @@ const COMMON = {
     connection.pool.context.writers.flushAll();
   },
   error(socket: UpstreamSocket, error: unknown): void {
-    if (isTlsError(error)) return;
     const connection = socket.data;
+    if (isTlsError(error)) return connection.onTlsFault?.();
     connection.pool.context.turn.begin();
     connection.onException(error);
     connection.pool.context.writers.flushAll();
@@ -365,8 +414,8 @@ const PLAIN = {
 function refuses(connection: UpstreamSocketOwner, socket: UpstreamSocket): boolean {
   const { context, settings } = connection.pool;
   if (settings.isRefused?.(socket) !== true) return false;
-  context.onConnectFailed(settings.originKey, "loop");
-  connection.onConnectFailed(Fault.LoopDetected);
+  context.onFailed(settings.originKey, "loop", FaultDetail.None, connection.requestId);
+  connection.onConnectFailed({ fault: Fault.LoopDetected, detail: FaultDetail.None });
   socket.terminate();
   return true;
 }
@@ -374,7 +423,9 @@ function refuses(connection: UpstreamSocketOwner, socket: UpstreamSocket): boole
 /** With TLS nothing can be written before the handshake, and only the handshake says whether the peer is trusted. */
 const SECURE = {
   ...COMMON,
-  open(): void {},
+  open(socket: UpstreamSocket): void {
+    socket.data.onReached?.();
+  },
   handshake(socket: UpstreamSocket, ok: boolean, error: HandshakeError | null): void {
     const connection = socket.data;
     const { context, settings } = connection.pool;
@@ -386,8 +437,9 @@ const SECURE = {
       // It may show whatever certificate: the gateway's own are not for itself.
     } else if (isTrusted && (settings.isHttp2 !== true || socket.alpnProtocol === "h2")) connection.onOpen(socket);
     else {
-      context.onConnectFailed(settings.originKey, isTrusted ? "no_http2" : denial);
-      connection.onConnectFailed(Fault.UpstreamUnavailable);
+      const detail = isTrusted ? FaultDetail.Http1OnH2 : denialDetail(denial, error);
+      context.onFailed(settings.originKey, isTrusted ? "no_http2" : denial, detail, connection.requestId);
+      connection.onConnectFailed({ fault: Fault.UpstreamUnavailable, detail });
       socket.terminate();
     }
     context.writers.flushAll();
@@ -411,6 +463,10 @@ function trustDenial(tls: UpstreamTls, socket: UpstreamSocket, ok: boolean, erro
   // The chain is verified first: only a certificate that is good in all else has a wrong name.
   if (error !== null && error !== undefined && error.code !== WRONG_NAME) return failureCode(error);
   return hasServerId(socket.getPeerX509Certificate?.(), tls.serverIds!) ? "" : SERVER_ID_DENIED;
+}
+
+function denialDetail(denial: string, error: HandshakeError | null): FaultDetail {
+  return denial === SERVER_ID_DENIED ? FaultDetail.TlsName : handshakeDetail(error);
 }
 
 /** Whether a certificate has an id, and that is allowed. */
@@ -460,6 +516,9 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
   writer: SocketWriter | null = null;
   /** Whether reading has been stopped, since the client does not take what comes. */
   held = false;
+  /** Whether the origin has accepted the connection, and whether the TLS library has ended it after that. */
+  isReached = false;
+  hasTlsFault = false;
   private readonly context: UpstreamSocketPorts;
   private readonly timer: TimerNode;
   private socket: ByteSocket | null = null;

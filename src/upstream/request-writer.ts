@@ -1,6 +1,7 @@
 import { copyBytes } from "../core/bytes.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { Framing, type RequestHead } from "../message/request-head.ts";
+import { ChunkedMode } from "../message/route.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { CRLF, encodeChunkSize, encodeTrailers, LAST_CHUNK } from "../proto/h1/reply-encoder.ts";
 
@@ -51,4 +52,9 @@ export function isTooMuch({ request }: Exchange, bytes: number): boolean {
  */
 export function isWholeBody({ request, bodyBytes }: Exchange, bytes: number): boolean {
   return bytes === bodyBytes && (request.framing !== Framing.Length || bytes === request.contentLength);
+}
+
+/** Whether the origin is to say first whether it wants the body: where that streams, and the client waits. */
+export function asksFirst(ex: Exchange): boolean {
+  return ex.route?.chunkedMode === ChunkedMode.Passthrough && ex.sink.awaitsConsent?.(ex) === true;
 }

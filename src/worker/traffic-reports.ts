@@ -1,4 +1,6 @@
 import { Fault } from "../core/fault.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
+import { detailLabel } from "../core/fault-detail-rows.ts";
 import type { Leniency } from "../core/leniency.ts";
 import { printable } from "../core/printable.ts";
 import type { GateObserver } from "../edge/connection-gate.ts";
@@ -62,6 +64,16 @@ export class TrafficReports
   }
 
   // ── origins ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** An attempt at this origin has failed. docs/troubleshooting.md#debug-a-502 */
+  onUpstreamFailed(upstream: string, reason: string, detail: FaultDetail, requestId: string): void {
+    this.to.log.eventOf(`${upstream} ${reason}`, "upstream_failed", {
+      upstream,
+      reason,
+      ...(detail === FaultDetail.None ? {} : { fault_detail: detailLabel(detail) }),
+      ...(requestId === "" ? {} : { request_id: requestId }),
+    });
+  }
 
   /** A response of this origin was accepted although it departs from HTTP/1.1. docs/upstreams.md#old-origins */
   onLeniency(upstream: string, what: Leniency): void {

@@ -6,6 +6,7 @@ import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { type KnownName, type NameResolver, type NamesMessage, threadResolver } from "../net/name-resolver.ts";
 import { SlabPool, WriterGroup } from "../net/socket-buffers.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { nameDetail } from "../upstream/failure-detail.ts";
 import type { UpstreamSocketPorts } from "../upstream/origin-socket.ts";
 
 /** A worker whose tick comes so much later than the one before has been stalled: a stopped process, a machine asleep. */
@@ -25,20 +26,20 @@ export class WorkerServices implements WorkerService<Pick<RuntimeConfig, "proxy"
 
   /**
    * @param onException is notified of every exception that escaped from the data plane
-   * @param onConnectFailed is notified of every connection to an origin that could not be made
+   * @param onFailed is notified of every attempt at an origin that has failed
    * @param onLeniency is notified of every response that was taken although it departs from HTTP/1.1
    * @param onScriptErrors is notified of what scripts write of errors
    * @param onKnown is notified of addresses that the other threads may not know
    */
   constructor(
     onException: (error: unknown) => void,
-    onConnectFailed: UpstreamSocketPorts["onConnectFailed"],
+    onFailed: UpstreamSocketPorts["onFailed"],
     onLeniency: UpstreamSocketPorts["onLeniency"],
     onScriptErrors: NonNullable<UpstreamSocketPorts["onScriptErrors"]> = () => {},
     onKnown: (known: KnownName) => void = () => {},
   ) {
     this.wheel = new TimerWheel(this.turn.nowMs, onException);
-    this.names = threadResolver((name, failure) => onConnectFailed(name, failure), onKnown);
+    this.names = threadResolver((name, failure) => onFailed(name, failure, nameDetail(failure), ""), onKnown);
     const { turn, writers, wheel } = this;
     this.upstream = {
       writers,
@@ -46,7 +47,7 @@ export class WorkerServices implements WorkerService<Pick<RuntimeConfig, "proxy"
       turn,
       idlePorts: IDLE_PORTS,
       names: this.names,
-      onConnectFailed,
+      onFailed,
       onLeniency,
       onScriptErrors,
       onException,

@@ -152,7 +152,7 @@ export class Worker {
     this.post = post;
     this.services = new WorkerServices(
       (error) => post({ kind: "exception", message: stackOf(error) }),
-      (upstream, reason) => this.events.eventOf(`${upstream} ${reason}`, "upstream_failed", { upstream, reason }),
+      (upstream, reason, detail, requestId) => this.reports.onUpstreamFailed(upstream, reason, detail, requestId),
       (upstream, what) => this.reports.onLeniency(upstream, what),
       (upstream, requestId, script, text) => this.reports.onScriptErrors(upstream, requestId, script, text),
       (known) => post({ kind: "named", known }),

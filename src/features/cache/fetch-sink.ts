@@ -1,4 +1,5 @@
 import { Fault } from "../../core/fault.ts";
+import { FaultDetail } from "../../core/fault-detail.ts";
 import { CacheNote, CacheResult } from "../../message/cache-result.ts";
 import { type Exchange, ExchangeState, type ReplySink, type ReplySource } from "../../message/exchange.ts";
 import { PassingSink } from "../../message/passing-sink.ts";
@@ -138,8 +139,10 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     else if (this.stage === Stage.Spilling) this.endSpill(ex);
     else if (this.stage === Stage.Storing) {
       if (this.grows) this.endGrown(ex);
-      else if (this.written < this.expectedBytes(ex)) this.abort(ex, Fault.UpstreamMalformed);
-      else {
+      else if (this.written < this.expectedBytes(ex)) {
+        ex.attempt.detail = FaultDetail.BadLength;
+        this.abort(ex, Fault.UpstreamMalformed);
+      } else {
         this.commit(ex, ex.reply.status, ex.reply.contentLength);
         this.finish(ex);
       }

@@ -99,6 +99,11 @@ export interface LiveRow {
   readonly upstream: string;
   readonly cache: string;
   readonly fault: string;
+  /** The cause of it: that of `fault_detail` in the log. */
+  readonly faultDetail: string;
+  readonly attempts: number;
+  /** Milliseconds of each attempt. */
+  readonly attemptMs: readonly number[];
   readonly userAgent: string;
   readonly id: string;
 }

@@ -1,5 +1,7 @@
 import { Fault, FaultKind } from "../../core/fault.ts";
+import { faultDetailOf } from "../../core/fault-detail-rows.ts";
 import { faultRow } from "../../core/fault-rows.ts";
+import { attemptsOf, attemptTimes } from "../../message/attempt-times.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -123,6 +125,9 @@ export class TrafficObserver {
       upstream: cut(ex.attempt.upstreamLabel),
       cache: CACHE_RESULT_NAMES[ex.cacheResult]!,
       fault: ex.fault === Fault.None ? "" : faultRow(ex.fault).label,
+      faultDetail: faultDetailOf(ex.fault, ex.attempt.detail),
+      attempts: attemptsOf(ex),
+      attemptMs: attemptTimes(ex),
       userAgent: cut(request.headers.valueOf(HeaderId.UserAgent)),
       id: cut(ex.reply.requestId()),
     });

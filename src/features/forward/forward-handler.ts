@@ -1,4 +1,5 @@
 import { Fault } from "../../core/fault.ts";
+import { FaultDetail } from "../../core/fault-detail.ts";
 import { MAX_FREE_EXCHANGES } from "../../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import type { BodyBudget } from "../../memory/body-budget.ts";
@@ -133,6 +134,8 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   onFailure(ex: Exchange, failure: UpstreamFailure): void {
     ex.attempt.target!.onFailure(ex, failure);
+    ex.attempt.detail = failure.detail;
+    ex.attempt.end(this.turn.nowMs);
     ex.attempt.noteLeftOut(failure);
     const target = this.mayRepeat(ex, failure) ? this.choice.chooseAgain(ex, isTimeout(failure)) : null;
     if (target === null) {
@@ -146,6 +149,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   /** A response that counts as a failure goes to the client where no other target can be asked instead. */
   private onFailedAnswer(ex: Exchange): void {
     const failed = ex.attempt.target!;
+    ex.attempt.end(this.turn.nowMs);
     failed.onAnswer(ex, ex.reply.status);
     const target = this.mayAskElsewhere(ex) ? this.choice.chooseAgain(ex, true) : null;
     if (target === null) {
@@ -213,6 +217,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   private send(ex: Exchange, target: Target): void {
     ex.attempt.upstreamLabel = target.upstream.label;
+    ex.attempt.begin(this.turn.nowMs);
     // A kept connection may be stale: neither a retry nor a trial of what was away is to end on that account.
     if (ex.attempt.count > 1 || ex.attempt.isTrial || ex.attempt.isForced) target.upstream.sendFresh(ex, this);
     else target.upstream.send(ex, this);
@@ -220,6 +225,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   }
 
   private noteAnswer(ex: Exchange): void {
+    ex.attempt.end(this.turn.nowMs);
     ex.attempt.target!.onAnswer(ex, ex.reply.status);
     this.amend(ex);
   }
@@ -311,14 +317,23 @@ function latenessOf(ex: Exchange, { upstream }: Target): UpstreamFailure {
 
 const NAMED_LATE = {
   fault: Fault.NameUnresolved,
+  detail: FaultDetail.DnsTimeout,
   sent: false,
   bodyTaken: false,
   answered: false,
   reused: false,
 } as const;
 /** While the body comes, an origin that does not take it is timed by response_header. */
-const SENT_LATE = { fault: Fault.BodyTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;
-const TOO_LATE = { fault: Fault.UpstreamTimeout, sent: true, bodyTaken: true, answered: false, reused: false } as const;
+const SENT_LATE = {
+  fault: Fault.BodyTimeout,
+  detail: FaultDetail.None,
+  sent: true,
+  bodyTaken: true,
+  answered: false,
+  reused: false,
+} as const;
+/** `timeouts.total` has no detail: its fault says it all. */
+const TOO_LATE = { ...SENT_LATE, fault: Fault.UpstreamTimeout } as const;
 
 /** When an exchange is over, its target, its time limit and its kept body are notified of it. */
 export class ForwardEnd implements ReplyTap {

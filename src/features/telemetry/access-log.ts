@@ -1,5 +1,7 @@
 import { Fault } from "../../core/fault.ts";
+import { faultDetailOf } from "../../core/fault-detail-rows.ts";
 import { faultRow } from "../../core/fault-rows.ts";
+import { attemptsOf, attemptTimes } from "../../message/attempt-times.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -52,6 +54,7 @@ export class AccessLog implements ReplyTap {
     const userAgent = request.headers.valueOf(HeaderId.UserAgent);
     const path = request.targetTo > request.targetFrom ? request.path() : "";
     const route = ex.route === null ? UNMATCHED_LABEL : ex.route.label;
+    const target = jsonTextOrNull(ex.attempt.upstreamLabel, FIELD_CHARS.label);
     return (
       `{"time":"${this.isoTime.text(this.ports.clock.nowMs)}","event":"access"` +
       `,"request_id":${jsonTextOrNull(ex.reply.requestId(), FIELD_CHARS.request_id)}` +
@@ -64,7 +67,7 @@ export class AccessLog implements ReplyTap {
       `,"status":${countedStatus(ex)}` +
       `,"bytes_in":${ex.bodyBytes},"bytes_out":${ex.sentBytes}` +
       `,"duration_ms":${milliseconds(durationMs)}` +
-      `,"upstream":${jsonTextOrNull(ex.attempt.upstreamLabel, FIELD_CHARS.label)}` +
+      `,"upstream":${target}` +
       `,"upstream_ms":${ex.attempt.upstreamMs < 0 ? "null" : milliseconds(ex.attempt.upstreamMs)}` +
       `,"route":${jsonText(route, FIELD_CHARS.label)}` +
       `,"cache":${jsonTextOrNull(CACHE_RESULT_NAMES[ex.cacheResult]!, FIELD_CHARS.label)}` +
@@ -72,7 +75,8 @@ export class AccessLog implements ReplyTap {
       `,"user_agent":${jsonTextOrNull(userAgent, FIELD_CHARS.user_agent)}` +
       (this.ports.namesTraces ? `,"trace_id":${ex.trace === null ? "null" : `"${hexOf(ex.trace.traceId)}"`}` : "") +
       (this.ports.namesUsers ? `,"user":${jsonTextOrNull(ex.identity?.user ?? "", FIELD_CHARS.user)}` : "") +
-      `,"fault":${ex.fault === Fault.None ? "null" : `"${faultRow(ex.fault).label}"`}}\n`
+      faultText(ex) +
+      `,"target":${target},"attempts":${attemptsOf(ex)},"attempt_ms":[${attemptTimes(ex)}]}\n`
     );
   }
 
@@ -80,6 +84,13 @@ export class AccessLog implements ReplyTap {
     return this.ports.namesCountries ? `,"country":${jsonTextOrNull(ex.country, FIELD_CHARS.label)}` : "";
   }
 }
+
+function faultText({ fault, attempt }: Exchange): string {
+  if (fault === Fault.None) return NO_FAULT;
+  return `,"fault":"${faultRow(fault).label}","fault_detail":"${faultDetailOf(fault, attempt.detail)}"`;
+}
+
+const NO_FAULT = ',"fault":null,"fault_detail":null';
 
 /** The method as JSON; known ones need no look at the bytes (100 ns). */
 function methodText({ request }: Exchange): string {

@@ -1,5 +1,7 @@
 import { Fault } from "../../core/fault.ts";
+import { faultDetailOf } from "../../core/fault-detail-rows.ts";
 import { faultRow } from "../../core/fault-rows.ts";
+import { attemptsOf, attemptTimes } from "../../message/attempt-times.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange, RequestNamer } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -104,16 +106,28 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     trace_id: (ex) => (ex.trace === null ? null : hexOf(ex.trace.traceId)),
     user: (ex) => cut(ex.identity?.user ?? "", FIELD_CHARS.user),
     fault: (ex) => (ex.fault === Fault.None ? null : faultRow(ex.fault).label),
+    fault_detail: (ex) => faultDetailOf(ex.fault, ex.attempt.detail),
+    target: (ex) => cut(ex.attempt.upstreamLabel, FIELD_CHARS.label),
+    attempts: (ex) => attemptsOf(ex),
+    attempt_ms: (ex) => attemptTimes(ex).join(),
   };
 }
 
 function jsonWriter(fields: readonly AccessField[], readers: FieldReaders): LineWriter {
-  const parts = fields.map((name, i) => ({ before: `${i === 0 ? "{" : ","}"${name}":`, read: readers[name] }));
+  const parts = fields.map((name, i) => ({
+    before: `${i === 0 ? "{" : ","}"${name}":`,
+    read: readers[name],
+    isList: name === "attempt_ms",
+  }));
   return (ex) => {
     let line = "";
-    for (const { before, read } of parts) {
+    for (const { before, read, isList } of parts) {
       const value = read(ex);
       line += before;
+      if (isList) {
+        line += `[${value}]`;
+        continue;
+      }
       line +=
         typeof value === "string" && value !== ""
           ? jsonText(value, MAX_LOG_LINE_CHARS)

@@ -1,4 +1,5 @@
 import { Fault } from "../../core/fault.ts";
+import { FaultDetail } from "../../core/fault-detail.ts";
 import { TimerNode, type TimerOwner } from "../../core/timer-wheel.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { GrpcCall, GrpcListener, GrpcMetadata, GrpcStatus } from "../../message/grpc-upstream.ts";
@@ -60,8 +61,9 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     this.onMethod(result.codec);
   }
 
-  onFailure(fault: Fault): void {
+  onFailure(fault: Fault, detail: FaultDetail = FaultDetail.None): void {
     this.call = null;
+    if (this.ex !== null) this.ex.attempt.detail = detail;
     // An upstream that keeps to the deadline resets the stream before the timer here has come round.
     const { nowMs } = this.handler.services.turn;
     if (nowMs - this.startedMs >= this.timeoutMs) this.onTimer();
@@ -81,6 +83,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     const ex = this.ex!;
     const timeoutMs = this.timeoutMs - (handler.services.turn.nowMs - this.startedMs);
     ex.attempt.upstreamLabel = handler.upstream.label;
+    ex.attempt.begin(handler.services.turn.nowMs);
     const request = {
       path: handler.settings.grpcMethod,
       contentType,

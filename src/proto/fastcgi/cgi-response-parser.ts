@@ -1,4 +1,5 @@
 import { Byte, isDigit, latin1 } from "../../core/bytes.ts";
+import { FaultDetail } from "../../core/fault-detail.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import type { Method } from "../../message/request-head.ts";
 import { LenientResponseParser } from "../h1/lenient-response-parser.ts";
@@ -23,7 +24,9 @@ export class CgiResponseParser extends LenientResponseParser {
     for (const id of NOT_SCRIPTS) if (headers.find(id) >= 0) headers.removeAll(id);
     this.minor = 1;
     this.status = this.takeStatus(headers);
-    return this.status >= 200 && super.judge(headers, method);
+    if (this.status >= 200) return super.judge(headers, method);
+    this.detail = FaultDetail.BadStatus;
+    return false;
   }
 
   /** The status of a script's response, whose field is taken out, with its phrase; 0 where there is none that could be one. */

@@ -3,6 +3,8 @@ import { Fault } from "../../core/fault.ts";
 import { isFramingTrailer, type TrailerRule } from "./trailer-names.ts";
 import { TrailerSection } from "./trailer-section.ts";
 
+/** What no body can have: a chunk that is said to be so long is malformed (`ffffffffffffffff`), and could only be cut. */
+export const MAX_CHUNKED_BYTES = Number.MAX_SAFE_INTEGER;
 /** Significant hexadecimal digits of a chunk size; more is above the unsigned 64-bit range. */
 const MAX_CHUNK_SIZE_DIGITS = 16;
 /** Bytes of a chunk-size line up to its extension, leading zeros counted. */
@@ -122,6 +124,14 @@ export class ChunkedDecoder {
       this.dataTo += this.consumed - at;
     }
     return event;
+  }
+
+  /** Whether the beginning of a body is well formed; the body begins anew after that. */
+  isGoodAhead(bytes: Uint8Array, from: number, to: number): boolean {
+    let event = ChunkEvent.Data;
+    for (let at = from; event === ChunkEvent.Data; at = this.consumed) event = this.next(bytes, at, to);
+    this.begin(this.maxBodyBytes);
+    return event !== ChunkEvent.Failed;
   }
 
   /** What it means that the input ends here: BodyTruncated, or None where the body is complete. */

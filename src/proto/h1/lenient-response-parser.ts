@@ -1,11 +1,11 @@
 import { Byte, equalsBytes, isOws, latin1 } from "../../core/bytes.ts";
-import { Fault } from "../../core/fault.ts";
+import { FaultDetail } from "../../core/fault-detail.ts";
 import { LENIENCIES, Leniency } from "../../core/leniency.ts";
 import { MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method } from "../../message/request-head.ts";
 import { HeadMender } from "./head-mender.ts";
-import { failure, NEED_MORE } from "./outcome.ts";
+import { NEED_MORE } from "./outcome.ts";
 import { ResponseParser } from "./response-parser.ts";
 
 /**
@@ -47,7 +47,10 @@ export class LenientResponseParser extends ResponseParser {
       if (outcome >= 0) return this.accept(outcome, method);
       this.mender = new HeadMender(this.from);
       this.found = 0;
+      // What is wrong with it stays so if it cannot be mended.
+      const { detail } = this;
       super.begin(0);
+      this.detail = detail;
       headers.reset(this.mender.bytes);
     }
     return this.parseMended(this.mender, bytes, to, headers, method);
@@ -80,9 +83,9 @@ export class LenientResponseParser extends ResponseParser {
 
   private parseMended(mender: HeadMender, bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
     const end = Math.min(to, this.from + MAX_RESPONSE_HEAD_BYTES);
-    if (!mender.take(bytes, end)) return MALFORMED;
+    if (!mender.take(bytes, end)) return this.refuse(this.detail);
     const outcome = super.parse(mender.bytes, mender.to, headers, method);
-    if (outcome === NEED_MORE) return end < to ? MALFORMED : NEED_MORE;
+    if (outcome === NEED_MORE) return end < to ? this.refuse(FaultDetail.HeadTooLarge) : NEED_MORE;
     if (outcome < 0) return outcome;
     this.found |= mender.found;
     return this.accept(mender.consumed, method);
@@ -90,7 +93,7 @@ export class LenientResponseParser extends ResponseParser {
 
   private accept(end: number, method: Method): number {
     // What follows a 101 has no framing that could be checked.
-    if (this.status === 101 && (this.found | this.used) !== 0) return MALFORMED;
+    if (this.status === 101 && (this.found | this.used) !== 0) return this.refuse(FaultDetail.BadStatus);
     for (let what = 0; what < LENIENCIES.length; what++) if ((this.found & (1 << what)) !== 0) this.note(what);
     const isBodyless = method === Method.Head || this.status === 204 || this.status === 304;
     if (this.used !== 0 || isBodyless) this.keepAlive = false;
@@ -157,4 +160,3 @@ function endOfElement(bytes: Uint8Array, from: number, to: number): number {
 }
 
 const CHUNKED: Uint8Array = latin1("chunked");
-const MALFORMED = failure(Fault.UpstreamMalformed);

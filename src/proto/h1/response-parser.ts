@@ -1,5 +1,6 @@
 import { Byte, equalsBytes, equalsLower, isDigit, latin1, skipFieldValue, sliceText, TOKEN } from "../../core/bytes.ts";
 import { Fault } from "../../core/fault.ts";
+import { FaultDetail } from "../../core/fault-detail.ts";
 import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { reasonOf } from "../../core/status.ts";
 import { type HeaderBlock, HeaderId, headerIdOf } from "../../message/header-block.ts";
@@ -14,7 +15,7 @@ const MAX_REASON_BYTES = 128;
 
 /**
  * Reads HTTP/1.1 response heads as strictly as requests: what an origin sends is as hostile as what a client sends.
- * RFC 9112 §4 and §6.3. Every failure is Fault.UpstreamMalformed.
+ * RFC 9112 §4 and §6.3. Every failure is Fault.UpstreamMalformed, and `detail` says which.
  */
 export class ResponseParser {
   status = 0;
@@ -28,6 +29,8 @@ export class ResponseParser {
   hasLength = false;
   /** Whether the connection may be used again after this response. */
   keepAlive = true;
+  /** Why the head is malformed, where it is. */
+  detail: FaultDetail = FaultDetail.None;
   private readonly maxFields: number;
   protected headFrom = 0;
   private at = 0;
@@ -55,6 +58,7 @@ export class ResponseParser {
     this.contentLength = 0;
     this.hasLength = false;
     this.keepAlive = true;
+    this.detail = FaultDetail.None;
     this.named = null;
   }
 
@@ -66,7 +70,7 @@ export class ResponseParser {
   parse(bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
     const end = Math.min(to, this.headFrom + MAX_RESPONSE_HEAD_BYTES);
     const outcome = this.parseUpTo(bytes, end, headers, method);
-    return outcome === NEED_MORE && end < to ? MALFORMED : outcome;
+    return outcome === NEED_MORE && end < to ? this.refuse(FaultDetail.HeadTooLarge) : outcome;
   }
 
   private parseUpTo(bytes: Uint8Array, to: number, headers: HeaderBlock, method: Method): number {
@@ -105,22 +109,22 @@ export class ResponseParser {
       const byte = bytes[from + i]!;
       if (i === MINOR_AT && (byte === 0x30 || byte === 0x31)) this.minor = byte - 0x30;
       else if (i >= CODE_AT && i < CODE_AT + 3) {
-        if (byte < 0x30 || byte > 0x39) return MALFORMED;
-      } else if (byte !== STATUS_LINE[i]) return MALFORMED;
+        if (byte < 0x30 || byte > 0x39) return this.refuse(FaultDetail.BadStatus);
+      } else if (byte !== STATUS_LINE[i]) return this.refuse(FaultDetail.NotHttp);
     }
     if (known < STATUS_LINE.length) return NEED_MORE;
     const code = from + CODE_AT;
     this.status = (bytes[code]! - 0x30) * 100 + (bytes[code + 1]! - 0x30) * 10 + (bytes[code + 2]! - 0x30);
-    if (this.status < 100 || this.status > 599) return MALFORMED;
+    if (this.status < 100 || this.status > 599) return this.refuse(FaultDetail.BadStatus);
     let at = from + STATUS_LINE.length;
     // RFC 9112 §4: the space after the code is required, the phrase is not. Servers that leave both out are many.
-    if (at < to && bytes[at] !== Byte.Space && bytes[at] !== Byte.Cr) return MALFORMED;
+    if (at < to && bytes[at] !== Byte.Space && bytes[at] !== Byte.Cr) return this.refuse(FaultDetail.BadStatus);
     const phraseFrom = at + 1;
     at = skipFieldValue(bytes, at, to);
     if (at === to) return NEED_MORE;
-    if (bytes[at] !== Byte.Cr) return MALFORMED;
+    if (bytes[at] !== Byte.Cr) return this.refuse(FaultDetail.BadStatus);
     if (at + 1 === to) return NEED_MORE;
-    if (bytes[at + 1] !== Byte.Lf) return MALFORMED;
+    if (bytes[at + 1] !== Byte.Lf) return this.refuse(FaultDetail.BadStatus);
     this.reason = phraseOf(bytes, phraseFrom, at, this.status);
     return at + 2;
   }
@@ -133,17 +137,19 @@ export class ResponseParser {
       while (at < to && TOKEN[bytes[at]!] === 1) at++;
       if (at === to) return NEED_MORE;
       if (bytes[at] !== Byte.Colon || at === nameFrom) {
-        if (at !== nameFrom || bytes[at] !== Byte.Cr) return MALFORMED;
+        if (at !== nameFrom || bytes[at] !== Byte.Cr) return this.refuse(FaultDetail.BadField);
         if (at + 1 === to) return NEED_MORE;
-        if (bytes[at + 1] !== Byte.Lf) return MALFORMED;
-        return this.judge(headers, method) ? at + 2 : MALFORMED;
+        if (bytes[at + 1] !== Byte.Lf) return this.refuse(FaultDetail.BadField);
+        this.detail = FaultDetail.None;
+        return this.judge(headers, method) ? at + 2 : this.refuse(this.detail || FaultDetail.BadLength);
       }
       const nameTo = at++;
       while (at < to && (bytes[at] === Byte.Space || bytes[at] === Byte.Tab)) at++;
       const valueFrom = at;
       at = skipFieldValue(bytes, at, to);
       if (at === to || (bytes[at] === Byte.Cr && at + 1 === to)) return NEED_MORE;
-      if (bytes[at] !== Byte.Cr || bytes[at + 1] !== Byte.Lf || headers.count === this.maxFields) return MALFORMED;
+      if (bytes[at] !== Byte.Cr || bytes[at + 1] !== Byte.Lf) return this.refuse(FaultDetail.BadField);
+      if (headers.count === this.maxFields) return this.refuse(FaultDetail.TooManyFields);
       let valueTo = at;
       while (valueTo > valueFrom && (bytes[valueTo - 1] === Byte.Space || bytes[valueTo - 1] === Byte.Tab)) valueTo--;
       headers.push(headerIdOf(bytes, nameFrom, nameTo), nameFrom, nameTo, valueFrom, valueTo);
@@ -151,7 +157,16 @@ export class ResponseParser {
     }
   }
 
-  /** RFC 9112 §6.3: how long the body is. Anything that two readers could read in two ways is refused. */
+  /** Notes why the head is malformed. @returns the failure */
+  protected refuse(detail: FaultDetail): number {
+    this.detail = detail;
+    return MALFORMED;
+  }
+
+  /**
+   * RFC 9112 §6.3: how long the body is. Anything that two readers could read in two ways is refused: for its length, unless `detail`
+   * says otherwise.
+   */
   protected judge(headers: HeaderBlock, method: Method): boolean {
     let lengthIndex = -1;
     let codingIndex = -1;
@@ -169,7 +184,10 @@ export class ResponseParser {
       } else if (id === HeaderId.Connection) this.readConnection(headers, i);
       else if (id === HeaderId.Other) markInternalField(headers, i);
     }
-    if (this.options > MAX_CONNECTION_OPTIONS) return false;
+    if (this.options > MAX_CONNECTION_OPTIONS) {
+      this.detail = FaultDetail.BadField;
+      return false;
+    }
     if (this.closes) this.keepAlive = false;
     if (codingIndex >= 0 && (lengthIndex >= 0 || this.minor === 0)) return false;
     if (lengthIndex >= 0) {

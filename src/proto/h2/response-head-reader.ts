@@ -1,3 +1,4 @@
+import { FaultDetail } from "../../core/fault-detail.ts";
 import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../../core/limits.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Framing, Method, type ReplyHead } from "../../message/request-head.ts";
@@ -17,6 +18,8 @@ export class ResponseHeadReader {
   contentLength = -1;
   /** Bytes of the head's fields, each with its cost beside its text. RFC 9113 §6.5.2 */
   listBytes = 0;
+  /** Why the head is malformed, where it is. */
+  detail: FaultDetail = FaultDetail.None;
   private sawRegular = false;
   private readonly maxFields: number;
 
@@ -35,6 +38,7 @@ export class ResponseHeadReader {
     this.status = 0;
     this.contentLength = -1;
     this.sawRegular = false;
+    this.detail = FaultDetail.None;
     lines.reset();
     reply.headers.reset(lines.bytes);
     let isGood = true;
@@ -47,11 +51,20 @@ export class ResponseHeadReader {
         return false;
       }
       this.listBytes += decoder.valueTo - decoder.nameFrom + ENTRY_OVERHEAD;
-      if (isGood) isGood = this.listBytes <= MAX_RESPONSE_HEAD_BYTES && this.take(decoder, lines, reply);
+      if (!isGood) continue;
+      if (this.listBytes > MAX_RESPONSE_HEAD_BYTES) isGood = this.refuse(FaultDetail.HeadTooLarge);
+      else isGood = this.take(decoder, lines, reply);
     }
     reply.headers.bytes = lines.bytes;
     markInternalFields(reply.headers);
-    return isGood && this.status >= 100 && this.judgeLength(reply);
+    if (!isGood) return false;
+    if (this.status < 100) return this.refuse(FaultDetail.BadStatus);
+    return this.judgeLength(reply) || this.refuse(FaultDetail.BadLength);
+  }
+
+  private refuse(detail: FaultDetail): false {
+    this.detail = detail;
+    return false;
   }
 
   /** Tells the response how its body is delimited. @param isEnd whether none follows */
@@ -70,8 +83,12 @@ export class ResponseHeadReader {
   private take(field: HpackDecoder, lines: LineBuffer, reply: ReplyHead): boolean {
     const { tag, nameFrom, nameTo, valueFrom, valueTo } = field;
     const kind = kindOf(tag);
-    if (kind === FieldKind.Status) return !this.sawRegular && this.status === 0 && this.takeStatus(field, lines);
-    if (kind !== FieldKind.Regular || reply.headers.count === this.maxFields) return false;
+    if (kind === FieldKind.Status) {
+      const isGood = !this.sawRegular && this.status === 0 && this.takeStatus(field, lines);
+      return isGood || this.refuse(FaultDetail.BadStatus);
+    }
+    if (kind !== FieldKind.Regular) return this.refuse(FaultDetail.BadField);
+    if (reply.headers.count === this.maxFields) return this.refuse(FaultDetail.TooManyFields);
     this.sawRegular = true;
     reply.headers.push(idOf(tag), nameFrom, nameTo, valueFrom, valueTo);
     lines.end = valueTo + 2;

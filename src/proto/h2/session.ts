@@ -126,6 +126,11 @@ export class Session {
     );
   }
 
+  /** Whether the peer owes the rest of a header block of this stream. */
+  isWithinBlockOf(streamId: number): boolean {
+    return this.fragments.isOpen && this.fragments.streamId === streamId;
+  }
+
   /** Frames that carry responses have been sent: the peer may react to them. */
   noteSent(frames: number): void {
     this.windowUpdates.earn(frames * 4);

@@ -85,7 +85,7 @@ export class GatewayLab {
     turn: this.turn,
     idlePorts: IDLE,
     names: threadResolver(() => {}),
-    onConnectFailed: fail,
+    onFailed: fail,
     onLeniency: fail,
     onException: fail,
   });

@@ -27,7 +27,7 @@ beforeEach(() => {
     turn: session.turn,
     idlePorts: IDLE_PORTS,
     names: threadResolver(() => {}),
-    onConnectFailed: () => {},
+    onFailed: () => {},
     onLeniency: () => {},
     onException: (error: unknown) => void exceptions.push(error),
   };

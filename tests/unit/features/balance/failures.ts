@@ -1,9 +1,11 @@
 import { Fault } from "../../../../src/core/fault.ts";
+import { FaultDetail } from "../../../../src/core/fault-detail.ts";
 import type { UpstreamFailure } from "../../../../src/message/upstream.ts";
 
 /** No connection. */
 export const REFUSED: UpstreamFailure = {
   fault: Fault.UpstreamUnavailable,
+  detail: FaultDetail.None,
   sent: false,
   bodyTaken: false,
   answered: false,
@@ -13,6 +15,7 @@ export const REFUSED: UpstreamFailure = {
 /** No answer in time. */
 export const TIMED_OUT: UpstreamFailure = {
   fault: Fault.UpstreamTimeout,
+  detail: FaultDetail.None,
   sent: true,
   bodyTaken: false,
   answered: false,
@@ -22,6 +25,7 @@ export const TIMED_OUT: UpstreamFailure = {
 /** A kept connection that the origin had closed. */
 export const STALE: UpstreamFailure = {
   fault: Fault.UpstreamUnavailable,
+  detail: FaultDetail.None,
   sent: true,
   bodyTaken: false,
   answered: false,
@@ -31,6 +35,7 @@ export const STALE: UpstreamFailure = {
 /** An answer that is none. */
 export const MALFORMED: UpstreamFailure = {
   fault: Fault.UpstreamMalformed,
+  detail: FaultDetail.None,
   sent: true,
   bodyTaken: false,
   answered: true,

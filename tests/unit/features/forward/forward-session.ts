@@ -71,7 +71,7 @@ export class ForwardSession {
       turn,
       idlePorts: IDLE,
       names: threadResolver(() => {}),
-      onConnectFailed: () => {},
+      onFailed: () => {},
       onLeniency: (_origin, what) => void this.leniencies.push(LENIENCIES[what]!),
       onException: (error) => void this.client.exceptions.push(error),
     };

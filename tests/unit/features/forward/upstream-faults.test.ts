@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
+import { FaultDetail } from "../../../../src/core/fault-detail.ts";
 import { repliesIn, statusesIn } from "../../edge/reply-text.ts";
 import { responseVectors } from "../../proto/h1/response-log.ts";
 import { bytesOf } from "../../proto/vector-file.ts";
@@ -25,7 +26,14 @@ describe("a failed attempt", () => {
     session.client.send(POST);
     await connect.last.refuse();
     expect(session.failures).toEqual([
-      { fault: Fault.UpstreamUnavailable, sent: false, bodyTaken: false, answered: false, reused: false },
+      {
+        fault: Fault.UpstreamUnavailable,
+        detail: FaultDetail.ConnectRefused,
+        sent: false,
+        bodyTaken: false,
+        answered: false,
+        reused: false,
+      },
     ]);
     expect(connect.attempts.map((attempt) => attempt.port)).toEqual([81, 82]);
     session.client.send("helloworld");
@@ -55,7 +63,14 @@ describe("a failed attempt", () => {
     expect(connect.attempts.length).toBe(1);
     connect.last.lose();
     expect(session.failures).toEqual([
-      { fault: Fault.UpstreamUnavailable, sent: true, bodyTaken: false, answered: false, reused: true },
+      {
+        fault: Fault.UpstreamUnavailable,
+        detail: FaultDetail.ClosedBeforeHead,
+        sent: true,
+        bodyTaken: false,
+        answered: false,
+        reused: true,
+      },
     ]);
     expect(connect.attempts.length).toBe(2);
     connect.last.open().send(OK);
@@ -68,6 +83,7 @@ describe("a failed attempt", () => {
     connect.last.open().lose();
     expect(session.failures[0]).toEqual({
       fault: Fault.UpstreamUnavailable,
+      detail: FaultDetail.ClosedBeforeHead,
       sent: true,
       bodyTaken: true,
       answered: false,

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { Fault } from "../../../../src/core/fault.ts";
+import { FaultDetail } from "../../../../src/core/fault-detail.ts";
 import { AuthorityChoice, MAX_EGRESS_ORIGINS } from "../../../../src/features/sidecar/authority-choice.ts";
 import type { Exchange, Upstream } from "../../../../src/message/exchange.ts";
 import { anyExchange } from "../balance/balance-fake.ts";
@@ -72,9 +73,14 @@ test("each attempt is counted once, by how it ended", () => {
   target.onAnswer(answered, 204);
   target.onOver(answered);
   const failed = to("a.test");
-  choice
-    .choose(failed)!
-    .onFailure(failed, { fault: Fault.UpstreamTimeout, sent: true, bodyTaken: false, answered: false, reused: false });
+  choice.choose(failed)!.onFailure(failed, {
+    fault: Fault.UpstreamTimeout,
+    detail: FaultDetail.FirstByteTimeout,
+    sent: true,
+    bodyTaken: false,
+    answered: false,
+    reused: false,
+  });
   const left = to("a.test");
   choice.choose(left)!.onOver(left);
   expect(tally).toEqual(["http://a.test 204", "http://a.test 504", "http://a.test 499"]);

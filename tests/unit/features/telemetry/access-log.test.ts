@@ -10,6 +10,7 @@ import { fakeTelemetry, loggedLines, NAMES } from "./telemetry-fake.ts";
 const FIELDS = [
   ["time", "event", "request_id", "client_ip", "method", "host", "path", "protocol", "status", "bytes_in", "bytes_out"],
   ["duration_ms", "upstream", "upstream_ms", "route", "cache", "waf_score", "user_agent", "fault"],
+  ["fault_detail", "target", "attempts", "attempt_ms"],
 ].flat();
 
 function setUp(sample = 1, random: () => number = () => 0) {

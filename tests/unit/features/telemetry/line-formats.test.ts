@@ -48,7 +48,7 @@ describe("formats of the access log", () => {
     for (const change of [
       {},
       {
-        attempt: { upstreamLabel: "http://10.0.0.1", upstreamMs: 1.5 },
+        attempt: { upstreamLabel: "http://10.0.0.1", upstreamMs: 1.5, count: 2, beganMs: 0, times: [1, 2.5] },
         wafScore: 3,
         identity: { user: "al\u00efce" },
       },

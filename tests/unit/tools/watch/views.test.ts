@@ -89,7 +89,22 @@ test("rates are what happened between two events", () => {
   rates.add(first);
   const route = { ...first.routes[0]!, requests: 1000, classes: [0, 0, 970, 0, 10, 20] };
   const row = { address: "192.0.2.1", method: "GET", host: "", path: "/x", protocol: "", status: 500, ms: 1 };
-  const rows = [{ ...row, at: 1, bytesOut: 5, route: "", upstream: "", cache: "", fault: "", userAgent: "", id: "" }];
+  const rows = [
+    {
+      ...row,
+      at: 1,
+      bytesOut: 5,
+      route: "",
+      upstream: "",
+      cache: "",
+      fault: "",
+      faultDetail: "",
+      attempts: 1,
+      attemptMs: [1],
+      userAgent: "",
+      id: "",
+    },
+  ];
   const second = { ...first, at: first.at + 2000, routes: [route], rows, totals: { ...first.totals, requests: 1100 } };
   rates.add(second);
   expect(rates.total).toBe(50);
