@@ -452,17 +452,17 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.UpstreamUnavailable]: refusal("upstream_unavailable", 502, "upstream unavailable", {
     cause: "The origin refused the connection, closed it, or its name or certificate could not be used.",
-    cure: "See `upstream_failed` in the log for the reason.",
-    page: "upstreams.md#failures",
+    cure: "`fault_detail` in the access line says which of these it was; `edge help 502` says what to do.",
+    page: "troubleshooting.md#debug-a-502",
   }),
   [Fault.UpstreamMalformed]: refusal("upstream_malformed", 502, "upstream unavailable", {
     cause: "The origin's response breaks the rules of HTTP.",
-    cure: "See `upstream_failed` in the log for the rule. For an old origin: `strict_origins: false`.",
-    page: "upstreams.md#old-origins",
+    cure: "`fault_detail` in the access line names the rule; `edge help 502` says what to do. For an old origin: `strict_origins: false`.",
+    page: "troubleshooting.md#debug-a-502",
   }),
   [Fault.UpstreamTimeout]: refusal("upstream_timeout", 504, "upstream timed out", {
     cause: "The origin did not answer in time.",
-    cure: "See why it is slow, or raise `timeouts` of the route.",
+    cure: "`fault_detail` in the access line says what was waited for. If it says `upstream_timeout`, `timeouts.total` was over. See why the origin is slow, or raise `timeouts` of the route.",
     page: "upstreams.md#time-limits",
   }),
   [Fault.NameUnresolved]: refusal("name_unresolved", 502, "upstream unavailable", {

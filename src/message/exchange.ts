@@ -247,6 +247,21 @@ export class Attempt {
     this.times[this.count - 1] = -1;
   }
 
+  /** How often the request was sent to a target; 0 where it was not. */
+  get sent(): number {
+    return this.upstreamLabel === "" ? 0 : this.count;
+  }
+
+  /** The milliseconds of each, for the log; of one which the end of the exchange has cut off, those until then. */
+  timesUntil(endedMs: number): number[] {
+    const times: number[] = [];
+    for (let i = 0; i < Math.min(this.sent, MAX_ATTEMPTS); i++) {
+      const ms = this.times[i]!;
+      times.push(Math.round((ms < 0 ? endedMs - this.beganMs : ms) * 1000) / 1000);
+    }
+    return times;
+  }
+
   /** The head of the response has come, or the attempt has failed. */
   end(nowMs: number): void {
     this.times[this.count - 1] = nowMs - this.beganMs;

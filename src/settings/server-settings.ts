@@ -181,6 +181,11 @@ const serverRows = {
     doc: "proof-of-work challenge; verified search engines pass. Off without this section",
   },
   access_log: { type: accessLog, doc: "one line for each request" },
+  debug_header: {
+    type: flag(),
+    default: false,
+    doc: "true: X-Edge-Fault on refusals and gateway errors, for clients that internal_api lets in",
+  },
   rate_limit: {
     type: rateLimit,
     guard: true,

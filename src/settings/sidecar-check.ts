@@ -34,6 +34,7 @@ export const SIDECAR_USE: Readonly<Record<ServerKey, "taken" | "left" | "own">> 
   auth: "left",
   bots: "left",
   access_log: "taken",
+  debug_header: "left",
   rate_limit: "left",
   allowed_methods: "left",
   tls: "left",

@@ -264,6 +264,10 @@ export const HEAD_TAP_ROWS: Readonly<Record<HeadTapName, TapRow>> = {
   matchVary: { needs: "a `match` of fields or cookies", does: "[names them](routing.md#match-and-caches) in `Vary`" },
   securityHeaders: { needs: "`security_headers`", does: "adds what is missing" },
   altSvc: { needs: "`http3`", does: "names the port of HTTP/3, on responses over TLS" },
+  debugHeader: {
+    needs: "`debug_header`",
+    does: "tells operators the cause of a refusal or gateway error (`X-Edge-Fault`)",
+  },
 };
 
 /** A row for each tap that runs when an exchange is over. */

@@ -1,5 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { Http01Phase, type LeavesChallenge } from "../features/acme/http01-phase.ts";
+import { AccessGuard } from "../features/admin/access-guard.ts";
 import { asksClients } from "../features/bots/settings.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
 import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
@@ -18,6 +19,7 @@ import {
   RoutePrefixPhase,
 } from "../features/route/routing-phases.ts";
 import type { AccessLog } from "../features/telemetry/access-log.ts";
+import { DebugHeaderTap } from "../features/telemetry/debug-header.ts";
 import type { Tracer } from "../features/telemetry/tracer.ts";
 import { buildWafPolicy, type WafPolicy } from "../features/waf/waf-policy.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
@@ -104,6 +106,7 @@ const UP = {
   matchVary: ({ client }) => client.matchVary,
   securityHeaders: ({ client }) => client.securityHeaders,
   altSvc: ({ client }) => client.altSvc,
+  debugHeader: ({ config }) => debugHeaderTap(config),
 } satisfies Readonly<Record<string, (way: Way) => ReplyTap | null>>;
 
 /** THE order of what runs when an exchange is over, answered or cut. */
@@ -123,6 +126,12 @@ export type EndTapName = keyof typeof END;
 export const WAY_DOWN: readonly PhaseName[] = Object.keys(DOWN) as PhaseName[];
 export const WAY_UP: readonly HeadTapName[] = Object.keys(UP) as HeadTapName[];
 export const AT_THE_END: readonly EndTapName[] = Object.keys(END) as EndTapName[];
+
+function debugHeaderTap({ server, internalApi }: RuntimeConfig): ReplyTap | null {
+  if (!server.debugHeader) return null;
+  const guard = new AccessGuard(internalApi);
+  return new DebugHeaderTap((ex) => guard.recognizes(ex));
+}
 
 /** The ways of a configuration, down and up. */
 export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipeline {

@@ -211,7 +211,7 @@ good.on("/ok", (call) => call.reply("200 OK", [], "here"));
 const refused = `http://127.0.0.1:${freePort()}`;
 
 const gateway = await startGateway({
-  config: { server: { workers: 1 }, proxy: { transport: { nameservers: [names.address] } } },
+  config: { server: { workers: 1, debug_header: true }, proxy: { transport: { nameservers: [names.address] } } },
   routes: [
     ...cases.map(({ what, target, more }) => ({ prefix: `/${what}`, target, ...more })),
     { prefix: "/dns_failed", target: "http://broken.test:1" },
@@ -240,11 +240,12 @@ test("every row has a case", () => {
 
 describe("the log says why", () => {
   test.each(cases)("$what", async ({ what, detail, target }) => {
-    await gateway.once(request(`GET /${what}/a`)).catch(() => {});
+    const reply = await gateway.once(request(`GET /${what}/a`)).catch(() => null);
     const line = await gateway.log("its line", (one) => one.event === "access" && one.path === `/${what}/a`);
     expect(line).toMatchObject({ fault_detail: detail, target, attempts: 1 });
     expect(line.attempt_ms).toHaveLength(1);
     expect(line.fault).not.toBeNull();
+    if (reply !== null && reply.status >= 500) expect(reply.fields.get("x-edge-fault")).toBe(detail);
     const event = await gateway.log(
       "its event",
       (one) => one.event === "upstream_failed" && one.upstream === target && one.fault_detail === detail,
@@ -282,5 +283,21 @@ describe("a request that succeeds", () => {
     const line = await gateway.log("its line", (one) => one.event === "access" && one.path === "/nowhere");
     expect(line).toMatchObject({ status: 404, target: null, attempts: 0, attempt_ms: [] });
     expect(line.fault_detail).toBe(line.fault as string);
+  });
+});
+
+describe("the cause in a header", () => {
+  test("is for operators alone: not for clients that another proxy forwards for", async () => {
+    const path = `/${cases[0]!.what}/a`;
+    const mine = await gateway.once(request(`GET ${path}`));
+    const theirs = await gateway.once(request(`GET ${path}`, ["X-Forwarded-For: 192.0.2.1"]));
+    expect([mine.status, theirs.status]).toEqual([502, 502]);
+    expect(mine.fields.get("x-edge-fault")).toBe(cases[0]!.detail);
+    expect(theirs.fields.has("x-edge-fault")).toBe(false);
+  });
+
+  test("is on refusals of the gateway too, and on no response of an origin", async () => {
+    expect((await gateway.once(request("GET /nowhere"))).fields.get("x-edge-fault")).toBe("not_found");
+    expect((await gateway.once(request("GET /again/ok"))).fields.has("x-edge-fault")).toBe(false);
   });
 });

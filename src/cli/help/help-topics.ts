@@ -1,5 +1,7 @@
 import type { FormRow } from "../../config/form.ts";
-import { FAULTS, type FaultRow } from "../../core/fault-rows.ts";
+import { FAULT_DETAILS, type FaultDetailRow, isOfOrigin } from "../../core/fault-detail-rows.ts";
+import { FAULTS, type FaultRow, faultRow } from "../../core/fault-rows.ts";
+import { reasonOf } from "../../core/status.ts";
 import { EVENTS, type EventName, fieldTexts } from "../../facts/events.ts";
 import { METRICS, type MetricName } from "../../facts/metrics.ts";
 import { WAF_RULES } from "../../features/waf/rule-table.ts";
@@ -28,6 +30,8 @@ export class HelpTopics {
     return [
       ...Object.entries<ErrorGuide>(ERROR_GUIDE).map(errorTopic),
       ...FAULTS.slice(1).map(refusalTopic),
+      ...FAULT_DETAILS.slice(1).map(detailTopic),
+      ...statusTopics(),
       ...Object.keys(EVENTS).map((name) => eventTopic(name as EventName)),
       ...Object.keys(METRICS).map((name) => metricTopic(name as MetricName)),
       ...WAF_RULES.map(ruleTopic),
@@ -107,6 +111,56 @@ function refusalTopic({ label, status, message, close, cause, cure, page }: Faul
     pages: [`docs/errors.md#${anchorOf(label)}`, `docs/${page}`],
   };
 }
+
+/** Its heading in docs/errors.md: some refusals have the same name. */
+export function detailHeading({ label }: FaultDetailRow): string {
+  return `${label} of an origin`;
+}
+
+/** What a cause of a failed attempt does to the request. */
+export function detailText({ fault }: FaultDetailRow): string {
+  return `Status ${faultRow(fault).status}, unless another attempt helps; within a body, the response is cut.`;
+}
+
+function detailTopic(row: FaultDetailRow): HelpTopic {
+  const { label, cause, cure, fault } = row;
+  return {
+    name: label,
+    kind: `a cause of a ${faultRow(fault).status}`,
+    text: `${detailText(row)}\n\n${cause}\n\nWhat to do. ${cure}`,
+    pages: [`docs/errors.md#${anchorOf(detailHeading(row))}`, DEBUG_PAGE],
+  };
+}
+
+/** Each status that the gateway gives by itself, with all its causes. */
+function statusTopics(): readonly HelpTopic[] {
+  const statuses = new Set(FAULTS.map(({ status }) => status).filter((status) => status !== 0));
+  return [...statuses].map((status) => ({
+    name: String(status),
+    kind: `${reasonOf(status)}, a status of responses`,
+    text: statusText(status),
+    pages: [
+      status === GATEWAY_TIMEOUT || status === BAD_GATEWAY ? DEBUG_PAGE : "docs/troubleshooting.md#other-statuses",
+    ],
+  }));
+}
+
+function statusText(status: number): string {
+  const details = FAULT_DETAILS.slice(1).filter(({ fault }) => faultRow(fault).status === status);
+  // A fault that has causes is listed by them; a time limit may be reached by itself, too.
+  const faults = FAULTS.filter(
+    (row, fault) => row.status === status && (!isOfOrigin(fault) || status === GATEWAY_TIMEOUT),
+  );
+  const causes = [...details, ...faults].map(({ label, cause, cure }) => `${label}: ${cause} What to do. ${cure}`);
+  return [
+    `If the gateway gives it, \`fault_detail\` in the access line has the cause: \`edge logs --status ${status}\`. If that is null, the origin has sent this status.`,
+    ...causes,
+  ].join("\n\n");
+}
+
+const BAD_GATEWAY = 502;
+const GATEWAY_TIMEOUT = 504;
+const DEBUG_PAGE = "docs/troubleshooting.md#debug-a-502";
 
 /** What a client sees of a refusal. */
 export function refusalText(status: number, message: string, close: boolean): string {

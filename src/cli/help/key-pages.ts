@@ -9,6 +9,7 @@ export function pageOfKey(path: string): string {
 
 const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["server.workers", "operations.md#workers"],
+  ["server.debug_header", "troubleshooting.md#in-a-header"],
   ["server.header_timeout", "wire.md#time-limits"],
   ["server.read_timeout", "wire.md#time-limits"],
   ["server.write_timeout", "wire.md#time-limits"],

@@ -98,6 +98,16 @@ export class AccessGuard {
     return !this.mayCome(ex) || (this.tokenDigest !== null && this.showsToken(ex, this.tokenDigest));
   }
 
+  /**
+   * Whether a request to any route comes from one whom `admits` lets in: by the host name alone that is not known, since the route has
+   * its own. With `internal_api.auth` without a token, the UNIX socket alone tells.
+   */
+  recognizes(ex: Exchange): boolean {
+    if (isUnixPeer(ex.client.socketAddress)) return true;
+    if (!this.mayCome(ex)) return false;
+    return this.tokenDigest === null ? !this.hasAuth : this.showsToken(ex, this.tokenDigest);
+  }
+
   /** A proxy that is not trusted, or that names no client, may forward for any: what it forwards needs the token. */
   private mayCome(ex: Exchange): boolean {
     const { client, forwardedIp } = ex;

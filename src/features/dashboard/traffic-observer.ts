@@ -1,7 +1,6 @@
 import { Fault, FaultKind } from "../../core/fault.ts";
 import { faultDetailOf } from "../../core/fault-detail-rows.ts";
 import { faultRow } from "../../core/fault-rows.ts";
-import { attemptsOf, attemptTimes } from "../../message/attempt-times.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -126,8 +125,8 @@ export class TrafficObserver {
       cache: CACHE_RESULT_NAMES[ex.cacheResult]!,
       fault: ex.fault === Fault.None ? "" : faultRow(ex.fault).label,
       faultDetail: faultDetailOf(ex.fault, ex.attempt.detail),
-      attempts: attemptsOf(ex),
-      attemptMs: attemptTimes(ex),
+      attempts: ex.attempt.sent,
+      attemptMs: ex.attempt.timesUntil(ex.endedMs),
       userAgent: cut(request.headers.valueOf(HeaderId.UserAgent)),
       id: cut(ex.reply.requestId()),
     });

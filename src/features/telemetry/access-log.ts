@@ -1,7 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { faultDetailOf } from "../../core/fault-detail-rows.ts";
 import { faultRow } from "../../core/fault-rows.ts";
-import { attemptsOf, attemptTimes } from "../../message/attempt-times.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -76,7 +75,7 @@ export class AccessLog implements ReplyTap {
       (this.ports.namesTraces ? `,"trace_id":${ex.trace === null ? "null" : `"${hexOf(ex.trace.traceId)}"`}` : "") +
       (this.ports.namesUsers ? `,"user":${jsonTextOrNull(ex.identity?.user ?? "", FIELD_CHARS.user)}` : "") +
       faultText(ex) +
-      `,"target":${target},"attempts":${attemptsOf(ex)},"attempt_ms":[${attemptTimes(ex)}]}\n`
+      `,"target":${target},"attempts":${ex.attempt.sent},"attempt_ms":[${ex.attempt.timesUntil(ex.endedMs)}]}\n`
     );
   }
 

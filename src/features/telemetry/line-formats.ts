@@ -1,7 +1,6 @@
 import { Fault } from "../../core/fault.ts";
 import { faultDetailOf } from "../../core/fault-detail-rows.ts";
 import { faultRow } from "../../core/fault-rows.ts";
-import { attemptsOf, attemptTimes } from "../../message/attempt-times.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange, RequestNamer } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
@@ -108,8 +107,8 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     fault: (ex) => (ex.fault === Fault.None ? null : faultRow(ex.fault).label),
     fault_detail: (ex) => faultDetailOf(ex.fault, ex.attempt.detail),
     target: (ex) => cut(ex.attempt.upstreamLabel, FIELD_CHARS.label),
-    attempts: (ex) => attemptsOf(ex),
-    attempt_ms: (ex) => attemptTimes(ex).join(),
+    attempts: (ex) => ex.attempt.sent,
+    attempt_ms: (ex) => ex.attempt.timesUntil(ex.endedMs).join(),
   };
 }
 

@@ -4,10 +4,18 @@ import { join } from "node:path";
 import { startCommand } from "../../../src/cli/flags.ts";
 import { anchorOf } from "../../../src/cli/help/anchor.ts";
 import { DocPages } from "../../../src/cli/help/doc-pages.ts";
-import { HelpTopics, innerNames, keyText, refusalText } from "../../../src/cli/help/help-topics.ts";
+import {
+  detailHeading,
+  detailText,
+  HelpTopics,
+  innerNames,
+  keyText,
+  refusalText,
+} from "../../../src/cli/help/help-topics.ts";
 import { pageOfKey } from "../../../src/cli/help/key-pages.ts";
 import { runHelp } from "../../../src/cli/help/run-help.ts";
 import { listing } from "../../../src/cli/main.ts";
+import { FAULT_DETAILS, isOfOrigin } from "../../../src/core/fault-detail-rows.ts";
 import { FAULTS } from "../../../src/core/fault-rows.ts";
 import { ERROR_GUIDE } from "../../../src/help/error-guide.ts";
 import type { ListedKey } from "../../../src/loading/key-list.ts";
@@ -109,6 +117,13 @@ describe("every text that help prints fits 80 columns:", () => {
 describe("edge help", () => {
   test.each<[string, ...string[]]>([
     ["port-in-use", "port-in-use: an error of a command", "Another process listens", "docs/errors.md#port-in-use"],
+    ["closed_before_head", "closed_before_head: a cause of a 502", "See the log of the origin", "#debug-a-502"],
+    [
+      "tls_verify:expired",
+      "tls_verify:expired: a cause of a 502",
+      "Renew it",
+      "docs/errors.md#tls_verifyexpired-of-an-origin",
+    ],
     ["waf_blocked", "waf_blocked: a refusal", "Status 403", "docs/waf.md#false-positives"],
     ["config_reload", "config_reload: an event of the log", "fix what faults names", "docs/events.md#config_reload"],
     ["gateway_requests_total", "gateway_requests_total: a metric", "by method, code, path", "docs/metrics.md#"],
@@ -121,6 +136,24 @@ describe("edge help", () => {
     const { code, out, err } = await help(name);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     for (const part of parts) expect(out).toContain(part);
+  });
+
+  test("of a status lists every cause of it, with its cure", async () => {
+    const { code, out } = await help("502");
+    const flat = out.replace(/\s+/g, " ");
+    expect([code, flat]).toEqual([0, expect.stringMatching(/^502: Bad Gateway, a status of responses/)]);
+    for (const { label, cure, fault } of FAULT_DETAILS.slice(1)) {
+      if (FAULTS[fault]!.status !== 502) continue;
+      expect(flat).toContain(`${label}: `);
+      expect(flat).toContain(cure.replaceAll("`", ""));
+    }
+    expect(flat).toContain("docs/troubleshooting.md#debug-a-502");
+    for (const status of [...new Set(FAULTS.map((row) => row.status))]) {
+      if (status === 0) continue;
+      const { out: text } = await help(String(status));
+      for (const row of FAULTS.slice(1))
+        if (row.status === status && !isOfOrigin(FAULTS.indexOf(row))) expect(text).toContain(row.label);
+    }
   });
 
   test("prints everything that has a name", async () => {
@@ -148,7 +181,7 @@ describe("edge help", () => {
   });
 
   test.each<[string[], number, string]>([
-    [["502"], 0, "upstreams#failures"],
+    [["502"], 0, "502"],
     [["port-in-use"], 0, "port-in-use"],
     [["tls#redirect"], 0, "tls#redirect"],
     [["check"], 0, "check"],
@@ -245,6 +278,9 @@ function errorsPage(): string {
     ({ label, status, message, close, cause, cure, page }) =>
       `### ${label}\n\n${refusalText(status, message, close)}\n\n${cause}\n\n**What to do.** ${cure}\n\nMore: ${linkTo(page)}.\n`,
   );
+  const details = FAULT_DETAILS.slice(1).map(
+    (row) => `### ${detailHeading(row)}\n\n${detailText(row)}\n\n${row.cause}\n\n**What to do.** ${row.cure}\n`,
+  );
   return `# Errors and refusals
 
 ${WRITTEN} What can go wrong, why, and what to do: errors of the commands, and refusals that clients see. \`edge help NAME\` prints each of
@@ -259,7 +295,13 @@ ${errors.join("\n")}
 
 What ends a request or a connection: the name is in \`fault\` of access lines, in \`reason\` of events, and in labels of metrics.
 
-${refusals.join("\n")}`;
+${refusals.join("\n")}
+## Causes of a 502 or 504
+
+Why an attempt at an origin has failed: the name is in \`fault_detail\` of access lines and of \`upstream_failed\`, and in the dashboard's rows.
+More: [Debug a 502](troubleshooting.md#debug-a-502).
+
+${details.join("\n")}`;
 }
 
 function keysPage(): string {

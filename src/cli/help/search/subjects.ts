@@ -134,8 +134,8 @@ export const SUBJECTS: readonly Subject[] = [
   ),
   row("wire#time-limits", "client timeout, keepalive timeout, idle timeout, 408, request timeout, keep alive"),
   row(
-    "upstreams#failures",
-    "502, bad gateway, upstream down, backend down, connection refused, econnrefused, upstream unavailable, origin down",
+    "troubleshooting#debug-a-502",
+    "502, bad gateway, debug 502, upstream down, backend down, connection refused, econnrefused, upstream unavailable, origin down",
   ),
   row("operations#failing-targets", "503, service unavailable, failover, no healthy upstream, failing target"),
   row("upstreams#mirroring", "mirror, shadow traffic, traffic mirroring, dark launch"),

@@ -8,6 +8,7 @@ import {
 import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
 import type { LineForm } from "../../../../src/features/telemetry/line-formats.ts";
 import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
+import { Attempt } from "../../../../src/message/exchange.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
 import { fakeTelemetry, NAMES } from "./telemetry-fake.ts";
 
@@ -48,7 +49,7 @@ describe("formats of the access log", () => {
     for (const change of [
       {},
       {
-        attempt: { upstreamLabel: "http://10.0.0.1", upstreamMs: 1.5, count: 2, beganMs: 0, times: [1, 2.5] },
+        attempt: Object.assign(new Attempt(), { upstreamLabel: "http://10.0.0.1", upstreamMs: 1.5, count: 2 }),
         wafScore: 3,
         identity: { user: "al\u00efce" },
       },

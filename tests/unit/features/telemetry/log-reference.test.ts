@@ -25,6 +25,6 @@ test("every field of an access line is explained, in its order", () => {
 });
 
 test("the help is a table of both", () => {
-  expect(logReference(wrappedTable)).toContain("\n  client_ip    The client's address, ");
+  expect(logReference(wrappedTable)).toContain("\n  client_ip     The client's address, ");
   expect(logReference(wrappedTable)).toMatch(/\n {2}upstream_failed +An attempt at an upstream has failed/);
 });
