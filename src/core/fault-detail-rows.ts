@@ -2,7 +2,7 @@ import { Fault } from "./fault.ts";
 import { FaultDetail } from "./fault-detail.ts";
 import { faultRow } from "./fault-rows.ts";
 
-/** What people are told of a cause: the log, `edge help NAME`, `edge help 502`, docs/errors.md and the dashboard are made of it. */
+/** Cause and cure of a failed attempt: the log, `edge help NAME`, `edge help 502`, docs/errors.md and the dashboard are made of it. */
 export interface FaultDetailRow {
   /** The word in `fault_detail`. */
   readonly label: string;
@@ -127,7 +127,7 @@ const ROWS: Readonly<Record<FaultDetail, FaultDetailRow>> = {
   [FaultDetail.FirstByteTimeout]: timeout(
     "first_byte_timeout",
     "The origin sent no byte of a response within `timeouts.response_header`.",
-    "See why the origin is slow for this request. Where it may be, raise `timeouts.response_header` of the route.",
+    "See why the origin is slow for this request. If it may be slow, raise `timeouts.response_header` of the route.",
   ),
   [FaultDetail.HeadTimeout]: timeout(
     "head_timeout",
@@ -146,7 +146,7 @@ const ROWS: Readonly<Record<FaultDetail, FaultDetailRow>> = {
   ),
   [FaultDetail.BadLength]: malformed(
     "bad_length",
-    "The length of the response cannot be told: two lengths, one that is no number, a length and `Transfer-Encoding`, another transfer coding than chunked, or a body that is longer or shorter than its length.",
+    "The response has no clear length: two lengths, a malformed one, a length beside `Transfer-Encoding`, another transfer coding than chunked, or a body that is longer or shorter than its length.",
     "Fix the origin. A framework that sets `Content-Length` by hand is the usual cause. For an old one: `strict_origins: false`.",
   ),
   [FaultDetail.TooManyFields]: malformed(
@@ -206,7 +206,7 @@ export function detailLabel(detail: FaultDetail): string {
 
 /**
  * What `fault_detail` says of an exchange that ended with a fault: why the origin failed, else the fault itself.
- * @returns "" where nothing is wrong
+ * @returns "" if nothing is wrong
  */
 export function faultDetailOf(fault: Fault, detail: FaultDetail): string {
   if (fault === Fault.None) return "";

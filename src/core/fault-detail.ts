@@ -1,5 +1,5 @@
 /**
- * Why an attempt at an origin failed: what is chosen where the failure happens. A new cause is a member here and its row in
+ * Why an attempt at an origin failed, chosen at the place of the failure. A new cause is a member here and its row in
  * fault-detail-rows.ts.
  */
 export const enum FaultDetail {

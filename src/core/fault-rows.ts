@@ -452,17 +452,17 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.UpstreamUnavailable]: refusal("upstream_unavailable", 502, "upstream unavailable", {
     cause: "The origin refused the connection, closed it, or its name or certificate could not be used.",
-    cure: "`fault_detail` in the access line says which of these it was; `edge help 502` says what to do.",
+    cure: "`fault_detail` in the access line names the cause; `edge help 502` has its cure.",
     page: "troubleshooting.md#debug-a-502",
   }),
   [Fault.UpstreamMalformed]: refusal("upstream_malformed", 502, "upstream unavailable", {
     cause: "The origin's response breaks the rules of HTTP.",
-    cure: "`fault_detail` in the access line names the rule; `edge help 502` says what to do. For an old origin: `strict_origins: false`.",
+    cure: "`fault_detail` in the access line names the rule; `edge help 502` has the cure. For an old origin: `strict_origins: false`.",
     page: "troubleshooting.md#debug-a-502",
   }),
   [Fault.UpstreamTimeout]: refusal("upstream_timeout", 504, "upstream timed out", {
     cause: "The origin did not answer in time.",
-    cure: "`fault_detail` in the access line says what was waited for. If it says `upstream_timeout`, `timeouts.total` was over. See why the origin is slow, or raise `timeouts` of the route.",
+    cure: "`fault_detail` in the access line names the time limit. If it says `upstream_timeout`, `timeouts.total` was over. See why the origin is slow, or raise `timeouts` of the route.",
     page: "upstreams.md#time-limits",
   }),
   [Fault.NameUnresolved]: refusal("name_unresolved", 502, "upstream unavailable", {

@@ -149,12 +149,12 @@ export const GATEWAY_EVENTS = {
     meaning:
       "An attempt at an upstream has failed: no connection, or no whole response. One line in 10 s for each upstream and reason.",
     advice:
-      "`edge help` with the word in `fault_detail` says what happened and what to do, such as `edge help closed_before_head`.",
+      "`edge help` with the word in `fault_detail` says the cause and the cure, such as `edge help closed_before_head`.",
     everyMs: CONNECT_FAILURE_LOG_MS,
     fields: {
       upstream: UPSTREAM,
       reason: textField(
-        "ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED, server_id_denied (docs/sidecar.md#ids-of-servers) and so on; of a UNIX socket ENOENT (no such socket) and EACCES (no permission to connect to it); the word of `fault_detail` where the system says none",
+        "ECONNREFUSED, ENOTFOUND, timeout, CERT_HAS_EXPIRED, server_id_denied (docs/sidecar.md#ids-of-servers) and so on; of a UNIX socket ENOENT (no such socket) and EACCES (no permission to connect to it); the word of `fault_detail` if the system says none",
       ),
       fault_detail: optional(textField("why, in the word that the access log has for it")),
       request_id: optional(textField("id of the request that it was for")),

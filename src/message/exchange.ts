@@ -217,7 +217,7 @@ export class Attempt {
   count!: number;
   /** How often it was left out at no attempt; see `noteLeftOut`. */
   leftOuts!: number;
-  /** Why the last attempt failed; FaultDetail.None where it did not, or its fault says it all. */
+  /** Why the last attempt failed; FaultDetail.None if it did not, or its fault has no finer cause. */
   detail!: FaultDetail;
   /** The target that the exchange is under way to; null before it is sent and after an attempt has failed. */
   target!: Target | null;
@@ -233,7 +233,7 @@ export class Attempt {
   isForced!: boolean;
   /** When the attempt under way, or the last one, was begun, likewise. */
   beganMs!: number;
-  /** Milliseconds of each, to the head of its response or to its failure; -1 where neither has come. */
+  /** Milliseconds of each, to the head of its response or to its failure; -1 before either. */
   readonly times: Float64Array = new Float64Array(MAX_ATTEMPTS);
 
   constructor() {
@@ -247,7 +247,7 @@ export class Attempt {
     this.times[this.count - 1] = -1;
   }
 
-  /** How often the request was sent to a target; 0 where it was not. */
+  /** How often the request was sent to a target; 0 if it was not. */
   get sent(): number {
     return this.upstreamLabel === "" ? 0 : this.count;
   }

@@ -34,7 +34,7 @@ export interface GrpcListener {
   onMessage(message: Uint8Array): void;
   /** The upstream has said how the call ended. @param trailers the fields after the messages, the status among them */
   onEnd(status: GrpcStatus, trailers: GrpcMetadata): void;
-  /** There is no response, or no whole one. @param detail why, where the origin is at fault and it is known */
+  /** There is no response, or no whole one. @param detail why, if the origin is at fault */
   onFailure(fault: Fault, detail?: FaultDetail): void;
   /** After `send` has returned false: the upstream takes messages again. For calls that stream. */
   onSendable?(): void;

@@ -11,7 +11,7 @@ export interface UpstreamTimes {
 /** Why an upstream exchange failed, as far as a retry must know. */
 export interface UpstreamFailure {
   readonly fault: Fault;
-  /** Why, in the word of the log; FaultDetail.None where the fault says it all. */
+  /** Why, in the word of the log; FaultDetail.None if the fault has no finer cause. */
   readonly detail: FaultDetail;
   /** Whether the origin may have looked at the request. */
   readonly sent: boolean;

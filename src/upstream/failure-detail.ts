@@ -35,14 +35,14 @@ export function handshakeDetail(error: HandshakeError | null | undefined): Fault
   return VERIFICATIONS[code] ?? FaultDetail.TlsUnknownIssuer;
 }
 
-/** The library reads the origin's first bytes: what is no record of TLS is clear text. */
+/** The library reads the origin's first bytes: bytes outside of a TLS record are clear text. */
 function protocolDetail(message: string): FaultDetail {
   return CLEARTEXT.some((word) => message.includes(word)) ? FaultDetail.TlsOnCleartext : FaultDetail.TlsAlert;
 }
 
 const CLEARTEXT = ["WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "ENCRYPTED_LENGTH_TOO_LONG"];
 
-/** A root that comes along in a chain says no more of it than one that does not. */
+/** A root within a chain is as unknown as a missing one. */
 const VERIFICATIONS: Readonly<Record<string, FaultDetail>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: FaultDetail.TlsSelfSigned,
   CERT_HAS_EXPIRED: FaultDetail.TlsExpired,
@@ -50,7 +50,7 @@ const VERIFICATIONS: Readonly<Record<string, FaultDetail>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: FaultDetail.TlsName,
 };
 
-/** What the first bytes of an origin are that are no response of HTTP/1.1: those of TLS, of HTTP/2, or of anything else. */
+/** The protocol of an origin whose first bytes are no response of HTTP/1.1: TLS, HTTP/2, or another. */
 export function openingDetail(bytes: Uint8Array, from: number): FaultDetail {
   const first = bytes[from]!;
   if ((first === TLS_ALERT || first === TLS_HANDSHAKE) && bytes[from + 1] === TLS_MAJOR)
@@ -59,7 +59,7 @@ export function openingDetail(bytes: Uint8Array, from: number): FaultDetail {
   return isFrame ? FaultDetail.H2OnHttp1 : FaultDetail.NotHttp;
 }
 
-/** What the first bytes of an origin are that are no frame of HTTP/2: a response of HTTP/1.1, TLS, or anything else. */
+/** The protocol of an origin whose first bytes are no frame of HTTP/2: HTTP/1.1, TLS, or another. */
 export function h2OpeningDetail(bytes: Uint8Array): FaultDetail {
   if (HTTP1.every((byte, i) => bytes[i] === byte)) return FaultDetail.Http1OnH2;
   const detail = openingDetail(bytes, 0);
@@ -83,7 +83,7 @@ export function lossDetail(input: InputBuffer, detail: FaultDetail, hasHead: boo
   return input.length > 0 ? FaultDetail.ClosedInHead : FaultDetail.ClosedBeforeHead;
 }
 
-/** What was late of a response. @param hasHead whether its head was there @param hasBegun whether anything of it was */
+/** Which part of a response was late. @param hasHead whether its head was there @param hasBegun whether anything of it was */
 export function latenessDetail(hasHead: boolean, hasBegun: boolean): FaultDetail {
   if (hasHead) return FaultDetail.IdleTimeout;
   return hasBegun ? FaultDetail.HeadTimeout : FaultDetail.FirstByteTimeout;
@@ -106,7 +106,7 @@ export function hasFailed(reason: unknown): boolean {
   return reason !== undefined && reason !== null;
 }
 
-/** Reports a failure after a connection was made. @param reason of the system; undefined where it says none */
+/** Reports a failure after a connection was made. @param reason of the system; undefined if it says none */
 export function reportFailure(
   { pool: { context, settings } }: Pick<FailedConnection, "pool">,
   detail: FaultDetail,

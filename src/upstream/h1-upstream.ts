@@ -463,7 +463,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
   /**
    * Something went wrong. Before the response's head the caller decides; after it the client's response is cut.
    * @param sent whether the origin may have looked at the request
-   * @param reason of the system, where it says one
+   * @param reason of the system, if it says one
    */
   protected fail(fault: Fault, detail: FaultDetail, sent = this.stage !== Stage.Connecting, reason?: unknown): void {
     const { ex, caller, reused, answered, bodyTaken } = this;

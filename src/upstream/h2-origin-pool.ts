@@ -150,12 +150,12 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
     return awaitsName(this.settings, this.context);
   }
 
-  /** What a connection that is being made waits for. */
+  /** The step at which a new connection waits. */
   get connectLateness(): FaultDetail {
     return this.open.at(-1)?.isReached === true ? FaultDetail.TlsHandshakeTimeout : FaultDetail.ConnectTimeout;
   }
 
-  /** The id of the request that has waited longest for a connection; "" where none waits. */
+  /** The id of the request that has waited longest for a connection; "" if none waits. */
   get requestId(): string {
     for (const { ex } of this.waiting) return ex?.reply.requestId() ?? "";
     return "";

@@ -61,7 +61,7 @@ export interface ConnectionPool extends StreamsPool {
   onNamed(): void;
   /** No connection could be made. */
   onConnectFailed(failure: ConnectFailure): void;
-  /** The id of the request that has waited longest for a connection; "" where none waits. */
+  /** The id of the request that has waited longest for a connection; "" if none waits. */
   readonly requestId: string;
 }
 
@@ -83,7 +83,7 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
   private hasSettings = false;
   /** The first bytes of the origin, until its SETTINGS have come; null before and after. */
   private opening: Uint8Array | null = null;
-  /** Why the origin closes the connection, where it has said so with an error. */
+  /** Whether the origin has said that it closes the connection for an error. */
   private hasErrorGoAway = false;
   private readonly link: UpstreamLink;
   /** For how long making it may take. */

@@ -34,7 +34,7 @@ import { SentStart, StartedBody, type StartRoom } from "./sent-start.ts";
 export interface StreamPool {
   /** Whether nothing is known of the origin's name yet. */
   readonly awaitsName: boolean;
-  /** What a connection that is being made waits for. */
+  /** The step at which a new connection waits. */
   readonly connectLateness: FaultDetail;
   /** A stream is over, or does not wait any more. @param connection null where it has never had one */
   onStreamOver(stream: H2UpstreamStream, connection: StreamConnection | null): void;
@@ -495,7 +495,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     if (!isSent && bodyTaken) this.giveBack(ex);
     this.release(ex);
     if (ex.state === ExchangeState.Finished) return;
-    // What becomes of making a connection is reported where it is made; one that retires in order is none.
+    // The dial reports its own failure; a connection that retires in order has not failed.
     if (connection !== null && detail !== FaultDetail.None && !leftOut)
       reportFailure(connection, detail, undefined, ex.reply.requestId());
     if (stage === Stage.ReadingBody) {

@@ -25,8 +25,8 @@ export interface UpstreamSocketPorts {
   readonly names: NameResolver;
   /**
    * An attempt at an origin has failed.
-   * @param reason as the system or the TLS library puts it; the word of `detail` where neither says anything
-   * @param requestId of the request that it was for; "" where that has none
+   * @param reason as the system or the TLS library puts it; the word of `detail` if neither says anything
+   * @param requestId of the request that it was for; "" if that has none
    */
   onFailed(originKey: string, reason: string, detail: FaultDetail, requestId: string): void;
   /** A response of an origin was taken although it departs from HTTP/1.1. */
@@ -83,7 +83,7 @@ export interface ConnectFailure {
 
 /** Who is notified of a connection to an origin. */
 export interface UpstreamSocketOwner {
-  /** The id of the request that wants the connection; "" where none does, or it has none. */
+  /** The id of the request that wants the connection; "" if none does, or it has none. */
   readonly requestId: string;
   readonly pool: { readonly settings: OriginSettings; readonly context: UpstreamSocketPorts };
   /** The connection can be written to. */

@@ -99,7 +99,7 @@ export class AccessGuard {
   }
 
   /**
-   * Whether a request to any route comes from one whom `admits` lets in: by the host name alone that is not known, since the route has
+   * Whether a request to any route comes from one whom `admits` lets in: the host name does not count, since the route has
    * its own. With `internal_api.auth` without a token, the UNIX socket alone tells.
    */
   recognizes(ex: Exchange): boolean {

@@ -25,9 +25,9 @@ const USUAL = {
   fault:
     "Why the request was refused or cut: upstream_timeout, body_too_large, waf_blocked, cancelled and so on; else null.",
   fault_detail:
-    "The cause of it, such as closed_before_head or tls_verify:expired (`edge help 502` lists them); the same as fault where that says it all, null where nothing is wrong.",
-  target: "The last target that the request was sent to, as `edge status` names it; null where there was none.",
-  attempts: "How often it was sent to a target; 0 where it was not.",
+    "The cause of it, such as closed_before_head or tls_verify:expired (`edge help 502` lists them); the same as fault if that has no finer cause, null if nothing is wrong.",
+  target: "The last target that the request was sent to, as `edge status` names it; null if it was sent to none.",
+  attempts: "How often it was sent to a target; 0 if it was not.",
   attempt_ms: "A list of the time of each attempt, to the head of its response or to its failure.",
 } as const;
 

@@ -47,7 +47,7 @@ export class LenientResponseParser extends ResponseParser {
       if (outcome >= 0) return this.accept(outcome, method);
       this.mender = new HeadMender(this.from);
       this.found = 0;
-      // What is wrong with it stays so if it cannot be mended.
+      // Its detail stays if it cannot be mended.
       const { detail } = this;
       super.begin(0);
       this.detail = detail;

@@ -29,7 +29,7 @@ export class ResponseParser {
   hasLength = false;
   /** Whether the connection may be used again after this response. */
   keepAlive = true;
-  /** Why the head is malformed, where it is. */
+  /** Why the head is malformed; FaultDetail.None if it is not. */
   detail: FaultDetail = FaultDetail.None;
   private readonly maxFields: number;
   protected headFrom = 0;

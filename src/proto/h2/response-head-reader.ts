@@ -18,7 +18,7 @@ export class ResponseHeadReader {
   contentLength = -1;
   /** Bytes of the head's fields, each with its cost beside its text. RFC 9113 §6.5.2 */
   listBytes = 0;
-  /** Why the head is malformed, where it is. */
+  /** Why the head is malformed; FaultDetail.None if it is not. */
   detail: FaultDetail = FaultDetail.None;
   private sawRegular = false;
   private readonly maxFields: number;
