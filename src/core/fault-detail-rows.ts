@@ -6,7 +6,7 @@ import { faultRow } from "./fault-rows.ts";
 export interface FaultDetailRow {
   /** The word in `fault_detail`. */
   readonly label: string;
-  /** What has happened. */
+  /** The failure. */
   readonly cause: string;
   /** What to do about it. */
   readonly cure: string;

@@ -4,7 +4,7 @@ import { isNoName } from "../net/name-resolver.ts";
 import type { InputBuffer } from "../net/socket-buffers.ts";
 import type { HandshakeError } from "../net/tls-upgrade.ts";
 
-/** A failure of an attempt in the words of the log, from what the system, the TLS library or the origin's bytes say. docs/troubleshooting.md#debug-a-502 */
+/** A failure of an attempt in the words of the log, from codes of the system, of the TLS library and from the origin's bytes. docs/troubleshooting.md#debug-a-502 */
 
 /** A connection to an origin, as its failures are reported. */
 interface FailedConnection {
@@ -96,7 +96,7 @@ export function dialLateness({ pool, requestId }: FailedConnection, isReached: b
   return detail;
 }
 
-/** A word for the log: what the system or the TLS library calls a failure. */
+/** A word for the log: the code of the system or of the TLS library. */
 export function failureCode(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code ?? "failed");
 }

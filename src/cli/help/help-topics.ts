@@ -117,7 +117,7 @@ export function detailHeading({ label }: FaultDetailRow): string {
   return `${label} of an origin`;
 }
 
-/** What a cause of a failed attempt does to the request. */
+/** The effect of a cause on the request. */
 export function detailText({ fault }: FaultDetailRow): string {
   return `Status ${faultRow(fault).status}, unless another attempt helps; within a body, the response is cut.`;
 }
