@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isUserName } from "../features/auth/basic-settings.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -8,7 +9,7 @@ export const passwdCommand = {
   name: "edge passwd",
   page: "authentication.md#passwords",
   summary:
-    "Prints a line name:hash for users_file of auth.basic. The password is read from the terminal or standard input.",
+    "Prints a line name:hash for users_file of auth.basic. The password is read from the terminal or standard input. With --api-key: a new key, and a line for keys_file of auth.api_key.",
   operands: { usage: "USER", min: 1, max: 1 },
   flags: [
     {
@@ -18,11 +19,18 @@ export const passwdCommand = {
       choices: ["argon2id", "bcrypt"],
       help: "how the password is hashed; bcrypt for files that other programs read too",
     },
+    {
+      name: "api-key",
+      type: "bool",
+      default: false,
+      help: "make an API key: the key, once, on standard error, and NAME:sha256:HEX on standard output",
+    },
   ],
   notes: [
     "Examples:",
     "  edge passwd alice >> users",
     '  printf %s "$PASSWORD" | edge passwd --algorithm bcrypt alice >> users',
+    "  edge passwd --api-key shop >> keys",
     "",
     "Exit codes: 0 the line is printed, 1 there is no password, or the two that were typed differ, 2 wrong usage.",
   ],
@@ -50,6 +58,7 @@ export async function runPasswd(
     io.err("edge passwd: expected a name without colon and control characters\n");
     return ExitCode.Usage;
   }
+  if (call.values["api-key"]) return printKey(name, io);
   const password = source.isTerminal ? await typed(source, io) : source.readAll().replace(/\r?\n$/, "");
   const fault = password === null ? "the two passwords differ" : passwordFault(password, call.values.algorithm);
   if (password === null || fault !== "") {
@@ -60,6 +69,14 @@ export async function runPasswd(
   const hash = await Bun.password.hash(password, algorithm);
   // htpasswd and other readers know bcrypt by this name.
   io.out(`${name}:${hash.replace(/^\$2b\$/, "$2y$")}\n`);
+  return ExitCode.Done;
+}
+
+/** Makes a key. It is shown this once: the line holds its SHA-256, which is enough for 256 random bits. */
+function printKey(name: string, io: CommandIo): ExitCode {
+  const key = `edge_${randomBytes(32).toString("base64url")}`;
+  io.err(`${key}\n`);
+  io.out(`${name}:sha256:${createHash("sha256").update(key).digest("hex")}\n`);
   return ExitCode.Done;
 }
 

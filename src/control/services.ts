@@ -23,7 +23,7 @@ import { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { serverCertificate } from "../features/tls/control/server-certificate.ts";
 import { LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
 import type { CounterTotals } from "../memory/counter-totals.ts";
-import { LIST_READERS, listUses } from "../routes/list-uses.ts";
+import { LIST_READERS, listRefusal, listUses } from "../routes/list-uses.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ListeningSocket } from "../worker/listeners.ts";
 import type { ToWorker } from "../worker/messages.ts";
@@ -135,7 +135,7 @@ function fleetPorts(site: ThreadPorts): Omit<FleetPorts, keyof FleetMember["flee
 }
 
 function listPorts({ broadcast, event }: ThreadPorts): ListPorts {
-  return { readers: LIST_READERS, usesOf: listUses, refusal: () => "", broadcast, event, changed: () => {} };
+  return { readers: LIST_READERS, usesOf: listUses, refusal: listRefusal, broadcast, event, changed: () => {} };
 }
 
 function watchPorts(site: ThreadPorts): StallListener {

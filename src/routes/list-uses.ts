@@ -1,5 +1,6 @@
 import { readRedirectList } from "../features/answer/redirect-list.ts";
-import type { ListReader } from "../features/lists/list-notes.ts";
+import { readKeyFile } from "../features/auth/api-key/key-file.ts";
+import type { ListContent, ListReader } from "../features/lists/list-notes.ts";
 import type { ListPurpose, ListUse } from "../features/lists/list-tables.ts";
 import { redirectListOf } from "./route-config.ts";
 import type { RuntimeConfig } from "./runtime-config.ts";
@@ -7,9 +8,20 @@ import type { RuntimeConfig } from "./runtime-config.ts";
 /** What reads the lists of each kind. */
 export const LIST_READERS: Readonly<Record<ListPurpose, ListReader>> = {
   redirects: readRedirectList,
+  keys: readKeyFile,
 };
 
 /** The lists that a configuration uses. */
-export function listUses({ routes }: RuntimeConfig): readonly ListUse[] {
-  return routes.map(redirectListOf).flatMap((file) => (file === "" ? [] : [{ kind: "redirects", file }]));
+export function listUses({ routes, server, internalApi }: RuntimeConfig): readonly ListUse[] {
+  const redirects = routes.map(redirectListOf).map((file): ListUse => ({ kind: "redirects", file }));
+  const auths = new Set([server.auth, internalApi.auth, ...routes.map(({ auth }) => auth)]);
+  const keys = [...auths].flatMap(({ methods }) =>
+    methods.flatMap((one): ListUse[] => (one.key === "api_key" ? [{ kind: "keys", file: one.config.keysFile }] : [])),
+  );
+  return [...redirects, ...keys].filter(({ file }) => file !== "");
+}
+
+/** Why a list whose file has changed may not be used, or "": a program may rely on a key that is left out. */
+export function listRefusal({ kind }: ListUse, { faults: [first] }: Pick<ListContent, "faults">): string {
+  return kind === "keys" && first !== undefined ? `line ${first.line}: ${first.message}` : "";
 }

@@ -238,6 +238,7 @@ function authPhase(
     ...asking,
     checks,
     keySets,
+    keyFile: (file: string) => inputs.lists.cellOf({ kind: "keys", file }),
     clock,
     signIn: () => {
       signIn ??= new (signInModule().SignIn)({ ...inputs, pages: noticePage });

@@ -210,6 +210,14 @@ describe("everyday jobs", () => {
     expect(reply.fields.get("x-content-type-options")).toBe("nosniff");
   });
 
+  test("API keys", async () => {
+    const hash = new Bun.CryptoHasher("sha256").update("a-key").digest("hex");
+    const gateway = await gatewayOf("API keys", { [TARGET]: startOrigin().url }, { keys: `shop:sha256:${hash}\n` });
+    expect((await gateway.once(request("GET /api/a"))).status).toBe(401);
+    const reply = await gateway.once(request("GET /api/a", ["X-API-Key: a-key"]));
+    expect(echoed(reply).headers["x-user"]).toBe("shop");
+  });
+
   test("thousands of redirects", async () => {
     const files = { "redirects.csv": "/old,/new,301\n/sale,https://shop.example.com/\n" };
     const gateway = await gatewayOf("Thousands of redirects", { [TARGET]: startOrigin().url }, files);

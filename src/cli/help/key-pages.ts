@@ -36,6 +36,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["server.auth.basic", "authentication.md#passwords"],
   ["server.auth.jwt", "authentication.md#tokens"],
   ["server.auth.forward", "authentication.md#authentication-services"],
+  ["server.auth.api_key", "authentication.md#api-keys"],
   ["server.auth.mtls", "authentication.md#client-certificates"],
   ["server.auth.oidc", "authentication.md#openid-connect"],
   ["server.auth.any", "authentication.md#several-methods"],

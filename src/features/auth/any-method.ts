@@ -1,4 +1,5 @@
 import type { Exchange } from "../../message/exchange.ts";
+import type { RequestHead } from "../../message/request-head.ts";
 import type { AuthMethod } from "./auth-phase.ts";
 import type { Judgement, Refusal } from "./judgement.ts";
 
@@ -33,6 +34,10 @@ export class AnyMethod implements AuthMethod {
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
     const owner = this.methods.find((method) => method.owns?.(ex) === true);
     return this.goOn({ ex, later, methods: owner === undefined ? this.methods : [owner], refusals: [] });
+  }
+
+  clean(request: RequestHead): void {
+    for (const method of this.methods) method.clean?.(request);
   }
 
   onLeft(ex: Exchange): void {

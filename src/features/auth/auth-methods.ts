@@ -1,7 +1,9 @@
 import type { OriginConfig } from "../../config/origin.ts";
+import type { TextTable } from "../../memory/text-table.ts";
 import type { Upstream } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { AnyMethod } from "./any-method.ts";
+import { ApiKeyMethod } from "./api-key/api-key-method.ts";
 import type { AuthMethod } from "./auth-phase.ts";
 import { BasicMethod, type PasswordChecks } from "./basic-method.ts";
 import { ForwardMethod, type ForwardPorts } from "./forward-method.ts";
@@ -20,6 +22,8 @@ export interface AuthPorts {
   readonly signIn: () => SignIn;
   /** The keys of token issuers that are fetched. */
   readonly keySets: KeySets;
+  /** The keys of a file, as they are now. */
+  keyFile(file: string): { readonly table: TextTable };
   /** Milliseconds since the epoch. */
   readonly clock: NowMs;
 }
@@ -43,6 +47,12 @@ const BUILDERS: Builders = {
   mtls: (config) => new MtlsMethod(config),
   oidc: (config, { signIn, routes }) => signIn().method(config, routes),
   jwt: jwtMethod,
+  api_key: ({ header, query, fields, ownKeys, keysFile }, { checks, keyFile, keepsAuthorization }) =>
+    new ApiKeyMethod(
+      { header, query, fields, ownKeys, keepsKey: keepsAuthorization },
+      checks,
+      keysFile === "" ? null : keyFile(keysFile),
+    ),
 };
 
 /** What reads tokens is loaded where a configuration asks for them. */

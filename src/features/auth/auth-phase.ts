@@ -22,6 +22,8 @@ export interface AuthMethod {
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null;
   /** Whether the request is for a path of the method's own: then no other method is asked. Absent where it has none. */
   owns?(ex: Exchange): boolean;
+  /** Takes off a request the credentials that go no further, however it was judged. Absent for a method that does so itself. */
+  clean?(request: RequestHead): void;
   /** The client has left while its judgement was awaited: `later` need not be called. */
   onLeft?(ex: Exchange): void;
 }
@@ -83,6 +85,7 @@ export class AuthPhase implements Phase {
   }
 
   private settle(ex: Exchange, method: AuthMethod, judgement: Judgement): Verdict {
+    method.clean?.(ex.request);
     if (judgement.kind === "in" || judgement.kind === "alone") {
       this.cleaner?.(ex.request);
       if (judgement.kind === "in") this.letIn(ex, method, judgement.identity);

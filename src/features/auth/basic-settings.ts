@@ -121,7 +121,7 @@ function passwordHash() {
 }
 
 /** Why a text is no hash that can be verified, with the cure, or "". The text is not repeated. */
-function hashFault(hash: string): string {
+export function hashFault(hash: string): string {
   // As a configuration is printed.
   if (hash === MASK) return "";
   if (/^\$2[aby]\$(0[4-9]|1[0-9])\$[./A-Za-z0-9]{53}$/.test(hash)) return "";

@@ -1,4 +1,5 @@
 import type { Exchange } from "../../message/exchange.ts";
+import type { RequestHead } from "../../message/request-head.ts";
 import type { AuthMethod } from "./auth-phase.ts";
 import { type Judgement, LEFT_ALONE } from "./judgement.ts";
 
@@ -24,6 +25,10 @@ export class GuardedMethod implements AuthMethod {
 
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null {
     return this.rules.decide(ex) ? LEFT_ALONE : this.inner.judge(ex, later);
+  }
+
+  clean(request: RequestHead): void {
+    this.inner.clean?.(request);
   }
 
   onLeft(ex: Exchange): void {

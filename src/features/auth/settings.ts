@@ -1,6 +1,7 @@
 import { type Kind, list, type Spot } from "../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, OFF, type Rows, type Values } from "../../config/row.ts";
 import { flag } from "../../config/scalars.ts";
+import { type ApiKeyConfig, apiKey } from "./api-key/settings.ts";
 import { basic } from "./basic-settings.ts";
 import { forward } from "./forward-settings.ts";
 import { type JwtConfig, jwt } from "./jwt/settings.ts";
@@ -38,6 +39,13 @@ export const METHOD_ROWS = {
     fieldsSet: ({ fields }: JwtConfig) => fields.map(({ name }) => name),
     fieldsRead: ({ from }: JwtConfig) => from.flatMap((place) => (place.startsWith("header:") ? [place.slice(7)] : [])),
   }),
+  api_key: {
+    ...method(apiKey, "keys of programs, in a field or in the query", {
+      fieldsSet: ({ fields }: ApiKeyConfig) => fields,
+      fieldsRead: ({ header }: ApiKeyConfig) => [header],
+    }),
+    field: "api_key",
+  },
   oidc: method(oidc, "users sign in at an OpenID provider", {
     fieldsSet: ({ fields }: OidcConfig) => fields.map(({ name }) => name),
     ownPaths: ({ logoutPath }: OidcConfig) => [CALLBACK_PATH, logoutPath],

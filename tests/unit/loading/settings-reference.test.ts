@@ -153,6 +153,7 @@ describe("the reference of routes.yaml", () => {
       "forward",
       "mtls",
       "jwt",
+      "api_key",
       "oidc",
       "any",
       "keep_authorization",

@@ -19,6 +19,7 @@ export const SUBJECTS: readonly Subject[] = [
   row("tls#choosing-a-certificate", "sni, several certificates, multiple certificates, certificate per host"),
   row("tls#versions-and-suites", "tls version, cipher, cipher suites, tls 1.3, tls 1.2, minimum tls version"),
   row("tls#replacing-certificates", "replace certificate, new certificate, rotate certificate, reload certificate"),
+  row("authentication#api-keys", "api key, api keys, x-api-key"),
   row("authentication#client-certificates", "mtls, mutual tls, client certificate, client cert"),
   row(
     "upstreams#tls-to-origins",

@@ -2,9 +2,7 @@ import { headerNameKind, isToken } from "../../../config/http-syntax.ts";
 import { describe, list, pairs, piece, type Spot, Wrong, written } from "../../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../../config/row.ts";
 import { duration, fileName, secret, text, textLike, word } from "../../../config/scalars.ts";
-import { SAID_OF_CLIENTS } from "../../../core/identity-names.ts";
 import { MASK, withoutCredentials } from "../../../core/secret-name.ts";
-import { HOP_BY_HOP_NAMES } from "../../../message/hop-by-hop.ts";
 import {
   ALGORITHM_NAMES,
   ALGORITHMS,
@@ -17,6 +15,7 @@ import {
   type VerificationKey,
 } from "../../../proto/jwt/key-set.ts";
 import { claimValues } from "../claim-values.ts";
+import { RESERVED_FIELDS } from "../reserved-fields.ts";
 
 /** A claim that a token must have, with one of these values. */
 export interface ClaimRule {
@@ -179,7 +178,7 @@ function checkJwt(values: JwtValues, spot: Spot): void {
   for (const [name, claim] of values.headers) {
     const at = [...path, "headers", name];
     if (!isToken(name)) log.fault(at, "expected the name of a header field, such as X-User", true);
-    else if (RESERVED.has(name.toLowerCase()))
+    else if (RESERVED_FIELDS.has(name.toLowerCase()))
       log.fault(at, "this field is the gateway's own, or says how a message is read", true);
     else if (!isClaimName(claim)) log.fault(at, CLAIM_NAME);
   }
@@ -243,7 +242,7 @@ function tokenPlace() {
       const [kind, name] = [found.slice(0, colon), found.slice(colon + 1).trim()];
       const isGood =
         kind === "header"
-          ? header["~run"]({ value: name }, {}).issues === undefined && !RESERVED.has(name.toLowerCase())
+          ? header["~run"]({ value: name }, {}).issues === undefined && !RESERVED_FIELDS.has(name.toLowerCase())
           : kind === "cookie"
             ? isToken(name)
             : kind === "query" && /^[\w.~-]{1,64}$/.test(name);
@@ -258,15 +257,4 @@ function isClaimName(name: string): boolean {
   return /^[^\p{Cc}]{1,256}$/u.test(name) && name.trim() === name;
 }
 
-/** Of messages and connections, and of the gateway's own words about the client. docs/upstreams.md#fields-that-are-sent */
-const RESERVED: ReadonlySet<string> = new Set([
-  ...HOP_BY_HOP_NAMES,
-  "host",
-  "content-length",
-  "expect",
-  "cookie",
-  "via",
-  "forwarded",
-  ...SAID_OF_CLIENTS,
-]);
 const CLAIM_NAME = "expected the name of a claim, such as sub or realm_access.roles";
