@@ -36,19 +36,37 @@ const keys = block(
       example: { path: "/new{rest}" },
       doc: "what is looked up in dir; or regex and to",
     },
+    browse: {
+      type: flag(),
+      default: false,
+      doc: "true: a folder without index.html is answered with a list of its files",
+    },
     cache_control: { type: headerValue(), default: "", example: "max-age=60", doc: "Cache-Control of the files" },
     hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   },
   {
-    check({ dir, fallback }, spot) {
+    check({ dir, fallback, browse, rewrite: rewritten }, spot) {
       const { log, path } = spot;
+      if (browse && rewritten !== null)
+        log.fault(
+          [...path, "browse"],
+          "a list of files needs the paths that clients use: remove browse or rewrite",
+          true,
+        );
       if (dir === "" && !isFaultyAt(spot, "dir"))
         log.fault(path, "a static route needs dir, the folder to serve, such as dir: ./public");
       if (/^\/|(^|\/)\.\.(\/|$)/.test(fallback))
         log.fault([...path, "fallback"], `expected a file inside dir, such as index.html, found ${quote(fallback)}`);
     },
     finish: ({ fallback, spa }) => ({ fallback: fallback === "" && spa ? "index.html" : fallback }),
-    list: ({ dir }, { spa, fallback, cache_control, ...others }) => ({ dir, spa, fallback, cache_control, ...others }),
+    list: ({ dir }, { spa, fallback, browse, cache_control, ...others }) => ({
+      dir,
+      spa,
+      fallback,
+      browse,
+      cache_control,
+      ...others,
+    }),
   },
 );
 
@@ -86,9 +104,9 @@ export const STATIC_ROUTE: RouteType<StaticRouteConfig> = {
 };
 
 /** It does not disclose the folder. */
-function explain({ spa, fallback, cacheControl, rewrite: rewritten }: StaticRouteConfig): object {
+function explain({ spa, fallback, browse, cacheControl, rewrite: rewritten }: StaticRouteConfig): object {
   const own = rewritten === null ? {} : { rewrite: rewrite.write(rewritten) };
-  return { methods: ["GET", "HEAD"], targets: [], ...own, spa, fallback, cache_control: cacheControl };
+  return { methods: ["GET", "HEAD"], targets: [], ...own, spa, fallback, browse, cache_control: cacheControl };
 }
 
 function build(route: StaticRouteConfig, site: RouteTypePorts): Handler {

@@ -15,6 +15,7 @@ import { Compression, contentCodingPhase, type RouteCompression } from "../featu
 import { DashboardHandler } from "../features/dashboard/dashboard-handler.ts";
 import { StreamHandler } from "../features/dashboard/watchers.ts";
 import { FileCache } from "../features/files/file-cache.ts";
+import type { FilePorts } from "../features/files/file-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { copyClientHost, isLoop, writeForwarded } from "../features/forward/forward-head.ts";
 import type { ListTables } from "../features/lists/list-tables.ts";
@@ -80,7 +81,9 @@ export interface WorkerRuntime {
 export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): WorkerRuntime {
   const pools = new OriginPools(config.proxy.transport, inputs.services.upstream);
   const { budget } = inputs;
-  const site = routeSite(config, inputs, pools);
+  const routeAt: FilePorts["routeAt"] = (path, head) =>
+    router.findExactCanonical(path, head) ?? router.findPrefixCanonical(path, head);
+  const site = routeSite(config, inputs, pools, routeAt);
   const purge =
     inputs.cacheStore === null
       ? null
@@ -303,13 +306,18 @@ function endpointsOf(
 }
 
 /** What the handlers of routes are made with. */
-function routeSite(config: RuntimeConfig, inputs: RuntimePorts, pools: OriginPools): RouteTypePorts {
+function routeSite(
+  config: RuntimeConfig,
+  inputs: RuntimePorts,
+  pools: OriginPools,
+  routeAt: FilePorts["routeAt"],
+): RouteTypePorts {
   const { requestIds, budget: bodies, nodes, services, cookieKey } = inputs;
   const { clock, wheel, turn } = services;
   const defer = (resume: () => void) => setImmediate(() => services.inTurn(resume));
   return {
     config,
-    files: { cache: new FileCache(), clock, defer },
+    files: { cache: new FileCache(), clock, defer, ...(routeAt === undefined ? {} : { routeAt }) },
     forward: { requestIds, wheel, turn, bodies },
     mirrors: {
       idle: IDLE_PORTS,

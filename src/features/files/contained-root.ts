@@ -41,7 +41,7 @@ const OPEN_LINKS = "/proc/self/fd/";
  * use in which a path component could be replaced. Paths are relative to the root and hold one character a byte.
  */
 export class ContainedRoot {
-  /** The open descriptor after `open` gave File; the caller closes it. */
+  /** The open descriptor after `open` gave File, or `openFolder` gave Directory; the caller closes it. */
   fd = -1;
   /** What was opened, after `open` gave File. */
   identity: FileIdentity | null = null;
@@ -72,10 +72,24 @@ export class ContainedRoot {
    * @param relative cleaned: no dot segments, no NUL
    */
   open(relative: string): FileLookup {
+    return this.openAs(relative, false);
+  }
+
+  /** Opens the folder at `relative` and leaves it in `fd` and `realPath`. @param relative as `open` takes it */
+  openFolder(relative: string): FileLookup {
+    return this.openAs(relative, true);
+  }
+
+  /** A path that leads to an open folder, whatever has happened to its name since. @param realPath as `openFolder` has left it */
+  pathOfOpen(fd: number, realPath: string): Buffer {
+    return Buffer.from(this.hasOpenLinks ? OPEN_LINKS + fd : realPath, "latin1");
+  }
+
+  private openAs(relative: string, isFolderWanted: boolean): FileLookup {
     const path = this.pathOf(relative);
-    const found = this.openOnce(path);
+    const found = this.openOnce(path, isFolderWanted);
     // A deployment may have put another directory in the root's place since, or just while we looked: look once more.
-    if (found === FileLookup.Escapes && this.findRoot()) return this.openOnce(path);
+    if (found === FileLookup.Escapes && this.findRoot()) return this.openOnce(path, isFolderWanted);
     if (found !== FileLookup.Missing && found !== FileLookup.Denied) return found;
     return this.leadsOutside(relative) ? FileLookup.Escapes : found;
   }
@@ -94,7 +108,7 @@ export class ContainedRoot {
     }
   }
 
-  private openOnce(path: Buffer): FileLookup {
+  private openOnce(path: Buffer, isFolderWanted: boolean): FileLookup {
     let fd = -1;
     let keep = false;
     try {
@@ -102,7 +116,13 @@ export class ContainedRoot {
       const stat = fstatSync(fd, { bigint: true });
       const realPath = this.realPathOf(fd, path, stat.ino, stat.dev);
       if (!this.isWithin(realPath)) return FileLookup.Escapes;
-      if (stat.isDirectory()) return FileLookup.Directory;
+      if (stat.isDirectory()) {
+        if (!isFolderWanted) return FileLookup.Directory;
+        this.realPath = realPath;
+        this.fd = fd;
+        keep = true;
+        return FileLookup.Directory;
+      }
       if (!stat.isFile() || this.withheld?.test(realPath.slice(this.realRoot.length))) return FileLookup.Missing;
       this.realPath = realPath;
       this.fd = fd;

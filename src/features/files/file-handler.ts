@@ -1,7 +1,7 @@
 import { sliceText, utf8AsLatin1 } from "../../core/bytes.ts";
 import type { Clock } from "../../core/clock.ts";
 import { Fault } from "../../core/fault.ts";
-import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
+import { type Exchange, type Handler, type Route, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
 import { canonicalise } from "../../proto/target/canonical-path.ts";
@@ -15,6 +15,7 @@ import { FILE_UNREADABLE, movedPermanently, NOT_FOUND } from "./file-replies.ts"
 import { FileResponder } from "./file-responder.ts";
 import type { Defer } from "./file-stream.ts";
 import type { Resource } from "./file-variant.ts";
+import { FolderBrowser } from "./listing/folder-browser.ts";
 import type { LoopPass } from "./loop-pass.ts";
 import { encodedPath, encodedQuery } from "./percent-escape.ts";
 import { PathVerdict, RelativePath, requestPath } from "./relative-path.ts";
@@ -40,6 +41,8 @@ export interface FileMount {
   readonly recheckMs: number;
   /** Files that are as if they were not there; see ContainedRoot. Absent for none. */
   readonly withheld?: RegExp;
+  /** Whether a folder without an index is answered with a list of what is in it. */
+  readonly browse?: boolean;
 }
 
 /** What a mount needs of its worker. */
@@ -48,6 +51,8 @@ export interface FilePorts {
   readonly clock: Clock;
   /** Runs the callback as an event of its own, with what it writes flushed after it. */
   readonly defer: Defer;
+  /** The route that takes a canonical path, were it the path of this request; absent if no listing asks. */
+  readonly routeAt?: (path: string, head: RequestHead) => Route | null;
 }
 
 /** Responses begun for one request, while the file changes between two looks at it. */
@@ -55,6 +60,8 @@ const ANSWER_ATTEMPTS = 3;
 /** The fallback's key on the shelf; no path is empty. */
 const FALLBACK_KEY = "";
 const INDEX = "index.html";
+/** Below a name with a dot nothing is listed, not even of `.well-known`. */
+const DOTTED = /(?:^|\/)\./;
 
 /** Serves the files of one static route. */
 export class FileHandler implements Handler {
@@ -72,6 +79,8 @@ export class FileHandler implements Handler {
   private readonly loader: FileLoader;
   private readonly pass: LoopPass;
   private readonly responder: FileResponder;
+  /** Null without `browse`. */
+  private readonly browser: FolderBrowser | null;
 
   constructor(mount: FileMount, ports: FilePorts) {
     const fallback = mount.spa && mount.fallback === "" ? INDEX : mount.fallback;
@@ -92,6 +101,7 @@ export class FileHandler implements Handler {
     this.pass = ports.cache.pass;
     this.loader = new FileLoader(this.root, ports.clock, this.pass);
     this.responder = new FileResponder(this.root, ports.clock, ports.defer);
+    this.browser = mount.browse === true ? new FolderBrowser(this.root, this.prefix, ports) : null;
   }
 
   /** Answers GET and HEAD; a request body is not read. */
@@ -128,14 +138,17 @@ export class FileHandler implements Handler {
     if (found === FileLookup.Directory && this.isRewritten && ex.request.path().endsWith("/")) {
       found = this.deliver(ex, `${path}/`, index, { ...resource, contentType: contentTypeOf(index) });
     } else if (found === FileLookup.Directory && !relative.isDirectory) {
-      found = this.spa ? this.loader.load(index, resource, null) : FileLookup.File;
+      found = this.spa && this.browser === null ? this.loader.load(index, resource, null) : FileLookup.File;
       if (found === FileLookup.File) {
         ex.sink.fixed(ex, movedPermanently(this.withSlash(ex, relative)));
         return;
       }
     }
-    if (found === FileLookup.Missing || found === FileLookup.Directory) this.answerMissing(ex, relative);
-    else if (found !== FileLookup.File) refuse(ex, found);
+    if (found === FileLookup.File) return;
+    if (found !== FileLookup.Missing && found !== FileLookup.Directory) refuse(ex, found);
+    else if (this.browser === null || !relative.isDirectory || DOTTED.test(relative.text))
+      this.answerMissing(ex, relative);
+    else this.browser.answer(ex, relative.text, () => this.answerMissing(ex, relative));
   }
 
   /** docs/files.md#fallbacks */
