@@ -41,7 +41,7 @@ export interface FileMount {
   readonly recheckMs: number;
   /** Files that are as if they were not there; see ContainedRoot. Absent for none. */
   readonly withheld?: RegExp;
-  /** Whether a folder without an index is answered with a list of what is in it. */
+  /** Whether a folder without an index is answered with a list of its files. */
   readonly browse?: boolean;
 }
 

@@ -20,7 +20,7 @@ export interface FolderListing {
   readonly omitted: number;
 }
 
-/** Names of one folder that are looked at. */
+/** Names that a list has at most. */
 const MAX_LISTED = 2000;
 /** A folder with more names is listed as the disk has them: to sort them would keep other requests waiting. */
 const MAX_SORTED = 100_000;

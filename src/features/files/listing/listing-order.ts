@@ -1,6 +1,6 @@
 import type { ListedEntry } from "./folder-listing.ts";
 
-/** By what a list is sorted; folders come first. */
+/** The order of a list; folders come first. */
 export interface ListingOrder {
   readonly by: "name" | "size" | "time";
   readonly isDescending: boolean;

@@ -67,7 +67,7 @@ function rowOf({ name, isFolder, size, modifiedMs }: ListedEntry): string {
   return (
     `<tr><td class="name"><a href="${href}">${shownName(name)}${slash}</a></td>` +
     `<td class="size">${isFolder ? "" : bytes(size)}</td>` +
-    `<td class="time"><time datetime="${time}">${time.slice(0, 16).replace("T", " ")}</time></td></tr>\n`
+    `<td class="time"><time datetime="${time}"><span>${time.slice(0, 10)}</span> <span>${time.slice(11, 16)}</span></time></td></tr>\n`
   );
 }
 
@@ -96,7 +96,8 @@ th a{color:var(--soft)}
 a{color:var(--link);text-decoration:none}
 a:hover{text-decoration:underline}
 a:focus-visible{outline:2px solid var(--link);outline-offset:2px}
-@media (max-width:34rem){td.time{font-size:.75rem;white-space:normal;min-width:5.5em}td.size{font-size:.875rem}}
+.time span{white-space:nowrap}
+@media (max-width:34rem){td.time{font-size:.75rem;white-space:normal}td.size{font-size:.875rem}}
 `;
 
 /** Allows the page its own style and nothing else. */
