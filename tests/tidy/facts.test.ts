@@ -87,6 +87,23 @@ function phaseFaults(phases: readonly DeclaredPhase[], way: readonly string[]): 
   ];
 }
 
+/** Files that declare keys. */
+const KEY_FILES = /^src\/(?:config|features|routes|settings)\/.*\.ts$/;
+/** A row that is written out: `key: { type: …, doc: "…" }`. */
+const KEY_ROW = /\b(\w+): \{(?=[^{}]*\btype: )(?:[^{}]|\{[^{}]*\})*?\bdoc:\s*(["'])(.*?)\2/g;
+/** Rows of one name and with the same words in several files. Towards none: a row that several sections have is imported. */
+const MAX_KEYS_TOLD_TWICE = 10;
+
+function toldTwice(files: readonly { readonly path: string; readonly text: string }[]): string[] {
+  const rows = files.flatMap(({ path, text }) =>
+    [...text.matchAll(KEY_ROW)].map(([, key, , doc]) => ({ path, said: `${key}: ${doc}` })),
+  );
+  return [...Map.groupBy(rows, ({ said }) => said)]
+    .map(([said, same]) => ({ said, paths: [...new Set(same.map(({ path }) => path))] }))
+    .filter(({ paths }) => paths.length > 1)
+    .map(({ said, paths }) => `${said} (${paths.join(", ")})`);
+}
+
 describe("one home for each", () => {
   test("event", async () => {
     const rows = await declared(/^src\/(features\/\w+\/events|facts\/gateway-events)\.ts$/, /_EVENTS$/);
@@ -96,6 +113,20 @@ describe("one home for each", () => {
   test("metric", async () => {
     const rows = await declared(/^src\/(features\/\w+\/metrics|facts\/gateway-metrics)\.ts$/, /_METRICS$/);
     expect(gatheringFaults(rows, METRICS)).toEqual([]);
+  });
+
+  test(`key: at most ${MAX_KEYS_TOLD_TWICE} rows are told in two files`, () => {
+    const found = toldTwice(SOURCE_MODULES.filter(({ path }) => KEY_FILES.test(path)));
+    expect(found.length, found.join("\n")).toBeLessThanOrEqual(MAX_KEYS_TOLD_TWICE);
+  });
+
+  test("a row that is told in two files is found; one word for two keys is not", () => {
+    const file = (path: string, key: string) => ({
+      path,
+      text: `const rows = {\n  ${key}: { type: flag(), doc: "off" },\n};\n`,
+    });
+    expect(toldTwice([file("a.ts", "wait"), file("b.ts", "wait")])).toEqual(["wait: off (a.ts, b.ts)"]);
+    expect(toldTwice([file("a.ts", "wait"), file("b.ts", "time")])).toEqual([]);
   });
 
   test("phase: its name stands in the order of pipeline.ts, whose rows docs/phases.md shows", () => {

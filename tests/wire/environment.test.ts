@@ -241,4 +241,14 @@ describe("NODE_TLS_REJECT_UNAUTHORIZED=0 and the services that the gateway asks"
       }
     });
   });
+
+  test("a server that has the configuration is verified all the same", async () => {
+    await withStranger(async (port, counts) => {
+      const url = `https://127.0.0.1:${port}/config.yaml`;
+      const { code, stderr } = await runEdge(["serve", "--config", url, "--routes="], { env });
+      expect(code).not.toBe(0);
+      expect(stderr).toContain("DEPTH_ZERO_SELF_SIGNED_CERT");
+      expect([counts.tried > 0, counts.trusted]).toEqual([true, 0]);
+    });
+  });
 });
