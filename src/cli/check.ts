@@ -16,7 +16,7 @@ import { CONFIG_FLAGS } from "./config-flags.ts";
 import { startCommand } from "./flags.ts";
 
 /** What `edge check` looks at beside its arguments. */
-export interface CheckPorts {
+interface CheckPorts {
   readonly cwd: string;
   /** What is looked at where `cwd` has no configuration; the system's where it is left out. */
   readonly systemConfig?: string;

@@ -12,7 +12,7 @@ import type {
 } from "../explain/explanation.ts";
 
 /** How parts of the text stand out. */
-export interface ExplanationPaint {
+interface ExplanationPaint {
   /** The words of the first column. */
   label(text: string): string;
   /** What is beside the point. */

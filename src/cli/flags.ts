@@ -4,7 +4,7 @@ import { series } from "../core/number-text.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { HELP_COLUMNS, paragraph, wrapped, wrappedTable } from "./help/wrapped.ts";
 
-export type FlagType = "string" | "int" | "float" | "bool" | "duration";
+type FlagType = "string" | "int" | "float" | "bool" | "duration";
 
 /** One flag of a command. A long flag works with one dash or two, and with its value after `=` or a space. */
 export interface FlagSpec {
@@ -27,7 +27,7 @@ export interface FlagSpec {
 }
 
 /** The operands of a command. */
-export interface OperandSpec {
+interface OperandSpec {
   /** As help shows them; FILE or LOG among them are names of files. */
   readonly usage: string;
   readonly min: number;
@@ -59,7 +59,7 @@ export type FlagValues<F extends readonly FlagSpec[]> = {
       : number;
 };
 
-export type ParsedFlags<F extends readonly FlagSpec[]> =
+type ParsedFlags<F extends readonly FlagSpec[]> =
   | {
       readonly kind: "run";
       readonly values: FlagValues<F>;

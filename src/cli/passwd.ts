@@ -37,7 +37,7 @@ export const passwdCommand = {
 } as const;
 
 /** Where the password comes from. */
-export interface PasswordSource {
+interface PasswordSource {
   readonly isTerminal: boolean;
   /** Everything of standard input. */
   readAll(): string;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 
 /** Where a running process listens, in the order in which it has opened it. */
-export interface RunningGateway {
+interface RunningGateway {
   readonly pid: number;
   /** Absolute paths of UNIX sockets. */
   readonly sockets: readonly string[];

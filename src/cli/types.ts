@@ -53,11 +53,11 @@ export function runTypes(args: readonly string[], io: CommandIo, cwd: string = p
 }
 
 /** The text of edge.d.ts. Its first line has a digest of the rest, by which an edited file is known. */
-export function typesFile(): string {
+function typesFile(): string {
   return `${HEADING} ${VERSION} ${digest(EDGE_TYPES)}\n${EDGE_TYPES}`;
 }
 
-export const TYPES_NAME = "edge.d.ts";
+const TYPES_NAME = "edge.d.ts";
 
 function isEdited(text: string): boolean {
   const end = text.indexOf("\n");

@@ -9,7 +9,7 @@ import { text } from "./scalars.ts";
  * A host as requests name it, or all below one: `www.example.com`, `*.example.com`, `[::1]`; in lower case and without the
  * final dot. What is none is noted as a fault at `path`.
  */
-export function resolveHostPattern(host: string, path: KeyPath, log: FaultLog): string {
+function resolveHostPattern(host: string, path: KeyPath, log: FaultLog): string {
   const lower = asciiName(host).replace(/\.$/, "");
   const name = lower.replace(/^\*\./, "");
   // IPv6 literals come in brackets, as they stand in a Host field.

@@ -28,7 +28,7 @@ export interface Row extends FormRow {
 export type Rows = Readonly<Record<string, Row>>;
 
 /** How the block is read as a whole, and what its rows cannot say one by one. */
-export interface BlockOptions<R extends Rows, X extends object> {
+interface BlockOptions<R extends Rows, X extends object> {
   /** As what an absent section is read: `{ enabled: false }` where a section is on when it is there. */
   readonly absent?: object;
   /** Whether `true` and `false` may be written in place of the section, as its `enabled`. */
@@ -130,7 +130,7 @@ export function orOff<B extends { readonly form: Form }>(section: B): B {
 }
 
 /** Rows of a section of the server as a route writes them over it: a key that is left out is null, and the server's counts. */
-export type LayerRows<R extends Rows> = {
+type LayerRows<R extends Rows> = {
   readonly [K in keyof R]: K extends "enabled" ? R[K] : Omit<R[K], "default" | "absent"> & { readonly absent: null };
 };
 

@@ -5,10 +5,10 @@ import { trimmedEnd } from "../core/trimming.ts";
 import { quote } from "./config-fault.ts";
 
 /** Largest file of a secret, in bytes. */
-export const MAX_SECRET_FILE_BYTES = 65_536;
+const MAX_SECRET_FILE_BYTES = 65_536;
 
 /** The value of a `${file:NAME}`, or why there is none. */
-export type FoundSecret =
+type FoundSecret =
   | {
       readonly ok: true;
       readonly text: string;

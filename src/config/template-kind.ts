@@ -5,7 +5,7 @@ import { didYouMean } from "./nearest-name.ts";
 import { describe, type Kind, piece, Wrong } from "./piece.ts";
 
 /** How a key's template is read. */
-export interface TemplateOptions {
+interface TemplateOptions {
   /** Names that it has beside the placeholders of all templates: `status`. */
   readonly locals?: readonly string[];
   /** Why the template will not do for the key, or "". */

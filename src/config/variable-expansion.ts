@@ -5,7 +5,7 @@ import { NO_SECRET_FILES, type SecretReader } from "./secret-file.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** `used` are the variables and files that were put in, with their values. */
-export type Expansion =
+type Expansion =
   | {
       readonly ok: true;
       readonly text: string;

@@ -2,7 +2,7 @@ import { accessSync, constants, lstatSync, readFileSync, readlinkSync, realpathS
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 
 /** How this process was started, as far as it tells where its binary lies. */
-export interface StartFacts {
+interface StartFacts {
   /** The name that the process was started by: an absolute or relative path, or a word that was looked up in `path`. */
   readonly name: string;
   /** The working folder, absolute; links in it are kept where that is known. */

@@ -11,7 +11,7 @@ import { BreakerState } from "../memory/node-table.ts";
 import type { NodeRegistry, NodeStanding } from "./node-registry.ts";
 
 /** What the control thread has to tell in metrics. */
-export interface MetricPorts {
+interface MetricPorts {
   readonly totals: CounterTotals;
   readonly nodes: NodeRegistry;
   readonly labels: TelemetryLabels;
@@ -44,7 +44,7 @@ export function controlExposition(sources: MetricPorts): Exposition {
  * @param standings asked at every scrape
  * @param labelOf the label of an origin: its key, or the one for all beyond the limit of labels
  */
-export function nodeMetrics(
+function nodeMetrics(
   standings: () => readonly NodeStanding[],
   labelOf: (originKey: string) => string,
 ): readonly Metric[] {

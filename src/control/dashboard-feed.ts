@@ -23,7 +23,7 @@ import type { WorkerPool } from "./worker-pool.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 
 /** The facts of the control thread that the dashboard shows, beside those of its parts. */
-export interface GatewayPorts {
+interface GatewayPorts {
   readonly config: RuntimeConfig;
   readonly totals: CounterTotals;
   readonly incidents: SharedArrayBuffer;
@@ -36,7 +36,7 @@ export interface GatewayPorts {
 }
 
 /** The parts that have something to tell there. */
-export interface DashboardPorts {
+interface DashboardPorts {
   readonly watch: WorkerWatch;
   readonly nodes: NodeRegistry;
   readonly certificates: TlsCertificates;

@@ -12,7 +12,7 @@ const enum ExitCode {
 const CUT_MS = 1000;
 
 /** What the end of the process needs of the control thread. */
-export interface EndingPorts {
+interface EndingPorts {
   settings(): { readonly shutdownTimeoutMs: number; readonly drainDelayMs: number };
   /** Whether new connections are still served during `server.drain_delay`. */
   isDelayed(): boolean;

@@ -14,7 +14,7 @@ import { workingFolderFault } from "./working-folder.ts";
 const UPGRADE_DEADLINE_MS = 30_000;
 
 /** Set for a process that takes over from a running one: the process id of the old one. */
-export const UPGRADE_VARIABLE = "EDGE_UPGRADE_FROM";
+const UPGRADE_VARIABLE = "EDGE_UPGRADE_FROM";
 /** Set where the file with what its cache had follows the sockets. */
 const CACHE_VARIABLE = "EDGE_UPGRADE_CACHE";
 /** The path that the old process has started: what lies there may have been replaced since. */

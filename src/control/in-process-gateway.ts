@@ -23,7 +23,7 @@ import { NodeRegistry } from "./node-registry.ts";
 import { claimPort } from "./port-claim.ts";
 
 /** The texts of a configuration, as they would stand in files. */
-export interface ConfigTexts {
+interface ConfigTexts {
   readonly config: string;
   readonly routes: string;
 }

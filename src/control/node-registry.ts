@@ -20,7 +20,7 @@ import { BreakerWatch, type BreakerWatchPorts } from "./breaker-watch.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 
 /** The state of a node, as the internal API says it. docs/upstreams.md#circuit-breaker */
-export type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
+type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
 
 /** A node with its state, for metrics and the dashboard. */
 export interface NodeStanding {

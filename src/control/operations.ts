@@ -21,7 +21,7 @@ import type { NodeRegistry } from "./node-registry.ts";
 import { needsRestart, type ReloadOutcome, type Reloads, type RestartSettings, removedParts } from "./reload.ts";
 
 /** What the operators' actions ask of the control thread. */
-export interface OperationPorts {
+interface OperationPorts {
   readonly nodes: NodeRegistry;
   readonly reloads: Pick<Reloads, "want" | "take" | "rebuild" | "generation">;
   /** Configurations read from files; null with a remote source. */
@@ -54,7 +54,7 @@ interface KeptState extends Partial<SetState> {
 }
 
 /** Something that an operator has set, which holds until it is put back. */
-export interface SetByHand {
+interface SetByHand {
   readonly what: "drain" | "maintenance" | "log_level";
   /** The origin, the route ("" for all), or the level. */
   readonly name: string;

@@ -128,7 +128,7 @@ export function workerFailure(config: RuntimeConfig, why: Extract<FromWorker, { 
 }
 
 /** What to tell an operator whose address cannot be had. */
-export function listenError(host: string, port: number, code: string): StartError {
+function listenError(host: string, port: number, code: string): StartError {
   const { guide, hint } = LISTEN_ERRORS[code] ?? { guide: "cannot-listen", hint: "" };
   return new StartError(`cannot listen on ${host}:${port}: ${code}${hint}`, guide);
 }

@@ -8,7 +8,7 @@ import { isUnixListener, type ListenerPlace, listenersOf } from "../worker/liste
 import type { NewConfiguration, ToWorker } from "../worker/messages.ts";
 
 /** What `config_reload` says of a reload beside whether it has succeeded. */
-export type ReloadFields = Omit<FieldsOfEvent<"config_reload">, "ok">;
+type ReloadFields = Omit<FieldsOfEvent<"config_reload">, "ok">;
 
 /** What a reload gives: a new configuration, or why there is none. */
 export type ReloadResult =
@@ -34,7 +34,7 @@ export interface NextConfiguration {
 }
 
 /** What reloads ask of the control thread. */
-export interface ReloadPorts {
+interface ReloadPorts {
   /** Reads the files, or what is in their place. */
   read(): ReloadResult | Promise<ReloadResult>;
   /** The configuration in use, as the files said it: what operators have switched since is built in by `prepare`. */

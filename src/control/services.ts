@@ -174,7 +174,7 @@ function telemetryPorts(site: ThreadPorts): ExportPorts {
 }
 
 /** The fields of a worker's first message that services give. */
-export type StartFieldsOf<Listed> = Together<
+type StartFieldsOf<Listed> = Together<
   { [Name in keyof Listed]: Listed[Name] extends { startFields(): infer Fields } ? Fields : never }[keyof Listed]
 >;
 
@@ -188,7 +188,7 @@ type ReloadFieldsOf<Listed> = Together<
 >;
 
 /** A configuration, made ready by all services. */
-export interface PreparedServices {
+interface PreparedServices {
   readonly fields: ReloadFieldsOf<ListedControlServices>;
   takeUp(): void;
   drop(): void;

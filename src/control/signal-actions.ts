@@ -8,7 +8,7 @@ import type { HeldSignals } from "./held-signals.ts";
 import type { Operations } from "./operations.ts";
 
 /** What signals act on. */
-export interface SignalTargets {
+interface SignalTargets {
   readonly signals: HeldSignals;
   readonly operations: Operations;
   readonly handover: Handover;

@@ -4,7 +4,7 @@ import { isSamePlace, type ListenerPlace, type ListeningSocket } from "../worker
 import type { ToWorker } from "../worker/messages.ts";
 
 /** What the stand-ins ask of the control thread. */
-export interface StandInPorts {
+interface StandInPorts {
   tell(worker: number, message: ToWorker): void;
   /** The listening sockets of the workers that listen. */
   readonly listening: ReadonlyMap<number, readonly ListeningSocket[]>;

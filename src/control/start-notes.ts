@@ -48,7 +48,7 @@ export function quicNotes({ server }: RuntimeConfig, set: CertificateSet | undef
 }
 
 /** A variable of the environment that changes the runtime beneath the gateway. */
-export interface RuntimeVariable {
+interface RuntimeVariable {
   readonly name: string;
   /** What it does, and the cure. */
   readonly note: string;

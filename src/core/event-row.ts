@@ -1,5 +1,5 @@
 /** One field of an event's line; its kind decides what the call may give. */
-export interface EventField<Value = unknown, Optional extends boolean = boolean> {
+interface EventField<Value = unknown, Optional extends boolean = boolean> {
   /** What it holds, in a few words. */
   readonly meaning: string;
   readonly isOptional: Optional;

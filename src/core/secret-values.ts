@@ -9,7 +9,7 @@ const MIN_SECRET_CHARS = 3;
  * The values of secrets that came from files, for all output of the process: no command, response or line of the log holds one.
  * docs/security.md#logs-and-secrets
  */
-export class SecretValues {
+class SecretValues {
   /** Each spelling of each value, the longest first: one may be in another. */
   private spellings: readonly string[] = [];
   private readonly values: Set<string> = new Set();

@@ -83,7 +83,7 @@ export function reasonOf(status: number): string {
 export const CLIENT_CLOSED_STATUS = 499;
 
 /** What the JSON body of an error says. docs/wire.md#refusals */
-export interface ErrorBody {
+interface ErrorBody {
   /** `404 Not Found`. */
   readonly error: string;
   /** One sentence that says what was wrong. */

@@ -4,7 +4,7 @@ export function trimmed(text: string, signs: string): string {
 }
 
 /** Without the signs at the beginning that are among these. @param signs each of one code unit */
-export function trimmedStart(text: string, signs: string): string {
+function trimmedStart(text: string, signs: string): string {
   let from = 0;
   while (from < text.length && signs.includes(text[from]!)) from++;
   return from === 0 ? text : text.slice(from);

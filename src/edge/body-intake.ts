@@ -81,13 +81,13 @@ export interface BodyRoom {
 }
 
 /** Who holds a body. See HoldOwner. */
-export interface RoomOwner {
+interface RoomOwner {
   onCounted(): void;
   onEvicted(key: string): void;
 }
 
 /** What one body holds. See BodyHold. */
-export interface RoomHold {
+interface RoomHold {
   /** The setting that refused more. */
   readonly refusedBy: string;
   growTo(bytes: number): Fault;

@@ -23,7 +23,7 @@ export interface TlsChoice {
 }
 
 /** What a ClientHello says of the certificates that its client can check; see ClientHello. */
-export interface ClientSignatures {
+interface ClientSignatures {
   readonly signatures: readonly number[];
   readonly certificateSignatures: readonly number[];
   readonly groups: readonly number[];

@@ -417,7 +417,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
 }
 
 /** All that a connection needs for one request; pooled a worker, so that an idle connection holds none of it. */
-export class H1Request {
+class H1Request {
   readonly exchange: Exchange;
   readonly parser: RequestParser;
   readonly body: RequestBody;

@@ -388,7 +388,7 @@ export class H2Stream implements H2ReplyStream, BodyFlow, TimerOwner, UnsentOwne
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /** The request body of one stream, whose own window bounds what is kept of it. */
-export class H2RequestBody {
+class H2RequestBody {
   readonly inflow: StreamInflow = new StreamInflow(H2_STREAM_WINDOW_BYTES);
   private readonly held: HeldBody = new HeldBody(this.inflow);
 

@@ -23,7 +23,7 @@ export interface Listener {
 }
 
 /** What a listener does with its sockets. */
-export interface ListenerEvents {
+interface ListenerEvents {
   open(socket: ClientSocket): void;
   data(socket: ClientSocket, chunk: Buffer): void;
   drain(socket: ClientSocket): void;

@@ -90,7 +90,7 @@ export interface PassedPhase {
 }
 
 /** What would go to an origin. */
-export interface SentHead {
+interface SentHead {
   /** `http://10.0.0.5:8000` */
   readonly origin: string;
   /** The head as HTTP/1.1, whatever the origin speaks; one character a byte. */

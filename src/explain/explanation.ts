@@ -63,7 +63,7 @@ export interface RouteSummary {
   readonly at: string;
 }
 
-export interface UpstreamSummary {
+interface UpstreamSummary {
   readonly targets: readonly { readonly url: string; readonly weight: number; readonly backup: boolean }[];
   readonly policy: string;
   /** The one that this request would have gone to first. */
@@ -135,7 +135,7 @@ export interface AuthSummary {
   readonly keep_authorization: boolean;
 }
 
-export interface ResponseSummary {
+interface ResponseSummary {
   readonly by: "gateway" | "origin" | "file" | "control" | "grpc" | "auth";
   /** Null where only another process or the disk knows it. */
   readonly status: number | null;

@@ -10,7 +10,7 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex } from "../worker/routing.ts";
 
 /** A route that did not get a request although its path fits. */
-export interface LostRoute {
+interface LostRoute {
   readonly route: Route;
   readonly why: string;
 }

@@ -2,7 +2,7 @@ import { type Metric, metricOf, single } from "../core/metric-row.ts";
 import { METRICS } from "./metrics.ts";
 
 /** What the control thread knows beside the workers' counters. */
-export interface ProcessFacts {
+interface ProcessFacts {
   readonly version: string;
   /** Whether the last reload of the configuration succeeded; true before the first. */
   readonly lastReloadSuccessful: () => boolean;

@@ -4,7 +4,7 @@ import type { MetricName as Name } from "../facts/metrics.ts";
 import { THRESHOLDS, type Threshold, type Thresholds } from "../features/dashboard/thresholds.ts";
 
 /** One rule. */
-export interface AlertRow {
+interface AlertRow {
   readonly name: string;
   /** The metrics that it is about: docs/metrics.md says what to do. */
   readonly metrics: readonly Name[];

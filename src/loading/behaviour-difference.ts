@@ -15,7 +15,7 @@ export interface KeyChange {
 }
 
 /** A route or a stream that differs. */
-export interface EntryChange {
+interface EntryChange {
   readonly change: "added" | "removed" | "changed" | "moved";
   readonly kind: "route" | "stream";
   /** The type, the host, and the path. */

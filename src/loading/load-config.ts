@@ -66,7 +66,7 @@ export interface GivenFiles {
 }
 
 /** Notes what is wrong with routes together. */
-export type RouteJudge = (config: RuntimeConfig, notes: RouteNotes) => void;
+type RouteJudge = (config: RuntimeConfig, notes: RouteNotes) => void;
 
 /** Takes faults and warnings about a key of a route, by the route's place in `config.routes`. */
 export interface RouteNotes {

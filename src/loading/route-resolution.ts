@@ -18,7 +18,7 @@ import { noteNeighbours, noteSharedCookies } from "./route-neighbours.ts";
 import { checkStreams, type PlacedEntries } from "./stream-resolution.ts";
 
 /** What routes inherit. */
-export interface RoutePorts extends Spot {
+interface RoutePorts extends Spot {
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
   readonly cluster: ClusterConfig;

@@ -4,7 +4,7 @@ import type { BodyHold } from "./body-hold.ts";
 export const DEFAULT_SPOOLED_BYTES = 16 * 1024 * 1024 * 1024;
 
 /** Where a pool's counts are: one a worker from `from` on, and the wishes for room after both pools. */
-export interface PoolPlace {
+interface PoolPlace {
   readonly from: number;
   readonly workers: number;
   readonly worker: number;

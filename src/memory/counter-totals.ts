@@ -37,7 +37,7 @@ export interface RequestSeries {
 }
 
 /** The label of peers without a row of their own. */
-export const OTHER_PEERS = "other";
+const OTHER_PEERS = "other";
 
 /** One count of several that a label tells apart. */
 export interface LabelledCount {

@@ -2,14 +2,14 @@ import { readFileSync, statSync } from "node:fs";
 import type { TextTableMemory } from "./text-table.ts";
 
 /** Largest file of a list, in bytes. */
-export const MAX_LIST_BYTES = 67_108_864;
+const MAX_LIST_BYTES = 67_108_864;
 /** Lines of a file that are read. */
 export const MAX_LIST_LINES = 1_000_000;
 /** Faults of one file that are kept with their text. */
 export const MAX_LIST_FAULTS = 100;
 
 /** A line that is left out. */
-export interface ListFault {
+interface ListFault {
   /** From 1. */
   readonly line: number;
   readonly message: string;

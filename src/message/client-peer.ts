@@ -41,13 +41,13 @@ export interface ClientIdentity {
 export const UNKNOWN_CLIENT = "unknown";
 
 /** A socket that can be asked who is at its other end, while it is open. */
-export interface AddressSource {
+interface AddressSource {
   /** Without a port; undefined where the peer is gone. */
   readonly remoteAddress: string | undefined;
 }
 
 /** A socket with TLS that can be asked for its version, while it is open. */
-export interface TlsVersionSource {
+interface TlsVersionSource {
   /** Such as `TLSv1.3`. */
   getTLSVersion(): string;
 }

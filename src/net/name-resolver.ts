@@ -11,7 +11,7 @@ import {
 export type NameListener = (addresses: readonly string[], failure: string) => void;
 
 /** Whom a resolver asks: `proxy.transport`. */
-export interface NameSettings {
+interface NameSettings {
   /** `address[:port]`; none for those of the system. */
   readonly nameservers: readonly string[];
   /** For how long addresses serve on after the servers have said that a name has none. */
@@ -19,7 +19,7 @@ export interface NameSettings {
 }
 
 /** What a resolver is made of. */
-export interface ResolverPorts {
+interface ResolverPorts {
   readonly query: NameQuery;
   readonly reverse: ReverseQuery;
   /** Milliseconds on a clock that never goes back. */

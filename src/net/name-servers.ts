@@ -141,7 +141,7 @@ function candidatesOf(name: string, { search, ndots }: ResolvConf): readonly str
 }
 
 /** What is read of resolv.conf(5). */
-export interface ResolvConf {
+interface ResolvConf {
   readonly servers: readonly string[];
   readonly search: readonly string[];
   readonly ndots: number;

@@ -1,7 +1,7 @@
 import { plainLine } from "../core/printable.ts";
 
 /** One request of the gateway's own, with its bounds. */
-export interface OutboundRequest {
+interface OutboundRequest {
   readonly url: string;
   /** GET without it. */
   readonly method?: string;

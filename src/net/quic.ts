@@ -33,7 +33,7 @@ export interface QuicInit {
 }
 
 /** Bounds of what clients may make the endpoint hold. */
-export interface QuicLimits {
+interface QuicLimits {
   readonly idleTimeoutMs: number;
   readonly handshakeTimeoutMs: number;
   /** Bytes of a head's names and values. */

@@ -421,7 +421,7 @@ export interface UnsentOwner {
  * received chunk, but thousands together would exhaust the memory; beyond the limit those are cut that have taken nothing
  * for longest.
  */
-export class UnsentBytes {
+class UnsentBytes {
   /** Bytes that all holders together may keep at the end of a turn. */
   limit: number = DEFAULT_UNSENT_BYTES;
   /** Notified of a connection that is cut. */

@@ -5,7 +5,7 @@ import { lateTls } from "./late-modules.ts";
 export type TlsContext = object & { readonly tlsContext: never };
 
 /** What a context is made of. */
-export interface TlsContextInit {
+interface TlsContextInit {
   /** PEM, leaf first. */
   readonly chain: string;
   /** PEM. */

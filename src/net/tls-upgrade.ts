@@ -37,7 +37,7 @@ export interface HandshakeError {
 }
 
 /** Events of a socket with TLS on it. */
-export interface TlsHandlers<T> {
+interface TlsHandlers<T> {
   open(socket: TlsSocket & { data: T }): void;
   handshake(socket: TlsSocket & { data: T }, ok: boolean, error: HandshakeError | null): void;
   data(socket: TlsSocket & { data: T }, chunk: Buffer): void;
@@ -48,7 +48,7 @@ export interface TlsHandlers<T> {
 }
 
 /** What an upgrade is made of. */
-export interface UpgradeInit<T> {
+interface UpgradeInit<T> {
   readonly context: TlsContext;
   readonly options: HandshakeOptions;
   /** The bytes that have been read already. They must stay unchanged. */

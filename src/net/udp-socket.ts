@@ -14,7 +14,7 @@ export interface UdpListener {
 }
 
 /** Takes datagrams. The bytes are the receiver's. */
-export type OnDatagram = (data: Buffer, port: number, address: string) => void;
+type OnDatagram = (data: Buffer, port: number, address: string) => void;
 
 /**
  * Receives datagrams at an address, which several workers share: each client's go to one of them.

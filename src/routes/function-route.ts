@@ -59,7 +59,7 @@ const keys = block(
 );
 
 /** `type: function`: a module of the user's own makes responses. With a target, it has the fields of `type: upstream` too. */
-export interface FunctionRouteConfig extends Omit<RouteBase, "methods">, ConfigOf<typeof keys> {
+interface FunctionRouteConfig extends Omit<RouteBase, "methods">, ConfigOf<typeof keys> {
   readonly type: "function";
 }
 

@@ -27,7 +27,7 @@ import { templateOf } from "../proto/template/template.ts";
  * out go first, then their lines are added in the order of the table, then their steps run.
  * @typeParam R what its key gives, a list; an empty one does nothing
  */
-export interface HeaderOperation<R extends readonly unknown[]> {
+interface HeaderOperation<R extends readonly unknown[]> {
   readonly type: Kind<unknown, R>;
   /** For `edge help routes`. */
   readonly example: { readonly request: unknown; readonly response: unknown };
@@ -43,7 +43,7 @@ export interface HeaderOperation<R extends readonly unknown[]> {
 }
 
 /** THE operations on header fields, by key. docs/upstreams.md#header-edits */
-export const HEADER_OPERATIONS = {
+const HEADER_OPERATIONS = {
   set: {
     type: headerLines(),
     example: { request: { "X-Team": "shop" }, response: { "Cache-Control": "no-store" } },
@@ -256,7 +256,7 @@ function checkName(name: string, path: KeyPath, isRequest: boolean, onKey: boole
 const VARIABLE = /(?<!\w)\$[a-z]\w+|%\[/i;
 
 /** A field that is set or added. */
-export interface HeaderValue {
+interface HeaderValue {
   /** As written. */
   readonly name: string;
   readonly value: string;

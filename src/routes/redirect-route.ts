@@ -47,7 +47,7 @@ const keys = block({
 });
 
 /** `type: redirect`: clients are sent somewhere else. */
-export interface RedirectRouteConfig extends Omit<RouteBase, "methods">, ConfigOf<typeof keys> {
+interface RedirectRouteConfig extends Omit<RouteBase, "methods">, ConfigOf<typeof keys> {
   readonly type: "redirect";
 }
 

@@ -82,7 +82,7 @@ const keys = block(
 );
 
 /** `type: respond`: the gateway answers by itself. */
-export interface RespondRouteConfig extends Omit<RouteBase, "methods">, ConfigOf<typeof keys> {
+interface RespondRouteConfig extends Omit<RouteBase, "methods">, ConfigOf<typeof keys> {
   readonly type: "respond";
 }
 

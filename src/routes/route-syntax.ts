@@ -46,7 +46,7 @@ export interface RouteSyntax<C extends RouteBase = RouteBase> {
 }
 
 /** What `edge help routes` says of a type, beside the lines of its keys. */
-export interface RouteHelp {
+interface RouteHelp {
   readonly doc: string;
   readonly prefix: Pick<Row, "example" | "doc">;
   readonly host: Pick<Row, "example" | "doc">;

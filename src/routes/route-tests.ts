@@ -40,7 +40,7 @@ const expectedRows = {
 const expected = block(expectedRows, { check: checkExpected, manual: "edge help routes" });
 
 /** One entry of `tests` in routes.yaml. docs/explain.md#tests */
-export const routeTest = block(
+const routeTest = block(
   {
     request: { type: textLike(REQUEST_PATTERN, REQUEST_WORDS), required: REQUEST_WORDS, example: "GET /api/users" },
     headers: { type: requestFields(), example: { Host: "api.example.com" }, doc: "Host is localhost without it" },

@@ -71,7 +71,7 @@ const keys = block(
 );
 
 /** `type: static`: files from a folder. */
-export interface StaticRouteConfig extends RouteBase, ConfigOf<typeof keys> {
+interface StaticRouteConfig extends RouteBase, ConfigOf<typeof keys> {
   readonly type: "static";
 }
 

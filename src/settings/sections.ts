@@ -7,8 +7,5 @@ export interface Sections extends ConfigOf<typeof configFile> {}
 export type ServerConfig = Sections["server"];
 export type ProxyConfig = Sections["proxy"];
 export type TransportConfig = ProxyConfig["transport"];
-export type InternalApiConfig = Sections["internalApi"];
-export type InboundChunkedMode = ServerConfig["inboundChunkedMode"];
-export type TlsConfig = ServerConfig["tls"];
-export type TlsVersion = TlsConfig["minVersion"];
+type TlsConfig = ServerConfig["tls"];
 export type ClientAuth = TlsConfig["clientAuth"];

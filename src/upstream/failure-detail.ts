@@ -51,7 +51,7 @@ const VERIFICATIONS: Readonly<Record<string, FaultDetail>> = {
 };
 
 /** The protocol of an origin whose first bytes are no response of HTTP/1.1: TLS, HTTP/2, or another. */
-export function openingDetail(bytes: Uint8Array, from: number): FaultDetail {
+function openingDetail(bytes: Uint8Array, from: number): FaultDetail {
   const first = bytes[from]!;
   if ((first === TLS_ALERT || first === TLS_HANDSHAKE) && bytes[from + 1] === TLS_MAJOR)
     return FaultDetail.CleartextOnTls;

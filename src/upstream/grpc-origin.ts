@@ -24,7 +24,7 @@ import type { OriginSettings, UpstreamSocketPorts } from "./origin-socket.ts";
 export const MAX_GRPC_CONNECTIONS = 16;
 
 /** How to reach an origin that speaks gRPC. */
-export interface GrpcOriginSettings extends OriginSettings {
+interface GrpcOriginSettings extends OriginSettings {
   /** Put before the path of each call: "" or `/api`. */
   readonly basePath: string;
   /** For how long a connection may be made, in milliseconds. */

@@ -505,7 +505,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
 }
 
 /** Cuts a response's body out of an upstream connection's input. RFC 9112 §6.3. */
-export class ReplyBody {
+class ReplyBody {
   /** The piece that `next` found. */
   from = 0;
   to = 0;

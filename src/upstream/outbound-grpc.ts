@@ -27,7 +27,7 @@ export interface GrpcServer {
 }
 
 /** The bounds of a connection. */
-export interface GrpcBounds {
+interface GrpcBounds {
   /** For the connection with its TLS handshake, in milliseconds. */
   readonly connectTimeoutMs: number;
   /** Of one message of a response. */
@@ -35,7 +35,7 @@ export interface GrpcBounds {
 }
 
 /** The bounds of a call, and what goes with it. */
-export interface CallBounds {
+interface CallBounds {
   /** Until the first message of the response is whole, in milliseconds. */
   readonly firstMessageMs: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -17,7 +17,7 @@ export interface HealthCheck {
 }
 
 /** What a prober asks its surroundings for. */
-export interface ProberPorts {
+interface ProberPorts {
   probe(origin: ProbeOrigin, path: string, timeoutMs: number): Promise<ProbeOutcome>;
   /** A number from 0 up to 1. */
   random(): number;

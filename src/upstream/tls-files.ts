@@ -4,7 +4,7 @@ import { readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
 import type { UpstreamTls } from "./origin-socket.ts";
 
 /** The files and switches of a route's `tls:` section. */
-export interface UpstreamTlsFiles {
+interface UpstreamTlsFiles {
   readonly caFile: string;
   readonly clientCertificate: { readonly certFile: string; readonly keyFile: string };
   readonly serverName: string;

@@ -63,7 +63,7 @@ export interface ClientPolicyPorts extends Omit<SignInPorts, "pages" | "reports"
 }
 
 /** What it needs of the configuration's own parts. */
-export type ClientMethodPorts = Pick<AuthPorts, "calls" | "poolOf">;
+type ClientMethodPorts = Pick<AuthPorts, "calls" | "poolOf">;
 
 /** Who clients are, and what they may do: each phase null where the configuration does not ask for it. */
 export interface ClientPolicy {

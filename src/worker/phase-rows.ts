@@ -1,7 +1,7 @@
 import type { EndTapName, HeadTapName, PhaseName } from "./pipeline.ts";
 
 /** What docs/phases.md says of a phase, in Markdown. The order is that of pipeline.ts. */
-export interface PhaseRow {
+interface PhaseRow {
   /** What puts it into the list; "" for one that is always there, "body" for requests with one. */
   readonly needs: string;
   readonly reads: string;

@@ -33,7 +33,7 @@ import { bodyRules, settingsByIndex } from "./routing.ts";
 import type { WayPorts } from "./runtime-inputs.ts";
 
 /** What the pipeline is made of. */
-export interface PipelinePorts {
+interface PipelinePorts {
   readonly router: Router;
   readonly inputs: WayPorts;
   readonly accessLog: AccessLog | null;

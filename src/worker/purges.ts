@@ -11,7 +11,7 @@ import type { WorkerCounters } from "../memory/counter-table.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 
 /** What purges need of their worker. */
-export interface PurgePorts {
+interface PurgePorts {
   /** Takes responses out of the cache of the configuration in use; null if that is off. */
   readonly purge: () => Purge | null;
   readonly counters: WorkerCounters;

@@ -135,7 +135,7 @@ export function firewallFor(config: RuntimeConfig, router: Router, ex: Exchange)
 }
 
 /** A path that a method of `auth` has of its own. */
-export interface AuthPath {
+interface AuthPath {
   readonly path: string;
   readonly hosts: readonly string[];
   readonly auth: AuthConfig;
@@ -194,7 +194,7 @@ export function isInternal({ kind, path }: Route): boolean {
 }
 
 /** Whether `internal_api.listen` names a listener of its own, which takes these endpoints off the public ones. */
-export function hasInternalListener({ internalApi }: RuntimeConfig): boolean {
+function hasInternalListener({ internalApi }: RuntimeConfig): boolean {
   return internalApi.listenPort >= 0;
 }
 

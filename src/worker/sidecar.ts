@@ -54,7 +54,7 @@ import type { RuntimePorts } from "./runtime-inputs.ts";
 import type { SidecarIdentity } from "./sidecar-identity.ts";
 
 /** What the pipelines of a sidecar are made of. */
-export interface SidecarPorts {
+interface SidecarPorts {
   readonly inputs: RuntimePorts;
   readonly pools: OriginPools;
   readonly budget: BodyBudget;
@@ -218,7 +218,7 @@ function routeInit(config: RuntimeConfig, label: string, path: string, handler: 
 }
 
 /** The servers that requests to the outbound listener name themselves: a pool an origin key, made when it is first named. */
-export class EgressOrigins implements OriginSource {
+class EgressOrigins implements OriginSource {
   private readonly own: OwnListeners;
   private readonly pools: OriginPools;
   private readonly identity: SidecarIdentity;

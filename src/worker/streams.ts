@@ -25,7 +25,7 @@ import { type NameTable, passedNames } from "./passed-names.ts";
 import type { WorkerServices } from "./worker-services.ts";
 
 /** What the streams of a worker are made with. */
-export interface StreamPorts {
+interface StreamPorts {
   readonly services: WorkerServices;
   readonly counters: Pick<WorkerCounters, "streamCounters" | "streamId">;
   /** Open connections by stream, of all workers; see createOpenStreams. */

@@ -30,7 +30,7 @@ import { HeaderId } from "../message/header-block.ts";
 import type { NowMs } from "../message/ports.ts";
 
 /** Where a worker reports to. */
-export interface ReportPorts {
+interface ReportPorts {
   readonly counters: WorkerCounters;
   readonly log: GatewayLog;
   readonly names: RequestNamer;

@@ -138,7 +138,7 @@ function streamsOf(config: RuntimeConfig, inputs: RuntimePorts): Streams | null 
 }
 
 /** The way of a request on the public listeners, and the parts of it that others share. */
-export interface PublicWay {
+interface PublicWay {
   readonly pipeline: Pipeline;
   readonly client: ClientPolicy;
   /** Null where it is off. */

@@ -602,7 +602,7 @@ function unproxied(settings: ConnectionSettings): ConnectionSettings {
  * most. What is free changes: to be asked again now and then (`dependsOnDisk`).
  * @param spooledBytes what all such bodies take now
  */
-export function bodyLimitsOf({ proxy }: RuntimeConfig, spooledBytes: number): BodyLimits {
+function bodyLimitsOf({ proxy }: RuntimeConfig, spooledBytes: number): BodyLimits {
   const { maxBufferedBytes, maxBufferedShare, maxSpooledBytes } = proxy.transport;
   const half = (): number => (freeSpoolBytes() + spooledBytes) / 2;
   const diskBytes = maxSpooledBytes > 0 ? maxSpooledBytes : Math.min(DEFAULT_SPOOLED_BYTES, half());
@@ -610,6 +610,6 @@ export function bodyLimitsOf({ proxy }: RuntimeConfig, spooledBytes: number): Bo
 }
 
 /** Whether the limits follow what the disk has free. */
-export function dependsOnDisk({ proxy }: RuntimeConfig): boolean {
+function dependsOnDisk({ proxy }: RuntimeConfig): boolean {
   return proxy.transport.maxSpooledBytes === 0;
 }

@@ -1,6 +1,39 @@
 import { describe, expect, test } from "bun:test";
-import { PROJECT_FILES } from "./project-files.ts";
+import { PROJECT_FILES, projectText } from "./project-files.ts";
 import { SOURCE_MODULES } from "./source-module.ts";
+
+/** Exports of src that only unit tests or benchmarks name. */
+const MAX_EXPORTS_FOR_TESTS = 90;
+
+/** With the scripts. */
+const ALL_FILES = [
+  ...SOURCE_MODULES,
+  ...PROJECT_FILES.filter((path) => /^scripts\/.*\.ts$/.test(path)).map((path) => ({
+    path,
+    text: projectText(path) ?? "",
+    exports: [],
+  })),
+];
+
+/** Exports of src whose name no other file has among its words. @param counts whether a file is one that may name them */
+function unnamedExports(
+  modules: readonly {
+    readonly path: string;
+    readonly text: string;
+    readonly exports: readonly { readonly name: string }[];
+  }[],
+  counts: (path: string) => boolean,
+): string[] {
+  const files = new Map<string, number>();
+  const wordsOf = (text: string) => new Set(text.split(/[^\w$]+/));
+  for (const { path, text } of modules)
+    if (counts(path)) for (const word of wordsOf(text)) files.set(word, (files.get(word) ?? 0) + 1);
+  return modules
+    .filter(({ path }) => path.startsWith("src/"))
+    .flatMap(({ path, exports }) =>
+      exports.filter(({ name }) => (files.get(name) ?? 0) <= 1).map(({ name }) => `${path}: ${name}`),
+    );
+}
 
 /** Names that say nothing about what is inside. */
 const EMPTY_WORDS = ["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc"];
@@ -90,6 +123,25 @@ describe("names", () => {
 
   test("no file only passes on what others export", () => {
     expect(SOURCE_MODULES.filter((module) => module.isBarrel).map((module) => module.path)).toEqual([]);
+  });
+
+  test("another file names each export", () => {
+    expect(unnamedExports(ALL_FILES, () => true)).toEqual([]);
+  });
+
+  // Towards fewer: what is the same seen from outside is tested from outside.
+  test(`at most ${MAX_EXPORTS_FOR_TESTS} exports are for unit tests and benchmarks alone`, () => {
+    const found = unnamedExports(ALL_FILES, (path) => !/^tests\/(unit|bench)\//.test(path));
+    expect(found.length, found.join("\n")).toBeLessThanOrEqual(MAX_EXPORTS_FOR_TESTS);
+  });
+
+  test("an export that none names is found", () => {
+    const files = [
+      { path: "src/a.ts", text: "export const one = 1; const two = one;", exports: [{ name: "one" }] },
+      { path: "tests/unit/a.test.ts", text: "one", exports: [] },
+    ];
+    expect(unnamedExports(files, () => true)).toEqual([]);
+    expect(unnamedExports(files, (path) => path.startsWith("src/"))).toEqual(["src/a.ts: one"]);
   });
 
   test("the top of the repository holds nothing else", () => {

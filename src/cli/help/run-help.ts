@@ -6,7 +6,7 @@ import type { HelpAnswer } from "./help-answer.ts";
 import { paragraph, wrappedTable } from "./wrapped.ts";
 
 /** The commands, as help needs them. */
-export interface HelpCommands {
+interface HelpCommands {
   /** Each with its line, in the order of help. */
   readonly list: readonly (readonly [name: string, summary: string])[];
   /** Prints the help of a command; null where there is none of that name. */

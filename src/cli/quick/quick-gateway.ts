@@ -9,7 +9,7 @@ import { serveGateway } from "../serve.ts";
 import type { QuickAddress } from "./quick-address.ts";
 
 /** A gateway that a command line describes, in the words of both files. */
-export interface QuickGateway {
+interface QuickGateway {
   /** As typed, such as `edge respond`. */
   readonly command: string;
   readonly at: QuickAddress;

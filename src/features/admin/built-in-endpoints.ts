@@ -30,7 +30,7 @@ import { type Purge, type PurgeAudit, PurgeHandler } from "./purge-handler.ts";
 import type { StatusHandler } from "./status-handler.ts";
 
 /** Where a built-in endpoint is: an exact path. */
-export interface BuiltInPlace {
+interface BuiltInPlace {
   readonly path: string;
   /** HEAD goes with GET. */
   readonly methods: readonly string[];
@@ -70,7 +70,7 @@ export function builtInEndpoints(parts: EndpointPorts): readonly BuiltInEndpoint
 }
 
 /** What the endpoints are made of. */
-export interface EndpointPorts {
+interface EndpointPorts {
   readonly health: HealthHandler;
   readonly status: StatusHandler;
   readonly guard: AccessGuard;
@@ -83,7 +83,7 @@ export interface EndpointPorts {
 }
 
 /** What answers for the dashboard, guarded already. */
-export interface DashboardEndpointPorts {
+interface DashboardEndpointPorts {
   readonly page: Handler;
   readonly stream: Handler;
 }
@@ -374,7 +374,7 @@ export const ENDPOINTS = [
 ] as const;
 
 /** What the control thread may be asked by an endpoint. */
-export type EndpointQuestion = Exclude<(typeof ENDPOINTS)[number]["question"], null>;
+type EndpointQuestion = Exclude<(typeof ENDPOINTS)[number]["question"], null>;
 
 /** Who answers in the control thread: a question without its answerer does not compile. */
 export type EndpointAnswers = Readonly<Record<EndpointQuestion, Answerer>>;

@@ -12,7 +12,7 @@ export interface ControlQuestion {
 }
 
 /** Its response. */
-export interface ControlReply {
+interface ControlReply {
   readonly id: number;
   readonly status: number;
   readonly contentType: string;
@@ -26,7 +26,7 @@ export interface QuestionMessage {
 }
 
 /** From the control thread. */
-export interface AnswerMessage {
+interface AnswerMessage {
   readonly kind: "answer";
   readonly reply: ControlReply;
 }

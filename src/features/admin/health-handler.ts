@@ -4,7 +4,7 @@ import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts"
 import { jsonReply } from "./built-in-reply.ts";
 
 /** From the control thread: the process will drain soon, and what asks for its health is to know. */
-export interface LeavingMessage {
+interface LeavingMessage {
   readonly kind: "leaving";
 }
 

@@ -8,7 +8,7 @@ import { trafficSummary } from "./traffic-summary.ts";
 import { type ProbedTarget, upstreamHealth } from "./upstream-health.ts";
 
 /** What the control thread's responses are made of; each is asked anew for every one. */
-export interface InternalPorts {
+interface InternalPorts {
   /** The configuration in use. */
   readonly config: () => StatusConfig;
   readonly state: () => ProcessState;

@@ -5,7 +5,7 @@ import { removeDotSegments } from "../../proto/target/dot-segments.ts";
 import { decodeFully } from "../../proto/target/percent-decoding.ts";
 
 /** A probe that may be sent: its head as HTTP/1.1. */
-export interface ProbeRequest {
+interface ProbeRequest {
   readonly ok: true;
   readonly head: Buffer;
   /** For the check that a route is there. */
@@ -13,7 +13,7 @@ export interface ProbeRequest {
 }
 
 /** Why a probe may not be sent. */
-export interface ProbeRefusal {
+interface ProbeRefusal {
   readonly ok: false;
   readonly status: 400 | 403;
   readonly message: string;

@@ -10,7 +10,7 @@ import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 const PROBE_DRAIN_BYTES = 65536;
 
 /** What came of a probe. docs/endpoints.md#proxy-test */
-export interface ProbeResult {
+interface ProbeResult {
   readonly status_code: number;
   readonly status_text: string;
   readonly latency_ms: number;

@@ -12,7 +12,7 @@ import { redirectFault } from "./redirect-target.ts";
 const LINES_PER_STEP = 1000;
 
 /** A redirect of a list. */
-export interface ListedRedirect {
+interface ListedRedirect {
   readonly to: string;
   /** 0: the line names none. */
   readonly status: number;

@@ -42,7 +42,7 @@ export interface Turns {
 }
 
 /** Removes credentials meant for the gateway before the request is forwarded, on every route. */
-export type RequestCleaner = (head: RequestHead) => void;
+type RequestCleaner = (head: RequestHead) => void;
 
 /** `auth`: authenticates the request and sets `ex.identity`. docs/authentication.md */
 export class AuthPhase implements Phase {

@@ -125,7 +125,7 @@ export class BasicMethod implements AuthMethod {
  * What the one `Authorization: Basic` of a head says; null where there is none, more than one, or none that can be read.
  * RFC 7617 §2; text is UTF-8.
  */
-export function credentialsOf(headers: HeaderBlock): Credentials | null {
+function credentialsOf(headers: HeaderBlock): Credentials | null {
   const at = onlyAuthorization(headers);
   if (at < 0) return null;
   const from = headers.valueFrom(at);

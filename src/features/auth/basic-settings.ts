@@ -10,7 +10,7 @@ import { MASK } from "../../core/secret-name.ts";
 const MAX_USERS_FILE_BYTES = 4_194_304;
 
 /** A user who may come in, as a line of a users file says. */
-export interface UserConfig {
+interface UserConfig {
   /** UTF-8, without a colon. */
   readonly name: string;
   /** bcrypt (`$2y$…`) or argon2 (`$argon2id$…`). */

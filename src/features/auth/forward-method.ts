@@ -25,7 +25,7 @@ const AUTH_SERVICE_REST_MS = 2000;
 const MAX_REMEMBERED_VERDICTS = 4096;
 
 /** What the configuration says of an authentication service. */
-export interface ForwardTerms {
+interface ForwardTerms {
   readonly method: "GET" | "HEAD" | "POST";
   /** Path and query that it is asked for. */
   readonly target: string;

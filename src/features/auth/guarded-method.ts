@@ -4,7 +4,7 @@ import type { AuthMethod } from "./auth-phase.ts";
 import { type Judgement, LEFT_ALONE } from "./judgement.ts";
 
 /** Rules that come before a method. */
-export interface EarlierRules {
+interface EarlierRules {
   /** Whether they alone decide on a request: they refuse it, or let it in by a credential of their own. */
   decide(ex: Exchange): boolean;
 }

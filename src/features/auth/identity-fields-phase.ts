@@ -4,7 +4,7 @@ import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 
 /** Names of fields, in lower case. */
-export interface FieldNames {
+interface FieldNames {
   /** Those by which methods of `auth` tell origins who asks: no client's own goes on, in any case and with any separator. */
   readonly set: readonly string[];
   /**

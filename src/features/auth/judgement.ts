@@ -5,7 +5,7 @@ import type { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 export type Judgement = LetIn | LeftAlone | OwnResponse | Refusal;
 
 /** It goes on, as the request of whom it has shown to be. */
-export interface LetIn {
+interface LetIn {
   readonly kind: "in";
   readonly identity: AuthIdentity;
 }
@@ -16,7 +16,7 @@ export interface LeftAlone {
 }
 
 /** The response at a path of the method's own, a sign-in or a sign-out: no other method is asked. With an error it counts as a refusal. */
-export interface OwnResponse {
+interface OwnResponse {
   readonly kind: "own";
   readonly reply: PrebuiltResponse;
 }

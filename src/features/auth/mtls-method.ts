@@ -6,7 +6,7 @@ import { attributeOf, canonicalName } from "./distinguished-name.ts";
 import { FORBIDDEN, type Judgement, letIn } from "./judgement.ts";
 
 /** Which certificates let in: one that any of the lists names. */
-export interface MtlsTerms {
+interface MtlsTerms {
   /** Distinguished names; `*` is every one. */
   readonly subjects: readonly string[];
   /** URIs among the alternative names; with `*` at the end, all that begin like that. */

@@ -12,13 +12,13 @@ export const CREDENTIAL_MEMORY_MS = 300_000;
 export const MAX_REMEMBERED_CREDENTIALS = 4096;
 
 /** Verifies a password against a hash; it takes its time, off the event loop. */
-export type HashCheck = (password: string, hash: string) => Promise<boolean>;
+type HashCheck = (password: string, hash: string) => Promise<boolean>;
 
 /** Is told how a check came out. @param isGood null where there was no room for it */
-export type PasswordListener = (isGood: boolean | null) => void;
+type PasswordListener = (isGood: boolean | null) => void;
 
 /** A password and what it is checked with. */
-export interface PasswordCheck {
+interface PasswordCheck {
   readonly password: string;
   /** Its hash first. The others are checked where it does not fit, for the time that this takes: whether one fits says nothing. */
   readonly hashes: readonly [string, ...string[]];
@@ -29,7 +29,7 @@ interface WaitingCheck extends PasswordCheck {
 }
 
 /** Whose name and password a field has shown, with the hash that they fit. */
-export interface ShownBefore {
+interface ShownBefore {
   readonly name: string;
   readonly hash: string;
   /** On the clock. */

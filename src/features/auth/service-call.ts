@@ -31,7 +31,7 @@ export interface ServiceReply {
 }
 
 /** Who is told how a call ended: once, later. */
-export interface CallListener {
+interface CallListener {
   onReply(reply: ServiceReply): void;
   /** There is no response that could be used. */
   onFailed(reason: Fault | "timeout" | "body"): void;

@@ -20,7 +20,7 @@ export interface ForwardedLines {
 }
 
 /** What an authentication service is asked, and what it is shown. */
-export interface ServiceQuestion {
+interface ServiceQuestion {
   readonly method: "GET" | "HEAD" | "POST";
   /** Path and query. */
   readonly target: string;

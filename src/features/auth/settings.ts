@@ -10,7 +10,7 @@ import { CALLBACK_PATH } from "./oidc/callback-path.ts";
 import { type OidcConfig, oidc } from "./oidc/settings.ts";
 
 /** What must be known of a method before any request comes. */
-export interface MethodTraits<C> {
+interface MethodTraits<C> {
   /** Names of the fields that it sets on requests, in any case: no client's own goes on, on any route. */
   fieldsSet?(config: C): readonly string[];
   /** Names of the fields of requests that it goes by, in any case. */
@@ -60,7 +60,7 @@ export type MethodConfig<K extends MethodKey> =
   (typeof METHOD_ROWS)[K]["type"] extends Kind<infer _T, infer C, infer _U> ? C : never;
 
 /** A method with what it is told. */
-export type AnyMethodConfig = {
+type AnyMethodConfig = {
   readonly [K in MethodKey]: { readonly key: K; readonly config: MethodConfig<K> };
 }[MethodKey];
 

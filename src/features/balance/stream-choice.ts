@@ -13,7 +13,7 @@ import { SmoothRoundRobin } from "./smooth-round-robin.ts";
 import { policyAmong } from "./target-choice.ts";
 
 /** A connection that looks for a target. */
-export interface StreamNodeAttempt extends NodeAttempt {
+interface StreamNodeAttempt extends NodeAttempt {
   /** The client's address. */
   readonly clientIp: string;
   /** Bits of the targets that have taken no connection. */
@@ -21,7 +21,7 @@ export interface StreamNodeAttempt extends NodeAttempt {
 }
 
 /** What a target of a stream is made of. @typeParam D how it is reached */
-export interface StreamTargetInit<D> {
+interface StreamTargetInit<D> {
   readonly node: UpstreamNode;
   readonly dial: D;
   /** 1 and up: a target of weight 0 is left out. */
@@ -31,7 +31,7 @@ export interface StreamTargetInit<D> {
 }
 
 /** A target of a stream. */
-export class StreamTarget<D> extends WeighedNode {
+class StreamTarget<D> extends WeighedNode {
   readonly dial: D;
 
   constructor(init: StreamTargetInit<D>, index: number) {

@@ -8,7 +8,7 @@ import { CrawlerCheck, type ReverseNames } from "./crawler-check.ts";
 import { asksClients, type BotsConfig, type RouteBots } from "./settings.ts";
 
 /** What the phase needs of its worker. */
-export interface BotRulePorts {
+interface BotRulePorts {
   readonly turn: NowMs;
   /** Milliseconds since the epoch. */
   readonly clock: NowMs;

@@ -4,7 +4,7 @@ import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { SOLUTION_COOKIE } from "./bot-tokens.ts";
 
 /** What a page of a challenge is about. */
-export interface ChallengeFacts {
+interface ChallengeFacts {
   /** Of printable ASCII without markup, as BotTokens makes it. */
   readonly task: string;
   readonly difficulty: number;

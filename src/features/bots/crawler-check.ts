@@ -22,7 +22,7 @@ export interface ReverseNames {
 }
 
 /** What is known of an address. */
-export type CrawlerStanding = "verified" | "refused" | "unknown";
+type CrawlerStanding = "verified" | "refused" | "unknown";
 
 interface Known {
   readonly isVerified: boolean;

@@ -3,7 +3,7 @@ import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { AI_CRAWLER_NAMES } from "./agent-names.ts";
 
 /** What robots.txt says. */
-export interface RobotsSettings {
+interface RobotsSettings {
   readonly ai: "disallow" | "allow";
   /** Names of crawlers for AI; null takes the built-in list. */
   readonly agents: readonly string[] | null;

@@ -8,7 +8,7 @@ import { isKey } from "../../proto/websocket/handshake.ts";
 import type { AgentFacts } from "./agents.ts";
 
 /** Something that no browser does. */
-export interface Signal {
+interface Signal {
   /** For the log and the metric. */
   readonly name: string;
   shows(ex: Exchange, facts: AgentFacts): boolean;

@@ -57,7 +57,7 @@ export class BackgroundFetches {
 }
 
 /** Receives the head of a response. */
-export type OnHead = (reply: ReplyHead) => void;
+type OnHead = (reply: ReplyHead) => void;
 
 /** Takes the body of a response that is not stored, and gives a long one up: it is of no use. */
 class ShortDrainSink extends UnattendedSink {

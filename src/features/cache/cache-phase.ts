@@ -22,7 +22,7 @@ import type { UnstorableKeys } from "./unstorable-keys.ts";
 import { type CookieField, DISK_WAIT, NO_WAIT, type Wait, Waited, type Waiters } from "./waiters.ts";
 
 /** What the phase is made of. */
-export interface CachePhasePorts {
+interface CachePhasePorts {
   readonly fetches: CacheFetches;
   readonly unstorable: UnstorableKeys;
   readonly waiters: Waiters;

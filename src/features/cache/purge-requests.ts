@@ -8,7 +8,7 @@ import { Method } from "../../message/request-head.ts";
 import { tagsOf } from "./tags.ts";
 
 /** Takes responses out, as an order says or those of a request's resource. */
-export interface Purger {
+interface Purger {
   /** @param done is told how many, now or later */
   purge(order: PurgeOrder, done: (purged: number) => void): void;
   /** @returns how many */

@@ -18,7 +18,7 @@ import { UnstorableKeys } from "./unstorable-keys.ts";
 import { Waiters, type WaitTime } from "./waiters.ts";
 
 /** What the cache needs of its worker. */
-export interface CachePorts {
+interface CachePorts {
   readonly times: CacheTimes;
   readonly time: WaitTime;
   readonly idle: IdleExchangePorts;

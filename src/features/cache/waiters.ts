@@ -42,7 +42,7 @@ const FETCH_WAIT: Wait = { what: Waited.Fetch, cookies: [], triesSinceMs: -1 };
 export const DISK_WAIT: Wait = { what: Waited.Disk, cookies: [], triesSinceMs: -1 };
 
 /** Goes on with an exchange that waited for another's fetch. */
-export interface WaitOwner {
+interface WaitOwner {
   /**
    * @param mayWait whether it may wait once more, or fetch for others
    * @param mayBeEndless whether it has waited in vain for a response that came without an announced length

@@ -17,7 +17,7 @@ const CHEAP_LEVEL = 5;
 export type StreamCodec = BrotliCompress | Gzip | ZstdCompress;
 
 /** Counts what was compressed. */
-export interface CompressionCounter {
+interface CompressionCounter {
   compressed(coding: Coding, bytesIn: number, bytesOut: number): void;
   /** A response went out plain because too much was being compressed already. */
   compressionSkipped(): void;

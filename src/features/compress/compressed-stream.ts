@@ -9,7 +9,7 @@ const COMPRESSION_SLICE_BYTES = 65_536;
 const MAX_COMPRESSION_BACKLOG_BYTES = 131_072;
 
 /** Who takes what a stream gives. */
-export interface StreamTaker {
+interface StreamTaker {
   /** @returns whether the client takes more */
   give(ex: Exchange, packed: Uint8Array): boolean;
   wantMore(ex: Exchange): void;

@@ -30,7 +30,7 @@ export class CompressingHandler implements Handler {
  * Prebuilt responses, small files above all, in each coding: compressed when they are first asked for, and kept as long as
  * the response itself is.
  */
-export class FixedForms {
+class FixedForms {
   private readonly forms: WeakMap<PrebuiltResponse, (FixedForm | undefined)[]> = new WeakMap();
   private readonly policy: CompressionPolicy;
   private readonly codecs: Codecs;

@@ -28,7 +28,7 @@ export interface FixedForm {
 }
 
 /** Prebuilt responses in each coding. */
-export interface FixedFormSource {
+interface FixedFormSource {
   /** The response in a coding; the same one where nothing is to be done. */
   of(reply: PrebuiltResponse, coding: Coding): FixedForm;
 }

@@ -387,7 +387,7 @@ function textOf(fields: EventFields): string {
 }
 
 /** Streams that may be open at once, all workers together. */
-export const MAX_WATCHERS = 32;
+const MAX_WATCHERS = 32;
 const TICK_MS = 1000;
 /** Without watchers the counters are looked at once in so many ticks. */
 const TICKS_UNWATCHED = 5;

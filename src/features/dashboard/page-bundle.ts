@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
 /** The page of the dashboard as one file, and the digests of its style and its script for the policy. */
-export interface PageBundle {
+interface PageBundle {
   /** Compressed with gzip, in base64. */
   readonly page: string;
   readonly style: string;

@@ -15,7 +15,7 @@ export interface SeenTraffic {
 }
 
 /** The requests of one address that were refused for one reason. */
-export interface SeenRefusals {
+interface SeenRefusals {
   readonly address: string;
   readonly reason: string;
   count: number;
@@ -33,7 +33,7 @@ export interface ThreadVitals {
 }
 
 /** What the observer asks its surroundings for. */
-export interface ObserverPorts {
+interface ObserverPorts {
   /** Milliseconds since the epoch. */
   readonly clock: { readonly nowMs: number };
   /** The label of requests without a route. */

@@ -11,10 +11,7 @@ import type {
 import { THRESHOLDS } from "./thresholds.ts";
 
 /** What the verdict goes by: all targets, modules and certificates, not only those that an event has room for. */
-export type JudgedState = Pick<
-  LiveState,
-  "at" | "gateway" | "totals" | "workers" | "targets" | "modules" | "certificates"
->;
+type JudgedState = Pick<LiveState, "at" | "gateway" | "totals" | "workers" | "targets" | "modules" | "certificates">;
 
 /**
  * Whether the gateway is well, and why not: the one place that says so. The control thread makes it of each event, and the dashboard,

@@ -15,7 +15,7 @@ export interface DashboardGuard {
 }
 
 /** Asks the control thread for the first event: 200 with the event, or another status with what is wrong. */
-export type AskToWatch = (answer: (status: number, contentType: string, body: string) => void) => void;
+type AskToWatch = (answer: (status: number, contentType: string, body: string) => void) => void;
 
 /**
  * The open streams of one worker: every event goes to each of them, and is dropped for one whose client does not keep up.

@@ -6,7 +6,7 @@ import type { Validators } from "../../proto/semantics/precondition.ts";
 import { FileIdentity } from "./file-identity.ts";
 
 /** Files up to this size are held in memory; larger ones are read for each request. */
-export const HELD_FILE_BYTES = 65536;
+const HELD_FILE_BYTES = 65536;
 /** Readings of a small file that changes under our hands, before it is treated like a large one. */
 const READ_ATTEMPTS = 3;
 
@@ -22,7 +22,7 @@ export interface Resource {
 }
 
 /** How a file is coded. */
-export interface FileCoding {
+interface FileCoding {
   /** Of this variant. */
   readonly coding: Coding;
   /** The coding that the file has without any; see ownCodingOf. */

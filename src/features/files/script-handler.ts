@@ -9,7 +9,7 @@ import { type FoundScript, ScriptFinder, ScriptLookup, type ScriptMount } from "
 const MAX_REMEMBERED_SCRIPTS = 1024;
 
 /** Who answers for what a path leads to. */
-export interface ScriptHandlers {
+interface ScriptHandlers {
   /** Runs `ex.script`. */
   readonly scripts: Handler;
   /** Sends a file. */

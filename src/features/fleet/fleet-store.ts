@@ -7,6 +7,3 @@ export interface FleetStore {
   call(key: string, words: readonly string[]): Promise<unknown>;
   close(): void;
 }
-
-/** Opens the store, or says why it cannot be had. */
-export type OpenStore = (onLost: (reason: string) => void) => Promise<FleetStore>;

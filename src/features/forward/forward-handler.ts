@@ -243,7 +243,7 @@ function isTimeout(failure: UpstreamFailure): boolean {
 }
 
 /** The time limits of one route's exchanges: `timeouts.total`. */
-export class Deadlines {
+class Deadlines {
   readonly wheel: TimerWheel;
   private readonly totalMs: number;
   private readonly turn: NowMs;

@@ -14,7 +14,7 @@ import { type ReplyRecord, recordFault } from "./reply-record.ts";
 import { WireWord } from "./wire.ts";
 
 /** Whom a sink asks about a response that it holds. */
-export interface HookOwner {
+interface HookOwner {
   readonly holdsBodies: boolean;
   /** Bytes of a body that is held. */
   readonly maxBodyBytes: number;

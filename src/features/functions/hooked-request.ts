@@ -10,7 +10,7 @@ import { fieldsFault } from "./reply-record.ts";
 import type { Records } from "./wire.ts";
 
 /** A head in the place of a request's, as `onRequest` gives it. */
-export interface ChangedRequest {
+interface ChangedRequest {
   readonly method: string;
   readonly url: string;
   readonly fields: readonly (readonly [string, string])[];
@@ -52,7 +52,7 @@ export function changeRequest(ex: Exchange, { method, url, fields }: ChangedRequ
 }
 
 /** What a module asks for in the place of the target that it was shown. */
-export interface AskedTarget {
+interface AskedTarget {
   /** As it goes upstream: where the module has left it alone, as the client wrote it. */
   readonly path: string;
   /** With its question mark. */

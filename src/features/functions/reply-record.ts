@@ -52,7 +52,7 @@ export function recordFault({ status, fields, length }: ReplyRecord): string {
 }
 
 /** Puts the fields of a head into `ex.reply`, without those about the connection. */
-export function setReplyFields(ex: Exchange, status: number, fields: ReplyRecord["fields"]): void {
+function setReplyFields(ex: Exchange, status: number, fields: ReplyRecord["fields"]): void {
   const { reply } = ex;
   reply.status = status;
   reply.headers.resetOwn();

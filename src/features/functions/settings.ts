@@ -93,6 +93,3 @@ const hookRows = {
 export const hooks = orWritten(block(hookRows, { shorthand: "module" }), fileName().form, (value) =>
   typeof value === "string" ? { module: value } : value,
 );
-
-/** Resolved hooks. */
-export type HooksConfig = ConfigOf<typeof hooks>;

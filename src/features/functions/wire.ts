@@ -50,7 +50,7 @@ export const enum CallKind {
 }
 
 /** How much of a body may be under way before its taker has said that it has been taken. */
-export const WINDOW_BYTES: number = 256 * 1024;
+const WINDOW_BYTES: number = 256 * 1024;
 /** What has been taken is told in steps of this. */
 export const CREDIT_BYTES: number = 64 * 1024;
 /** Pieces from this on are transferred. */

@@ -2,7 +2,7 @@ import { BucketKey } from "../../memory/token-bucket-key.ts";
 import type { BucketCall, BucketReplies, BucketReply } from "../../message/bucket-call.ts";
 
 /** How a worker reaches the store: by way of the control thread. */
-export interface FleetBucketPorts {
+interface FleetBucketPorts {
   /** @param answer called once, later; with null where the store is away */
   ask(calls: readonly BucketCall[], answer: (replies: BucketReplies) => void): void;
   /** A clock that never goes back, as `take` is given it. */

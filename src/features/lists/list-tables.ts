@@ -31,7 +31,7 @@ export interface ListsMessage extends SharedLists {
 }
 
 /** A list as it is now. */
-export interface ListCell {
+interface ListCell {
   /** Another object whenever the list is another one. */
   readonly table: TextTable;
 }

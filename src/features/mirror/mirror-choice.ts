@@ -7,7 +7,7 @@ export const MIRROR_FAILURES = 5;
 export const MIRROR_REST_MS = 10_000;
 
 /** What a mirror asks its worker for. */
-export interface MirrorPorts {
+interface MirrorPorts {
   /** Is told of every request that goes there. */
   readonly onSent: () => void;
   /** Whether an operator has taken it out. */

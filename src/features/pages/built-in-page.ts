@@ -15,7 +15,7 @@ export function builtInPage({ status, requestId }: PageFacts, retryAfter: string
 }
 
 /** What a page tells that is not about its status alone. */
-export interface Notice {
+interface Notice {
   readonly status: number;
   readonly title: string;
   readonly sentence: string;

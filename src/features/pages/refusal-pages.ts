@@ -8,7 +8,7 @@ import type { PageText } from "./page-text.ts";
 import type { StatusPages } from "./status-pages.ts";
 
 /** The pages of a configuration, those of routes by the routes' numbers. */
-export interface ConfiguredPages {
+interface ConfiguredPages {
   /** For requests that no route takes; null where there are none. */
   readonly server: StatusPages | null;
   readonly routes: readonly (StatusPages | null)[];

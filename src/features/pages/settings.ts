@@ -15,7 +15,7 @@ export interface ErrorPages {
 }
 
 /** A page and what it is for: `404`, or `5xx`. */
-export interface ErrorPage {
+interface ErrorPage {
   readonly status: string;
   readonly page: PageFile;
 }

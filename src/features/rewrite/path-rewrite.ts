@@ -76,7 +76,7 @@ export class RewritingHandler implements Handler {
 }
 
 /** The path in the place of the client's: `path`, or `to` where `regex` fits; "" for what is not said. docs/routing.md#rewrite */
-export interface RewriteConfig {
+interface RewriteConfig {
   readonly path: string;
   readonly regex: string;
   readonly to: string;

@@ -6,13 +6,13 @@ import { slashedPath } from "../../proto/target/canonical-path.ts";
 import { allowValue } from "./method-set.ts";
 
 /** Routes whose paths have variable parts. */
-export interface PatternLookup {
+interface PatternLookup {
   /** What a path leads to; null for nothing. @param method a number, or ANY_METHOD */
   find(path: string, head: RequestHead, method: number): RouteGroup | null;
 }
 
 /** Where the routes of a router stand. */
-export interface RouterTables {
+interface RouterTables {
   readonly exact: RouteTable;
   readonly prefixes: RouteTable;
   /** Routes with variable parts; null where there are none. */
@@ -444,10 +444,10 @@ export class RouteTable {
 }
 
 /** The hash of no bytes. */
-export const HASH_SEED = 0x811c9dc5 | 0;
+const HASH_SEED = 0x811c9dc5 | 0;
 
 /** The hash of some bytes and one more after them (FNV-1a, 32 bits). */
-export function hashStep(hash: number, byte: number): number {
+function hashStep(hash: number, byte: number): number {
   return Math.imul(hash ^ byte, 0x01000193);
 }
 

@@ -21,7 +21,7 @@ import type { PrefixGuard } from "./prefix-guard.ts";
 import type { Router } from "./router.ts";
 
 /** What the exact routes share a request with. */
-export interface ExactRouting {
+interface ExactRouting {
   readonly router: Router;
   readonly bodies: BodyRules;
   /** Null where there are no mounts. */

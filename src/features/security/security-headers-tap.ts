@@ -34,7 +34,7 @@ export class SecurityHeadersTap implements ReplyTap {
 }
 
 /** The fields to add, by the marks of a response's own. */
-export type MissingFields = readonly (ExtraFields | null)[];
+type MissingFields = readonly (ExtraFields | null)[];
 
 /** Makes the fields that settings add; null if they add none. */
 export function missingFields(settings: SecurityHeadersConfig): MissingFields | null {

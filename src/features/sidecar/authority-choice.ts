@@ -10,7 +10,7 @@ import type { UpstreamFailure } from "../../message/upstream.ts";
 export const MAX_EGRESS_ORIGINS = 1024;
 
 /** Counts what origins answer. */
-export interface OriginTally {
+interface OriginTally {
   upstreamAnswered(label: string, status: number, durationMs: number): void;
 }
 

@@ -3,7 +3,7 @@ import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { Framing } from "../../message/request-head.ts";
 
 /** Who writes what an operator should know. */
-export interface WarningListener {
+interface WarningListener {
   onWarning(message: string, method: string, path: string, limitBytes: number): void;
 }
 

@@ -6,7 +6,7 @@ import type { DenialListener } from "./ingress-phase.ts";
 import { refuseUnroutable } from "./unroutable.ts";
 
 /** Finds the split that takes a path. */
-export interface SplitFinder {
+interface SplitFinder {
   /** @returns null where none does */
   splitFor(head: RequestHead): Route | null;
 }

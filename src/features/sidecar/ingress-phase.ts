@@ -11,7 +11,7 @@ export interface DenialListener {
 }
 
 /** The routes to the application. */
-export interface AppRoutes {
+interface AppRoutes {
   readonly plain: Route;
   /** That of gRPC, where it goes another way; null where it does not. */
   readonly grpc: Route | null;

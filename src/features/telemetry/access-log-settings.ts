@@ -117,5 +117,3 @@ export const accessLog = block(
 
 /** Resolved: one of `server.access_log.outputs`. */
 export type LogOutputConfig = ConfigOf<typeof accessLog>["outputs"][number];
-
-export type AccessLogConfig = ConfigOf<typeof accessLog>;

@@ -14,7 +14,7 @@ import { hexOf } from "../../proto/trace/trace-context.ts";
 import { drawId, WallClock } from "./tracer.ts";
 
 /** What is called. */
-export type CalledName = "fetch" | "onRequest" | "onResponse";
+type CalledName = "fetch" | "onRequest" | "onResponse";
 
 const KINDS = { fetch: SpanKind.Fetch, onRequest: SpanKind.OnRequest, onResponse: SpanKind.OnResponse } as const;
 
@@ -41,7 +41,7 @@ export class CallTracer {
 }
 
 /** The span of one call, a child of its request's. What the exchange knows of its trace is copied: it may end first. */
-export class CallSpan {
+class CallSpan {
   private readonly parts: CallTracerPorts;
   private readonly kind: SpanKind;
   private readonly module: string;
@@ -101,7 +101,7 @@ export class CallSpan {
 }
 
 /** The span of a request that a function sent to its route's target. */
-export class UpstreamSpan {
+class UpstreamSpan {
   private readonly parts: CallTracerPorts;
   private readonly traceId: Uint8Array;
   private readonly callId: Uint8Array;

@@ -98,7 +98,7 @@ export class CountersTap implements Phase, ReplyTap {
 const ORIGIN_FAULTS: readonly Fault[] = [Fault.UpstreamMalformed, Fault.UpstreamUnavailable, Fault.UpstreamTimeout];
 
 /** Is shown every request when it has ended. */
-export interface RequestObserver {
+interface RequestObserver {
   /** @param status as it is counted */
   ended(ex: Exchange, status: number): void;
 }

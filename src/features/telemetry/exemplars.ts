@@ -6,7 +6,7 @@ import { hexOf } from "../../proto/trace/trace-context.ts";
 export const REQUEST_SECONDS = "gateway_request_duration_seconds";
 
 /** A request that stands for those of its bucket. */
-export interface Exemplar {
+interface Exemplar {
   readonly traceId: string;
   /** How long it took, in seconds. */
   readonly seconds: number;

@@ -6,7 +6,7 @@ import { Exemplars, REQUEST_SECONDS } from "./exemplars.ts";
 /** The content type of the text format. docs/endpoints.md#metrics */
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4";
 /** That of OpenMetrics, whose buckets have exemplars. docs/tracing.md#exemplars */
-export const OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /**
  * The Prometheus text of a control thread: the metrics it is given, and `process_*`. prom-client is loaded at the first

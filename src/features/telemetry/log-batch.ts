@@ -7,13 +7,13 @@ export interface LineSink {
 }
 
 /** Where a worker's log lines go: to the control thread. Never blocks. */
-export interface LogPorts {
+interface LogPorts {
   /** Takes whole lines, each with its line break. */
   write(batch: string): void;
 }
 
 /** What is counted of a worker's log. */
-export interface LogCounters {
+interface LogCounters {
   logDropped(lines: number): void;
   logSent(chars: number): void;
   logBacklogChars(): number;

@@ -11,7 +11,7 @@ export function isLogLevel(value: unknown): value is LogLevel {
 }
 
 /** From the control thread: how much is logged from now on. */
-export interface LogLevelMessage {
+interface LogLevelMessage {
   readonly kind: "log-level";
   readonly level: LogLevel;
 }

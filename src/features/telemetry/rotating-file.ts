@@ -22,7 +22,7 @@ import { FdOutput } from "./fd-output.ts";
 import type { LogOutput } from "./log-writer.ts";
 
 /** When a file is put aside, and how many are kept. */
-export type Rotation = NonNullable<LogOutputConfig["rotate"]>;
+type Rotation = NonNullable<LogOutputConfig["rotate"]>;
 
 /** What a log file notifies. */
 export interface LogFileListener {

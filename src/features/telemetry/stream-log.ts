@@ -4,7 +4,7 @@ import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts
 import type { LogThreshold } from "./log-level.ts";
 
 /** What it asks its surroundings for; see AccessLogPorts. */
-export interface StreamLogPorts {
+interface StreamLogPorts {
   readonly clock: { readonly nowMs: number };
   readonly random: () => number;
   readonly threshold: LogThreshold;

@@ -18,7 +18,7 @@ import { countedStatus } from "./counters-tap.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
 /** What the tracer of a configuration does. */
-export interface TracerSettings {
+interface TracerSettings {
   /** Share of the requests without a caller that decides whose spans are recorded, 0 to 1. */
   readonly sample: number;
   /** Whether origins are told of the trace. */
@@ -26,7 +26,7 @@ export interface TracerSettings {
 }
 
 /** What the tracer asks its worker for. */
-export interface TracerPorts {
+interface TracerPorts {
   /** Where spans go; null where none are recorded. */
   readonly spans: SpanWriter | null;
   /** A number from 0 up to 1, never 1, for sampling. */

@@ -9,7 +9,7 @@ import type { FiledRule } from "./http-rule-file.ts";
 import type { TranscodedRouteConfig } from "./transcoded-route.ts";
 
 /** What `auto` makes routes of. docs/transcoder.md#auto */
-export interface AutoSource {
+interface AutoSource {
   readonly schema: Schema;
   /** The rules of files, which take the place of the options of their methods. */
   readonly rules: readonly FiledRule[];
@@ -25,13 +25,13 @@ export interface AutoSource {
 }
 
 /** Something to tell of a place. */
-export interface RouteNote {
+interface RouteNote {
   readonly position: ConfigPosition;
   readonly message: string;
 }
 
 /** The routes, and what is to be said of the rest. */
-export interface AutoRoutes {
+interface AutoRoutes {
   readonly routes: readonly TranscodedRouteConfig[];
   /** What cannot be served, which is no reason to serve none. */
   readonly skipped: readonly RouteNote[];

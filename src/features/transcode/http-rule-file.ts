@@ -16,7 +16,7 @@ export interface FiledRule {
   readonly bindings: readonly FiledBinding[];
 }
 
-export interface FiledBinding extends RuleText {
+interface FiledBinding extends RuleText {
   readonly position: ConfigPosition;
 }
 

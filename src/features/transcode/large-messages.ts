@@ -27,7 +27,7 @@ export interface CodecThread {
 }
 
 /** What large messages ask of their worker. */
-export interface CodecThreadPorts {
+interface CodecThreadPorts {
   /**
    * Begins a thread. What it reports comes in a turn of the event loop of its own.
    * @returns null where none can be had
@@ -45,7 +45,7 @@ export interface MessageOwner {
 }
 
 /** What a large message has come to; `busy` where too many wait, it takes too long, or its thread has died. */
-export type BesideResult = Omit<Extract<CodecDone, { ok: true }>, "id"> | FailedBeside;
+type BesideResult = Omit<Extract<CodecDone, { ok: true }>, "id"> | FailedBeside;
 
 /** Why it has come to nothing. */
 export interface FailedBeside {

@@ -42,7 +42,7 @@ export interface ReflectionListener {
 }
 
 /** What an upstream is asked for. */
-export interface ReflectionWish {
+interface ReflectionWish {
   /** One service; or those that the upstream lists and that are wanted. */
   readonly services: string | ((name: string) => boolean);
   /** For all of it. */

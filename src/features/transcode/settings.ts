@@ -137,6 +137,3 @@ function listRoute(route: TranscodedRouteConfig): object {
     fieldMappings: route.fieldMappings.map(({ param, field }) => [param, field]),
   });
 }
-
-/** `transcoder:`. docs/transcoder.md */
-export interface TranscoderConfig extends ConfigOf<typeof transcoder> {}

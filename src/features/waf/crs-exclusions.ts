@@ -3,7 +3,7 @@ import { counterpartsOf } from "./rule.ts";
 import { WAF_RULES } from "./rule-table.ts";
 
 /** What lists of rules that are taken away from the Core Rule Set come to. */
-export interface ImportedExclusions {
+interface ImportedExclusions {
   /** Numbers, and what of ours has them for a counterpart. */
   readonly disabled: readonly (readonly [number: string, ids: readonly string[]])[];
   readonly exclusions: readonly { readonly rule: string; readonly param: string }[];

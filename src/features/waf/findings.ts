@@ -18,7 +18,7 @@ export interface Finding {
 }
 
 /** Takes rules away for one request. */
-export interface RuleOverrides {
+interface RuleOverrides {
   /** @param crs numbers of the rule's counterparts @param param the name of what it matched in */
   turnsOff(crs: readonly number[], param: string): boolean;
 }

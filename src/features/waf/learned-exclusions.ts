@@ -12,7 +12,7 @@ export interface LearnedLine {
 }
 
 /** What is learnt of. */
-export interface LearningLimits {
+interface LearningLimits {
   /** Clients that must have had the same find in the same place. */
   readonly minClients: number;
   /** Rules of so many families, or so many rules, make a client a scanner: nothing is learnt of it. */

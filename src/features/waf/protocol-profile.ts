@@ -58,10 +58,10 @@ const FILE: WafRule = {
 export const PROTOCOL_RULES: readonly WafRule[] = [METHOD, CONTENT_TYPE, EXTENSION, HEADER, NO_BROWSER, FILE];
 
 /** What `waf.protocol` says. */
-export type ProtocolSettings = WafConfig["protocol"];
+type ProtocolSettings = WafConfig["protocol"];
 
 /** Takes what is found in a head. */
-export interface HeadFindings {
+interface HeadFindings {
   /** A rule on a part of the head has matched. @param text what is shown of it, one character a byte */
   foundInHead(rule: WafRule, location: IncidentLocation, param: string, text: string): void;
 }

@@ -13,7 +13,7 @@ export interface RuleExclusion {
 }
 
 /** What switches go by: of a rule of requests or of responses. */
-export interface SwitchedRule extends Pick<WafRule, "id" | "crs"> {
+interface SwitchedRule extends Pick<WafRule, "id" | "crs"> {
   readonly category: string;
 }
 

@@ -3,7 +3,7 @@ import { InputLocation, type ValueReading } from "./match/value-reading.ts";
 import type { WafConfig } from "./settings.ts";
 
 /** What a rule protects against: a label of metrics and incidents. */
-export type WafCategory = (typeof WAF_CATEGORIES)[number];
+type WafCategory = (typeof WAF_CATEGORIES)[number];
 
 /** Weights as in the OWASP Core Rule Set. A traversal match scores at least 5. */
 export const CRITICAL_SCORE = 5;
@@ -52,7 +52,7 @@ export function idsOf(names: readonly string[], rules: readonly Pick<WafRule, "i
 }
 
 /** What an application is made with. docs/waf.md#profiles */
-export type WafProfile = WafConfig["profile"][number];
+type WafProfile = WafConfig["profile"][number];
 
 /** How sharp a firewall is. docs/waf.md#levels */
 export interface Sharpness {

@@ -188,9 +188,6 @@ export const routeWaf: typeof routeWafBlock = orWritten(
   (value) => (typeof value === "string" ? { mode: value } : value === false ? { mode: "off" } : value),
 );
 
-/** What the firewall is told at a route; null is the server's. */
-export type RouteWafConfig = ConfigOf<typeof routeWafBlock>;
-
 /** Notes rules that do not exist. An empty list of known ones leaves the check out. */
 export function checkWafRules(
   config: Pick<WafConfig, "disabledRules" | "exclusions" | "rules">,
@@ -216,6 +213,3 @@ export function checkWafRules(
 }
 
 export type WafConfig = ConfigOf<typeof waf>;
-
-/** Switches one rule off for a path prefix and, where `param` is named, one parameter. "" means any. */
-export type WafExclusion = WafConfig["exclusions"][number];

@@ -53,7 +53,7 @@ function guards(): typeof import("./responses/leak-guard.ts") {
 }
 
 /** What the phases need. */
-export interface WafPorts {
+interface WafPorts {
   readonly server: WafConfig;
   /** By the routes' numbers; null if all have the server's. */
   readonly byRoute: readonly WafConfig[] | null;

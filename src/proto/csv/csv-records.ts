@@ -1,5 +1,5 @@
 /** A line of a CSV file, or its fault. */
-export interface CsvRecord {
+interface CsvRecord {
   /** From 1. */
   readonly line: number;
   readonly fields: readonly string[];

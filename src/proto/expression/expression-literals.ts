@@ -1,5 +1,5 @@
 /** An instruction of a compiled expression, as the library has it. */
-export interface Instruction {
+interface Instruction {
   readonly op: number;
   readonly out: number;
   /** Of an alternative: the other way on. */

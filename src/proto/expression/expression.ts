@@ -27,7 +27,7 @@ export const MAX_EXPRESSION_STATES_BYTES = 65_536;
 // each expression that is used.
 
 /** What an expression has found: the match and its groups, "" for a group that took no part. */
-export type Captures = readonly string[];
+type Captures = readonly string[];
 
 /** An expression that takes time in proportion to the text, whatever the text. docs/routing.md#expressions */
 export interface Expression {
@@ -40,7 +40,7 @@ export interface Expression {
 }
 
 /** Why a text is no expression, with the cure. */
-export interface ExpressionFault {
+interface ExpressionFault {
   readonly fault: string;
 }
 

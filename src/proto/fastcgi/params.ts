@@ -46,7 +46,7 @@ export function writeNumberParam(out: Buffer, at: number, name: Uint8Array, valu
 }
 
 /** Bytes that a parameter takes at most. */
-export function paramBound(name: number, value: number): number {
+function paramBound(name: number, value: number): number {
   return name + value + LENGTHS;
 }
 

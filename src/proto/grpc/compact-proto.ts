@@ -18,10 +18,10 @@ import { type Schema, schemaOf } from "./schema.ts";
  * Messages by name, each with its fields as `name: type = number`; a type may end in `[]`, and `string{}` is a map. A `?` after the name says
  * that the field is written even if it has the default of its type, as `optional` and `oneof` do.
  */
-export type CompactMessages = Readonly<Record<string, readonly string[]>>;
+type CompactMessages = Readonly<Record<string, readonly string[]>>;
 
 /** Services by name, each with its methods as `Name: Request -> Response`; `[]` after the response says that it is a stream. */
-export type CompactServices = Readonly<Record<string, readonly string[]>>;
+type CompactServices = Readonly<Record<string, readonly string[]>>;
 
 /**
  * The few message types and services that the gateway itself must know, as a proto3 file of its own.

@@ -168,7 +168,7 @@ export function takesStream(method: DescMethod | null): boolean {
 }
 
 /** What a route asks of a method. */
-export interface MethodUse {
+interface MethodUse {
   /** The request fields that the path gives. */
   readonly pathFields: readonly string[];
   readonly body: string;

@@ -12,7 +12,7 @@ import { isHttp11, judgeRequest, locateTarget, TARGET_CLASS } from "./request-ru
  *
  *   Start ──CRLF──▶ Line ──request line──▶ Fields ──empty line──▶ (done)
  */
-export const enum HeadStage {
+const enum HeadStage {
   /** Before the request line: one CRLF may be skipped. */
   Start = 0,
   Line,

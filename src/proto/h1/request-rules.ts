@@ -334,7 +334,7 @@ export const enum Authority {
  * IPv6 address in brackets. RFC 9110 §7.2, RFC 3986 §3.2, but no user information, and no percent-encoding, which routes,
  * keys and origins would each read in their own way. docs/security.md#paths-and-hosts
  */
-export function judgeAuthority(bytes: Uint8Array, from: number, to: number): Authority {
+function judgeAuthority(bytes: Uint8Array, from: number, to: number): Authority {
   if (to - from > MAX_AUTHORITY_BYTES) return Authority.Bad;
   const isLiteral = bytes[from] === Byte.LeftBracket;
   let at = from;
@@ -365,7 +365,7 @@ export function judgeAuthority(bytes: Uint8Array, from: number, to: number): Aut
  * Makes an unusual authority canonical in place; what it needs no longer becomes a space after it.
  * @returns where it ends now
  */
-export function canonicaliseAuthority(bytes: Uint8Array, from: number, to: number): number {
+function canonicaliseAuthority(bytes: Uint8Array, from: number, to: number): number {
   for (let at = from; at < to; at++) bytes[at] = LOWER[bytes[at]!]!;
   let end = bytes[to - 1] === Byte.Colon ? to - 1 : to;
   let nameTo = end;

@@ -92,7 +92,7 @@ export function encodeTrailerBlock(encoder: HpackEncoder, out: Buffer, start: nu
 }
 
 /** Writes the fields of a block that `drop` does not name. */
-export function encodeFields(encoder: HpackEncoder, block: HeaderBlock, drop: Uint8Array): void {
+function encodeFields(encoder: HpackEncoder, block: HeaderBlock, drop: Uint8Array): void {
   const { bytes, ids, count } = block;
   for (let i = 0; i < count; i++) {
     const id = ids[i]!;

@@ -15,7 +15,7 @@ import type { Session } from "./session.ts";
 const H2_BLOCK_BYTES = 65_536;
 
 /** The way out of a socket: small frames are gathered, large ones go as they are. */
-export interface FrameWriter extends FrameOutput {
+interface FrameWriter extends FrameOutput {
   /** Whether nothing more is taken now. */
   readonly blocked: boolean;
   readonly closed: boolean;
@@ -180,7 +180,7 @@ export interface OutWay {
 }
 
 /** A stream as the peer's initial window concerns it. */
-export interface WindowedStream {
+interface WindowedStream {
   readonly out: SendFlow;
   /** Its window has grown. */
   onWindow(): void;

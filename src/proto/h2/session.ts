@@ -56,7 +56,7 @@ export interface SessionOwner {
 }
 
 /** What one end of a connection says of itself, and what it lets the other do. */
-export interface SessionInit {
+interface SessionInit {
   readonly isServer: boolean;
   /** Compressed bytes of one header block. */
   readonly maxBlockBytes: number;

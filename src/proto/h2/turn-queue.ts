@@ -1,7 +1,7 @@
 import type { OutWay } from "./send-flow.ts";
 
 /** A stream whose DATA waits. */
-export interface WaitingStream {
+interface WaitingStream {
   readonly id: number;
   isQueued: boolean;
   /** It is its turn: it sends what may go, and queues again where something is left. */

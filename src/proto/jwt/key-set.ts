@@ -12,7 +12,7 @@ const MIN_RSA_BITS = 2048;
 const MAX_RSA_BITS = 8192;
 
 /** How one algorithm of RFC 7518 §3.1 or RFC 8037 verifies. */
-export interface SignatureAlgorithm {
+interface SignatureAlgorithm {
   /** `edwards` has a hash of its own. */
   readonly hash: "sha256" | "sha384" | "sha512" | null;
   readonly family: "secret" | "rsa" | "rsa-pss" | "ec" | "edwards";

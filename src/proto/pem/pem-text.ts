@@ -24,7 +24,7 @@ export function readCertificates(bytes: Uint8Array): PemCertificates {
 }
 
 /** A private key. */
-export interface PemKey {
+interface PemKey {
   readonly key: KeyObject;
   /** The key alone. */
   readonly pem: string;

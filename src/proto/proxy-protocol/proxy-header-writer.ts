@@ -2,7 +2,7 @@ import { isMappedV4, parseAddress } from "../../core/ip-address.ts";
 import { COMMAND_AT, FAMILY_AT, FIXED_BYTES, LENGTH_AT, LOCAL, PROXY, SIGNATURE } from "./version-2.ts";
 
 /** One end of a connection; an address of "" is not known. */
-export interface ProxyEnd {
+interface ProxyEnd {
   readonly address: string;
   readonly port: number;
 }

@@ -1,5 +1,5 @@
 /** A place in a file of rules, both from 1. */
-export interface RulePlace {
+interface RulePlace {
   readonly file: string;
   readonly line: number;
   readonly col: number;

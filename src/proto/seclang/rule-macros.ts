@@ -2,7 +2,7 @@ import { type PlacedText, refuseText } from "./placed-text.ts";
 import { UNSUPPORTED, VARIABLES, VariableKind } from "./rule-names.ts";
 
 /** A part of a text with macros: characters, or a variable that they are taken of. */
-export type MacroPart = string | { readonly name: string; readonly key: string };
+type MacroPart = string | { readonly name: string; readonly key: string };
 
 /** Takes a text apart at its macros, `%{tx.score}` or `%{REQUEST_METHOD}`. What is none stays as it is written. */
 export function macroParts(text: string): readonly MacroPart[] {

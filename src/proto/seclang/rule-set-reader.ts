@@ -34,13 +34,13 @@ export interface RuleFiles {
 }
 
 /** Why an expression is none, or takes more than linear time; "" where it is in order. */
-export type ExpressionJudge = (source: string) => {
+type ExpressionJudge = (source: string) => {
   readonly fault: string;
   readonly literals: readonly string[] | null;
 };
 
 /** Rules as they were read, with what is wrong in them. */
-export interface ReadRules {
+interface ReadRules {
   readonly set: RuleSet;
   readonly faults: readonly RuleFault[];
 }

@@ -4,7 +4,7 @@ import { DotReading, dotsOf, holdsDotSegment, mergeSlashes, removeDotSegments } 
 import { decodeOnce, escapedByte, MAX_DECODING_ROUNDS } from "./percent-decoding.ts";
 
 /** The two forms of a path that routing works with. */
-export interface CanonicalPath {
+interface CanonicalPath {
   /** For the upstream: dot segments resolved, one slash at its beginning, every other byte as it came. */
   readonly sanitised: string;
   /**

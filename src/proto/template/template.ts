@@ -31,10 +31,10 @@ export interface PlaceholderUse {
 }
 
 /** Values of a template's own names, by name. */
-export type LocalValues = Readonly<Record<string, string>>;
+type LocalValues = Readonly<Record<string, string>>;
 
 /** Why a text is no template. */
-export interface TemplateFault {
+interface TemplateFault {
   readonly fault: string;
   /** The name that is unknown, for a guess at what was meant; "" where that is not the fault. */
   readonly unknown: string;

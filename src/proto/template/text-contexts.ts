@@ -1,13 +1,13 @@
 import type { PlaceholderUse, TemplateMode } from "./template.ts";
 
 /** How the value of a placeholder is written at its place, or why it may not stand there. */
-export type PlaceRule = { readonly mode: TemplateMode; readonly isInQuery?: boolean } | { readonly fault: string };
+type PlaceRule = { readonly mode: TemplateMode; readonly isInQuery?: boolean } | { readonly fault: string };
 
 /**
  * Reads the literal parts of a template one after the other, and says of the place behind each how a value is written there. A request writes
  * the value: it must not be able to add markup, code, members or another server. docs/placeholders.md#what-a-value-may-hold
  */
-export interface TextContexts {
+interface TextContexts {
   take(literal: string): void;
   place(use: PlaceholderUse): PlaceRule;
   /** Why a place before turned out to be none, by what stands behind it; "" as a rule. */

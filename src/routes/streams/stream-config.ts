@@ -1,5 +1,5 @@
 import type { ConfigPosition } from "../../config/config-fault.ts";
-import type { OriginConfig, TargetConfig } from "../../config/origin.ts";
+import type { TargetConfig } from "../../config/origin.ts";
 import { hostAndPort } from "../../core/ip-address.ts";
 import type { StreamPolicy } from "../../features/balance/settings.ts";
 import type { IpRules } from "../../features/client/settings.ts";
@@ -52,6 +52,3 @@ export interface StreamConfig extends NodeOwner {
 export function addressText({ host, port }: ListenAddress): string {
   return hostAndPort(host, port);
 }
-
-/** A target of a stream. */
-export type StreamTargetConfig = OriginConfig;

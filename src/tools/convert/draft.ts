@@ -10,7 +10,7 @@ import { isRefusal, type Plan, type PlannedStream, type Rule } from "./plan.ts";
 import { shown } from "./statement.ts";
 
 /** A route of the new file, with what is said above it. */
-export interface PlannedRoute {
+interface PlannedRoute {
   keys: Keys;
   readonly rule: Rule;
   /** What `edge check` has against it: then it is written as a comment, and this one is in its place. */
@@ -19,7 +19,7 @@ export interface PlannedRoute {
 }
 
 /** The entries of routes.yaml as they are written, in their order. */
-export interface WrittenDraft {
+interface WrittenDraft {
   readonly routes: readonly PlannedRoute[];
   /** They come after the routes. */
   readonly streams: readonly PlannedStream[];
@@ -393,7 +393,7 @@ const HOISTED: readonly (readonly [string, readonly string[]])[] = [
 ];
 
 /** YAML of a value; `${` is written so that it names no variable. */
-export function yamlOf(value: unknown): string {
+function yamlOf(value: unknown): string {
   const plain = escaped(value);
   // The runtime's writer takes a twentieth of the time, but writes texts of several lines on one.
   if (!JSON.stringify(plain).includes("\\n")) return Bun.YAML.stringify(plain, null, 2).trimEnd();

@@ -11,7 +11,7 @@ export interface Note {
 }
 
 /** What has become of a directive: `carried` into the new files; `standard`, since the gateway does it without a setting; or it has notes. */
-export type Fate = "carried" | "standard" | "noted";
+type Fate = "carried" | "standard" | "noted";
 
 interface Entry {
   isCarried: boolean;

@@ -11,7 +11,7 @@ export interface PathRule {
 }
 
 /** How another gateway compares a path. */
-export interface PathReading {
+interface PathReading {
   /** It takes what only begins with these letters, too: `/api` takes /apix. */
   readonly isByLetters?: boolean;
   /** It does not take the path itself: `/api/` takes /api/x and /api/, but not /api. */

@@ -13,7 +13,7 @@ export interface ConsolidatedReport {
 }
 
 /** One tier in the comparison. */
-export interface ComparisonRow {
+interface ComparisonRow {
   readonly tier: string;
   readonly duration: string;
   readonly verdict: "PASS" | "FAIL";
@@ -41,7 +41,7 @@ export function consolidate(tiers: readonly SaturationReport[]): ConsolidatedRep
 }
 
 /** One tier as a row of the comparison. */
-export function comparisonRow(report: SaturationReport): ComparisonRow {
+function comparisonRow(report: SaturationReport): ComparisonRow {
   const { benign_stream: benign, gc_telemetry: gc } = report;
   return {
     tier: report.duration_tier,

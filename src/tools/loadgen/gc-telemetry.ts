@@ -7,7 +7,7 @@ export interface TimedCycle extends GcCycle {
 }
 
 /** Where the times of the collections come from: seen as they happened, or spread evenly over the run. */
-export type GcTimes = "observed" | "spread" | "none";
+type GcTimes = "observed" | "spread" | "none";
 
 /** The report's `gc_telemetry`. docs/tools.md#reports-of-a-load. Without collections every number is 0. */
 export interface GcTelemetry {

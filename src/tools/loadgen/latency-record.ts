@@ -1,7 +1,7 @@
 import { build, type Histogram } from "hdr-histogram-js";
 
 /** Percentiles in milliseconds. */
-export interface LatencyPercentiles {
+interface LatencyPercentiles {
   readonly p50: number;
   readonly p90: number;
   readonly p99: number;

@@ -2,7 +2,7 @@ import { errorReason } from "./error-reason.ts";
 import type { LoadTarget } from "./load-target.ts";
 
 /** What a user of a socket is told. After `ended` or `failed` comes nothing more. */
-export interface LoadSocketListener {
+interface LoadSocketListener {
   /** Bytes may be sent now. */
   opened(): void;
   received(chunk: Uint8Array): void;

@@ -1,5 +1,5 @@
 /** A line of a chart. */
-export interface ChartLine {
+interface ChartLine {
   readonly name: string;
   /** A class of the page's style: `a`, `b` or `c`. */
   readonly tone: "a" | "b" | "c";

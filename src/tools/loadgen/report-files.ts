@@ -9,7 +9,7 @@ import { consolidatedMarkdown, reportMarkdown, sweepMarkdown } from "./report-ma
 import type { SaturationReport } from "./saturation-report.ts";
 
 /** Where the reports go; "" for one that is not wanted, "-" for the standard output. */
-export interface ReportPaths {
+interface ReportPaths {
   readonly json: string;
   readonly csv: string;
   readonly md: string;

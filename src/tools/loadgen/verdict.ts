@@ -3,7 +3,7 @@ import type { GcTelemetry } from "./gc-telemetry.ts";
 import type { LoadResult } from "./load-run.ts";
 
 /** What a run has shown. */
-export interface LoadVerdict {
+interface LoadVerdict {
   readonly verdict: "PASS" | "FAIL";
   readonly zeroStarvation: boolean;
   /** Why it is FAIL, one text a rule; empty for PASS. */

@@ -1,7 +1,7 @@
 import { printable } from "../../core/printable.ts";
 
 /** What lines are shown. */
-export interface LogFilter {
+interface LogFilter {
   /** Statuses of `access` lines: `404`, or `5xx` for a class; none for all. */
   readonly statuses: readonly string[];
   /** As in the field `route`; "" for all. */

@@ -3,7 +3,7 @@ import { hostAndPort } from "../../core/ip-address.ts";
 import { CONNECT_MS, MAX_RECEIVED_BYTES } from "./limits.ts";
 
 /** How the peer has ended the connection: not yet, in order, or by a reset. */
-export type LinkState = "open" | "fin" | "reset";
+type LinkState = "open" | "fin" | "reset";
 
 /** An address to connect to. */
 export interface Endpoint {

@@ -13,7 +13,7 @@ export interface Scenario {
 }
 
 /** What can be chosen wrongly. */
-export interface UnknownChoice {
+interface UnknownChoice {
   readonly unknown: string;
   readonly known: readonly string[];
 }

@@ -9,7 +9,7 @@ export interface H1Answer {
 }
 
 /** What a connection has brought so far. */
-export interface H1Answers {
+interface H1Answers {
   readonly answers: readonly H1Answer[];
   /** True when every byte belongs to a whole response. */
   readonly isWhole: boolean;

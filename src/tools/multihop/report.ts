@@ -25,7 +25,7 @@ export interface MultihopReport {
   readonly duration_ms: number;
 }
 
-export interface BackendRecord {
+interface BackendRecord {
   readonly runtime: string;
   readonly parser_engine: string;
   readonly prefix: string;
@@ -54,7 +54,7 @@ export interface ResultRecord {
   readonly evidence: EvidenceRecord;
 }
 
-export interface EvidenceRecord {
+interface EvidenceRecord {
   readonly findings: readonly string[];
   readonly expected_sequence: number | null;
   readonly probes: readonly ProbeRecord[];
@@ -64,7 +64,7 @@ export interface EvidenceRecord {
 }
 
 /** Bytes of one connection; text with one character a byte. */
-export interface BytesRecord {
+interface BytesRecord {
   readonly sent_bytes: number;
   readonly received_bytes: number;
   readonly sent: string;
@@ -94,7 +94,7 @@ export interface OriginRecord {
 }
 
 /** What a report is made from. */
-export interface ReportInput {
+interface ReportInput {
   readonly startedAtMs: number;
   readonly durationMs: number;
   readonly target: string;
@@ -131,7 +131,7 @@ export function buildReport(input: ReportInput): MultihopReport {
 }
 
 /** Bytes as text with one character a byte, cut to what a report can bear. */
-export function bytesRecord(sent: Buffer, received: Buffer): BytesRecord {
+function bytesRecord(sent: Buffer, received: Buffer): BytesRecord {
   return {
     sent_bytes: sent.length,
     received_bytes: received.length,

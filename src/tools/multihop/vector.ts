@@ -52,7 +52,7 @@ export interface Vector {
 }
 
 /** A request that is in order, and must reach the origin unchanged. */
-export interface ForwardedRequest {
+interface ForwardedRequest {
   readonly method: string;
   /** Without the prefix. */
   readonly path: string;

@@ -10,10 +10,10 @@ export interface RecordedRequest {
 }
 
 /** Why a line is no request that can be sent again. */
-export type Skipped = "method" | "unreadable" | "event";
+type Skipped = "method" | "unreadable" | "event";
 
 /** The methods that change nothing: RFC 9110 §9.2.1. Only these are sent. */
-export const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /**
  * Reads a line of an access log: JSON lines of the gateway, Caddy and Traefik, common and combined (of nginx, Apache, Traefik and others),

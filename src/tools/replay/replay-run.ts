@@ -9,7 +9,7 @@ export interface ReplayFinding {
 }
 
 /** How requests are sent. */
-export interface ReplayPlan {
+interface ReplayPlan {
   readonly target: ReplayTarget;
   /** The server to compare with; null compares with the status in the log. */
   readonly other: ReplayTarget | null;

@@ -1,5 +1,5 @@
 /** Takes what is typed: a character, or `up`, `down`, `pageup`, `pagedown`, `home`, `end`. */
-export type KeyListener = (key: string) => void;
+type KeyListener = (key: string) => void;
 
 /**
  * A terminal as one screen that is drawn anew. `leave` gives it back as it was, whatever has happened; it is also given back when the

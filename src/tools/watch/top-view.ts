@@ -28,7 +28,7 @@ export interface TopChoice {
 }
 
 /** Size of the screen, and how it is painted. */
-export interface TopFrame {
+interface TopFrame {
   readonly width: number;
   readonly height: number;
   readonly paints: Paints;

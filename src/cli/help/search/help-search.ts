@@ -5,7 +5,7 @@ import { SearchIndex } from "./search-index.ts";
 import { SUBJECTS } from "./subjects.ts";
 
 /** What a search has found, the best first. */
-export interface HelpFound {
+interface HelpFound {
   readonly entries: readonly HelpEntry[];
   /** Whether people call the first by just these words. */
   readonly isSubject: boolean;

@@ -1,7 +1,7 @@
 import { anchorOf } from "../anchor.ts";
 
 /** A heading of a page and the lines below it, up to the next heading of any level. */
-export interface DocSection {
+interface DocSection {
   readonly level: number;
   readonly heading: string;
   /** As links name it. */

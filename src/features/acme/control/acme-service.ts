@@ -290,7 +290,7 @@ function oneAtATime(): <T>(work: () => Promise<T>) => Promise<T> {
 }
 
 /** Where certificates that are obtained go. */
-export interface IssuedCertificateSink {
+interface IssuedCertificateSink {
   /** Shows nothing of the orders from this index on. */
   keep(orders: number): void;
   /** Shows these of one order for handshakes from now on, and none of those before; of two for one name the first counts. */

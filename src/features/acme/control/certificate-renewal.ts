@@ -15,7 +15,7 @@ import type { RetryNote } from "./retry-note.ts";
 import type { StoredAccount, StoredCertificate } from "./stored-certificate.ts";
 
 /** A directory that is asked. */
-export interface CertificateSource {
+interface CertificateSource {
   readonly directoryUrl: string;
   readonly authority: CertificateAuthority;
   /** Where its account is kept. */

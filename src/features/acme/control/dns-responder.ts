@@ -14,7 +14,7 @@ export interface DnsRecords {
 export const DNS_STEP_MS = 60_000;
 
 /** How a record is looked for. */
-export interface DnsLook {
+interface DnsLook {
   /** Addresses of resolvers; none asks those of the system. */
   readonly resolvers: readonly string[];
   /** Milliseconds that a record may take to be seen; 0 does not look. */

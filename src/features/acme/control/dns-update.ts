@@ -5,7 +5,7 @@ import { hostAndPort } from "../../../core/ip-address.ts";
 import { DNS_STEP_MS } from "./dns-responder.ts";
 
 /** A key that a client and a name server share. RFC 8945 */
-export interface TsigKey {
+interface TsigKey {
   readonly hash: "sha256" | "sha384" | "sha512";
   readonly name: string;
   readonly secret: Buffer;

@@ -16,7 +16,7 @@ import { SealedDocuments } from "./shared/sealed-documents.ts";
 import { SharedStorage } from "./shared/shared-storage.ts";
 
 /** Of a configuration what the storage goes by. */
-export type StorageConfig = Pick<RuntimeConfig, "cluster"> & { readonly server: { readonly acme: AcmeConfig } };
+type StorageConfig = Pick<RuntimeConfig, "cluster"> & { readonly server: { readonly acme: AcmeConfig } };
 
 /** Connects to the store of the fleet. @param onLost is told once that the connection is gone */
 export type OpenCertificateStore = (
@@ -25,7 +25,7 @@ export type OpenCertificateStore = (
 ) => Promise<RedisCommands>;
 
 /** What a shared storage asks the control thread for. */
-export interface StoragePorts {
+interface StoragePorts {
   readonly event: EventWriter<typeof ACME_EVENTS>;
   /** Shows these challenges and no others. Resolves when every worker does. */
   readonly showChallenges: (http: readonly Challenge[], alpn: readonly Challenge[]) => Promise<void>;

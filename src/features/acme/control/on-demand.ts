@@ -18,10 +18,10 @@ const ON_DEMAND_RECHECK_MS = 60_000;
 const ON_DEMAND_ASK_MS = 5_000;
 
 /** Why a name gets no certificate. */
-export type OnDemandRefusal = "not_approved" | "no_answer" | "rate" | "too_many" | "not_obtained";
+type OnDemandRefusal = "not_approved" | "no_answer" | "rate" | "too_many" | "not_obtained";
 
 /** What names that clients ask for need. */
-export interface OnDemandPorts {
+interface OnDemandPorts {
   /** Obtains a certificate, or takes the stored one. @returns whether it is shown now; never rejects */
   obtain(order: AcmeOrder): Promise<boolean>;
   /** Shows the certificate for a name no more, and renews it no more. */

@@ -11,7 +11,7 @@ import { DnsResponder } from "./dns-responder.ts";
 export { newPrivateKey } from "./own-certificate.ts";
 
 /** What the renewals of one configuration work with. */
-export interface RenewalMakerPorts {
+interface RenewalMakerPorts {
   /** Responds to challenges that the gateway's own listeners answer. */
   readonly responder: (order: AcmeOrder) => ChallengeResponder;
   /** Where account and certificates of a directory are kept. */

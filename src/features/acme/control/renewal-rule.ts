@@ -1,7 +1,7 @@
 import type { RenewalWindow } from "./certificate-authority.ts";
 
 /** When a certificate is good, in milliseconds since the epoch, and whether we obtained it. */
-export interface CertificateLife {
+interface CertificateLife {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
   readonly isOurs: boolean;

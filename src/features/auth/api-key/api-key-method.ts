@@ -18,7 +18,7 @@ const MAX_KEY_BYTES = 1024;
 const MAX_JOINED_REQUESTS = 1024;
 
 /** Places of keys, and the fields that they give. */
-export interface ApiKeyRules {
+interface ApiKeyRules {
   readonly header: string;
   /** The parameter of the query; "" for none. */
   readonly query: string;

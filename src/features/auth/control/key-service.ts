@@ -17,7 +17,7 @@ import type { AuthConfig } from "../settings.ts";
 const JWKS_TIMEOUT_MS = 5000;
 
 /** What the fetched keys of issuers need of the control thread. */
-export interface KeyPorts {
+interface KeyPorts {
   /** Sends newer keys to every worker. */
   broadcast(message: KeysMessage): void;
   readonly event: EventWriter<typeof AUTH_EVENTS>;

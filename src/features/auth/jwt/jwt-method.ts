@@ -26,7 +26,7 @@ import { TokenFound, TokenPlaces } from "./token-places.ts";
 const MAX_TOKEN_BYTES = 16_384;
 
 /** What tokens must say, and what becomes of it. */
-export interface JwtRules extends TokenRules {
+interface JwtRules extends TokenRules {
   readonly realm: string;
   /** Those that count, whatever else the keys are for. */
   readonly algorithms: readonly AlgorithmName[];
@@ -39,7 +39,7 @@ export interface JwtRules extends TokenRules {
 }
 
 /** What a `JwtMethod` needs of its worker. */
-export interface JwtPorts {
+interface JwtPorts {
   readonly keys: KeyRing;
   /** Milliseconds since the epoch. */
   readonly clock: NowMs;

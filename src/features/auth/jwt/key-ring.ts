@@ -30,7 +30,7 @@ export interface KeyRing {
 }
 
 /** What becomes of a question for keys: they come, it is too early to ask again or there are no others, too many wait. */
-export type KeyRequest = "asked" | "early" | "full";
+type KeyRequest = "asked" | "early" | "full";
 
 /** Keys that a configuration holds. */
 export class FixedKeys implements KeyRing {
@@ -63,7 +63,7 @@ export interface KeysMessage {
  * Asks the control thread for newer keys of a source.
  * @param answer called once, later, after the keys, if there were newer ones; for so many milliseconds there is no use in asking again
  */
-export type KeyQuestion = (id: string, answer: (pauseMs: number) => void) => void;
+type KeyQuestion = (id: string, answer: (pauseMs: number) => void) => void;
 
 /** The keys of one source in this worker. */
 class FetchedKeys implements KeyRing {

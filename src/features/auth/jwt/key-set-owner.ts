@@ -15,7 +15,7 @@ export interface FetchedText {
 }
 
 /** What an owner is told of its source, and tells of it. */
-export interface OwnerPorts {
+interface OwnerPorts {
   /** Fetches the set: bounded in time and size. @throws why it cannot be had */
   fetch(): Promise<FetchedText>;
   /** Milliseconds on a clock that never goes back. */

@@ -24,7 +24,7 @@ export interface ClaimRule {
 }
 
 /** A field of the request that goes upstream, and the claim that is its value. */
-export interface ClaimField {
+interface ClaimField {
   readonly name: string;
   readonly claim: string;
 }

@@ -36,7 +36,7 @@ export interface OpenSession {
 }
 
 /** What sessions are made and opened with. */
-export type SessionSettings = Pick<OidcConfig, "allow" | "fields" | "sessionTtlMs">;
+type SessionSettings = Pick<OidcConfig, "allow" | "fields" | "sessionTtlMs">;
 
 /**
  * The sessions of one scope. All that is known of one is in its cookie; what a worker has opened, it remembers, so that the next request

@@ -45,7 +45,7 @@ export interface ProviderWord {
 }
 
 /** Why a provider could not be asked, or what was wrong with its response. */
-export type ProviderProblem =
+type ProviderProblem =
   /** It does not answer, or not in time, or that it cannot. */
   | "away"
   /** It says no: the user has not agreed, the code or the refresh token is not good. */
@@ -259,7 +259,7 @@ export class Provider {
 }
 
 /** Whether a host name can only be this machine: `localhost`, 127.0.0.0/8 and ::1. */
-export function isLoopbackName(name: string): boolean {
+function isLoopbackName(name: string): boolean {
   return name === "localhost" || name === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name);
 }
 

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 
 /** What a sealed text is: one kind is never taken for another. */
-export type SealedKind = "session" | "attempt";
+type SealedKind = "session" | "attempt";
 
 /** Whom sealed texts are for: what one route, client or provider has sealed, no other opens. */
 export interface SealScope {

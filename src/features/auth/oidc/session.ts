@@ -13,9 +13,9 @@ const MAX_SESSION_BYTES = 4480;
 const MAX_CLAIM_LIST_CHARS = 32_768;
 
 /** What is kept of a claim: the plain kinds, and lists of texts. */
-export type ClaimValue = string | number | boolean | readonly string[];
+type ClaimValue = string | number | boolean | readonly string[];
 /** What the provider says of a user. */
-export type SessionClaims = Readonly<Record<string, ClaimValue>>;
+type SessionClaims = Readonly<Record<string, ClaimValue>>;
 
 /** Who has signed in, as the sealed cookie keeps it. docs/authentication.md#sessions */
 export interface SignInSession {
@@ -35,7 +35,7 @@ export interface SignInSession {
 }
 
 /** A session that has room in its cookies. */
-export interface PackedSession {
+interface PackedSession {
   readonly bytes: Buffer;
   /** Names of the claims that are not whole in it. */
   readonly cut: readonly string[];

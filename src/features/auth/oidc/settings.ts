@@ -10,7 +10,7 @@ import { CALLBACK_PATH } from "./callback-path.ts";
 import { MAX_CLAIM_CHARS } from "./limits.ts";
 
 /** A claim that a user must have, with one of these values. */
-export interface WantedClaim {
+interface WantedClaim {
   readonly name: string;
   readonly values: readonly string[];
 }

@@ -3,7 +3,7 @@ import { CACHE_METRICS } from "../metrics.ts";
 import type { DiskIndex } from "../store/disk-index.ts";
 
 /** What the cache tells of itself. */
-export interface CacheStanding {
+interface CacheStanding {
   readonly entries: number;
   readonly bytes: number;
   readonly evictions: number;

@@ -17,9 +17,9 @@ import {
 } from "./entry-bytes.ts";
 
 /** Takes bytes one after the other; they may be overwritten once it has returned. */
-export type DumpWriter = (bytes: Buffer) => void;
+type DumpWriter = (bytes: Buffer) => void;
 /** Gives the next bytes; null where there are not so many. */
-export type DumpReader = (length: number) => Buffer | null;
+type DumpReader = (length: number) => Buffer | null;
 
 /**
  * The entries of a cache in a row, for another process, in the form of `entry-bytes.ts`. Times are written as they are from the moment

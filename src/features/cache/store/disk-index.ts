@@ -26,7 +26,7 @@ export interface DiskEntry extends Omit<DiskPlace, "fd"> {
 }
 
 /** Where a mark is to be written over an entry. */
-export interface PendingMark {
+interface PendingMark {
   readonly fd: number;
   readonly offset: number;
   /** From when on it is stale; -1 where it is dead. */

@@ -76,7 +76,7 @@ export const enum SegmentField {
 }
 
 /** How large an index may become. */
-export interface DiskSizes {
+interface DiskSizes {
   readonly maxBytes: number;
 }
 

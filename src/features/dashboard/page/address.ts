@@ -2,7 +2,7 @@
 const DEFAULTS = { window: "5", sort: "rate", route: "", status: "", text: "", slow: "", paused: "" };
 
 /** The name of one. */
-export type PageSetting = keyof typeof DEFAULTS;
+type PageSetting = keyof typeof DEFAULTS;
 
 /** What the address says. */
 export function read(name: PageSetting): string {

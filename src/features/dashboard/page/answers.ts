@@ -13,7 +13,7 @@ const MINUTE = 60_000;
 const MAX_REASONS = 5;
 
 /** What stands in the card of a question. */
-export interface Card {
+interface Card {
   readonly grade: Grade;
   readonly headline: string;
   readonly lines: readonly string[];

@@ -2,14 +2,14 @@ import { h, s, say, set } from "./dom.ts";
 import { clock } from "./format.ts";
 
 /** One line or layer of a chart. */
-export interface Series {
+interface Series {
   readonly name: string;
   /** Of the style sheet: it has the colour. */
   readonly style: string;
 }
 
 /** What a chart shows. */
-export interface ChartOptions {
+interface ChartOptions {
   readonly title: string;
   readonly series: readonly Series[];
   /** Layers on top of each other, or lines. */

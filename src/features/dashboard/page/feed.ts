@@ -6,7 +6,7 @@ export type Connection =
   | { readonly kind: "waiting"; readonly retryMs: number; readonly why: string };
 
 /** Who is told of the stream. */
-export interface FeedListener {
+interface FeedListener {
   onState(state: LiveState): void;
   onConnection(connection: Connection): void;
 }

@@ -15,7 +15,7 @@ export interface PageColumn<Row> {
 }
 
 /** What a table has. */
-export interface TableOptions<Row> {
+interface TableOptions<Row> {
   /** Its name for assistive technology. */
   readonly name: string;
   readonly columns: readonly PageColumn<Row>[];

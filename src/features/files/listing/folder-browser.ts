@@ -10,7 +10,7 @@ import { type ListingOrder, orderOf, sorted, utf8 } from "./listing-order.ts";
 import { LISTING_POLICY, listingPage } from "./listing-page.ts";
 
 /** What listings need of their worker. */
-export interface BrowserPorts {
+interface BrowserPorts {
   readonly defer: Defer;
   readonly routeAt?: (path: string, head: RequestHead) => Route | null;
 }

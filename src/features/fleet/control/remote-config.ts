@@ -45,7 +45,7 @@ export interface RemoteFields {
 }
 
 /** What has been read for a reload: a configuration, or why there is none. */
-export type RemoteResult =
+type RemoteResult =
   | {
       readonly ok: true;
       readonly config: RuntimeConfig;
@@ -56,7 +56,7 @@ export type RemoteResult =
   | { readonly ok: false; readonly faults: readonly string[]; readonly fields?: RemoteFields };
 
 /** What a configuration from afar asks of the control thread, once it serves. */
-export interface RemotePorts {
+interface RemotePorts {
   /** Asks for a reload, which calls `read`. */
   reload(): Promise<unknown>;
   /** What the source has cannot be taken up. */
@@ -80,7 +80,7 @@ export type RemoteStart =
   | { readonly ok: false; readonly faults: readonly string[] };
 
 /** The source as `/internal/api/status` shows it. docs/endpoints.md#status */
-export interface RemoteState {
+interface RemoteState {
   readonly url: string;
   /** Twelve hexadecimal digits over both texts. */
   readonly version: string;

@@ -17,7 +17,7 @@ export interface RemoteFlags {
 }
 
 /** Where and how the texts are read. */
-export interface RemoteSourcePorts {
+interface RemoteSourcePorts {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly load: RemoteOptions["load"];

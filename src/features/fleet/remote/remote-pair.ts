@@ -22,7 +22,7 @@ export interface RemoteDocument {
 }
 
 /** The documents of a configuration. */
-export interface PairDocuments {
+interface PairDocuments {
   readonly config: RemoteDocument;
   readonly routes: RemoteDocument;
   /** Both are there where signatures are asked for. */
@@ -33,7 +33,7 @@ export interface PairDocuments {
 type Part = keyof PairDocuments;
 
 /** Both texts of a configuration, as they were at one moment. */
-export interface RemoteTexts extends Readonly<Record<Part, RemoteText | null>> {
+interface RemoteTexts extends Readonly<Record<Part, RemoteText | null>> {
   readonly config: RemoteText;
 }
 

@@ -7,7 +7,7 @@ import { closeLeftFiles, filesOfThread } from "./left-files.ts";
 const AT_ONCE = 16;
 
 /** A thread that loads one module, once. */
-export interface ModuleRun {
+interface ModuleRun {
   readonly worker: globalThis.Worker;
   /** For the descriptors that it opens. */
   readonly files: SharedArrayBuffer;

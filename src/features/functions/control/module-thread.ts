@@ -14,7 +14,7 @@ import { type FromRun, failed, type RunOrder, runOutcome } from "./scheduled-cal
 export type ModuleOrder = ({ readonly kind: "check" } & ModuleQuestion) | ({ readonly kind: "run" } & RunOrder);
 
 /** One module, and what it is for. */
-export interface ModuleQuestion {
+interface ModuleQuestion {
   /** Absolute path. */
   readonly module: string;
   readonly use: ModuleUse;

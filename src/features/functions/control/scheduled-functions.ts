@@ -38,7 +38,7 @@ export interface RunLock {
 }
 
 /** What schedules ask of the control thread. */
-export interface SchedulePorts {
+interface SchedulePorts {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly run: (job: ScheduledJob, event: ScheduledEvent) => Promise<RunOutcome>;

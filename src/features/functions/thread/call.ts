@@ -385,7 +385,7 @@ function isThenable(given: unknown): given is PromiseLike<unknown> {
 }
 
 /** Writes names and values after their number. */
-export function writeFieldLines(out: { line(value: string | number): void }, fields: ResponseFields): void {
+function writeFieldLines(out: { line(value: string | number): void }, fields: ResponseFields): void {
   out.line(fields.length);
   for (const [name, value] of fields) {
     out.line(name);

@@ -85,7 +85,7 @@ export class Context {
 }
 
 /** Writes lines of the log, with the request's id. */
-export interface ContextLog {
+interface ContextLog {
   debug(...values: readonly unknown[]): void;
   info(...values: readonly unknown[]): void;
   warn(...values: readonly unknown[]): void;
@@ -128,7 +128,7 @@ function jsonOf(fields: object): string {
 }
 
 /** Values as one text, as `console.log` shows them, bounded. */
-export function logText(values: readonly unknown[]): string {
+function logText(values: readonly unknown[]): string {
   const shown = values.map((value) => (typeof value === "string" ? value : Bun.inspect(value, { depth: 4 })));
   return shown.join(" ").slice(0, MAX_LOG_CHARS);
 }

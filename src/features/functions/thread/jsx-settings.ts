@@ -38,7 +38,7 @@ function withPragma(path: string, text: string): string {
 }
 
 /** The comments by which the runtime is told the same. */
-export function pragmaOf({ jsx, jsxImportSource, jsxFactory, jsxFragmentFactory }: JsxOptions): string {
+function pragmaOf({ jsx, jsxImportSource, jsxFactory, jsxFragmentFactory }: JsxOptions): string {
   const named = (name: string, value: unknown): string =>
     typeof value === "string" && NAME.test(value) ? `@${name} ${value}` : "";
   const parts =
@@ -49,7 +49,7 @@ export function pragmaOf({ jsx, jsxImportSource, jsxFactory, jsxFragmentFactory 
 }
 
 /** Of the nearest tsconfig.json from a folder upwards; nothing where there is none, or none that can be read. */
-export function jsxOptionsOf(folder: string): JsxOptions {
+function jsxOptionsOf(folder: string): JsxOptions {
   for (let at = folder; ; at = dirname(at)) {
     const file = join(at, "tsconfig.json");
     if (existsSync(file)) return optionsOf(file, MAX_EXTENDS);

@@ -163,7 +163,7 @@ const NO_RECEIVER: Receiver = {
 };
 
 /** The head of a response, and its body where that came whole. */
-export interface ReadResponse {
+interface ReadResponse {
   readonly status: number;
   readonly fields: [string, string][];
   /** "0" none, "1" whole, "2" it follows. */

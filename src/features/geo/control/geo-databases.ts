@@ -22,7 +22,7 @@ interface Database {
 }
 
 /** What the databases need of the control thread. */
-export interface GeoPorts {
+interface GeoPorts {
   /** Sends what has changed to every worker. */
   broadcast(message: GeoMessage): void;
   readonly event: EventWriter<typeof GEO_EVENTS>;

@@ -6,7 +6,7 @@ import { makeFolder } from "../../../config/made-folder.ts";
 import { messageOf } from "../../../core/error-text.ts";
 
 /** A part of the state could not be read or written; it is tried again at the next change. */
-export type StateFaulty = (fields: { readonly file: string; readonly error: string }) => void;
+type StateFaulty = (fields: { readonly file: string; readonly error: string }) => void;
 
 /**
  * State that outlives the process, in files that their owner alone can read: each part is a file of JSON, which is replaced whole.

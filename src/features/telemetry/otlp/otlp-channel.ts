@@ -17,7 +17,7 @@ export interface ChannelTally {
 }
 
 /** What a channel reports to. */
-export interface ChannelListener {
+interface ChannelListener {
   readonly tally: ChannelTally;
   onFailed(signal: OtlpSignal, error: string): void;
 }

@@ -130,7 +130,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
 }
 
 /** Who is notified of a listener's certificates. */
-export interface CertificateListener {
+interface CertificateListener {
   /** What is shown from now on. */
   onCertificates(set: CertificateSet): void;
   /** A file is another than before. */
@@ -140,14 +140,14 @@ export interface CertificateListener {
 }
 
 /** Where the certificates of a listener come from. */
-export interface TlsFiles {
+interface TlsFiles {
   readonly certificates: readonly CertificateFiles[];
   /** "" where there is none. */
   readonly clientCaFile: string;
 }
 
 /** Until when a certificate is good. */
-export interface CertificateTerm {
+interface CertificateTerm {
   /** One of its names. */
   readonly domain: string;
   /** Seconds since the epoch. */

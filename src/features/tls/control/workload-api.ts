@@ -23,7 +23,7 @@ const CONNECTION = { connectTimeoutMs: 5000, maxMessageBytes: 4_194_304 };
 const CALL = { firstMessageMs: FIRST_MESSAGE_MS, headers: { "workload.spiffe.io": "true" } };
 
 /** Who is notified of the identity. */
-export interface WorkloadListener {
+interface WorkloadListener {
   /** Another certificate, and the authorities of its trust domain (PEM). */
   onIdentity(certificate: ServerCertificate, authorities: string): void;
   /** The agent is away, or gives nothing: what it gave before stays. Told once, until that changes. */

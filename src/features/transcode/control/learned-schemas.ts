@@ -13,7 +13,7 @@ const LEARN_BACKOFF_MAX_MS = 30_000;
 const LEARN_START_MS = 2000;
 
 /** What the learning of schemas asks of the control thread. */
-export interface LearningPorts {
+interface LearningPorts {
   /** Something new was learned: what `applied` gives is another configuration now. */
   readonly changed: () => void;
   readonly event: EventWriter<typeof TRANSCODE_EVENTS>;

@@ -28,7 +28,7 @@ const LEARN_TIMEOUT_MS = 10_000;
 const MAX_LEARNED_NOTES = 20;
 
 /** What an attempt comes to: a FileDescriptorSet, or why there is none. */
-export type Learning = { readonly ok: true; readonly base64: string } | { readonly ok: false; readonly error: string };
+type Learning = { readonly ok: true; readonly base64: string } | { readonly ok: false; readonly error: string };
 
 /** Asks the upstream of a configuration's `auto` for the descriptors of its services. It takes LEARN_TIMEOUT_MS at most. */
 export async function learnSchema(config: RuntimeConfig, names: NameResolver): Promise<Learning> {

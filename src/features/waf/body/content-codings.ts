@@ -79,7 +79,7 @@ export const enum Packing {
 }
 
 /** What came out of a compressed body. */
-export interface Inflated {
+interface Inflated {
   /** The first bytes of the content; none where nothing could be made of it. */
   readonly bytes: Uint8Array;
   /** Whether there is more than was asked for. */

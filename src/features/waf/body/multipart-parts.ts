@@ -17,7 +17,7 @@ export const enum Shape {
 }
 
 /** Inspects the content of a part that is no file; the reading has its name. */
-export type FieldTaker = (bytes: Uint8Array, from: number, to: number) => void;
+type FieldTaker = (bytes: Uint8Array, from: number, to: number) => void;
 
 /**
  * Takes multipart bodies apart and inspects their fields, all that is around them, and the names of files; the contents of files
@@ -294,7 +294,7 @@ function headEnd(text: Buffer, from: number, to: number): { end: number; behind:
 }
 
 /** One parameter of a field such as `form-data; name="x"`; the name in lower case. */
-export interface TypeParameter {
+interface TypeParameter {
   readonly name: string;
   readonly value: string;
 }

@@ -168,7 +168,7 @@ function behindGreater(bytes: Uint8Array, from: number, to: number): number {
  * that is made of many others. A document type elsewhere is one unless it is that of a standard or of the type's owner.
  * @returns where to look on: after the declaration, or after the bracket that begins a list of others
  */
-export function inspectDeclaration(
+function inspectDeclaration(
   inspector: ValueInspector,
   findings: Findings,
   bytes: Uint8Array,
@@ -269,7 +269,7 @@ function isEnd(byte: number): boolean {
  * well-known slip of generators, and hides nothing.
  * @param isDeclared whether the body is called XML; of another one, only the declaration tells
  */
-export function hidesItsText(bytes: Uint8Array, from: number, to: number, isDeclared: boolean): boolean {
+function hidesItsText(bytes: Uint8Array, from: number, to: number, isDeclared: boolean): boolean {
   if (to - from < 4) return false;
   if (isEbcdic(bytes, from, to)) return true;
   if (isDeclared) {

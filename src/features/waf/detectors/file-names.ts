@@ -68,7 +68,7 @@ export const FILE_GROUP: DetectorGroup = {
  * name and nothing else, files of the system, files that hold secrets, wrappers that read files. Prose that mentions
  * such a file is no match. Every byte is read twice at most.
  */
-export class FileNames implements Detector {
+class FileNames implements Detector {
   private bytes: Uint8Array = EMPTY_BYTES;
   private length = 0;
   private listener: DetectionListener | null = null;

@@ -47,7 +47,7 @@ export const LOOKUP_GROUP: DetectorGroup = {
  * lookups, as ${${lower:j}ndi:…} or ${${::-j}${env:X:-n}di:…}. The value is resolved inside out as the library does
  * it, with a stack, in one pass: what a lookup gives becomes part of the text around it.
  */
-export class LookupExpressions implements Detector {
+class LookupExpressions implements Detector {
   private readonly text: Uint8Array = new Uint8Array(MAX_RESOLVED_BYTES);
   /** Where in `text` each lookup that is still open begins. */
   private readonly opens: Int32Array = new Int32Array(MAX_DEPTH);

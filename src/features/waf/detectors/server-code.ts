@@ -112,7 +112,7 @@ function called(name: string): string[] {
 }
 
 /** Finds programs for a server: PHP, Java expressions, Python, Ruby, Node, templates. One pass over the words. */
-export class ServerCode implements Detector {
+class ServerCode implements Detector {
   private bytes: Uint8Array = EMPTY_BYTES;
   private length = 0;
   private value: ValueReading | null = null;

@@ -117,7 +117,7 @@ export function isSign(kind: Sql): boolean {
  * Whether a list of columns is at token `at`, after SELECT, that is none of prose: it begins with a literal, a
  * star, a variable or a call, or with a name that a comma follows or a table.
  */
-export function isSelectList(tokens: SqlTokens, at: number): boolean {
+function isSelectList(tokens: SqlTokens, at: number): boolean {
   let first = at;
   while (tokens.kind(first) === Sql.Quantity || tokens.kind(first) === Sql.Open) first++;
   const second = tokens.kind(first + 1);

@@ -129,7 +129,7 @@ export const URL_GROUP: DetectorGroup = {
 };
 
 /** Finds URLs that make a server fetch what it should not: its own network, a cloud's credentials, a foreign program. */
-export class UrlTargets implements Detector {
+class UrlTargets implements Detector {
   private readonly host: HostReading = new HostReading();
   private bytes: Uint8Array = EMPTY_BYTES;
   private length = 0;

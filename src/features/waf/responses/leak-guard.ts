@@ -10,7 +10,7 @@ import type { Leak } from "./leak-scan.ts";
 import { type LeakJudge, LeakSink } from "./leak-sink.ts";
 
 /** What is told of responses: `waf.responses`, and the rules that do not count. */
-export interface LeakSettings {
+interface LeakSettings {
   /** Whether a response that leaks is withheld, rather than logged alone. */
   readonly withholds: boolean;
   readonly disabledRules: readonly string[];

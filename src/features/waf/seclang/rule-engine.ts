@@ -22,7 +22,7 @@ export interface PhaseResult {
 }
 
 /** Whether a find does not count: an exclusion of the configuration. */
-export type IsExcluded = (id: string, name: string) => boolean;
+type IsExcluded = (id: string, name: string) => boolean;
 
 /** Asks the rules of a phase, in their order, until one ends the request. docs/waf.md#rules-of-your-own */
 export function runPhase(

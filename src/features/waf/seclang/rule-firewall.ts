@@ -20,7 +20,7 @@ const MAX_RULE_MATCHES = 16;
 const MAX_RULE_TEXT_CHARS = 512;
 
 /** What the rules of a file are asked with. */
-export interface RuleFirewallPorts {
+interface RuleFirewallPorts {
   readonly settings: WafSettings;
   readonly switches: RuleSwitches;
   readonly listener: IncidentListener;
@@ -205,7 +205,7 @@ export function pointsOf({ rule }: RuleMatch): number {
 }
 
 /** As in lines of the firewall's own rules: `query id`, `header user-agent`, `body user.name`. */
-export function locationText({ facts }: RuleTransaction, { variable, name }: RuleMatch): string {
+function locationText({ facts }: RuleTransaction, { variable, name }: RuleMatch): string {
   const [collection = ""] = variable.split(":");
   if (collection.startsWith("RESPONSE_")) return "response";
   const param = name.replace(/^json\./, "").toLowerCase();

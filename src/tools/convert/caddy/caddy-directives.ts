@@ -39,7 +39,7 @@ interface Context {
 }
 
 /** What a site is converted with. */
-export interface SiteFacts {
+interface SiteFacts {
   readonly ledger: Ledger;
   readonly clients: ClientFacts;
   /** As the user named it. */

@@ -64,7 +64,7 @@ export function isPlainTry({ args }: Statement): boolean {
 }
 
 /** Where files of a site are, and what is hidden of them. */
-export interface HiddenFiles {
+interface HiddenFiles {
   /** As `root` has it. */
   readonly root: string;
   /** The part of the path that has been taken off. */

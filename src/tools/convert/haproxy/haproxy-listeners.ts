@@ -17,7 +17,7 @@ interface Bind {
 }
 
 /** The frontends that are carried over, and what they listen with. */
-export interface HaproxyListeners {
+interface HaproxyListeners {
   readonly kept: readonly HaproxySection[];
   /** Those of them that only this machine could reach, beside others. */
   readonly local: readonly HaproxySection[];

@@ -1,7 +1,7 @@
 import type { Statement } from "../statement.ts";
 
 /** Directives of one kind. docs/migrate.md#what-needs-nothing */
-export interface DirectiveRow {
+interface DirectiveRow {
   /** Names, with spaces between them. */
   readonly names: string;
   /** The values for which nothing is needed; without it, all. Others are noted. */
@@ -309,7 +309,7 @@ const ROWS: ReadonlyMap<string, readonly DirectiveRow[]> = Map.groupBy(
 );
 
 /** What is said of a directive by its name and value alone. */
-export interface DirectiveVerdict {
+interface DirectiveVerdict {
   /** Whether nothing is needed for this value. */
   readonly isStandard: boolean;
   /** Whether its absence could let in whom it keeps out, or send what it changes: its routes are closed. */

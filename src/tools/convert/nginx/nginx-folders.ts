@@ -65,7 +65,7 @@ function refusalOf({ keys: { status } }: Rule): number {
 }
 
 /** Whether an expression may take the page of a folder and not the folder, as far as its text shows it. */
-export function mayTakePage(regex: string, page: string): boolean {
+function mayTakePage(regex: string, page: string): boolean {
   EFFORT.take(1 + regex.length / CHARS_A_STEP);
   const text = regex
     .replace(/^\(\?i\)/, "")

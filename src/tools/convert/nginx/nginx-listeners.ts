@@ -5,7 +5,7 @@ import { askedBy, isCleartext } from "./nginx-conditions.ts";
 import type { Scope } from "./nginx-scope.ts";
 
 /** Where a server listens. */
-export interface Listen {
+interface Listen {
   readonly statement: Statement | null;
   readonly host: string;
   readonly port: number;

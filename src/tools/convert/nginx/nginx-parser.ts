@@ -1,7 +1,7 @@
 import { ConvertFault, MAX_DEPTH, MAX_STATEMENTS, Statement } from "../statement.ts";
 
 /** Gives the files that an include means, with their texts; null where it names one that is not there. */
-export type IncludeReader = (pattern: string, from: string) => readonly { file: string; text: string }[] | null;
+type IncludeReader = (pattern: string, from: string) => readonly { file: string; text: string }[] | null;
 
 /** A word or a sign of the file. `isQuoted` words are never signs. */
 interface Token {

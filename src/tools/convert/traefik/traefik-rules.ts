@@ -4,7 +4,7 @@ import { isApart, joined } from "../modifiers.ts";
 import { lettersOf } from "../path-rule.ts";
 
 /** A rule of a router: requests that fit one of the alternatives. With a `fault` no route can say it, and they take more than it asks. */
-export interface RouterRule {
+interface RouterRule {
   readonly any: readonly Condition[];
   readonly fault: string;
 }

@@ -22,7 +22,7 @@ interface News {
 }
 
 /** What is done with news. */
-export interface NewsListener {
+interface NewsListener {
   /** Resolves when every worker answers these challenges and no others. */
   onChallenges(challenges: readonly SharedChallenge[]): Promise<void>;
   /** @param names of documents that have changed; null where any may have */

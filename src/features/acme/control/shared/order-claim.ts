@@ -138,7 +138,7 @@ export class OrderClaim<T extends Claimable> implements OrderRight {
 }
 
 /** About what a claim is, and of whom. */
-export interface ClaimTerms {
+interface ClaimTerms {
   readonly name: string;
   readonly holder: string;
   /** Is told when it was given back. */

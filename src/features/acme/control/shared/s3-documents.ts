@@ -11,7 +11,7 @@ import {
 } from "./document-store.ts";
 
 /** A bucket, and with what it is opened. What is "" is taken from the environment by the runtime. */
-export interface S3Place {
+interface S3Place {
   readonly bucket: string;
   /** Begins the names of all objects; "" or with a slash at its end. */
   readonly prefix: string;

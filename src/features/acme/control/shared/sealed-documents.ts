@@ -14,7 +14,7 @@ export interface OpenDocument<T> {
 }
 
 /** Who is told how the store is. */
-export interface StoreListener {
+interface StoreListener {
   onAway(reason: string): void;
   onBack(): void;
 }

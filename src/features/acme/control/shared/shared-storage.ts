@@ -22,7 +22,7 @@ import { type Claimable, Claimed, type ClaimNote, Fenced, isClaimed, LEASE_MS, O
 import type { OpenDocument, SealedDocuments } from "./sealed-documents.ts";
 
 /** A certificate with all that gateways know of it. */
-export interface CertificateDocument {
+interface CertificateDocument {
   readonly names: readonly string[];
   /** The first of the directories that are asked. */
   readonly storedFor: string;
@@ -45,7 +45,7 @@ interface AccountDocument {
 }
 
 /** What a shared storage works with. */
-export interface SharedStoragePorts {
+interface SharedStoragePorts {
   readonly documents: SealedDocuments;
   /** `cache_dir`: files of before are taken from there, and copies are in a folder of it. */
   readonly cacheDir: string;

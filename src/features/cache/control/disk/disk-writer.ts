@@ -29,7 +29,7 @@ const DISK_SEGMENT_MAX_BYTES = 1_073_741_824;
 const DISK_RETRY_MS = 10_000;
 
 /** What the thread of the disk tells. */
-export interface DiskEvents {
+interface DiskEvents {
   /** The folder is in use, with so much in it. */
   opened(entries: number, bytes: number): void;
   /** It is not, or nothing is written any more. */
@@ -45,7 +45,7 @@ export interface DiskSettings {
 }
 
 /** The clock of the entries' times, in this thread. */
-export interface StoreClock {
+interface StoreClock {
   readonly nowMs: number;
 }
 
