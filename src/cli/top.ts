@@ -147,7 +147,8 @@ class Top {
     const views = viewsOf(this.state);
     const view =
       views[Number(key) - 1] ?? (key === "\t" ? views[(views.indexOf(choice.view) + 1) % views.length]! : null);
-    if (view !== null) this.choice = { ...choice, view, from: 0 };
+    if (view !== null) this.choice = { ...choice, view, from: 0, hasHelp: false };
+    else if (key === "?") this.choice = { ...choice, from: 0, hasHelp: choice.hasHelp !== true };
     else if (key in SORTS) this.choice = { ...choice, sort: key as Sort };
     else if (key === "p" || key === " ") this.choice = { ...choice, isPaused: !choice.isPaused };
     else this.scroll(key);

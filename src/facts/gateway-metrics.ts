@@ -134,13 +134,23 @@ export const GATEWAY_METRICS = {
     advice:
       "Clients got the beginning of a response, and then a cut. See the lines of the access log whose `fault` begins with `upstream_`, and what those origins send.",
   },
+  gateway_retries_total: {
+    kind: "counter",
+    help: "Attempts beyond the first of a request: gateway_upstream_requests_total counts every attempt.",
+    labels: [],
+    group: "Upstreams",
+    title: "Retries",
+    advice:
+      "`upstream_failed` in the log names the targets that fail first, and `fault_detail` the cause: `edge help 502`.",
+  },
   gateway_upstream_requests_total: {
     kind: "counter",
-    help: "Requests sent to upstreams, by upstream and status code.",
+    help: "Attempts at upstreams, by upstream and status code: a request that is sent again counts again.",
     labels: ["upstream", "code"],
     group: "Upstreams",
-    title: "Upstream requests",
-    advice: "`code` 502 and 504 here are attempts without a response. More attempts than requests are retries.",
+    title: "Upstream attempts",
+    advice:
+      "`code` 502 and 504 here are attempts without a response. Without `gateway_retries_total`, which counts attempts beyond the first, these are requests.",
   },
   gateway_upstream_request_duration_seconds: {
     kind: "histogram",

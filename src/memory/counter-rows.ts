@@ -32,6 +32,7 @@ export const COUNTERS = placed({
   acceptPausedDescriptors: counter("gateway_accept_pauses_total", { reason: "descriptors" }),
   idleClosed: counter("gateway_idle_connections_closed_total"),
   cutResponses: counter("gateway_cut_responses_total"),
+  retries: counter("gateway_retries_total"),
   lenientBareLf: lenient(Leniency.BareLf),
   lenientFolding: lenient(Leniency.Folding),
   lenientLength: lenient(Leniency.RepeatedLength),

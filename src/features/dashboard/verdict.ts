@@ -56,6 +56,13 @@ export function endsSoon(leftMs: number): boolean {
   return leftMs < THRESHOLDS.certificateEnds.value * DAY_MS;
 }
 
+/** The state of a target, in the words of the dashboard, of `edge status` and of `edge top`. */
+export function targetState({ breaker, healthy, drained }: LiveTarget): string {
+  if (drained) return "drained";
+  if (!healthy) return "unhealthy";
+  return breaker === "closed" ? "in use" : `breaker ${breaker}`;
+}
+
 /** Whether a worker uses so much of a processor that it has little left. */
 export function isBusy(load: number): boolean {
   return load > THRESHOLDS.workerLoad.value;

@@ -75,6 +75,7 @@ export class CountersTap implements Phase, ReplyTap {
       counters.requestTook(id, ex.endedMs - ex.startedMs);
     }
     if (this.observer !== null) this.observer.ended(ex, status);
+    if (ex.attempt.count > 1) counters.add(COUNTERS.retries, ex.attempt.count - 1);
     if (ex.fault === Fault.None) return;
     const { kind } = faultRow(ex.fault);
     if (ORIGIN_FAULTS.includes(ex.fault) && status !== faultRow(ex.fault).status) counters.add(COUNTERS.cutResponses);

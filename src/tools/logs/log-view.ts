@@ -58,7 +58,8 @@ export class LogView {
       known(line.cache) ? `cache ${line.cache}` : "",
       known(line.user) ? `user ${line.user}` : "",
       Number(line.waf_score ?? 0) > 0 ? `waf ${line.waf_score}` : "",
-      known(line.fault) ? `fault ${line.fault}` : "",
+      known(line.fault) ? `fault ${causeOf(line)}` : "",
+      Number(line.attempts ?? 0) > 1 ? `${line.attempts} attempts${attemptTimes(line.attempt_ms)}` : "",
       known(line.request_id) ? String(line.request_id) : "",
     ].filter((one) => one !== "");
     const target = `${known(line.host) ? line.host : ""}${known(line.path) ? line.path : ""}`;
@@ -127,6 +128,15 @@ function fieldText(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const plain = printable(text);
   return /^[^\s"=]+$/.test(plain) ? plain : JSON.stringify(plain);
+}
+
+/** A fault with its cause, unless that says the same. */
+function causeOf({ fault, fault_detail: detail }: Line): string {
+  return known(detail) && detail !== fault ? `${fault}: ${detail}` : String(fault);
+}
+
+function attemptTimes(times: unknown): string {
+  return Array.isArray(times) && times.length > 0 ? ` (${times.map(duration).join(", ")})` : "";
 }
 
 type Paint = Readonly<Record<"strong" | "faint" | "good" | "warn" | "bad", (text: string) => string>>;

@@ -1,6 +1,7 @@
+import { isInternalPath } from "../../core/internal-path.ts";
 import { bytes, durationText, numberText, percentText, span } from "../../core/number-text.ts";
 import type { LiveLabel, LiveModule, LivePoint, LiveState, LiveVerdict } from "../../features/dashboard/live-state.ts";
-import { endsSoon, Trouble, troubleOf } from "../../features/dashboard/verdict.ts";
+import { endsSoon, Trouble, targetState, troubleOf } from "../../features/dashboard/verdict.ts";
 import { type Column, Line, type Paint, type Paints, textTable } from "./text.ts";
 
 /** What `edge status` shows: one screen. */
@@ -102,15 +103,20 @@ function workers({ workers: all, gateway }: LiveState, width: number, paints: Pa
 }
 
 function routes({ routes: all, routeCount }: LiveState, width: number, paints: Paints): string[] {
-  const shown = all.slice(0, MAX_ROWS);
+  const own = all.filter(({ label }) => !isInternalPath(label));
+  const shown = own.slice(0, MAX_ROWS);
   if (shown.length === 0) return [];
   const columns: Column<LiveLabel>[] = [
-    { title: `ROUTES (${routeCount})`, width: 0, rank: 0, cell: ({ label }) => label },
+    { title: `ROUTES (${routeCount - (all.length - own.length)})`, width: 0, rank: 0, cell: ({ label }) => label },
     { title: "REQUESTS", width: 9, rank: 0, cell: ({ requests }) => numberText(requests) },
     { title: "4XX", width: 7, rank: 2, cell: (one) => shareOf(one.classes[4]!, one.requests) },
     { title: "5XX", width: 7, rank: 0, cell: (one) => shareOf(one.classes[5]!, one.requests), paint: failing },
   ];
-  return ["", ...textTable(columns, shown, width, paints), ...more(routeCount - shown.length, paints)];
+  return [
+    "",
+    ...textTable(columns, shown, width, paints),
+    ...more(routeCount - (all.length - own.length) - shown.length, paints),
+  ];
 }
 
 function failing({ classes: counts }: LiveLabel, paints: Paints): Paint {
@@ -133,7 +139,7 @@ export function upstreamRows({ targets, upstreams: seen }: LiveState): UpstreamR
   const named = [...byName].map(([name, own]) => {
     const worst = own.reduce((one, other) => (troubleOf(other) > troubleOf(one) ? other : one));
     const failures = Math.max(...own.map((target) => target.failures));
-    return { name, state: stateOf(worst), trouble: troubleOf(worst), failures, traffic: traffic.get(name) ?? null };
+    return { name, state: targetState(worst), trouble: troubleOf(worst), failures, traffic: traffic.get(name) ?? null };
   });
   const others = seen
     .filter(({ label }) => !byName.has(label))
@@ -141,18 +147,11 @@ export function upstreamRows({ targets, upstreams: seen }: LiveState): UpstreamR
   return [...named, ...others];
 }
 
-function stateOf({ breaker, healthy, drained, checked }: LiveState["targets"][number]): string {
-  if (!healthy) return "unhealthy";
-  if (breaker !== "closed") return breaker;
-  if (drained) return "drained";
-  return checked ? "healthy" : "in use";
-}
-
 /** How a state stands out. */
 export function statePaint({ trouble, state }: UpstreamRow, paints: Paints): Paint {
   if (trouble === Trouble.Out) return paints.bad;
   if (trouble !== Trouble.None) return paints.warn;
-  return state === "healthy" ? paints.good : paints.plain;
+  return state === "in use" ? paints.good : paints.plain;
 }
 
 function upstreams(state: LiveState, width: number, paints: Paints): string[] {
@@ -160,9 +159,9 @@ function upstreams(state: LiveState, width: number, paints: Paints): string[] {
   if (rows.length === 0) return [];
   const columns: Column<UpstreamRow>[] = [
     { title: `UPSTREAMS (${rows.length})`, width: 0, rank: 0, cell: ({ name }) => name },
-    { title: "STATE", width: 9, rank: 0, cell: (row) => row.state, paint: statePaint, isText: true },
+    { title: "STATE", width: STATE_WIDTH, rank: 0, cell: (row) => row.state, paint: statePaint, isText: true },
     { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => numberText(failures) },
-    { title: "REQUESTS", width: 9, rank: 1, cell: ({ traffic: one }) => numberText(one?.requests ?? 0) },
+    { title: "ATTEMPTS", width: 9, rank: 1, cell: ({ traffic: one }) => numberText(one?.requests ?? 0) },
     { title: "5XX", width: 7, rank: 2, cell: ({ traffic: one }) => shareOf(one?.classes[5] ?? 0, one?.requests ?? 0) },
   ];
   const shown = rows.slice(0, MAX_ROWS);
@@ -270,6 +269,8 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, value) => total + value, 0);
 }
 
+/** That of `breaker half-open`. */
+export const STATE_WIDTH = 17;
 const LABEL_WIDTH = 13;
 const MAX_ROWS = 8;
 const MAX_CERTIFICATES = 4;

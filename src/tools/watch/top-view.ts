@@ -1,12 +1,21 @@
+import { isInternalPath } from "../../core/internal-path.ts";
 import { bytes, durationText, numberText, span } from "../../core/number-text.ts";
 import type { LiveLabel, LiveModule, LiveState, LiveVerdict } from "../../features/dashboard/live-state.ts";
 import { Trouble } from "../../features/dashboard/verdict.ts";
 import { CLIENT_SECONDS, type LabelRate, type LiveRates, type SeenClient } from "./rates.ts";
-import { shareOf, statePaint, threadless, type UpstreamRow, upstreamRows, verdictPaint } from "./status-view.ts";
+import {
+  STATE_WIDTH,
+  shareOf,
+  statePaint,
+  threadless,
+  type UpstreamRow,
+  upstreamRows,
+  verdictPaint,
+} from "./status-view.ts";
 import { type Column, Line, type Paint, type Paints, textTable } from "./text.ts";
 
 /** What `edge top` lists. */
-export const VIEWS = ["routes", "upstreams", "clients", "functions"] as const;
+export const VIEWS = ["routes", "upstreams", "clients", "internal", "functions"] as const;
 export type View = (typeof VIEWS)[number];
 
 /** The lists of a gateway: functions where there are any. */
@@ -25,6 +34,8 @@ export interface TopChoice {
   /** Rows that are above the screen. */
   readonly from: number;
   readonly isPaused: boolean;
+  /** Whether the keys are explained in place of the list. */
+  readonly hasHelp?: boolean;
 }
 
 /** Size of the screen, and how it is painted. */
@@ -49,7 +60,7 @@ export function topLines(
   const { width, height, paints } = frame;
   const room = Math.max(1, height - HEAD_LINES - FOOT_LINES);
   const rows = listOf(state, rates, choice, width, paints);
-  const [head = "", ...list] = rows;
+  const [head = "", ...list] = choice.hasHelp === true ? helpLines(viewsOf(state)) : rows;
   const shown = list.slice(choice.from, choice.from + room - 1);
   const lines = [...headLines(state, rates, label, frame), "", head, ...shown];
   while (lines.length < height - FOOT_LINES) lines.push("");
@@ -69,10 +80,32 @@ export function topText(state: LiveState, rates: LiveRates, label: string, frame
 
 /** How many rows a list has. */
 export function rowCount(state: LiveState, rates: LiveRates, view: View): number {
-  if (view === "routes") return state.routes.length;
+  if (view === "routes" || view === "internal") return routesOf(state, view).length;
   if (view === "functions") return state.modules.length;
   return view === "upstreams" ? upstreamRows(state).length : rates.clients().length;
 }
+
+/** The keys, each in a line. */
+function helpLines(views: readonly View[]): string[] {
+  return [
+    "KEYS",
+    ...views.map((view, i) => `${i + 1}        ${VIEW_WORDS[view]}`),
+    "Tab      the next list",
+    ...Object.entries(SORTS).map(([key, name]) => `${key}        sort by ${name}`),
+    "↑ ↓ j k  one row; PgUp PgDn Home End further",
+    "p Space  pause",
+    "?        these keys",
+    "q        quit",
+  ];
+}
+
+const VIEW_WORDS: Readonly<Record<View, string>> = {
+  routes: "routes, without the endpoints of edge itself",
+  upstreams: "targets: attempts, of which a request may need several",
+  clients: "clients of the last seconds, and why they were refused",
+  internal: "endpoints of edge for operators: /internal/ and /metrics",
+  functions: "modules of functions and hooks",
+};
 
 function headLines(state: LiveState, rates: LiveRates, label: string, { width, paints }: TopFrame): string[] {
   const { gateway, totals, latency, workers, at, cache, verdict } = state;
@@ -137,7 +170,11 @@ function footLine(
   { width, paints }: TopFrame,
 ): string {
   const line = new Line(width).add(isPaused ? " paused " : ` ${view} by ${SORTS[sort]} `, paints.turned);
-  line.part("q quit", paints.faint, 2).part(`${["1", "2", "3", "4"].slice(0, views).join(" ")} lists`, paints.faint, 2);
+  const numbers = Array.from({ length: views }, (_, i) => i + 1);
+  line
+    .part("? keys", paints.faint, 2)
+    .part("q quit", paints.faint, 2)
+    .part(`${numbers.join(" ")} lists`, paints.faint, 2);
   line.part("sort: r e l b n", paints.faint, 2).part("p pause", paints.faint, 2);
   if (rows > room) line.end(`${from + 1}-${Math.min(rows, from + room)} of ${rows} ↑↓`, paints.faint);
   return String(line);
@@ -150,9 +187,11 @@ function listOf(
   width: number,
   paints: Paints,
 ): string[] {
-  if (view === "routes") {
-    const rows = state.routes.map((one) => ({ ...one, rate: rates.ofLabel(one, "routes") }));
-    return textTable(routeColumns(state.routeCount), sorted(rows, routeKeys, sort), width, paints);
+  if (view === "routes" || view === "internal") {
+    const rows = routesOf(state, view).map((one) => ({ ...one, rate: rates.ofLabel(one, "routes") }));
+    const others = state.routes.length - rows.length;
+    const title = view === "routes" ? `ROUTES (${state.routeCount - others})` : `ENDPOINTS OF EDGE (${rows.length})`;
+    return textTable(routeColumns(title), sorted(rows, routeKeys, sort), width, paints);
   }
   if (view === "upstreams") {
     const rows = upstreamRows(state).map((row) => ({
@@ -214,9 +253,14 @@ const clientKeys: Keys<SeenClient> = {
   n: ({ address }) => address,
 };
 
-function routeColumns(total: number): Column<RouteRow>[] {
+/** Routes, or the endpoints of the gateway itself. */
+function routesOf({ routes }: LiveState, view: "routes" | "internal"): readonly LiveLabel[] {
+  return routes.filter(({ label }) => isInternalPath(label) === (view === "internal"));
+}
+
+function routeColumns(title: string): Column<RouteRow>[] {
   return [
-    { title: `ROUTES (${total})`, width: 0, rank: 0, cell: ({ label }) => label },
+    { title, width: 0, rank: 0, cell: ({ label }) => label },
     { title: "REQ/S", width: 7, rank: 0, cell: (row) => numberText(row.rate.perSecond) },
     { title: "4XX/S", width: 6, rank: 3, cell: (row) => numberText(row.rate.refusedPerSecond) },
     { title: "5XX/S", width: 6, rank: 0, cell: (row) => numberText(row.rate.failedPerSecond), paint: failing },
@@ -232,8 +276,8 @@ function routeColumns(total: number): Column<RouteRow>[] {
 function upstreamColumns(total: number): Column<RatedUpstream>[] {
   return [
     { title: `UPSTREAMS (${total})`, width: 0, rank: 0, cell: ({ name }) => name },
-    { title: "STATE", width: 9, rank: 0, cell: ({ state }) => state, paint: statePaint, isText: true },
-    { title: "REQ/S", width: 7, rank: 0, cell: (row) => numberText(row.rate.perSecond) },
+    { title: "STATE", width: STATE_WIDTH, rank: 0, cell: ({ state }) => state, paint: statePaint, isText: true },
+    { title: "ATTEMPTS/S", width: 10, rank: 0, cell: (row) => numberText(row.rate.perSecond) },
     { title: "5XX/S", width: 6, rank: 0, cell: (row) => numberText(row.rate.failedPerSecond), paint: failing },
     { title: "P50", width: 8, rank: 2, cell: ({ traffic }) => durationText(traffic?.latency?.[0]) },
     { title: "P99", width: 8, rank: 1, cell: ({ traffic }) => durationText(traffic?.latency?.[2]) },

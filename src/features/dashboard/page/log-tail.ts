@@ -10,8 +10,19 @@ interface Row extends LiveRow {
   readonly key: string;
 }
 
+/** Before a name in the filter: the requests of that route, or to that target, alone. */
+export const OF_ROUTE = "route:";
+export const OF_TARGET = "target:";
 const KEPT = 500;
 const SHOWN = 100;
+
+/** Chooses which of the last requests are shown: a tile, a route or a target leads to its own. */
+export function showRequests({ status = "", text = "" }: { readonly status?: string; readonly text?: string }): void {
+  byId<HTMLSelectElement>("log-status").value = status;
+  byId<HTMLInputElement>("log-text").value = text;
+  byId("log-status").dispatchEvent(new Event("change"));
+  byId("log-text").dispatchEvent(new Event("input"));
+}
 
 /** The last requests, with filters that are in the address. */
 export class LogTail {
@@ -78,15 +89,22 @@ export class LogTail {
     if (row.ms < Number(this.slow.value)) return false;
     const words = this.words.value.trim().toLowerCase();
     if (words === "") return true;
-    const { method, host, path, address, userAgent, route, upstream, id, fault } = row;
-    return [method, host, path, address, userAgent, route, upstream, id, fault].join(" ").toLowerCase().includes(words);
+    if (words.startsWith(OF_ROUTE)) return row.route.toLowerCase() === words.slice(OF_ROUTE.length);
+    if (words.startsWith(OF_TARGET)) return row.upstream.toLowerCase() === words.slice(OF_TARGET.length);
+    const { method, host, path, address, userAgent, route, upstream, id, fault, faultDetail } = row;
+    const texts = [method, host, path, address, userAgent, route, upstream, id, fault, faultDetail];
+    return texts.join(" ").toLowerCase().includes(words);
   }
 }
 
-function showStatus(cell: HTMLElement, { status, fault }: LiveRow): void {
+function showStatus(cell: HTMLElement, { status, fault, faultDetail }: LiveRow): void {
   if (cell.firstChild !== null) return;
   cell.append(h("span", { class: `status s${Math.floor(status / 100)}` }, String(status)));
-  if (fault !== "") cell.append(" ", h("small", {}, fault.replaceAll("_", " ")));
+  if (fault === "") return;
+  // The word as the log and `edge help` have it.
+  const words = h("small", {}, faultDetail || fault);
+  words.title = `${fault}: edge help ${faultDetail || fault}`;
+  cell.append(" ", words);
 }
 
 function showPath(cell: HTMLElement, { host, path, userAgent, id }: LiveRow): void {
@@ -101,6 +119,13 @@ const COLUMNS = [
   textCell<Row>("method", "Method", ({ method }) => plain(method), { style: "mono" }),
   { key: "path", head: "Host and path", show: showPath, style: "mono wide", isName: true },
   textCell<Row>("ms", "Time taken", ({ ms }) => durationText(ms), { style: "number" }),
+  textCell<Row>(
+    "attempts",
+    "Attempts",
+    ({ attempts, attemptMs }) =>
+      attempts > 1 ? `${attempts} (${attemptMs.map(durationText).join(", ")})` : String(attempts),
+    { style: "number minor" },
+  ),
   textCell<Row>("bytes", "Bytes", ({ bytesOut }) => bytes(bytesOut), { style: "number minor" }),
   textCell<Row>("address", "Client", ({ address }) => plain(address), { style: "mono" }),
   textCell<Row>(

@@ -7,7 +7,7 @@ import { type ChartMark, type ChartPoint, Sparkline, TimeChart } from "./chart.t
 import { byId, h, say, set } from "./dom.ts";
 import { type Connection, configuration, Feed, keepToken } from "./feed.ts";
 import { ago, plain } from "./format.ts";
-import { LogTail } from "./log-tail.ts";
+import { LogTail, showRequests } from "./log-tail.ts";
 import { Model, type Moment, requestsOf, total } from "./model.ts";
 import { changeTitle, hitRatio, spacedWords, Views } from "./views.ts";
 
@@ -48,8 +48,17 @@ class Tile {
   private readonly value = h("dd");
   private readonly spark = new Sparkline();
 
-  constructor(name: string) {
-    this.element = h("div", { class: "tile" }, h("dt", {}, name), this.value, this.spark.element);
+  /** @param leadsTo the status of the requests that it leads to; "" for none */
+  constructor(name: string, leadsTo = "") {
+    const title =
+      leadsTo === ""
+        ? name
+        : h(
+            "a",
+            { href: "#log", title: `${name}: the last of them`, click: () => showRequests({ status: leadsTo }) },
+            name,
+          );
+    this.element = h("div", { class: "tile" }, h("dt", {}, title), this.value, this.spark.element);
   }
 
   show(value: string, values: readonly number[], grade: Grade = "none"): void {
@@ -68,7 +77,7 @@ class Page {
     (question, i) => new Answer(question, ["#overview", "#slow", "#attack", "#changes"][i]!, i === 0 ? "well" : ""),
   );
   private readonly tiles = ["Requests/s", "5xx", "p99", "Out/s", "Connections", "Cache hits", "Refused/s"].map(
-    (name) => new Tile(name),
+    (name) => new Tile(name, TILE_STATUSES[name]),
   );
   private readonly traffic = new TimeChart({
     title: "Requests a second",
@@ -366,6 +375,8 @@ const QUANTILES = [
   { name: "p90", style: "q2" },
   { name: "p99", style: "q3" },
 ];
+/** Tiles that lead to requests. */
+const TILE_STATUSES: Readonly<Record<string, string>> = { "5xx": "5", "Refused/s": "refused" };
 const WINDOWS: readonly number[] = [1, 5, 15];
 const THEMES: Readonly<Record<string, { readonly name: string; readonly sign: string }>> = {
   system: { name: "as the system", sign: "◐" },

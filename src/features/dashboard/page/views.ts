@@ -1,12 +1,13 @@
 import { isInternalPath } from "../../../core/internal-path.ts";
 import { bytes, counted, durationText, numberText, percentText, span } from "../../../core/number-text.ts";
 import type { LiveAttacker, LiveChange, LiveHit, LiveState, LiveTarget, LiveWorker } from "../live-state.ts";
-import { endsSoon, gradeOfErrors, isBusy } from "../verdict.ts";
+import { endsSoon, gradeOfErrors, isBusy, Trouble, targetState, troubleOf } from "../verdict.ts";
 import { askDrain, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
 import { refusalRate, slowest } from "./answers.ts";
 import { byId, h, say, set } from "./dom.ts";
 import { ago, clock, plain } from "./format.ts";
+import { OF_ROUTE, OF_TARGET, showRequests } from "./log-tail.ts";
 import { type BusyLabel, type BusyModule, type Model, total } from "./model.ts";
 import { LiveTable, type PageColumn, textCell } from "./table.ts";
 
@@ -138,10 +139,7 @@ export class Views {
     const well = state.targetCount === 0 ? "" : `All ${numberText(state.targetCount)} take requests.`;
     const says = wrong.length === 0 ? well : `Not all take requests: ${wrong.join("; ")}.`;
     const isShared = new Set(state.targets.map(({ upstream }) => upstream)).size < state.targets.length;
-    say(
-      byId("upstreams-say"),
-      isShared ? `${says} Requests and times are those of an origin, from all its routes.` : says,
-    );
+    say(byId("upstreams-say"), isShared ? `${says} Attempts and times are of an origin, from all its routes.` : says);
   }
 
   private showModules({ modules }: LiveState): void {
@@ -285,17 +283,29 @@ function showErrors(cell: HTMLElement, { errors, rate }: BusyLabel): void {
   cell.classList.toggle("warn", grade === "warn");
 }
 
+/** A name that leads to its last requests. */
+function showName(cell: HTMLElement, name: string, of: string): void {
+  if (cell.firstElementChild === null) cell.append(h("a", { class: "to-requests", href: "#log" }, h("bdi")));
+  const link = cell.firstElementChild as HTMLAnchorElement;
+  say(link.firstElementChild!, plain(name));
+  link.title = `${plain(name)}: its last requests`;
+  link.onclick = () => showRequests({ text: of + name });
+}
+
 function latency(place: 0 | 1 | 2, name: string, style = "number"): PageColumn<BusyLabel> {
   const value = (row: BusyLabel) => row.latency?.[place];
   return textCell(name, name, (row) => durationText(value(row)), { by: (row) => value(row) ?? -1, style });
 }
 
 const ROUTE_COLUMNS: readonly PageColumn<BusyLabel>[] = [
-  textCell("route", "Route", ({ label }) => plain(label), {
+  {
+    key: "route",
+    head: "Route",
+    show: (cell, { label }) => showName(cell, label, OF_ROUTE),
     isName: true,
     style: "mono name",
     by: ({ label }) => label,
-  }),
+  },
   { key: "rate", head: "Requests/s", show: showRate, by: ({ rate }) => rate, style: "number metered" },
   { key: "mix", head: "Statuses", show: showMix, style: "mixed minor" },
   { key: "errors", head: "5xx", show: showErrors, by: ({ errors }) => errors, style: "number" },
@@ -320,12 +330,13 @@ function showHealth(cell: HTMLElement, target: LiveTarget): void {
   say(badge, words);
 }
 
-function healthOf({ breaker, healthy, drained, failures }: LiveTarget): readonly [string, string] {
-  if (drained) return ["warn", "drained"];
-  if (!healthy) return ["bad", "unhealthy"];
-  if (breaker === "open") return ["bad", "breaker open"];
-  if (breaker === "half-open") return ["warn", "breaker half-open"];
-  return failures > 0 ? ["warn", `${counted(failures, "failure")} in a row`] : ["good", "in use"];
+function healthOf(target: LiveTarget): readonly [style: string, words: string] {
+  const { failures } = target;
+  const trouble = troubleOf(target);
+  const words = targetState(target);
+  if (trouble === Trouble.Out && !target.drained) return ["bad", words];
+  if (words !== "in use") return ["warn", words];
+  return failures > 0 ? ["warn", `${words}, ${counted(failures, "failure")} in a row`] : ["good", words];
 }
 
 function showDrain(cell: HTMLElement, target: LiveTarget): void {
@@ -338,13 +349,19 @@ function showDrain(cell: HTMLElement, target: LiveTarget): void {
 }
 
 const TARGET_COLUMNS: readonly PageColumn<TargetRow>[] = [
-  textCell("upstream", "Target", ({ upstream }) => plain(upstream), { isName: true, style: "mono name" }),
+  {
+    key: "upstream",
+    head: "Target",
+    show: (cell, { upstream }) => showName(cell, upstream, OF_TARGET),
+    isName: true,
+    style: "mono name front",
+  },
   textCell("route", "Route", ({ route }) => plain(route), { style: "mono" }),
   { key: "health", head: "State", show: showHealth },
   textCell("check", "Health check", ({ checked, healthy }) => (checked ? (healthy ? "passes" : "fails") : "none"), {
     style: "minor",
   }),
-  textCell("rate", "Requests/s", ({ traffic }) => (traffic === null ? "–" : numberText(traffic.rate)), {
+  textCell("rate", "Attempts/s", ({ traffic }) => (traffic === null ? "–" : numberText(traffic.rate)), {
     style: "number",
   }),
   {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { LiveState } from "../../../../src/features/dashboard/live-state.ts";
-import { verdict } from "../../../../src/features/dashboard/verdict.ts";
+import { targetState, verdict } from "../../../../src/features/dashboard/verdict.ts";
 import { liveState, module, target } from "./live-states.ts";
 
 const { gateway, totals, workers, at } = liveState();
@@ -102,4 +102,11 @@ test("the bad comes first, and a verdict is short however much is wrong", () => 
   );
   expect(Math.max(...found.map(({ text }) => text.length))).toBeLessThan(120);
   expect(found.length).toBeLessThan(12);
+});
+
+test("a target has one state, in words that the dashboard, status and top share", () => {
+  const states = [target(), target({ breaker: "open" }), target({ breaker: "half-open" })].map(targetState);
+  expect(states).toEqual(["in use", "breaker open", "breaker half-open"]);
+  expect(targetState(target({ healthy: false, breaker: "open" }))).toBe("unhealthy");
+  expect(targetState(target({ healthy: false, drained: true }))).toBe("drained");
 });

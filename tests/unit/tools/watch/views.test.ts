@@ -157,3 +157,18 @@ test("a screen has as many reasons as there is room for, and how many there are 
     `${first}   ${reload}   ${level}`,
   ]);
 });
+
+test("the endpoints of the gateway itself are apart from routes, and `?` explains the keys", () => {
+  const { routes } = liveState();
+  const state = liveState({ routes: [...routes, { ...routes[0]!, label: "/internal/api/stream" }], routeCount: 2 });
+  const frame = { width: ENDLESS, height: 40, paints: NO_COLORS };
+  expect(statusText(state, "x", ENDLESS, NO_COLORS)).toContain("ROUTES (1) ");
+  const once = topText(state, new LiveRates(), "x", frame);
+  const [before, after] = once.split("\nENDPOINTS OF EDGE (1)");
+  expect(before).toContain("\nROUTES (1)");
+  expect([before!.includes("/internal/"), after!.includes("\n/internal/api/stream")]).toEqual([false, true]);
+  const choice = { view: "routes", sort: "r", from: 0, isPaused: false, hasHelp: true } as const;
+  const lines = topLines(state, new LiveRates(), "x", choice, frame).join("\n");
+  for (const word of ["KEYS", "4        endpoints of edge", "sort by errors", "?        these keys"])
+    expect(lines).toContain(word);
+});
