@@ -11,8 +11,8 @@ interface Row extends LiveRow {
 }
 
 /** Before a name in the filter: the requests of that route, or to that target, alone. */
-export const OF_ROUTE = "route:";
-export const OF_TARGET = "target:";
+export const ROUTE_FILTER = "route:";
+export const TARGET_FILTER = "target:";
 const KEPT = 500;
 const SHOWN = 100;
 
@@ -89,8 +89,8 @@ export class LogTail {
     if (row.ms < Number(this.slow.value)) return false;
     const words = this.words.value.trim().toLowerCase();
     if (words === "") return true;
-    if (words.startsWith(OF_ROUTE)) return row.route.toLowerCase() === words.slice(OF_ROUTE.length);
-    if (words.startsWith(OF_TARGET)) return row.upstream.toLowerCase() === words.slice(OF_TARGET.length);
+    if (words.startsWith(ROUTE_FILTER)) return row.route.toLowerCase() === words.slice(ROUTE_FILTER.length);
+    if (words.startsWith(TARGET_FILTER)) return row.upstream.toLowerCase() === words.slice(TARGET_FILTER.length);
     const { method, host, path, address, userAgent, route, upstream, id, fault, faultDetail } = row;
     const texts = [method, host, path, address, userAgent, route, upstream, id, fault, faultDetail];
     return texts.join(" ").toLowerCase().includes(words);

@@ -7,7 +7,7 @@ import { read, write } from "./address.ts";
 import { refusalRate, slowest } from "./answers.ts";
 import { byId, h, say, set } from "./dom.ts";
 import { ago, clock, plain } from "./format.ts";
-import { OF_ROUTE, OF_TARGET, showRequests } from "./log-tail.ts";
+import { ROUTE_FILTER, showRequests, TARGET_FILTER } from "./log-tail.ts";
 import { type BusyLabel, type BusyModule, type Model, total } from "./model.ts";
 import { LiveTable, type PageColumn, textCell } from "./table.ts";
 
@@ -301,7 +301,7 @@ const ROUTE_COLUMNS: readonly PageColumn<BusyLabel>[] = [
   {
     key: "route",
     head: "Route",
-    show: (cell, { label }) => showName(cell, label, OF_ROUTE),
+    show: (cell, { label }) => showName(cell, label, ROUTE_FILTER),
     isName: true,
     style: "mono name",
     by: ({ label }) => label,
@@ -352,7 +352,7 @@ const TARGET_COLUMNS: readonly PageColumn<TargetRow>[] = [
   {
     key: "upstream",
     head: "Target",
-    show: (cell, { upstream }) => showName(cell, upstream, OF_TARGET),
+    show: (cell, { upstream }) => showName(cell, upstream, TARGET_FILTER),
     isName: true,
     style: "mono name front",
   },
