@@ -223,7 +223,6 @@ function configured(configPath: string, io: CommandIo): RuntimeConfig | null {
     routesPath: null,
     cwd: process.cwd(),
     env: process.env,
-    knownWafRules: [],
   });
   if (result.ok) return result.config;
   for (const fault of result.faults) io.err(`${formatFault(fault)}\n`);

@@ -157,7 +157,6 @@ function faultsOf(configPath: string, routesPath: string): readonly ConfigFault[
     routesPath,
     cwd: process.cwd(),
     env: process.env,
-    knownWafRules: [],
     judge: judgeRoutes,
     maxFaults: Number.POSITIVE_INFINITY,
   });

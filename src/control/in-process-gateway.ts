@@ -106,7 +106,6 @@ function read(texts: ConfigTexts): RuntimeConfig {
       routesPath: null,
       cwd,
       env: {},
-      knownWafRules: [],
     });
     if (!loaded.ok) throw new Error(loaded.faults.map(formatFault).join("; "));
     return loaded.config;

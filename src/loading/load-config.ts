@@ -43,8 +43,8 @@ export interface ConfigRequest {
   readonly systemConfig?: string;
   /** For `${NAME}`; `process.env` fits. */
   readonly env: Environment;
-  /** Rule names for `disabled_rules` and `exclusions`; an empty list leaves that check out. */
-  readonly knownWafRules: readonly string[];
+  /** Rule names for `disabled_rules` and `exclusions`; without them, or with none, that check is left out. */
+  readonly knownWafRules?: readonly string[];
   /** Looks at a configuration that is in order by itself, as the gateway that serves it would see it; without it that is left out. */
   readonly judge?: RouteJudge;
   /** Files that were read already, in place of those that the paths name. */
@@ -111,7 +111,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const configLog = new FaultLog(config);
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
-  const main = readConfig(config, configLog, baseDir, request.knownWafRules);
+  const main = readConfig(config, configLog, baseDir, request.knownWafRules ?? []);
   const { entries, tests, base } =
     routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request);
   if (config.readable && routesLog !== null) checkStreamListeners(main, entries.streams, base, routesLog);
@@ -251,7 +251,7 @@ function readRoutes(
   log: FaultLog,
   file: FoundFile,
   { server, proxy, cluster }: Pick<Sections, "server" | "proxy" | "cluster">,
-  { knownWafRules }: ConfigRequest,
+  { knownWafRules = [] }: ConfigRequest,
 ): RoutesFile {
   if (!source.readable) return NO_ROUTES;
   const around = {

@@ -2,7 +2,8 @@ import type { Takers } from "../core/message-takers.ts";
 import type { WorkerService } from "../core/worker-service.ts";
 import type { FieldsOfEvent, GatewayLog } from "../facts/events.ts";
 import type { Operator } from "../features/admin/operator.ts";
-import type { Purge } from "../features/admin/purge-handler.ts";
+import type { Purge, PurgeAudit } from "../features/admin/purge-handler.ts";
+import type { InvalidationNote } from "../features/cache/cache-tap.ts";
 import type { DashboardWord } from "../features/dashboard/dashboard-messages.ts";
 import { FleetInvalidations } from "../features/fleet/fleet-invalidations.ts";
 import type { FleetNews, FleetWord } from "../features/fleet/fleet-messages.ts";
@@ -33,19 +34,19 @@ export class Purges implements WorkerService<unknown> {
   }
 
   /** An operator has purged. */
-  onPurged(operator: Operator, order: PurgeOrder, purged: number): void {
+  readonly onPurged: PurgeAudit = (operator, order, purged) => {
     const { counters, events, post } = this.ports;
     counters.add(PURGES[order.kind]);
     post({ kind: "purged", order });
     const fields = purgeFields(operator, order, purged);
     events.event("audit", fields);
     post({ kind: "audited", fields });
-  }
+  };
 
   /** A request that changes a resource has taken its responses out. */
-  onInvalidated(authority: string, target: string): void {
+  readonly onInvalidated: InvalidationNote = (authority, target) => {
     this.invalidations.note(authority, target);
-  }
+  };
 }
 
 const PURGES = {

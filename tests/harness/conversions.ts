@@ -68,7 +68,6 @@ export function convert(product: Product, name: string, text?: string): Conversi
       routesPath,
       cwd: folder,
       env: {},
-      knownWafRules: [],
       judge: judgeRoutes,
     });
     return {

@@ -35,7 +35,6 @@ const loaded = loadConfig({
   routesPath: null,
   cwd: gateway.folder,
   env: {},
-  knownWafRules: [],
 });
 if (!loaded.ok) throw new Error(`the table of seed ${SEED} is faulty: ${loaded.faults.map((one) => one.message)}`);
 const { config } = loaded;

@@ -14,7 +14,7 @@ function told(config: string, routes: string, facts: Partial<SummaryFacts> = {},
   inFolder((cwd) => {
     writeFileSync(join(cwd, "config.yaml"), config);
     writeFileSync(join(cwd, "routes.yaml"), routes);
-    const source = { configPath: null, routesPath: null, cwd, env: {}, knownWafRules: [] };
+    const source = { configPath: null, routesPath: null, cwd, env: {} };
     const loaded = loadConfig(source);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.faults));
     text = startSummary(loaded.config, { ...FACTS, ...facts }, { hasColor, cwd });

@@ -35,7 +35,6 @@ describe("files", () => {
     routesPath: null,
     systemConfig: SYSTEM_CONFIG,
     env: {},
-    knownWafRules: [],
   };
 
   test("none there: the embedded defaults listen on loopback with the firewall on", () => {

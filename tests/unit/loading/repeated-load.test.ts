@@ -11,7 +11,6 @@ function loader(dir: string) {
     routesPath: null,
     cwd: dir,
     env: {},
-    knownWafRules: [],
   });
   return (config: string | null, routes: string | null): string[] => {
     put(join(dir, "config.yaml"), config);
