@@ -95,6 +95,8 @@ function tellOfRoutes(config: RuntimeConfig, report: CheckReport): void {
   const { doubtfulRedirects } =
     require("../explain/redirect-loops.ts") as typeof import("../explain/redirect-loops.ts");
   report.add("note", doubtfulRedirects(config));
+  const { passedRoutes } = require("../explain/passed-routes.ts") as typeof import("../explain/passed-routes.ts");
+  report.add("note", passedRoutes(config));
 }
 
 /** Runs what routes.yaml says under `tests`. docs/explain.md#tests @param tell takes what is in order */

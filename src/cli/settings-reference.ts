@@ -5,6 +5,7 @@ import { pathPrefix } from "../config/http-syntax.ts";
 import { referenceOf } from "../config/row-reference.ts";
 import { text } from "../config/scalars.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import { routePlace } from "../routes/route-schema.ts";
 import type { RouteSyntax, StreamSyntax } from "../routes/route-syntax.ts";
 import { routeTests } from "../routes/route-tests.ts";
 import { configFile } from "../settings/config-settings.ts";
@@ -23,7 +24,7 @@ ${Object.entries(configFile.rows)
 
 /** `edge help routes`: each type with its own keys, one of them with those of all types. */
 export const ROUTES_REFERENCE = `# Every key of routes.yaml. The value is the default; after "e.g." it is an example, and the key has no default.
-# A route whose "path" equals the path wins, else the longest prefix; a path that matches no route gets 404.
+# The host goes first, then "path", "regex" and the longest prefix; a path that matches no route gets 404.
 
 routes:
 ${routesReference()}
@@ -51,6 +52,8 @@ function ownReference(name: string, { keys, help }: RouteSyntax): string {
     type: { type: text("a type of route"), default: name, doc: help.doc },
     prefix: { type: pathPrefix(), ...help.prefix },
     host: { type: text("a host name"), ...help.host },
+    hosts: routePlace.rows.hosts,
+    regex: routePlace.rows.regex,
   };
   return referenceOf({ ...place, ...own }, INDENT).replace(INDENT, "  - ");
 }

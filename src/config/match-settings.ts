@@ -5,7 +5,7 @@ import type { Cidr } from "./cidr.ts";
 import { quote } from "./config-fault.ts";
 import { expressionFault } from "./expression-kind.ts";
 import { TEXT } from "./form.ts";
-import { isToken } from "./http-syntax.ts";
+import { isToken, routeMethod } from "./http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "./piece.ts";
 import { country } from "./place-kinds.ts";
 import { block } from "./row.ts";
@@ -76,6 +76,11 @@ const OF_THE_CLIENT: ReadonlySet<string> = new Set(["x-forwarded-for", "x-real-i
 /** `match`: what a route asks of a request beside path, host and method. docs/routing.md#match */
 export const match = block(
   {
+    method: {
+      type: list(routeMethod(), "methods", true),
+      example: ["POST"],
+      doc: "requests with other methods go on to the next route; HEAD goes with GET",
+    },
     header: { type: fieldTests(true), example: { "X-Team": "blue" }, doc: "fields of the request, and their values" },
     query: {
       type: fieldTests(false),
@@ -122,11 +127,14 @@ export const match = block(
 function isAsked(key: string, config: Omit<MatchConfig, "stickyBy">): boolean {
   if (key === "share") return config.share < 1;
   if (key === "sticky_by") return false;
-  return config[key === "client_ip" ? "clientIp" : (key as "header" | "query" | "cookie" | "country")].length > 0;
+  const field = key === "client_ip" ? "clientIp" : (key as "method" | "header" | "query" | "cookie" | "country");
+  return (config[field] ?? []).length > 0;
 }
 
 /** What a route asks of a request beside path, host and method; all of it must hold. docs/routing.md#match */
 export interface MatchConfig {
+  /** Upper-case; absent or empty means every method. HEAD fits wherever GET does. */
+  readonly method?: readonly string[];
   readonly header: readonly FieldTest[];
   readonly query: readonly FieldTest[];
   readonly cookie: readonly FieldTest[];
@@ -140,7 +148,8 @@ export interface MatchConfig {
 }
 
 /** What a route without `match` asks: nothing. */
-export const NO_MATCH: MatchConfig = {
+export const NO_MATCH: Required<MatchConfig> = {
+  method: [],
   header: [],
   query: [],
   cookie: [],

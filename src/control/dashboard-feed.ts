@@ -13,7 +13,7 @@ import { BreakerState } from "../memory/node-table.ts";
 import { residentBytes } from "../memory/process-memory.ts";
 import { connectionLimit } from "../net/descriptor-watch.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
-import { pathOf } from "../routes/route-base.ts";
+import { labelOf } from "../routes/route-base.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { Ending } from "./ending.ts";
 import type { NodeRegistry } from "./node-registry.ts";
@@ -103,7 +103,7 @@ function rolledBack({ configuration }: OperationState): LiveGateway["rolledBack"
 
 function targetsOf(nodes: NodeRegistry, { upstreams }: TelemetryLabels): LiveTarget[] {
   return nodes.standings().map(({ originKey, route, breaker, healthy, failures }) => ({
-    route: pathOf(route),
+    route: labelOf(route),
     upstream: upstreams.labelOf(upstreams.idOf(originKey)),
     breaker: BREAKERS[breaker],
     healthy,

@@ -3,8 +3,7 @@ import { exactly } from "../core/number-text.ts";
 import { printable } from "../core/printable.ts";
 import { acmeOrders } from "../features/acme/orders.ts";
 import { isLoopback } from "../message/client-peer.ts";
-import { pathOf } from "../routes/route-base.ts";
-import { regexOf } from "../routes/route-config.ts";
+import { labelOf } from "../routes/route-base.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { type ListenerName, withPorts } from "../worker/listeners.ts";
@@ -123,7 +122,7 @@ function routeLines({ routes, transcoder, streams }: RuntimeConfig, { cwd }: Sum
   const transcoded = transcoder.enabled ? transcoder.routes : [];
   const rows = routes.slice(0, MAX_ROUTES).map((route) => {
     const [host, more] = route.hosts;
-    const name = `${host ?? ""}${more === undefined ? "" : ",…"}${pathOf(route)}${route.match === null && regexOf(route) === "" ? "" : " match"}`;
+    const name = `${host ?? ""}${more === undefined ? "" : ",…"}${labelOf(route)}${route.match === null && (route.regex === "" || route.isByRegex) ? "" : " match"}`;
     const leadsTo = routeTypeOf(route).leadsTo?.(route) ?? "";
     return [name, route.type, leadsTo.startsWith(`${cwd}/`) ? `.${leadsTo.slice(cwd.length)}` : leadsTo];
   });

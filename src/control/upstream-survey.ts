@@ -2,7 +2,7 @@ import { usesTls } from "../config/origin.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
 import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
-import { pathOf } from "../routes/route-base.ts";
+import { labelOf } from "../routes/route-base.ts";
 import { upstreamRoutes } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { StreamConfig } from "../routes/streams/stream-config.ts";
@@ -99,10 +99,15 @@ function entriesOf(config: RuntimeConfig): Entry[] {
   const { transcoder } = config;
   const { maxResponseFields } = config.proxy.transport;
   return [
-    ...upstreamRoutes(config.routes).flatMap((route) => routeEntries(route, pathOf(route), maxResponseFields)),
+    ...upstreamRoutes(config.routes).flatMap((route) => routeEntries(route, labelOf(route), maxResponseFields)),
     ...listedSidecarRoutes(config).flatMap(({ listener, route }) => {
       const isInbound = listener === INGRESS_LABEL;
-      return routeEntries(route, isInbound ? listener : `${listener} ${pathOf(route)}`, maxResponseFields, systemRoots);
+      return routeEntries(
+        route,
+        isInbound ? listener : `${listener} ${labelOf(route)}`,
+        maxResponseFields,
+        systemRoots,
+      );
     }),
     ...config.streams.flatMap((stream) => streamEntries(stream, maxResponseFields)),
     ...(transcoder.enabled

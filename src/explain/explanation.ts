@@ -14,7 +14,7 @@ import type { Route } from "../message/exchange.ts";
 import type { RequestHead } from "../message/request-head.ts";
 import { canonicaliseDeeply, slashedPath } from "../proto/target/canonical-path.ts";
 import { type HeaderEdits, namesChanged } from "../routes/header-operations.ts";
-import { pathOf } from "../routes/route-base.ts";
+import { labelOf } from "../routes/route-base.ts";
 import { hasTargets, type RouteConfig, wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { MirrorConfig } from "../routes/upstream/upstream-keys.ts";
@@ -213,7 +213,7 @@ function routeSummary(config: RuntimeConfig, dry: DryRun, route: Route): RouteSu
   const settings = settingsOf(config, dry.router, route);
   if (settings === null) return { route: route.label, type: route.kind.name, at: "" };
   const { file, line } = settings.position;
-  return { route: pathOf(settings), type: settings.type, at: `${file}:${line}` };
+  return { route: labelOf(settings), type: settings.type, at: `${file}:${line}` };
 }
 
 /** All rules that match, as `edge waf test` names them; [] where the firewall has nothing to report. */

@@ -147,7 +147,8 @@ function senderFor(match: MatchConfig | null): { readonly headers: string[]; rea
   };
 }
 
-function methodOf({ methods }: RouteConfig): string {
+function methodOf({ methods: own, match }: RouteConfig): string {
+  const methods = own.length > 0 ? own : (match?.method ?? []);
   return methods.length === 0 || methods.includes("GET") ? "GET" : methods[0]!;
 }
 

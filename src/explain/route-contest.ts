@@ -5,6 +5,7 @@ import { ClientPeer } from "../message/client-peer.ts";
 import { Exchange, Pipeline, type Route, type RouteInit } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { RequestHead } from "../message/request-head.ts";
+import { requestHost, takesHost } from "../message/request-host.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { settingsByIndex } from "../worker/routing.ts";
@@ -26,13 +27,13 @@ export function routeByPath(router: Router, head: RequestHead): Route | null {
  * @param winner null where none got it
  */
 export function lostRoutes(router: Router, winner: Route | null, head: RequestHead): LostRoute[] {
-  const contest = new Contest(head);
+  const contest = new Contest(head, router.isHostFirst);
   const lost = router.routes.flatMap((route) => {
     if (route === winner) return [];
     const why = contest.reason(route.init, winner?.init ?? null);
     return why === "" ? [] : [{ route, why }];
   });
-  return lost.sort((a, b) => rank(b.route.init) - rank(a.route.init) || a.route.index - b.route.index);
+  return lost.sort((a, b) => contest.compare(a.route.init, b.route.init) || a.route.index - b.route.index);
 }
 
 /** What routes.yaml says of a route; null for those of the gateway's own and transcoded ones. */
@@ -42,9 +43,20 @@ export function settingsOf(config: RuntimeConfig, { routes }: Router, route: Rou
 
 class Contest {
   private readonly head: RequestHead;
+  private readonly host: string;
+  private readonly isHostFirst: boolean;
 
-  constructor(head: RequestHead) {
+  constructor(head: RequestHead, isHostFirst: boolean) {
     this.head = head;
+    this.host = requestHost(head);
+    this.isHostFirst = isHostFirst;
+  }
+
+  /** Negative where the first goes before the second. */
+  compare(a: RouteInit, b: RouteInit): number {
+    const byPath = rank(b) - rank(a);
+    const byHost = hostRank(b, this.host) - hostRank(a, this.host);
+    return this.isHostFirst ? byHost || byPath : byPath || byHost;
   }
 
   /** "" where the path is not the route's. */
@@ -52,10 +64,26 @@ class Contest {
     const { hosts, methods, match, ...others } = init;
     const bare = { ...others, hosts: [], methods: [] };
     if (!this.takes(bare)) return "";
+    if (init.regex !== undefined && match?.groupsOf(this.head) === null) return "";
     if (hosts.length > 0 && !this.takes({ ...bare, hosts })) return `is for host ${hosts.join(", ")}`;
     if (match?.fits(this.head) === false) return "has a match that does not fit";
     if (methods.length > 0 && !this.takes(init)) return `takes ${methods.join(", ")} only`;
-    return winner === null ? "gives way: a more specific path lacks the method" : beatenBy(init, winner);
+    return winner === null ? "gives way: a more specific path lacks the method" : this.beatenBy(init, winner);
+  }
+
+  /** Why a route that takes the request by itself gives way. docs/routing.md#which-route-wins */
+  private beatenBy(loser: RouteInit, winner: RouteInit): string {
+    const isHostWon = hostRank(loser, this.host) < hostRank(winner, this.host);
+    if (isHostWon && (this.isHostFirst || rank(loser) === rank(winner))) return hostReason(loser, this.host);
+    if (rank(loser) < rank(winner)) {
+      if (winner.kind.holdsOnEveryHost && hostRank(loser, this.host) > 0)
+        return "gives way: that path is one on every host";
+      if (winner.exact) return "is less specific than the exact path";
+      return winner.regex === undefined ? "is a shorter prefix" : "is a prefix: expressions go before it";
+    }
+    if (isHostWon) return hostReason(loser, this.host);
+    if (loser.match === undefined && winner.match !== undefined) return "is asked after those with match";
+    return "comes after it";
   }
 
   private takes(init: RouteInit): boolean {
@@ -87,18 +115,24 @@ function askRouter(router: Router, head: RequestHead): Route | null {
   return isRefused ? null : ex.route;
 }
 
-/** Why a route that takes the request by itself gives way. docs/routing.md#which-route-wins */
-function beatenBy(loser: RouteInit, winner: RouteInit): string {
-  if (rank(loser) < rank(winner)) return winner.exact ? "is less specific than the exact path" : "is a shorter prefix";
-  if (loser.hosts.length === 0 && winner.hosts.length > 0) return "names no host";
-  if (winner.hosts.length > 0) return "has a less specific host";
-  if (loser.match === undefined && winner.match !== undefined) return "is asked after those with match";
-  return "comes after it";
+/** Why a route gives way to one of a more specific host. */
+function hostReason({ hosts }: RouteInit, host: string): string {
+  return hosts.length === 0
+    ? `names no host: a route for ${host} goes before it`
+    : `has a less specific host than ${host}`;
+}
+
+/** The more specific the host of a route is for a request, the higher; -1 if it does not take it. */
+function hostRank({ hosts }: RouteInit, host: string): number {
+  if (hosts.length === 0) return 0;
+  const own = hosts.filter((one) => takesHost([one], host));
+  return own.includes(host) ? EXACT : Math.max(-1, ...own.map((one) => one.length));
 }
 
 /** The more specific the path, the higher. */
-function rank({ exact, pattern, path }: RouteInit): number {
+function rank({ exact, pattern, path, regex }: RouteInit): number {
   if (pattern !== undefined) return EXACT / 2;
+  if (regex !== undefined) return EXACT / 4;
   return exact ? EXACT : path.replace(/\/\*?$/, "").length;
 }
 

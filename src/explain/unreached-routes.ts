@@ -2,12 +2,14 @@ import { isNetworkWithin } from "../config/cidr.ts";
 import type { ConfigFault } from "../config/config-fault.ts";
 import { type FieldTest, type MatchConfig, NO_MATCH } from "../config/match-settings.ts";
 import { buildRouter } from "../features/route/build-router.ts";
+import { methodSet } from "../features/route/method-set.ts";
+import { placeKey } from "../loading/route-resolution.ts";
 import type { Route, RouteInit } from "../message/exchange.ts";
-import { METHOD_COUNT, methodName, RequestHead } from "../message/request-head.ts";
+import { METHOD_COUNT, type Method, methodName, RequestHead } from "../message/request-head.ts";
 import { RequestParser } from "../proto/h1/request-parser.ts";
-import { type RouteConfig, redirectListOf, regexOf } from "../routes/route-config.ts";
+import { type RouteConfig, redirectListOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { pathRouter, settingsByIndex } from "../worker/routing.ts";
+import { isHostFirst, pathRouter, settingsByIndex } from "../worker/routing.ts";
 import { routeByPath } from "./route-contest.ts";
 
 /**
@@ -26,11 +28,17 @@ export function unreachedRoutes(config: RuntimeConfig): ConfigFault[] {
         : {
             ...init,
             match: {
+              ...NO_GROUPS,
               id: init.match.id,
-              fits: () => asked !== null && redirectListOf(other) === "" && (other === asked || isFilled(other, asked)),
+              fits: (head: RequestHead, method: Method = head.method) =>
+                asked !== null &&
+                redirectListOf(other) === "" &&
+                (other === asked || isFilled(other, asked)) &&
+                hasMethod(other, method),
             },
           };
     }),
+    isHostFirst(config),
   );
   const own = routes.length - config.routes.length;
   return config.routes.flatMap((route, i) => {
@@ -40,9 +48,8 @@ export function unreachedRoutes(config: RuntimeConfig): ConfigFault[] {
     const winner = firstWinner(router.routes[index]!, (head) => routeByPath(router, head));
     if (winner === null || winner.index === index) return [];
     const line = placeOf(winner, settings[winner.index] ?? null);
-    const key = route.path === "" ? "prefix" : "path";
     const message = `no request reaches this route: all that it would take goes to ${line}; remove one, or tell them apart by host, methods or match`;
-    return [{ ...route.position, path: `routes[${i}].${key}`, message }];
+    return [{ ...route.position, path: `routes[${i}].${placeKey(route)}`, message }];
   });
 }
 
@@ -93,8 +100,8 @@ function placeOf({ label, kind }: Route, settings: RouteConfig | null): string {
 
 /** Whether every request that one route takes has all that another asks. */
 function isFilled(other: RouteConfig, asked: RouteConfig): boolean {
-  const regex = regexOf(other);
-  return (regex === "" || regex === regexOf(asked)) && follows(other.match ?? NO_MATCH, asked.match ?? NO_MATCH);
+  const { regex } = other;
+  return (regex === "" || regex === asked.regex) && follows(other.match ?? NO_MATCH, asked.match ?? NO_MATCH);
 }
 
 /** Whether every request for which `asked` holds fits `other`. */
@@ -125,6 +132,12 @@ function isImplied([name, wanted]: FieldTest, asked: readonly FieldTest[], isHea
   });
 }
 
+/** Whether a route's `match` takes a method. */
+function hasMethod({ match }: RouteConfig, method: Method): boolean {
+  return match === null || methodSet(match.method ?? []).allowed[method] === 1;
+}
+
+const NO_GROUPS = { groupsOf: () => null };
 /** A label that no route is likely to name. */
 const UNNAMED_LABEL = "edge-check-sample";
 const UNNAMED_HOST = `${UNNAMED_LABEL}.invalid`;

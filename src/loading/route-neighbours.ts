@@ -1,23 +1,28 @@
-import type { KeyPath } from "../config/config-fault.ts";
+import { type KeyPath, quote } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import { limitsIn } from "../features/limit/settings.ts";
 import type { WafConfig } from "../features/waf/settings.ts";
-import { pathOf } from "../routes/route-base.ts";
+import { labelOf, pathOf } from "../routes/route-base.ts";
 import { hasTargets, type RouteConfig } from "../routes/route-config.ts";
+import { ROUTE_FORMAT } from "../routes/route-format.ts";
+import type { ServerConfig } from "../settings/sections.ts";
+import { HostTiers, type PassingRoutes, parentOf, patternsAbove } from "./host-tiers.ts";
 
 /**
  * Warns of routes whose rules an origin's leniency gets round: a spelling of the path that is another path here, and so belongs
  * to a less specific route, may be the same to the origin behind that. docs/security.md#paths-and-hosts
  * @param routes in the order of the file, null where one is faulty
  * @param base path of the list in its file
- * @param waf the server's, which holds at routes that say nothing
+ * @param server whose firewall holds at routes that say nothing
  */
 export function noteNeighbours(
   routes: readonly (RouteConfig | null)[],
   base: KeyPath,
   log: FaultLog,
-  waf: Pick<WafConfig, "enabled" | "mode">,
+  { waf, routeOrder }: Pick<ServerConfig, "waf" | "routeOrder">,
 ): void {
+  const isHostFirst = routeOrder !== "path_first";
+  const tiers = new HostTiers(routes, isHostFirst);
   const prefixes = new Map<string, RoutesByHost>();
   for (const route of routes) {
     if (route === null || route.path !== "") continue;
@@ -27,12 +32,18 @@ export function noteNeighbours(
   }
   const all = [...GUARDS, firewallGuard(waf)];
   routes.forEach((route, i) => {
-    if (route === null || pathOf(route) === "") return;
+    if (route === null || labelOf(route) === "") return;
     const guards = all.filter((one) => one.guards(route));
-    const ways = guards.length === 0 ? [] : waysRound(route, prefixes);
+    if (guards.length === 0) return;
+    const others = isHostFirst
+      ? (path: string) => tiers.nearest(route, path)
+      : (path: string) => nearest(route, path, prefixes);
+    const ways = route.isByRegex ? [] : waysRound(route, others);
     for (const { key, holds } of guards) {
       const open = ways.filter(({ neighbour }) => !holds(route, neighbour));
-      if (open.length > 0) log.warn([...base, i, key], warningOf(pathOf(route), open));
+      if (open.length > 0) log.warn([...base, i, key], warningOf(labelOf(route), open));
+      for (const passing of tiers.passing(route, (other) => serves(other) && !holds(route, other)))
+        log.warn([...base, i, key], passedBy(passing, key));
     }
   });
 }
@@ -59,7 +70,7 @@ export function noteSharedCookies(routes: readonly (RouteConfig | null)[], base:
         `the cookie ${name} is also that of ${other.path}, which has other targets: a client that uses both keeps neither; give one of them another cookie: {name: …}`,
       );
     }
-    for (const place of places) if (!first.has(place)) first.set(place, { path: pathOf(route), targets });
+    for (const place of places) if (!first.has(place)) first.set(place, { path: labelOf(route), targets });
   });
 }
 
@@ -112,11 +123,12 @@ interface Way {
   readonly spellings: readonly string[];
 }
 
-function waysRound(route: RouteConfig, prefixes: ReadonlyMap<string, RoutesByHost>): Way[] {
+/** @param nearestTo the route that takes a path which is none of this one's */
+function waysRound(route: RouteConfig, nearestTo: (path: string) => RouteConfig | null): Way[] {
   const path = pathOf(route);
   const others = [`${path};x`, ...(/[a-z]/i.test(path) ? ["letter case"] : [])];
-  const above = nearest(route, parentOf(path), prefixes);
-  const slashed = route.path !== "" && !path.endsWith("/") ? nearest(route, path, prefixes) : null;
+  const above = nearestTo(parentOf(path));
+  const slashed = route.path !== "" && !path.endsWith("/") ? nearestTo(path) : null;
   const ways: Way[] = [];
   if (slashed !== null && slashed !== above) ways.push({ neighbour: slashed, spellings: [`${path}/`] });
   if (above !== null) {
@@ -133,12 +145,6 @@ function nearest(route: RouteConfig, path: string, prefixes: ReadonlyMap<string,
     if (found !== null) return found;
   }
   return null;
-}
-
-/** The path without its last segment: `/a` of `/a/b`, `/` of `/a`, "" of `/`. */
-function parentOf(path: string): string {
-  if (path === "/") return "";
-  return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
 /** Routes of one prefix, found by hosts without a look at each: there may be one for each of thousands of hosts. */
@@ -179,17 +185,23 @@ function below(host: string): string[] {
   return patternsAbove(host).map((pattern) => `below ${pattern}`);
 }
 
-/** `*.b.test` and `*.test` of `a.b.test` and of `*.a.b.test`. */
-function patternsAbove(host: string): string[] {
-  const labels = host.replace(/^\*\./, "").split(".");
-  return labels.slice(1).map((_, i) => `*.${labels.slice(i + 1).join(".")}`);
-}
-
 /** Keys that are no hosts: of routes without one, and of all. */
 const EVERY_HOST = "";
 const ANY_ROUTE = "any route";
 
+/** Whether clients get something from a route that is not written in routes.yaml itself. */
+export function serves({ type }: RouteConfig): boolean {
+  return ROUTE_FORMAT.types[type]?.isWritten !== true;
+}
+
+function passedBy({ route, host, more }: PassingRoutes, key: string): string {
+  const where = `the route in line ${route.position.line}${more === 0 ? "" : ` (${more} more alike)`}`;
+  if (host === "")
+    return `paths that fit ${quote(route.regex)} pass it by: ${where} goes before prefixes; give that route the same ${key}, or a prefix of its own`;
+  return `requests for ${host} pass it by: ${where} takes them, since a host goes before a path; give that route the same ${key}, write this one for ${host} as well, or set server.route_order: path_first`;
+}
+
 function warningOf(path: string, ways: readonly Way[]): string {
-  const parts = ways.map(({ neighbour, spellings }) => `${spellings.join(", ")}: the route ${pathOf(neighbour)}`);
+  const parts = ways.map(({ neighbour, spellings }) => `${spellings.join(", ")}: the route ${labelOf(neighbour)}`);
   return `other spellings of ${path} belong to less specific routes, whose origin may read them as ${path} (${parts.join("; ")})`;
 }

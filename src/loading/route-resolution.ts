@@ -6,8 +6,9 @@ import { SharedParts } from "../config/shared-parts.ts";
 import { series } from "../core/number-text.ts";
 import type { ClusterConfig } from "../features/fleet/settings.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
+import { noteGroupsOfPath } from "../routes/rewrite-keys.ts";
 import type { RouteBase } from "../routes/route-base.ts";
-import { type RouteConfig, redirectListOf, regexOf } from "../routes/route-config.ts";
+import { type RouteConfig, redirectListOf } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type EntryValues, RouteSchemas, routePlace } from "../routes/route-schema.ts";
 import type { RouteSpot } from "../routes/route-spot.ts";
@@ -35,7 +36,7 @@ export function resolveRoutes(entries: readonly unknown[], around: RoutePorts): 
   const routes = all.map((entry) => (entry === null || isStream(entry) ? null : parts.share(entry, NO_PARTS)));
   const streams = all.map((entry) => (entry !== null && isStream(entry) ? entry : null));
   noteDuplicates(routes, base, log);
-  noteNeighbours(routes, base, log, around.server.waf);
+  noteNeighbours(routes, base, log, around.server);
   noteSharedCookies(routes, base, log);
   checkStreams(around, { routes, streams }, base, log);
   return { routes, streams };
@@ -87,8 +88,21 @@ function resolveRoute(type: string, values: EntryValues, spot: RouteSpot, around
     };
     checkWafRules(own, around.knownWafRules, { log, path: [...path, "waf"] });
   }
+  checkMethods(route, path, log);
+  if ("rewrite" in route && !log.isFaulty([...path, "rewrite"]) && !log.isFaulty([...path, "regex"]))
+    noteGroupsOfPath(route.rewrite, route, spot);
   syntax.check?.(route, spot);
   return route;
+}
+
+/** `methods` refuses with 405, `match.method` lets requests go on: both together may leave none. */
+function checkMethods({ methods, match }: RouteConfig, path: KeyPath, log: FaultLog): void {
+  const asked = match?.method ?? [];
+  if (methods.length === 0 || asked.length === 0 || asked.some((name) => methods.includes(name))) return;
+  log.fault(
+    [...path, "match", "method"],
+    "no request fits: methods has none of these; remove methods, which refuses all others with 405",
+  );
 }
 
 /** The word at `type`, which a row of the table has; "" where there is none, which is a fault. */
@@ -130,7 +144,7 @@ function checkPlace(
   path: KeyPath,
   log: FaultLog,
 ): void {
-  if (log.isFaulty([...path, "prefix"]) || log.isFaulty([...path, "path"])) return;
+  if (["prefix", "path", "regex"].some((key) => log.isFaulty([...path, key]))) return;
   if (onlyPrefix !== undefined && place.path !== "") {
     log.fault([...path, "path"], onlyPrefix.refusal, true);
   } else if (place.path !== "" && place.prefix !== "") {
@@ -149,9 +163,10 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
   const first = new Map<string, RouteConfig>();
   for (const [i, route] of routes.entries()) {
     if (route === null || (route.prefix === "" && route.path === "")) continue;
-    const place = route.path === "" ? `prefix ${route.prefix}` : `path ${route.path}`;
+    const prefix = route.isByRegex ? `regex ${route.regex}` : `prefix ${route.prefix}`;
+    const place = route.path === "" ? prefix : `path ${route.path}`;
     const asked = route.match === null ? "" : ` ${JSON.stringify(route.match)}`;
-    const match = `${asked} ${regexOf(route)} ${redirectListOf(route)}`;
+    const match = `${asked} ${route.regex} ${redirectListOf(route)}`;
     for (const host of orAny(route.hosts)) {
       const methods: readonly string[] = route.methods.length > 0 ? route.methods : [""];
       const taken = methods.find((method) => first.has(`${place} ${host} ${method}${match}`));
@@ -161,10 +176,16 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
       if (earlier === route) continue;
       const what = `${taken === "" ? "" : `${taken} on `}${place}${host === "" ? "" : ` of host ${host}`}`;
       const message = `${what} is taken by the route in line ${earlier.position.line}: remove one, or tell them apart by host, methods or match`;
-      log.fault([...base, i, route.path === "" ? "prefix" : "path"], message, true);
+      log.fault([...base, i, placeKey(route)], message, true);
       break;
     }
   }
+}
+
+/** The key of a route's place. */
+export function placeKey({ path, isByRegex }: Pick<RouteBase, "path" | "isByRegex">): "path" | "prefix" | "regex" {
+  if (path !== "") return "path";
+  return isByRegex ? "regex" : "prefix";
 }
 
 /** "" stands for any. */

@@ -1,6 +1,6 @@
 import { latin1 } from "../core/bytes.ts";
 import type { PathPattern } from "../core/path-pattern.ts";
-import { METHOD_COUNT, type RequestHead } from "./request-head.ts";
+import { METHOD_COUNT, type Method, type RequestHead } from "./request-head.ts";
 
 /** What to do with a chunked request body. docs/bodies.md#chunked-bodies */
 export const enum ChunkedMode {
@@ -33,6 +33,8 @@ export interface RouteKind {
   readonly namesRequests: boolean;
   /** Whether patterns may take the methods that the route's own path lacks. */
   readonly sharesMethods: boolean;
+  /** Whether it is there on every host, before all routes of a named host but one with just this path. docs/routing.md#which-route-wins */
+  readonly holdsOnEveryHost: boolean;
 }
 
 /** A handler that answers by itself, and takes no body: what a kind of route is where it does not say otherwise. */
@@ -48,12 +50,21 @@ const PLAIN: RouteKind = {
   confirmsStored: false,
   namesRequests: false,
   sharesMethods: false,
+  holdsOnEveryHost: false,
+};
+
+const TRANSCODED: RouteKind = {
+  ...PLAIN,
+  name: "transcoded",
+  takesBody: true,
+  sharesMethods: true,
+  holdsOnEveryHost: true,
 };
 
 /** The kinds of routes. Types of routes (src/routes) take one of them. */
 export const RouteKind = {
   Plain: PLAIN,
-  BuiltIn: { ...PLAIN, name: "built-in", isBuiltIn: true },
+  BuiltIn: { ...PLAIN, name: "built-in", isBuiltIn: true, holdsOnEveryHost: true },
   Static: { ...PLAIN, name: "static", isFolder: true, isStorable: true, confirmsStored: true },
   Upstream: {
     ...PLAIN,
@@ -76,9 +87,9 @@ export const RouteKind = {
   /** A module of one's own. */
   Function: { ...PLAIN, name: "function", takesBody: true, isStorable: true, namesRequests: true },
   /** REST in front of gRPC: its patterns complement each other. */
-  Transcoded: { ...PLAIN, name: "transcoded", takesBody: true, readsJson: true, takesLines: true, sharesMethods: true },
+  Transcoded: { ...TRANSCODED, readsJson: true, takesLines: true },
   /** The same where the body is what the method takes as it is, a file for instance. */
-  TranscodedBytes: { ...PLAIN, name: "transcoded", takesBody: true, sharesMethods: true },
+  TranscodedBytes: TRANSCODED,
 } as const satisfies Record<string, RouteKind>;
 
 /** Columns of `counterSlots`: statuses 100 to 599. */
@@ -96,8 +107,14 @@ const NO_COUNTER_SLOTS: Int32Array = emptyCounterSlots();
 export interface RouteMatcher {
   /** Tells it from others of the same path and host, across reloads. */
   readonly id: Uint8Array;
-  /** Whether all of it holds. A route whose matcher does not fit is as if it were not there. */
-  fits(head: RequestHead): boolean;
+  /**
+   * Whether all of it holds. A route whose matcher does not fit is as if it were not there.
+   * @param method in the place of the request's own, for the choice of other methods
+   * @param path in the place of the one by which the request's route is chosen, in the same form
+   */
+  fits(head: RequestHead, method?: Method, path?: string): boolean;
+  /** The texts that the groups of the route's expression found in the path, percent-encoded; null without one, or if it does not fit. */
+  groupsOf(head: RequestHead): readonly string[] | null;
 }
 
 /**
@@ -117,10 +134,12 @@ export interface RouteInitOf<Handler> {
   readonly methods: readonly string[];
   /** Host patterns, lower case ("a.test", "*.a.test"); empty means any. */
   readonly hosts: readonly string[];
-  /** What else a request must have; absent where nothing. */
+  /** What else a request must have, the expression among it; absent where nothing. */
   readonly match?: RouteMatcher;
   /** Whether the route has just the paths that `match` knows, as if each were an exact route. */
   readonly isListed?: boolean;
+  /** The expression by which the route is found, in the place of a path; `match` tests it. */
+  readonly regex?: string;
   readonly stripPrefix: boolean;
   readonly chunkedMode: ChunkedMode;
   /** Largest request body in bytes; 0 means no limit. */

@@ -31,7 +31,7 @@ export const FOREIGN_ROUTE_KEYS: readonly ForeignKeys[] = [
   means("gzip compress encode brotli", ["compression"]),
   means("basic_auth auth_basic basicauth", ["auth.basic"], "auth, with basic: {users_file}"),
   means("forward_auth auth_request", ["auth.forward"], "auth, with forward: {url}"),
-  means("uri regex", ["rewrite.path", "rewrite.regex", "rewrite.to"], "rewrite, with path, or with regex and to"),
+  means("uri", ["rewrite.path", "rewrite.regex", "rewrite.to"], "rewrite, with path, or with regex and to"),
   says("redirect redir return", "a redirect is a route of its own, with type: redirect and to", ["to"]),
   means("limit_req", ["rate_limit"]),
   means("error_page errorfile handle_errors error_pages", ["errors"]),

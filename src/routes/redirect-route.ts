@@ -1,4 +1,3 @@
-import { expression } from "../config/expression-kind.ts";
 import { resolved } from "../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { fileName, integerOf } from "../config/scalars.ts";
@@ -33,12 +32,6 @@ const keys = block({
     example: "./redirects.csv",
     doc: "or redirects in a file: from,to,status in each line; no prefix is needed",
   },
-  regex: {
-    type: expression(),
-    absent: "",
-    example: "^/old/(.*)$",
-    doc: "only paths that fit; its groups are {match.1} and so on",
-  },
   status: {
     type: integerOf(301, 302, 303, 307, 308),
     default: 308,
@@ -57,6 +50,7 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
   sentence: 'a redirect route sends clients to "to"',
   foreignWords: ["redir", "redirection", "moved", "rewrite"],
   marks: ["to", "list"],
+  isWritten: true,
   needsNoPlace: ({ list }) => (list ?? null) !== null,
   keys,
   check(route, spot) {
@@ -67,7 +61,7 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
     if (log.isFaulty([...path, "to"]) || log.isFaulty([...path, "host"])) return;
     const fault = redirectFault(templateOf(to), hosts.length > 0);
     if (fault !== "") log.fault([...path, "to"], fault);
-    else if (!isFaultyAt(spot, "regex")) noteUnknownGroups(to, regex, spot);
+    else if (!isFaultyAt(spot, "regex")) noteUnknownGroups(to, regex, [...path, "to"], spot);
   },
   help: {
     doc: "clients are sent to another address",
@@ -76,17 +70,15 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
     unlisted: [],
   },
   leadsTo: ({ to, list }) => (list === "" ? to : list),
-  explain: ({ to, list, regex, status }) => ({
+  explain: ({ to, list, status }) => ({
     targets: [],
     ...(list === "" ? { to } : { list }),
-    ...(regex === "" ? {} : { regex }),
     status,
   }),
   shape: ({ methods }) => ({ kind: RouteKind.Plain, methods, stripPrefix: true }),
   build(route, { redirects }) {
-    const { list, to, status, regex } = route;
-    const handler =
-      list === "" ? new RedirectHandler(to, status, regex) : new ListedRedirectHandler(redirects(list), status);
+    const { list, to, status } = route;
+    const handler = list === "" ? new RedirectHandler(to, status) : new ListedRedirectHandler(redirects(list), status);
     return editedHandler(handler, route);
   },
 };

@@ -1,4 +1,3 @@
-import { expression } from "../config/expression-kind.ts";
 import { headerValue } from "../config/http-syntax.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { fileName, integer } from "../config/scalars.ts";
@@ -10,6 +9,7 @@ import type { Handler } from "../message/exchange.ts";
 import { RouteKind } from "../message/route.ts";
 import { templateOf } from "../proto/template/template.ts";
 import { editedHandler } from "./header-operations.ts";
+import { noteUnknownGroups } from "./rewrite-keys.ts";
 import type { RouteBase } from "./route-base.ts";
 import { routeMethods, warnOfCache } from "./route-options.ts";
 import type { RouteSpot } from "./route-spot.ts";
@@ -23,7 +23,7 @@ const keys = block(
     methods: routeMethods,
     status: { type: integer(200, 599), default: 200, doc: "status of the response" },
     body: {
-      type: template("a text", { faultOf: groupFault }),
+      type: template("a text"),
       absent: "",
       example: "hello {client_ip}",
       doc: 'or "file: ./page.html", sent as it is',
@@ -39,12 +39,6 @@ const keys = block(
       default: "",
       example: "text/html; charset=utf-8",
       doc: "of the file's name by default; of a body text/plain; charset=utf-8",
-    },
-    regex: {
-      type: expression(),
-      absent: "",
-      example: "\\.(bak|sql)$",
-      doc: "only paths that fit; all others go on to the next route",
     },
   },
   {
@@ -92,9 +86,11 @@ export const RESPOND_ROUTE: RouteType<RespondRouteConfig> = {
   sentence: 'a respond route answers with "body" or "file"',
   foreignWords: ["return", "reply", "answer", "response", "static_response"],
   marks: ["body", "file"],
+  isWritten: true,
   keys,
   check(route, spot) {
     warnOfCache(spot);
+    checkGroups(route, spot);
     checkContentType(route, spot);
   },
   help: {
@@ -108,6 +104,15 @@ export const RESPOND_ROUTE: RouteType<RespondRouteConfig> = {
   shape: ({ methods }) => ({ kind: RouteKind.Plain, methods, stripPrefix: true }),
   build,
 };
+
+/** Groups are those of the route's own expression. */
+function checkGroups({ body, regex }: RespondRouteConfig, spot: RouteSpot): void {
+  if (isFaultyAt(spot, "regex") || isFaultyAt(spot, "body")) return;
+  const at = [...spot.path, "body"];
+  const fault = regex === "" ? groupFault(templateOf(body)) : "";
+  if (fault !== "") spot.log.fault(at, fault);
+  else noteUnknownGroups(body, regex, at, spot);
+}
 
 /** Values are written as the type of the body asks: an edit must not change that type behind them. */
 function checkContentType({ body }: RespondRouteConfig, { entry, log, path }: RouteSpot): void {
@@ -127,10 +132,9 @@ function checkContentType({ body }: RespondRouteConfig, { entry, log, path }: Ro
 }
 
 /** It does not disclose where the file is. */
-function explain({ status, contentType, body, content, regex }: RespondRouteConfig): object {
+function explain({ status, contentType, body, content }: RespondRouteConfig): object {
   const bodyBytes = content === "" ? Buffer.byteLength(body) : content.length;
-  const asked = regex === "" ? {} : { regex };
-  return { targets: [], ...asked, status, content_type: contentType, body_bytes: bodyBytes };
+  return { targets: [], status, content_type: contentType, body_bytes: bodyBytes };
 }
 
 function build(route: RespondRouteConfig, { files }: RouteTypePorts): Handler {

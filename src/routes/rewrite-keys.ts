@@ -1,4 +1,4 @@
-import { quote } from "../config/config-fault.ts";
+import { type KeyPath, quote } from "../config/config-fault.ts";
 import { expression } from "../config/expression-kind.ts";
 import type { Spot } from "../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
@@ -44,11 +44,8 @@ export const rewrite = block(
           "needs path, such as path: /new{rest}, or regex with to: the path where the expression fits",
           true,
         );
-      if (plain !== "") {
-        const unknown = groupsNamed(templateOf(plain))[0];
-        if (unknown !== undefined)
-          log.fault([...path, "path"], `{match.${unknown}} is what a group of regex has found: write regex and to`);
-      } else noteUnknownGroups(to, regex, spot);
+      // What the groups of the route's own expression have found stands in `path`: see `noteGroupsOfPath`.
+      if (plain === "") noteUnknownGroups(to, regex, [...path, "to"], spot);
     },
   },
 );
@@ -81,17 +78,34 @@ function pathFault(template: Template): string {
     : `expected a path without "//" at its beginning, "/./" and "/../", found ${quote(sample)}`;
 }
 
-/** Notes a group in `to` that its expression has not. @param regex "" for none */
-export function noteUnknownGroups(to: string, regex: string, { log, path }: Spot): void {
+/** Notes a group in `rewrite.path` that the route's own expression has not. */
+export function noteGroupsOfPath(
+  rewritten: ConfigOf<typeof rewrite> | null,
+  { regex }: Pick<RouteBase, "regex">,
+  spot: Spot,
+): void {
+  if (rewritten === null || rewritten.path === "") return;
+  const at = [...spot.path, "rewrite", "path"];
+  const [group] = groupsNamed(templateOf(rewritten.path));
+  if (regex === "" && group !== undefined)
+    spot.log.fault(
+      at,
+      `{match.${group}} is what a group of regex has found: write regex and to, or regex at the route`,
+    );
+  else noteUnknownGroups(rewritten.path, regex, at, spot);
+}
+
+/** Notes a group in a template that its expression has not. @param regex "" for none @param at the template's key */
+export function noteUnknownGroups(text: string, regex: string, at: KeyPath, { log }: Spot): void {
   const groups = regex === "" ? 0 : groupsOf(regex);
-  const unknown = groupsNamed(templateOf(to)).find((number) => number > groups);
+  const unknown = groupsNamed(templateOf(text)).find((number) => number > groups);
   if (unknown === undefined) return;
   const found = `{match.${unknown}}`;
   const what =
     groups > 0
       ? `expected {match.1} to {match.${groups}}, the groups of regex, found ${found}`
       : `${found} is what a group of regex has found: ${regex === "" ? "write regex, such as ^/old/(.*)$" : "this one has none"}`;
-  log.fault([...path, "to"], what);
+  log.fault(at, what);
 }
 
 function groupsNamed({ uses }: Template): number[] {

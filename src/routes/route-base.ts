@@ -8,6 +8,10 @@ export interface RouteBase extends RouteOptions {
   readonly position: ConfigPosition;
   /** `/node`, never ending in `/` except for the root `/` itself; "" for an exact route. */
   readonly prefix: string;
+  /** The expression that its paths fit; "" for none. Without a prefix beside it, `prefix` is `/`. */
+  readonly regex: string;
+  /** Whether the expression alone says where the route is. */
+  readonly isByRegex: boolean;
   /** The exact path, or "" for a prefix route. Exactly one of `prefix` and `path` is set. */
   readonly path: string;
   /** Upper-case; empty means every method. HEAD is served wherever GET is. */
@@ -16,7 +20,15 @@ export interface RouteBase extends RouteOptions {
   readonly hosts: readonly string[];
 }
 
-/** The path that a route is for, exact or a prefix: also its label in metrics and logs. */
+/** The path that a route is for, exact or a prefix. */
 export function pathOf(route: Pick<RouteBase, "path" | "prefix">): string {
   return route.path === "" ? route.prefix : route.path;
 }
+
+/** The name of a route in metrics, logs and listings: its path, its prefix, or the expression that says where it is. */
+export function labelOf(route: RoutePlace): string {
+  return route.isByRegex === true ? (route.regex ?? "") : pathOf(route);
+}
+
+/** Where a route is; what is no route has no expression. */
+type RoutePlace = Pick<RouteBase, "path" | "prefix"> & Partial<Pick<RouteBase, "regex" | "isByRegex">>;

@@ -8,11 +8,6 @@ import type { UpstreamRouteConfig } from "./upstream/upstream-config.ts";
  */
 export type RouteConfig = AnyRouteConfig;
 
-/** The expression that a route's paths fit, of those that have one; else "". docs/answers.md#by-an-expression */
-export function regexOf(route: RouteConfig): string {
-  return "regex" in route ? route.regex : "";
-}
-
 /** The file with the paths of a route that are in a list; "" for a route of another place. docs/answers.md#lists */
 export function redirectListOf(route: RouteConfig): string {
   return "list" in route ? route.list : "";

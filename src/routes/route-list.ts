@@ -53,12 +53,18 @@ function describeStream(stream: StreamConfig, statusOf: TargetStatus): object {
 function describeRoute(route: RouteConfig, statusOf: TargetStatus): object {
   return {
     type: route.type,
-    ...(route.path === "" ? { prefix: route.prefix } : { path: route.path }),
+    ...placeOf(route),
     methods: route.methods,
     host: route.hosts,
     ...routeTypeOf(route).explain(route, statusOf),
     ...explainOptions(route),
   };
+}
+
+/** Where a route is, as the file says it. */
+function placeOf({ path, prefix, regex, isByRegex }: RouteConfig): object {
+  const place = path === "" ? { prefix } : { path };
+  return { ...(isByRegex ? {} : place), ...(regex === "" ? {} : { regex }) };
 }
 
 function describeTranscoded(route: TranscodedRouteConfig, maxBodyBytes: number, statusOf: TargetStatus): object {

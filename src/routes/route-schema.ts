@@ -1,8 +1,9 @@
+import { expression } from "../config/expression-kind.ts";
 import { foreignAdvice } from "../config/foreign-names.ts";
 import { hostPattern } from "../config/host-kinds.ts";
 import { exactPath, pathPrefix } from "../config/http-syntax.ts";
 import { list, type Piece } from "../config/piece.ts";
-import { block, type Rows, type Values } from "../config/row.ts";
+import { below, block, type Rows, type Values } from "../config/row.ts";
 import { text } from "../config/scalars.ts";
 import { series } from "../core/number-text.ts";
 import { FOREIGN_ROUTE_KEYS } from "./foreign-route-keys.ts";
@@ -14,15 +15,38 @@ const place = {
   type: { type: text("a type of route"), absent: "", doc: "what the route does; each type has keys of its own" },
   prefix: { type: pathPrefix(), absent: "", doc: "the path and all below it" },
   path: { type: exactPath(), absent: "", doc: "this path alone" },
+  regex: {
+    type: expression(),
+    absent: "",
+    example: "^/api/v(\\d+)/",
+    doc: "only paths that fit; asked before prefixes, in the order of the file; its groups are {match.1} and so on",
+  },
   host: {
     type: list(hostPattern(), "host names", true),
     field: "hosts",
     doc: "names of hosts, *.example.com for all below one",
   },
+  hosts: {
+    type: list(hostPattern(), "host names", true),
+    field: "",
+    example: ["example.com", "*.example.com"],
+    doc: "the same as host; both may be there",
+  },
 } as const satisfies Rows;
 
 /** Where a route is: keys of routes of every type. docs/routing.md#which-route-wins */
-export const routePlace = block(place);
+export const routePlace = block(place, {
+  finish({ prefix, path, regex, hosts: first }, values, spot) {
+    const more = place.hosts.type.resolve!(values.hosts, below(spot, "hosts"));
+    const isByRegex = regex !== "" && prefix === "" && path === "";
+    return {
+      hosts: more.length === 0 ? first : [...new Set([...first, ...more])],
+      prefix: isByRegex ? "/" : prefix,
+      isByRegex,
+    };
+  },
+  list: ({ isByRegex }, { prefix, ...lines }) => (isByRegex ? lines : { prefix, ...lines }),
+});
 
 /** What an entry gives, as far as all types have it in common. */
 export type EntryValues = Values<typeof place> & OptionValues;

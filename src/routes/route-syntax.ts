@@ -40,6 +40,8 @@ export interface RouteSyntax<C extends RouteBase = RouteBase> {
   readonly keys: KeyBlock<Omit<C, keyof RouteBase>>;
   /** Notes what contradicts itself between the keys of the type and those of every route. */
   check?(route: C, spot: RouteSpot): void;
+  /** Whether its responses stand in routes.yaml itself, so that no guard keeps them from clients. */
+  readonly isWritten?: true;
   /** The folder that clients can read files of. */
   folderOf?(route: C): string;
   readonly help: RouteHelp;

@@ -70,6 +70,12 @@ const serverRows = {
   },
   // Resolved, 0 lets the system choose one, and -1 is none.
   port: { type: portOrOff(), default: 8080, doc: "off: no cleartext listener, only TLS" },
+  route_order: {
+    type: word("host_first", "path_first"),
+    absent: "",
+    example: "path_first",
+    doc: "path_first: a longer path goes before the host that a route names; host_first by default",
+  },
   // Resolved, 0 is `auto`; so is that of `max_connections`.
   workers: {
     type: countOrAuto("workers", 1024),

@@ -35,12 +35,14 @@ import type { Phase, ReplyTap, Route } from "../message/exchange.ts";
 import type { ClientPlaces, NowMs } from "../message/ports.ts";
 import { takesHost } from "../message/request-host.ts";
 import type { RoutePolicies } from "../message/route-policies.ts";
+import { LateExpression } from "../proto/expression/expression.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import {
   authByIndex,
   fieldsGoneBy,
   identityFields,
+  isHostFirst,
   isInternal,
   type PolicyTables,
   settingsByIndex,
@@ -120,7 +122,7 @@ export function buildClientPolicy(
     auth: authPhase(config, routes, inputs, site),
     authOf: (others) => authPhase(config, others, inputs, site),
     cors: cors && new CorsTap(cors, routes.map(isInternal)),
-    matchVary: matchVaryTap(settings),
+    matchVary: matchVaryTap(settings, isHostFirst(config)),
     securityHeaders: securityHeaders && new SecurityHeadersTap(securityHeaders),
     altSvc: config.server.http3.enabled ? new AltSvcTap(config.server.http3.port) : null,
   };
@@ -132,14 +134,19 @@ function used<P>(policies: RoutePolicies<P | null>): RoutePolicies<P | null> | n
 }
 
 /** Null where no route asks for a field or a cookie. docs/routing.md#match-and-caches */
-function matchVaryTap(settings: readonly (RouteConfig | null)[]): ReplyTap | null {
+function matchVaryTap(settings: readonly (RouteConfig | null)[], hostFirst: boolean): ReplyTap | null {
   const choosy = settings.flatMap((route) => (route === null ? [] : choosyRoute(route)));
   if (choosy.length === 0) return null;
   const asked = settings.map((route) => {
     if (route === null) return [];
-    const { path, exact, hosts } = placeOf(route);
+    const { path, exact, hosts, expression } = placeOf(route);
+    const isAsked = (one: ChoosyRoute): boolean => {
+      if (exact) return one.exact && one.path === path;
+      if (one.exact || (expression === null && one.expression !== null)) return true;
+      return expression === null ? isWithin(one, path) : one.expression !== null;
+    };
     return choosy.filter(
-      (one) => (exact ? one.exact && one.path === path : isWithin(one, path)) && mayShare(one.hosts, hosts),
+      (one) => (mayShare(one.hosts, hosts) && isAsked(one)) || (hostFirst && mayGoBefore(one.hosts, hosts)),
     );
   });
   return new MatchVaryTap(asked, choosy);
@@ -154,8 +161,9 @@ function choosyRoute(route: RouteConfig): ChoosyRoute[] {
   return names.length === 0 ? [] : [{ ...placeOf(route), names }];
 }
 
-function placeOf({ path, prefix, hosts }: RouteConfig): Omit<ChoosyRoute, "names"> {
-  return { path: path === "" ? prefixRoutePath(prefix) : exactRoutePath(path), exact: path !== "", hosts };
+function placeOf({ path, prefix, hosts, regex, isByRegex }: RouteConfig): Omit<ChoosyRoute, "names"> {
+  const expression = isByRegex ? new LateExpression(regex) : null;
+  return { path: path === "" ? prefixRoutePath(prefix) : exactRoutePath(path), exact: path !== "", hosts, expression };
 }
 
 /** Whether paths of a route may fall to a prefix when it does not fit. */
@@ -166,6 +174,14 @@ function isWithin({ path }: ChoosyRoute, prefix: string): boolean {
 function mayShare(some: readonly string[], others: readonly string[]): boolean {
   if (some.length === 0 || others.length === 0) return true;
   return some.some((one) => others.some((other) => takesHost([one], other) || takesHost([other], one)));
+}
+
+/** Whether some host of one route is more specific than one of the other that takes it as well. */
+function mayGoBefore(some: readonly string[], others: readonly string[]): boolean {
+  if (others.length === 0) return some.length > 0;
+  return some.some(
+    (one) => !others.includes(one) && others.some((other) => takesHost([other], one.replace(/^\*/, "x"))),
+  );
 }
 
 function routeAddressRules(settings: readonly (RouteConfig | null)[], places: ClientPlaces): Phase | null {
@@ -268,7 +284,8 @@ function signInModule(): typeof import("../features/auth/oidc/sign-in.ts") {
 /** Names the routes that have this `auth`: all of the server's, or one. */
 function routesWith(auth: AuthConfig, { routes }: RuntimeConfig): string {
   const own = auth.scope === "server" ? undefined : routes.find((route) => route.auth === auth);
-  return own === undefined ? auth.scope : JSON.stringify([own.prefix, own.path, own.hosts]);
+  if (own === undefined) return auth.scope;
+  return JSON.stringify([own.prefix, own.path, own.hosts, ...(own.regex === "" ? [] : [own.regex])]);
 }
 
 /** What a limit's buckets are for. It stays the same across reloads that leave the route and the limit as they are. */

@@ -20,10 +20,11 @@ import { type Exchange, type Handler, type Route, type RouteInit, Verdict } from
 import type { RequestHead } from "../message/request-head.ts";
 import { ChunkedMode, RouteKind, type RouteMatcher } from "../message/route.ts";
 import { type RoutePolicies, routePolicies } from "../message/route-policies.ts";
+import { type Expression, LateExpression } from "../proto/expression/expression.ts";
 import { CHALLENGE_PREFIX } from "../proto/h1/request-rules.ts";
 import { routedPath } from "../proto/target/routed-path.ts";
-import { pathOf } from "../routes/route-base.ts";
-import { hasTargets, type RouteConfig, redirectListOf, regexOf, wafOf } from "../routes/route-config.ts";
+import { labelOf, pathOf } from "../routes/route-base.ts";
+import { hasTargets, type RouteConfig, redirectListOf, wafOf } from "../routes/route-config.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
@@ -47,7 +48,7 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
   const { listed } = handlers;
   const guardedFields = identityFields(config).map(latin1);
   const endpoints = handlers.endpoints.filter(({ internal }) => !internal || !hasInternalListener(config));
-  return buildRouter([
+  const all = [
     ...endpoints.map((endpoint) => builtInRoute(endpoint, config)),
     ...handlers.extra,
     ...(servesRobots(config) ? [builtInRoute(robotsEndpoint(config), config)] : []),
@@ -64,7 +65,13 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
       if (list !== "") return { ...init, isListed: true, match: listMatcher(list, route, matchers[i]!, listed) };
       return matchers[i] === null ? init : { ...init, match: matchers[i]! };
     }),
-  ]);
+  ];
+  return buildRouter(all, isHostFirst(config));
+}
+
+/** Whether the host of a request is looked at before its path. docs/routing.md#which-route-wins */
+export function isHostFirst({ server }: Pick<RuntimeConfig, "server">): boolean {
+  return server.routeOrder !== "path_first";
 }
 
 /**
@@ -73,15 +80,19 @@ export function publicRouter(config: RuntimeConfig, handlers: RouteHandlers): Ro
  */
 function routeMatchers(routes: readonly RouteConfig[]): (RouteMatcher | null)[] {
   const ends = new Map<string, number>();
+  const expressions = new Map<string, Expression>();
   return routes.map((route) => {
-    const { match, prefix, path, hosts, methods } = route;
-    const regex = regexOf(route);
+    const { match, prefix, path, hosts, methods, regex } = route;
     if (match === null && regex === "") return null;
-    const place = JSON.stringify([prefix, path, hosts]);
+    const place = JSON.stringify([prefix, path, hosts, ...(route.isByRegex ? [regex] : [])]);
     const from = ends.get(place) ?? 0;
     if (match !== null && match.share < 1) ends.set(place, from + match.share);
     const id = JSON.stringify([place, methods, match, ...(regex === "" ? [] : [regex])]);
-    return new RequestMatcher(match ?? NO_MATCH, id, from, regex);
+    if (regex === "") return new RequestMatcher(match ?? NO_MATCH, id, from);
+    // Tenants have many an expression in common: it is made once.
+    const expression = expressions.get(regex) ?? new LateExpression(regex);
+    expressions.set(regex, expression);
+    return new RequestMatcher(match ?? NO_MATCH, id, from, expression);
   });
 }
 
@@ -97,7 +108,8 @@ function listMatcher(
   const id = Bun.hash.xxHash64(JSON.stringify([file, prefix, hosts]));
   return {
     id: match?.id ?? new Uint8Array(new BigUint64Array([id]).buffer),
-    fits: (head) => list?.has(head) === true && isBelow(head, above) && match?.fits(head) !== false,
+    fits: (head, method) => list?.has(head) === true && isBelow(head, above) && match?.fits(head, method) !== false,
+    groupsOf: () => null,
   };
 }
 
@@ -292,9 +304,10 @@ function transcodedRoute(route: TranscodedRouteConfig, config: RuntimeConfig, ha
 
 function configuredRoute(route: RouteConfig, { server }: RuntimeConfig, handler: Handler): RouteInit {
   return {
-    label: pathOf(route),
+    label: labelOf(route),
     path: pathOf(route),
     exact: route.path !== "",
+    ...(route.isByRegex ? { regex: route.regex } : {}),
     hosts: route.hosts,
     chunkedMode: CHUNKED_MODES[route.inboundChunkedMode],
     maxBodyBytes: route.maxBodyBytes,

@@ -110,6 +110,8 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarPorts): Si
       const ids = trafficSplits[i]!.serverIds;
       return splitInit(config, split, handlerOf(split, ids.length > 0 ? ids : serverIds));
     }),
+    // A split is its prefix: the host tells splits of one prefix apart. docs/sidecar.md#splits
+    false,
   );
   const egress = new EgressPhase(
     { splitFor: (head) => splitFor(router, head) },

@@ -2,8 +2,6 @@ import { Fault } from "../../core/fault.ts";
 import { reasonOf } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
-import { type Expression, LateExpression } from "../../proto/expression/expression.ts";
-import { encodedPart, routedPath } from "../../proto/target/routed-path.ts";
 import type { RedirectList } from "./redirect-list.ts";
 import { RedirectTarget } from "./redirect-target.ts";
 
@@ -14,18 +12,14 @@ export class RedirectHandler implements Handler {
   private readonly status: number;
   /** The response, if it is the same for all requests. */
   private readonly constant: PrebuiltResponse | null;
-  /** What finds the groups that `to` names; null where it names none. */
-  private readonly expression: Expression | null;
 
   /**
    * @param to as RedirectTarget takes it
    * @param status 301, 302, 303, 307 or 308
-   * @param regex that the route's paths fit; "" for none
    */
-  constructor(to: string, status: number, regex = "") {
+  constructor(to: string, status: number) {
     this.target = new RedirectTarget(to);
     this.status = status;
-    this.expression = regex !== "" && this.target.namesGroups ? new LateExpression(regex) : null;
     const { constant } = this.target;
     this.constant = constant === "" ? null : response(status, constant);
   }
@@ -35,8 +29,6 @@ export class RedirectHandler implements Handler {
       ex.sink.fixed(ex, this.constant);
       return Verdict.Done;
     }
-    if (this.expression !== null)
-      ex.captures = this.expression.match(routedPath(ex.request, ex.canonicalPath))?.map(encodedPart) ?? null;
     const location = this.target.locationOf(ex);
     if (location === "") ex.sink.abort(ex, Fault.BadHost);
     else ex.sink.fixed(ex, response(this.status, location));

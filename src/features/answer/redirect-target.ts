@@ -9,14 +9,10 @@ export class RedirectTarget {
   private readonly parts: TargetParts;
   /** The whole target, if it is the same for all requests; else "". */
   readonly constant: string;
-  /** Whether it has what a group of an expression has found. */
-  readonly namesGroups: boolean;
 
   /** @param to a template in which `redirectFault` finds no fault */
   constructor(to: string) {
-    const template = templateOf(to);
-    this.parts = partsOf(template);
-    this.namesGroups = template.uses.some(({ name }) => name.startsWith("match."));
+    this.parts = partsOf(templateOf(to));
     const { origin, tail } = this.parts;
     this.constant = origin.isLiteral && tail.isLiteral ? joined(origin.literals[0]!, tail.literals[0]!) : "";
   }
@@ -41,9 +37,12 @@ export function redirectFault(to: Template, namesHosts: boolean): string {
   if (first.startsWith("/")) return "names a server without a scheme: write https: before it, or a single slash";
   if (!SCHEME.test(first)) return `has no scheme: ${BEGINNINGS}`;
   const { origin } = partsOf(to);
-  const other = origin.uses.find(({ name }) => name !== "host");
+  const other = origin.uses.find(({ name }) => name !== "host" && name !== WILDCARD);
   if (other !== undefined) {
     return `has {${other.name}} in the name of the server, which must be literal: put a "/" before it, or write the name`;
+  }
+  if (origin.uses.some(({ name }, i) => name === WILDCARD && !NAME_BEHIND.test(origin.literals[i + 1]!))) {
+    return "has {host.1}, which any client can choose, without a server's name behind it: write one, such as {host.1}.example.com";
   }
   if (origin.uses.length > 0 && !namesHosts) {
     return "has {host} as its server, which any client can choose: name the route's hosts, such as host: [example.com]";
@@ -92,7 +91,10 @@ function joined(origin: string, tail: string): string {
 }
 
 const SCHEME = /^https?:\/\//i;
-const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
+const WILDCARD = "host.1";
+/** At least two labels behind a star's part: it cannot make another's server of the name. */
+const NAME_BEHIND = /^\.[\w-]+\.[\w.-]*\w(?::\d+)?$/;
+const ORIGIN = /^https?:\/\/(?:[\w-][\w.-]*|\[[\da-f:.]+\])(?::\d+)?$/i;
 const PATHS: ReadonlySet<string> = new Set(["path", "rest", "uri"]);
 /** In the place of {host}, at the beginning of a label, within or after one. */
 const PROBE_HOST = "a.test";

@@ -4,6 +4,7 @@ import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts"
 import { type Expression, LateExpression } from "../../proto/expression/expression.ts";
 import { canonicalise, deeperReadings, pathFrom } from "../../proto/target/canonical-path.ts";
 import { encodedPart, routedPath } from "../../proto/target/routed-path.ts";
+import { keepGroups } from "../../proto/template/captured-groups.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";
 
 /**
@@ -66,8 +67,12 @@ export class RewritingHandler implements Handler {
       ex.sink.abort(ex, path);
       return Verdict.Done;
     }
-    if (path !== null && this.mount !== null) ex.canonicalPath = this.mount + canonicalise(path).canonical;
-    else if (path !== null) {
+    if (path !== null && this.mount !== null) {
+      // The path by which the route was found is not known after this.
+      keepGroups(ex);
+      ex.canonicalPath = this.mount + canonicalise(path).canonical;
+    }
+    if (path !== null && this.mount === null) {
       ex.forwardPath = path;
       ex.prefixLength = -1;
     }

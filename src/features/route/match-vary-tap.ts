@@ -2,6 +2,7 @@ import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
+import type { Expression } from "../../proto/expression/expression.ts";
 import { isPlainPath } from "../../proto/h1/request-rules.ts";
 import { canonicaliseDeeply } from "../../proto/target/canonical-path.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
@@ -13,6 +14,8 @@ export interface ChoosyRoute {
   readonly exact: boolean;
   /** Empty means every host. */
   readonly hosts: readonly string[];
+  /** Its paths fit this; null for all. */
+  readonly expression: Pick<Expression, "test"> | null;
   /** The fields that decide whether it takes a request, `Cookie` among them. */
   readonly names: readonly string[];
 }
@@ -69,7 +72,8 @@ export class MatchVaryTap implements ReplyTap {
 }
 
 /** Whether a canonical path is one of a route's. */
-function isBelow(path: string, { path: own, exact }: ChoosyRoute): boolean {
+function isBelow(path: string, { path: own, exact, expression }: ChoosyRoute): boolean {
+  if (expression?.test(path || "/") === false) return false;
   if (exact) return path === own || (path === "" && own === "/");
   return path.startsWith(own) && (path.length === own.length || path[own.length] === "/");
 }

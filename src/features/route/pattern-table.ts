@@ -1,7 +1,8 @@
 import { type PathPattern, SegmentKind } from "../../core/path-pattern.ts";
+import type { Route } from "../../message/exchange.ts";
 import type { RequestHead } from "../../message/request-head.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
-import { type RouteGroup, RouteNode } from "./router.ts";
+import { grown, RouteGroup } from "./router.ts";
 
 /**
  * Routes with path patterns, as a tree of segments. Where several take a path, a literal segment wins over a variable
@@ -12,35 +13,34 @@ export class PatternTable {
   /** The most colons before and in a verb. */
   private verbColons = 0;
 
-  /** The place for the routes of a pattern, made now if it is new. */
-  nodeOf(pattern: PathPattern): RouteNode {
+  /** Adds a route of a host. @param newId numbers a group that this makes */
+  add(pattern: PathPattern, host: number, route: Route, newId: () => number): void {
     let node = this.root;
     for (const { kind, text } of pattern.segments) node = node.childFor(kind, text);
     if (pattern.verb !== "") this.verbColons = Math.max(this.verbColons, pattern.verb.split(":").length);
-    let routes = node.byVerb.get(pattern.verb);
-    if (routes === undefined) {
-      routes = new RouteNode(new Uint8Array(0), pattern.segments.length);
-      node.byVerb.set(pattern.verb, routes);
-    }
-    return routes;
+    const groups = node.byVerb.get(pattern.verb) ?? new Map<number, RouteGroup>();
+    node.byVerb.set(pattern.verb, groups);
+    groups.set(host, grown(groups.get(host) ?? new RouteGroup(newId()), route));
   }
 
   /**
    * The routes for a path.
    * @param path raw or sanitised: escapes are decoded a segment at a time, so that an encoded slash ends none
    * @param method a Method, or ANY_METHOD
+   * @param hosts that take the request, the most specific first
    */
-  find(path: string, head: RequestHead, method: number): RouteGroup | null {
+  find(path: string, head: RequestHead, method: number, hosts: readonly number[]): RouteGroup | null {
+    const wanted = { verb: "", head, method, hosts };
     const segments = path.slice(1).split("/");
     if (this.verbColons > 0) {
-      const found = this.findVerb(segments, head, method);
+      const found = this.findVerb(segments, wanted);
       if (found !== null) return found;
     }
-    return findIn(this.root, segments, 0, { verb: "", head, method });
+    return findIn(this.root, segments, 0, wanted);
   }
 
   /** The longest verb wins. It leaves the segments as they are. */
-  private findVerb(segments: string[], head: RequestHead, method: number): RouteGroup | null {
+  private findVerb(segments: string[], wanted: Wanted): RouteGroup | null {
     const last = segments.at(-1)!;
     const colons: number[] = [];
     for (
@@ -54,7 +54,7 @@ export class PatternTable {
     let found: RouteGroup | null = null;
     for (const colon of colons) {
       segments[segments.length - 1] = last.slice(0, colon);
-      found ??= findIn(this.root, segments, 0, { verb: last.slice(colon + 1), head, method });
+      found ??= findIn(this.root, segments, 0, { ...wanted, verb: last.slice(colon + 1) });
     }
     segments[segments.length - 1] = last;
     return found;
@@ -65,7 +65,8 @@ class PatternNode {
   readonly literals: Map<string, PatternNode> = new Map();
   one: PatternNode | null = null;
   rest: PatternNode | null = null;
-  readonly byVerb: Map<string, RouteNode> = new Map();
+  /** By the verb, then by the number of the host. */
+  readonly byVerb: Map<string, Map<number, RouteGroup>> = new Map();
 
   childFor(kind: SegmentKind, text: string): PatternNode {
     if (kind === SegmentKind.One) {
@@ -86,6 +87,7 @@ interface Wanted {
   readonly verb: string;
   readonly head: RequestHead;
   readonly method: number;
+  readonly hosts: readonly number[];
 }
 
 /** It visits no node twice, whatever the path. */
@@ -99,6 +101,12 @@ function findIn(node: PatternNode, segments: readonly string[], at: number, want
   return other ?? (node.rest === null ? null : groupAt(node.rest, wanted));
 }
 
-function groupAt(node: PatternNode, { verb, head, method }: Wanted): RouteGroup | null {
-  return node.byVerb.get(verb)?.groupFor(head, method) ?? null;
+function groupAt(node: PatternNode, { verb, head, method, hosts }: Wanted): RouteGroup | null {
+  const groups = node.byVerb.get(verb);
+  if (groups === undefined) return null;
+  for (const host of hosts) {
+    const group = groups.get(host);
+    if (group?.has(head, method) === true) return group;
+  }
+  return null;
 }

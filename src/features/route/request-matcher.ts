@@ -3,12 +3,13 @@ import { latin1 } from "../../core/bytes.ts";
 import { NetworkSet } from "../../core/network-set.ts";
 import { trimmed } from "../../core/trimming.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import type { RequestHead } from "../../message/request-head.ts";
+import type { Method, RequestHead } from "../../message/request-head.ts";
 import type { RouteMatcher } from "../../message/route.ts";
 import { type Expression, expressionIn, LateExpression } from "../../proto/expression/expression.ts";
 import { SentField } from "../../proto/h1/sent-fields.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
-import { routedPath } from "../../proto/target/routed-path.ts";
+import { encodedPart, routedPath } from "../../proto/target/routed-path.ts";
+import { methodSet } from "./method-set.ts";
 
 /**
  * What `match` of a route asks of a request: all of it must hold. Where a name occurs several times, or an origin may read a name
@@ -23,15 +24,16 @@ export class RequestMatcher implements RouteMatcher {
   private readonly headers: readonly (readonly [SentField, NamedTest])[];
   private readonly cookies: readonly NamedTest[];
   private readonly queries: readonly NamedTest[];
-
+  /** 1 at each method that fits; null for all. */
+  private readonly methods: Uint8Array | null;
   private readonly path: Expression | null;
 
   /**
    * @param id a text that tells this route from others of the same path and host
    * @param shareFrom where its share of the clients begins, 0 to 1: routes of one place divide the clients among them
-   * @param regex that the path fits, in the form by which routes are found; "" for any
+   * @param path an expression for the path, in the form by which routes are found; null for any
    */
-  constructor(config: MatchConfig, id: string, shareFrom: number, regex = "") {
+  constructor(config: MatchConfig, id: string, shareFrom: number, path: Expression | null = null) {
     this.id = new Uint8Array(new BigUint64Array([Bun.hash.xxHash64(id)]).buffer);
     this.networks = config.clientIp.length === 0 ? null : new NetworkSet(config.clientIp);
     this.countries = config.country.length === 0 ? null : new Set(config.country);
@@ -39,17 +41,23 @@ export class RequestMatcher implements RouteMatcher {
     this.headers = config.header.map((test) => [new SentField(test[0]), namedTest(test)]);
     this.cookies = config.cookie.map(namedTest);
     this.queries = config.query.map(namedTest);
-    this.path = regex === "" ? null : new LateExpression(regex);
+    this.methods = config.method === undefined || config.method.length === 0 ? null : methodSet(config.method).allowed;
+    this.path = path;
   }
 
-  fits(head: RequestHead): boolean {
+  fits(head: RequestHead, method: Method = head.method, path = ""): boolean {
+    if (this.methods !== null && this.methods[method] !== 1) return false;
     if (this.networks !== null && !this.networks.has(head.sender.clientIp)) return false;
     if (this.countries !== null && !this.countries.has(head.sender.country)) return false;
     if (this.share !== null && !this.share.takes(head)) return false;
     for (const [field, test] of this.headers) if (!test.holds(headerValues(head, field))) return false;
     for (const test of this.cookies) if (!test.holds(cookieValues(head.headers, test.name))) return false;
     for (const test of this.queries) if (!test.holds(queryValues(head, test.name))) return false;
-    return this.path === null || this.path.test(routedPath(head, head.sender.canonicalPath));
+    return this.path === null || this.path.test(path === "" ? routedPath(head, head.sender.canonicalPath) : path);
+  }
+
+  groupsOf(head: RequestHead): readonly string[] | null {
+    return this.path?.match(routedPath(head, head.sender.canonicalPath))?.map(encodedPart) ?? null;
   }
 }
 

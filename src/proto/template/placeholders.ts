@@ -6,6 +6,7 @@ import { CookieValues } from "../semantics/cookie-values.ts";
 import { offsetBehindSegments, pathFrom } from "../target/canonical-path.ts";
 import { decodeOnce } from "../target/percent-decoding.ts";
 import { queryWithMark, sentPath } from "../target/routed-path.ts";
+import { capturedGroup, hostWildcard } from "./captured-groups.ts";
 
 /** Gives the value that a placeholder has for an exchange, one character a byte; "" where there is none. */
 export type PlaceholderReader = (ex: Exchange) => string;
@@ -98,10 +99,20 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
     name: "match.N",
-    doc: "what the group N of the route's [`rewrite.regex`](routing.md#rewrite) has found, or of a redirect's [`regex`](answers.md#by-an-expression), from 1 on",
+    doc: "the text that group N of the route's [`regex`](routing.md#routes-by-expressions) found, or of its [`rewrite.regex`](routing.md#rewrite) if that fits, from 1 on",
     form: "path",
     argument: /^[1-9]\d?$/,
-    reader: (index) => (ex) => ex.captures?.[Number(index)] ?? "",
+    reader: (index) => (ex) => capturedGroup(ex, Number(index)),
+  },
+  {
+    name: "host.N",
+    doc: "the part that the star of the route's [host pattern](routing.md#hosts) stands for: `{host.1}` is `shop` for shop.example.com at `*.example.com`",
+    form: "host",
+    argument: /^1$/,
+    reader:
+      () =>
+      ({ request, route }) =>
+        hostWildcard(request, route?.init.hosts ?? []),
   },
 ];
 

@@ -8,7 +8,7 @@ import { MirroringHandler } from "../../features/mirror/mirroring-handler.ts";
 import { type Handler, Pipeline, type Upstream } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";
-import { pathOf } from "../route-base.ts";
+import { labelOf } from "../route-base.ts";
 import type { MirrorRoutePorts, RouteTypePorts } from "../route-type.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
 import type { MirrorConfig } from "./upstream-keys.ts";
@@ -49,7 +49,7 @@ export function mirroringHandler(
   forward: ForwardHandlerPorts,
   services: MirrorRoutePorts,
 ): Handler {
-  const settings = { route: pathOf(route), upstream: target.originKey, share, compares: compare };
+  const settings = { route: labelOf(route), upstream: target.originKey, share, compares: compare };
   const choice = new MirrorChoice(services.poolOf(target, route), target.basePath, services.turn, {
     onSent: () => services.listener.onMirrored(settings.route, "sent"),
     isDrained: services.drainOf(target.originKey),

@@ -63,6 +63,8 @@ function sidecarRoute(
     position: { file: "", line: 0, col: 0 },
     prefix,
     path: "",
+    regex: "",
+    isByRegex: false,
     methods: [],
     hosts,
     match: match === null ? null : { ...NO_MATCH, ...match },

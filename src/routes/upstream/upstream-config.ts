@@ -10,10 +10,11 @@ export interface UpstreamRouteConfig extends Omit<RouteBase, "methods">, Upstrea
 export type NodeOwner = Pick<
   UpstreamRouteConfig,
   "path" | "prefix" | "targets" | "circuitBreaker" | "healthCheck" | "strictOrigins"
-> & {
-  readonly timeouts: Pick<UpstreamTimeouts, "connectMs">;
-  /** Null where no target speaks TLS with the gateway. */
-  readonly tls: UpstreamTlsConfig | null;
-  /** Null, or left out, where no target runs scripts. */
-  readonly fastcgi?: UpstreamKeys["fastcgi"];
-};
+> &
+  Partial<Pick<UpstreamRouteConfig, "regex" | "isByRegex">> & {
+    readonly timeouts: Pick<UpstreamTimeouts, "connectMs">;
+    /** Null where no target speaks TLS with the gateway. */
+    readonly tls: UpstreamTlsConfig | null;
+    /** Null, or left out, where no target runs scripts. */
+    readonly fastcgi?: UpstreamKeys["fastcgi"];
+  };

@@ -1,4 +1,4 @@
-import { pathOf } from "../../../routes/route-base.ts";
+import { labelOf } from "../../../routes/route-base.ts";
 import type { RouteConfig } from "../../../routes/route-config.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { type MaintenanceConfig, PLAIN_MAINTENANCE } from "../settings.ts";
@@ -35,7 +35,7 @@ export class MaintenanceSwitches {
       const isPlain = isOn === (config.server.maintenance?.enabled ?? false);
       this.switches = { server: isPlain ? null : isOn, routes: new Map() };
     } else {
-      const found = config.routes.filter((each) => pathOf(each) === route);
+      const found = config.routes.filter((each) => labelOf(each) === route);
       if (found.length === 0) return null;
       const routes = new Map(before.routes);
       const own = (each: RouteConfig) => each.maintenance ?? serverMaintenance(config, before.server);
@@ -73,7 +73,7 @@ export class MaintenanceSwitches {
       ...config,
       server: { ...config.server, maintenance: ofServer },
       routes: config.routes.map((route) => {
-        const isOn = routes.get(pathOf(route));
+        const isOn = routes.get(labelOf(route));
         return isOn === undefined ? route : { ...route, maintenance: turned(route.maintenance ?? ofServer, isOn) };
       }),
     };
@@ -85,7 +85,7 @@ export function routesInMaintenance({ server, routes }: RuntimeConfig): readonly
   const found = new Set<string>();
   for (const route of routes) {
     if ((route.maintenance ?? server.maintenance)?.enabled !== true) continue;
-    found.add(pathOf(route));
+    found.add(labelOf(route));
     if (found.size === MAX_LISTED) break;
   }
   return [...found];
