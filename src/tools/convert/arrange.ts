@@ -247,7 +247,31 @@ function merged(placed: readonly Placed[]): { rule: Rule; keys: Keys }[] {
   }
   return [...routes.values()]
     .sort((a, b) => a.index - b.index || pathRank(a.path) - pathRank(b.path))
-    .map(({ rule, path, hosts, taken }) => ({ rule, keys: keysOf(rule, path, hostsOf(hosts), taken) }));
+    .flatMap(({ rule, path, hosts, taken }) => {
+      const keys = keysOf(rule, path, hostsOf(hosts), taken);
+      const own = { rule, keys };
+      return isFileAlone(keys, path) ? [{ rule, keys: belowFile(keys, path) }, own] : [own];
+    });
+}
+
+/** Whether a route for one path would have all files below it as well: it is a folder, as far as its name tells. */
+function isFileAlone(keys: Keys, { kind, value }: PathRule): boolean {
+  return kind === "exact" && hasType(keys, "static") && value !== "/" && !FILE_NAME.test(value);
+}
+
+/** A name with an ending. Those that begin with a dot, or end with one letter, are often folders: `.git`, `conf.d`. */
+const FILE_NAME = /\/[^/.][^/]*\.[a-z]{2,5}$/i;
+
+/** What refuses the paths below that of a route of files, which other routes had, or none. */
+function belowFile({ prefix, host, match }: Keys, { value }: PathRule): Keys {
+  return {
+    type: "respond",
+    prefix,
+    ...(host === undefined ? {} : { host }),
+    ...(match === undefined ? {} : { match }),
+    regex: `^${escapedRegex(value)}/`,
+    status: 404,
+  };
 }
 
 /** HEAD is allowed wherever GET is. */

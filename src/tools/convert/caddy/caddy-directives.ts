@@ -92,7 +92,9 @@ function convertBlock(
   const inner = { ...context, ...changes.context };
   const own = statements.flatMap((one) => modifierOf(one, inner));
   const ordered = isInOrder ? statements.filter((one) => endsRequest(one, context)) : inCaddyOrder(statements, inner);
-  const found = ordered.flatMap((one) => terminalOf(one, inner, statements));
+  const found = ordered.flatMap((one, i) =>
+    terminalOf(one, inner, { siblings: statements, later: ordered.slice(i + 1) }),
+  );
   if (!found.some((rule) => isSame(rule, outer.condition))) found.push(rest());
   const rules = withoutExceptions([...changes.closed, ...found], ledger);
   if (changes.rewrite !== null) for (const rule of rules) rewritten(rule, changes.rewrite, ledger);
@@ -241,8 +243,15 @@ function inCaddyOrder(statements: readonly Statement[], { matchers, order }: Con
     .sort((a, b) => rank(a) - rank(b) || length(b) - length(a));
 }
 
+/** The directives of a block beside one that ends requests. */
+interface Beside {
+  readonly siblings: readonly Statement[];
+  /** Those that may end what it does not, in their order. */
+  readonly later: readonly Statement[];
+}
+
 /** The rules of one directive that ends requests. */
-function terminalOf(statement: Statement, context: Context, siblings: readonly Statement[]): Rule[] {
+function terminalOf(statement: Statement, context: Context, beside: Beside): Rule[] {
   const { ledger } = context;
   const found = matcherOf(statement, context);
   const args = found === null ? statement.args : statement.args.slice(1);
@@ -262,7 +271,7 @@ function terminalOf(statement: Statement, context: Context, siblings: readonly S
       own.notAny.length === 0 ? rule : { ...rule, notAny: [...(rule.notAny ?? []), ...own.notAny] };
     if (isBlock) return blockRules(statement, own, at).map(excepted);
     const rule = placed(statement, condition);
-    const before = contentOf(statement, args, { rule, siblings, context: at });
+    const before = contentOf(statement, args, { rule, beside, context: at });
     return [...before, rule].map(excepted);
   });
   if (isBlock) ledger.carry(statement);
@@ -373,11 +382,7 @@ function placed(statement: Statement, { path, hosts, methods, match, regex }: Co
 function contentOf(
   statement: Statement,
   args: readonly string[],
-  {
-    rule,
-    siblings,
-    context,
-  }: { readonly rule: Rule; readonly siblings: readonly Statement[]; readonly context: Context },
+  { rule, beside, context }: { readonly rule: Rule; readonly beside: Beside; readonly context: Context },
 ): Rule[] {
   const { ledger } = context;
   const { regex } = rule.keys;
@@ -387,8 +392,8 @@ function contentOf(
   if (kind === "redir") redirect(statement, args, rule, ledger);
   else if (kind === "respond" || kind === "error") respond(statement, args, rule, ledger);
   else if (kind === "reverse_proxy") proxied(statement, args, rule, context);
-  else if (kind === "php_fastcgi") scripts(statement, args, rule, { siblings, context });
-  else if (kind === "file_server") before = fileServer(statement, rule, { siblings, context });
+  else if (kind === "php_fastcgi") scripts(statement, args, rule, { later: beside.later, context });
+  else if (kind === "file_server") before = fileServer(statement, rule, { siblings: beside.siblings, context });
   else if (kind === "abort") {
     rule.keys = { type: "respond", status: 403 };
     ledger.note(statement, "every request has a response: 403 in its place", "nothing");
@@ -468,7 +473,7 @@ function scripts(
   statement: Statement,
   args: readonly string[],
   rule: Rule,
-  { siblings, context }: { readonly siblings: readonly Statement[]; readonly context: Context },
+  { later, context }: { readonly later: readonly Statement[]; readonly context: Context },
 ): void {
   const { ledger, root, stripped } = context;
   const keys = scriptKeys(statement, args, root, ledger);
@@ -480,12 +485,19 @@ function scripts(
   rule.keys = keys;
   const { value, kind } = rule.path;
   if (kind === "prefix" && value !== "/" && stripped !== value) rule.keys.strip_prefix = false;
-  if (siblings.some(({ name }) => name === "file_server")) return;
+  if (sendsAllFiles(later)) return;
+  sectionAt(rule.keys, "fastcgi").check_files = false;
   ledger.note(
     statement,
-    "files below the root that are no scripts are sent",
-    "keep what clients must not get outside of the root",
+    "no file_server comes next that sends every file: no file is sent, and every path goes to the index",
+    "remove check_files if clients may get all files below the root, and the scripts there are to run: docs/php.md",
   );
+}
+
+/** Whether the files that `php_fastcgi` leaves to what follows are all sent: nothing comes between that may refuse them. */
+function sendsAllFiles(later: readonly Statement[]): boolean {
+  const next = later.find(({ name }) => name !== "php_fastcgi");
+  return next?.name === "file_server" && next.args.length === 0 && next.all("hide").length === 0;
 }
 
 /** Which part of the path goes on: all of it, but for what has been stripped. */
