@@ -259,7 +259,7 @@ function isFileAlone(keys: Keys, { kind, value }: PathRule): boolean {
   return kind === "exact" && hasType(keys, "static") && value !== "/" && !FILE_NAME.test(value);
 }
 
-/** A name with an ending. Those that begin with a dot, or end with one letter, are often folders: `.git`, `conf.d`. */
+/** A name with an ending. A dot at its beginning, or one letter behind its dot, is often a folder's: `.git`, `conf.d`. */
 const FILE_NAME = /\/[^/.][^/]*\.[a-z]{2,5}$/i;
 
 /** What refuses the paths below that of a route of files, which other routes had, or none. */

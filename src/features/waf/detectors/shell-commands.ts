@@ -24,6 +24,7 @@ import {
   isExpansion,
   isLastNumber,
   isProcessOption,
+  QUERY_COMMANDS,
   SERVICE_VERBS,
   SHELL_COMMANDS,
 } from "./shell-words.ts";
@@ -73,7 +74,9 @@ function commandKeywords(): string[] {
     // What stands in front of a command, or a command with a path behind something that it cannot stand in front of.
     ...separators.flatMap((before) => each(SHELL_PREFIXES, (prefix) => `${before}${prefix} `)),
     ...each(SHELL_COMMANDS, (command) => `${command} /`),
-    ...["$shell ", "${shell}", "(){", "() {", "^</"],
+    // Or a command that needs no argument.
+    ...each(QUERY_COMMANDS, (command) => ` ${command}`),
+    ...["$shell ", '$shell"', "${shell}", "(){", "() {", "^</"],
     // A command with quotes or backslashes in it, or after more blanks.
     ...[";", "|", "&", "\n"].flatMap((mark) => behindMark.map((next) => mark + next)),
     ...[";", "|", "&", "`", "\n", "; ", "| "].flatMap((mark) =>

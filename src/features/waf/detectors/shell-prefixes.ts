@@ -48,6 +48,7 @@ export class PrefixReader {
     const byte = bytes[at]!;
     if (byte === Byte.Less || byte === Byte.Greater || (isDigit(byte) && isArrow(bytes[at + 1]!)))
       return this.readRedirection(bytes, at, limit);
+    if (byte === Byte.Slash) return this.readProgram(bytes, at, limit);
     this.hasLookedFar = false;
     if (!isLowerLetter(byte) && byte !== Byte.Underscore) return Prefix.None;
     const to = Math.min(limit, classEnd(bytes, at, WORD));
@@ -61,6 +62,17 @@ export class PrefixReader {
     return kind;
   }
 
+  /** /usr/bin/env, with its options. */
+  private readProgram(bytes: Uint8Array, from: number, limit: number): Prefix {
+    let name = from;
+    let to = from;
+    for (; to < limit && (PATH[bytes[to]!] === 1 || bytes[to] === Byte.Slash); to++)
+      if (bytes[to] === Byte.Slash) name = to + 1;
+    if (PREFIXES.valueOf(bytes, name, to) !== Prefix.Mark || !isShellSpace(bytes[to]!)) return Prefix.None;
+    this.end = behindOptions(bytes, to, limit);
+    return Prefix.Mark;
+  }
+
   /** 2>/dev/null, >x: a file right behind the arrow, and a blank behind it. </etc/passwd, and no tag. */
   private readRedirection(bytes: Uint8Array, from: number, limit: number): Prefix {
     const isInput = bytes[from] === Byte.Less;
@@ -68,9 +80,11 @@ export class PrefixReader {
     while (at < limit && (isArrow(bytes[at]!) || bytes[at] === Byte.Ampersand || bytes[at] === Byte.Bar)) at++;
     const name = at;
     while (at < limit && (PATH[bytes[at]!] === 1 || bytes[at] === Byte.Slash)) at++;
-    if (at === name || !isShellSpace(bytes[at]!) || (isInput && bytes[name] !== Byte.Slash)) return Prefix.None;
+    if (at === name || !isShellSpace(bytes[at]!)) return Prefix.None;
     this.end = at;
-    return isInput ? Prefix.Input : Prefix.Mark;
+    // <x may be a tag: what is behind it must be more of a command.
+    if (isInput) return bytes[name] === Byte.Slash ? Prefix.Input : Prefix.Word;
+    return Prefix.Mark;
   }
 
   /** The value of X=1, X='a b' or X=, and a blank behind it. */
@@ -101,14 +115,16 @@ export class PrefixReader {
   }
 }
 
-/** Whether the shell itself is at `from`, by the variable that has its name: $SHELL, ${SHELL}. @returns the offset behind it, -1 where not */
+/** Whether the shell itself is at `from`, by the variable that has its name: $SHELL, "${SHELL}". @returns the offset behind it, -1 where not */
 export function shellVariableEnd(bytes: Uint8Array, from: number): number {
-  if (bytes[from] !== Byte.Dollar) return -1;
-  const isBraced = bytes[from + 1] === Byte.OpenBrace;
-  const name = from + (isBraced ? 2 : 1);
+  const at = isQuote(bytes[from]!) ? from + 1 : from;
+  if (bytes[at] !== Byte.Dollar) return -1;
+  const isBraced = bytes[at + 1] === Byte.OpenBrace;
+  const name = at + (isBraced ? 2 : 1);
   const to = name + 5;
   if (SHELL.valueOf(bytes, name, to) === 0 || WORD[bytes[to]!] === 1) return -1;
-  return isBraced ? to + 1 : to;
+  const end = isBraced ? to + 1 : to;
+  return at > from && isQuote(bytes[end]!) ? end + 1 : end;
 }
 
 /** Offset after blanks, brackets and `!`. */

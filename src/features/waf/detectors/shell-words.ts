@@ -80,6 +80,11 @@ const GROUPS: readonly (readonly [Command, string])[] = [
   [Command.Manual, "composer rake rails bundle gem run ansible vagrant journalctl screen tmux vim nano"],
 ];
 
+/** The commands that need no argument, and whose names are no words of prose, separated by blanks. */
+export const QUERY_COMMANDS: string = GROUPS.flatMap(([kind, names]) => (kind === Command.Query ? [names] : [])).join(
+  " ",
+);
+
 /** The commands that attacks run, separated by blanks. */
 export const SHELL_COMMANDS: string = GROUPS.flatMap(([kind, names]) => (kind === Command.Manual ? [] : [names])).join(
   " ",

@@ -243,10 +243,10 @@ function inCaddyOrder(statements: readonly Statement[], { matchers, order }: Con
     .sort((a, b) => rank(a) - rank(b) || length(b) - length(a));
 }
 
-/** The directives of a block beside one that ends requests. */
+/** What else is in the block of a directive that ends requests. */
 interface Beside {
   readonly siblings: readonly Statement[];
-  /** Those that may end what it does not, in their order. */
+  /** Further directives that end requests, in their order. */
   readonly later: readonly Statement[];
 }
 
