@@ -64,9 +64,15 @@ function keyField(): Kind<string> {
   });
 }
 
+const OWN = "the gateway writes it, for each client or request anew: no response could be shared";
+const HOP = "belongs to the connection or to the body, and tells no responses apart";
+const each = (names: string, why: string): [string, string][] => names.split(" ").map((name) => [name, why]);
+
 const NO_KEY_FIELDS: ReadonlyMap<string, string> = new Map([
   ["host", "the host is in every key: remove it"],
   ["accept-encoding", "Accept-Encoding is in every key: remove it"],
   ["cookie", "tells nearly all clients apart: name the cookies that count in cookies"],
   ["authorization", "is never in a key: such responses are shared where they say public, and not otherwise"],
+  ...each("x-forwarded-for x-real-ip x-request-id x-forwarded-client-cert traceparent tracestate", OWN),
+  ...each("te connection keep-alive proxy-connection transfer-encoding trailer upgrade content-length", HOP),
 ]);
