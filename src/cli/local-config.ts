@@ -8,8 +8,12 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
  */
 export function localConfig(config: RuntimeConfig, port: number): RuntimeConfig {
   const { server, sidecar, cluster, telemetry, internalApi } = config;
+  const routes = config.routes.map((route) =>
+    route.accessLog === null ? route : { ...route, accessLog: { ...route.accessLog, outputs: null } },
+  );
   return {
     ...config,
+    routes,
     server: {
       ...server,
       host: "127.0.0.1",

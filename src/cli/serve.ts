@@ -56,9 +56,9 @@ export const serveCommand = {
       name: "log-format",
       type: "string",
       default: "auto",
-      placeholder: "auto|json",
-      choices: ["auto", "json"],
-      help: "auto: on a terminal a summary of the start replaces its log lines",
+      placeholder: "auto|json|text",
+      choices: ["auto", "json", "text"],
+      help: "text: one readable line each. auto: that on a terminal, with a summary of the start; else JSON",
     },
   ],
   notes: [
@@ -93,7 +93,7 @@ export async function runServe(
     command: serveCommand.name,
     files,
     remote,
-    isReadable: call.values["log-format"] === "auto",
+    logFormat: call.values["log-format"] as LogFormat,
     // A trial on this machine alone leaves no state.
     ...(local < 0 ? { stateOf: config || "config.yaml" } : {}),
     placed: (read) => (local < 0 ? read : localConfig(read, local)),
@@ -109,14 +109,24 @@ export async function runServe(
   return serveGateway(serving, io, { signals, early });
 }
 
+/** How standard output shows the log: as text on a terminal and as JSON elsewhere, unless it is named. */
+export type LogFormat = "auto" | "json" | "text";
+
+/** The readable form of log lines, as `edge logs` has it. */
+function shownLines(hasColor: boolean): (line: string) => string {
+  const { LogView } = require("../tools/logs/log-view.ts") as typeof import("../tools/logs/log-view.ts");
+  const view = new LogView(EVERY_LINE, false, hasColor);
+  // The summary of the start is for people already.
+  return (line) => (line.startsWith("{") ? view.show(line) : `${line}\n`);
+}
+
 /** What a command serves, and how. */
 export interface Serving {
   /** As typed, for messages. */
   readonly command: string;
   readonly files: RepeatedLoad;
   readonly remote: RemoteConfig | null;
-  /** Whether a terminal gets a summary in place of the log lines of the start. */
-  readonly isReadable: boolean;
+  readonly logFormat: LogFormat;
   /** The configuration whose state outlives the process; without it none does. */
   readonly stateOf?: string;
   /** Changes a configuration that has been read. */
@@ -143,10 +153,13 @@ export async function serveGateway(
   const kept = remote === null ? new FileConfigurations(files, state, placed) : null;
   const loaded = await firstLoad(serving, kept, io);
   if (loaded === null) return ExitCode.Failure;
+  const onTerminal = isTerminal(STDOUT) && serving.logFormat !== "json";
+  const hasColor = mayColor(process.env);
   const control = new Control({
     config: placed(loaded.config),
     notes: [...startNotes(loaded.config, loaded.usingDefaults, process.env), ...loaded.notes.map((note) => ({ note }))],
-    summary: isTerminal(STDOUT) && serving.isReadable ? { hasColor: mayColor(process.env), cwd: process.cwd() } : null,
+    summary: onTerminal ? { hasColor, cwd } : null,
+    showLine: onTerminal || serving.logFormat === "text" ? shownLines(onTerminal && hasColor) : null,
     reload: kept === null ? () => remote!.read(placed) : () => kept.read(),
     lostSecrets: () => files.takeLostSecrets(),
     remote,
@@ -164,6 +177,8 @@ export async function serveGateway(
     return ExitCode.Failure;
   }
 }
+
+const EVERY_LINE = { statuses: [], route: "", events: [], id: "", sinceMs: 0 } as const;
 
 /** Whether all that is written is to be JSON, as far as the flags can be read. */
 function wantsJson(args: readonly string[]): boolean {

@@ -29,6 +29,13 @@ export class FaultLog {
     this.mark(path);
   }
 
+  /** Notes a fault at a character of the text at a path. */
+  faultWithin(path: KeyPath, offset: number, message: string): void {
+    const position = this.source.within(path, offset);
+    this.faults.push({ ...position, path: formatKeyPath(path), message: this.source.hide(message) });
+    this.mark(path);
+  }
+
   /** Notes a fault at a place in another file, which the value at `path` names. */
   faultIn(place: ConfigPosition, path: KeyPath, message: string): void {
     this.faults.push({ ...place, path: "", message });

@@ -29,6 +29,8 @@ export interface YamlSource {
   hide(message: string): string;
   /** Place of the value at a path, or of its key; of the nearest enclosing value when nothing is there. */
   position(path: KeyPath, onKey: boolean): ConfigPosition;
+  /** Place of a character within the text at a path. */
+  within(path: KeyPath, offset: number): ConfigPosition;
 }
 
 /**
@@ -97,6 +99,11 @@ class PlainSource implements YamlSource {
     return { file: this.file, line: line + place.line - 1, col };
   }
 
+  within(path: KeyPath, offset: number): ConfigPosition {
+    this.whole ??= readWhole(this.file, this.text, {});
+    return this.whole.within(path, offset);
+  }
+
   /** One entry as a list of its own: the lines from its dash to the next that is no deeper. */
   private entryAt(place: YamlPlace): YamlSource {
     if (this.entry?.place === place) return this.entry.source;
@@ -128,6 +135,7 @@ class YamlReader implements YamlSource {
   private readonly anchors = new Map<string, ParsedNode>();
   private readonly expanded = new Map<string, string>();
   private nodesLeft = MAX_NODES;
+  private text = "";
   /** Above 0 while a `<<` is read: places that the map's own keys have set stay then. */
   private merging = 0;
 
@@ -142,6 +150,7 @@ class YamlReader implements YamlSource {
   }
 
   read(text: string): void {
+    this.text = text;
     const document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false });
     this.places.set("", { key: 0, value: document.contents?.range[0] ?? 0 });
     this.takeSyntaxErrors(document, text);
@@ -154,6 +163,14 @@ class YamlReader implements YamlSource {
       this.readable = false;
       this.faultAt(error.offset, error.path, error.message);
     }
+  }
+
+  within(path: KeyPath, offset: number): ConfigPosition {
+    const at = this.places.get(placeName(path))?.value ?? -1;
+    const first = at < 0 ? "" : this.text[at]!;
+    // A text over several lines is indented there.
+    if (first === "" || first === "|" || first === ">") return this.position(path, false);
+    return this.linePosition(at + offset + (first === '"' || first === "'" ? 1 : 0));
   }
 
   position(path: KeyPath, onKey: boolean): ConfigPosition {

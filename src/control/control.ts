@@ -18,10 +18,12 @@ import type { StateFolder } from "../features/history/control/state-folder.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
+import { LogAddresses } from "../features/telemetry/log-addresses.ts";
 import type { LineSink } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { LogWriter, teed } from "../features/telemetry/log-writer.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
+import { ShownOutput } from "../features/telemetry/shown-output.ts";
 import { type KeywordMemory, sharedKeywords } from "../features/waf/rule-table.ts";
 import { listConfig } from "../loading/config-listing.ts";
 import { type BodyBudgetBuffers, createBodyBudget, returnBudgetOf } from "../memory/body-budget.ts";
@@ -83,6 +85,8 @@ export interface ControlOptions {
   readonly notes: readonly { readonly note: string }[];
   /** How a person at a terminal is told of the start in place of these lines; null for the lines. */
   readonly summary: SummaryStyle | null;
+  /** Gives what standard output shows of a line of the log, with its line break; null for lines of JSON. */
+  readonly showLine: ((line: string) => string) | null;
   /** Reads configuration and routes again. */
   readonly reload: () => ReloadResult | Promise<ReloadResult>;
   /** Secrets whose files were gone at the last reload: their last values stay. */
@@ -110,10 +114,12 @@ export class Control implements PoolListener, ThreadPorts {
   readonly startedAtMs: number = Date.now() - performance.now();
   readonly labels: TelemetryLabels = new TelemetryLabels();
   readonly incidents: SharedArrayBuffer = createIncidentRing();
-  private readonly log: LogWriter = new LogWriter(new FdOutput(1), Date.now);
+  private readonly stdout: ShownOutput = new ShownOutput(new FdOutput(1));
+  private readonly log: LogWriter = new LogWriter(this.stdout, Date.now);
   readonly threshold: LogThreshold = new LogThreshold();
+  readonly addresses: LogAddresses = new LogAddresses();
   private readonly lines: LineSink = teed(this.log, (line) => this.parts.telemetry.addLines(line));
-  readonly events: GatewayLog = new EventLog(EVENTS, this.lines, WALL_CLOCK, this.threshold);
+  readonly events: GatewayLog = new EventLog(EVENTS, this.lines, WALL_CLOCK, this.threshold, this.addresses);
   readonly pool: WorkerPool;
   private readonly bodyBudget: BodyBudgetBuffers;
   private readonly connections: ConnectionBuffers;
@@ -147,6 +153,7 @@ export class Control implements PoolListener, ThreadPorts {
 
   constructor(options: ControlOptions) {
     const { config, ...others } = options;
+    this.stdout.show = others.showLine;
     this.options = others; // A reload replaces the configuration: the first must not stay here.
     this.config = config;
     this.fileConfig = config;
@@ -333,11 +340,12 @@ export class Control implements PoolListener, ThreadPorts {
 
   /** What no service takes: a kind that is missing here and there does not compile. */
   private takersWith(ofServices: ControlServices["takers"]): Takers<FromWorker, ToWorker> {
-    const takeLines = ({ kind, batch: written }: LinesMessage, index: number): void => {
+    const takeLines = ({ kind, batch: written, outputs: set = "" }: LinesMessage, index: number): void => {
       const batch = SECRET_VALUES.masked(written);
       this.totals.logTaken(index, written.length);
       const { outputs, telemetry } = this.parts;
-      (kind === "log" ? this.log : outputs).add(batch);
+      if (kind === "log") this.log.add(batch);
+      else outputs.add(batch, set);
       telemetry.addLines(batch);
     };
     return {

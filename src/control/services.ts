@@ -17,6 +17,7 @@ import { ListFiles, type ListPorts } from "../features/lists/control/list-files.
 import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import { type ExportPorts, TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
+import type { LogAddresses } from "../features/telemetry/log-addresses.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { TlsCertificates } from "../features/tls/control/certificates.ts";
@@ -47,6 +48,7 @@ export interface ThreadPorts {
   readonly incidents: SharedArrayBuffer;
   readonly challenges: SharedArrayBuffer;
   readonly threshold: LogThreshold;
+  readonly addresses: LogAddresses;
   readonly remote: RemoteConfig | null;
   readonly startedAtMs: number;
   readonly events: GatewayLog;
@@ -84,6 +86,8 @@ export function makeServices(site: ThreadPorts) {
   const outputs = new LogOutputs((output, error) => event("log_failed", { output, error }));
   const failedLogs = () => outputs.failing;
   return {
+    // The first: the others log addresses.
+    addresses: site.addresses,
     socket: new InternalSocket(),
     watch,
     live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, failedLogs })),

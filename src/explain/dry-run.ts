@@ -1,3 +1,4 @@
+import { ShownAddresses } from "../core/address-mask.ts";
 import { Fault } from "../core/fault.ts";
 import { withoutCredentials } from "../core/secret-name.ts";
 import { EVENTS } from "../facts/events.ts";
@@ -18,6 +19,7 @@ import { readDatabase } from "../features/geo/settings.ts";
 import { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import { type ListMemory, ListTables, listId } from "../features/lists/list-tables.ts";
 import type { Router } from "../features/route/router.ts";
+import { AccessLines } from "../features/telemetry/access-outputs.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
@@ -214,6 +216,7 @@ export class DryRun {
         ring: new IncidentWriter(createIncidentRing(), 0),
         connections: new ConnectionCounts(createConnectionCounts(1, SECRET), 0),
         clock: services.clock,
+        addresses: new ShownAddresses(),
       },
       (incident) => this.notes.incidents.push(incident),
     );
@@ -223,7 +226,8 @@ export class DryRun {
       services,
       counters: new CountersTap(counters, new Refusals(counters, events, requestIds)),
       log,
-      accessLines: log,
+      accessLines: new AccessLines(nothing, counters),
+      addresses: new ShownAddresses(),
       control: { ask: nothing },
       onPurged: nothing,
       onInvalidated: nothing,

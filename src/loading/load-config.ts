@@ -222,6 +222,7 @@ function unreadable(fault: ConfigFault): YamlSource {
     warnings: [],
     hide: (message) => message,
     position: () => position,
+    within: () => position,
   };
 }
 
@@ -339,6 +340,7 @@ const EMBEDDED_DEFAULTS: YamlSource = {
   warnings: [],
   hide: (message) => message,
   position: () => ({ file: "embedded defaults", line: 0, col: 0 }),
+  within: () => ({ file: "embedded defaults", line: 0, col: 0 }),
 };
 
 const COOKIES_UNSAID =

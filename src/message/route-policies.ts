@@ -40,6 +40,16 @@ export class RoutePolicies<P> {
     return this.byIndex === null ? this.server : this.byIndex[index]!;
   }
 
+  /** The one policy of all requests; undefined if routes have their own. */
+  get only(): P | undefined {
+    return this.byIndex === null ? this.server : undefined;
+  }
+
+  /** The server's policy alone, for routes that are not in this table. */
+  get ofServer(): RoutePolicies<P> {
+    return new RoutePolicies(this.server, null, this.finder);
+  }
+
   /** Every policy once. */
   get all(): readonly P[] {
     return [...new Set([this.server, ...(this.byIndex ?? [])])];

@@ -31,6 +31,7 @@ import {
   maintenance,
 } from "../features/pages/settings.ts";
 import { routeSecurityHeaders } from "../features/security/settings.ts";
+import { routeAccessLog } from "../features/telemetry/access-log-settings.ts";
 import { routeWaf } from "../features/waf/settings.ts";
 import { explainHeaderEdits, type HeaderOperations, headerKeys } from "./header-operations.ts";
 import { type RouteSpot, routeSpot } from "./route-spot.ts";
@@ -92,6 +93,7 @@ const rows = {
     example: ["GET", "POST"],
     doc: "others get 405; in place of server.allowed_methods",
   },
+  access_log: { type: routeAccessLog, absent: null, doc: 'or "access_log: off"; keys left out are the server\'s' },
   cors: { type: routeCors, absent: null, doc: 'or "cors: off"; keys left out are the server\'s' },
   security_headers: {
     type: routeSecurityHeaders,
@@ -245,6 +247,7 @@ export function explainOptions(route: RouteOptions): object {
     compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),
     ...(route.allowedMethods === null ? {} : { allowed_methods: route.allowedMethods }),
+    ...(route.accessLog === null ? {} : { access_log: routeAccessLog.write(route.accessLog) }),
     ...(route.cors === null ? {} : { cors: routeCors.write(route.cors) }),
     ...(route.securityHeaders === null ? {} : { security_headers: routeSecurityHeaders.write(route.securityHeaders) }),
     auth: route.auth.methods.map(({ key }) => key),

@@ -94,6 +94,8 @@ export interface NewConfiguration extends SharedFields {
 export interface LinesMessage<Kind extends "log" | "access" = "log" | "access"> {
   readonly kind: Kind;
   readonly batch: string;
+  /** With `access`, the name of the set of outputs. */
+  readonly outputs?: string;
 }
 
 /** What a worker tells the control thread. */

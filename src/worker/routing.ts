@@ -335,7 +335,7 @@ export function bodyRules({ server }: RuntimeConfig): BodyRules {
 }
 
 /** Keys that a route may have over the server's. A list or a number of a route takes the place of the server's; of a section, its keys do. */
-type PolicyKey = "cors" | "securityHeaders" | "allowedMethods";
+type PolicyKey = "cors" | "securityHeaders" | "allowedMethods" | "accessLog";
 
 /** The policies of one configuration, by route. docs/guards.md#policies-at-a-route */
 export class PolicyTables {

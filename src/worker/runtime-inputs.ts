@@ -1,3 +1,4 @@
+import type { ShownAddresses } from "../core/address-mask.ts";
 import type { GatewayLog } from "../facts/events.ts";
 import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
 import type { ControlPort } from "../features/admin/control-handler.ts";
@@ -8,6 +9,7 @@ import type { InvalidationNote } from "../features/cache/cache-tap.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
 import type { RequestIds } from "../features/forward/forward-head.ts";
+import type { AccessLines } from "../features/telemetry/access-outputs.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
@@ -30,7 +32,9 @@ export interface RuntimePorts {
   /** Takes the access lines. */
   readonly log: LogBatch;
   /** Lines of the access log, where they have outputs of their own. */
-  readonly accessLines: LogBatch;
+  readonly accessLines: AccessLines;
+  /** How logs, traces and pages of operators show addresses. */
+  readonly addresses: ShownAddresses;
   readonly events: GatewayLog;
   readonly reports: TrafficReports;
   readonly control: ControlPort;
@@ -80,6 +84,7 @@ export type WayPorts = Pick<
   | "counters"
   | "log"
   | "accessLines"
+  | "addresses"
   | "control"
   | "onPurged"
   | "onInvalidated"

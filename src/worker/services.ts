@@ -8,6 +8,7 @@ import type { SeenReports } from "../features/dashboard/seen-reports.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { ListTables } from "../features/lists/list-tables.ts";
+import type { LogAddresses } from "../features/telemetry/log-addresses.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { LateFunctions } from "./late-functions.ts";
@@ -23,6 +24,7 @@ export interface GivenServices {
   readonly services: WorkerServices;
   readonly health: HealthHandler;
   readonly threshold: LogThreshold;
+  readonly addresses: LogAddresses;
   readonly control: ControlChannel;
   readonly seen: SeenReports;
   /** Before gates: streams that end give their places back. */

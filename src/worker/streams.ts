@@ -1,8 +1,9 @@
+import type { ShownAddresses } from "../core/address-mask.ts";
 import type { ClientSocketPorts, ConnectionObserver } from "../edge/client-socket.ts";
 import type { ForwardedConnection, PassedNames } from "../edge/tls-endpoint.ts";
 import { StreamChoice } from "../features/balance/stream-choice.ts";
 import { addressRules } from "../features/client/address-rules.ts";
-import { hasOwnOutputs } from "../features/telemetry/control/log-outputs.ts";
+import { type AccessLines, hasOwnOutputs, outputsKey } from "../features/telemetry/access-outputs.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import { StreamLog } from "../features/telemetry/stream-log.ts";
@@ -36,7 +37,8 @@ interface StreamPorts {
   readonly places: ClientPlaces;
   readonly log: LogBatch;
   /** Lines of the access log, where they have outputs of their own. */
-  readonly accessLines: LogBatch;
+  readonly accessLines: AccessLines;
+  readonly addresses: ShownAddresses;
   readonly threshold: LogThreshold;
 }
 
@@ -126,13 +128,16 @@ export class Streams implements PassedNames {
 }
 
 /** Null where connections are not logged. */
-function streamLog(config: RuntimeConfig, { services, log, accessLines, threshold }: StreamPorts): StreamLog | null {
+function streamLog(
+  config: RuntimeConfig,
+  { services, log, accessLines, addresses, threshold }: StreamPorts,
+): StreamLog | null {
   const { accessLog } = config.server;
   if (!accessLog.enabled) return null;
   // A file of lines in another format has no place for these.
   const isApart = hasOwnOutputs(accessLog) && accessLog.format === "json";
-  const ports = { clock: services.clock, random: Math.random, threshold, isApart };
-  return new StreamLog(isApart ? accessLines : log, accessLog.sample, ports);
+  const ports = { clock: services.clock, random: Math.random, threshold, isApart, addresses };
+  return new StreamLog(isApart ? accessLines.of(outputsKey(accessLog.outputs)) : log, accessLog.sample, ports);
 }
 
 const PROTOCOLS = { tcp: "tcp", udp: "udp", tls_passthrough: "tls" } as const;

@@ -1,3 +1,4 @@
+import type { ShownAddresses } from "../core/address-mask.ts";
 import { Fault } from "../core/fault.ts";
 import { FaultDetail } from "../core/fault-detail.ts";
 import { detailLabel } from "../core/fault-detail-rows.ts";
@@ -38,6 +39,8 @@ interface ReportPorts {
   readonly connections: ConnectionCounts;
   /** Milliseconds since the epoch. */
   readonly clock: NowMs;
+  /** How addresses are shown. */
+  readonly addresses: ShownAddresses;
 }
 
 /** Counts and logs what features and connections report of a worker's traffic: one method for each thing that they report. */
@@ -115,11 +118,11 @@ export class TrafficReports
   }
 
   onIncident(incident: WafIncident, ex: Exchange): void {
-    const { counters, log, names, ring } = this.to;
+    const { counters, log, names, ring, addresses } = this.to;
     const isBlocked = incident.action === "blocked";
     if (isBlocked) counters.wafBlocked(incident.category);
     else counters.wafDetected(incident.category);
-    ring.record(incident);
+    ring.record({ ...incident, clientIp: addresses.of(incident.clientIp) });
     log.event(isBlocked ? "waf_block" : "waf_detect", {
       request_id: names.idOf(ex),
       client_ip: incident.clientIp,

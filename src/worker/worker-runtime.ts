@@ -20,8 +20,9 @@ import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { copyClientHost, isLoop, writeForwarded } from "../features/forward/forward-head.ts";
 import type { ListTables } from "../features/lists/list-tables.ts";
 import type { Router } from "../features/route/router.ts";
-import { AccessLog } from "../features/telemetry/access-log.ts";
-import { hasOwnOutputs } from "../features/telemetry/control/log-outputs.ts";
+import { AccessLog, linePolicy } from "../features/telemetry/access-log.ts";
+import { hasOwnOutputs, outputsKey } from "../features/telemetry/access-outputs.ts";
+import type { AccessLogPorts } from "../features/telemetry/line-formats.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { hasTraces, tracerOf } from "../features/telemetry/tracing.ts";
 import { largeMessages } from "../features/transcode/control/codec-threads.ts";
@@ -108,10 +109,15 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
   const way = publicWay(config, router, inputs, (origin, tls) => pools.poolOf(origin, { tls, strictOrigins: true }));
   const { pipeline, client, accessLog } = way;
   const internalPipeline = hasInternalWay(config)
-    ? buildInternalPipeline(config, internalRouter(config, endpoints), { inputs, accessLog, budget, client })
+    ? buildInternalPipeline(config, internalRouter(config, endpoints), {
+        inputs,
+        accessLog: accessLog?.ofServer ?? null,
+        budget,
+        client,
+      })
     : pipeline;
-  const tracer = tracerOf(config, inputs.spans, () => true);
-  const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog, tracer });
+  const tracer = tracerOf(config, inputs.spans, () => true, inputs.addresses);
+  const sidecar = sidecarPipelines(config, { inputs, pools, budget, accessLog: accessLog?.ofServer ?? null, tracer });
   const streams = streamsOf(config, inputs);
   const settings = connectionSettings(config);
   return { config, router, pipeline, internalPipeline, settings, pools, sidecar, streams, purge };
@@ -121,7 +127,7 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
 function streamsOf(config: RuntimeConfig, inputs: RuntimePorts): Streams | null {
   if (config.streams.length === 0) return null;
   const { Streams } = require("./streams.ts") as typeof import("./streams.ts");
-  const { services, nodes, log, accessLines, threshold, open, counterTable, worker, workers } = inputs;
+  const { services, nodes, log, accessLines, addresses, threshold, open, counterTable, worker, workers } = inputs;
   const { places } = inputs.client;
   return new Streams(config, {
     services,
@@ -133,6 +139,7 @@ function streamsOf(config: RuntimeConfig, inputs: RuntimePorts): Streams | null 
     places,
     log,
     accessLines,
+    addresses,
     threshold,
   });
 }
@@ -159,33 +166,36 @@ export function publicWay(
 ): PublicWay {
   const { budget } = inputs;
   const cache = responseCache(config, router.routes, inputs);
-  const { accessLog: lines, geo } = config.server;
-  const accessLog = lines.enabled
-    ? new AccessLog(
-        hasOwnOutputs(lines) ? inputs.accessLines : inputs.log,
-        lines.sample,
-        {
-          clock: inputs.services.clock,
-          random: Math.random,
-          namesUsers: [config.server, config.internalApi, ...config.routes].some(({ auth }) => auth.enabled),
-          namesCountries: geo.countryDb !== "",
-          names: inputs.requestIds,
-          threshold: inputs.threshold,
-          isApart: hasOwnOutputs(lines),
-          namesTraces: hasTraces(config),
-        },
-        lines,
-      )
-    : null;
+  const policies = new PolicyTables(config, router);
+  const accessLog = accessLogOf(config, inputs, policies);
   const { wheel, turn } = inputs.services;
   const heads = { writeForwarded, copyClientHost, isLoop };
   const calls = { idle: IDLE_PORTS, wheel, turn, listener: inputs.reports, lines: heads };
-  const policies = new PolicyTables(config, router);
   const client = buildClientPolicy(config, router.routes, inputs.client, { calls, poolOf }, policies);
   const contentCoding = contentCodingPhase(config.server, compressedRoutes(config, router.routes));
-  const tracer = tracerOf(config, inputs.spans, (ex) => ex.fromTrustedProxy);
+  const tracer = tracerOf(config, inputs.spans, (ex) => ex.fromTrustedProxy, inputs.addresses);
   const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache, tracer });
   return { pipeline, client, accessLog, cache };
+}
+
+/** Null if neither the server nor a route logs requests. */
+function accessLogOf(config: RuntimeConfig, inputs: WayPorts, policies: PolicyTables): AccessLog | null {
+  const ports: AccessLogPorts = {
+    clock: inputs.services.clock,
+    random: Math.random,
+    namesUsers: [config.server, config.internalApi, ...config.routes].some(({ auth }) => auth.enabled),
+    namesCountries: config.server.geo.countryDb !== "",
+    names: inputs.requestIds,
+    threshold: inputs.threshold,
+    addresses: inputs.addresses,
+    namesTraces: hasTraces(config),
+  };
+  const lines = policies.of("accessLog").map((settings) => {
+    const isApart = hasOwnOutputs(settings);
+    const batch = isApart ? inputs.accessLines.of(outputsKey(settings.outputs)) : inputs.log;
+    return linePolicy(settings, batch, isApart, ports);
+  });
+  return lines.all.some((policy) => policy !== null) ? new AccessLog(lines, ports) : null;
 }
 
 function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: WayPorts): ResponseCache | null {

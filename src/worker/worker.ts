@@ -19,8 +19,10 @@ import { Watchers } from "../features/dashboard/watchers.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
 import { hasCertificate } from "../features/sidecar/settings.ts";
+import { AccessLines } from "../features/telemetry/access-outputs.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
+import { LogAddresses } from "../features/telemetry/log-addresses.ts";
 import { LogBatch } from "../features/telemetry/log-batch.ts";
 import { LogThreshold } from "../features/telemetry/log-level.ts";
 import { Refusals } from "../features/telemetry/refusals.ts";
@@ -94,7 +96,7 @@ export class Worker {
   private readonly counters: WorkerCounters;
   private readonly log: LogBatch;
   /** Lines of the access log, where they have outputs of their own. */
-  private readonly accessLines: LogBatch;
+  private readonly accessLines: AccessLines;
   private readonly control: ControlChannel;
   private readonly health: HealthHandler = new HealthHandler();
   private readonly connections: ConnectionSet = new ConnectionSet();
@@ -111,6 +113,7 @@ export class Worker {
   private readonly sharedClock: SharedClock;
   private readonly events: GatewayLog;
   private readonly threshold: LogThreshold = new LogThreshold();
+  private readonly addresses: LogAddresses = new LogAddresses();
   private readonly refusals: Refusals;
   private readonly reports: TrafficReports;
   private readonly purges: Purges;
@@ -165,13 +168,14 @@ export class Worker {
     this.takeRing(start.spans);
     this.fleet = new WorkerFleet(post, this.services, start.workers, this.counters);
     this.control = new ControlChannel((question) => post({ kind: "question", question }), this.services.turn);
-    this.accessLines = new LogBatch({ write: (batch) => post({ kind: "access", batch }) }, this.counters);
-    this.events = new EventLog(EVENTS, this.log, this.services.clock, this.threshold);
+    this.accessLines = new AccessLines((outputs, batch) => post({ kind: "access", outputs, batch }), this.counters);
+    this.events = new EventLog(EVENTS, this.log, this.services.clock, this.threshold, this.addresses);
     this.requestIds = new RequestIds(this.services.clock);
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
     this.watchers = new Watchers((count) => post({ kind: "watchers", count }));
-    this.observer = new TrafficObserver({ clock: this.services.clock, unmatched: UNMATCHED_LABEL });
+    const { clock } = this.services;
+    this.observer = new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL, addresses: this.addresses });
     this.seenReports = this.makeSeenReports();
     this.challenges = new ChallengeReader(start.challenges);
     this.keySets = this.makeKeySets();
@@ -228,6 +232,7 @@ export class Worker {
       ring: new IncidentWriter(this.start.incidents, this.start.index),
       connections,
       clock: this.services.clock,
+      addresses: this.addresses,
     });
   }
 
@@ -278,9 +283,9 @@ export class Worker {
 
   private given(): GivenServices {
     const { services, health, threshold, control, watchers, gates, keySets, fleet, certificates } = this;
-    const { seenReports: seen, functions, purges } = this;
+    const { seenReports: seen, functions, purges, addresses } = this;
     return {
-      ...{ services, health, threshold, control, seen, watchers, gates },
+      ...{ services, health, threshold, addresses, control, seen, watchers, gates },
       ...{ keySets, fleet, certificates, functions, purges },
     };
   }
@@ -484,6 +489,7 @@ export class Worker {
       counters: this.countersTap,
       log: this.log,
       accessLines: this.accessLines,
+      addresses: this.addresses,
       events: this.events,
       reports: this.reports,
       control: this.control,

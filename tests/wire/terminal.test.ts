@@ -49,7 +49,9 @@ test("a start tells a terminal in words, and a pipe or --log-format json in line
     expect(plain).toContain("\nNote: BUN_OPTIONS is set");
     expect(plain).not.toContain('"listening"');
     expect(plain).not.toContain("\x1b");
-    expect(plain).toContain('"event":"draining"');
+    expect(plain).toMatch(/^\d\d:\d\d:\d\d\.\d{3} {2}draining/m);
+    expect(plain).toMatch(new RegExp(`^\\d\\d:\\d\\d:[\\d.]+ {2}200 .* GET 127\\.0\\.0\\.1:${port}/health .*$`, "m"));
+    expect(plain).not.toContain('{"time"');
     expect(await onTerminal(piped.folder, port, [], {})).toContain("\x1b[1medge ");
     const lines = (await onTerminal(piped.folder, port, ["--log-format", "json"], {})).trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line).event)).toEqual(expect.arrayContaining(["listening", "draining"]));

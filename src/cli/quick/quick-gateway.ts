@@ -62,7 +62,7 @@ export function runQuick(
     command: quick.command,
     files,
     remote: null,
-    isReadable: true,
+    logFormat: "auto" as const,
     placed: <C>(read: C): C => read,
     onStart: () => {},
     onFaults(faults: readonly Parameters<typeof formatFault>[0][]) {

@@ -1,9 +1,11 @@
+import type { ShownAddresses } from "../../core/address-mask.ts";
 import { Fault, FaultKind } from "../../core/fault.ts";
 import { faultDetailOf } from "../../core/fault-detail-rows.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
+import { tookMs } from "../../message/took-ms.ts";
 import type { LiveRow } from "./live-state.ts";
 
 /** What a worker shows of its traffic since it did so last; it survives JSON. */
@@ -38,6 +40,8 @@ interface ObserverPorts {
   readonly clock: { readonly nowMs: number };
   /** The label of requests without a route. */
   readonly unmatched: string;
+  /** How addresses are shown. */
+  readonly addresses: ShownAddresses;
 }
 
 /**
@@ -75,7 +79,8 @@ export class TrafficObserver {
   }
 
   /** A client was refused. @param ex null where there is no request */
-  refused(address: string, reason: string, ex: Exchange | null): void {
+  refused(client: string, reason: string, ex: Exchange | null): void {
+    const address = this.ports.addresses.of(client);
     const key = `${address} ${reason}`;
     let one = this.refusals.get(key);
     if (one === undefined) {
@@ -112,7 +117,7 @@ export class TrafficObserver {
     const { request } = ex;
     this.rows.push({
       at: this.ports.clock.nowMs,
-      address: cut(ex.clientIp),
+      address: cut(this.ports.addresses.of(ex.clientIp)),
       method: cut(request.methodText(), MAX_METHOD_CHARS),
       host: cut(request.authority()),
       path: pathOf(ex),
@@ -148,10 +153,6 @@ const REFUSALS: Readonly<Record<number, string>> = {
   403: "forbidden",
   429: "rate_limited",
 };
-
-function tookMs(ex: Exchange): number {
-  return ex.startedMs > 0 ? ex.endedMs - ex.startedMs : 0;
-}
 
 /** Without the query, which may hold what is for the origin alone. */
 function pathOf({ request }: Exchange): string {

@@ -1,10 +1,11 @@
 import { orWord, TEXT } from "../../config/form.ts";
 import { didYouMean } from "../../config/nearest-name.ts";
-import { describe, type Kind, list, piece, Wrong, written } from "../../config/piece.ts";
-import { block, type ConfigOf, orWritten } from "../../config/row.ts";
+import { describe, type Kind, list, piece, resolved, Wrong, written } from "../../config/piece.ts";
+import { block, type ConfigOf, layerRows, orOff, orWritten, type Rows } from "../../config/row.ts";
 import { decimal, duration, flag, folderName, integer, size, textLike } from "../../config/scalars.ts";
 import { templateFault } from "../../config/template-kind.ts";
 import { ACCESS_FIELDS, type AccessField } from "./access-fields.ts";
+import { compileFilter } from "./line-filter.ts";
 
 /** Files of a log that were put aside and are kept. */
 const MAX_LOG_FILES = 10_000;
@@ -90,22 +91,63 @@ const field: Kind<AccessField> = piece((value) => {
   return new Wrong(`expected a field of the access log, found ${describe(value)}${meant}; "edge help log" lists them`);
 }, TEXT);
 
+const only: Kind<string> = resolved(
+  piece(
+    (value) =>
+      typeof value === "string"
+        ? value.trim()
+        : new Wrong(`expected a text such as "status >= 400", found ${describe(value)}`),
+    TEXT,
+  ),
+  (source, { path, log }) => {
+    const filter = source === "" ? null : compileFilter(source);
+    if (filter === null || typeof filter === "function") return source;
+    log.faultWithin(path, filter.at, `${filter.fault} (character ${filter.at + 1})`);
+    return "";
+  },
+);
+
+const routeRows = {
+  enabled: { type: flag(), default: true, doc: "false: no access log" },
+  sample: { type: decimal(0, 1), default: 1, doc: "share of the requests that are logged, 0 to 1" },
+  only: { type: only, default: "", example: "status >= 400 or duration > 1s", doc: "requests that get a line" },
+  format: {
+    type: format,
+    default: "json",
+    doc: 'or common, combined (as of Apache and nginx), or a template: "{client_ip} {method} {path} {status}"',
+  },
+  fields: {
+    type: list(field, "names"),
+    example: ["time", "client_ip", "method", "path", "query", "status"],
+    doc: 'of json, in this order; "edge help log" lists them',
+  },
+  outputs: { type: list(output, "outputs"), example: ["stdout"], doc: "where lines go: stdout by default" },
+} as const satisfies Rows;
+
+/** Bits of addresses that are shown; the rest is zeros. */
+const maskIp = block({
+  v4: { type: integer(0, 32), default: 24, doc: "bits of an IPv4 address that are shown" },
+  v6: { type: integer(0, 128), default: 48, doc: "bits of an IPv6 address that are shown" },
+});
+
+const exclude = block({
+  paths: {
+    type: list(textLike(/^\/[\x21-\x7e]*$/, "a path such as /health or /assets/*"), "paths"),
+    example: ["/health", "/assets/*"],
+    doc: "exact, or with * at the end: requests for them get no line",
+  },
+});
+
 /** `server.access_log`. docs/operations.md#access-log */
 export const accessLog = block(
   {
-    enabled: { type: flag(), default: true, doc: "false: no access log" },
-    sample: { type: decimal(0, 1), default: 1, doc: "share of the requests that are logged, 0 to 1" },
-    format: {
-      type: format,
-      default: "json",
-      doc: 'or common, combined (as of Apache and nginx), or a template: "{client_ip} {method} {path} {status}"',
+    ...routeRows,
+    exclude: { type: exclude, doc: "requests without a line" },
+    mask_ip: {
+      type: maskIp,
+      absent: null,
+      doc: "shows addresses of clients without their last bits: in logs, traces and on the dashboard",
     },
-    fields: {
-      type: list(field, "names"),
-      example: ["time", "client_ip", "method", "path", "query", "status"],
-      doc: 'of json, in this order; "edge help log" lists them',
-    },
-    outputs: { type: list(output, "outputs"), example: ["stdout"], doc: "where lines go: stdout by default" },
   },
   {
     check({ format: way, fields }, { path, log }) {
@@ -114,6 +156,9 @@ export const accessLog = block(
     },
   },
 );
+
+/** `access_log` at a route, over the server's. docs/guards.md#policies-at-a-route */
+export const routeAccessLog = orOff(block(layerRows(routeRows)));
 
 /** Resolved: one of `server.access_log.outputs`. */
 export type LogOutputConfig = ConfigOf<typeof accessLog>["outputs"][number];

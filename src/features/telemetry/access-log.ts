@@ -5,8 +5,11 @@ import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { Method, methodName } from "../../message/request-head.ts";
+import type { RoutePolicies } from "../../message/route-policies.ts";
 import { hexOf } from "../../proto/trace/trace-context.ts";
+import type { AccessLogConfig } from "./access-log-settings.ts";
 import { countedStatus } from "./counters-tap.ts";
+import { compileFilter, type LineFilter, pathFilter } from "./line-filter.ts";
 import { type AccessLogPorts, FIELD_CHARS, type LineForm, type LineWriter, lineWriter } from "./line-formats.ts";
 import { IsoTime, jsonText, jsonTextOrNull, type LogBatch } from "./log-batch.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
@@ -17,31 +20,36 @@ import { UNMATCHED_LABEL } from "./route-labels.ts";
  */
 export class AccessLog implements ReplyTap {
   readonly name = "accessLog";
-  private readonly batch: LogBatch;
-  private readonly sample: number;
+  private readonly policies: RoutePolicies<LinePolicy | null>;
   private readonly ports: AccessLogPorts;
   private readonly isoTime = new IsoTime();
-  /** Null for the usual fields in JSON. */
-  private readonly own: LineWriter | null;
+  /** The server's policy, if no route has its own. */
+  private readonly only: LinePolicy | null | undefined;
 
-  /** @param sample share of the requests that are logged, 0 to 1 @param form the usual JSON where it is left out */
-  constructor(batch: LogBatch, sample: number, ports: AccessLogPorts, form: LineForm = USUAL_FORM) {
-    this.batch = batch;
-    this.sample = sample;
+  constructor(policies: RoutePolicies<LinePolicy | null>, ports: AccessLogPorts) {
+    this.policies = policies;
+    this.only = policies.only;
     this.ports = ports;
-    this.own = form.format === "json" && form.fields.length === 0 ? null : lineWriter(form, ports);
+  }
+
+  /** The same for listeners whose routes are not in the policies: the server's is for all their requests. */
+  get ofServer(): AccessLog {
+    return new AccessLog(this.policies.ofServer, this.ports);
   }
 
   onHead(_ex: Exchange): void {}
 
   onEnd(ex: Exchange): void {
-    const { threshold, isApart, random } = this.ports;
-    if (!isApart && threshold.isQuiet) return;
-    if (this.sample < 1 && !threshold.isVerbose && random() >= this.sample) return;
-    if (this.own === null) this.batch.add(this.line(ex));
+    const policy = this.only === undefined ? this.policies.of(ex) : this.only;
+    if (policy === null) return;
+    const { threshold, random } = this.ports;
+    if (!policy.isApart && threshold.isQuiet) return;
+    if (policy.excludes?.(ex) === true || policy.only?.(ex) === false) return;
+    if (policy.sample < 1 && !threshold.isVerbose && random() >= policy.sample) return;
+    if (policy.own === null) policy.batch.add(this.line(ex));
     else {
       if (ex.fault !== Fault.None) this.ports.names.idOf(ex);
-      this.batch.add(this.own(ex));
+      policy.batch.add(policy.own(ex));
     }
   }
 
@@ -57,7 +65,7 @@ export class AccessLog implements ReplyTap {
     return (
       `{"time":"${this.isoTime.text(this.ports.clock.nowMs)}","event":"access"` +
       `,"request_id":${jsonTextOrNull(ex.reply.requestId(), FIELD_CHARS.request_id)}` +
-      `,"client_ip":${jsonText(ex.clientIp, FIELD_CHARS.client_ip)}` +
+      `,"client_ip":${jsonText(this.clientOf(ex), FIELD_CHARS.client_ip)}` +
       this.country(ex) +
       `,"method":${methodText(ex)}` +
       `,"host":${jsonTextOrNull(request.authority(), FIELD_CHARS.host)}` +
@@ -77,6 +85,11 @@ export class AccessLog implements ReplyTap {
       faultText(ex) +
       `,"target":${target},"attempts":${ex.attempt.sent},"attempt_ms":[${ex.attempt.timesUntil(ex.endedMs)}]}\n`
     );
+  }
+
+  private clientOf(ex: Exchange): string {
+    const { addresses } = this.ports;
+    return addresses.bits === null ? ex.clientIp : addresses.of(ex.clientIp);
   }
 
   private country(ex: Exchange): string {
@@ -102,4 +115,42 @@ function milliseconds(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }
 
-const USUAL_FORM: LineForm = { format: "json", fields: [] };
+/** What becomes of a request's line: of the server, or of one route. */
+export interface LinePolicy {
+  readonly batch: Pick<LogBatch, "add">;
+  /** Whether the lines have outputs of their own: only `debug` has a say in those. */
+  readonly isApart: boolean;
+  /** Share of the requests that are logged, 0 to 1. */
+  readonly sample: number;
+  /** Null for the usual fields in JSON. */
+  readonly own: LineWriter | null;
+  /** Null without `only`. */
+  readonly only: LineFilter | null;
+  /** Null without `exclude`. */
+  readonly excludes: LineFilter | null;
+}
+
+/** Makes the policy of settings that are in force; null if they log nothing. @param batch the lines go there */
+export function linePolicy(
+  settings: LineForm & Pick<AccessLogConfig, "enabled" | "sample" | "only" | "exclude">,
+  batch: LinePolicy["batch"],
+  isApart: boolean,
+  ports: AccessLogPorts,
+): LinePolicy | null {
+  const { enabled, sample, format, fields, only, exclude } = settings;
+  if (!enabled) return null;
+  return {
+    batch,
+    isApart,
+    sample,
+    own: format === "json" && fields.length === 0 ? null : lineWriter({ format, fields }, ports),
+    only: only === "" ? null : filterOf(only),
+    excludes: exclude.paths.length === 0 ? null : pathFilter(exclude.paths),
+  };
+}
+
+function filterOf(source: string): LineFilter {
+  const filter = compileFilter(source);
+  if (typeof filter !== "function") throw new Error(`a filter that was never checked: ${filter.fault}`);
+  return filter;
+}

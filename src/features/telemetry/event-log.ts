@@ -1,3 +1,4 @@
+import { ShownAddresses } from "../../core/address-mask.ts";
 import type { EventArgs, EventRows } from "../../core/event-row.ts";
 import { jsonLine, jsonText, type LineSink } from "./log-batch.ts";
 import { LogThreshold } from "./log-level.ts";
@@ -22,22 +23,26 @@ export class EventLog<Rows extends EventRows> {
   private readonly things: Map<string, { atMs: number; leftOut: number }> = new Map();
 
   private readonly threshold: LogThreshold;
+  private readonly addresses: ShownAddresses;
 
   /**
    * @param rows the events that it knows
    * @param clock milliseconds since the epoch
    * @param threshold the level, which may change
+   * @param addresses how addresses of clients are shown, likewise
    */
   constructor(
     rows: Rows,
     sink: LineSink,
     clock: { readonly nowMs: number },
     threshold: LogThreshold = new LogThreshold(),
+    addresses: ShownAddresses = new ShownAddresses(),
   ) {
     this.rows = rows;
     this.sink = sink;
     this.clock = clock;
     this.threshold = threshold;
+    this.addresses = addresses;
   }
 
   /** Writes an event, where level and bound let it. */
@@ -99,7 +104,15 @@ export class EventLog<Rows extends EventRows> {
   }
 
   private add(name: string, fields: EventFields, leftOut: number): void {
-    this.sink.add(eventLine(this.clock.nowMs, name, leftOut > 0 ? { ...fields, not_logged: leftOut } : fields));
+    const shown = this.addresses.bits === null ? fields : this.shown(fields);
+    this.sink.add(eventLine(this.clock.nowMs, name, leftOut > 0 ? { ...shown, not_logged: leftOut } : shown));
+  }
+
+  private shown(fields: EventFields): EventFields {
+    const entries = Object.entries(fields).map(([name, value]) =>
+      typeof value === "string" && ADDRESS_FIELDS.has(name) ? [name, this.addresses.of(value)] : [name, value],
+    );
+    return Object.fromEntries(entries);
   }
 }
 
@@ -133,5 +146,7 @@ function valueText(value: unknown): string {
   return typeof value === "object" && value !== null ? jsonLine({ ...value }) : String(value);
 }
 
+/** Fields of events that hold the address of a client. */
+const ADDRESS_FIELDS: ReadonlySet<string> = new Set(["client_ip", "from", "peer", "address"]);
 const MAX_TEXT = 2048;
 const MAX_ITEMS = 100;

@@ -1,3 +1,4 @@
+import type { ShownAddresses } from "../../core/address-mask.ts";
 import { Fault } from "../../core/fault.ts";
 import { faultDetailOf } from "../../core/fault-detail-rows.ts";
 import { faultRow } from "../../core/fault-rows.ts";
@@ -27,8 +28,8 @@ export interface AccessLogPorts {
   /** For requests that were refused before anything else named them. */
   readonly names: RequestNamer;
   readonly threshold: LogThreshold;
-  /** Whether its lines have outputs of their own: only `debug` has a say in those. */
-  readonly isApart: boolean;
+  /** How addresses are shown. */
+  readonly addresses: ShownAddresses;
 }
 
 /** What a line is made of: the usual fields in JSON, those named, or a format of text. */
@@ -60,9 +61,9 @@ export type LineWriter = (ex: Exchange) => string;
 export function lineWriter({ format, fields }: LineForm, ports: AccessLogPorts): LineWriter {
   const readers = fieldReaders(ports);
   if (format === "json") return jsonWriter(fields, readers);
-  if (format === "common") return textWriter(templateOf(COMMON, NAMES), readers);
-  if (format === "combined") return textWriter(templateOf(COMBINED, NAMES), readers);
-  return textWriter(templateOf(format, NAMES), readers);
+  if (format === "common") return textWriter(templateOf(COMMON, NAMES), readers, ports);
+  if (format === "combined") return textWriter(templateOf(COMBINED, NAMES), readers, ports);
+  return textWriter(templateOf(format, NAMES), readers, ports);
 }
 
 /** What a field says of a request: null, or "", where there is nothing to say. */
@@ -78,7 +79,7 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     clf_time: () => commonTime(clock.nowMs),
     event: () => "access",
     request_id: (ex) => cut(ex.reply.requestId(), FIELD_CHARS.request_id),
-    client_ip: (ex) => cut(ex.clientIp, FIELD_CHARS.client_ip),
+    client_ip: (ex) => cut(ports.addresses.of(ex.clientIp), FIELD_CHARS.client_ip),
     country: (ex) => ex.country,
     asn: (ex) => String(ex.asn || ""),
     method: ({ request }) => cut(request.methodText(), FIELD_CHARS.method),
@@ -138,10 +139,11 @@ function jsonWriter(fields: readonly AccessField[], readers: FieldReaders): Line
   };
 }
 
-function textWriter(template: Template, readers: FieldReaders): LineWriter {
+function textWriter(template: Template, readers: FieldReaders, { addresses }: AccessLogPorts): LineWriter {
   const { literals, uses } = template;
   const parts = uses.map(({ name, read }, i) => ({
-    read: read ?? readers[name as keyof FieldReaders],
+    // Fields of a request may hold addresses: X-Forwarded-For, Forwarded and their kind.
+    read: read === null ? readers[name as keyof FieldReaders] : (ex: Exchange) => addresses.within(read(ex)),
     after: literals[i + 1]!,
   }));
   return (ex) => {

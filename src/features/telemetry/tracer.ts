@@ -1,3 +1,4 @@
+import type { ShownAddresses } from "../../core/address-mask.ts";
 import { latin1, RandomPool } from "../../core/bytes.ts";
 import { SpanIdKind, SpanNumber, SpanText, type SpanWriter } from "../../memory/span-ring.ts";
 import { type Exchange, type Phase, type ReplyTap, Verdict } from "../../message/exchange.ts";
@@ -31,6 +32,8 @@ interface TracerPorts {
   readonly spans: SpanWriter | null;
   /** A number from 0 up to 1, never 1, for sampling. */
   readonly random: () => number;
+  /** How addresses are shown. */
+  readonly addresses: ShownAddresses;
 }
 
 /**
@@ -159,7 +162,7 @@ export class Tracer {
     span.id(SpanIdKind.Client, trace.clientSpanId);
     span.text(SpanText.Route, ex.route === null ? UNMATCHED_LABEL : ex.route.label);
     span.text(SpanText.Upstream, ex.attempt.upstreamLabel);
-    span.text(SpanText.Client, ex.clientIp);
+    span.text(SpanText.Client, this.ports.addresses.of(ex.clientIp));
     recordHead(ex, span);
     span.end();
   }

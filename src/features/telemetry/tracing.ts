@@ -1,3 +1,4 @@
+import type { ShownAddresses } from "../../core/address-mask.ts";
 import type { SpanWriter } from "../../memory/span-ring.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { TelemetryConfig } from "./settings.ts";
@@ -20,15 +21,17 @@ export function hasTraces(config: TracedConfig): boolean {
  * What finds the traces of requests; null where there are none.
  * @param spans where spans go; null where nothing takes them
  * @param trusts whether the trace that a client tells of is taken up
+ * @param addresses how addresses are shown
  */
 export function tracerOf(
   config: TracedConfig,
   spans: SpanWriter | null,
   trusts: (ex: Exchange) => boolean,
+  addresses: ShownAddresses,
 ): Tracer | null {
   if (!hasTraces(config)) return null;
   const { propagate, otlp } = config.telemetry;
   const recorded = recordsSpans(config) ? spans : null;
   const settings = { sample: recorded === null ? 0 : otlp.traces.sample, propagates: propagate };
-  return new Tracer(settings, { spans: recorded, random: Math.random }, trusts);
+  return new Tracer(settings, { spans: recorded, random: Math.random, addresses }, trusts);
 }

@@ -80,6 +80,7 @@ function sidecarRoute(
     bots: { ...server.bots, enabled: false, isOwn: false },
     waf: null,
     cors: null,
+    accessLog: null,
     securityHeaders: null,
     allowedMethods: null,
     errors: null,

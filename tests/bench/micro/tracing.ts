@@ -1,4 +1,5 @@
 // What a request pays for its trace.
+import { ShownAddresses } from "../../../src/core/address-mask.ts";
 import { Tracer } from "../../../src/features/telemetry/tracer.ts";
 import { createSpanRings, SpanReader, SpanWriter } from "../../../src/memory/span-ring.ts";
 import { Exchange } from "../../../src/message/exchange.ts";
@@ -14,7 +15,7 @@ for (const [name, sample, propagates] of [
   ["told of", 0, true],
   ["recorded and told of", 1, true],
 ] as const) {
-  const ports = { spans: new SpanWriter(ring!), random: Math.random };
+  const ports = { spans: new SpanWriter(ring!), random: Math.random, addresses: new ShownAddresses() };
   const tracer = new Tracer({ sample, propagates }, ports, () => false);
   const ex = new Exchange(IDLE);
   let rounds = 0;

@@ -114,6 +114,7 @@ describe("the reference of routes.yaml", () => {
     "compression",
     "rate_limit",
     "allowed_methods",
+    "access_log",
     "cors",
     "security_headers",
     "ip_rules",
@@ -133,7 +134,7 @@ describe("the reference of routes.yaml", () => {
         "inbound_chunked_mode",
         "max_body_bytes",
         "acme_challenge",
-        ...ofBoth.slice(0, 9),
+        ...ofBoth.slice(0, 10),
         "waf",
         "errors",
         "maintenance",
@@ -178,10 +179,10 @@ describe("the reference of routes.yaml", () => {
       for (const page of ["404.html", "sorry.html", "maintenance.html"])
         writeFileSync(join(dir, page), "<p>{status}</p>");
       writeFileSync(join(dir, "users"), "");
-      const text = ROUTES_REFERENCE.replace(/^ {4}(tls|fastcgi):.*\n( {6}.*\n)+|^ {4}list: .*\n/gm, "").replace(
-        /^ {6}(header|cookie): .*\n/gm,
+      const text = ROUTES_REFERENCE.replace(
+        /^ {4}(tls|fastcgi|access_log):.*\n( {6}.*\n)+|^ {4}list: .*\n/gm,
         "",
-      );
+      ).replace(/^ {6}(header|cookie): .*\n/gm, "");
       writeFileSync(
         join(dir, "config.yaml"),
         "server: {cache: {enabled: true}, geo: {country_db: country.mmdb, asn_db: asn.mmdb}}\n",

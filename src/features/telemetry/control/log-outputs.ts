@@ -1,7 +1,9 @@
+import { layered } from "../../../config/row.ts";
 import type { ControlService } from "../../../core/control-service.ts";
 import type { FieldsOf } from "../../../core/event-row.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { LogOutputConfig } from "../access-log-settings.ts";
+import { hasOwnOutputs, outputsKey } from "../access-outputs.ts";
 import type { TELEMETRY_EVENTS } from "../events.ts";
 import { FdOutput } from "../fd-output.ts";
 import { type LogOutput, LogWriter } from "../log-writer.ts";
@@ -21,6 +23,8 @@ interface OpenOutput {
 export class LogOutputs implements ControlService<RuntimeConfig> {
   private readonly onFailed: (output: string, error: string) => void;
   private open: readonly OpenOutput[] = [];
+  /** By the name of the set. */
+  private sets: ReadonlyMap<string, readonly OpenOutput[]> = new Map();
   /** Lines that outputs dropped that are gone. */
   private droppedBefore = 0;
 
@@ -38,12 +42,15 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
     return this.open.map((one) => one.failing()).filter((name) => name !== "");
   }
 
-  /** Takes the outputs of a configuration; those that were there go on. */
-  async use({ server }: RuntimeConfig): Promise<void> {
-    const wanted = hasOwnOutputs(server.accessLog) ? server.accessLog.outputs : [];
+  /** Takes the outputs of a configuration; an output that was there goes on. */
+  async use(config: RuntimeConfig): Promise<void> {
+    const sets = outputSets(config);
+    const wanted = new Map(sets.flat().map((output) => [keyOf(output), output]));
     const before = new Map(this.open.map((one) => [one.key, one]));
-    const made = wanted.map(async (config) => before.get(keyOf(config)) ?? this.make(config));
+    const made = [...wanted].map(async ([key, output]) => before.get(key) ?? this.make(output));
     const next = await Promise.all(made);
+    const byKey = new Map(next.map((one) => [one.key, one]));
+    this.sets = new Map(sets.map((set) => [outputsKey(set), set.map((output) => byKey.get(keyOf(output))!)]));
     for (const one of this.open) {
       if (next.includes(one)) continue;
       this.droppedBefore += one.writer.droppedLines;
@@ -52,8 +59,9 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
     this.open = next;
   }
 
-  add(batch: string): void {
-    for (const { writer } of this.open) writer.add(batch);
+  /** Takes lines for a set of outputs; a set that a reload has just taken away is not there any more. @param outputs from `outputsKey` */
+  add(batch: string, outputs: string): void {
+    for (const { writer } of this.sets.get(outputs) ?? []) writer.add(batch);
   }
 
   /** Files may have been renamed. @returns how many are reopened */
@@ -93,22 +101,24 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
 }
 
 /** The files of the access log that this user could not write. */
-export function unwritableLogs({ server }: RuntimeConfig): readonly string[] {
-  if (!server.accessLog.enabled) return [];
-  return server.accessLog.outputs.flatMap(({ file }) => {
+export function unwritableLogs(config: RuntimeConfig): readonly string[] {
+  const files = new Set(outputSets(config).flatMap((set) => set.map(({ file }) => file)));
+  return [...files].flatMap((file) => {
     const fault = file === "" ? "" : logFileFault(file);
-    return fault === "" ? [] : [`server.access_log.outputs: ${file} cannot be written: ${fault}`];
+    return fault === "" ? [] : [`access_log.outputs: ${file} cannot be written: ${fault}`];
   });
+}
+
+/** The outputs of the server and of each route that has its own, once each. */
+function outputSets({ server, routes }: RuntimeConfig): readonly (readonly LogOutputConfig[])[] {
+  const all = [null, ...routes.map(({ accessLog }) => accessLog)].map((own) => layered(own, server.accessLog));
+  const sets = new Map(all.filter(hasOwnOutputs).map(({ outputs }) => [outputsKey(outputs), outputs]));
+  return [...sets.values()];
 }
 
 /** What the log says of outputs that were opened anew. */
 export function reopened(outputs: number): FieldsOf<(typeof TELEMETRY_EVENTS)["log_reopen"]> {
   return outputs > 0 ? { outputs } : { note: "the log goes to standard output: there is no file to reopen" };
-}
-
-/** Whether lines go anywhere else than to standard output, among those of events. */
-export function hasOwnOutputs({ enabled, outputs }: RuntimeConfig["server"]["accessLog"]): boolean {
-  return enabled && outputs.length > 0 && !(outputs.length === 1 && outputs[0]!.stdout);
 }
 
 function keyOf(config: LogOutputConfig): string {

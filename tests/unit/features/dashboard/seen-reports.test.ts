@@ -1,11 +1,16 @@
 import { expect, test } from "bun:test";
+import { ShownAddresses } from "../../../../src/core/address-mask.ts";
 import { TICK_MS } from "../../../../src/core/timer-wheel.ts";
 import { SeenReports } from "../../../../src/features/dashboard/seen-reports.ts";
 import { type SeenTraffic, TrafficObserver } from "../../../../src/features/dashboard/traffic-observer.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 
 test("a worker says once a second what it has seen, however many requests there are, and nothing once it is told to stop", async () => {
-  const observer = new TrafficObserver({ clock: { nowMs: 5 }, unmatched: "unmatched" });
+  const observer = new TrafficObserver({
+    clock: { nowMs: 5 },
+    unmatched: "unmatched",
+    addresses: new ShownAddresses(),
+  });
   const told: SeenTraffic[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const shown: boolean[] = [];

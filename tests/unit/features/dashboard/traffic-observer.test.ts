@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { ShownAddresses } from "../../../../src/core/address-mask.ts";
 import { Fault } from "../../../../src/core/fault.ts";
 import { TrafficObserver } from "../../../../src/features/dashboard/traffic-observer.ts";
 import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
@@ -6,7 +7,7 @@ import { fakeExchange, fakeRoute } from "../telemetry/exchange-fake.ts";
 const VITALS = { cpuMicros: 1, lagMs: 0, heap: 0 };
 
 function setUp() {
-  return new TrafficObserver({ clock: { nowMs: 5 }, unmatched: "unmatched" });
+  return new TrafficObserver({ clock: { nowMs: 5 }, unmatched: "unmatched", addresses: new ShownAddresses() });
 }
 
 function ended(observer: TrafficObserver, route: string, client: string, status = 200, fault = Fault.None): void {

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { ShownAddresses } from "../../../../src/core/address-mask.ts";
 import { Fault } from "../../../../src/core/fault.ts";
-import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
+import { AccessLog, linePolicy } from "../../../../src/features/telemetry/access-log.ts";
 import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import type { Exchange } from "../../../../src/message/exchange.ts";
+import { samePolicy } from "../../../harness/same-policy.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
-import { fakeTelemetry, loggedLines, NAMES } from "./telemetry-fake.ts";
+import { fakeTelemetry, loggedLines, NAMES, USUAL_LINES } from "./telemetry-fake.ts";
 
 const FIELDS = [
   ["time", "event", "request_id", "client_ip", "method", "host", "path", "protocol", "status", "bytes_in", "bytes_out"],
@@ -23,9 +25,9 @@ function setUp(sample = 1, random: () => number = () => 0) {
     namesCountries: false,
     names: NAMES,
     threshold: new LogThreshold(),
-    isApart: false,
+    addresses: new ShownAddresses(),
   };
-  const log = new AccessLog(telemetry.batch, sample, ports);
+  const log = new AccessLog(samePolicy(linePolicy({ ...USUAL_LINES, sample }, telemetry.batch, false, ports)), ports);
   const lineOf = (ex: Exchange): Record<string, unknown> => {
     log.onEnd(ex);
     return loggedLines(telemetry).at(-1)!;

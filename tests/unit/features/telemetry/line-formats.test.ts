@@ -1,16 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { ShownAddresses } from "../../../../src/core/address-mask.ts";
 import {
   ACCESS_FIELDS,
   type AccessField,
   USUAL_ACCESS_FIELDS,
 } from "../../../../src/features/telemetry/access-fields.ts";
-import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
+import { AccessLog, linePolicy } from "../../../../src/features/telemetry/access-log.ts";
 import type { LineForm } from "../../../../src/features/telemetry/line-formats.ts";
 import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { Attempt } from "../../../../src/message/exchange.ts";
+import { samePolicy } from "../../../harness/same-policy.ts";
 import { fakeExchange, fakeRoute } from "./exchange-fake.ts";
-import { fakeTelemetry, NAMES } from "./telemetry-fake.ts";
+import { fakeTelemetry, NAMES, USUAL_LINES } from "./telemetry-fake.ts";
 
 function lineOf(form: LineForm | undefined, request: Parameters<typeof fakeExchange>[0], change: object = {}): string {
   const telemetry = fakeTelemetry();
@@ -22,11 +24,11 @@ function lineOf(form: LineForm | undefined, request: Parameters<typeof fakeExcha
     namesCountries: true,
     names: NAMES,
     threshold: new LogThreshold(),
-    isApart: false,
+    addresses: new ShownAddresses(),
   };
   const { ex } = fakeExchange(request);
   Object.assign(ex, change);
-  new AccessLog(telemetry.batch, 1, ports, form).onEnd(ex);
+  new AccessLog(samePolicy(linePolicy({ ...USUAL_LINES, ...form }, telemetry.batch, false, ports)), ports).onEnd(ex);
   telemetry.batch.flush();
   return telemetry.batches.join("");
 }

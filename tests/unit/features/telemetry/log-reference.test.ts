@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
 import { wrappedTable } from "../../../../src/cli/help/wrapped.ts";
+import { ShownAddresses } from "../../../../src/core/address-mask.ts";
 import { ACCESS_FIELDS, USUAL_ACCESS_FIELDS } from "../../../../src/features/telemetry/access-fields.ts";
-import { AccessLog } from "../../../../src/features/telemetry/access-log.ts";
+import { AccessLog, linePolicy } from "../../../../src/features/telemetry/access-log.ts";
 import { LogThreshold } from "../../../../src/features/telemetry/log-level.ts";
 import { logReference } from "../../../../src/help/log-reference.ts";
+import { samePolicy } from "../../../harness/same-policy.ts";
 import { fakeExchange } from "./exchange-fake.ts";
-import { fakeTelemetry, loggedLines, NAMES } from "./telemetry-fake.ts";
+import { fakeTelemetry, loggedLines, NAMES, USUAL_LINES } from "./telemetry-fake.ts";
 
 test("every field of an access line is explained, in its order", () => {
   const telemetry = fakeTelemetry();
@@ -17,9 +19,11 @@ test("every field of an access line is explained, in its order", () => {
     namesCountries: true,
     names: NAMES,
     threshold: new LogThreshold(),
-    isApart: false,
+    addresses: new ShownAddresses(),
   };
-  new AccessLog(telemetry.batch, 1, ports).onEnd(fakeExchange({ headers: [] }).ex);
+  new AccessLog(samePolicy(linePolicy(USUAL_LINES, telemetry.batch, false, ports)), ports).onEnd(
+    fakeExchange({ headers: [] }).ex,
+  );
   expect([...USUAL_ACCESS_FIELDS]).toEqual(Object.keys(loggedLines(telemetry)[0]!) as never);
   expect(Object.keys(ACCESS_FIELDS).slice(0, USUAL_ACCESS_FIELDS.length)).toEqual([...USUAL_ACCESS_FIELDS]);
 });

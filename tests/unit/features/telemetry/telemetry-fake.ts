@@ -17,6 +17,16 @@ export interface FakeTelemetry {
   readonly refusals: Refusals;
 }
 
+/** The access log without any key. */
+export const USUAL_LINES = {
+  enabled: true,
+  sample: 1,
+  only: "",
+  exclude: { paths: [] },
+  format: "json",
+  fields: [],
+} as const;
+
 /** Leaves requests without an id. */
 export const NAMES = { idOf: () => "" };
 
