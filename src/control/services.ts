@@ -83,11 +83,9 @@ export function makeServices(site: ThreadPorts) {
   const functions = new Functions(pool, fleet, site.threshold, event);
   const watch = new WorkerWatch(pool.size, watchPorts(site));
   const cache = new CacheOwner(config.server.cache, pool.size, diskReports(event));
-  const outputs = new LogOutputs((output, error) => event("log_failed", { output, error }));
+  const outputs = new LogOutputs((output, error) => event("log_failed", { output, error }), site.addresses);
   const failedLogs = () => outputs.failing;
   return {
-    // The first: the others log addresses.
-    addresses: site.addresses,
     socket: new InternalSocket(),
     watch,
     live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, failedLogs })),

@@ -6,6 +6,7 @@ import type { LogOutputConfig } from "../access-log-settings.ts";
 import { hasOwnOutputs, outputsKey } from "../access-outputs.ts";
 import type { TELEMETRY_EVENTS } from "../events.ts";
 import { FdOutput } from "../fd-output.ts";
+import type { LogAddresses } from "../log-addresses.ts";
 import { type LogOutput, LogWriter } from "../log-writer.ts";
 import { logFileFault } from "../rotating-file.ts";
 
@@ -28,9 +29,12 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
   /** Lines that outputs dropped that are gone. */
   private droppedBefore = 0;
 
-  /** @param onFailed is told when an output begins to fail */
-  constructor(onFailed: (output: string, error: string) => void) {
+  private readonly addresses: LogAddresses;
+
+  /** @param onFailed is told when an output begins to fail @param addresses how events of this thread show addresses */
+  constructor(onFailed: (output: string, error: string) => void, addresses: LogAddresses) {
     this.onFailed = onFailed;
+    this.addresses = addresses;
   }
 
   get droppedLines(): number {
@@ -44,6 +48,7 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
 
   /** Takes the outputs of a configuration; an output that was there goes on. */
   async use(config: RuntimeConfig): Promise<void> {
+    this.addresses.use(config);
     const sets = outputSets(config);
     const wanted = new Map(sets.flat().map((output) => [keyOf(output), output]));
     const before = new Map(this.open.map((one) => [one.key, one]));
