@@ -38,7 +38,9 @@ export class ShownAddresses {
     return text.replace(CANDIDATES, (found) => {
       // One colon is before a port; more are an IPv6 address.
       const port = found.indexOf(":");
-      return port < 1 || found.indexOf(":", port + 1) >= 0 ? this.of(found) : this.of(found.slice(0, port)) + found.slice(port);
+      return port < 1 || found.indexOf(":", port + 1) >= 0
+        ? this.of(found)
+        : this.of(found.slice(0, port)) + found.slice(port);
     });
   }
 
