@@ -162,3 +162,5 @@ export const routeAccessLog = orOff(block(layerRows(routeRows)));
 
 /** Resolved: one of `server.access_log.outputs`. */
 export type LogOutputConfig = ConfigOf<typeof accessLog>["outputs"][number];
+
+export type AccessLogConfig = ConfigOf<typeof accessLog>;

@@ -13,7 +13,7 @@ interface LogPorts {
 }
 
 /** What is counted of a worker's log. */
-interface LogCounters {
+export interface LogCounters {
   logDropped(lines: number): void;
   logSent(chars: number): void;
   logBacklogChars(): number;
