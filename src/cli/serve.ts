@@ -110,7 +110,7 @@ export async function runServe(
 }
 
 /** How standard output shows the log: as text on a terminal and as JSON elsewhere, unless it is named. */
-export type LogFormat = "auto" | "json" | "text";
+type LogFormat = "auto" | "json" | "text";
 
 /** The readable form of log lines, as `edge logs` has it. */
 function shownLines(hasColor: boolean): (line: string) => string {

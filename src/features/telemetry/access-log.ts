@@ -116,7 +116,7 @@ function milliseconds(ms: number): number {
 }
 
 /** What becomes of a request's line: of the server, or of one route. */
-export interface LinePolicy {
+interface LinePolicy {
   readonly batch: Pick<LogBatch, "add">;
   /** Whether the lines have outputs of their own: only `debug` has a say in those. */
   readonly isApart: boolean;

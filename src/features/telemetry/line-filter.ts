@@ -20,7 +20,7 @@ const MAX_FILTER_DEPTH = 32;
 export type LineFilter = (ex: Exchange) => boolean;
 
 /** Why a text is no filter, and at which of its characters. */
-export interface FilterFault {
+interface FilterFault {
   readonly at: number;
   readonly fault: string;
 }
@@ -71,11 +71,7 @@ const SLICES: Readonly<Record<string, (ex: Exchange, slice: Slice) => void>> = {
 };
 
 /** The fields that a filter may compare. */
-export const FILTER_FIELDS: readonly string[] = [
-  ...Object.keys(NUMBERS),
-  ...Object.keys(TEXTS),
-  ...Object.keys(SLICES),
-];
+const FILTER_FIELDS: readonly string[] = [...Object.keys(NUMBERS), ...Object.keys(TEXTS), ...Object.keys(SLICES)];
 
 /** Reads a filter such as `status >= 400 or duration > 1s`. docs/operations.md#chosen-lines */
 export function compileFilter(source: string): LineFilter | FilterFault {
