@@ -57,6 +57,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["server.cors", "guards.md#cors"],
   ["server.security_headers", "guards.md#security-headers"],
   ["server.acme", "acme.md"],
+  ["server.acme.dns", "acme.md#dns-providers"],
   ["server.errors", "pages.md"],
   ["server.maintenance", "pages.md#maintenance"],
   ["internal_api", "endpoints.md#access"],

@@ -3,9 +3,21 @@ import { asciiName } from "../../config/host-kinds.ts";
 import { isHostName } from "../../config/origin.ts";
 import { list, resolved, type Spot, written } from "../../config/piece.ts";
 import { block, type ConfigOf, type Fields, isFaultyAt, orWritten, type Rows, type Values } from "../../config/row.ts";
-import { duration, fileName, flag, folderName, RATE, secret, text, textLike, word } from "../../config/scalars.ts";
+import {
+  duration,
+  fileName,
+  flag,
+  folderName,
+  RATE,
+  secret,
+  text,
+  textLike,
+  word,
+  wordOrEmpty,
+} from "../../config/scalars.ts";
 import { ipVersion } from "../../core/ip-address.ts";
 import { withoutCredentials } from "../../core/secret-name.ts";
+import { DNS_PROVIDER_NAMES, DNS_PROVIDERS } from "./dns-providers.ts";
 import { MAX_ACME_NAMES } from "./limits.ts";
 import { checkStorageKeys, storageRows } from "./storage-settings.ts";
 
@@ -32,6 +44,8 @@ export interface AcmeOrder {
 
 const DIRECTORY = /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/;
 const AUTO = "auto";
+/** In clear text on this machine alone. */
+const API_URL = /^(https:\/\/[^\s?#@]+|http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:\d+)?[^\s?#@]*)?$/;
 
 const directory = written(
   textLike(DIRECTORY, "the URL of an ACME directory, such as https://ca.example/directory"),
@@ -85,8 +99,77 @@ const rfc2136 = block({
   },
 });
 
+/** Credentials of DNS providers, and where their APIs are. */
+const providerRows = {
+  api_token: {
+    type: secret("a token"),
+    default: "",
+    example: "${file:/run/secrets/dns-token}",
+    doc: "of cloudflare, digitalocean, hetzner, gandi and desec",
+  },
+  access_key_id: { type: text("a key id"), default: "", example: "AKIAIOSFODNN7EXAMPLE", doc: "of route53" },
+  secret_access_key: {
+    type: secret("a key"),
+    default: "",
+    example: "${AWS_SECRET_ACCESS_KEY:-c2VjcmV0}",
+    doc: "of route53",
+  },
+  session_token: {
+    type: secret("a token"),
+    default: "",
+    example: "${AWS_SESSION_TOKEN:-}",
+    doc: "of route53, optional",
+  },
+  service_account_file: {
+    type: fileName(),
+    default: "",
+    example: "./service-account.json",
+    doc: "of gcloud: the key file of a service account with the role DNS Administrator",
+  },
+  project: {
+    type: text("a project id"),
+    default: "",
+    example: "my-project",
+    doc: "of gcloud; by default the account's",
+  },
+  tenant_id: { type: text("an id"), default: "", doc: "of azure" },
+  client_id: { type: text("an id"), default: "", doc: "of azure" },
+  client_secret: {
+    type: secret("a secret"),
+    default: "",
+    example: "${AZURE_CLIENT_SECRET:-c2VjcmV0}",
+    doc: "of azure",
+  },
+  subscription_id: { type: text("an id"), default: "", doc: "of azure" },
+  resource_group: { type: text("a name"), default: "", example: "dns", doc: "of azure: the group with the zone" },
+  login_url: {
+    type: textLike(API_URL, "an https URL"),
+    default: "",
+    example: "https://login.microsoftonline.us",
+    doc: "of azure, for national clouds",
+  },
+  application_key: { type: text("a key"), default: "", doc: "of ovh" },
+  application_secret: { type: secret("a secret"), default: "", example: "${OVH_SECRET:-c2VjcmV0}", doc: "of ovh" },
+  consumer_key: { type: secret("a key"), default: "", example: "${OVH_CONSUMER_KEY:-c2VjcmV0}", doc: "of ovh" },
+  api_key: { type: secret("a key"), default: "", example: "${PORKBUN_API_KEY:-pk1}", doc: "of porkbun" },
+  secret_api_key: { type: secret("a key"), default: "", example: "${PORKBUN_SECRET:-sk1}", doc: "of porkbun" },
+} as const satisfies Rows;
+
 const dns = block(
   {
+    provider: {
+      type: wordOrEmpty(...DNS_PROVIDER_NAMES),
+      default: "",
+      example: "cloudflare",
+      doc: "the DNS provider whose API takes the record, with its keys below",
+    },
+    ...providerRows,
+    endpoint: {
+      type: textLike(API_URL, "an https URL"),
+      default: "",
+      example: "https://ca.api.ovh.com/1.0",
+      doc: "the URL of the provider's API, if it is not the usual one",
+    },
     exec: {
       type: fileName(),
       default: "",
@@ -112,19 +195,41 @@ const dns = block(
     },
   },
   {
-    check({ exec, module, rfc2136: updates }, { path, log }) {
-      const ways = [exec !== "", module !== "", updates !== null].filter(Boolean).length;
+    check(values, { path, log }) {
+      const { provider, exec, module, rfc2136: updates } = values;
+      const ways = [provider !== "", exec !== "", module !== "", updates !== null].filter(Boolean).length;
       if (ways !== 1)
-        log.fault(path, "needs one of exec, module and rfc2136, which puts the record into the zone", true);
+        log.fault(path, "needs one of provider, exec, module and rfc2136, which puts the record into the zone", true);
+      checkProvider(values, { path, log });
       if (updates !== null && updates.key !== "" && !TSIG.test(updates.key))
         log.fault([...path, "rfc2136", "key"], "expected algorithm:name:secret, with the secret in base64", true);
     },
-    finish: ({ exec, module }, _, { path, files }) => ({
+    finish: ({ exec, module, serviceAccountFile }, _, { path, files }) => ({
       exec: files.file([...path, "exec"], exec),
       module: files.file([...path, "module"], module),
+      serviceAccountFile: files.file([...path, "service_account_file"], serviceAccountFile),
     }),
   },
 );
+
+/** A provider has all keys that it needs, and none of another. */
+function checkProvider(
+  values: Values<typeof providerRows> & { readonly provider: string },
+  { path, log }: Pick<Spot, "path" | "log">,
+) {
+  const { provider } = values;
+  const { needs, takes = [] } = provider === "" ? { needs: [] } : DNS_PROVIDERS[provider as keyof typeof DNS_PROVIDERS];
+  for (const key of needs)
+    if (values[key as keyof typeof providerRows] === "") log.fault(path, `provider: ${provider} needs ${key}`, true);
+  for (const key of Object.keys(providerRows) as (keyof typeof providerRows)[]) {
+    if (values[key] === "" || needs.includes(key) || takes.includes(key)) continue;
+    const owners = DNS_PROVIDER_NAMES.filter((name) => {
+      const keys = DNS_PROVIDERS[name];
+      return keys.needs.includes(key) || keys.takes?.includes(key) === true;
+    });
+    log.fault([...path, key], `is for provider: ${owners.join(", ")}`, true);
+  }
+}
 
 const WINDOWS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 

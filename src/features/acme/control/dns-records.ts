@@ -6,7 +6,9 @@ import { DNS_STEP_MS, type DnsRecords } from "./dns-responder.ts";
 import { DnsUpdates, parseTsigKey } from "./dns-update.ts";
 
 /** The way into the zone that is configured. docs/acme.md#dns-01 */
-export function makeDnsRecords({ exec, module, rfc2136 }: AcmeDnsConfig): DnsRecords {
+export function makeDnsRecords(config: AcmeDnsConfig): DnsRecords {
+  const { provider, exec, module, rfc2136 } = config;
+  if (provider !== "") return lateRecords(config);
   if (exec !== "") return programRecords(exec);
   if (module !== "") return moduleRecords(module);
   const { server, key } = rfc2136!;
@@ -16,6 +18,19 @@ export function makeDnsRecords({ exec, module, rfc2136 }: AcmeDnsConfig): DnsRec
   return {
     present: (name, value) => updates.add(name, value),
     cleanup: (name, value) => updates.remove(name, value),
+  };
+}
+
+/** The requests of a DNS provider, with their libraries, are loaded with the first record. */
+function lateRecords(config: AcmeDnsConfig): DnsRecords {
+  let made: Promise<DnsRecords> | null = null;
+  const records = (): Promise<DnsRecords> => {
+    made ??= import("./dns/provider-records.ts").then(({ providerRecords }) => providerRecords(config));
+    return made;
+  };
+  return {
+    present: async (name, value) => (await records()).present(name, value),
+    cleanup: async (name, value) => (await records()).cleanup(name, value),
   };
 }
 
