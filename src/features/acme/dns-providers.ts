@@ -37,4 +37,4 @@ export const DNS_PROVIDER_NAMES = [
   "desec",
 ] as const;
 
-export type DnsProviderName = (typeof DNS_PROVIDER_NAMES)[number];
+type DnsProviderName = (typeof DNS_PROVIDER_NAMES)[number];

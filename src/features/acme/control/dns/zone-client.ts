@@ -30,7 +30,7 @@ export interface ZoneCall {
 }
 
 /** The fields that sign or authorise a request. */
-export type Authorise = (
+type Authorise = (
   call: ZoneCall,
   url: string,
   body: string,
