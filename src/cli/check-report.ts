@@ -2,9 +2,10 @@ import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { type ModuleFault, moduleFaultText } from "../features/functions/control/module-text.ts";
 import type { CommandIo } from "./command-io.ts";
 import { errorHelp, type FaultHelp, faultHelp, moreLine } from "./help/more.ts";
+import type { OnlineFinding } from "./online-check.ts";
 
 /** How bad it is: faults, failed tests and faults in modules make the exit code 1. */
-type Severity = "fault" | "warning" | "note" | "test" | "module";
+type Severity = "fault" | "warning" | "note" | "test" | "module" | "online";
 
 /** One entry of `edge check --json`. docs/configuration.md#mistakes */
 interface Entry extends FaultHelp {
@@ -22,6 +23,8 @@ interface Entry extends FaultHelp {
 /** What `edge check` has found, as lines while it goes on, or as one JSON object at its end. */
 export class CheckReport {
   private readonly entries: Entry[] = [];
+  /** Null unless they were made. */
+  private online: readonly OnlineFinding[] | null = null;
 
   /** @param io null where the lines are not wanted */
   constructor(private readonly io: Pick<CommandIo, "err"> | null) {}
@@ -31,7 +34,7 @@ export class CheckReport {
     return this.entries.some(({ severity }) => severity !== "warning" && severity !== "note");
   }
 
-  add(severity: Exclude<Severity, "module">, faults: readonly ConfigFault[]): void {
+  add(severity: Exclude<Severity, "module" | "online">, faults: readonly ConfigFault[]): void {
     const mark = severity === "warning" || severity === "note" ? ` (${severity})` : "";
     for (const fault of faults) {
       const { path: key, ...others } = fault;
@@ -64,6 +67,16 @@ export class CheckReport {
     }
   }
 
+  /** Tries of names, targets, folders and logs. */
+  addOnline(found: readonly OnlineFinding[], lineOf: (one: OnlineFinding) => string): void {
+    this.online = found;
+    for (const one of found) {
+      if (one.ok) continue;
+      this.entries.push({ severity: "online", ...NO_PLACE, message: lineOf(one), ...errorHelp("failed-try") });
+      this.say(lineOf(one));
+    }
+  }
+
   /** A line that sums up those before it. */
   sum(text: string): void {
     this.say(text);
@@ -75,7 +88,7 @@ export class CheckReport {
   }
 
   json(): string {
-    return `${JSON.stringify({ ok: !this.isFaulty, found: this.entries }, null, 2)}\n`;
+    return `${JSON.stringify({ ok: !this.isFaulty, found: this.entries, ...(this.online === null ? {} : { online: this.online }) }, null, 2)}\n`;
   }
 
   private say(line: string): void {

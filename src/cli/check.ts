@@ -36,7 +36,7 @@ export function runCheck(
 ): number | Promise<number> {
   const call = startCommand(checkCommand, args, io);
   if (typeof call === "number") return call;
-  const { config, routes, print, json } = call.values;
+  const { config, routes, print, json, online } = call.values;
   if (print && json) {
     io.err(`${checkCommand.name}: --print and --json cannot be given together\n`);
     return ExitCode.Usage;
@@ -67,7 +67,18 @@ export function runCheck(
   if (print) io.out(listConfig(result.config));
   runTests(result, report, tell);
   const modules = configuredModules(result.config);
-  return modules.length === 0 ? end() : loadModules(modules, result.config, report, around.cwd, tell).then(end);
+  if (modules.length === 0 && !online) return end();
+  const loaded =
+    modules.length === 0 ? Promise.resolve() : loadModules(modules, result.config, report, around.cwd, tell);
+  return loaded.then(() => (online ? tryOnline(result.config, report, tell) : undefined)).then(end);
+}
+
+/** Tries names, targets, folders and logs. docs/configuration.md#online @param tell takes what is in order */
+async function tryOnline(config: RuntimeConfig, report: CheckReport, tell: (text: string) => void): Promise<void> {
+  const { findingLine, onlineFindings } = await import("./online-check.ts");
+  const found = await onlineFindings(config);
+  for (const one of found) if (one.ok) tell(`${findingLine(one)}\n`);
+  report.addOnline(found, findingLine);
 }
 
 /** Loads the modules of routes, hooks and jobs, each in a thread of its own. docs/functions.md#edge-check @param tell takes what is in order */
@@ -128,6 +139,12 @@ export const checkCommand = {
       help: "show the effective configuration, every default filled in, secrets as ***",
     },
     {
+      name: "online",
+      type: "bool",
+      default: false,
+      help: "also look up names, connect to targets, and try folders and logs, each within 3 s",
+    },
+    {
       name: "json",
       type: "bool",
       default: false,
@@ -136,7 +153,7 @@ export const checkCommand = {
   ],
   notes: [
     "Requests under tests in routes.yaml are run as well, without a network: edge help routes.",
-    "Exit codes: 0 no faults, 1 faults or failed tests, 2 wrong usage.",
+    "Exit codes: 0 no faults, 1 faults, failed tests, or with --online a failed try, 2 wrong usage.",
   ],
 } as const;
 

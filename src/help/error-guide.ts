@@ -80,6 +80,12 @@ export const ERROR_GUIDE = {
     cure: "Give the user of the gateway the folder, or write another file. Check as that user: `sudo -u edge edge check`.",
     page: "operations.md#log-files",
   },
+  "failed-try": {
+    cause:
+      "`edge check --online` could not look up a name, connect to a target, or use a folder or log of the configuration.",
+    cure: "Fix the name or the target, or give the user of the gateway the folder. Run the check on the gateway's own machine, as its user.",
+    page: "configuration.md#online",
+  },
   "runtime-variable": {
     cause: "The environment holds a variable that the JavaScript runtime in the binary reads before the gateway does.",
     cure: "Unset it for the gateway (`UnsetEnvironment=` in a unit).",
