@@ -42,7 +42,7 @@ export async function onlineFindings(config: RuntimeConfig): Promise<readonly On
   ];
 }
 
-/** A few at a time, so that a slow one holds up no more than its group. */
+/** A few at a time, so that a slow try holds up its group alone. */
 async function inGroups<T>(all: readonly T[], look: (one: T) => Promise<OnlineFinding>): Promise<OnlineFinding[]> {
   const found: OnlineFinding[] = [];
   for (let at = 0; at < all.length; at += AT_ONCE)
@@ -83,7 +83,7 @@ async function targetFinding({ route, target, isMesh }: NodeInit, config: Runtim
   }
 }
 
-/** Folders that are served must be readable; those that edge writes to, writable. */
+/** Served folders must be readable; folders of edge itself, writable. */
 function fileFindings({ server, routes }: RuntimeConfig): OnlineFinding[] {
   const read = routes.flatMap((route) => ROUTE_FORMAT.types[route.type]!.folderOf?.(route) ?? []);
   const { acme, cache, accessLog } = server;
