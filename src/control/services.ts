@@ -24,7 +24,7 @@ import { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { serverCertificate } from "../features/tls/control/server-certificate.ts";
 import { LearnedSchemas } from "../features/transcode/control/learned-schemas.ts";
 import type { CounterTotals } from "../memory/counter-totals.ts";
-import { LIST_READERS, listRefusal, listUses } from "../routes/list-uses.ts";
+import { hasTargetsOf, LIST_READERS, listRefusal, listUses } from "../routes/list-uses.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ListeningSocket } from "../worker/listeners.ts";
 import type { ToWorker } from "../worker/messages.ts";
@@ -136,8 +136,12 @@ function fleetPorts(site: ThreadPorts): Omit<FleetPorts, keyof FleetMember["flee
   };
 }
 
-function listPorts({ broadcast, event }: ThreadPorts): ListPorts {
-  return { readers: LIST_READERS, usesOf: listUses, refusal: listRefusal, broadcast, event, changed: () => {} };
+function listPorts(site: ThreadPorts): ListPorts {
+  const { broadcast, event } = site;
+  const changed: ListPorts["changed"] = (use) => {
+    if (hasTargetsOf(use, site.config)) void site.reloads.want();
+  };
+  return { readers: LIST_READERS, usesOf: listUses, refusal: listRefusal, broadcast, event, changed };
 }
 
 function watchPorts(site: ThreadPorts): StallListener {

@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import { writeMap } from "../features/maps/settings.ts";
 import { listRoute, listStream } from "../routes/route-listing.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { configFile } from "../settings/config-settings.ts";
@@ -9,7 +10,9 @@ import { configFile } from "../settings/config-settings.ts";
  */
 export function listConfig(config: RuntimeConfig): string {
   const streams = config.streams.map(listStream);
-  const routes = { routes: [...config.routes.map(listRoute), ...streams] };
+  const maps =
+    config.maps.length === 0 ? {} : { maps: Object.fromEntries(config.maps.map((one) => [one.name, writeMap(one)])) };
+  const routes = { ...maps, routes: [...config.routes.map(listRoute), ...streams] };
   return `# config.yaml\n${stringify(configFile.write(config), STYLE)}---\n# routes.yaml\n${stringify(routes, STYLE)}`;
 }
 

@@ -1,4 +1,5 @@
 import type { Form, FormRow, FormRows } from "../config/form.ts";
+import { routeMaps } from "../features/maps/settings.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routePlace } from "../routes/route-schema.ts";
 import { routeTests } from "../routes/route-tests.ts";
@@ -33,6 +34,7 @@ export function routesSchema(): JsonSchema {
     type: "object",
     properties: {
       routes: { ...orNothing(list), description: "the routes, and streams" },
+      maps: keySchema({ type: routeMaps, doc: "values of requests by others: {map.NAME}" }),
       tests: keySchema({ type: routeTests, doc: "run by edge check" }),
     },
     patternProperties: EXTENSIONS,

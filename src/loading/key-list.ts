@@ -1,4 +1,5 @@
 import type { Form, FormRow, FormRows } from "../config/form.ts";
+import { routeMaps } from "../features/maps/settings.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { routePlace } from "../routes/route-schema.ts";
 import { routeTests } from "../routes/route-tests.ts";
@@ -30,6 +31,11 @@ export class KeyList {
     this.walk(options.rows, { ...routes, types: [] });
     for (const [name, { keys }] of Object.entries(streams)) this.walk(keys.rows, { ...routes, types: [name] });
     const tests: FormRow = { type: routeTests, doc: "what must become of requests; edge check runs them" };
+    const maps: FormRow = {
+      type: routeMaps,
+      doc: "values of requests by others, such as a tenant by the host: {map.NAME}",
+    };
+    this.walk({ maps }, { prefix: "", file: "routes.yaml", types: [] });
     this.walk({ tests }, { prefix: "", file: "routes.yaml", types: [] });
   }
 

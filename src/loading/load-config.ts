@@ -17,6 +17,9 @@ import type { Environment } from "../config/variable-expansion.ts";
 import { readYaml, type YamlSource } from "../config/yaml-source.ts";
 import { isBelow } from "../core/folder-path.ts";
 import { checkAutoDomains } from "../features/acme/orders.ts";
+import { noteListFaults } from "../features/lists/list-notes.ts";
+import { readMapList } from "../features/maps/map-list.ts";
+import { type MapConfig, resolveMaps, routeMaps } from "../features/maps/settings.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import { hasTargets, type RouteConfig } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
@@ -29,6 +32,7 @@ import type { Sections } from "../settings/sections.ts";
 import { noteLeftBySidecar } from "../settings/sidecar-check.ts";
 import { noteClearSignIn, noteEmptyPlaceholders, type WrittenPlace } from "./empty-placeholders.ts";
 import { checkClientAuth, checkListeners, checkStreamListeners } from "./listener-check.ts";
+import { noteUnknownMaps } from "./map-placeholders.ts";
 import { resolveRoutes } from "./route-resolution.ts";
 import type { PlacedEntries } from "./stream-resolution.ts";
 
@@ -112,7 +116,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = readConfig(config, configLog, baseDir, request.knownWafRules ?? []);
-  const { entries, tests, base } =
+  const { entries, tests, base, maps } =
     routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request);
   if (config.readable && routesLog !== null) checkStreamListeners(main, entries.streams, base, routesLog);
   const list = entries.routes.filter((route) => route !== null);
@@ -121,11 +125,12 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   noteLeftBySidecar(config.value, main, configLog);
   notePublished(list, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
-  const whole = { ...main, routes: list, streams };
+  const whole = { ...main, routes: list, streams, maps };
   if (configLog.faults.length + (routesLog?.faults.length ?? 0) === 0) {
     const files = writtenIn(config, configLog, routes, routesLog, base);
     noteEmptyPlaceholders(whole, entries.routes, files);
     noteClearSignIn(whole, entries.routes, files);
+    noteUnknownMaps(maps, [files.server, files.routes]);
     const places = [...entries.routes.keys()].filter((place) => entries.routes[place] !== null);
     request.judge?.(whole, {
       fault: (route, key, message) => routesLog!.fault([...base, places[route]!, key], message),
@@ -241,10 +246,11 @@ interface RoutesFile {
   /** The path of the list in the file. */
   readonly base: KeyPath;
   readonly tests: readonly RouteTest[];
+  readonly maps: readonly MapConfig[];
 }
 
 const NO_ENTRIES: PlacedEntries = { routes: [], streams: [] };
-const NO_ROUTES: RoutesFile = { entries: NO_ENTRIES, base: [], tests: [] };
+const NO_ROUTES: RoutesFile = { entries: NO_ENTRIES, base: [], tests: [], maps: [] };
 
 /** routes.yaml is a list, or a section with `routes:` and `tests:`. docs/configuration.md#files */
 function readRoutes(
@@ -262,6 +268,7 @@ function readRoutes(
     log,
     files: new ConfiguredFiles(log, dirname(file.path)),
     knownWafRules,
+    maps: [] as readonly MapConfig[],
   };
   const root = withoutExtensions(source.value);
   if (root === null) return NO_ROUTES;
@@ -270,19 +277,25 @@ function readRoutes(
     log.fault([], 'expected a list of routes, each beginning with "- type:"');
     return NO_ROUTES;
   }
-  const { routes = null, tests: entries = null, ...others } = root as Record<string, unknown>;
+  const { routes = null, tests: entries = null, maps: written = null, ...others } = root as Record<string, unknown>;
   const odd = Object.keys(others);
   const { keys } = new RouteSchemas();
   const isRoute = odd.some((key) => keys.includes(key));
   if (isRoute)
     log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
-  else for (const key of odd) log.fault([key], unknownKey(key, ["routes", "tests"]), true);
+  else for (const key of odd) log.fault([key], unknownKey(key, ["routes", "tests", "maps"]), true);
   const tests = routeTests.resolve!(log.read(routeTests, entries, ["tests"], 1), { ...around, path: ["tests"] });
+  const at = { ...around, path: ["maps"] };
+  const maps = resolveMaps(log.read(routeMaps, written, at.path, 2), at);
+  for (const { name, file, fileName } of maps)
+    if (file !== "" && !log.isFaulty(["maps", name]))
+      noteListFaults("map", { file, name: fileName }, readMapList, { log, path: ["maps", name, "file"] });
   const base = ["routes"];
-  if (routes === null) return { entries: NO_ENTRIES, base, tests };
-  if (Array.isArray(routes)) return { entries: resolveRoutes(routes, { ...around, path: base }), base, tests };
+  if (routes === null) return { entries: NO_ENTRIES, base, tests, maps };
+  if (Array.isArray(routes))
+    return { entries: resolveRoutes(routes, { ...around, maps, path: base }), base, tests, maps };
   log.fault(["routes"], 'expected a list of routes, each beginning with "- type:"');
-  return { entries: NO_ENTRIES, base, tests };
+  return { entries: NO_ENTRIES, base, tests, maps };
 }
 
 /** Keys that begin with `x-` at the top of a file hold anchors for use elsewhere in it, and nothing else. */

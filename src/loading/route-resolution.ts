@@ -5,6 +5,7 @@ import { describe, type Spot } from "../config/piece.ts";
 import { SharedParts } from "../config/shared-parts.ts";
 import { series } from "../core/number-text.ts";
 import type { ClusterConfig } from "../features/fleet/settings.ts";
+import type { MapConfig } from "../features/maps/settings.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import { noteGroupsOfPath } from "../routes/rewrite-keys.ts";
 import type { RouteBase } from "../routes/route-base.ts";
@@ -23,6 +24,7 @@ interface RoutePorts extends Spot {
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
   readonly cluster: ClusterConfig;
+  readonly maps: readonly MapConfig[];
   /** Rule names for `waf` of routes; an empty list leaves that check out. */
   readonly knownWafRules: readonly string[];
 }
@@ -60,8 +62,8 @@ function resolveEntry(raw: unknown, schemas: RouteSchemas, around: RoutePorts): 
   const type = typeOf(entry, schemas, around);
   if (type === "") return null;
   const values = log.read(schemas.of(type), raw, path, 2);
-  const { server, proxy, cluster, files } = around;
-  const spot: RouteSpot = { path, log, files, server, proxy, cluster, entry, values };
+  const { server, proxy, cluster, files, maps } = around;
+  const spot: RouteSpot = { path, log, files, server, proxy, cluster, maps, entry, values };
   if (!(type in ROUTE_FORMAT.streams)) return resolveRoute(type, values, spot, around);
   const streamType = type as StreamType;
   const { keys } = ROUTE_FORMAT.streams[streamType];

@@ -526,6 +526,12 @@ export interface RequestNamer {
 
 type FixedTap = ReplyTap & Required<Pick<ReplyTap, "onFixed">>;
 
+/** Gives a request's values of maps. docs/routing.md#maps */
+export interface MapValues {
+  /** One character a byte. @param name of the map */
+  valueOf(name: string, ex: Exchange): string;
+}
+
 /** The phases in their order and the taps. */
 export class Pipeline {
   private readonly phases: readonly Phase[];
@@ -537,6 +543,8 @@ export class Pipeline {
   readonly trailerGate: TrailerGate | null;
   /** Null where messages are not looked at. Set where the way is wired. */
   messages: MessageGate | null = null;
+  /** The maps of the configuration. Set with the way. */
+  maps: MapValues | null = null;
   /** Says where clients are. Set where the way is wired. */
   places: ClientPlaces = NO_PLACES;
   private readonly names: RequestNamer | null;
@@ -580,6 +588,7 @@ export class Pipeline {
   traced(instead: (phase: Phase) => Phase): Pipeline {
     const pipeline = new Pipeline(this.phases.map(instead), this.headTaps, this.endTaps, this.trailerGate);
     pipeline.places = this.places;
+    pipeline.maps = this.maps;
     return pipeline;
   }
 

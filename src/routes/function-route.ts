@@ -46,6 +46,10 @@ const keys = block(
         );
         return {};
       }
+      if (target.startsWith("{map.")) {
+        spot.log.fault([...spot.path, "target"], "a map names targets of routes with type: upstream alone", true);
+        return {};
+      }
       const { methods: _, ...origin } = upstreamKeys.resolve(v.parse(upstreamKeys, { target }), spot);
       return origin as object;
     },

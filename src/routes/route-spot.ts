@@ -1,6 +1,7 @@
 import type { Spot } from "../config/piece.ts";
 import type { Rows } from "../config/row.ts";
 import type { ClusterConfig } from "../features/fleet/settings.ts";
+import type { MapConfig } from "../features/maps/settings.ts";
 import type { ProxyConfig, ServerConfig } from "../settings/sections.ts";
 
 /** A block (row.ts), whatever its rows. @typeParam F the fields that it gives */
@@ -16,6 +17,8 @@ export interface RouteSpot extends Spot {
   readonly server: ServerConfig;
   readonly proxy: ProxyConfig;
   readonly cluster: ClusterConfig;
+  /** Maps of routes.yaml, which a target may name. */
+  readonly maps: readonly MapConfig[];
   /** The entry as it is in the file: absent keys are absent. */
   readonly entry: Readonly<Record<string, unknown>>;
   /** What it says at the keys of every route. */

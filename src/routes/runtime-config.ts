@@ -1,3 +1,4 @@
+import type { MapConfig } from "../features/maps/settings.ts";
 import type { Sections } from "../settings/sections.ts";
 import type { RouteConfig } from "./route-config.ts";
 import type { StreamConfig } from "./streams/stream-config.ts";
@@ -12,6 +13,8 @@ import type { StreamConfig } from "./streams/stream-config.ts";
 export interface RuntimeConfig extends Sections {
   /** In the order of `routes.yaml`. The router decides precedence (exact, then the longest prefix), not this order. */
   readonly routes: readonly RouteConfig[];
+  /** What `maps` of routes.yaml says. */
+  readonly maps: readonly MapConfig[];
   /** The entries of `routes.yaml` that forward connections and know nothing of HTTP, in their order. */
   readonly streams: readonly StreamConfig[];
 }

@@ -19,6 +19,7 @@ import type { FilePorts } from "../features/files/file-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { copyClientHost, isLoop, writeForwarded } from "../features/forward/forward-head.ts";
 import type { ListTables } from "../features/lists/list-tables.ts";
+import { RequestMaps } from "../features/maps/request-maps.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLog, linePolicy } from "../features/telemetry/access-log.ts";
 import { hasOwnOutputs, outputsKey } from "../features/telemetry/access-outputs.ts";
@@ -175,6 +176,10 @@ export function publicWay(
   const contentCoding = contentCodingPhase(config.server, compressedRoutes(config, router.routes));
   const tracer = tracerOf(config, inputs.spans, (ex) => ex.fromTrustedProxy, inputs.addresses);
   const pipeline = buildPipeline(config, { router, inputs, accessLog, budget, client, contentCoding, cache, tracer });
+  if (config.maps.length > 0) {
+    const { lists } = inputs.client;
+    pipeline.maps = new RequestMaps(config.maps, (file) => lists.cellOf({ kind: "map", file }));
+  }
   return { pipeline, client, accessLog, cache };
 }
 

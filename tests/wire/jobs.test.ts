@@ -226,6 +226,14 @@ describe("everyday jobs", () => {
     expect(echoed(await gateway.once(request("GET /other"))).target).toBe("/other");
   });
 
+  test("many tenants by a table", async () => {
+    const [usual, own] = [startOrigin(), startOrigin()];
+    const files = { "tenants.csv": `gw.test,${own.url}\n` };
+    const gateway = await gatewayOf("Many tenants by a table", { [TARGET]: usual.url }, files);
+    expect((await gateway.once(request("GET /"))).status).toBe(200);
+    expect([usual.requests.length, own.requests.length]).toEqual([0, 1]);
+  });
+
   test("secrets from files", async () => {
     const files = { "secrets/token": "a-long-random-token\n", "secrets/key": "k-4711\n" };
     const gateway = await gatewayOf("Secrets from files", { [TARGET]: startOrigin().url }, files);

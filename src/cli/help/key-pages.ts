@@ -116,6 +116,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.maintenance", "pages.md#maintenance"],
   ["tests", "explain.md#tests"],
   ["routes.browse", "files.md#listings"],
+  ["maps", "routing.md#maps"],
   ["routes.cache_control", "files.md#fields-of-a-response"],
   ["routes.grpc_web", "transcoder.md#grpc-web"],
   ["routes.preserve_host", "upstreams.md#fields-that-are-sent"],

@@ -1,3 +1,5 @@
+import { isHostName } from "../../config/origin.ts";
+import { hostLiteral } from "../../core/ip-address.ts";
 import { type ListContent, ListFaults, MAX_LIST_LINES } from "../../memory/list-file.ts";
 import { type TextTable, TextTableBuilder } from "../../memory/text-table.ts";
 import type { RequestHead } from "../../message/request-head.ts";
@@ -82,12 +84,16 @@ function sourceOf(written: string): Source {
   if (PLAIN.test(written)) return { ok: true, key: written };
   if (written.startsWith("/") && !written.startsWith("//")) return { ok: true, key: canonicalRoutePath(written) };
   const [, host = "", path = ""] = /^(?:https?:)?(?:\/\/)?([^/]*)(\/.*)?$/i.exec(written) ?? [];
-  if (!HOST.test(host))
+  const isAddress = host.startsWith("[");
+  if (isAddress ? hostLiteral(host) === "" : !isHostName(host))
     return {
       ok: false,
       fault: "expected a path such as /old, or a host with a path such as example.com/old, to lead from",
     };
-  return { ok: true, key: host.toLowerCase() + canonicalRoutePath(path === "" ? "/" : path) };
+  return {
+    ok: true,
+    key: (isAddress ? hostLiteral(host) : host.toLowerCase()) + canonicalRoutePath(path === "" ? "/" : path),
+  };
 }
 
 /** Letters beyond ASCII as a URL has them. */
@@ -131,4 +137,3 @@ const ORIGIN = /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?\//i;
 const MAX_ORIGINS = 1000;
 /** A path that is its own canonical form. */
 const PLAIN = /^(?:\/[a-z0-9_~-][a-z0-9._~-]*)+$/i;
-const HOST = /^[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?$|^\[[\da-f:.]+\]$/i;

@@ -37,14 +37,14 @@ export function redirectFault(to: Template, namesHosts: boolean): string {
   if (first.startsWith("/")) return "names a server without a scheme: write https: before it, or a single slash";
   if (!SCHEME.test(first)) return `has no scheme: ${BEGINNINGS}`;
   const { origin } = partsOf(to);
-  const other = origin.uses.find(({ name }) => name !== "host" && name !== WILDCARD);
+  const other = origin.uses.find(({ name }) => name !== "host" && name !== WILDCARD && !name.startsWith("map."));
   if (other !== undefined) {
     return `has {${other.name}} in the name of the server, which must be literal: put a "/" before it, or write the name`;
   }
   if (origin.uses.some(({ name }, i) => name === WILDCARD && !NAME_BEHIND.test(origin.literals[i + 1]!))) {
     return "has {host.1}, which any client can choose, without a server's name behind it: write one, such as {host.1}.example.com";
   }
-  if (origin.uses.length > 0 && !namesHosts) {
+  if (origin.uses.some(({ name }) => !name.startsWith("map.")) && !namesHosts) {
     return "has {host} as its server, which any client can choose: name the route's hosts, such as host: [example.com]";
   }
   const text = origin.literals.join(PROBE_HOST);

@@ -3,7 +3,7 @@ import type { WorkerService } from "../../core/worker-service.ts";
 import { NO_TEXTS, TextTable, type TextTableMemory } from "../../memory/text-table.ts";
 
 /** The purpose of a list: each has a reader of its own. */
-export type ListPurpose = "redirects" | "keys";
+export type ListPurpose = "redirects" | "map" | "keys";
 
 /** A list that a configuration uses. */
 export interface ListUse {

@@ -98,6 +98,13 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   plain("geo.asn", "the number of the network that the client is in, likewise", "word", ({ asn }) => String(asn || "")),
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
+    name: "map.NAME",
+    doc: "the value of a [map](routing.md#maps) for this request",
+    form: "path",
+    argument: /^[A-Za-z0-9_-]+$/,
+    reader: (name) => (ex) => ex.pipeline.maps?.valueOf(name, ex) ?? "",
+  },
+  {
     name: "match.N",
     doc: "the text that group N of the route's [`regex`](routing.md#routes-by-expressions) found, or of its [`rewrite.regex`](routing.md#rewrite) if that fits, from 1 on",
     form: "path",

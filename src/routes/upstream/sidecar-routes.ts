@@ -69,6 +69,7 @@ function sidecarRoute(
     hosts,
     match: match === null ? null : { ...NO_MATCH, ...match },
     rewrite: null,
+    targetMap: null,
     inboundChunkedMode: sidecarChunkedMode(config),
     maxBodyBytes: sidecar.maxBodyBytes,
     acmeChallenge: "gateway",

@@ -20,6 +20,7 @@ import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
 import { routeSpot } from "../route-spot.ts";
 import { checkFastCgi, fastcgi } from "./fastcgi-keys.ts";
+import { targetMapOf } from "./mapped-targets.ts";
 
 const target = block(
   {
@@ -129,13 +130,15 @@ const rows = {
 export const upstreamKeys = block(rows, {
   finish(plain, values, spot) {
     const { proxy, server } = routeSpot(spot);
-    const targets = resolveTargets(values, spot);
+    const targetMap = targetMapOf(values.target, values.targets.length > 0, spot);
+    const targets = targetMap?.targets ?? resolveTargets(values, spot);
     noteUseless(values, targets, spot);
     checkGrpcWeb(values, targets, spot);
     checkFastCgi(values, targets, spot);
     const { connectMs, responseHeaderMs } = plain.timeouts;
     return {
       targets,
+      targetMap: targetMap?.map ?? null,
       timeouts: {
         ...plain.timeouts,
         connectMs: connectMs ?? proxy.transport.connectTimeoutMs,
@@ -144,7 +147,11 @@ export const upstreamKeys = block(rows, {
       strictOrigins: values.strict_origins ?? server.strictOrigins,
     };
   },
-  list: ({ targets }, { methods, ...lines }) => ({ methods, targets: rows.targets.type.write(targets), ...lines }),
+  list: ({ targets, targetMap }, { methods, ...lines }) => ({
+    methods,
+    ...(targetMap === null ? { targets: rows.targets.type.write(targets) } : { target: `{map.${targetMap.name}}` }),
+    ...lines,
+  }),
 });
 
 function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly TargetConfig[] {

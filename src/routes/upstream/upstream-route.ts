@@ -1,5 +1,6 @@
 import { circuitBreaker } from "../../config/attempt-settings.ts";
 import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
+import { MappedTarget } from "../../features/balance/mapped-target.ts";
 import { targetChoice } from "../../features/balance/target-choice.ts";
 import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";
 import type { Handler, Upstream } from "../../message/exchange.ts";
@@ -104,7 +105,10 @@ export function upstreamHandler(
     return isMirrored ? new MirroredUpstream(pool) : pool;
   };
   const targets = isEnabled ? targetsOf(route, poolOf, site) : [];
-  const choice = targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey);
+  const choice =
+    route.targetMap === null || !isEnabled
+      ? targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey)
+      : new MappedTarget(route.targetMap, targets);
   const handler = forwardHandler(route, choice, site.forward);
   if (route.fastcgi !== null) return scriptHandler(route, route.fastcgi, handler, site, look);
   const whole = isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;

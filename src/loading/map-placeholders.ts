@@ -1,0 +1,27 @@
+import { didYouMean } from "../config/nearest-name.ts";
+import type { MapConfig } from "../features/maps/settings.ts";
+import type { WrittenPlace } from "./empty-placeholders.ts";
+
+/** Notes placeholders of maps that routes.yaml does not have. docs/routing.md#maps */
+export function noteUnknownMaps(maps: readonly MapConfig[], places: readonly (WrittenPlace | null)[]): void {
+  const names = maps.map(({ name }) => name);
+  for (const place of places) if (place !== null) look(place, names);
+}
+
+function look({ value, path, log }: WrittenPlace, names: readonly string[]): void {
+  if (typeof value === "string") {
+    for (const [, name] of value.matchAll(USES)) {
+      if (name === undefined || names.includes(name)) continue;
+      log.fault(
+        path,
+        `unknown placeholder {map.${name}}: maps of routes.yaml has no ${name}${didYouMean(name, names)}`,
+      );
+    }
+  } else if (typeof value === "object" && value !== null) {
+    for (const [key, inner] of Object.entries(value))
+      look({ value: inner, path: [...path, Array.isArray(value) ? Number(key) : key], log }, names);
+  }
+}
+
+/** Two braces are a brace. */
+const USES = /\{\{|\{map\.([A-Za-z0-9_-]+)\}/g;
