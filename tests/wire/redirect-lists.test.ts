@@ -212,4 +212,4 @@ test("200,000 lines are ready at once, and each is found", async () => {
   }
   expect((await large.once(request("GET /articles/200000/an-old-title-0"))).text).toBe("site");
   await large.stop();
-});
+}, 30_000);
