@@ -59,6 +59,7 @@ function sidecarRoute(
   const { sidecar, proxy, server } = config;
   const { connectTimeoutMs, responseHeaderTimeoutMs } = proxy.transport;
   return {
+    ...NO_FURTHER_PARTS,
     type: "upstream",
     position: { file: "", line: 0, col: 0 },
     prefix,
@@ -68,8 +69,6 @@ function sidecarRoute(
     methods: [],
     hosts,
     match: match === null ? null : { ...NO_MATCH, ...match },
-    rewrite: null,
-    targetMap: null,
     inboundChunkedMode: sidecarChunkedMode(config),
     maxBodyBytes: sidecar.maxBodyBytes,
     acmeChallenge: "gateway",
@@ -88,8 +87,6 @@ function sidecarRoute(
     maintenance: null,
     headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
     targets,
-    mirror: null,
-    hooks: null,
     loadBalancing: { policy: "random", keyName: "", cookie: null },
     healthCheck: NO_CHECK,
     circuitBreaker,
@@ -102,7 +99,6 @@ function sidecarRoute(
     strictOrigins: true,
     preserveHost: true,
     grpcWeb: false,
-    fastcgi: null,
     stripPrefix: false,
     tls: {
       caFile: sidecar.caFile,
@@ -112,6 +108,9 @@ function sidecarRoute(
     },
   };
 }
+
+/** Parts of a route that a sidecar's have none of. */
+const NO_FURTHER_PARTS = { rewrite: null, targetMap: null, mirror: null, hooks: null, fastcgi: null } as const;
 
 /** How chunked bodies are taken: as the edge takes them, but that `buffer` says whether they stream. docs/sidecar.md#bodies */
 export function sidecarChunkedMode({ sidecar, proxy }: RuntimeConfig): UpstreamRouteConfig["inboundChunkedMode"] {
