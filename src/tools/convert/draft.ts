@@ -62,6 +62,7 @@ export class Draft {
       if (!reached.has(origin))
         plan.ledger.note(origin, "no request reaches it: rules before it take all of them", "nothing, or remove it");
     hoist(this.routes, this.config.server);
+    if (hasNestedHosts(served)) this.config.server.route_order = "path_first";
     for (const route of this.routes) this.noteEndpoints(route);
   }
 
@@ -370,6 +371,12 @@ const FILE_KEYS: ReadonlySet<string> = new Set([
   "file",
   "errors",
 ]);
+
+/** Whether a request may be for several hosts of the rules, whose routes are in the order of their paths (arrange.ts). */
+function hasNestedHosts(rules: readonly Rule[]): boolean {
+  const isNamed = rules.some(({ hosts }) => hosts.length > 0);
+  return isNamed && rules.some(({ hosts }) => hosts.length === 0 || hosts.some((host) => host.startsWith("*.")));
+}
 
 /** What all routes say alike is said once, at the server. */
 function hoist(routes: readonly PlannedRoute[], server: Keys): void {
