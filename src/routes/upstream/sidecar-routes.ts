@@ -49,6 +49,8 @@ export function directRoute(config: RuntimeConfig): UpstreamRouteConfig {
   return sidecarRoute(config, "/", []);
 }
 
+const NO_EXPRESSION = { regex: "", isByRegex: false } as const;
+
 /** Chances stay what the weights say, unless a split has a breaker. docs/sidecar.md#splits */
 function sidecarRoute(
   config: RuntimeConfig,
@@ -62,10 +64,9 @@ function sidecarRoute(
     ...NO_FURTHER_PARTS,
     type: "upstream",
     position: { file: "", line: 0, col: 0 },
+    ...NO_EXPRESSION,
     prefix,
     path: "",
-    regex: "",
-    isByRegex: false,
     methods: [],
     hosts,
     match: match === null ? null : { ...NO_MATCH, ...match },
