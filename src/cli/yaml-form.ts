@@ -1,4 +1,5 @@
 import { type CST, LineCounter, Parser } from "yaml";
+import { trimmedEnd } from "../core/trimming.ts";
 
 /** Blanks of one level. */
 const STEP = 2;
@@ -127,8 +128,7 @@ class YamlForm {
 function endOf(token: CST.Token): number {
   if (token.type === "flow-collection")
     return token.end.find(({ source }) => /^[\]}]$/.test(source))?.offset ?? token.offset;
-  if ("source" in token)
-    return token.offset + Math.max(0, token.source.replace(/\n+$/, "").length - 1) + propsOf(token);
+  if ("source" in token) return token.offset + Math.max(0, trimmedEnd(token.source, "\n").length - 1) + propsOf(token);
   return token.offset;
 }
 
