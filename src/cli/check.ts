@@ -10,6 +10,7 @@ import { unwritableLogs } from "../features/telemetry/control/log-outputs.ts";
 import { listConfig } from "../loading/config-listing.ts";
 import { type ConfigResult, loadConfig } from "../loading/load-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { listenerAddress } from "../settings/server-listeners.ts";
 import { CheckReport } from "./check-report.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
@@ -171,9 +172,13 @@ function summary(result: Extract<ConfigResult, { ok: true }>): string {
 }
 
 function listening({ server, sidecar, internalApi, routes }: RuntimeConfig): string {
-  const places = server.port < 0 ? [] : [`http://${hostAndPort(server.host, server.port)}`];
-  if (server.tls.enabled) places.push(`https://${hostAndPort(server.host, server.tls.port)}`);
-  if (server.http3.enabled) places.push(`UDP port ${server.http3.port} (HTTP/3)`);
+  const places = server.listeners.map((one) => {
+    const { name, tls, socket } = one;
+    const at = socket === "" ? `${tls ? "https" : "http"}://${listenerAddress(one)}` : listenerAddress(one);
+    return server.isListed ? `${at} (${name})` : at;
+  });
+  const udp = [...new Set(server.listeners.flatMap(({ http3, http3Port }) => (http3 ? [http3Port] : [])))];
+  if (udp.length > 0) places.push(`UDP port${udp.length > 1 ? "s" : ""} ${series(udp.map(String))} (HTTP/3)`);
   if (sidecar.enabled && sidecar.mode !== "egress")
     places.push(`${hostAndPort(sidecar.ingressHost, sidecar.ingressPort)} (sidecar, in)`);
   if (sidecar.enabled && sidecar.mode !== "ingress")

@@ -34,6 +34,13 @@ export const explainCommand = {
       choices: ["1", "2", "3"],
       help: "the version of HTTP by which it comes",
     },
+    {
+      name: "listener",
+      type: "string",
+      default: "",
+      placeholder: "NAME",
+      help: "the listener by which it comes; the first that speaks as it does without it",
+    },
     { name: "json", type: "bool", default: false, help: "print one JSON object" },
   ],
   notes: [
@@ -66,6 +73,7 @@ export function runExplain(
     body: values.body,
     clientIp: values["client-ip"],
     http: HTTP_VERSIONS[values.http],
+    listener: values.listener,
   };
   const request = requestOf(typed, config);
   if (typeof request === "string") {
@@ -100,7 +108,8 @@ function notesOn({ tls, http = 1 }: DryRequest, { server }: RuntimeConfig): stri
     return [`server.http${http} is off: nothing speaks HTTP/${http}, explained as if it did`];
   }
   if (tls && !server.tls.enabled) return ["server.tls is off: nothing listens for https, explained as if it did"];
-  if (!tls && server.port < 0) return ["server.port is off: nothing listens for http, explained as if it did"];
+  if (!tls && server.listeners.every((one) => one.tls))
+    return ["server.port is off: nothing listens for http, explained as if it did"];
   return [];
 }
 

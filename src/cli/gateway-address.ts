@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { hostAndPort } from "../core/ip-address.ts";
 import { readableSections } from "../loading/load-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { type ServerListener, siteOf } from "../settings/server-listeners.ts";
 import type { CommandIo } from "./command-io.ts";
 import { CONFIG_FLAGS } from "./config-flags.ts";
 import { moreLine } from "./help/more.ts";
@@ -250,18 +251,17 @@ function gatewaysOf(
 ): GatewayApi[] {
   const shown = token === "" ? internalApi.token : token;
   const { socket, listenHost, listenPort } = internalApi;
-  const { tls } = server;
   const found: GatewayApi[] = [];
   if (socket !== "") found.push(new GatewayApi({ socketPath: socket }, ""));
   if (listenPort >= 0) found.push(new GatewayApi({ url: urlOf("http", listenHost, listenPort) }, shown));
-  const clear = server.port > 0 ? [new GatewayApi({ url: urlOf("http", server.host, server.port) }, shown)] : [];
-  const isRedirected = tls.enabled && tls.redirectHttp;
-  if (!isRedirected) found.push(...clear);
-  if (tls.enabled && tls.port > 0 && tls.clientAuth !== "require") {
-    found.push(new GatewayApi({ url: urlOf("https", server.host, tls.port) }, shown, true));
+  // What is behind a load balancer, and what redirects, comes last: a gateway may not have taken that up yet.
+  const places = server.listeners.filter((one) => !one.tls || siteOf(one, server).clientAuth !== "require");
+  const rank = (one: ServerListener) => Number(one.redirectsHttps) * 2 + Number(one.tls);
+  for (const one of places.toSorted((a, b) => rank(a) - rank(b))) {
+    if (one.port <= 0) continue;
+    const url = urlOf(one.tls ? "https" : "http", one.host, one.port);
+    found.push(one.tls ? new GatewayApi({ url }, shown, true) : new GatewayApi({ url }, shown));
   }
-  // A gateway that has not taken up the redirect yet.
-  if (isRedirected) found.push(...clear);
   return found;
 }
 

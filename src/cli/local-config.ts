@@ -1,4 +1,12 @@
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { ServerListener } from "../settings/server-listeners.ts";
+
+/** Routes that are for some listeners are for this one. */
+function localListener({ http2 }: RuntimeConfig["server"], port: number): ServerListener {
+  const clear = { path: [], host: "127.0.0.1", port, socket: "", mode: 0, group: "", tls: false, site: null };
+  const usual = { proxies: [], redirectsHttps: false, http3: false, http3Port: -1 };
+  return { name: "http", ...clear, ...usual, http2: http2.enabled };
+}
 
 /**
  * A configuration for this machine alone: one listener in clear text on 127.0.0.1, one worker, log lines on standard output.
@@ -13,11 +21,14 @@ export function localConfig(config: RuntimeConfig, port: number): RuntimeConfig 
   );
   return {
     ...config,
-    routes,
+    routes: routes.map((route) => (route.listeners.length === 0 ? route : { ...route, listeners: [] })),
     server: {
       ...server,
       host: "127.0.0.1",
+      hosts: ["127.0.0.1"],
       port,
+      isListed: false,
+      listeners: [localListener(server, port)],
       workers: 1,
       tls: { ...server.tls, enabled: false, redirectHttp: false },
       http3: { ...server.http3, enabled: false },

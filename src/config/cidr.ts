@@ -1,4 +1,5 @@
 import { formatAddress, isMappedV4, parseAddress } from "../core/ip-address.ts";
+import { NO_BITS } from "../core/network-set.ts";
 
 /**
  * Reads a network such as `10.0.0.0/8`, `2001:db8::/32`, or a single address. Gives the network, or a fault text that
@@ -56,3 +57,6 @@ export interface Cidr {
   readonly bytes: readonly number[];
   readonly bits: number;
 }
+
+/** Stands for the clients of UNIX sockets, which have no address: no address is in it. */
+export const UNIX_PEERS: Cidr = { text: "unix:", bytes: [], bits: NO_BITS };

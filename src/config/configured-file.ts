@@ -1,7 +1,13 @@
 import type { X509Certificate } from "node:crypto";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { keyFault, type PemCertificates, readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
+import {
+  keyFault,
+  type PemCertificates,
+  readCertificates,
+  readPrivateKey,
+  readRevocations,
+} from "../proto/pem/pem-text.ts";
 import { type KeyPath, quote } from "./config-fault.ts";
 import type { FaultLog } from "./fault-log.ts";
 import { formatSize } from "./size.ts";
@@ -102,6 +108,15 @@ export class ConfiguredFiles {
     return full;
   }
 
+  /** A PEM file with at least one list of revoked certificates; "" stays "". */
+  revoked(key: KeyPath, path: string): string {
+    const full = this.file(key, path);
+    if (full === "" || this.log.isFaulty(key)) return full;
+    const found = attempt(() => readRevocations(readFileSync(full), isDamagedList));
+    if (found instanceof Error) this.log.fault(key, found.message);
+    return full;
+  }
+
   /** A certificate with its key: both readable, PEM, belonging together; warns when it has expired or is not valid yet. */
   pair(certKey: KeyPath, certPath: string, keyKey: KeyPath, keyPath: string): { certFile: string; keyFile: string } {
     const certFile = this.file(certKey, certPath);
@@ -138,6 +153,12 @@ export class ConfiguredFiles {
     else if (Date.parse(certificate.validFrom) > now)
       this.log.warn(key, `this certificate is valid only from ${certificate.validFrom}`);
   }
+}
+
+/** Whether TLS cannot use a list of revoked certificates. */
+function isDamagedList(crl: string): boolean {
+  const { createSecureContext } = require("node:tls") as typeof import("node:tls");
+  return attempt(() => createSecureContext({ crl })) instanceof Error;
 }
 
 /** What is read, or why it cannot be. */

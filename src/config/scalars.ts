@@ -1,6 +1,6 @@
 import { series } from "../core/number-text.ts";
 import { MASK } from "../core/secret-name.ts";
-import { type Cidr, parseCidr } from "./cidr.ts";
+import { type Cidr, parseCidr, UNIX_PEERS } from "./cidr.ts";
 import { formatDuration, meantDuration, parseDuration } from "./duration.ts";
 import { ANY_NUMBER, orWord, TEXT } from "./form.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
@@ -299,6 +299,19 @@ export function cidr(): Kind<Cidr> {
     return typeof network === "string" ? new Wrong(network) : network;
   }, TEXT);
   return written(kind, (network) => network.text);
+}
+
+/** The same, or `unix:` for the clients of UNIX sockets. docs/listeners.md#unix-sockets */
+export function peerNetwork(): Kind<Cidr> {
+  const network = cidr();
+  const kind = piece<Cidr>((value) => {
+    if (value === UNIX_PEERS.text) return UNIX_PEERS;
+    const result = network["~run"]({ value }, {});
+    return result.issues === undefined
+      ? (result.value as Cidr)
+      : new Wrong(`expected an IP address, a network such as 10.0.0.0/8, or unix:, found ${describe(value)}`);
+  }, TEXT);
+  return written(kind, ({ text: shown }) => shown);
 }
 
 /** 240 is written as a number, 65536 as `64KiB`. */

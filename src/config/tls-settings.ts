@@ -1,5 +1,6 @@
+import { hostPattern } from "./host-kinds.ts";
 import { list, type Spot } from "./piece.ts";
-import { block, type Fields, isFaultyAt, OFF, type Rows, type Values } from "./row.ts";
+import { below, block, type Fields, isFaultyAt, OFF, type Rows, type Values } from "./row.ts";
 import { fileName, flag, port, word } from "./scalars.ts";
 
 const certificate = block({
@@ -7,10 +8,18 @@ const certificate = block({
   key_file: { type: fileName(), required: "the PEM file of the private key", example: "./other-key.pem" },
 });
 
-const tlsRows = {
-  enabled: { type: flag(), default: true, doc: "false: no TLS listener" },
-  port: { type: port(0), default: 8443, doc: "the port for TLS" },
-  // Resolved, these two are the first of `certificates`.
+/** Of TLS 1.2: those of TLS 1.3 cannot be chosen, and are all good. */
+const cipher = word(
+  "ECDHE-ECDSA-AES128-GCM-SHA256",
+  "ECDHE-RSA-AES128-GCM-SHA256",
+  "ECDHE-ECDSA-AES256-GCM-SHA384",
+  "ECDHE-RSA-AES256-GCM-SHA384",
+  "ECDHE-ECDSA-CHACHA20-POLY1305",
+  "ECDHE-RSA-CHACHA20-POLY1305",
+);
+const curve = word("X25519", "P-256", "P-384", "P-521", "X25519MLKEM768");
+
+const fileRows = {
   cert_file: {
     type: fileName(),
     default: "",
@@ -19,6 +28,70 @@ const tlsRows = {
     doc: "with its chain; a replaced file is reloaded automatically",
   },
   key_file: { type: fileName(), default: "", field: "", example: "./key.pem", doc: "the PEM file of the private key" },
+} as const satisfies Rows;
+
+const suiteRows = {
+  ciphers: {
+    type: list(cipher, "suites"),
+    example: ["ECDHE-RSA-AES256-GCM-SHA384"],
+    doc: "of TLS 1.2, the preferred one first; those of TLS 1.3 cannot be chosen",
+  },
+  curves: { type: list(curve, "curves"), example: ["X25519", "P-256"], doc: "for keys, the preferred one first" },
+} as const satisfies Rows;
+
+/** A key that is left out has the value of the section around it. */
+const ownRows = {
+  ...fileRows,
+  min_version: { type: word("1.2", "1.3"), absent: null, example: "1.3", doc: 'or "1.3"' },
+  client_auth: {
+    type: word("none", "request", "require"),
+    absent: null,
+    example: "require",
+    doc: "request, or require: client certificates signed by client_ca_file",
+  },
+  client_ca_file: {
+    type: fileName(),
+    default: "",
+    example: "./clients.pem",
+    doc: "the PEM file of the CAs whose clients are let in",
+  },
+  crl_file: {
+    type: fileName(),
+    default: "",
+    example: "./revoked.pem",
+    doc: "PEM lists of revoked client certificates, one of each CA",
+  },
+  ...suiteRows,
+} as const satisfies Rows;
+
+const host = block(
+  {
+    names: {
+      type: list(hostPattern(), "names", true),
+      example: ["shop.example.com", "*.shop.example.com"],
+      doc: "server names that clients send: these keys are for their handshakes",
+    },
+    ...ownRows,
+    alpn: {
+      type: list(word("h2", "http/1.1"), "protocols"),
+      example: ["http/1.1"],
+      doc: "protocols that are offered over TCP, the preferred one first",
+    },
+  },
+  {
+    check({ names }, spot) {
+      if (names.length === 0 && !isFaultyAt(spot, "names"))
+        spot.log.fault(spot.path, "needs names, the server names that it is for", true);
+    },
+    list: (config, lines) => ({ ...lines, ...pairOf((config as unknown as TlsHost).certificate ?? null) }),
+  },
+);
+
+const tlsRows = {
+  enabled: { type: flag(), default: true, doc: "false: no TLS listener" },
+  port: { type: port(0), default: 8443, doc: "the port for TLS" },
+  // Resolved, these two are the first of `certificates`.
+  ...fileRows,
   certificates: {
     type: list(certificate, "certificates"),
     doc: "further certificates, chosen by the server name that the client sends",
@@ -39,6 +112,16 @@ const tlsRows = {
     example: "./clients.pem",
     doc: "the PEM file of the CAs whose clients are let in",
   },
+  // Resolved, likewise.
+  crl_file: {
+    type: fileName(),
+    default: "",
+    guard: true,
+    example: "./revoked.pem",
+    doc: "PEM lists of revoked client certificates, one of each CA",
+  },
+  ...suiteRows,
+  hosts: { type: list(host, "hosts"), doc: "other certificates and rules for handshakes with some server names" },
   redirect_http: { type: flag(), default: false, guard: true, doc: "true sends cleartext requests to https://" },
   redirect_port: { type: port(0), default: 0, doc: 'the port in that address; 0 is "port"' },
 } as const satisfies Rows;
@@ -46,36 +129,141 @@ const tlsRows = {
 /** The first certificate is that of clients without SNI; there may be none where ACME obtains it. docs/tls.md */
 export const tls = block(tlsRows, { absent: OFF, finish: finishTls });
 
-type TlsValues = Values<typeof tlsRows>;
+/** `tls` of a listener: a key that is left out has the value of `server.tls`. docs/listeners.md#tls-of-a-listener */
+export const listenerTls = block(
+  {
+    enabled: { type: flag(), default: true, doc: "false: clear text" },
+    ...fileRows,
+    certificates: tlsRows.certificates,
+    min_version: ownRows.min_version,
+    client_auth: ownRows.client_auth,
+    client_ca_file: ownRows.client_ca_file,
+    crl_file: ownRows.crl_file,
+    ...suiteRows,
+    hosts: tlsRows.hosts,
+  },
+  { absent: OFF, isSwitch: true },
+);
 
-/** Pairs every certificate with its key, and checks them while TLS is on. */
-function finishTls(_: Fields<typeof tlsRows>, values: TlsValues, spot: Spot) {
-  const { path, files } = spot;
-  if (!values.enabled) return { certificates: [], clientCaFile: "" };
-  checkBothOrNeither(values.cert_file, values.key_file, spot);
-  const named = values.certificates.map((one, i) => ({ ...one, at: [...path, "certificates", i] }));
-  const { cert_file, key_file } = values;
-  if (cert_file !== "" && key_file !== "") named.unshift({ cert_file, key_file, at: [...path] });
-  const certificates = named.map((one) =>
-    files.pair([...one.at, "cert_file"], one.cert_file, [...one.at, "key_file"], one.key_file),
-  );
-  checkClientCa(values, spot);
-  const clientCaFile =
-    values.client_auth === "none" ? "" : files.bundle([...path, "client_ca_file"], values.client_ca_file);
-  return { certificates, clientCaFile };
+type TlsValues = Values<typeof tlsRows>;
+type HostValues = (typeof host)["rows"] extends infer R extends Rows ? Values<R> : never;
+type OwnValues = Pick<HostValues, "min_version" | "client_auth" | "client_ca_file" | "crl_file" | "ciphers" | "curves">;
+export type ListenerTlsValues = (typeof listenerTls)["rows"] extends infer R extends Rows ? Values<R> : never;
+
+/** The terms of handshakes, and whose certificates clients show. */
+export interface HandshakeTerms {
+  readonly minVersion: "1.2" | "1.3";
+  readonly clientAuth: "none" | "request" | "require";
+  /** "" unless `clientAuth` asks for it, as the next. */
+  readonly clientCaFile: string;
+  readonly crlFile: string;
+  /** None for the usual ones, as the next. */
+  readonly ciphers: readonly string[];
+  readonly curves: readonly string[];
 }
 
-function checkClientCa({ client_auth, client_ca_file }: TlsValues, spot: Spot): void {
+/** What handshakes with some server names have of their own. */
+export interface TlsHost extends HandshakeTerms {
+  readonly names: readonly string[];
+  /** Null: the certificate goes by the name, as for all others. */
+  readonly certificate: CertificateFiles | null;
+  /** None for those of the listener. */
+  readonly alpn: readonly string[];
+}
+
+/** All that a TLS listener is made with: `server.tls`, or that of a listener. */
+export interface TlsSettings extends HandshakeTerms {
+  readonly certificates: readonly CertificateFiles[];
+  readonly hosts: readonly TlsHost[];
+}
+
+/** Pairs every certificate with its key, and checks them while TLS is on. */
+function finishTls(_: Fields<typeof tlsRows>, values: TlsValues, spot: Spot): TlsSettings {
+  if (!values.enabled) return { ...termsOf(values, DEFAULT_TERMS, spot, false), certificates: [], hosts: [] };
+  const terms = termsOf(values, DEFAULT_TERMS, spot);
+  return { ...terms, certificates: certificatesOf(values, spot), hosts: hostsOf(values.hosts, terms, spot) };
+}
+
+/** The TLS of a listener with keys of its own, the others from `server.tls`; null without own keys. */
+export function listenerSite(values: ListenerTlsValues, server: TlsSettings, spot: Spot): TlsSettings | null {
+  const certificates = certificatesOf(values, spot);
+  const terms = termsOf(values, server, spot);
+  const { min_version, client_auth, client_ca_file, crl_file, ciphers, curves, hosts } = values;
+  const isPlain = [min_version, client_auth].every((one) => one === null) && client_ca_file === "" && crl_file === "";
+  if (isPlain && certificates.length + ciphers.length + curves.length + hosts.length === 0) return null;
+  return {
+    ...terms,
+    certificates: certificates.length > 0 ? certificates : server.certificates,
+    hosts: hosts.length > 0 ? hostsOf(hosts, terms, spot) : server.hosts,
+  };
+}
+
+function certificatesOf(
+  values: Pick<TlsValues, "cert_file" | "key_file" | "certificates">,
+  spot: Spot,
+): readonly CertificateFiles[] {
+  const { path, files } = spot;
+  const { cert_file, key_file } = values;
+  checkBothOrNeither(cert_file, key_file, spot);
+  const named = values.certificates.map((one, i) => ({ ...one, at: [...path, "certificates", i] }));
+  if (cert_file !== "" && key_file !== "") named.unshift({ cert_file, key_file, at: [...path] });
+  return named.map((one) => files.pair([...one.at, "cert_file"], one.cert_file, [...one.at, "key_file"], one.key_file));
+}
+
+function hostsOf(hosts: readonly HostValues[], around: HandshakeTerms, spot: Spot): readonly TlsHost[] {
+  const taken = new Map<string, number>();
+  return hosts.map((values, i) => {
+    const at = below(below(spot, "hosts"), i);
+    checkBothOrNeither(values.cert_file, values.key_file, at);
+    const { names } = host.resolve(values, at);
+    for (const [k, name] of names.entries()) {
+      const earlier = taken.get(name);
+      if (earlier !== undefined)
+        at.log.fault([...at.path, "names", k], `${name} is in hosts[${earlier}] already: name it once`);
+      else taken.set(name, i);
+    }
+    const isPair = values.cert_file !== "" && values.key_file !== "";
+    const [pair = null] = isPair ? certificatesOf({ ...values, certificates: [] }, at) : [];
+    return { ...termsOf(values, around, at), names, certificate: pair, alpn: values.alpn };
+  });
+}
+
+/** @param isRead whether the files are checked */
+function termsOf(values: OwnValues, around: HandshakeTerms, spot: Spot, isRead = true): HandshakeTerms {
+  const clientAuth = values.client_auth ?? around.clientAuth;
+  const terms = {
+    minVersion: values.min_version ?? around.minVersion,
+    clientAuth,
+    ciphers: values.ciphers.length > 0 ? values.ciphers : around.ciphers,
+    curves: values.curves.length > 0 ? values.curves : around.curves,
+  };
+  if (!isRead) return { ...terms, clientCaFile: "", crlFile: "" };
+  const { path, files } = spot;
+  const inherits = values.client_ca_file === "";
+  checkClientFiles(values, clientAuth, around.clientCaFile, spot);
+  if (clientAuth === "none") return { ...terms, clientCaFile: "", crlFile: "" };
+  return {
+    ...terms,
+    clientCaFile: inherits ? around.clientCaFile : files.bundle([...path, "client_ca_file"], values.client_ca_file),
+    // A list is for its CAs: it says nothing of others.
+    crlFile:
+      values.crl_file !== "" ? files.revoked([...path, "crl_file"], values.crl_file) : inherits ? around.crlFile : "",
+  };
+}
+
+function checkClientFiles(
+  { client_ca_file, crl_file }: OwnValues,
+  clientAuth: string,
+  inherited: string,
+  spot: Spot,
+): void {
   const { log, path } = spot;
-  if (client_auth !== "none" && client_ca_file === "" && !isFaultyAt(spot, "client_ca_file")) {
-    log.fault(
-      path,
-      `client_auth: ${client_auth} needs client_ca_file, the CA that client certificates come from`,
-      true,
-    );
+  if (clientAuth !== "none" && client_ca_file === "" && inherited === "" && !isFaultyAt(spot, "client_ca_file")) {
+    log.fault(path, `client_auth: ${clientAuth} needs client_ca_file, the CA that client certificates come from`, true);
   }
-  if (client_auth === "none" && client_ca_file !== "")
-    log.warn([...path, "client_ca_file"], "has no effect while client_auth is none");
+  if (clientAuth !== "none") return;
+  if (client_ca_file !== "") log.warn([...path, "client_ca_file"], "has no effect while client_auth is none");
+  if (crl_file !== "") log.warn([...path, "crl_file"], "has no effect while client_auth is none");
 }
 
 /** Notes a fault when only one of `cert_file` and `key_file` is there. */
@@ -92,3 +280,24 @@ export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
 }
+
+function pairOf(files: CertificateFiles | null): object {
+  return files === null ? {} : { cert_file: files.certFile, key_file: files.keyFile };
+}
+
+/**
+ * Names which client certificates a handshake demands: a connection is for one such demand alone. "" demands none.
+ * docs/tls.md#tls-by-host
+ */
+export function clientDemand({ clientAuth, clientCaFile, crlFile }: HandshakeTerms): string {
+  return clientAuth === "none" ? "" : JSON.stringify([clientAuth, clientCaFile, crlFile]);
+}
+
+const DEFAULT_TERMS: HandshakeTerms = {
+  minVersion: "1.2",
+  clientAuth: "none",
+  clientCaFile: "",
+  crlFile: "",
+  ciphers: [],
+  curves: [],
+};

@@ -28,6 +28,7 @@ export function controlExposition(sources: MetricPorts): Exposition {
   const { totals, nodes, labels, ofServices, lastReloadSuccessful, lastReloadSeconds, droppedLogLines } = sources;
   const metrics = [
     ...gatewayMetrics(totals),
+    ...listenerMetrics(() => totals.listeners(labels.listeners)),
     ...nodeMetrics(
       () => nodes.standings(),
       (originKey) => labels.upstreams.labelOf(labels.upstreams.idOf(originKey)),
@@ -36,6 +37,16 @@ export function controlExposition(sources: MetricPorts): Exposition {
     ...processFactMetrics({ version: VERSION, lastReloadSuccessful, lastReloadSeconds, droppedLogLines }),
   ];
   return new Exposition(metrics, sources.telemetry.exemplars);
+}
+
+/** Those of listeners. @param all asked at every scrape */
+function listenerMetrics(all: () => ReturnType<CounterTotals["listeners"]>): readonly Metric[] {
+  const of = (count: "accepted" | "open") => () =>
+    all().map((one) => ({ value: one[count], labels: { listener: one.label } }));
+  return [
+    metricOf(GATEWAY_METRICS, "gateway_listener_connections_total", of("accepted")),
+    metricOf(GATEWAY_METRICS, "gateway_listener_active_connections", of("open")),
+  ];
 }
 
 /**

@@ -37,12 +37,13 @@ import { firewallsOf } from "../routes/route-config.ts";
 import { routeList } from "../routes/route-list.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { listedSidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
+import { listenerFacts } from "../settings/server-listeners.ts";
 import {
-  isUnixListener,
   type ListenerName,
   type ListeningSocket,
   listenersOf,
   portFields,
+  quicAddressesOf,
   udpAddressesOf,
   withPorts,
 } from "../worker/listeners.ts";
@@ -54,7 +55,7 @@ import { binaryPathOf, startFacts } from "./binary-path.ts";
 import { controlExposition } from "./control-metrics.ts";
 import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
-import { endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
+import { assigned, endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
 import { Operations } from "./operations.ts";
 import { claimPorts, claimUdp, moveClaims, workerFailure } from "./port-claim.ts";
@@ -134,7 +135,7 @@ export class Control implements PoolListener, ThreadPorts {
   readonly exposition: Exposition;
   private readonly rpc: ControlRpc;
   private ports: ReadonlyMap<ListenerName, number> = new Map();
-  private readonly inherited: Inheritance = takeInheritance(process.env, process.pid);
+  private inherited: Inheritance = takeInheritance(process.env, process.pid);
   private readonly manager: ServiceNotifier = new ServiceNotifier(process.env);
   private readonly parts: ListedControlServices;
   /** The same, as one. */
@@ -273,9 +274,12 @@ export class Control implements PoolListener, ThreadPorts {
     const { cache, socket, nodes, certificates, outputs } = this.parts;
     cache.takeOver(this.inherited.cacheFile, this.inherited.predecessor);
     const { sockets, predecessor } = this.inherited;
-    this.ports = claimPorts(listenersOf(this.config), sockets);
+    const given = socket.start(this.config, sockets, predecessor === 0);
+    const places = listenersOf(this.config);
+    const tcp = assigned(given, places, predecessor > 0);
+    this.inherited = { ...this.inherited, sockets: tcp };
+    this.ports = claimPorts(places, tcp);
     claimUdp(udpAddressesOf(this.config), predecessor === 0 ? [] : udpAddressesOf(this.config));
-    socket.start(this.config.internalApi, sockets, predecessor === 0);
     const used = this.services.use(this.config, this.fileConfig);
     warnOfSidecar(this.config, this.event);
     const quic = quicNotes(this.config, certificates.sets.https);
@@ -431,6 +435,7 @@ export class Control implements PoolListener, ThreadPorts {
   private prepare(fileConfig: RuntimeConfig, config: RuntimeConfig): NextConfiguration {
     const ports = moveClaims(listenersOf(config), listenersOf(this.config), this.ports);
     claimUdp(udpAddressesOf(config), udpAddressesOf(this.config));
+    claimUdp(quicAddressesOf(config), quicAddressesOf(this.config));
     const ready = this.services.prepare(config);
     const message = {
       config: packConfig(withPorts(config, ports)),
@@ -461,11 +466,19 @@ export class Control implements PoolListener, ThreadPorts {
     };
   }
 
+  /** Without a listener in clear text, the port of the gateway is that of TLS. */
+  private listenerState() {
+    const { server } = withPorts(this.config, this.ports);
+    const port = server.port >= 0 ? server.port : Math.max(0, server.tls.port);
+    return { port, listeners: listenerFacts(server, this.totals.listeners(this.labels.listeners)) };
+  }
+
   /** The listening sockets of all workers; null while one of them is starting. */
   private allSockets(): readonly ListeningSocket[] | null {
     if (this.listening.size < this.pool.size) return null;
-    const ofWorkers = [...this.listening.values()].flat().filter((one) => !isUnixListener(one));
-    return [...ofWorkers, ...this.parts.socket.sockets];
+    const unix = this.parts.socket.sockets;
+    const names = new Set(unix.map(({ name }) => name));
+    return [...[...this.listening.values()].flat().filter(({ name }) => !names.has(name)), ...unix];
   }
 
   private makeExposition(): Exposition {
@@ -493,8 +506,7 @@ export class Control implements PoolListener, ThreadPorts {
         processState(this.config, {
           startedAtMs: this.startedAtMs,
           draining: this.ending.hasBegun,
-          // Without a listener in clear text that of TLS is the gateway's.
-          port: this.ports.get("http") ?? this.ports.get("https") ?? 0,
+          ...this.listenerState(),
           workers: this.pool.size,
           generation: this.reloads.generation,
           operations: this.operations.state(),

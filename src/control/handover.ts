@@ -1,12 +1,7 @@
+import { closeSync } from "node:fs";
 import type { FieldsOfEvent } from "../facts/events.ts";
 import { duplicate } from "../net/system-socket.ts";
-import {
-  isStreamListener,
-  isUnixListener,
-  LISTENER_NAMES,
-  type ListenerName,
-  type ListeningSocket,
-} from "../worker/listeners.ts";
+import type { ListenerPlace, ListeningSocket } from "../worker/listeners.ts";
 import { startFault } from "./binary-path.ts";
 import { workingFolderFault } from "./working-folder.ts";
 
@@ -25,7 +20,7 @@ const FIRST_FD = 3;
 
 /** Listening sockets that came with the process. */
 export interface Inheritance {
-  /** Listening TCP sockets; of a listener that has none here the gateway opens its own. */
+  /** Listening sockets, by the names that came with them; of a listener that has none here the gateway opens its own. */
   readonly sockets: readonly ListeningSocket[];
   /** The process that waits for us to be ready, or 0. */
   readonly predecessor: number;
@@ -39,7 +34,7 @@ export interface Inheritance {
 
 /**
  * Listening sockets from systemd (`LISTEN_FDS` with our `LISTEN_PID`, sd_listen_fds(3)) or from the gateway that is being
- * replaced. `LISTEN_FDNAMES` says which listener each is for; one with another name is for cleartext HTTP. The variables are
+ * replaced. `LISTEN_FDNAMES` says which listener each is for: see `assigned`. The variables are
  * taken out of the environment, so that children do not see them.
  */
 export function takeInheritance(env: Record<string, string | undefined>, pid: number): Inheritance {
@@ -54,7 +49,7 @@ export function takeInheritance(env: Record<string, string | undefined>, pid: nu
   for (const name of ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", ...own]) delete env[name];
   if (!isOurs || !Number.isInteger(count) || count < 1)
     return { sockets: [], predecessor: 0, cacheFile: -1, binary, state };
-  const sockets = Array.from({ length: count }, (_, i) => ({ name: listenerNamed(names[i]), fd: FIRST_FD + i }));
+  const sockets = Array.from({ length: count }, (_, i) => ({ name: names[i] ?? "", fd: FIRST_FD + i }));
   return { sockets, predecessor, cacheFile: hasCache ? FIRST_FD + count : -1, binary, state };
 }
 
@@ -67,9 +62,8 @@ export function socketsOf(
   workers: number,
   sockets: readonly ListeningSocket[],
 ): readonly ListeningSocket[] {
-  const tcp = sockets.filter((socket) => !isUnixListener(socket));
-  return [...new Set(tcp.map(({ name }) => name))].flatMap((name) => {
-    const all = tcp.filter((socket) => socket.name === name);
+  return [...new Set(sockets.map(({ name }) => name))].flatMap((name) => {
+    const all = sockets.filter((socket) => socket.name === name);
     const share = all.filter((_, i) => i % workers === worker);
     if (share.length > 0 || all.length === 0) return share;
     const fd = duplicate(all[worker % all.length]!.fd);
@@ -77,9 +71,26 @@ export function socketsOf(
   });
 }
 
-function listenerNamed(name: string | undefined): ListenerName {
-  if (name !== undefined && isStreamListener(name)) return name;
-  return LISTENER_NAMES.find((one) => one === name) ?? "http";
+/** Names of listeners that the gateway itself gives. */
+const KNOWN_NAMES = /^(https?|internal|internal-socket|sidecar-ingress|sidecar-egress|tcp-.*)$/;
+
+/**
+ * The listeners that TCP sockets are for. One of systemd whose name says nothing is for the first listener in clear text; one of a listener that is not
+ * there is closed.
+ */
+export function assigned(
+  sockets: readonly ListeningSocket[],
+  places: readonly ListenerPlace[],
+  isHandedOver: boolean,
+): readonly ListeningSocket[] {
+  const tcp = places.filter(({ isUnix }) => !isUnix);
+  const usual = tcp.find(({ kind, tls }) => kind === "server" && !tls);
+  return sockets.flatMap(({ name, fd }) => {
+    if (tcp.some((place) => place.name === name)) return [{ name, fd }];
+    if (!isHandedOver && usual !== undefined && !KNOWN_NAMES.test(name)) return [{ name: usual.name, fd }];
+    closeSync(fd);
+    return [];
+  });
 }
 
 /** What a handover tells the log: an `upgrade` line. */

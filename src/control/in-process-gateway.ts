@@ -15,6 +15,7 @@ import { createCounterBuffers } from "../memory/counter-table.ts";
 import { createIncidentRing } from "../memory/incident-ring.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { withPorts } from "../worker/listeners.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { packConfig } from "../worker/packed-config.ts";
 import { Worker } from "../worker/worker.ts";
@@ -61,9 +62,9 @@ export class InProcessGateway {
       kind: "start",
       index: 0,
       logLevel: "info",
-      internalSocket: -1,
+      unixSockets: [],
       workers: 1,
-      config: packConfig({ ...config, server: { ...config.server, port: this.port } }),
+      config: packConfig(withPorts(config, new Map([["http", this.port]]))),
       labels: new TelemetryLabels().forConfiguration(routeLabels(config), upstreamLabels(config)),
       counters: createCounterBuffers(),
       incidents: createIncidentRing(),

@@ -4,8 +4,7 @@ import { type ErrorName, StartError } from "../help/error-guide.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ListenAddress } from "../routes/streams/stream-config.ts";
 import {
-  isSamePlace,
-  isUnixListener,
+  isSameAddress,
   type ListenerName,
   type ListenerPlace,
   type ListeningSocket,
@@ -100,16 +99,16 @@ export function moveClaims(
   const own = [...ports.values()];
   return new Map(
     tcpOf(places).map((place) => {
-      const stays = before.some((one) => isSamePlace(one, place));
-      if (stays) return [place.name, ports.get(place.name)!];
+      const there = before.find((one) => isSameAddress(one, place));
+      if (there !== undefined) return [place.name, ports.get(there.name)!];
       return [place.name, own.includes(place.port) ? place.port : claimPort(place.host, place.port)];
     }),
   );
 }
 
-/** Those with a port: the UNIX socket is bound by the control thread. */
+/** Those with a port: UNIX sockets are bound by the control thread. */
 function tcpOf(places: readonly ListenerPlace[]): ListenerPlace[] {
-  return places.filter((place) => !isUnixListener(place));
+  return places.filter(({ isUnix }) => !isUnix);
 }
 
 /** What to tell an operator where a worker cannot start. @param config with the ports that the system has chosen */

@@ -10,6 +10,7 @@ interface OwnState {
   readonly startedAtMs: number;
   readonly draining: boolean;
   readonly port: number;
+  readonly listeners: readonly object[];
   readonly workers: number;
   readonly generation: number;
   readonly operations: OperationState;

@@ -4,7 +4,7 @@ import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import { hasCertificate } from "../features/sidecar/settings.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { configFile } from "../settings/config-settings.ts";
-import { isUnixListener, type ListenerPlace, listenersOf } from "../worker/listeners.ts";
+import { type ListenerPlace, listenersOf } from "../worker/listeners.ts";
 import type { NewConfiguration, ToWorker } from "../worker/messages.ts";
 
 /** What `config_reload` says of a reload beside whether it has succeeded. */
@@ -332,7 +332,7 @@ export function needsRestart(running: RestartSettings, now: RuntimeConfig): read
  */
 export function removedParts(before: RuntimeConfig, now: RuntimeConfig): readonly string[] {
   const removed = listenersGone(before, now).map(
-    (place) => `listener ${place.name} ${place.host}${isUnixListener(place) ? "" : `:${place.port}`}`,
+    ({ name, host, port, isUnix }) => `listener ${name} ${host}${isUnix ? "" : `:${port}`}`,
   );
   for (const { name, isIn } of GUARDS) if (isIn(before) && !isIn(now)) removed.push(name);
   return removed;

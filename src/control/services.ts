@@ -30,7 +30,7 @@ import type { ListeningSocket } from "../worker/listeners.ts";
 import type { ToWorker } from "../worker/messages.ts";
 import { feedSources } from "./dashboard-feed.ts";
 import type { Ending } from "./ending.ts";
-import { InternalSocket } from "./internal-socket.ts";
+import { UnixSockets } from "./unix-sockets.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import type { Operations } from "./operations.ts";
 import type { Reloads } from "./reload.ts";
@@ -86,7 +86,7 @@ export function makeServices(site: ThreadPorts) {
   const outputs = new LogOutputs((output, error) => event("log_failed", { output, error }), site.addresses);
   const failedLogs = () => outputs.failing;
   return {
-    socket: new InternalSocket(),
+    socket: new UnixSockets(),
     watch,
     live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, failedLogs })),
     nodes,

@@ -80,13 +80,16 @@ function addresses(config: RuntimeConfig): Address[] {
   for (const domain of domains.slice(0, MAX_DOMAINS)) {
     found.push({ url: link("https", domain, tls.port), note: "certificate by ACME" });
   }
-  if (tls.enabled && domains.length === 0) {
-    found.push({ url: link("https", server.host, tls.port), note: reach(server.host) });
+  // Those of ACME name the first one with TLS.
+  const shown = server.listeners.filter((one) => !one.tls || domains.length === 0 || server.isListed);
+  for (const one of shown.toSorted((a, b) => Number(b.tls) - Number(a.tls)).slice(0, MAX_LISTENERS)) {
+    const { name, host, port, socket, redirectsHttps } = one;
+    const url = socket === "" ? link(one.tls ? "https" : "http", host, port) : `unix:${socket}`;
+    const note = redirectsHttps ? "redirects to https" : socket === "" ? reach(host) : "";
+    found.push({ url, note: server.isListed ? [name, note].filter((text) => text !== "").join(", ") : note });
   }
-  if (server.port >= 0) {
-    const note = tls.enabled && tls.redirectHttp ? "redirects to https" : reach(server.host);
-    found.push({ url: link("http", server.host, server.port), note });
-  }
+  if (shown.length > MAX_LISTENERS)
+    found.push({ url: `and ${shown.length - MAX_LISTENERS} more`, note: "edge check names them" });
   if (internalApi.listenPort >= 0) {
     found.push({
       url: `${link("http", internalApi.listenHost, internalApi.listenPort)}internal/`,
@@ -202,6 +205,7 @@ const COLORED: Paint = {
 
 const MAX_ROUTES = 10;
 const MAX_DOMAINS = 3;
+const MAX_LISTENERS = 10;
 const MAX_CELL = 44;
 /** 80, less the indent. */
 const LINE_COLUMNS = 78;

@@ -51,3 +51,6 @@ export const MAX_CLIENT_CERT_CHARS = 4096;
 export const MAX_GRPC_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Levels of objects and lists in a JSON body. It is protobuf's own limit for messages. */
 export const MAX_JSON_DEPTH = 100;
+
+/** Entries of `server.listeners`: each is a socket in every worker. */
+export const MAX_LISTENERS = 256;

@@ -6,6 +6,10 @@ export interface Network {
   readonly bits: number;
 }
 
+/** `bits` of the entry that stands for the clients of UNIX sockets. */
+export const NO_BITS = -1;
+const UNIX_CLIENT = "unix:";
+
 /**
  * Networks that an address may lie in. IPv4 addresses, be they written as such or mapped (`::ffff:10.0.0.1`), lie in
  * IPv4 networks only, and IPv6 addresses in IPv6 networks only: `::/0` is every IPv6 address and no IPv4 address.
@@ -13,15 +17,17 @@ export interface Network {
 export class NetworkSet {
   private readonly v4: readonly Network[];
   private readonly v6: readonly Network[];
+  private readonly hasUnix: boolean;
 
   constructor(networks: readonly Network[]) {
     this.v4 = networks.filter(isV4);
-    this.v6 = networks.filter((network) => !isV4(network));
+    this.v6 = networks.filter((network) => network.bits !== NO_BITS && !isV4(network));
+    this.hasUnix = networks.some(({ bits }) => bits === NO_BITS);
   }
 
   /** Whether there is no network at all. */
   isEmpty(): boolean {
-    return this.v4.length === 0 && this.v6.length === 0;
+    return this.v4.length === 0 && this.v6.length === 0 && !this.hasUnix;
   }
 
   /**
@@ -29,6 +35,7 @@ export class NetworkSet {
    * @param address an IPv4 or IPv6 address without a port; a zone (`%eth0`) is passed over; false for anything else
    */
   has(address: string): boolean {
+    if (this.hasUnix && address === UNIX_CLIENT) return true;
     if (this.isEmpty() || !parseAddress(address, parsed)) return false;
     const networks = isMappedV4(parsed) ? this.v4 : this.v6;
     for (let i = 0; i < networks.length; i++) {

@@ -1,3 +1,4 @@
+import { HostTable } from "../message/host-table.ts";
 import {
   ACME_PROTOCOL,
   type CertificateSet,
@@ -7,19 +8,43 @@ import {
 import { createTlsContext, type TlsContext } from "../net/tls-context.ts";
 import { alpnWire, type HandshakeOptions } from "../net/tls-upgrade.ts";
 
-/** How a listener holds its handshakes. */
+/** The terms of handshakes. */
 export interface TlsPolicy {
   readonly minVersion: "1.2" | "1.3";
   /** `request` takes clients without a certificate, but none with one that is not trusted. */
   readonly clientAuth: "none" | "request" | "require";
-  /** Application protocols that are offered, the preferred one first. */
+  /** Names the demand for client certificates; "" for none. */
+  readonly demand: string;
+  /** File of the authorities, among `texts` of the set; "" for `clientAuthorities` of it. */
+  readonly authoritiesFile: string;
+  /** File of the lists of revoked certificates, likewise; "" for none. */
+  readonly crlFile: string;
+  /** Suites and curves; none for the usual ones. */
+  readonly ciphers: readonly string[];
+  readonly curves: readonly string[];
+  /** Application protocols that are offered, the preferred one first; none for the listener's. */
   readonly protocols: readonly string[];
+}
+
+/** The terms of handshakes for some names. */
+export interface HostPolicy extends TlsPolicy {
+  /** Lower-case names, `*.example.com` for all below. */
+  readonly names: readonly string[];
+}
+
+/** The policies of one site. */
+export interface TlsPolicies {
+  readonly usual: TlsPolicy;
+  /** In the order of `hostCertificates` of the set. */
+  readonly hosts: readonly HostPolicy[];
 }
 
 /** What one handshake is held with. */
 export interface TlsChoice {
   readonly context: TlsContext;
   readonly options: HandshakeOptions;
+  /** See TlsPolicy. */
+  readonly demand: string;
 }
 
 /** What a ClientHello says of the certificates that its client can check; see ClientHello. */
@@ -43,43 +68,37 @@ interface ClientSignatures {
  * the others, which then make a full handshake.
  */
 export class CertificateStore {
-  private policy: TlsPolicy;
-  private authorities: string | null = null;
+  private usual: ReadyPolicy;
+  private hosts: HostTable<ReadyPolicy> = new HostTable();
   private exact: CertificatesByName = new Map();
   private wildcard: CertificatesByName = new Map();
   private challenges: CertificatesByName = new Map();
   private fallback: readonly ServerCertificate[] = [];
   private all: readonly ServerCertificate[] = [];
-  private contexts: Map<ServerCertificate, TlsContext> = new Map();
-  private options: HandshakeOptions;
+  /** By certificate, then by what else goes into one. */
+  private contexts: Map<ServerCertificate, Map<string, TlsContext>> = new Map();
 
   /** A store without certificates. */
-  constructor(policy: TlsPolicy) {
-    this.policy = policy;
-    this.options = handshakeOptions(policy);
-    this.use(NO_CERTIFICATES, policy);
+  constructor(policies: TlsPolicies) {
+    this.usual = readyPolicy(policies.usual, NO_CERTIFICATES, null);
+    this.use(NO_CERTIFICATES, policies);
   }
 
-  /** Whether clients are asked for certificates. */
-  get asksForCertificate(): boolean {
-    return this.policy.clientAuth !== "none";
-  }
-
-  /** Takes another set and policy for the handshakes that begin from now on. */
-  use(set: CertificateSet, policy: TlsPolicy): void {
-    const authorities = policy.clientAuth === "none" ? null : set.clientAuthorities;
-    const isSamePolicy = policy.minVersion === this.policy.minVersion && authorities === this.authorities;
+  /** Takes another set and policies for the handshakes that begin from now on. */
+  use(set: CertificateSet, { usual, hosts }: TlsPolicies): void {
     const old = this.contexts;
-    this.policy = policy;
-    this.authorities = authorities;
-    this.options = handshakeOptions(policy);
+    this.usual = readyPolicy(usual, set, null);
+    this.hosts = new HostTable();
+    const ready = hosts.map((host, i) => readyPolicy(host, set, set.hostCertificates?.[i] ?? null));
+    for (const [i, host] of hosts.entries()) for (const name of host.names) this.hosts.add(name, ready[i]!);
     this.contexts = new Map();
-    if (isSamePolicy) this.keepContexts(old, set.certificates);
+    const own = ready.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]));
+    this.keepContexts(old, [...set.certificates, ...own], new Set([this.usual, ...ready].map(({ terms }) => terms)));
     this.exact = namesOf(set.certificates, (name) => (name.startsWith("*.") ? null : name));
     this.wildcard = namesOf(set.certificates, (name) => (name.startsWith("*.") ? name.slice(1) : null));
     this.challenges = namesOf(set.challenges, (name) => name);
-    this.all = set.certificates;
-    this.fallback = alternatives(set.certificates.filter((one) => isTwin(one, set.certificates[0]!)));
+    this.all = set.certificates.length > 0 ? set.certificates : own;
+    this.fallback = alternatives(this.all.filter((one) => isTwin(one, this.all[0]!)));
   }
 
   /**
@@ -94,26 +113,36 @@ export class CertificateStore {
     serverName: string,
     protocols: readonly string[],
     offer: ClientSignatures = NO_SIGNATURES,
+    hasHttp2 = true,
   ): TlsChoice | null {
     if (offersChallenge(protocols)) {
       const challenge = this.challenges.get(serverName)?.[0];
       if (challenge === undefined) return null;
       // RFC 8737 §3: the authority shows no certificate of its own. One handshake is all that there will be.
-      return {
-        context: createTlsContext({ ...challenge, minVersion: "1.2", clientAuthorities: null }),
-        options: CHALLENGE,
-      };
+      const context = createTlsContext({ ...challenge, minVersion: "1.2", clientAuthorities: null });
+      return { context, options: CHALLENGE, demand: "" };
     }
+    const policy = serverName === "" ? this.usual : (this.hosts.get(serverName) ?? this.usual);
+    const certificate = policy.certificate ?? this.certificateFor(serverName, offer);
+    if (certificate === undefined || policy.isUnready) return null;
+    return {
+      context: this.contextOf(certificate, policy),
+      options: hasHttp2 ? policy.options : policy.optionsWithoutHttp2,
+      demand: policy.policy.demand,
+    };
+  }
+
+  private certificateFor(serverName: string, offer: ClientSignatures): ServerCertificate | undefined {
     const found = this.certificatesFor(serverName);
     const other = found === this.fallback ? this.otherDefault(offer) : undefined;
-    const certificate = other ?? firstUsable(found, offer);
-    return certificate === undefined ? null : { context: this.contextOf(certificate), options: this.options };
+    return other ?? firstUsable(found, offer);
   }
 
   /** Whether there is a certificate for the name itself. @param serverName lower-case */
   has(serverName: string): boolean {
     const dot = serverName.indexOf(".");
-    return this.exact.has(serverName) || (dot > 0 && this.wildcard.has(serverName.slice(dot)));
+    const isNamed = this.exact.has(serverName) || (dot > 0 && this.wildcard.has(serverName.slice(dot)));
+    return isNamed || (this.hosts.get(serverName)?.certificate ?? null) !== null;
   }
 
   private certificatesFor(serverName: string): readonly ServerCertificate[] {
@@ -130,25 +159,69 @@ export class CertificateStore {
     return this.all.find((one) => one.signatures !== undefined && canUse(one, offer));
   }
 
-  private contextOf(certificate: ServerCertificate): TlsContext {
-    const known = this.contexts.get(certificate);
-    if (known !== undefined) return known;
+  private contextOf(certificate: ServerCertificate, ready: ReadyPolicy): TlsContext {
+    const known = this.contexts.get(certificate) ?? new Map<string, TlsContext>();
+    const found = known.get(ready.terms);
+    if (found !== undefined) return found;
+    this.contexts.set(certificate, known);
     const { chain, key } = certificate;
-    const { minVersion } = this.policy;
-    const context = createTlsContext({ chain, key, minVersion, clientAuthorities: this.authorities });
-    this.contexts.set(certificate, context);
+    const { minVersion, ciphers, curves } = ready.policy;
+    const { authorities: clientAuthorities, revocations } = ready;
+    const context = createTlsContext({ chain, key, minVersion, clientAuthorities, revocations, ciphers, curves });
+    known.set(ready.terms, context);
     return context;
   }
 
-  /** Certificates come by message, so those that stay are other objects each time. */
-  private keepContexts(old: Map<ServerCertificate, TlsContext>, certificates: readonly ServerCertificate[]): void {
+  /** Certificates come by message, so those that stay are other objects each time. @param terms those that are still in use */
+  private keepContexts(
+    old: ReadonlyMap<ServerCertificate, ReadonlyMap<string, TlsContext>>,
+    certificates: readonly ServerCertificate[],
+    terms: ReadonlySet<string>,
+  ): void {
     const byId = new Map([...old].map((entry) => [entry[0].id, entry]));
     for (const certificate of certificates) {
-      const [before, context] = byId.get(certificate.id) ?? [];
-      if (before === undefined || context === undefined) continue;
-      if (before.chain === certificate.chain && before.key === certificate.key) this.contexts.set(certificate, context);
+      const [before, contexts] = byId.get(certificate.id) ?? [];
+      if (before === undefined || contexts === undefined) continue;
+      if (before.chain !== certificate.chain || before.key !== certificate.key) continue;
+      this.contexts.set(certificate, new Map([...contexts].filter(([of]) => terms.has(of))));
     }
   }
+}
+
+/** A policy, made ready with a set of certificates. */
+interface ReadyPolicy {
+  readonly policy: TlsPolicy;
+  /** What goes into a context beside the certificate. */
+  readonly terms: string;
+  /** The certificate of its names; null: chosen by the name. */
+  readonly certificate: ServerCertificate | null;
+  readonly authorities: string | null;
+  /** PEM texts, one a list. */
+  readonly revocations: readonly string[];
+  readonly options: HandshakeOptions;
+  readonly optionsWithoutHttp2: HandshakeOptions;
+  /** Whether a file that says whom to trust is missing: then every handshake is refused. */
+  readonly isUnready: boolean;
+}
+
+function readyPolicy(policy: TlsPolicy, set: CertificateSet, certificate: ServerCertificate | null): ReadyPolicy {
+  const { clientAuth, authoritiesFile, crlFile } = policy;
+  const isAsked = clientAuth !== "none";
+  const named = authoritiesFile === "" ? set.clientAuthorities : set.texts?.[authoritiesFile]?.[0];
+  const lists = crlFile === "" ? [] : set.texts?.[crlFile];
+  const authorities = isAsked ? (named ?? "") : null;
+  const revocations = isAsked ? (lists ?? []) : [];
+  const { minVersion, ciphers, curves } = policy;
+  return {
+    policy,
+    certificate,
+    authorities,
+    revocations,
+    terms: JSON.stringify([minVersion, ciphers, curves, authorities, revocations]),
+    options: handshakeOptions(policy, true),
+    optionsWithoutHttp2: handshakeOptions(policy, false),
+    isUnready: isAsked && (named === undefined || lists === undefined),
+  };
 }
 
 /** Whether a client is an authority that looks at a challenge: it offers nothing else. RFC 8737 §3. */
@@ -247,14 +320,18 @@ const NO_SIGNATURES: ClientSignatures = {
   allowsRsa: true,
 };
 
-function handshakeOptions(policy: TlsPolicy): HandshakeOptions {
+function handshakeOptions({ protocols, clientAuth }: TlsPolicy, hasHttp2: boolean): HandshakeOptions {
+  const offered = protocols.length > 0 ? protocols : USUAL_PROTOCOLS;
   return {
-    ALPNProtocols: alpnWire(policy.protocols),
-    requestCert: policy.clientAuth !== "none",
+    ALPNProtocols: alpnWire(hasHttp2 ? offered : offered.filter((name) => name !== "h2")),
+    requestCert: clientAuth !== "none",
     // A certificate that is shown is judged after the handshake, where one can be told from none.
-    rejectUnauthorized: policy.clientAuth === "require",
+    rejectUnauthorized: clientAuth === "require",
   };
 }
+
+/** RFC 7301 §6: old clients offer HTTP/1.0 alone, and are served by the same engine. */
+const USUAL_PROTOCOLS: readonly string[] = ["h2", "http/1.1", "http/1.0"];
 
 const CHALLENGE: HandshakeOptions = {
   ALPNProtocols: alpnWire([ACME_PROTOCOL]),

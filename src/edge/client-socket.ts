@@ -2,6 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Fault } from "../core/fault.ts";
 import { MAX_FREE_EXCHANGES, MIN_PROGRESS_BYTES } from "../core/limits.ts";
 import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
+import { type ClientListener, NO_LISTENER } from "../message/client-listener.ts";
 import type { Exchange, IdleExchangePorts, Pipeline } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { SocketWriter, type UnsentOwner, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
@@ -12,7 +13,7 @@ import type { HeadRules } from "../proto/h2/request-head-reader.ts";
 import { FrameBlock } from "../proto/h2/send-flow.ts";
 import type { BodyRoom, PaceSettings } from "./body-intake.ts";
 import type { ClientConnection, ClientSocket } from "./client-connection.ts";
-import type { ConnectionGate } from "./connection-gate.ts";
+import type { ConnectionGate, IdleConnection, IdleSource } from "./connection-gate.ts";
 import { MAX_IDLE_LOOKS, MIN_IDLE_CLOSED_MS } from "./limits.ts";
 
 /** Milliseconds that a refused connection is read and discarded so that the client can read the response. */
@@ -248,7 +249,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   }
 }
 
-/** All client connections of one worker, each with its place written down, so that adding and deleting cost a store. */
+/** All client connections of one listener of a worker, each with its place written down, so that adding and deleting cost a store. */
 export class ConnectionSet {
   private readonly connections: ClientConnection[] = [];
   /** Where the last look for an idle one ended. */
@@ -315,6 +316,51 @@ export class ConnectionSet {
 
   get size(): number {
     return this.connections.length;
+  }
+}
+
+/** The connections of several listeners. */
+export class ConnectionSets implements IdleSource {
+  private readonly sets: Set<ConnectionSet>;
+
+  constructor(...sets: readonly ConnectionSet[]) {
+    this.sets = new Set(sets);
+  }
+
+  /** One set more. */
+  add(set: ConnectionSet): void {
+    this.sets.add(set);
+  }
+
+  /** Takes a set out that has no connection any more; no-op while it has. */
+  deleteEmpty(set: ConnectionSet): void {
+    if (set.size === 0) this.sets.delete(set);
+  }
+
+  drain(): void {
+    for (const set of this.sets) set.drain();
+  }
+
+  /** @returns how many there were */
+  cutAll(): number {
+    let cut = 0;
+    for (const set of this.sets) cut += set.cutAll();
+    return cut;
+  }
+
+  longestIdle(nowMs: number): IdleConnection | null {
+    let longest: IdleConnection | null = null;
+    for (const set of this.sets) {
+      const idle = set.longestIdle(nowMs);
+      if (idle !== null && (longest === null || idle.idleMs(nowMs) > longest.idleMs(nowMs))) longest = idle;
+    }
+    return longest;
+  }
+
+  get size(): number {
+    let sum = 0;
+    for (const set of this.sets) sum += set.size;
+    return sum;
   }
 }
 
@@ -390,7 +436,7 @@ export interface ConnectionObserver {
   onException(error: unknown): void;
 }
 
-/** What all client connections of one worker share. The fields that a reload changes are not readonly. */
+/** What all client connections of one listener share. The fields that a reload changes are not readonly. */
 export class ClientSocketPorts {
   readonly writers: WriterGroup;
   readonly wheel: TimerWheel;
@@ -400,9 +446,10 @@ export class ClientSocketPorts {
   readonly idlePorts: IdleExchangePorts;
   readonly bodies: BodyRoom;
   readonly gate: ConnectionGate;
+  readonly listener: ClientListener;
   settings: ConnectionSettings;
   pipeline: Pipeline;
-  /** Whether the gateway is shutting down: connections close after their current response. */
+  /** Whether the gateway is shutting down, or the listener is gone: connections close after their current response. */
   draining = false;
   /** Room for the frames that HTTP/2 connections put together. */
   readonly frameBlock: FrameBlock = new FrameBlock();
@@ -420,6 +467,8 @@ export class ClientSocketPorts {
     idlePorts: IdleExchangePorts;
     bodies: BodyRoom;
     gate: ConnectionGate;
+    /** By default NO_LISTENER. */
+    listener?: ClientListener;
     settings: ConnectionSettings;
     pipeline: Pipeline;
   }) {
@@ -433,6 +482,7 @@ export class ClientSocketPorts {
     this.streams = new ExchangePool(init.idlePorts);
     this.bodies = init.bodies;
     this.gate = init.gate;
+    this.listener = init.listener ?? NO_LISTENER;
     this.settings = init.settings;
     this.pipeline = init.pipeline;
   }

@@ -79,8 +79,8 @@ export class ConnectionGate {
   private readonly observer: GateObserver;
   private readonly isShortOfDescriptors: () => boolean;
   private readonly listeners: Set<PausableListener> = new Set();
-  /** Set where there is HTTP/3. */
-  others: IdleSource | null = null;
+  /** Those of HTTP/3. */
+  readonly others: Set<IdleSource> = new Set();
   /** Accepted by one worker while another took the last place: they wait as if they had not been accepted. */
   private readonly held: Set<HeldConnection> = new Set();
   /** By socket, or session of HTTP/3. */
@@ -246,10 +246,12 @@ export class ConnectionGate {
   }
 
   private longestIdle(nowMs: number): IdleConnection | null {
-    const idle = this.connections.longestIdle(nowMs);
-    const other = this.others?.longestIdle(nowMs) ?? null;
-    if (idle === null || other === null) return idle ?? other;
-    return other.idleMs(nowMs) > idle.idleMs(nowMs) ? other : idle;
+    let longest = this.connections.longestIdle(nowMs);
+    for (const others of this.others) {
+      const other = others.longestIdle(nowMs);
+      if (other !== null && (longest === null || other.idleMs(nowMs) > longest.idleMs(nowMs))) longest = other;
+    }
+    return longest;
   }
 
   private closeIdle(count: number, nowMs: number, asksOthers: boolean): void {

@@ -22,8 +22,9 @@ export class ConnectionStarter implements UpgradeHandler {
    * @param protocol what ALPN settled on; "" where nothing was agreed
    */
   start(socket: ClientSocket, peer: ClientPeer, protocol: string): ClientSocket["data"] {
-    peer.ends = socket;
     const { ctx } = this;
+    peer.ends = socket;
+    peer.listener = ctx.listener;
     const { http2 } = ctx.settings;
     let connection: ClientSocket["data"];
     if (http2 === null || protocol.startsWith("http/1.")) connection = new H1Connection(socket, ctx, peer);

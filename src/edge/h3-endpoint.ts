@@ -32,6 +32,8 @@ export class H3Endpoint implements IdleSource, H3SessionEndpoint {
   readonly dictionary: FieldDictionary = new FieldDictionary();
   /** Null where no name is passed through. Those that are have no HTTP/3 here. */
   passed: PassedNames | null = null;
+  /** The demand of all handshakes; see `clientDemand`. */
+  demand = "";
   private readonly sessions: Set<H3Session> = new Set();
   private readonly free: Exchange[] = [];
   private isHolding = false;
@@ -146,7 +148,12 @@ export class H3Endpoint implements IdleSource, H3SessionEndpoint {
   peerOf(session: QuicSession): ClientPeer | null {
     const address = session.path?.remote.address ?? "";
     const { isCurrent, identity } = readCertificate(session.peerCertificate, this.ctx.clock.nowMs);
-    if (isCurrent) return new ClientPeer(address, true, session.path?.local.port ?? 0, "", identity, QUIC_TLS);
+    if (isCurrent) {
+      const peer = new ClientPeer(address, true, session.path?.local.port ?? 0, "", identity, QUIC_TLS);
+      peer.listener = this.ctx.listener;
+      peer.demand = this.demand;
+      return peer;
+    }
     this.ctx.observer.onRefused(Fault.ClientCertificateRefused, address);
     return null;
   }

@@ -1,11 +1,12 @@
 import { closeSync } from "node:fs";
 import { Fault } from "../core/fault.ts";
-import { ClientPeer, unixAddress } from "../message/client-peer.ts";
-import { duplicate, originalDestination, peerUser, waitingOn } from "../net/system-socket.ts";
+import { ClientPeer } from "../message/client-peer.ts";
+import { duplicate, originalDestination, waitingOn } from "../net/system-socket.ts";
 import type { ClientSocket } from "./client-connection.ts";
 import { type ClientSocketPorts, type ConnectionSet, connectionEvents } from "./client-socket.ts";
 import type { ConnectionGate, Opener, PausableListener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
+import { peerAddress } from "./peer-address.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "./proxied-connection.ts";
 import { plainRefusal } from "./refusal.ts";
 import { RefusedConnection } from "./refused-connection.ts";
@@ -45,9 +46,10 @@ export function listenPlain(
   isRedirected: () => boolean = () => false,
 ): Listener {
   const starter = new ConnectionStarter(ctx, connections);
+  const { isUnix } = ctx.listener;
   const handler: ProxyHeaderHandler = {
     proxied(socket: ClientSocket, peer, rest): void {
-      if (ctx.gate.takesAddress(socket, peer.address)) starter.start(socket, peer, "");
+      if (takesPeer(ctx, socket, peer)) starter.start(socket, peer, "");
       else refuse(socket);
       if (rest.length > 0) socket.data.onData(rest);
     },
@@ -56,11 +58,12 @@ export function listenPlain(
     connections.replace(socket, new RefusedConnection(socket, ctx, plainRefusal(Fault.TooManyConnections, ctx.clock)));
   const opener: Opener = {
     opened(socket): void {
-      const peer = new ClientPeer(ctx.settings.logsAddresses ? (socket.remoteAddress ?? "") : socket, false, 0);
+      const isKnown = isUnix || ctx.settings.logsAddresses;
+      const peer = new ClientPeer(isKnown ? peerAddress(ctx, socket) : socket, false, 0);
       if (isRedirected()) peer.destination = originalDestination(socket.fd);
       if (ctx.settings.proxies?.has(peer.address) === true) {
         connections.replace(socket, new ProxiedConnection(socket, ctx, handler));
-      } else if (ctx.gate.isUnlimited || ctx.gate.takesAddress(socket, peer.address)) starter.start(socket, peer, "");
+      } else if (ctx.gate.isUnlimited || takesPeer(ctx, socket, peer)) starter.start(socket, peer, "");
       else refuse(socket);
       ctx.observer.onOpen();
     },
@@ -74,25 +77,9 @@ export function listenPlain(
   });
 }
 
-/**
- * Listens for cleartext HTTP/1.1 and HTTP/2 at a UNIX socket. Its peers have the number of their user in place of an address.
- * @param where a socket that listens already
- */
-export function listenUnix(ctx: ClientSocketPorts, connections: ConnectionSet, where: ListenAt): Listener {
-  const starter = new ConnectionStarter(ctx, connections);
-  const opener: Opener = {
-    opened(socket): void {
-      starter.start(socket, new ClientPeer(unixAddress(peerUser(socket.fd)), false, 0), "");
-      ctx.observer.onOpen();
-    },
-  };
-  return listen(where, ctx.gate, {
-    ...connectionEvents(ctx, connections),
-    open(socket: ClientSocket): void {
-      ctx.turn.begin();
-      ctx.gate.admit(socket, opener);
-    },
-  });
+/** Whether the address of a connection may have one more; the peers of a UNIX socket have none that could be counted. */
+export function takesPeer({ gate, listener }: ClientSocketPorts, socket: ClientSocket, peer: ClientPeer): boolean {
+  return (listener.isUnix && peer.isDirect()) || gate.takesAddress(socket, peer.address);
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import { ProxyHeader, ProxyHeaderParser } from "../proto/proxy-protocol/proxy-header-parser.ts";
 import type { ClientConnection } from "./client-connection.ts";
 import type { ClientSocketPorts } from "./client-socket.ts";
+import { peerAddress } from "./peer-address.ts";
 
 /** Who goes on with the connection once its PROXY header is there. */
 export interface ProxyHeaderHandler {
@@ -46,7 +47,7 @@ export class ProxiedConnection implements ClientConnection, TimerOwner {
     this.isOver = true;
     this.ctx.wheel.remove(this.timer);
     const told = this.parser.sourceAddress === "" ? UNKNOWN_CLIENT : this.parser.sourceAddress;
-    const peer = new ClientPeer(this.socket.remoteAddress ?? "", false, 0, told);
+    const peer = new ClientPeer(peerAddress(this.ctx, this.socket), false, 0, told);
     peer.toldPort = this.parser.sourcePort;
     this.handler.proxied(this.socket, peer, chunk.subarray(this.parser.consumed));
   }
@@ -85,7 +86,7 @@ export class ProxiedConnection implements ClientConnection, TimerOwner {
   closeIdle(): void {}
 
   private refuse(): void {
-    if (!this.isOver) this.ctx.observer.onRefused(Fault.BadProxyHeader, this.socket.remoteAddress ?? "");
+    if (!this.isOver) this.ctx.observer.onRefused(Fault.BadProxyHeader, peerAddress(this.ctx, this.socket));
     this.cut();
   }
 

@@ -26,7 +26,9 @@ export interface PassedNames {
 
 /** What the connections of one TLS listener share, in one worker. */
 export class TlsEndpoint {
-  readonly certificates: CertificateStore;
+  certificates: CertificateStore;
+  /** Whether HTTP/2 is offered. */
+  hasHttp2 = true;
   readonly handshakes: HandshakeSet = new HandshakeSet();
 
   /** Where certificates are obtained for the names that clients ask for; else null. */

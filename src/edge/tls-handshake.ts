@@ -57,6 +57,8 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
   private secure: TlsSocket | null = null;
   private stage: Stage = Stage.Hello;
   private isChallenge = false;
+  /** See `clientDemand`. */
+  demand = "";
 
   constructor(
     socket: ByteSocket,
@@ -137,7 +139,7 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
   /** The library's handshake is over. */
   onHandshake(secure: TlsSocket, ok: boolean, error: HandshakeError | null): void {
     if (this.stage !== Stage.Handshake) return;
-    const shown = shownCertificate(secure, this.endpoint.certificates.asksForCertificate, this.ctx.clock.nowMs);
+    const shown = shownCertificate(secure, this.demand !== "", this.ctx.clock.nowMs);
     if (shown.isThere && (error || !shown.isCurrent)) this.closeSecure(secure, Fault.ClientCertificateRefused);
     else if (!ok) this.closeSecure(secure, Fault.HandshakeFailed);
     // RFC 8737 §3: the authority has seen the certificate, and nothing follows.
@@ -190,11 +192,12 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     const hello = this.parser.hello!;
     const { serverName, protocols } = hello;
     const { bytes, from, to } = this.input;
-    const choice = this.endpoint.certificates.contextFor(serverName, protocols, hello);
+    const choice = this.endpoint.certificates.contextFor(serverName, protocols, hello, this.endpoint.hasHttp2);
     if (choice === null) {
       this.refuse(Fault.NoCertificate);
       return;
     }
+    this.demand = choice.demand;
     this.isChallenge = offersChallenge(protocols);
     this.stage = Stage.Handshake;
     const received = bytes.subarray(from, to);

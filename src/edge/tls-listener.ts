@@ -6,7 +6,8 @@ import type { ClientConnection, ClientSocket } from "./client-connection.ts";
 import { type ClientSocketPorts, type ConnectionSet, connectionEvents } from "./client-socket.ts";
 import { DETACHED, type Opener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
-import { type ListenAt, type Listener, listen } from "./listener.ts";
+import { type ListenAt, type Listener, listen, takesPeer } from "./listener.ts";
+import { peerAddress } from "./peer-address.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "./proxied-connection.ts";
 import { plainRefusal } from "./refusal.ts";
 import { RefusedConnection } from "./refused-connection.ts";
@@ -29,7 +30,7 @@ export function listenTls(
   const handler = handshakeHandler(ctx, connections);
   const proxyHandler: ProxyHeaderHandler = {
     proxied(socket: ClientSocket, peer, rest): void {
-      if (!ctx.gate.takesAddress(socket, peer.address)) {
+      if (!takesPeer(ctx, socket, peer)) {
         connections.delete(socket.data);
         cut(ctx, socket);
         return;
@@ -41,10 +42,10 @@ export function listenTls(
   const events = connectionEvents(ctx, connections);
   const opener: Opener = {
     opened(socket): void {
-      const peer = new ClientPeer(socket.remoteAddress ?? "", true, 0);
+      const peer = new ClientPeer(peerAddress(ctx, socket), true, 0);
       const isProxy = ctx.settings.proxies?.has(peer.address) === true;
       ctx.observer.onOpen();
-      if (!isProxy && !ctx.gate.takesAddress(socket, peer.address)) {
+      if (!isProxy && !takesPeer(ctx, socket, peer)) {
         cut(ctx, socket);
         return;
       }
@@ -96,6 +97,7 @@ function handshakeHandler(ctx: ClientSocketPorts, connections: ConnectionSet): H
       if (protocol !== "h2") acknowledge(socket.fd);
       const { socketAddress, address } = opening.peer;
       const peer = new ClientPeer(socketAddress, true, 0, address, shown.identity, socket);
+      peer.demand = opening.demand;
       const connection = starter.start(socket as SecureSocket, peer, protocol);
       if (ctx.draining) connection.drain();
     },

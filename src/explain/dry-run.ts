@@ -34,6 +34,7 @@ import { createIncidentRing, IncidentWriter } from "../memory/incident-ring.ts";
 import { readList } from "../memory/list-file.ts";
 import { createNodeTable } from "../memory/node-table.ts";
 import { createTokenBuckets } from "../memory/token-bucket.ts";
+import { ClientListener } from "../message/client-listener.ts";
 import { ClientPeer } from "../message/client-peer.ts";
 import {
   Exchange,
@@ -63,6 +64,7 @@ import { type ConfiguredNodes, NodeSet } from "../worker/node-set.ts";
 import { publicRouter } from "../worker/routing.ts";
 import type { WayPorts } from "../worker/runtime-inputs.ts";
 import { TrafficReports } from "../worker/traffic-reports.ts";
+import { describeListener } from "../worker/worker-listeners.ts";
 import { publicWay, redirectsOf, routeLabels, upstreamLabels } from "../worker/worker-runtime.ts";
 import { WorkerServices } from "../worker/worker-services.ts";
 import { type RecordedReply, RecordingSink } from "./recording-sink.ts";
@@ -77,6 +79,8 @@ export interface DryRequest {
   readonly tls: boolean;
   /** The version of HTTP by which it comes, 1 by default. */
   readonly http?: HttpVersion;
+  /** The name of its listener; by default the first with its scheme. */
+  readonly listener?: string;
 }
 
 export type HttpVersion = 1 | 2 | 3;
@@ -168,9 +172,8 @@ export class DryRun {
     const ex = new Exchange(IDLE_PORTS);
     const sink = new RecordingSink();
     const { server } = this.config;
-    const port = request.tls ? server.tls.port : server.port;
     ex.request.reset(request.head);
-    ex.open(sink, IDLE_PORTS.flow, new ClientPeer(request.clientIp, request.tls, port), this.pipeline);
+    ex.open(sink, IDLE_PORTS.flow, this.peerOf(request), this.pipeline);
     this.current = ex;
     this.notes.ex = ex;
     const framing =
@@ -184,6 +187,20 @@ export class DryRun {
     this.notes.end();
     const { phases, sent, file, asked, incidents } = this.notes;
     return { ex, framing, phases, sent, file, asked, reply: sink.reply, incidents };
+  }
+
+  /** The client of a request: at the listener that it names, else at the first that speaks as it does. */
+  private peerOf({ clientIp, tls, listener }: DryRequest): ClientPeer {
+    const { server } = this.config;
+    const place =
+      server.listeners.find(({ name }) => name === listener) ?? server.listeners.find((one) => one.tls === tls);
+    const peer = new ClientPeer(place?.socket ? "unix:" : clientIp, tls, place?.port ?? 0);
+    if (place === undefined) return peer;
+    peer.listener = new ClientListener(place.name, place.socket !== "");
+    describeListener(peer.listener, place, server);
+    // Its handshake was for its host.
+    peer.listener.demands = null;
+    return peer;
   }
 
   /** Gives the body to the phase or handler that takes it, as far as it is needed. */

@@ -86,13 +86,18 @@ function loopFrom(config: RuntimeConfig, dry: DryRun, start: number): Loop | nul
   let doubt = Doubt.None;
   let host = "";
   let method = methodOf(route);
+  const named = route.listeners.map((name) => config.server.listeners.find((one) => one.name === name)!);
+  const listenerFor = ({ protocol }: URL) => named.find(({ tls }) => tls === (protocol === "https:"))?.name ?? "";
   for (let url = first; ; ) {
     const again = seen.indexOf(`${method} ${url.href}`);
     if (again >= 0)
       return { members: new Set(members.slice(again)), way: [...way.slice(again), url.href], doubt, host };
     if (way.length === MAX_HOPS)
       return { members: new Set(members.slice(MAX_HOPS / 2)), way: way.slice(0, 3), doubt, host };
-    const request = requestOf({ request: `${method} ${url.href}`, headers, body: "", clientIp }, config);
+    const request = requestOf(
+      { request: `${method} ${url.href}`, headers, body: "", clientIp, listener: listenerFor(url) },
+      config,
+    );
     if (typeof request === "string") return null;
     const { ex, reply, sent } = dry.run(request);
     const location = reply?.fields.find(([name]) => name.toLowerCase() === "location")?.[1];
@@ -121,8 +126,9 @@ function isSameServer({ routes }: RuntimeConfig, from: URL, to: URL): boolean {
 }
 
 /** An address that a route redirects; null where none can be made up. */
-function firstUrl({ server }: RuntimeConfig, { path, prefix, hosts, match }: RouteConfig): URL | null {
-  const overTls = server.tls.enabled && (server.port < 0 || server.tls.redirectHttp);
+function firstUrl({ server }: RuntimeConfig, { path, prefix, hosts, match, listeners }: RouteConfig): URL | null {
+  const own = server.listeners.filter(({ name }) => listeners.length === 0 || listeners.includes(name));
+  const overTls = own.length > 0 && own.every(({ tls, redirectsHttps }) => tls || redirectsHttps);
   const host = (hosts[0] ?? `${LABEL}.invalid`).replace(/^\*/, LABEL);
   const below = path === "" ? `${prefix.replace(/\/$/, "")}/${LABEL}` : path;
   const wanted = match?.query ?? [];

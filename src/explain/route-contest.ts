@@ -1,6 +1,7 @@
 import { buildRouter } from "../features/route/build-router.ts";
 import type { Router } from "../features/route/router.ts";
 import { RouteExactPhase, RoutePrefixPhase } from "../features/route/routing-phases.ts";
+import { ClientListener } from "../message/client-listener.ts";
 import { ClientPeer } from "../message/client-peer.ts";
 import { Exchange, Pipeline, type Route, type RouteInit } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
@@ -110,7 +111,9 @@ function askRouter(router: Router, head: RequestHead): Route | null {
       isRefused = true;
     },
   };
-  ex.open(sink, IDLE_PORTS.flow, new ClientPeer(head.sender.clientIp, false, 0), pipeline);
+  const peer = new ClientPeer(head.sender.clientIp, false, 0);
+  peer.listener = new ClientListener(head.sender.listenerName);
+  ex.open(sink, IDLE_PORTS.flow, peer, pipeline);
   pipeline.start(ex);
   return isRefused ? null : ex.route;
 }

@@ -1,4 +1,6 @@
+import { didYouMean } from "../config/nearest-name.ts";
 import { parseAddress } from "../core/ip-address.ts";
+import { series } from "../core/number-text.ts";
 import { REQUEST_PATTERN, REQUEST_WORDS } from "../routes/route-tests.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { DryRequest, HttpVersion } from "./dry-run.ts";
@@ -14,6 +16,8 @@ interface TypedRequest {
   readonly clientIp: string;
   /** By default HTTP/1.1. */
   readonly http?: HttpVersion;
+  /** The name of the listener; "" for the first that speaks as it does. */
+  readonly listener?: string;
 }
 
 /**
@@ -22,7 +26,7 @@ interface TypedRequest {
  * @returns why not, for wrong usage
  */
 export function requestOf(
-  { request, headers, body, clientIp, http = 1 }: TypedRequest,
+  { request, headers, body, clientIp, http = 1, listener = "" }: TypedRequest,
   { server }: RuntimeConfig,
 ): DryRequest | string {
   if (!REQUEST_PATTERN.test(request)) return `expected ${REQUEST_WORDS}, found ${JSON.stringify(request)}`;
@@ -44,7 +48,14 @@ export function requestOf(
     lines.push(`Content-Length: ${bytes.length}`);
   const path = target === "" || target.startsWith("?") ? `/${target}` : target;
   const text = [`${method} ${path} HTTP/1.1`, ...lines, "", ""].join("\r\n");
-  const tls = scheme === "" ? server.port < 0 || http === 3 : scheme.toLowerCase() === "https";
+  const place = server.listeners.find(({ name }) => name === listener);
+  if (listener !== "" && place === undefined) {
+    const known = server.listeners.map(({ name }) => name);
+    return `no listener has the name ${JSON.stringify(listener)}${didYouMean(listener, known)}: there are ${series(known)}`;
+  }
+  const isClear = place === undefined ? server.listeners.some((one) => !one.tls) : !place.tls;
+  const tls = scheme === "" ? !isClear || http === 3 : scheme.toLowerCase() === "https";
+  if (place !== undefined && place.tls !== tls) return `listener ${listener} speaks ${place.tls ? "https" : "http"}`;
   if (http === 3 && !tls) return "HTTP/3 is always over TLS: write https://";
-  return { head: Buffer.from(text, "utf8"), body: bytes, clientIp, tls, http };
+  return { head: Buffer.from(text, "utf8"), body: bytes, clientIp, tls, http, listener };
 }

@@ -100,7 +100,9 @@ function placeOf({ label, kind }: Route, settings: RouteConfig | null): string {
 
 /** Whether every request that one route takes has all that another asks. */
 function isFilled(other: RouteConfig, asked: RouteConfig): boolean {
-  const { regex } = other;
+  const { regex, listeners } = other;
+  const isElsewhere = asked.listeners.length === 0 || !asked.listeners.every((name) => listeners.includes(name));
+  if (listeners.length > 0 && isElsewhere) return false;
   return (regex === "" || regex === asked.regex) && follows(other.match ?? NO_MATCH, asked.match ?? NO_MATCH);
 }
 

@@ -31,6 +31,7 @@ export const GATEWAY_EVENTS = {
       tcp_ports: optional(textField("ports of streams")),
       http3_port: optional(numberField("port of HTTP/3, of UDP")),
       internal_socket: optional(textField("path of the UNIX socket")),
+      listeners: optional(texts("name and address of each listener of `server.listeners`")),
       workers: numberField("how many workers there are"),
       version: textField("version of edge"),
       pid: numberField("the process"),

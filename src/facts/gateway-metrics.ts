@@ -73,6 +73,22 @@ export const GATEWAY_METRICS = {
     title: "HTTP/3 streams",
     advice: "HTTP/3 requests that are open. All of them are served by the first worker.",
   },
+  gateway_listener_connections_total: {
+    kind: "counter",
+    help: "Client connections over TCP and UNIX sockets, by listener.",
+    labels: ["listener"],
+    group: "Connections",
+    title: "Connections by listener",
+    advice: "Which address clients use. One that stays at 0 may be removed, or a firewall is in front of it.",
+  },
+  gateway_listener_active_connections: {
+    kind: "gauge",
+    help: "Open client connections over TCP and UNIX sockets, by listener.",
+    labels: ["listener"],
+    group: "Connections",
+    title: "Open connections by listener",
+    advice: "After a reload that removes a listener, it falls to 0 as its connections end.",
+  },
   gateway_idle_connections_closed_total: {
     kind: "counter",
     help: "Idle client connections closed to make room for new ones.",

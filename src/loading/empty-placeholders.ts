@@ -2,7 +2,7 @@ import type { KeyPath } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { Sections } from "../settings/sections.ts";
-import { LOOPBACK } from "../settings/server-settings.ts";
+import { demandOf, LOOPBACK } from "../settings/server-settings.ts";
 
 /** A file as it is written: a value, and where in the file it is. */
 export interface WrittenPlace {
@@ -41,7 +41,8 @@ export function noteClearSignIn(
   routes: readonly (RouteConfig | null)[],
   files: { readonly server: WrittenPlace; readonly routes: WrittenPlace | null },
 ): void {
-  if (server.tls.enabled || server.trustedProxies.length > 0 || LOOPBACK.test(server.host)) return;
+  if (server.tls.enabled || server.trustedProxies.length > 0 || server.hosts.every((host) => LOOPBACK.test(host)))
+    return;
   if (hasSignIn(server.auth)) files.server.log.warn(["server", "auth"], CLEAR_SIGN_IN);
   for (const [i, route] of routes.entries()) {
     if (route === null || files.routes === null) continue;
@@ -63,7 +64,7 @@ function whyEmpty(name: string, server: Sections["server"], hasAuth: boolean, wi
   if (name === "geo.asn") return geo.asnDb === "" ? "server.geo has no asn_db" : "";
   if (!name.startsWith("tls.")) return "";
   if (!tls.enabled) return "server.tls is off";
-  return name === "tls.subject" && tls.clientAuth === "none" ? "server.tls has no client_auth" : "";
+  return name === "tls.subject" && demandOf(server).clientAuth === "none" ? "server.tls has no client_auth" : "";
 }
 
 /** Notes the placeholders of all texts in a value. */

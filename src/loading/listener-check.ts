@@ -1,17 +1,33 @@
-import type { KeyPath } from "../config/config-fault.ts";
+import { formatKeyPath, type KeyPath } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import type { OriginConfig } from "../config/origin.ts";
 import type { AcmeConfig } from "../features/acme/settings.ts";
 import type { SidecarConfig } from "../features/sidecar/settings.ts";
 import type { StreamConfig } from "../routes/streams/stream-config.ts";
 import type { Sections } from "../settings/sections.ts";
-import { LOOPBACK } from "../settings/server-settings.ts";
+import { demandOf, LOOPBACK } from "../settings/server-settings.ts";
 
-/** One TCP address that the gateway would listen on. */
+/** One TCP address that the gateway would listen on, or a UNIX socket, whose path is its host. */
 interface Listener {
   readonly path: KeyPath;
   readonly host: string;
   readonly port: number;
+}
+
+/** Notes a fault at each key of the short form beside `server.listeners`. @param root the file as it was read */
+export function checkShortForm(root: unknown, { server }: Sections, log: FaultLog): void {
+  const written = (root as { server?: Readonly<Record<string, unknown>> | null } | null)?.server;
+  if (!server.isListed || typeof written !== "object" || written === null) return;
+  const keys = ["host", "port"].filter((key) => (written[key] ?? null) !== null).map((key) => ["server", key]);
+  for (const [section, key] of [
+    ["tls", "port"],
+    ["http3", "port"],
+  ] as const) {
+    const inner = written[section] as Readonly<Record<string, unknown>> | null | undefined;
+    if ((inner?.[key] ?? null) !== null) keys.push(["server", section, key]);
+  }
+  for (const path of keys)
+    log.fault(path, "opens nothing beside server.listeners: remove it, or name its address there", true);
 }
 
 /** Notes a fault where two listeners of the gateway want one port, which the system would refuse at start-up. */
@@ -21,8 +37,9 @@ export function checkListeners(config: Sections, log: FaultLog): void {
     const earlier = taken.find((other) => other.port === listener.port && overlaps(other.host, listener.host));
     if (earlier === undefined) taken.push(listener);
     else if (!log.isFaulty(listener.path) && !log.isFaulty(earlier.path)) {
-      const name = earlier.path.join(".");
-      log.fault(listener.path, `port ${listener.port} is taken by ${name}: choose another`);
+      const name = formatKeyPath(earlier.path);
+      const what = listener.port > 0 ? `port ${listener.port}` : listener.host;
+      log.fault(listener.path, `${what} is taken by ${name}: choose another`);
     }
   }
   checkCleartext(config, log);
@@ -38,12 +55,13 @@ export function checkStreamListeners(
 ): void {
   const taken: (Listener & { readonly name: string })[] = listeners(config).map((one) => ({
     ...one,
-    name: one.path.join("."),
+    name: formatKeyPath(one.path),
   }));
-  const { http3, host: own } = config.server;
-  const datagrams: typeof taken = http3.enabled
-    ? [{ path: [], host: own, port: http3.port, name: "server.http3" }]
-    : [];
+  const datagrams: typeof taken = config.server.listeners.flatMap(({ http3, host, http3Port, path }) =>
+    http3
+      ? [{ path: [], host, port: http3Port, name: config.server.isListed ? formatKeyPath(path) : "server.http3" }]
+      : [],
+  );
   for (const [i, stream] of streams.entries()) {
     const others = stream?.type === "udp" ? datagrams : taken;
     for (const [k, { host, port }] of stream?.listen.entries() ?? []) {
@@ -73,13 +91,13 @@ function checkApplication({ enabled, mode, appPort }: SidecarConfig, taken: read
   const own = taken.find(({ host, port }) => port === appPort && (host === "localhost" || overlaps(host, "127.0.0.1")));
   const path = ["sidecar", "app_port"];
   if (own === undefined || log.isFaulty(own.path) || log.isFaulty(path)) return;
-  const name = own.path.join(".");
+  const name = formatKeyPath(own.path);
   log.fault(path, `port ${appPort} is the gateway's own ${name}: name the port of the application`);
 }
 
 /** `server.port: off`: something else must listen, and what is answered in clear alone is not. */
 function checkCleartext({ server, sidecar }: Sections, log: FaultLog): void {
-  if (server.port >= 0) return;
+  if (server.listeners.some((one) => !one.tls)) return;
   const { tls, acme } = server;
   const isJudged = !log.isFaulty(["server", "tls"]) && !log.isFaulty(["sidecar"]);
   if (!tls.enabled && !sidecar.enabled && isJudged)
@@ -102,11 +120,13 @@ function usesHttp01({ isAuto, challengeType, orders }: AcmeConfig): boolean {
  * docs/security.md#tls-and-client-certificates
  */
 export function checkClientAuth({ server }: Pick<Sections, "server">, routes: number, log: FaultLog): void {
-  const { tls, port } = server;
-  if (routes === 0 || port < 0 || !tls.enabled || tls.clientAuth !== "require" || tls.redirectHttp) return;
+  const isOpen = server.listeners.some(({ tls, redirectsHttps }) => !tls && !redirectsHttps);
+  if (routes === 0 || !isOpen || demandOf(server).clientAuth !== "require") return;
   log.warn(
     ["server", "tls", "client_auth"],
-    "does not protect server.port, where the routes are served in clear text to anyone: set port: off, or redirect_http: true",
+    server.isListed
+      ? "does not protect the listeners in clear text, where routes without listeners are served to anyone: say redirect_https, or listeners at the routes"
+      : "does not protect server.port, where the routes are served in clear text to anyone: set port: off, or redirect_http: true",
   );
 }
 
@@ -119,12 +139,15 @@ export function ownListenerAt({ hostname, port, socketPath }: OriginConfig, conf
     if (host === hostname || (isLocal && overlaps(host, hostname))) return true;
     return (hostname === "localhost" && LOOPBACK.test(host)) || (host === "localhost" && isLocal);
   });
-  return own === undefined ? "" : own.path.join(".");
+  return own === undefined ? "" : formatKeyPath(own.path);
 }
 
 function listeners({ server, sidecar, internalApi }: Sections): Listener[] {
-  const all: Listener[] = [{ path: ["server", "port"], host: server.host, port: server.port }];
-  if (server.tls.enabled) all.push({ path: ["server", "tls", "port"], host: server.host, port: server.tls.port });
+  const all: Listener[] = server.listeners.map(({ path, host, port, socket }) => ({
+    path,
+    host: host || socket,
+    port,
+  }));
   if (sidecar.enabled && sidecar.mode !== "egress") {
     all.push({ path: ["sidecar", "ingress_port"], host: sidecar.ingressHost, port: sidecar.ingressPort });
   }
@@ -132,7 +155,8 @@ function listeners({ server, sidecar, internalApi }: Sections): Listener[] {
     all.push({ path: ["sidecar", "egress_port"], host: sidecar.egressHost, port: sidecar.egressPort });
   }
   all.push({ path: ["internal_api", "listen"], host: internalApi.listenHost, port: internalApi.listenPort });
-  return all.filter((listener) => listener.port > 0);
+  if (internalApi.socket !== "") all.push({ path: ["internal_api", "socket"], host: internalApi.socket, port: 0 });
+  return all.filter(({ port, host }) => port > 0 || host.startsWith("/"));
 }
 
 function overlaps(a: string, b: string): boolean {

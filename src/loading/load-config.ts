@@ -31,7 +31,7 @@ import { checkLimits } from "../settings/limit-check.ts";
 import type { Sections } from "../settings/sections.ts";
 import { noteLeftBySidecar } from "../settings/sidecar-check.ts";
 import { noteClearSignIn, noteEmptyPlaceholders, type WrittenPlace } from "./empty-placeholders.ts";
-import { checkClientAuth, checkListeners, checkStreamListeners } from "./listener-check.ts";
+import { checkClientAuth, checkListeners, checkShortForm, checkStreamListeners } from "./listener-check.ts";
 import { noteUnknownMaps } from "./map-placeholders.ts";
 import { resolveRoutes } from "./route-resolution.ts";
 import type { PlacedEntries } from "./stream-resolution.ts";
@@ -122,6 +122,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const list = entries.routes.filter((route) => route !== null);
   const streams = entries.streams.filter((stream) => stream !== null);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
+  checkShortForm(config.value, main, configLog);
   noteLeftBySidecar(config.value, main, configLog);
   notePublished(list, configFile, configLog);
   if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);

@@ -168,7 +168,7 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
     const prefix = route.isByRegex ? `regex ${route.regex}` : `prefix ${route.prefix}`;
     const place = route.path === "" ? prefix : `path ${route.path}`;
     const asked = route.match === null ? "" : ` ${JSON.stringify(route.match)}`;
-    const match = `${asked} ${route.regex} ${redirectListOf(route)}`;
+    const match = `${asked} ${route.regex} ${redirectListOf(route)} ${route.listeners.join(" ")}`;
     for (const host of orAny(route.hosts)) {
       const methods: readonly string[] = route.methods.length > 0 ? route.methods : [""];
       const taken = methods.find((method) => first.has(`${place} ${host} ${method}${match}`));

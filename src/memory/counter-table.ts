@@ -16,6 +16,7 @@ import {
   wafCategoryIndex,
 } from "./counter-rows.ts";
 import { OVERFLOW_ID } from "./label-registry.ts";
+import { clearOpenListeners, createListenerCounters, ListenerCounters } from "./listener-counters.ts";
 import { createNameTable, NameWriter } from "./name-table.ts";
 import { createStreamCounters, StreamCounters } from "./stream-counters.ts";
 import {
@@ -47,6 +48,8 @@ export interface CounterBuffers {
   readonly peerNames: SharedArrayBuffer;
   /** Of streams, by their labels; see StreamCounters. */
   readonly streams: SharedArrayBuffer;
+  /** Of listeners, by their labels; see ListenerCounters. */
+  readonly listeners: SharedArrayBuffer;
 }
 
 /** The numbers of the labels, from the control thread's registries, sent with each configuration. */
@@ -55,6 +58,8 @@ export interface CounterLabels {
   readonly upstreams: ReadonlyMap<string, number>;
   /** Left out where there are none. */
   readonly streams?: ReadonlyMap<string, number>;
+  /** Likewise. */
+  readonly listeners?: ReadonlyMap<string, number>;
 }
 
 /** What a peer of the mesh is in a request: it takes the place of the method in the key of a series. */
@@ -76,6 +81,7 @@ export function createCounterBuffers(): CounterBuffers {
     peers: createSeriesTable(PEER_SERIES),
     peerNames: createNameTable(),
     streams: createStreamCounters(),
+    listeners: createListenerCounters(),
   };
 }
 
@@ -83,6 +89,7 @@ export function createCounterBuffers(): CounterBuffers {
 export function resetGauges(buffers: CounterBuffers): void {
   const rows = new Float64Array(buffers.rows);
   for (const { at, isGauge } of Object.values(COUNTERS)) if (isGauge) rows[at] = 0;
+  clearOpenListeners(buffers.listeners);
 }
 
 /**
@@ -100,6 +107,7 @@ export class WorkerCounters {
   private readonly peers: SeriesWriter;
   private readonly peerNames: NameWriter;
   private readonly streams: SharedArrayBuffer;
+  private readonly listeners: SharedArrayBuffer;
   private labels: CounterLabels;
 
   /** Takes over the counters, be they new or those of a worker that died. */
@@ -116,6 +124,7 @@ export class WorkerCounters {
     this.peers = new SeriesWriter(buffers.peers);
     this.peerNames = new NameWriter(buffers.peerNames);
     this.streams = buffers.streams;
+    this.listeners = buffers.listeners;
     this.labels = labels;
   }
 
@@ -228,6 +237,11 @@ export class WorkerCounters {
   /** The counters of a stream with this number. */
   streamCounters(id: number): StreamCounters {
     return new StreamCounters(this.streams, id);
+  }
+
+  /** The counters of the listener with this name. */
+  listenerCounters(name: string): ListenerCounters {
+    return new ListenerCounters(this.listeners, this.labels.listeners?.get(name) ?? OVERFLOW_ID);
   }
 
   /** Counts a circuit breaker that went from closed to open. */

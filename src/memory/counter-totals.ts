@@ -23,6 +23,7 @@ import {
   resetGauges,
 } from "./counter-table.ts";
 import { LabelRegistry, OVERFLOW_ID, OVERFLOW_LABEL } from "./label-registry.ts";
+import { type ListenerTotals, listenerTotals } from "./listener-counters.ts";
 import { MAX_NAMES, namesIn } from "./name-table.ts";
 import { openStreams, type StreamTotals, streamTotals } from "./stream-counters.ts";
 import { BYTES_IN_AT, BYTES_OUT_AT, bucketsOf, SUM_MS_AT, TrafficReader } from "./traffic-blocks.ts";
@@ -204,6 +205,15 @@ export class CounterTotals {
       .all()
       .map((label, id) => ({ label, open: openStreams(open.cells, id), ...streamTotals(buffers, id) }))
       .filter(({ label, begun }) => label !== OVERFLOW_LABEL || begun > 0);
+  }
+
+  /** The connections of each listener. @param labels of listeners */
+  listeners(labels: LabelRegistry): readonly (ListenerTotals & { readonly label: string })[] {
+    const buffers = this.buffers.map(({ listeners }) => listeners);
+    return labels
+      .all()
+      .map((label, id) => ({ label, ...listenerTotals(buffers, id) }))
+      .filter(({ label, accepted }) => label !== OVERFLOW_LABEL || accepted > 0);
   }
 
   /** Connections of streams that did not come about, by target. */

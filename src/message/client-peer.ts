@@ -1,4 +1,5 @@
 import { MAX_CLIENT_CERT_CHARS } from "../core/limits.ts";
+import { type ClientListener, NO_LISTENER } from "./client-listener.ts";
 import type { ConnectionEnds } from "./script-call.ts";
 
 /** Who a request comes from, as `auth` found it. docs/authentication.md */
@@ -68,6 +69,10 @@ export class ClientPeer {
   /** The lines that tell an origin who the client is; null until `makeForwardLines` has made them. */
   forwardLines: Buffer | null = null;
 
+  /** By which listener it came. */
+  listener: ClientListener = NO_LISTENER;
+  /** The demand of its handshake; see `clientDemand`. */
+  demand = "";
   /** What its socket tells of both ends; null where there is none to be asked. */
   ends: ConnectionEnds | null = null;
   /** What scripts are told of the ends: encoded parameters of this one, and of both. Made for the first of them. */
@@ -166,11 +171,6 @@ export function isLoopback(address: string): boolean {
 /** The address of the peer of a UNIX socket: its user's number, -1 where the system does not tell. */
 export function unixAddress(uid: number): string {
   return uid < 0 ? UNIX : `${UNIX}${uid}`;
-}
-
-/** Whether an address is that of the peer of a UNIX socket. */
-export function isUnixPeer(address: string): boolean {
-  return address.startsWith(UNIX);
 }
 
 const UNIX = "unix:";

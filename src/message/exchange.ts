@@ -123,6 +123,11 @@ export class Exchange {
     return requestScheme(this);
   }
 
+  /** The name of the listener that it came by; "" for none. */
+  get listenerName(): string {
+    return this.client.listener.name;
+  }
+
   /** The client's country, two capital letters; "" where it is not known. docs/guards.md#countries-and-networks */
   get country(): string {
     return this.pipeline.places.countryOf(this.clientIp);

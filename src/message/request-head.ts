@@ -44,9 +44,18 @@ export interface Sender {
   readonly fromTrustedProxy: boolean;
   /** The scheme that the client used. */
   readonly scheme: "https" | "http";
+  /** The name of the listener that it came by; "" for none. */
+  readonly listenerName: string;
 }
 
-const NO_SENDER: Sender = { clientIp: "", country: "", canonicalPath: "", fromTrustedProxy: false, scheme: "http" };
+const NO_SENDER: Sender = {
+  clientIp: "",
+  country: "",
+  canonicalPath: "",
+  fromTrustedProxy: false,
+  scheme: "http",
+  listenerName: "",
+};
 
 /**
  * A request's head as offsets into `bytes`. HTTP/1.1 parses it in place; the other engines write their heads into the

@@ -25,6 +25,10 @@ export interface CertificateSet {
   readonly challenges: readonly ServerCertificate[];
   /** PEM certificates of the authorities whose client certificates are accepted; "" means those of the system. */
   readonly clientAuthorities: string;
+  /** Certificates of `tls.hosts`, in their order; null without one. */
+  readonly hostCertificates?: readonly (ServerCertificate | null)[];
+  /** PEM texts of files, by path: one of authorities, one for each list of revoked certificates. */
+  readonly texts?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Who may put certificates in at run time: new handshakes in every worker have them from then on. */

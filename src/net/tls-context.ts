@@ -13,6 +13,11 @@ interface TlsContextInit {
   readonly minVersion: "1.2" | "1.3";
   /** PEM certificates that client certificates must lead to; "" means those of the system; null asks for none. */
   readonly clientAuthorities: string | null;
+  /** PEM lists of revoked certificates, one a text. Where there is one, an authority without a list is not trusted. */
+  readonly revocations?: readonly string[];
+  /** Suites of TLS 1.2 and curves, the preferred ones first; none for the usual ones. */
+  readonly ciphers?: readonly string[];
+  readonly curves?: readonly string[];
 }
 
 /**
@@ -25,9 +30,12 @@ export function createTlsContext(init: TlsContextInit): TlsContext {
     cert: init.chain,
     key: init.key,
     minVersion: init.minVersion === "1.3" ? "TLSv1.3" : "TLSv1.2",
-    ciphers: CIPHERS,
+    ciphers: init.ciphers?.length ? init.ciphers.join(":") : CIPHERS,
     sessionIdContext: SESSION_CONTEXT,
   };
+  if (init.curves?.length) options.ecdhCurve = init.curves.join(":");
+  // The library reads the first list of a text alone.
+  if (init.revocations?.length) options.crl = [...init.revocations];
   if (init.clientAuthorities !== null) {
     options.ca = init.clientAuthorities === "" ? getCACertificates("system") : init.clientAuthorities;
   }

@@ -1,6 +1,8 @@
 import { type Cidr, isNetworkWithin, overlap } from "../config/cidr.ts";
+import { quote } from "../config/config-fault.ts";
 import { routeMethod } from "../config/http-syntax.ts";
 import { match } from "../config/match-settings.ts";
+import { didYouMean } from "../config/nearest-name.ts";
 import { list, type Spot } from "../config/piece.ts";
 import {
   below,
@@ -13,7 +15,8 @@ import {
   type Rows,
   type Values,
 } from "../config/row.ts";
-import { chunkedMode, duration, flag, sizeOrUnlimited, UNLIMITED, word } from "../config/scalars.ts";
+import { chunkedMode, duration, flag, sizeOrUnlimited, text, UNLIMITED, word } from "../config/scalars.ts";
+import { series } from "../core/number-text.ts";
 import { type AuthConfig, auth, warnOfAuth } from "../features/auth/settings.ts";
 import { botsAt, routeBots } from "../features/bots/settings.ts";
 import { cacheKey } from "../features/cache/key-settings.ts";
@@ -33,6 +36,7 @@ import {
 import { routeSecurityHeaders } from "../features/security/settings.ts";
 import { routeAccessLog } from "../features/telemetry/access-log-settings.ts";
 import { routeWaf } from "../features/waf/settings.ts";
+import { demandOf } from "../settings/server-settings.ts";
 import { explainHeaderEdits, type HeaderOperations, headerKeys } from "./header-operations.ts";
 import { type RouteSpot, routeSpot } from "./route-spot.ts";
 
@@ -68,6 +72,11 @@ const headers = block(
 const rows = {
   // Absent, the route takes every request of its path, host and methods.
   match: { type: match, absent: null, doc: "all of it must hold; a value, /an expression/, true or false" },
+  listeners: {
+    type: list(text("the name of a listener"), "names", true),
+    example: ["public"],
+    doc: "listeners of server.listeners that serve it; every one by default",
+  },
   inbound_chunked_mode: { type: chunkedMode(), default: "", doc: "the transport's" },
   max_body_bytes: { type: sizeOrUnlimited(), default: 0, doc: "or unlimited; 0 takes the server's" },
   acme_challenge: {
@@ -141,6 +150,7 @@ export const ROUTE_OPTIONS = block(rows, {
   finish(plain, values, spot) {
     const { entry, server, proxy } = routeSpot(spot);
     noteRefused(plain, spot);
+    checkListeners(values.listeners, spot);
     noteNoBrowsers(spot);
     checkPolicies(plain, spot);
     checkPlaceRules(values.ip_rules, server.geo, below(spot, "ip_rules"));
@@ -179,6 +189,19 @@ export const ROUTE_OPTIONS = block(rows, {
     return { ...lines, ...packing, ...own, ip_rules, ...ownAuth, ...ownBots, headers: edits };
   },
 });
+
+/** A route that no listener serves is a fault. */
+function checkListeners(names: readonly string[], spot: Spot): void {
+  const { entry, server, log, path } = routeSpot(spot);
+  if (!("listeners" in entry) || isFaultyAt(spot, "listeners") || log.isFaulty(["server", "listeners"])) return;
+  if (names.length === 0) log.fault([...path, "listeners"], "names no listener, so that nothing serves the route");
+  const known = server.listeners.map(({ name }) => name);
+  for (const [i, name] of names.entries()) {
+    if (known.includes(name)) continue;
+    const there = known.length === 0 ? "there are none" : `there ${known.length === 1 ? "is" : "are"} ${series(known)}`;
+    log.fault([...path, "listeners", i], `no listener has the name ${quote(name)}${didYouMean(name, known)}: ${there}`);
+  }
+}
 
 /** Warns where every client that `match.client_ip` lets in is one that address rules refuse. */
 function noteRefused({ match, ipRules: own }: Pick<Fields<typeof rows>, "match" | "ipRules">, spot: Spot): void {
@@ -222,7 +245,7 @@ function authOf(values: Values<typeof rows>, spot: Spot): AuthConfig {
   if (!("auth" in entry) || isFaultyAt(spot, "auth")) return server.auth;
   const at = below(spot, "auth");
   const own = auth.resolve(values.auth, at);
-  if (own.enabled) warnOfAuth(own, server.tls, at);
+  if (own.enabled) warnOfAuth(own, demandOf(server), at);
   return { ...own, scope: "route" };
 }
 
@@ -236,6 +259,7 @@ export function warnOfCache({ entry, values, log, path }: RouteSpot): void {
 export function explainOptions(route: RouteOptions): object {
   return {
     ...(route.match === null ? {} : { match: match.write(route.match) }),
+    ...(route.listeners.length === 0 ? {} : { listeners: route.listeners }),
     headers: explainHeaders(route.headers),
     ...(route.waf === null ? {} : { waf: routeWaf.write(route.waf) }),
     ...(route.errors === null ? {} : { errors: explainErrors(route.errors) }),

@@ -16,11 +16,11 @@ import {
   size,
   sizeOrAuto,
   sizeOrDefault,
-  text,
   textLike,
   textOrNumber,
   word,
 } from "../config/scalars.ts";
+import { fileMode, socketName } from "../config/socket-kinds.ts";
 import { hostAndPort } from "../core/ip-address.ts";
 import { auth, ownPathsOf } from "../features/auth/settings.ts";
 
@@ -212,29 +212,6 @@ function resolveListen(listen: string, { log, path }: Spot): { listenHost: strin
 function listenText(host: string, port: number): string {
   return port < 0 ? "" : hostAndPort(host, port);
 }
-
-/** The path of a UNIX socket; resolved, absolute. unix(7) */
-function socketName(): Kind<string, string> {
-  return resolved(text("a path such as /run/edge/edge.sock"), (name, { files, path, log }) => {
-    if (name === "") return "";
-    const absolute = files.absolute(name);
-    if (Buffer.byteLength(absolute) > MAX_SOCKET_PATH)
-      log.fault(path, `expected a path of at most ${MAX_SOCKET_PATH} bytes, found ${quote(absolute)}`);
-    return absolute;
-  });
-}
-
-/** Permissions as chmod(1) takes them; resolved, their number. */
-function fileMode(): Kind<string, number> {
-  return written(
-    resolved(textLike(/^0?[0-7]{3}$/, '"0600", "0660" or other permissions, in quotes'), (mode) =>
-      Number.parseInt(mode, 8),
-    ),
-    (mode) => `0${mode.toString(8).padStart(3, "0")}`,
-  );
-}
-
-const MAX_SOCKET_PATH = 107;
 
 /** An address of a name server. In brackets an IPv6 address may have a port, and the resolver wants them where it has one. */
 function nameServer(): Kind<string> {

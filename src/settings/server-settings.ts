@@ -8,20 +8,21 @@ import { describe, type Kind, list, piece, resolved, type Spot, Wrong, written }
 import { below, block, type Fields, isFaultyAt, OFF, type Rows, type Values } from "../config/row.ts";
 import {
   chunkedMode,
-  cidr,
   duration,
   durationOr,
   flag,
   integer,
+  peerNetwork,
   port,
   portOrOff,
   size,
   sizeOrUnlimited,
   word,
 } from "../config/scalars.ts";
-import { tls } from "../config/tls-settings.ts";
+import { type TlsSettings, tls } from "../config/tls-settings.ts";
 import { LENIENT_MEANING } from "../core/leniency.ts";
 import { acme } from "../features/acme/settings.ts";
+import type { TlsTerms as TlsDemand } from "../features/auth/mtls-settings.ts";
 import { auth, warnOfAuth } from "../features/auth/settings.ts";
 import { asksClients, bots } from "../features/bots/settings.ts";
 import { cache } from "../features/cache/settings.ts";
@@ -35,6 +36,14 @@ import { securityHeaders } from "../features/security/settings.ts";
 import { accessLog } from "../features/telemetry/access-log-settings.ts";
 import { waf } from "../features/waf/settings.ts";
 import { FOREIGN_SERVER_KEYS } from "./foreign-server-keys.ts";
+import {
+  listedListeners,
+  listenerList,
+  quicFault,
+  type ServerListener,
+  shortListeners,
+  writtenListeners,
+} from "./server-listeners.ts";
 
 /** docs/wire.md#http2 */
 const http2 = block({
@@ -56,20 +65,26 @@ const http3 = block(
 const proxyProtocol = block(
   {
     enabled: { type: flag(), default: true, doc: "false: the first bytes of a connection are those of its client" },
-    trusted: { type: list(cidr(), "networks"), example: ["10.0.0.0/8"], doc: "trusted_proxies by default" },
+    trusted: { type: list(peerNetwork(), "networks"), example: ["10.0.0.0/8"], doc: "trusted_proxies by default" },
   },
   { absent: OFF },
 );
 
 const serverRows = {
+  // Resolved, `host` is the first.
   host: {
-    type: listenHost("0.0.0.0 or 127.0.0.1"),
+    type: list(listenHost("0.0.0.0 or 127.0.0.1"), "addresses", true),
     default: "0.0.0.0",
-    restart: "HTTP/3",
-    doc: '"::" for IPv6 and IPv4, 127.0.0.1 for this machine only',
+    field: "hosts",
+    doc: '"::" for IPv6 and IPv4, 127.0.0.1 for this machine only; or a list',
   },
   // Resolved, 0 lets the system choose one, and -1 is none.
   port: { type: portOrOff(), default: 8080, doc: "off: no cleartext listener, only TLS" },
+  listeners: {
+    type: listenerList,
+    field: "",
+    doc: "further addresses, UNIX sockets, TLS and PROXY headers by listener; host, port and tls.port are left out then",
+  },
   route_order: {
     type: word("host_first", "path_first"),
     absent: "",
@@ -166,7 +181,7 @@ const serverRows = {
     doc: "valid ones become headers; drop: they are discarded",
   },
   trusted_proxies: {
-    type: list(cidr(), "networks"),
+    type: list(peerNetwork(), "networks"),
     example: ["10.0.0.0/8"],
     doc: "load balancers whose X-Forwarded-For is trusted",
   },
@@ -254,14 +269,21 @@ export const server = block(serverRows, {
   ]),
   check: checkServer,
   finish: (plain, values, spot) => {
-    if (plain.auth.enabled) warnOfAuth(plain.auth, plain.tls, below(spot, "auth"));
+    const places = finishListeners(plain, values, spot);
+    if (plain.auth.enabled) warnOfAuth(plain.auth, demandOf(places), below(spot, "auth"));
     return {
-      http3: finishHttp3(plain, below(spot, "http3")),
-      proxyProtocol: finishProxyProtocol(values, below(spot, "proxy_protocol")),
+      ...places,
       // The buckets are the server's, shared by all routes without a limit of their own.
       rateLimit: { ...plain.rateLimit, scope: "server" as const },
       auth: { ...plain.auth, scope: "server" as const },
     };
+  },
+  list: ({ isListed, listeners: all }, { host, port, tls: secure, http3: quic, ...lines }) => {
+    const hosts = host as readonly string[];
+    if (!isListed) return { ...lines, host: hosts.length === 1 ? hosts[0] : hosts, port, tls: secure, http3: quic };
+    const { port: _tls, redirect_http: _redirect, ...ofTls } = secure as Record<string, unknown>;
+    const { port: _quic, ...ofQuic } = quic as Record<string, unknown>;
+    return { ...lines, listeners: writtenListeners(all), tls: ofTls, http3: ofQuic };
   },
 });
 
@@ -277,23 +299,31 @@ function checkServer(values: ServerValues, spot: Spot): void {
   if (!values.strict_origins) {
     log.warn([...path, "strict_origins"], `is false for every route that does not say otherwise: ${LENIENT_MEANING}`);
   }
-  checkCertificateSource(values, path, log);
+  const isListed = values.listeners.length > 0;
+  const isSecure = isListed ? values.listeners.some((one) => one.tls.enabled) : values.tls.enabled;
+  if (!isListed) checkCertificateSource(values, path, log);
+  if (isListed && values.tls.enabled && !isSecure)
+    log.warn([...path, "tls"], "no listener has tls: true, so nothing uses it");
   if (
     asksClients(values.bots) &&
-    !values.tls.enabled &&
+    !isSecure &&
     values.trusted_proxies.length === 0 &&
-    !LOOPBACK.test(values.host)
+    (isListed || !values.host.every((host) => LOOPBACK.test(host)))
   ) {
     log.warn([...path, "bots"], "passes go in clear text, where they can be read on the way: switch server.tls on");
   }
-  if (values.acme.enabled && !values.tls.enabled && !log.isFaulty([...path, "tls"])) checkAcmeUse(values, path, log);
+  if (values.acme.enabled && !isSecure && !log.isFaulty([...path, "tls"])) checkAcmeUse(values, path, log);
 }
 
 /** TLS has its certificates from files or by ACME. */
 function checkCertificateSource({ tls: own, acme: { enabled } }: ServerValues, path: KeyPath, log: FaultLog): void {
   const at = [...path, "tls"];
-  const isBare = own.cert_file === "" && own.key_file === "" && own.certificates.length === 0;
-  const isMeant = ["cert_file", "key_file", "certificates"].some((key) => log.isFaulty([...at, key]));
+  const isBare =
+    own.cert_file === "" &&
+    own.key_file === "" &&
+    own.certificates.length === 0 &&
+    own.hosts.every(({ cert_file }) => cert_file === "");
+  const isMeant = ["cert_file", "key_file", "certificates", "hosts"].some((key) => log.isFaulty([...at, key]));
   if (own.enabled && isBare && !isMeant && !enabled && !log.isFaulty([...path, "acme"]))
     log.fault(at, "needs cert_file and key_file (or switch server.acme on, which obtains a certificate)", true);
 }
@@ -308,15 +338,65 @@ function checkAcmeUse(values: ServerValues, path: KeyPath, log: FaultLog): void 
   } else log.warn(at, "certificates are obtained, but server.tls is off, so nothing uses them");
 }
 
-function finishHttp3({ http3: own, tls }: ServerFields, { path, log }: Spot) {
-  if (own.enabled && !tls.enabled && !log.isFaulty(["server", "tls"]))
-    log.fault(path, "HTTP/3 always runs over TLS: switch server.tls on, or remove http3", true);
-  // The runtime's QUIC can require certificates; it cannot merely ask for them, and clients would be anonymous over HTTP/3.
-  if (own.enabled && tls.enabled && tls.clientAuth === "request") {
-    const message = "with tls.client_auth: request clients could not show certificates: say require, or remove http3";
-    log.fault(path, message, true);
+/**
+ * The listeners. `host`, `port` and `tls.port` are then the first of each kind, and `tls` and `http3` are on if a listener has them.
+ */
+function finishListeners(plain: ServerFields, values: ServerValues, spot: Spot) {
+  const proxyProtocol = finishProxyProtocol(values, below(spot, "proxy_protocol"));
+  const hosts = plain.hosts.length > 0 ? plain.hosts : ["0.0.0.0"];
+  const { port: clearPort, tls: secure, http2: two, http3: quic, acme: obtained } = plain;
+  const defaults = {
+    hosts,
+    port: clearPort,
+    tls: secure,
+    http2: two,
+    http3: quic,
+    proxyProtocol,
+    hasAcme: obtained.enabled,
+  };
+  if (values.listeners.length === 0) {
+    checkHttp3(plain, below(spot, "http3"));
+    const http3 = { ...quic, port: quic.port <= 0 ? secure.port : quic.port };
+    const short = { host: hosts[0]!, port: clearPort, tls: secure, http3, proxyProtocol };
+    return { isListed: false, listeners: shortListeners(defaults), ...short };
   }
-  return { enabled: own.enabled, port: own.port <= 0 ? tls.port : own.port };
+  const all = listedListeners(values.listeners, defaults, below(spot, "listeners"));
+  const clear = all.filter((one) => !one.tls);
+  const first = (some: readonly ServerListener[]) => some.find(({ socket }) => socket === "");
+  const coded = all.filter((one) => one.tls);
+  const udp = all.find((one) => one.http3);
+  return {
+    isListed: true,
+    listeners: all,
+    host: first(all)?.host ?? "",
+    port: first(clear)?.port ?? -1,
+    tls: {
+      ...secure,
+      enabled: coded.length > 0,
+      port: first(coded)?.port ?? -1,
+      redirectHttp: clear.length > 0 && clear.every(({ redirectsHttps }) => redirectsHttps),
+    },
+    http3: { enabled: udp !== undefined, port: udp?.http3Port ?? -1 },
+    proxyProtocol: { ...proxyProtocol, enabled: all.some(({ proxies }) => proxies.length > 0) },
+  };
+}
+
+/** The strictest demand of all listeners. */
+export function demandOf(server: {
+  readonly listeners: readonly ServerListener[];
+  readonly tls?: TlsSettings;
+}): TlsDemand {
+  const sites = server.listeners.filter(({ tls: isOn }) => isOn).map(({ site }) => site ?? server.tls);
+  const words = sites.flatMap((site) => (site === undefined ? [] : [site, ...site.hosts])).map((one) => one.clientAuth);
+  const clientAuth = (["require", "request"] as const).find((word) => words.includes(word)) ?? "none";
+  return { enabled: sites.length > 0, clientAuth };
+}
+
+function checkHttp3({ http3: own, tls: secure }: ServerFields, { path, log }: Spot): void {
+  if (own.enabled && !secure.enabled && !log.isFaulty(["server", "tls"]))
+    log.fault(path, "HTTP/3 always runs over TLS: switch server.tls on, or remove http3", true);
+  const fault = own.enabled && secure.enabled ? quicFault({ http3: true, site: null }, secure) : "";
+  if (fault !== "") log.fault(path, fault, true);
 }
 
 function finishProxyProtocol({ proxy_protocol: own, trusted_proxies }: ServerValues, spot: Spot) {

@@ -10,6 +10,7 @@ import type { ServerKey } from "./server-settings.ts";
 export const SIDECAR_USE: Readonly<Record<ServerKey, "taken" | "left" | "own">> = {
   host: "own",
   port: "own",
+  listeners: "own",
   route_order: "left",
   workers: "taken",
   header_timeout: "taken",

@@ -95,7 +95,7 @@ export function buildClientPolicy(
   site: ClientMethodPorts,
   policies: PolicyTables,
 ): ClientPolicy {
-  const { trustedProxies, ipRules, tls } = config.server;
+  const { trustedProxies, ipRules, listeners } = config.server;
   const settings = settingsByIndex(config, routes);
   const serverRules = addressRules(ipRules, inputs.places);
   const cors = used(policies.of("cors").map((one) => (one.enabled ? new CorsPolicy(one) : null)));
@@ -113,7 +113,7 @@ export function buildClientPolicy(
       passed: config.server.passIdentityHeaders.map((name) => name.toLowerCase()),
     }),
     serverAddressRules: serverRules === null ? null : new ServerAddressPhase(serverRules),
-    httpsRedirect: tls.enabled && tls.redirectHttp ? new HttpsRedirectPhase(tls.redirectPort || tls.port) : null,
+    httpsRedirect: listeners.some(({ redirectsHttps }) => redirectsHttps) ? new HttpsRedirectPhase() : null,
     preflight: cors && new PreflightPhase(cors),
     allowedMethods: allowedMethods && new AllowedMethodsPhase(allowedMethods),
     routeAddressRules: routeAddressRules(settings, inputs.places),
@@ -124,7 +124,7 @@ export function buildClientPolicy(
     cors: cors && new CorsTap(cors, routes.map(isInternal)),
     matchVary: matchVaryTap(settings, isHostFirst(config)),
     securityHeaders: securityHeaders && new SecurityHeadersTap(securityHeaders),
-    altSvc: config.server.http3.enabled ? new AltSvcTap(config.server.http3.port) : null,
+    altSvc: config.server.http3.enabled ? new AltSvcTap() : null,
   };
 }
 

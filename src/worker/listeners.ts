@@ -2,14 +2,16 @@ import { isLoopback, unmapped } from "../message/client-peer.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import type { ListenAddress } from "../routes/streams/stream-config.ts";
+import { listenerAddress } from "../settings/server-listeners.ts";
 
-/** What the gateway listens for. A socket that goes to a successor, or comes from systemd, bears its name. */
-export type ListenerName = FixedName | StreamListener;
+/**
+ * The name of a listener. A socket that goes to a successor, or comes from systemd, bears its name. Those of `server` have the names that
+ * operators give them.
+ */
+export type ListenerName = string;
 
 /** The listener of a TCP stream at an address: `tcp-5432-0.0.0.0`. The names of sockets have no colon, sd_listen_fds(3). */
 export type StreamListener = `tcp-${string}`;
-
-type FixedName = "http" | "https" | "sidecar-ingress" | "sidecar-egress" | "internal" | "internal-socket";
 
 /** What a worker opens: one of these, or a UDP port. */
 export type OpeningListener = ListenerName | "http3" | "udp";
@@ -24,26 +26,19 @@ export function isStreamListener(name: string): name is StreamListener {
   return /^tcp-\d{1,5}-[\w.-]+$/.test(name);
 }
 
-export const LISTENER_NAMES: readonly FixedName[] = [
-  "http",
-  "https",
-  "sidecar-ingress",
-  "sidecar-egress",
-  "internal",
-  "internal-socket",
-];
+/** What is served there. */
+export type ListenerKind = "server" | "stream" | "internal" | "internal-socket" | "sidecar-ingress" | "sidecar-egress";
 
 /** Where one of the listeners is to be. */
 export interface ListenerPlace {
   readonly name: ListenerName;
+  readonly kind: ListenerKind;
   /** The path of a UNIX socket, which has no port. */
   readonly host: string;
   readonly port: number;
-}
-
-/** Whether a listener is at a path, and not at an address. */
-export function isUnixListener({ name }: Pick<ListenerPlace, "name">): boolean {
-  return name === "internal-socket";
+  readonly isUnix: boolean;
+  /** Whether its connections begin with a handshake. */
+  readonly tls: boolean;
 }
 
 /** A socket that listens already. */
@@ -56,22 +51,20 @@ export interface ListeningSocket {
 
 /** The listeners that a configuration asks for. */
 export function listenersOf({ server, sidecar, internalApi, streams }: RuntimeConfig): readonly ListenerPlace[] {
-  const places: ListenerPlace[] = [];
-  if (server.port >= 0) places.push({ name: "http", host: server.host, port: server.port });
-  if (server.tls.enabled) places.push({ name: "https", host: server.host, port: server.tls.port });
-  if (internalApi.listenPort >= 0) {
-    places.push({ name: "internal", host: internalApi.listenHost, port: internalApi.listenPort });
-  }
-  if (internalApi.socket !== "") places.push({ name: "internal-socket", host: internalApi.socket, port: 0 });
+  const places: ListenerPlace[] = server.listeners.map(({ name, host, port, socket, tls }) =>
+    socket === ""
+      ? { name, kind: "server", host, port, isUnix: false, tls }
+      : { name, kind: "server", host: socket, port: 0, isUnix: true, tls },
+  );
+  const add = (kind: ListenerKind, host: string, port: number, name: string = kind): void => {
+    places.push({ name, kind, host, port, isUnix: kind === "internal-socket", tls: false });
+  };
+  if (internalApi.listenPort >= 0) add("internal", internalApi.listenHost, internalApi.listenPort);
+  if (internalApi.socket !== "") add("internal-socket", internalApi.socket, 0);
   for (const { type, listen } of streams)
-    if (type === "tcp") for (const at of listen) places.push({ name: streamListener(at), ...at });
-  if (!sidecar.enabled) return places;
-  if (sidecar.mode !== "egress") {
-    places.push({ name: "sidecar-ingress", host: sidecar.ingressHost, port: sidecar.ingressPort });
-  }
-  if (sidecar.mode !== "ingress") {
-    places.push({ name: "sidecar-egress", host: sidecar.egressHost, port: sidecar.egressPort });
-  }
+    if (type === "tcp") for (const at of listen) add("stream", at.host, at.port, streamListener(at));
+  if (sidecar.enabled && sidecar.mode !== "egress") add("sidecar-ingress", sidecar.ingressHost, sidecar.ingressPort);
+  if (sidecar.enabled && sidecar.mode !== "ingress") add("sidecar-egress", sidecar.egressHost, sidecar.egressPort);
   return places;
 }
 
@@ -80,19 +73,40 @@ export function udpAddressesOf({ streams }: Pick<RuntimeConfig, "streams">): rea
   return streams.flatMap(({ type, listen }) => (type === "udp" ? listen : []));
 }
 
+/** The addresses of UDP where HTTP/3 is served. */
+export function quicAddressesOf({ server }: Pick<RuntimeConfig, "server">): readonly ListenAddress[] {
+  return server.listeners.flatMap(({ http3, host, http3Port }) => (http3 ? [{ host, port: http3Port }] : []));
+}
+
 /** Whether two places are written alike: then the listener goes on. */
 export function isSamePlace(a: ListenerPlace, b: ListenerPlace): boolean {
-  return a.name === b.name && a.host === b.host && a.port === b.port;
+  return a.name === b.name && a.kind === b.kind && a.tls === b.tls && isSameAddress(a, b);
+}
+
+/** Whether two places are at one address: then the socket goes on. */
+export function isSameAddress(a: ListenerPlace, b: ListenerPlace): boolean {
+  return a.host === b.host && a.port === b.port && a.isUnix === b.isUnix;
 }
 
 /** The configuration with the ports that the system has chosen in place of 0. */
 export function withPorts(config: RuntimeConfig, ports: ReadonlyMap<ListenerName, number>): RuntimeConfig {
   const { server, sidecar, internalApi } = config;
-  const tls = { ...server.tls, port: ports.get("https") ?? server.tls.port };
-  const http3 = { ...server.http3, port: server.http3.port === server.tls.port ? tls.port : server.http3.port };
+  const listeners = server.listeners.map((one) => {
+    const port = ports.get(one.name) ?? one.port;
+    return { ...one, port, http3Port: one.http3Port === one.port ? port : one.http3Port };
+  });
+  const first = (tls: boolean) => listeners.find((one) => one.tls === tls && one.socket === "")?.port;
+  const tls = { ...server.tls, port: first(true) ?? server.tls.port };
+  const quic = listeners.find((one) => one.http3)?.http3Port;
   return {
     ...config,
-    server: { ...server, port: ports.get("http") ?? server.port, tls, http3 },
+    server: {
+      ...server,
+      listeners,
+      port: first(false) ?? server.port,
+      tls,
+      http3: { ...server.http3, port: quic ?? server.http3.port },
+    },
     sidecar: {
       ...sidecar,
       ingressPort: ports.get("sidecar-ingress") ?? sidecar.ingressPort,
@@ -102,31 +116,34 @@ export function withPorts(config: RuntimeConfig, ports: ReadonlyMap<ListenerName
   };
 }
 
-/** The ports of the listeners that are there, as the log names them; that of HTTP/3 is UDP. */
+/** The listeners that are there, as the log names them: with the ports that they have. */
 export function portFields(
   config: RuntimeConfig,
   ports: ReadonlyMap<ListenerName, number>,
-): Readonly<Record<string, number | string>> {
-  const { http3 } = withPorts(config, ports).server;
+): Readonly<Record<string, number | string | readonly string[]>> {
+  const { server } = withPorts(config, ports);
   const { socket } = config.internalApi;
+  const has = (tls: boolean) => server.listeners.some((one) => one.tls === tls && one.socket === "");
   const tcp = [...ports].flatMap(([name, port]) => (isStreamListener(name) ? [port] : []));
   return {
+    ...(has(false) ? { port: server.port } : {}),
+    ...(has(true) ? { tls_port: server.tls.port } : {}),
     ...Object.fromEntries(
-      [...ports].flatMap(([name, port]) => (isStreamListener(name) ? [] : [[PORT_FIELDS[name], port]])),
+      Object.entries(OTHER_PORTS).flatMap(([name, field]) => (ports.has(name) ? [[field, ports.get(name)!]] : [])),
     ),
     ...(tcp.length > 0 ? { tcp_ports: tcp.join(" ") } : {}),
-    ...(http3.enabled ? { http3_port: http3.port } : {}),
+    ...(server.http3.enabled ? { http3_port: server.http3.port } : {}),
     ...(socket === "" ? {} : { internal_socket: socket }),
+    ...(server.isListed || server.hosts.length > 1
+      ? { listeners: server.listeners.map((one) => `${one.name} ${listenerAddress(one)}`) }
+      : {}),
   };
 }
 
-const PORT_FIELDS: Readonly<Record<FixedName, string>> = {
-  http: "port",
-  https: "tls_port",
+const OTHER_PORTS: Readonly<Record<string, string>> = {
+  internal: "internal_port",
   "sidecar-ingress": "sidecar_ingress_port",
   "sidecar-egress": "sidecar_egress_port",
-  internal: "internal_port",
-  "internal-socket": "internal_socket",
 };
 
 /**
@@ -137,7 +154,7 @@ export class OwnListeners {
   private readonly places: readonly ListenerPlace[];
 
   constructor(config: RuntimeConfig) {
-    this.places = listenersOf(config).filter((place) => !isUnixListener(place));
+    this.places = listenersOf(config).filter(({ isUnix }) => !isUnix);
   }
 
   /**

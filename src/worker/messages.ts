@@ -54,8 +54,8 @@ export type ToWorker =
       readonly waitsForQuic: boolean;
       /** What the TLS listeners show. */
       readonly certificates: ListenerCertificates;
-      /** Of `internal_api.socket`, to be duplicated; -1 where there is none. */
-      readonly internalSocket: number;
+      /** UNIX sockets that listen, to be duplicated. */
+      readonly unixSockets: readonly ListeningSocket[];
       /** Where the worker shows that it moves; see WorkerWatch. */
       readonly beats: SharedArrayBuffer;
     } & StartFields &
@@ -85,8 +85,8 @@ export interface NewConfiguration extends SharedFields {
   readonly labels: CounterLabels;
   readonly nodes: SharedArrayBuffer;
   readonly cache: CacheBuffers | null;
-  /** Of `internal_api.socket`, to be duplicated; -1 where there is none. */
-  readonly internalSocket: number;
+  /** UNIX sockets that listen, to be duplicated. */
+  readonly unixSockets: readonly ListeningSocket[];
   readonly spans: readonly SharedArrayBuffer[];
 }
 

@@ -50,6 +50,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     ends: "421",
     why: "Before everything that goes by the host: a name whose connections are passed through is not served here.",
   },
+  hostDemands: {
+    needs: "[`tls.hosts`](tls.md#tls-by-host) with other client certificates",
+    reads: "host, the name in the handshake",
+    sets: "",
+    ends: "421",
+    why: "Before everything that goes by the host: a host that demands client certificates is served on connections that demanded them, and on no others.",
+  },
   identityFields: {
     needs: "a method of `auth` that sets fields, names by which something is chosen, `pass_identity_headers`",
     reads: "all fields",
@@ -79,7 +86,7 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     why: "Before `prefixGuard`: a path that leads out of a mount and to an exact route is a request for that route. `match` is a part of finding a route, so it sees what the phases before have settled: the client's address, which fields only a trusted proxy may send, and a head that the firewall has let through. A table without `match` asks nothing of the kind.",
   },
   httpsRedirect: {
-    needs: "`tls.redirect_http`",
+    needs: "`tls.redirect_http` or `redirect_https` of a listener",
     reads: "route, scheme, path",
     sets: "",
     ends: "301, 308, 400",

@@ -1,3 +1,4 @@
+import { clientDemand } from "../config/tls-settings.ts";
 import { Fault } from "../core/fault.ts";
 import { Http01Phase, type LeavesChallenge } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
@@ -8,6 +9,7 @@ import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
 import { buildPagePolicy, type PagePolicy } from "../features/pages/page-policy.ts";
+import { HostDemandsPhase } from "../features/route/host-demands-phase.ts";
 import { PassedNamesPhase } from "../features/route/passed-names-phase.ts";
 import { PrefixGuard } from "../features/route/prefix-guard.ts";
 import type { Router } from "../features/route/router.ts";
@@ -27,6 +29,7 @@ import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } fro
 import { lateFields } from "../routes/header-operations.ts";
 import { wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { sitesIn } from "../settings/server-listeners.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { passedNames } from "./passed-names.ts";
 import { bodyRules, settingsByIndex } from "./routing.ts";
@@ -69,6 +72,7 @@ const DOWN = {
   clientAddress: ({ client }) => client.clientAddress,
   trace: ({ tracer }) => tracer?.phase ?? null,
   passedNames: ({ config }) => passedNamesPhase(config),
+  hostDemands: ({ config }) => hostDemandsPhase(config),
   identityFields: ({ client }) => client.identityFields,
   serverAddressRules: ({ client }) => client.serverAddressRules,
   waf: ({ waf }) => waf.head,
@@ -184,6 +188,13 @@ function made<T>(table: Readonly<Record<string, (way: Way) => T | null>>, way: W
 function passedNamesPhase(config: RuntimeConfig): Phase | null {
   const names = passedNames(config);
   return names === null ? null : new PassedNamesPhase((host) => (names.get(host) ?? null) !== null);
+}
+
+/** Null if all names have one demand. */
+function hostDemandsPhase({ server }: RuntimeConfig): Phase | null {
+  const sites = sitesIn(server);
+  const isOne = sites.every((site) => site.hosts.every((host) => clientDemand(host) === clientDemand(site)));
+  return isOne ? null : new HostDemandsPhase();
 }
 
 /** Null where no route has fields with values of the request. */

@@ -1,4 +1,5 @@
 import type { BlockList } from "node:net";
+import { clientDemand, type TlsSettings } from "../config/tls-settings.ts";
 import type { ClientSocketPorts } from "../edge/client-socket.ts";
 import type { PausableListener } from "../edge/connection-gate.ts";
 import { H3Endpoint, type StreamObserver } from "../edge/h3-endpoint.ts";
@@ -15,6 +16,9 @@ import {
   useIdentities,
 } from "../net/quic.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { type ServerListener, siteOf } from "../settings/server-listeners.ts";
+import type { WorkerCertificates } from "./worker-certificates.ts";
+import type { PublicListeners } from "./worker-listeners.ts";
 
 /** Requests that one HTTP/3 client may have open; Caddy and nginx allow 100 and 128. */
 const H3_MAX_STREAMS = 100;
@@ -33,13 +37,14 @@ const H3_PORT_POLL_MS = 20;
 const H3_CLOSING_MS = 300;
 
 /**
- * The HTTP/3 listener. The runtime's QUIC cannot share a UDP port, so one worker has it, the first; requests take that
+ * The HTTP/3 of one listener. The runtime's QUIC cannot share a UDP port, so one worker has it, the first; requests take that
  * worker's pipeline, like all others of its own.
  */
 export class QuicPort implements PausableListener {
   private readonly connections: H3Endpoint;
   private readonly ctx: ClientSocketPorts;
   private readonly config: RuntimeConfig;
+  private readonly place: ServerListener;
   private readonly ignored: BlockList = new (lateNet().BlockList)();
   private endpoint: QuicEndpoint | null = null;
   private certificates: CertificateSet;
@@ -50,7 +55,13 @@ export class QuicPort implements PausableListener {
   /** Connections that the runtime has refused while it was paused. */
   private refused = 0;
 
-  constructor(ctx: ClientSocketPorts, config: RuntimeConfig, certificates: CertificateSet, observer: StreamObserver) {
+  constructor(
+    ctx: ClientSocketPorts,
+    config: RuntimeConfig,
+    place: ServerListener,
+    certificates: CertificateSet,
+    observer: StreamObserver,
+  ) {
     const { http2, maxHeaderBytes, maxHeaderFields } = config.server;
     const refusesUnknownPseudo = http2.unknownPseudoHeaders === "reject";
     const rules = {
@@ -60,6 +71,8 @@ export class QuicPort implements PausableListener {
       allowsConnectProtocol: false,
     };
     this.connections = new H3Endpoint(ctx, rules, observer);
+    this.connections.demand = clientDemand(siteOf(place, config.server));
+    this.place = place;
     this.ctx = ctx;
     this.config = config;
     this.certificates = certificates;
@@ -78,7 +91,7 @@ export class QuicPort implements PausableListener {
         else {
           this.endpoint = endpoint;
           this.ctx.gate.add(this);
-          this.ctx.gate.others = this.connections;
+          this.ctx.gate.others.add(this.connections);
         }
         return;
       } catch (error) {
@@ -90,11 +103,24 @@ export class QuicPort implements PausableListener {
     }
   }
 
+  /** Whether it is at the place of a listener. */
+  isAt({ name, host, http3Port }: ServerListener): boolean {
+    return this.place.name === name && this.place.host === host && this.place.http3Port === http3Port;
+  }
+
+  get name(): string {
+    return this.place.name;
+  }
+
+  get site(): TlsSettings | null {
+    return this.place.site;
+  }
+
   /** Handshakes that begin from now on take these; connections that are there go on. */
   useCertificates(certificates: CertificateSet): void {
     this.certificates = certificates;
     if (this.endpoint !== null && certificates.certificates.length > 0) {
-      useIdentities(this.endpoint, identitiesOf(certificates));
+      useIdentities(this.endpoint, identitiesOf(certificates, siteOf(this.place, this.config.server)));
     }
   }
 
@@ -136,6 +162,7 @@ export class QuicPort implements PausableListener {
   drain(hasSuccessor: boolean): void {
     this.isLeaving = true;
     this.ctx.gate.delete(this);
+    this.ctx.gate.others.delete(this.connections);
     this.ctx.turn.begin();
     const { endpoint, connections, ignored } = this;
     if (endpoint === null) return;
@@ -190,12 +217,12 @@ export class QuicPort implements PausableListener {
 
   private init(): QuicInit {
     const { server } = this.config;
-    const { tls } = server;
+    const site = siteOf(this.place, server);
     return {
-      host: server.host,
-      port: server.http3.port,
-      identities: identitiesOf(this.certificates),
-      clientAuthorities: tls.clientAuth === "require" ? [this.certificates.clientAuthorities] : null,
+      host: this.place.host,
+      port: this.place.http3Port,
+      identities: identitiesOf(this.certificates, site),
+      clientAuthorities: site.clientAuth === "require" ? authoritiesOf(this.certificates, site) : null,
       ignored: this.ignored,
       onSession: (session) => this.connections.accept(session),
       limits: {
@@ -213,11 +240,107 @@ export class QuicPort implements PausableListener {
   }
 }
 
+/** The authorities of client certificates: none if the file is missing. */
+function authoritiesOf({ texts, clientAuthorities }: CertificateSet, { clientCaFile }: TlsSettings): readonly string[] {
+  return clientCaFile === "" ? [clientAuthorities] : (texts?.[clientCaFile] ?? []);
+}
+
 /** By name; of two for one name the first counts, and the first of all is the default. */
-function identitiesOf({ certificates }: CertificateSet): Map<string, QuicIdentity> {
+function identitiesOf(
+  { certificates, hostCertificates = [] }: CertificateSet,
+  { hosts }: TlsSettings,
+): Map<string, QuicIdentity> {
   const identities = new Map<string, QuicIdentity>();
+  for (const [i, { names }] of hosts.entries()) {
+    const own = hostCertificates[i] ?? null;
+    for (const name of own === null ? [] : names) if (!identities.has(name)) identities.set(name, own!);
+  }
   for (const certificate of certificates) {
     for (const name of ["*", ...certificate.names]) if (!identities.has(name)) identities.set(name, certificate);
   }
   return identities;
+}
+
+/** What HTTP/3 needs of its worker. */
+export interface QuicPortsInit {
+  readonly listeners: PublicListeners;
+  readonly certificates: () => WorkerCertificates;
+  readonly observer: StreamObserver;
+  onException(error: unknown): void;
+}
+
+/** The HTTP/3 of all listeners, in the one worker that has it. */
+export class QuicPorts {
+  private readonly init: QuicPortsInit;
+  private open: readonly QuicPort[] = [];
+  /** Removed ports, as long as clients must learn of it. */
+  private leaving: QuicPort[] = [];
+  private passed: PassedNames | null = null;
+
+  constructor(init: QuicPortsInit) {
+    this.init = init;
+  }
+
+  /**
+   * Serves HTTP/3 for the listeners with HTTP/3, and for no others; ports that stay go on.
+   * @param waits whether another process, or a removed listener, may still have the ports and will let go of them
+   * @throws when a port cannot be had, and is not waited for
+   */
+  async use(config: RuntimeConfig, waits: boolean): Promise<void> {
+    const before = this.open;
+    const wanted = config.server.listeners.filter(({ http3 }) => http3);
+    const added: QuicPort[] = [];
+    this.open = wanted.flatMap((place) => {
+      const known = before.find((one) => one.isAt(place));
+      const secure = this.init.listeners.secure(place.name);
+      if (known !== undefined || secure === undefined) return known ?? [];
+      const set = this.init.certificates().setOf(place.name, place.site);
+      const made = new QuicPort(secure.ports, config, place, set, this.init.observer);
+      made.usePassed(this.passed);
+      added.push(made);
+      return made;
+    });
+    for (const one of before) if (!this.open.includes(one)) this.leave(one);
+    for (const one of added) {
+      const opened = one.open(waits);
+      if (!waits) await opened;
+      else opened.catch((error) => this.init.onException(error));
+    }
+  }
+
+  /** The certificates of listeners are others. */
+  useCertificates(): void {
+    for (const one of this.open) one.useCertificates(this.init.certificates().setOf(one.name, one.site));
+  }
+
+  /** The names that have no HTTP/3 here; null for none. */
+  usePassed(passed: PassedNames | null): void {
+    this.passed = passed;
+    for (const one of this.open) one.usePassed(passed);
+  }
+
+  /** To be called every TICK_MS. */
+  tick(): void {
+    for (const one of this.open) one.tick();
+    if (this.leaving.length > 0) this.leaving = this.leaving.filter(({ isOpen }) => isOpen);
+  }
+
+  /** Whether there are connections, or clients that must learn of the end. */
+  get isOpen(): boolean {
+    return [...this.open, ...this.leaving].some(({ isOpen }) => isOpen);
+  }
+
+  drain(hasSuccessor: boolean): void {
+    for (const one of this.open) one.drain(hasSuccessor);
+  }
+
+  /** Ends all connections at once. */
+  cut(): void {
+    for (const one of [...this.open, ...this.leaving]) one.cut();
+  }
+
+  private leave(one: QuicPort): void {
+    one.drain(false);
+    this.leaving.push(one);
+  }
 }

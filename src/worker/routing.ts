@@ -82,17 +82,17 @@ function routeMatchers(routes: readonly RouteConfig[]): (RouteMatcher | null)[] 
   const ends = new Map<string, number>();
   const expressions = new Map<string, Expression>();
   return routes.map((route) => {
-    const { match, prefix, path, hosts, methods, regex } = route;
-    if (match === null && regex === "") return null;
-    const place = JSON.stringify([prefix, path, hosts, ...(route.isByRegex ? [regex] : [])]);
+    const { match, prefix, path, hosts, methods, regex, listeners } = route;
+    if (match === null && regex === "" && listeners.length === 0) return null;
+    const place = JSON.stringify([prefix, path, hosts, ...(route.isByRegex ? [regex] : []), ...listeners]);
     const from = ends.get(place) ?? 0;
     if (match !== null && match.share < 1) ends.set(place, from + match.share);
     const id = JSON.stringify([place, methods, match, ...(regex === "" ? [] : [regex])]);
-    if (regex === "") return new RequestMatcher(match ?? NO_MATCH, id, from);
+    if (regex === "") return new RequestMatcher(match ?? NO_MATCH, id, from, null, listeners);
     // Tenants have many an expression in common: it is made once.
     const expression = expressions.get(regex) ?? new LateExpression(regex);
     expressions.set(regex, expression);
-    return new RequestMatcher(match ?? NO_MATCH, id, from, expression);
+    return new RequestMatcher(match ?? NO_MATCH, id, from, expression, listeners);
   });
 }
 
@@ -229,7 +229,10 @@ export const ROBOTS_PATH = "/robots.txt";
 /** Whether the gateway serves robots.txt itself: where it is told to, and no route has just that path. docs/bots.md#robotstxt */
 export function servesRobots({ server: { bots }, routes }: RuntimeConfig): boolean {
   if (!bots.enabled || !bots.robots.enabled) return false;
-  return !routes.some(({ path, hosts, match }) => path === ROBOTS_PATH && hosts.length === 0 && match === null);
+  return !routes.some(
+    ({ path, hosts, match, listeners }) =>
+      path === ROBOTS_PATH && hosts.length === 0 && match === null && listeners.length === 0,
+  );
 }
 
 function robotsEndpoint({ server }: RuntimeConfig): BuiltInEndpoint {

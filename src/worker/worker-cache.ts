@@ -8,6 +8,7 @@ import type { Route } from "../message/exchange.ts";
 import { sentEdits } from "../routes/header-operations.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { demandOf } from "../settings/server-settings.ts";
 import { settingsByIndex } from "./routing.ts";
 
 /**
@@ -34,7 +35,8 @@ export class WorkerCache {
 
 /** What each route says of its responses in the cache, by number; the gateway's own endpoints are never in it. */
 export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): (CachePolicy | null)[] {
-  const { cache, tls } = config.server;
+  const { cache } = config.server;
+  const demandsCertificates = demandOf(config.server).clientAuth === "require";
   const passedFields = config.server.passIdentityHeaders.map((name) => latin1(name.toLowerCase()));
   return settingsByIndex(config, routes).map((settings, index) => {
     const { kind } = routes[index]!;
@@ -44,7 +46,7 @@ export function cachePolicies(config: RuntimeConfig, routes: readonly Route[]): 
       maxPayloadBytes: cache.maxPayloadBytes,
       namesRequests: kind.namesRequests,
       bypassesCookies: cache.cookies === "bypass",
-      demandsCertificates: tls.enabled && tls.clientAuth === "require",
+      demandsCertificates,
       isConfirmed: kind.confirmsStored,
       passedFields,
       key: keyRules(settings),

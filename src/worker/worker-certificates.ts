@@ -1,6 +1,7 @@
+import { clientDemand, type HandshakeTerms, type TlsHost, type TlsSettings } from "../config/tls-settings.ts";
 import type { Takers } from "../core/message-takers.ts";
 import type { WorkerService } from "../core/worker-service.ts";
-import { CertificateStore, type TlsPolicy } from "../edge/certificate-store.ts";
+import { CertificateStore, type TlsPolicies, type TlsPolicy } from "../edge/certificate-store.ts";
 import { TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { WantedCertificates } from "../edge/wanted-certificates.ts";
 import type { SettledMessage } from "../features/acme/acme-messages.ts";
@@ -13,8 +14,8 @@ import { SidecarIdentity } from "./sidecar-identity.ts";
 export interface CertificatePorts {
   /** Has a certificate obtained that a client asks for. */
   ask(name: string): void;
-  /** The certificates of `server.tls` are these, for HTTP/3 too. */
-  shown(set: CertificateSet): void;
+  /** The certificates of listeners are others, for HTTP/3 too. */
+  shown(): void;
   /** What a sidecar shows to upstreams has changed. */
   renewed(): void;
 }
@@ -28,10 +29,13 @@ export class WorkerCertificates implements WorkerService<RuntimeConfig> {
     },
     settled: ({ name }) => this.wanted.settled(name),
   };
-  readonly https: TlsEndpoint;
   /** Of the inbound listener of a sidecar. */
   readonly mtls: TlsEndpoint;
   readonly identity: SidecarIdentity = new SidecarIdentity();
+  /** Of `server.tls`. */
+  private readonly https: CertificateStore;
+  /** Of listeners whose TLS has keys of its own, by their names. */
+  private readonly own: Map<string, CertificateStore> = new Map();
   private readonly ports: CertificatePorts;
   private readonly wanted: WantedCertificates;
   private sets: ListenerCertificates;
@@ -39,25 +43,54 @@ export class WorkerCertificates implements WorkerService<RuntimeConfig> {
 
   /** @param sets what there is when the worker begins */
   constructor(config: RuntimeConfig, sets: ListenerCertificates, ports: CertificatePorts) {
-    this.https = new TlsEndpoint(new CertificateStore(tlsPolicyOf(config)));
+    this.https = new CertificateStore(policiesOf(config.server.tls));
     this.mtls = new TlsEndpoint(new CertificateStore(sidecarPolicyOf(config)));
     this.ports = ports;
     this.wanted = new WantedCertificates((name) => ports.ask(name));
     this.sets = sets;
   }
 
-  /** What the listener of `server.tls` shows. */
-  get ofServer(): CertificateSet {
-    return this.sets.https ?? NO_CERTIFICATES;
+  /** The certificates of a listener: its own, the others from `server.tls`. */
+  setOf(name: string, site: TlsSettings | null): CertificateSet {
+    const server = this.sets.https ?? NO_CERTIFICATES;
+    if (site === null) return server;
+    const own = this.sets.own?.[name] ?? NO_CERTIFICATES;
+    // Those that are obtained at run time are the server's.
+    const certificates = own.certificates.length > 0 ? own.certificates : server.certificates;
+    return { ...own, certificates, challenges: server.challenges };
   }
 
-  /** Handshakes that begin from now on take the certificates that are there, and the policy of this configuration. */
+  /** The store of a TLS listener of `server`. */
+  storeOf(name: string, site: TlsSettings | null): CertificateStore {
+    if (site === null) return this.https;
+    const known = this.own.get(name);
+    if (known !== undefined) return known;
+    const store = new CertificateStore(policiesOf(site));
+    store.use(this.setOf(name, site), policiesOf(site));
+    this.own.set(name, store);
+    return store;
+  }
+
+  /** Obtains certificates that clients ask for; null if that is off. */
+  wantedIn({ server: { acme } }: RuntimeConfig): WantedCertificates | null {
+    return acme.enabled && acme.onDemand !== null ? this.wanted : null;
+  }
+
+  /** Handshakes that begin from now on take the certificates that are there, and the policies of this configuration. */
   use(config: RuntimeConfig): void {
     this.config = config;
-    this.https.certificates.use(this.ofServer, tlsPolicyOf(config));
-    const { acme } = config.server;
-    this.https.wanted = acme.enabled && acme.onDemand !== null ? this.wanted : null;
-    this.ports.shown(this.ofServer);
+    const { tls, listeners, http2 } = config.server;
+    this.https.use(this.setOf("", null), policiesOf(tls));
+    const left = new Set(this.own.keys());
+    for (const { name, site } of listeners) {
+      const store = site === null ? undefined : this.own.get(name);
+      if (site === null || store === undefined) continue;
+      left.delete(name);
+      store.use(this.setOf(name, site), policiesOf(site));
+    }
+    for (const name of left) this.own.delete(name);
+    this.mtls.hasHttp2 = http2.enabled;
+    this.ports.shown();
     if (!config.sidecar.enabled) return;
     const mutual = this.sets.sidecar ?? NO_CERTIFICATES;
     this.mtls.certificates.use(mutual, sidecarPolicyOf(config));
@@ -69,16 +102,33 @@ export class WorkerCertificates implements WorkerService<RuntimeConfig> {
  * How the inbound listener of a sidecar makes its handshakes: without strict mTLS a client certificate is asked for, and
  * verified where one is sent. docs/sidecar.md#who-may-come-in
  */
-function sidecarPolicyOf(config: RuntimeConfig): TlsPolicy {
-  const { protocols } = tlsPolicyOf(config);
-  return { minVersion: "1.2", clientAuth: config.sidecar.strictMtls ? "require" : "request", protocols };
+export function sidecarPolicyOf({ sidecar }: RuntimeConfig): TlsPolicies {
+  const clientAuth = sidecar.strictMtls ? "require" : "request";
+  return { usual: { ...USUAL, clientAuth, demand: "sidecar" }, hosts: [] };
 }
 
-/** How the listener of `server.tls` makes its handshakes. docs/tls.md#versions-and-suites */
-function tlsPolicyOf({ server }: RuntimeConfig): TlsPolicy {
-  const { minVersion, clientAuth } = server.tls;
-  return { minVersion, clientAuth, protocols: server.http2.enabled ? ["h2", ...HTTP1] : HTTP1 };
+/** How listeners with this TLS make their handshakes. docs/tls.md#versions-and-suites */
+export function policiesOf(site: TlsSettings): TlsPolicies {
+  return { usual: policyOf(site), hosts: site.hosts.map(hostPolicyOf) };
 }
 
-/** RFC 7301 §6: old clients offer HTTP/1.0 alone, and are served by the same engine. */
-const HTTP1: readonly string[] = ["http/1.1", "http/1.0"];
+function hostPolicyOf(host: TlsHost) {
+  return { ...policyOf(host), names: host.names, protocols: host.alpn };
+}
+
+function policyOf(terms: HandshakeTerms): TlsPolicy {
+  const { minVersion, clientAuth, clientCaFile, crlFile, ciphers, curves } = terms;
+  const demand = clientDemand(terms);
+  return { ...USUAL, minVersion, clientAuth, demand, authoritiesFile: clientCaFile, crlFile, ciphers, curves };
+}
+
+const USUAL: TlsPolicy = {
+  minVersion: "1.2",
+  clientAuth: "none",
+  demand: "",
+  authoritiesFile: "",
+  crlFile: "",
+  ciphers: [],
+  curves: [],
+  protocols: [],
+};

@@ -1,7 +1,12 @@
 import { NetworkSet } from "../core/network-set.ts";
 import type { WorkerService } from "../core/worker-service.ts";
-import type { ConnectionSet } from "../edge/client-socket.ts";
-import { ConnectionGate, type GateLimits, type GateObserver, type OpenCounts } from "../edge/connection-gate.ts";
+import {
+  ConnectionGate,
+  type GateLimits,
+  type GateObserver,
+  type IdleSource,
+  type OpenCounts,
+} from "../edge/connection-gate.ts";
 import { connectionLimit, DescriptorWatch, descriptorLimit } from "../net/descriptor-watch.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 
@@ -11,7 +16,7 @@ export class WorkerGates implements WorkerService<RuntimeConfig> {
   readonly internal: ConnectionGate;
   private readonly descriptors: number = descriptorLimit();
 
-  constructor(config: RuntimeConfig, counts: OpenCounts, connections: ConnectionSet, observer: GateObserver) {
+  constructor(config: RuntimeConfig, counts: OpenCounts, connections: IdleSource, observer: GateObserver) {
     const watch = new DescriptorWatch(this.descriptors);
     let isShort = false;
     this.clients = new ConnectionGate(this.limitsOf(config), counts, connections, observer, () => {

@@ -1,15 +1,32 @@
 import { closeSync } from "node:fs";
-import type { ListenAt, Listener } from "../edge/listener.ts";
+import { clientDemand, type TlsSettings } from "../config/tls-settings.ts";
+import { NetworkSet } from "../core/network-set.ts";
 import {
+  type ClientSocketPorts,
+  ConnectionSet,
+  type ConnectionSets,
+  type ConnectionSettings,
+} from "../edge/client-socket.ts";
+import { type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
+import { type PassedNames, TlsEndpoint } from "../edge/tls-endpoint.ts";
+import { listenTls } from "../edge/tls-listener.ts";
+import { ClientListener, type HostDemands } from "../message/client-listener.ts";
+import { HostTable } from "../message/host-table.ts";
+import { duplicate } from "../net/system-socket.ts";
+import type { ServerConfig } from "../settings/sections.ts";
+import { type ServerListener, siteOf } from "../settings/server-listeners.ts";
+import {
+  isSameAddress,
   isSamePlace,
-  type ListenerName,
   type ListenerPlace,
   type ListeningSocket,
   type OpeningListener,
 } from "./listeners.ts";
+import type { WorkerCertificates } from "./worker-certificates.ts";
+import { http2Settings, type WorkerRuntime } from "./worker-runtime.ts";
 
-/** Begins to listen for what a listener of this name is for. @throws when the address cannot be had */
-export type OpenListener = (name: ListenerName, where: ListenAt) => Listener;
+/** Begins to listen at a place. @throws when the address cannot be had */
+export type OpenListener = (place: ListenerPlace, where: ListenAt) => Listener;
 
 interface OpenPlace {
   readonly place: ListenerPlace;
@@ -26,7 +43,7 @@ export interface PreparedPlaces {
 /** The listeners of one worker: a configuration says which there are, and those that stay as they were stay open. */
 export class WorkerListeners {
   /** The listener that is being opened, for the message when that fails. */
-  opening: OpeningListener = "http";
+  opening: OpeningListener = "";
   private readonly openOne: OpenListener;
   private given: readonly ListeningSocket[];
   private places: readonly OpenPlace[] = [];
@@ -83,7 +100,7 @@ export class WorkerListeners {
     for (const { name, fd } of sockets) {
       const place = this.places.find((one) => one.place.name === name)?.place;
       if (place === undefined) closeSync(fd);
-      else opened.push({ place, listeners: [this.openOne(name, { fd })] });
+      else opened.push({ place, listeners: [this.openOne(place, { fd })] });
     }
   }
 
@@ -111,15 +128,173 @@ export class WorkerListeners {
     }
   }
 
+  /** A socket that is there already at the address, whatever listener it was for, goes on: its queue of waiting connections is not lost. */
   private open(place: ListenerPlace): OpenPlace {
     this.opening = place.name;
-    const given = this.given.filter((socket) => socket.name === place.name);
-    const where: ListenAt[] =
-      given.length > 0 ? given.map(({ fd }) => ({ fd })) : [{ hostname: place.host, port: place.port }];
-    return { place, listeners: where.map((at) => this.openOne(place.name, at)) };
+    const given = this.given.filter((socket) => socket.name === place.name).map(({ fd }) => fd);
+    const fds = given.length > 0 ? given : this.socketsAt(place);
+    const where: ListenAt[] = fds.length > 0 ? fds.map((fd) => ({ fd })) : [{ hostname: place.host, port: place.port }];
+    return { place, listeners: where.map((at) => this.openOne(place, at)) };
+  }
+
+  /** Descriptors of the sockets that listen at an address, each of its own. */
+  private socketsAt(place: ListenerPlace): readonly number[] {
+    const there = place.isUnix ? undefined : this.places.find((one) => isSameAddress(one.place, place));
+    return there === undefined ? [] : there.listeners.map(({ fd }) => duplicate(fd)).filter((fd) => fd >= 0);
   }
 }
 
 function stop({ listeners }: OpenPlace): void {
   for (const listener of listeners) listener.stop();
+}
+
+/** What the listeners of `server` need of their worker. */
+export interface PublicListenerPorts {
+  makePorts(listener: ClientListener, runtime: WorkerRuntime): ClientSocketPorts;
+  readonly certificates: WorkerCertificates;
+  /** All connections of the worker. */
+  readonly connections: ConnectionSets;
+}
+
+/** Shared by the connections of one listener of `server`, in one worker. It is there as long as a configuration has the listener. */
+export interface PublicListener {
+  readonly ports: ClientSocketPorts;
+  readonly connections: ConnectionSet;
+  /** Null in clear text. */
+  readonly endpoint: TlsEndpoint | null;
+}
+
+/** The listeners of `server` in one worker. docs/listeners.md */
+export class PublicListeners {
+  private readonly inputs: PublicListenerPorts;
+  private current: ReadonlyMap<string, PublicListener> = new Map();
+  /** Of a configuration that is not in use yet. */
+  private next: ReadonlyMap<string, PublicListener> | null = null;
+  /** Removed listeners, as long as they have connections. */
+  private readonly leaving: Set<PublicListener> = new Set();
+  private passed: PassedNames | null = null;
+
+  constructor(inputs: PublicListenerPorts) {
+    this.inputs = inputs;
+  }
+
+  /** Makes the listeners that a configuration adds. */
+  prepare(runtime: WorkerRuntime): void {
+    const { listeners } = runtime.config.server;
+    this.next = new Map(listeners.map((one) => [keyOf(one), this.current.get(keyOf(one)) ?? this.make(one, runtime)]));
+  }
+
+  /** What was prepared is not to be used. */
+  abort(): void {
+    for (const [key, { connections }] of this.next ?? [])
+      if (!this.current.has(key)) this.inputs.connections.deleteEmpty(connections);
+    this.next = null;
+  }
+
+  /**
+   * Requests that begin from now on take the configuration that was prepared. Connections of listeners that are gone close once they have
+   * nothing more to answer, and answer that as before.
+   */
+  commit(runtime: WorkerRuntime): void {
+    if (this.next === null) this.prepare(runtime);
+    const before = this.current;
+    this.current = this.next!;
+    this.next = null;
+    for (const one of runtime.config.server.listeners) this.configure(one, this.current.get(keyOf(one))!, runtime);
+    for (const [key, one] of before) {
+      if (this.current.has(key)) continue;
+      one.ports.draining = true;
+      one.connections.drain();
+      this.leaving.add(one);
+    }
+    this.usePassed(this.passed);
+  }
+
+  /** Begins to listen at a place. @throws when the address cannot be had */
+  open({ name, tls }: ListenerPlace, where: ListenAt): Listener {
+    const key = keyOf({ name, tls });
+    const { ports, connections, endpoint } = (this.next ?? this.current).get(key) ?? this.current.get(key)!;
+    return endpoint === null ? listenPlain(ports, connections, where) : listenTls(ports, connections, endpoint, where);
+  }
+
+  /** The one with TLS that has this name. */
+  secure(name: string): PublicListener | undefined {
+    return this.current.get(keyOf({ name, tls: true }));
+  }
+
+  /** The names whose connections are passed through; null for none. */
+  usePassed(passed: PassedNames | null): void {
+    this.passed = passed;
+    for (const { endpoint } of this.current.values()) if (endpoint !== null) endpoint.passed = passed;
+  }
+
+  /** The gateway is shutting down. */
+  drain(): void {
+    for (const { ports } of this.current.values()) ports.draining = true;
+  }
+
+  /** To be called now and then: forgets the listeners that are gone and have no connection left. */
+  tidy(): void {
+    for (const one of this.leaving) {
+      if (one.connections.size > 0) continue;
+      this.leaving.delete(one);
+      this.inputs.connections.deleteEmpty(one.connections);
+    }
+  }
+
+  private make(config: ServerListener, runtime: WorkerRuntime): PublicListener {
+    const { makePorts, certificates, connections: all } = this.inputs;
+    const { name, socket, site, tls } = config;
+    const connections = new ConnectionSet();
+    all.add(connections);
+    const made: PublicListener = {
+      ports: makePorts(new ClientListener(name, socket !== ""), runtime),
+      connections,
+      endpoint: tls ? new TlsEndpoint(certificates.storeOf(name, site)) : null,
+    };
+    if (made.endpoint !== null) made.endpoint.passed = runtime.streams;
+    this.configure(config, made, runtime);
+    return made;
+  }
+
+  private configure(config: ServerListener, { ports, endpoint }: PublicListener, runtime: WorkerRuntime): void {
+    const { server } = runtime.config;
+    describeListener(ports.listener, config, server);
+    ports.reconfigure(settingsOf(config, runtime), runtime.pipeline);
+    if (endpoint === null) return;
+    const { certificates } = this.inputs;
+    endpoint.certificates = certificates.storeOf(config.name, config.site);
+    endpoint.hasHttp2 = config.http2;
+    endpoint.wanted = certificates.wantedIn(runtime.config);
+  }
+}
+
+/** Clear text and TLS at one place are two listeners. */
+function keyOf({ name, tls }: Pick<ServerListener, "name" | "tls">): string {
+  return `${tls ? "tls" : "clear"} ${name}`;
+}
+
+/** Fills in the facts of a listener. */
+export function describeListener(listener: ClientListener, config: ServerListener, server: ServerConfig): void {
+  const { redirectPort, port } = server.tls;
+  listener.httpsPort = config.redirectsHttps ? redirectPort || port : -1;
+  listener.offerHttp3(config.http3 ? config.http3Port : -1);
+  listener.demands = config.tls ? demandsOf(siteOf(config, server)) : null;
+}
+
+/** Null if all names have one demand. */
+function demandsOf(site: TlsSettings): HostDemands | null {
+  const usual = clientDemand(site);
+  if (site.hosts.every((host) => clientDemand(host) === usual)) return null;
+  const byHost = new HostTable<string>();
+  for (const host of site.hosts) for (const name of host.names) byHost.add(name, clientDemand(host));
+  return { byHost, usual };
+}
+
+function settingsOf({ http2, proxies }: ServerListener, { config, settings }: WorkerRuntime): ConnectionSettings {
+  return {
+    ...settings,
+    http2: http2 ? http2Settings(config.server) : null,
+    proxies: proxies.length > 0 ? new NetworkSet(proxies) : null,
+  };
 }

@@ -41,6 +41,7 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { EGRESS_LABEL, INGRESS_LABEL, sidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import type { ServerConfig } from "../settings/sections.ts";
+import { demandOf } from "../settings/server-settings.ts";
 import { buildClientPolicy, type ClientPolicy } from "./client-policy.ts";
 import { OriginPools } from "./origin-pools.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
@@ -194,6 +195,7 @@ function accessLogOf(config: RuntimeConfig, inputs: WayPorts, policies: PolicyTa
     threshold: inputs.threshold,
     addresses: inputs.addresses,
     namesTraces: hasTraces(config),
+    namesListeners: config.server.isListed,
   };
   const lines = policies.of("accessLog").map((settings) => {
     const isApart = hasOwnOutputs(settings);
@@ -206,8 +208,7 @@ function accessLogOf(config: RuntimeConfig, inputs: WayPorts, policies: PolicyTa
 function responseCache(config: RuntimeConfig, routes: readonly Route[], inputs: WayPorts): ResponseCache | null {
   const { services, cacheStore, counters, requestIds } = inputs;
   if (cacheStore === null || !config.server.cache.enabled) return null;
-  const { tls } = config.server;
-  const dividesByTls = tls.enabled && tls.clientAuth !== "none";
+  const dividesByTls = demandOf(config.server).clientAuth !== "none";
   return new ResponseCache(cacheStore, cachePolicies(config, routes), dividesByTls, {
     times: { clock: services.clock, ages: inputs.client.sharedClock },
     time: {
@@ -283,7 +284,8 @@ export function upstreamLabels(config: RuntimeConfig): readonly string[] {
 /** Numbers the labels of a configuration. */
 export function labelsOf(config: RuntimeConfig, labels: TelemetryLabels): CounterLabels {
   const streams = config.streams.map(({ path }) => path);
-  return labels.forConfiguration(routeLabels(config), upstreamLabels(config), streams);
+  const listeners = config.server.listeners.map(({ name }) => name);
+  return labels.forConfiguration(routeLabels(config), upstreamLabels(config), streams, listeners);
 }
 
 /** What speaks gRPC is loaded where a configuration has routes for it; see resolveTranscoder. */
@@ -374,13 +376,13 @@ function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
     maxHeadBytes: server.maxHeaderBytes,
     maxFields: server.maxHeaderFields,
     logsAddresses: server.accessLog.enabled,
-    http2: http2Settings(server),
+    http2: server.http2.enabled ? http2Settings(server) : null,
     proxies: server.proxyProtocol.enabled ? new NetworkSet(server.proxyProtocol.trusted) : null,
   };
 }
 
-function http2Settings({ http2, maxHeaderFields }: ServerConfig): Http2Settings | null {
-  if (!http2.enabled) return null;
+/** What a listener that speaks HTTP/2 says of itself. */
+export function http2Settings({ http2, maxHeaderFields }: ServerConfig): Http2Settings {
   return {
     maxConcurrentStreams: http2.maxConcurrentStreams,
     maxListBytes: http2.maxHeaderListBytes,

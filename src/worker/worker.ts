@@ -4,8 +4,8 @@ import { faultRow } from "../core/fault-rows.ts";
 import { type Takers, type TakersOf, takeMessage } from "../core/message-takers.ts";
 import { SharedClock } from "../core/shared-clock.ts";
 import { TICK_MS } from "../core/timer-wheel.ts";
-import { ClientSocketPorts, ConnectionSet, type ConnectionSettings } from "../edge/client-socket.ts";
-import { type ListenAt, type Listener, listenPlain, listenUnix } from "../edge/listener.ts";
+import { ClientSocketPorts, ConnectionSet, ConnectionSets, type ConnectionSettings } from "../edge/client-socket.ts";
+import { type ListenAt, type Listener, listenPlain } from "../edge/listener.ts";
 import { listenTls } from "../edge/tls-listener.ts";
 import { EVENTS, type GatewayLog } from "../facts/events.ts";
 import { ChallengeReader } from "../features/acme/challenge-table.ts";
@@ -36,24 +36,25 @@ import { WorkerCounters } from "../memory/counter-table.ts";
 import { Heartbeat } from "../memory/heartbeat.ts";
 import { IncidentWriter } from "../memory/incident-ring.ts";
 import { SpanWriter } from "../memory/span-ring.ts";
+import { ClientListener, NO_LISTENER } from "../message/client-listener.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { duplicate } from "../net/system-socket.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { LateFunctions } from "./late-functions.ts";
 import {
-  isStreamListener,
-  type ListenerName,
+  type ListenerPlace,
   type ListeningSocket,
   listenersOf,
   type OpeningListener,
+  type StreamListener,
   udpAddressesOf,
 } from "./listeners.ts";
 import type { FromWorker, NewConfiguration, ToWorker } from "./messages.ts";
 import { type ConfiguredNodes, NodeSet, type PreparedNodes } from "./node-set.ts";
 import { collectLeftovers, unpackConfig } from "./packed-config.ts";
 import { Purges } from "./purges.ts";
-import { QuicPort } from "./quic-port.ts";
+import { QuicPorts } from "./quic-port.ts";
 import { type GivenServices, type ListedWorkerServices, listParts, PartList } from "./services.ts";
 import type { Streams } from "./streams.ts";
 import { failReload, testRoutes } from "./test-hooks.ts";
@@ -63,7 +64,7 @@ import { WorkerCache } from "./worker-cache.ts";
 import { WorkerCertificates } from "./worker-certificates.ts";
 import { WorkerFleet } from "./worker-fleet.ts";
 import { WorkerGates } from "./worker-gates.ts";
-import { type PreparedPlaces, WorkerListeners } from "./worker-listeners.ts";
+import { type PreparedPlaces, PublicListeners, WorkerListeners } from "./worker-listeners.ts";
 import { buildRuntime, type WorkerRuntime } from "./worker-runtime.ts";
 import { WorkerServices } from "./worker-services.ts";
 
@@ -99,15 +100,19 @@ export class Worker {
   private readonly accessLines: AccessLines;
   private readonly control: ControlChannel;
   private readonly health: HealthHandler = new HealthHandler();
-  private readonly connections: ConnectionSet = new ConnectionSet();
+  /** Of the listeners outside `server`. */
+  private readonly otherConnections: ConnectionSet = new ConnectionSet();
+  private readonly connections: ConnectionSets = new ConnectionSets(this.otherConnections);
   private readonly edge: ClientSocketPorts;
   /** What the listeners of a sidecar share; they are there even where there is no sidecar, and are then unused. */
   private readonly ingress: ClientSocketPorts;
   private readonly egress: ClientSocketPorts;
   /** For the listener of `internal_api.listen`, likewise. */
   private readonly internalEdge: ClientSocketPorts;
-  /** The control thread's descriptor of `internal_api.socket`; -1 where there is none. */
-  private internalSocket: number;
+  /** For the UNIX socket of `internal_api.socket`. */
+  private readonly operatorsEdge: ClientSocketPorts;
+  /** The control thread's descriptors of UNIX sockets. */
+  private unixSockets: readonly ListeningSocket[];
   /** The packet itself is not kept. */
   private readonly start: Omit<Start, "config">;
   private readonly sharedClock: SharedClock;
@@ -145,13 +150,12 @@ export class Worker {
   private readonly list: PartList;
   private readonly takers: Takers<Received, FromWorker>;
   private readonly listeners: WorkerListeners;
-  /** In the first worker, where HTTP/3 is on. */
-  private quic: QuicPort | null = null;
+  private readonly publicListeners: PublicListeners;
+  private readonly quic: QuicPorts;
 
   constructor(start: Start, post: (message: FromWorker) => void) {
-    const { config: packed, ...others } = start;
-    this.start = others;
-    this.internalSocket = start.internalSocket;
+    const { config: packed, unixSockets, ...others } = start;
+    [this.start, this.unixSockets] = [{ ...others, unixSockets }, unixSockets];
     this.post = post;
     this.services = new WorkerServices(
       (error) => post({ kind: "exception", message: stackOf(error) }),
@@ -199,20 +203,22 @@ export class Worker {
     this.runtime = this.wire(config, nodes, cacheStore);
     nodes.commit();
     this.edge = this.makeEdge(this.runtime.pipeline);
-    this.ingress = this.makeEdge(this.runtime.sidecar?.ingress ?? IDLE_PIPELINE);
-    this.egress = this.makeEdge(this.runtime.sidecar?.egress ?? IDLE_PIPELINE);
-    this.internalEdge = this.makeEdge(this.runtime.internalPipeline, this.gates.internal);
+    const { ingress = IDLE_PIPELINE, egress = IDLE_PIPELINE } = this.runtime.sidecar ?? {};
+    [this.ingress, this.egress] = [this.makeEdge(ingress), this.makeEdge(egress)];
+    [this.internalEdge, this.operatorsEdge] = this.makeInternal();
+    this.publicListeners = this.makePublicListeners();
+    this.quic = this.makeQuic();
     this.limitUnsent(config);
     this.takers = { ...this.list.takers, ...this.ownTakers() };
     this.services.inTurn(() => this.list.use(config));
     this.useStreams(this.runtime.streams);
-    this.listeners = new WorkerListeners((name, where) => this.openListener(name, where), start.sockets);
+    this.listeners = new WorkerListeners((place, where) => this.openListener(place, where), start.sockets);
   }
 
   private makeCertificates(config: RuntimeConfig): WorkerCertificates {
     return new WorkerCertificates(config, this.start.certificates, {
       ask: (name) => this.post({ kind: "wanted", name }),
-      shown: (set) => this.quic?.useCertificates(set),
+      shown: () => this.quic?.useCertificates(),
       renewed: () => this.runtime.pools.renewSidecar(),
     });
   }
@@ -252,7 +258,8 @@ export class Worker {
       this.services.inTurn(() => {
         this.list.tick(this.services.turn.nowMs);
         this.bodies.tick();
-        this.quic?.tick();
+        this.quic.tick();
+        this.publicListeners.tidy();
       });
       this.counters.set(COUNTERS.unsentBytes, this.services.writers.unsent.total);
     }, TICK_MS);
@@ -265,7 +272,10 @@ export class Worker {
       if (dependsOnDisk(this.runtime.config)) this.limitBodies(this.runtime.config);
     }, DISK_LOOK_MS);
     const sockets = this.listeners.prepare(listenersOf(this.runtime.config)).commit();
-    await this.openQuic();
+    if (this.start.index === 0) {
+      this.listeners.opening = "http3";
+      await this.quic.use(this.runtime.config, this.start.waitsForQuic);
+    }
     await this.openUdp(this.runtime.config);
     this.post({ kind: "listening", sockets });
   }
@@ -306,22 +316,28 @@ export class Worker {
     };
   }
 
-  /** Where another process still has the UDP port, it releases it in a moment: TCP need not wait for that. */
-  private async openQuic(): Promise<void> {
-    const { index, waitsForQuic } = this.start;
-    const { config } = this.runtime;
-    if (!config.server.http3.enabled || index > 0) return;
-    const { counters } = this;
-    this.listeners.opening = "http3";
-    const observer = {
-      onStreamOpen: () => counters.add(COUNTERS.activeQuicStreams),
-      onStreamClose: () => counters.add(COUNTERS.activeQuicStreams, -1),
-    };
-    this.quic = new QuicPort(this.edge, config, this.certificates.ofServer, observer);
-    this.quic.usePassed(this.runtime.streams);
-    const opened = this.quic.open(waitsForQuic);
-    if (!waitsForQuic) await opened;
-    else opened.catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
+  private makeQuic(): QuicPorts {
+    const { counters, publicListeners: listeners } = this;
+    return new QuicPorts({
+      listeners,
+      certificates: () => this.certificates,
+      observer: {
+        onStreamOpen: () => counters.add(COUNTERS.activeQuicStreams),
+        onStreamClose: () => counters.add(COUNTERS.activeQuicStreams, -1),
+      },
+      onException: (error) => this.post({ kind: "exception", message: stackOf(error) }),
+    });
+  }
+
+  private makePublicListeners(): PublicListeners {
+    const { certificates, connections } = this;
+    const made = new PublicListeners({
+      makePorts: (listener, runtime) => this.makeEdge(runtime.pipeline, listener),
+      certificates,
+      connections,
+    });
+    made.commit(this.runtime);
+    return made;
   }
 
   /**
@@ -331,7 +347,7 @@ export class Worker {
   private prepare(next: NewConfiguration): string {
     const { id, config: packed, labels, nodes: table, cache } = next;
     this.abandon();
-    this.internalSocket = next.internalSocket;
+    this.unixSockets = next.unixSockets;
     this.takeRing(next.spans);
     let runtime: WorkerRuntime | null = null;
     try {
@@ -342,11 +358,13 @@ export class Worker {
       const store = this.cache.storeIn(cache, this.start.index);
       runtime = this.wire(config, nodes, store);
       failReload();
+      if (!this.edge.draining) this.publicListeners.prepare(runtime);
       const places = this.edge.draining ? null : this.listeners.prepare(listenersOf(config));
       this.prepared = { id, runtime, nodes, store, places };
       return "";
     } catch (error) {
       runtime?.pools.close();
+      this.publicListeners.abort();
       return messageOf(error);
     }
   }
@@ -367,14 +385,16 @@ export class Worker {
     this.runtime = runtime;
     const { config, settings, pipeline, sidecar, internalPipeline } = runtime;
     this.edge.reconfigure(settings, pipeline);
+    if (!this.edge.draining) this.publicListeners.commit(runtime);
     this.useStreams(runtime.streams);
-    this.internalEdge.reconfigure(unproxied(settings), internalPipeline);
+    for (const one of [this.internalEdge, this.operatorsEdge]) one.reconfigure(unproxied(settings), internalPipeline);
     // Connections to listeners that a configuration no longer asks for go on as they were.
     if (sidecar !== null) this.ingress.reconfigure(unproxied(settings), sidecar.ingress);
     if (sidecar !== null) this.egress.reconfigure(unproxied(settings), sidecar.egress);
     // The control thread has seen that the ports are free.
-    if (!this.edge.draining)
-      this.openUdp(config).catch((error) => this.post({ kind: "exception", message: stackOf(error) }));
+    const onException = (error: unknown) => this.post({ kind: "exception", message: stackOf(error) });
+    if (!this.edge.draining) this.openUdp(config).catch(onException);
+    if (!this.edge.draining && this.start.index === 0) this.quic.use(config, true).catch(onException);
     this.limitUnsent(config);
     this.limitBodies(config);
     this.services.inTurn(() => this.list.use(config));
@@ -388,8 +408,8 @@ export class Worker {
   /** Connections that begin from now on take these. */
   private useStreams(streams: Streams | null): void {
     this.streams = streams;
-    this.certificates.https.passed = streams;
-    this.quic?.usePassed(streams);
+    this.publicListeners.usePassed(streams);
+    this.quic.usePassed(streams);
   }
 
   /** @throws when an address cannot be had */
@@ -418,29 +438,37 @@ export class Worker {
     if (prepared === null) return;
     this.prepared = null;
     prepared.places?.abort();
+    this.publicListeners.abort();
     this.services.inTurn(() => prepared.runtime.pools.close());
   }
 
-  private openListener(name: ListenerName, where: ListenAt): Listener {
-    const { connections } = this;
-    if (isStreamListener(name)) {
-      const { listenStream } =
-        require("../streams/stream-listener.ts") as typeof import("../streams/stream-listener.ts");
-      return listenStream(this.edge, connections, where, () => this.streams?.at(name) ?? null);
+  private openListener(place: ListenerPlace, from: ListenAt): Listener {
+    const { otherConnections: connections } = this;
+    const where = place.isUnix && !("fd" in from) ? { fd: duplicate(this.unixSocket(place.name)) } : from;
+    switch (place.kind) {
+      case "server":
+        return this.publicListeners.open(place, where);
+      case "stream": {
+        const { listenStream } =
+          require("../streams/stream-listener.ts") as typeof import("../streams/stream-listener.ts");
+        const name = place.name as StreamListener;
+        return listenStream(this.edge, connections, where, () => this.streams?.at(name) ?? null);
+      }
+      case "internal-socket":
+        return listenPlain(this.operatorsEdge, connections, where);
+      case "internal":
+        return listenPlain(this.internalEdge, connections, where);
+      case "sidecar-egress":
+        return listenPlain(this.egress, connections, where, () => this.runtime.config.sidecar.transparent);
+      case "sidecar-ingress":
+        return hasCertificate(this.runtime.config.sidecar)
+          ? listenTls(this.ingress, connections, this.certificates.mtls, where)
+          : listenPlain(this.ingress, connections, where);
     }
-    if (name === "https") return listenTls(this.edge, connections, this.certificates.https, where);
-    if (name === "internal-socket") {
-      const at = "fd" in where ? where : { fd: duplicate(this.internalSocket) };
-      return listenUnix(this.internalEdge, connections, at);
-    }
-    if (name === "internal") return listenPlain(this.internalEdge, connections, where);
-    if (name === "sidecar-egress")
-      return listenPlain(this.egress, connections, where, () => this.runtime.config.sidecar.transparent);
-    if (name === "http") return listenPlain(this.edge, connections, where);
-    const isSecure = hasCertificate(this.runtime.config.sidecar);
-    return isSecure
-      ? listenTls(this.ingress, connections, this.certificates.mtls, where)
-      : listenPlain(this.ingress, connections, where);
+  }
+
+  private unixSocket(name: string): number {
+    return this.unixSockets.find((one) => one.name === name)?.fd ?? -1;
   }
 
   /** Another worker does not accept: what waits for it is accepted here. */
@@ -460,14 +488,16 @@ export class Worker {
   private drain(hasSuccessor: boolean): void {
     // A worker that was starting when the signal came is told twice, and closes its listeners once.
     if (this.edge.draining) return;
-    for (const context of [this.edge, this.ingress, this.egress, this.internalEdge]) context.draining = true;
+    const others = [this.edge, this.ingress, this.egress, this.internalEdge, this.operatorsEdge];
+    for (const context of others) context.draining = true;
+    this.publicListeners.drain();
     this.listeners.stop();
     this.services.inTurn(() => this.udp?.close());
     this.services.inTurn(() => this.list.stop());
     this.services.inTurn(() => this.connections.drain());
-    this.quic?.drain(hasSuccessor);
+    this.quic.drain(hasSuccessor);
     const poll = setInterval(() => {
-      if (this.connections.size > 0 || this.quic?.isOpen === true) return;
+      if (this.connections.size > 0 || this.quic.isOpen) return;
       clearInterval(poll);
       this.flushLog();
       this.runtime.pools.close();
@@ -478,9 +508,9 @@ export class Worker {
   /** Ends what has not ended in time, so that its access lines are written. */
   private cut(): void {
     this.services.inTurn(() => this.connections.cutAll());
-    this.quic?.cut();
+    this.quic.cut();
     this.flushLog();
-    if (this.quic?.isOpen !== true) this.post({ kind: "drained" });
+    if (!this.quic.isOpen) this.post({ kind: "drained" });
   }
 
   private wire(config: RuntimeConfig, nodes: ConfiguredNodes, cacheStore: CacheStore | null): WorkerRuntime {
@@ -566,8 +596,20 @@ export class Worker {
     });
   }
 
-  private makeEdge(pipeline: Pipeline, gate = this.gates.clients): ClientSocketPorts {
+  /** For `internal_api.listen`, and for the UNIX socket of operators. */
+  private makeInternal(): [ClientSocketPorts, ClientSocketPorts] {
+    const { internalPipeline } = this.runtime;
+    const make = (listener: ClientListener) => this.makeEdge(internalPipeline, listener, this.gates.internal);
+    return [make(new ClientListener("internal")), make(new ClientListener("internal-socket", true, true))];
+  }
+
+  private makeEdge(
+    pipeline: Pipeline,
+    listener: ClientListener = NO_LISTENER,
+    gate = this.gates.clients,
+  ): ClientSocketPorts {
     const { services, counters } = this;
+    const own = listener.isForOperators || listener === NO_LISTENER ? null : counters.listenerCounters(listener.name);
     return new ClientSocketPorts({
       writers: services.writers,
       wheel: services.wheel,
@@ -576,15 +618,18 @@ export class Worker {
       idlePorts: IDLE_PORTS,
       bodies: this.bodies,
       gate,
+      listener,
       settings: pipeline === this.runtime.pipeline ? this.runtime.settings : unproxied(this.runtime.settings),
       pipeline,
       observer: {
         onOpen: () => {
           counters.add(COUNTERS.acceptedConnections);
           counters.add(COUNTERS.activeConnections);
+          own?.opened();
         },
         onClose: () => {
           counters.add(COUNTERS.activeConnections, -1);
+          own?.closed();
           gate.leave();
         },
         onSecured: (isResumed) => counters.add(isResumed ? COUNTERS.resumedHandshakes : COUNTERS.fullHandshakes),

@@ -54,6 +54,7 @@ function headOf(name: string, value: string): RequestHead {
     canonicalPath: "/",
     fromTrustedProxy: false,
     scheme: "http",
+    listenerName: "",
   });
   head.reset(Buffer.from("/"));
   head.headers.resetOwn();

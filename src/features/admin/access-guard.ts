@@ -3,7 +3,7 @@ import type { Cidr } from "../../config/cidr.ts";
 import { Fault } from "../../core/fault.ts";
 import { NetworkSet } from "../../core/network-set.ts";
 import { errorBody } from "../../core/status.ts";
-import { isLoopback, isUnixPeer } from "../../message/client-peer.ts";
+import { isLoopback } from "../../message/client-peer.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { requestHost, takesHost } from "../../message/request-host.ts";
@@ -28,7 +28,7 @@ interface AccessConfig {
  * With `internal_api.token` set alone, those who may come must also show it (401 otherwise). Without one, a request that another
  * proxy has forwarded gets 403, and clients on this machine, and those that come by their address alone, must also call the gateway by a name
  * that no page of the web can have, or by one of `internal_api.hosts`: a page whose name resolves to the gateway's address gets 403.
- * Who may open the UNIX socket may come, and needs nothing else. docs/security.md#internal-endpoints
+ * Who may open the UNIX socket of `internal_api.socket` may come, and needs nothing else; the sockets of other listeners are for clients. docs/security.md#internal-endpoints
  */
 export class AccessGuard {
   private readonly networks: NetworkSet;
@@ -48,7 +48,7 @@ export class AccessGuard {
    * @returns whether it may
    */
   admits(ex: Exchange): boolean {
-    if (isUnixPeer(ex.client.socketAddress)) return true;
+    if (ex.client.listener.isForOperators) return true;
     if (!this.mayCome(ex)) {
       ex.sink.abort(ex, Fault.AccessDenied);
       return false;
@@ -62,7 +62,7 @@ export class AccessGuard {
 
   /** The same for what tells nothing of the gateway: no token is needed, since a page that a browser goes to cannot show one. */
   admitsShell(ex: Exchange): boolean {
-    if (isUnixPeer(ex.client.socketAddress)) return true;
+    if (ex.client.listener.isForOperators) return true;
     if (!this.hasAuth && this.tokenDigest !== null && this.mayCome(ex)) return this.isCalledRightly(ex);
     return this.admits(ex);
   }
@@ -86,15 +86,15 @@ export class AccessGuard {
 
   /** Who asks, of a request that `admits` has let in. */
   operatorOf(ex: Exchange): Operator {
-    const { socketAddress } = ex.client;
-    if (isUnixPeer(socketAddress)) return { by: socketAddress.replace("unix:", "uid "), from: "unix" };
+    const { socketAddress, listener } = ex.client;
+    if (listener.isForOperators) return { by: socketAddress.replace("unix:", "uid "), from: "unix" };
     const showsToken = this.tokenDigest !== null && this.showsToken(ex, this.tokenDigest);
     return { by: ex.identity?.user ?? (showsToken ? "token" : ""), from: ex.clientIp };
   }
 
   /** Whether `internal_api.auth` has no say in a request: it may not come at all, or shows the token. */
   decide(ex: Exchange): boolean {
-    if (isUnixPeer(ex.client.socketAddress)) return true;
+    if (ex.client.listener.isForOperators) return true;
     return !this.mayCome(ex) || (this.tokenDigest !== null && this.showsToken(ex, this.tokenDigest));
   }
 
@@ -103,7 +103,7 @@ export class AccessGuard {
    * its own. With `internal_api.auth` without a token, the UNIX socket alone tells.
    */
   recognizes(ex: Exchange): boolean {
-    if (isUnixPeer(ex.client.socketAddress)) return true;
+    if (ex.client.listener.isForOperators) return true;
     if (!this.mayCome(ex)) return false;
     return this.tokenDigest === null ? !this.hasAuth : this.showsToken(ex, this.tokenDigest);
   }

@@ -13,6 +13,8 @@ export interface ProcessState {
   readonly pid: number;
   /** The cleartext port that is listened on: the one the system chose where the configuration says 0. */
   readonly port: number;
+  /** The listeners of `server`, with the ports that they have and what their connections are. */
+  readonly listeners: readonly object[];
   /** Data workers. */
   readonly workers: number;
   /** Counts the configurations that have been in use since the start, from 1. */
@@ -37,7 +39,11 @@ export interface StatusConfig {
     };
     readonly cors: { readonly enabled: boolean };
     readonly securityHeaders: { readonly enabled: boolean };
-    readonly tls: { readonly enabled: boolean; readonly clientAuth: string };
+    readonly tls: { readonly clientAuth: string };
+    readonly listeners: readonly {
+      readonly tls: boolean;
+      readonly site: { readonly clientAuth: string } | null;
+    }[];
   };
   readonly sidecar: { readonly enabled: boolean; readonly strictMtls: boolean; readonly mode: string };
 }
@@ -56,6 +62,7 @@ export function runtimeSummary(state: ProcessState, config: StatusConfig, traffi
     started_at: new Date(state.startedAtMs).toISOString(),
     pid: state.pid,
     port: state.port,
+    listeners: state.listeners,
     worker_pool_size: state.workers,
     generation: state.generation,
     operations: state.operations,
@@ -85,7 +92,7 @@ export function runtimeSummary(state: ProcessState, config: StatusConfig, traffi
 
 /** Whether some listener lets in only those who show a certificate. */
 function demandsClientCertificates({ server, sidecar }: StatusConfig): boolean {
-  const onTlsPort = server.tls.enabled && server.tls.clientAuth === "require";
+  const onTlsPort = server.listeners.some(({ tls, site }) => tls && (site ?? server.tls).clientAuth === "require");
   const onIngress = sidecar.enabled && sidecar.strictMtls && sidecar.mode !== "egress";
   return onTlsPort || onIngress;
 }

@@ -27,13 +27,21 @@ export class RequestMatcher implements RouteMatcher {
   /** 1 at each method that fits; null for all. */
   private readonly methods: Uint8Array | null;
   private readonly path: Expression | null;
+  private readonly listeners: ReadonlySet<string> | null;
 
   /**
    * @param id a text that tells this route from others of the same path and host
    * @param shareFrom where its share of the clients begins, 0 to 1: routes of one place divide the clients among them
    * @param path an expression for the path, in the form by which routes are found; null for any
+   * @param listeners names of the route's listeners; none for all
    */
-  constructor(config: MatchConfig, id: string, shareFrom: number, path: Expression | null = null) {
+  constructor(
+    config: MatchConfig,
+    id: string,
+    shareFrom: number,
+    path: Expression | null = null,
+    listeners: readonly string[] = [],
+  ) {
     this.id = new Uint8Array(new BigUint64Array([Bun.hash.xxHash64(id)]).buffer);
     this.networks = config.clientIp.length === 0 ? null : new NetworkSet(config.clientIp);
     this.countries = config.country.length === 0 ? null : new Set(config.country);
@@ -43,9 +51,11 @@ export class RequestMatcher implements RouteMatcher {
     this.queries = config.query.map(namedTest);
     this.methods = config.method === undefined || config.method.length === 0 ? null : methodSet(config.method).allowed;
     this.path = path;
+    this.listeners = listeners.length === 0 ? null : new Set(listeners);
   }
 
   fits(head: RequestHead, method: Method = head.method, path = ""): boolean {
+    if (this.listeners !== null && !this.listeners.has(head.sender.listenerName)) return false;
     if (this.methods !== null && this.methods[method] !== 1) return false;
     if (this.networks !== null && !this.networks.has(head.sender.clientIp)) return false;
     if (this.countries !== null && !this.countries.has(head.sender.country)) return false;

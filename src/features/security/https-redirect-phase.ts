@@ -4,7 +4,8 @@ import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { isRead, Method } from "../../message/request-head.ts";
 
 /**
- * Sends clients that came in clear text to the same address over TLS: `server.tls.redirect_http`. The gateway's own endpoints
+ * Sends clients that came in clear text to the same address over TLS, where their listener says so: `server.tls.redirect_http`,
+ * `redirect_https`. The gateway's own endpoints
  * answer as always, for those who watch it; so do ACME challenges, which others than the gateway may answer: a GET or HEAD of
  * one token below their folder, and nothing else there. A client that a trusted proxy took over TLS is where it should be. CONNECT
  * and TRACE go on to the 405 that they get everywhere.
@@ -12,16 +13,10 @@ import { isRead, Method } from "../../message/request-head.ts";
  */
 export class HttpsRedirectPhase implements Phase {
   readonly name = "httpsRedirect";
-  /** What is after the host's name. */
-  private readonly port: string;
-
-  /** @param port the port that clients reach TLS at */
-  constructor(port: number) {
-    this.port = port === HTTPS_PORT ? "" : `:${port}`;
-  }
 
   run(ex: Exchange): Verdict {
-    if (ex.client.tls || this.isExempt(ex)) return Verdict.Next;
+    const { httpsPort } = ex.client.listener;
+    if (httpsPort < 0 || ex.client.tls || this.isExempt(ex)) return Verdict.Next;
     const { request } = ex;
     const host = request.authority().replace(PORT, "");
     if (host === "") {
@@ -29,7 +24,7 @@ export class HttpsRedirectPhase implements Phase {
       return Verdict.Done;
     }
     const query = request.queryTo > request.pathTo ? request.target().slice(request.pathTo - request.targetFrom) : "";
-    const location = `https://${host}${this.port}${request.path()}${query.split("#", 1)[0]}`;
+    const location = `https://${host}${httpsPort === HTTPS_PORT ? "" : `:${httpsPort}`}${request.path()}${query.split("#", 1)[0]}`;
     // RFC 9110 §15.4.9: 308 keeps method and body; clients of old know 301 alone.
     ex.sink.fixed(ex, new PrebuiltResponse(isRead(request.method) ? 301 : 308, [["Location", location]], ""));
     return Verdict.Done;

@@ -22,6 +22,7 @@ const USUAL = {
   user_agent: "The User-Agent of the request.",
   trace_id: "The id of the trace that the request belongs to; null without one. Only with `telemetry`.",
   user: "The user whom `auth` let in, null without one; there only where `auth` is configured.",
+  listener: "The name of the listener. Without `fields` only with `server.listeners`.",
   fault:
     "Why the request was refused or cut: upstream_timeout, body_too_large, waf_blocked, cancelled and so on; else null.",
   fault_detail:

@@ -82,6 +82,7 @@ export class AccessLog implements ReplyTap {
       `,"user_agent":${jsonTextOrNull(userAgent, FIELD_CHARS.user_agent)}` +
       (this.ports.namesTraces ? `,"trace_id":${ex.trace === null ? "null" : `"${hexOf(ex.trace.traceId)}"`}` : "") +
       (this.ports.namesUsers ? `,"user":${jsonTextOrNull(ex.identity?.user ?? "", FIELD_CHARS.user)}` : "") +
+      (this.ports.namesListeners === true ? `,"listener":${jsonTextOrNull(ex.listenerName, FIELD_CHARS.label)}` : "") +
       faultText(ex) +
       `,"target":${target},"attempts":${ex.attempt.sent},"attempt_ms":[${ex.attempt.timesUntil(ex.endedMs)}]}\n`
     );

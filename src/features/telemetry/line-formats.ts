@@ -25,6 +25,8 @@ export interface AccessLogPorts {
   readonly namesCountries: boolean;
   /** Whether lines have `trace_id`: where `telemetry` is configured. */
   readonly namesTraces: boolean;
+  /** Whether lines have `listener`: where there is `server.listeners`. */
+  readonly namesListeners?: boolean;
   /** For requests that were refused before anything else named them. */
   readonly names: RequestNamer;
   readonly threshold: LogThreshold;
@@ -105,6 +107,7 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     tls_version: (ex) => ex.client.tlsVersion,
     trace_id: (ex) => (ex.trace === null ? null : hexOf(ex.trace.traceId)),
     user: (ex) => cut(ex.identity?.user ?? "", FIELD_CHARS.user),
+    listener: (ex) => ex.listenerName,
     fault: (ex) => (ex.fault === Fault.None ? null : faultRow(ex.fault).label),
     fault_detail: (ex) => faultDetailOf(ex.fault, ex.attempt.detail),
     target: (ex) => cut(ex.attempt.upstreamLabel, FIELD_CHARS.label),

@@ -4,6 +4,8 @@ import type { CertificateSet } from "../../message/server-certificate.ts";
 export interface ListenerCertificates {
   readonly https?: CertificateSet;
   readonly sidecar?: CertificateSet;
+  /** Of listeners whose TLS has keys of its own, by their names. */
+  readonly own?: Readonly<Record<string, CertificateSet>>;
 }
 
 /** From the control thread to workers: what has changed. */

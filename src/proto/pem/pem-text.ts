@@ -47,6 +47,26 @@ export function readPrivateKey(bytes: Uint8Array): PemKey {
 }
 
 /**
+ * Reads the lists of revoked certificates (RFC 5280 §5) of a PEM file, in the order of the file.
+ * @param isDamaged asks the library
+ * @throws Error that names the fault, and the list
+ */
+export function readRevocations(
+  bytes: Uint8Array,
+  isDamaged: (list: string) => boolean = () => false,
+): readonly string[] {
+  const blocks = blocksOf(textOf(bytes, "a list of revoked certificates"));
+  const lists = blocks.filter(({ label }) => label === REVOCATIONS).map(({ text }) => text);
+  if (lists.length === 0)
+    throw new Error(`expected a list of revoked certificates in PEM form (${BEGIN}X509 CRL-----)`);
+  for (const [i, list] of lists.entries()) {
+    if (isDamaged(list))
+      throw new Error(`list ${i + 1} of ${lists.length} is damaged: expected an X509 CRL in PEM form`);
+  }
+  return lists;
+}
+
+/**
  * Why a server cannot show a certificate although it is one, or "".
  * @param certificate the server's own
  */
@@ -109,15 +129,18 @@ function textOf(bytes: Uint8Array, what: string): string {
     throw new Error("the file is UTF-16: save it as ASCII or UTF-8");
   // A SEQUENCE whose length has two bytes: what all certificates and keys begin with.
   if (first === 0x30 && (second === 0x82 || second === 0x81))
-    throw new Error(
-      `${what} in DER form: convert it with "openssl ${what === "a certificate" ? "x509" : "pkey"} -inform der"`,
-    );
+    throw new Error(`${what} in DER form: convert it with "openssl ${DER_TOOLS.get(what) ?? "pkey"} -inform der"`);
   const hasMark = first === 0xef && second === 0xbb && third === 0xbf;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1", hasMark ? 3 : 0);
 }
 
+const DER_TOOLS: ReadonlyMap<string, string> = new Map([
+  ["a certificate", "x509"],
+  ["a list of revoked certificates", "crl"],
+]);
 const BEGIN = "-----BEGIN ";
 const DASHES = "-----";
 const CERTIFICATES: ReadonlySet<string> = new Set(["CERTIFICATE", "X509 CERTIFICATE"]);
+const REVOCATIONS = "X509 CRL";
 const NO_KEY = "expected an unencrypted private key in PEM form (-----BEGIN PRIVATE KEY-----)";
 const MIN_RSA_BITS = 1024;

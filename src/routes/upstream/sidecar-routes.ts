@@ -70,6 +70,7 @@ function sidecarRoute(
     methods: [],
     hosts,
     match: match === null ? null : { ...NO_MATCH, ...match },
+    listeners: [],
     inboundChunkedMode: sidecarChunkedMode(config),
     maxBodyBytes: sidecar.maxBodyBytes,
     acmeChallenge: "gateway",

@@ -1,11 +1,21 @@
 import { describe, expect, test } from "bun:test";
-import { CertificateStore, type TlsPolicy } from "../../../src/edge/certificate-store.ts";
+import { CertificateStore, type TlsPolicies, type TlsPolicy } from "../../../src/edge/certificate-store.ts";
 import { NO_CERTIFICATES, type ServerCertificate } from "../../../src/message/server-certificate.ts";
 import { makeCertificate } from "../../harness/certificate.ts";
 
 const pems = await makeCertificate();
 const others = await makeCertificate();
-const POLICY: TlsPolicy = { minVersion: "1.2", clientAuth: "none", protocols: ["http/1.1"] };
+const USUAL: TlsPolicy = {
+  minVersion: "1.2",
+  clientAuth: "none",
+  demand: "",
+  authoritiesFile: "",
+  crlFile: "",
+  ciphers: [],
+  curves: [],
+  protocols: ["http/1.1"],
+};
+const POLICY: TlsPolicies = { usual: USUAL, hosts: [] };
 
 function certificate(id: string, ...names: string[]): ServerCertificate {
   return { id, names, chain: pems.cert, key: pems.key };
@@ -81,14 +91,17 @@ describe("another set", () => {
 
   test.each<[string, Partial<TlsPolicy>, string]>([
     ["another least version", { minVersion: "1.3" }, ""],
-    ["client certificates", { clientAuth: "require" }, pems.cert],
+    ["client certificates", { clientAuth: "require", demand: "them" }, pems.cert],
+    ["other suites", { ciphers: ["ECDHE-RSA-AES256-GCM-SHA384"] }, ""],
   ])("with %s makes new contexts", (_name, change, clientAuthorities) => {
     const store = storeOf(certificate("one", "one.test"));
     const before = store.contextFor("one.test", [])!.context;
     const certificates = [certificate("one", "one.test")];
-    store.use({ ...NO_CERTIFICATES, certificates, clientAuthorities }, { ...POLICY, ...change });
-    expect(store.contextFor("one.test", [])!.context).not.toBe(before);
-    expect(store.asksForCertificate).toBe(change.clientAuth === "require");
+    store.use({ ...NO_CERTIFICATES, certificates, clientAuthorities }, { usual: { ...USUAL, ...change }, hosts: [] });
+    const choice = store.contextFor("one.test", [])!;
+    expect(choice.context).not.toBe(before);
+    expect(choice.demand).toBe(change.demand ?? "");
+    expect(choice.options.requestCert).toBe(change.clientAuth === "require");
   });
 });
 

@@ -1,13 +1,13 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { CertificateFiles } from "../../../config/tls-settings.ts";
+import type { CertificateFiles, TlsSettings } from "../../../config/tls-settings.ts";
 import type { ControlService } from "../../../core/control-service.ts";
 import { messageOf } from "../../../core/error-text.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { labelled, type Metric, metricOf } from "../../../core/metric-row.ts";
 import type { CertificateSet, CertificateSink, ServerCertificate } from "../../../message/server-certificate.ts";
 import { FileWatch } from "../../../net/file-watch.ts";
-import { readCertificates } from "../../../proto/pem/pem-text.ts";
+import { readCertificates, readRevocations } from "../../../proto/pem/pem-text.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { TLS_EVENTS } from "../events.ts";
 import { TLS_METRICS } from "../metrics.ts";
@@ -28,6 +28,10 @@ interface CertificatePorts {
 export class TlsCertificates implements ControlService<RuntimeConfig> {
   private readonly https: CertificateList;
   private readonly sidecar: CertificateList;
+  /** Of listeners whose TLS has keys of its own, by their names. */
+  private readonly own: Map<string, CertificateList> = new Map();
+  private readonly changes: Omit<CertificateListener, "onCertificates">;
+  private readonly send: (certificates: ListenerCertificates) => void;
   private reloads = 0;
   private failures = 0;
   private readonly event: EventWriter<typeof TLS_EVENTS>;
@@ -38,6 +42,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
   constructor({ broadcast, event }: CertificatePorts) {
     this.event = event;
     const send = (certificates: ListenerCertificates): void => broadcast({ kind: "certificates", certificates });
+    this.send = send;
     const changes = {
       onReloaded: (file: string) => {
         this.reloads++;
@@ -48,19 +53,44 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
         event("certificate_reload", { ok: false, file, error });
       },
     };
+    this.changes = changes;
     this.https = new CertificateList({ ...changes, onCertificates: (set) => send({ https: set }) });
     this.sidecar = new CertificateList({ ...changes, onCertificates: (set) => send({ sidecar: set }) });
   }
 
   /** Takes the files that a configuration names. @returns when an agent that gives the identity was heard */
   use({ server, sidecar }: RuntimeConfig): Promise<void> {
-    this.https.useFiles(server.tls.enabled ? server.tls : NO_FILES);
+    this.https.useFiles(server.tls.enabled ? filesOf(server.tls) : NO_FILES);
+    this.useListeners(server.listeners);
     const { certificate, caFile } = sidecar;
     const certificates = certificate.certFile === "" ? [] : [certificate];
     const isOfAgent = sidecar.enabled && sidecar.workloadApi !== "";
     this.useAgent(isOfAgent ? sidecar.workloadApi : "");
     if (!isOfAgent) this.sidecar.useFiles(sidecar.enabled ? { certificates, clientCaFile: caFile } : NO_FILES);
     return this.identified;
+  }
+
+  private useListeners(listeners: RuntimeConfig["server"]["listeners"]): void {
+    const names = new Set<string>();
+    for (const { name, site } of listeners) {
+      if (site === null) continue;
+      names.add(name);
+      let list = this.own.get(name);
+      if (list === undefined) {
+        list = new CertificateList({ ...this.changes, onCertificates: () => this.send({ own: this.ownSets }) });
+        this.own.set(name, list);
+      }
+      list.useFiles(filesOf(site));
+    }
+    for (const [name, list] of this.own) {
+      if (names.has(name)) continue;
+      list.stop();
+      this.own.delete(name);
+    }
+  }
+
+  private get ownSets(): Readonly<Record<string, CertificateSet>> {
+    return Object.fromEntries([...this.own].map(([name, list]) => [name, list.set]));
   }
 
   /** Takes the sidecar's identity from the agent at a socket; "" from none. What was there before stays until it gives one. */
@@ -97,6 +127,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
     this.workload?.stop();
     this.sidecar.stop();
     this.https.stop();
+    for (const list of this.own.values()) list.stop();
   }
 
   /** Where certificates for the gateway's own names are put in at run time. */
@@ -106,7 +137,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
 
   /** What all listeners show now. */
   get sets(): ListenerCertificates {
-    return { https: this.https.set, sidecar: this.sidecar.set };
+    return { https: this.https.set, sidecar: this.sidecar.set, own: this.ownSets };
   }
 
   startFields(): { readonly certificates: ListenerCertificates } {
@@ -114,7 +145,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
   }
 
   terms(): CertificateTerm[] {
-    return [...this.https.terms(), ...this.sidecar.terms()];
+    return [this.https, this.sidecar, ...this.own.values()].flatMap((list) => list.terms());
   }
 
   /** How often files have changed. */
@@ -144,6 +175,26 @@ interface TlsFiles {
   readonly certificates: readonly CertificateFiles[];
   /** "" where there is none. */
   readonly clientCaFile: string;
+  /** Pairs of `tls.hosts`, in their order; null without a pair. */
+  readonly hosts?: readonly (CertificateFiles | null)[];
+  /** Files of authorities and of revoked certificates that handshakes go by. */
+  readonly authorityFiles?: readonly string[];
+  readonly crlFiles?: readonly string[];
+}
+
+/** The files of a listener's TLS. */
+function filesOf(site: TlsSettings): TlsFiles {
+  const { certificates, clientCaFile, hosts } = site;
+  const named = (key: "clientCaFile" | "crlFile") => [
+    ...new Set([site, ...hosts].map((one) => one[key]).filter((file) => file !== "")),
+  ];
+  return {
+    certificates,
+    clientCaFile,
+    hosts: hosts.map(({ certificate }) => certificate),
+    authorityFiles: named("clientCaFile"),
+    crlFiles: named("crlFile"),
+  };
 }
 
 /** Until when a certificate is good. */
@@ -163,6 +214,8 @@ export class CertificateList implements CertificateSink {
   private files: TlsFiles = NO_FILES;
   private fromFiles: readonly ServerCertificate[] = [];
   private clientAuthorities = "";
+  private ofHosts: readonly (ServerCertificate | null)[] = [];
+  private texts: Readonly<Record<string, readonly string[]>> = {};
   /** Whether certificate and authorities are an agent's, and no files'. */
   private hasIdentity = false;
   /** What has been told of files that cannot be used. */
@@ -181,12 +234,15 @@ export class CertificateList implements CertificateSink {
       certificates: [...this.fromFiles, ...this.added.values()],
       challenges: [...this.challenges.values()],
       clientAuthorities: this.clientAuthorities,
+      hostCertificates: this.ofHosts,
+      texts: this.texts,
     };
   }
 
   /** The terms of the certificates that are shown, challenges left out. */
   terms(): CertificateTerm[] {
-    return [...this.fromFiles, ...this.added.values()].flatMap(({ chain, names, id }) => {
+    const ofHosts = this.ofHosts.filter((one) => one !== null);
+    return [...this.fromFiles, ...ofHosts, ...this.added.values()].flatMap(({ chain, names, id }) => {
       const notAfterS = Date.parse(new X509Certificate(chain).validTo) / 1000;
       return (names.length === 0 ? [id] : names).map((domain) => ({ domain, notAfterS }));
     });
@@ -198,7 +254,10 @@ export class CertificateList implements CertificateSink {
     this.hasIdentity = false;
     this.failures.clear();
     this.refresh();
-    this.watch.use([...files.certificates.flatMap((pair) => [pair.certFile, pair.keyFile]), files.clientCaFile]);
+    const { certificates, hosts = [], authorityFiles = [], crlFiles = [] } = files;
+    const pairs = [...certificates, ...hosts.filter((pair) => pair !== null)];
+    const named = [files.clientCaFile, ...authorityFiles, ...crlFiles];
+    this.watch.use([...new Set([...pairs.flatMap((pair) => [pair.certFile, pair.keyFile]), ...named])]);
   }
 
   /** Watches no more. */
@@ -209,15 +268,42 @@ export class CertificateList implements CertificateSink {
   /** Reads the files again. Nothing happens where they are as they were. */
   refresh(): void {
     if (this.hasIdentity) return;
-    const { certificates, clientCaFile } = this.files;
-    const old = new Map(this.fromFiles.map((one) => [one.id, one]));
-    const now = certificates.flatMap((pair) => this.read(pair, old.get(pair.certFile)) ?? []);
+    const { certificates, clientCaFile, hosts = [] } = this.files;
+    const old = new Map([...this.fromFiles, ...this.ofHosts].flatMap((one) => (one === null ? [] : [[one.id, one]])));
+    const read = (pair: CertificateFiles) => this.read(pair, old.get(pair.certFile)) ?? null;
+    const now = certificates.flatMap((pair) => read(pair) ?? []);
+    const ofHosts = hosts.map((pair) => (pair === null ? null : read(pair)));
     const authorities = this.readAuthorities(clientCaFile);
-    const isSame = now.length === this.fromFiles.length && now.every((one, i) => one === this.fromFiles[i]);
+    const texts = this.readTexts();
+    const isSame = areSame(now, this.fromFiles) && areSame(ofHosts, this.ofHosts) && Bun.deepEquals(texts, this.texts);
     if (isSame && authorities === this.clientAuthorities) return;
     this.fromFiles = now;
+    this.ofHosts = ofHosts;
+    this.texts = texts;
     this.clientAuthorities = authorities;
     this.changed();
+  }
+
+  /** The texts of authorities and revocations: of a file that cannot be read, the text before. */
+  private readTexts(): Readonly<Record<string, readonly string[]>> {
+    const { clientCaFile, authorityFiles = [], crlFiles = [] } = this.files;
+    const texts: Record<string, readonly string[]> = {};
+    const take = (file: string, read: (bytes: Uint8Array) => readonly string[]): void => {
+      const before = this.texts[file];
+      try {
+        texts[file] = read(readFileSync(file));
+        this.failures.delete(file);
+        const isNew = before !== undefined && !Bun.deepEquals(before, texts[file]);
+        // readAuthorities reports that file.
+        if (isNew && file !== clientCaFile) this.listener.onReloaded(file);
+      } catch (error) {
+        if (before !== undefined) texts[file] = before;
+        this.failed(file, error);
+      }
+    };
+    for (const file of authorityFiles) take(file, (bytes) => [readCertificates(bytes).pem]);
+    for (const file of crlFiles) take(file, readRevocations);
+    return texts;
   }
 
   /** Takes an identity and whom it trusts (PEM) in place of the one before, and of files until `useFiles`. */
@@ -225,6 +311,7 @@ export class CertificateList implements CertificateSink {
     this.watch.use([]);
     this.hasIdentity = true;
     this.fromFiles = [certificate];
+    this.ofHosts = [];
     this.clientAuthorities = authorities;
     this.changed();
   }
@@ -284,6 +371,10 @@ export class CertificateList implements CertificateSink {
     this.failures.set(file, text);
     this.listener.onFailed(file, text);
   }
+}
+
+function areSame<T>(some: readonly T[], others: readonly T[]): boolean {
+  return some.length === others.length && some.every((one, i) => one === others[i]);
 }
 
 function notAfterOf({ chain }: ServerCertificate): string {

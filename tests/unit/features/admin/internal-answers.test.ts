@@ -27,6 +27,7 @@ function setUp(configText = CONFIG) {
       uptimeMs: 3_723_900,
       draining: false,
       pid: 42,
+      listeners: [],
       port: 8080,
       workers: 2,
       generation: 1,

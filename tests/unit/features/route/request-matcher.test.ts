@@ -14,6 +14,7 @@ function headOf(target: string, lines: readonly string[], clientIp = ""): Reques
     canonicalPath: "",
     fromTrustedProxy: false,
     scheme: "http",
+    listenerName: "",
   });
 }
 
