@@ -148,7 +148,7 @@ export const listenerTls = block(
 type TlsValues = Values<typeof tlsRows>;
 type HostValues = (typeof host)["rows"] extends infer R extends Rows ? Values<R> : never;
 type OwnValues = Pick<HostValues, "min_version" | "client_auth" | "client_ca_file" | "crl_file" | "ciphers" | "curves">;
-export type ListenerTlsValues = (typeof listenerTls)["rows"] extends infer R extends Rows ? Values<R> : never;
+type ListenerTlsValues = (typeof listenerTls)["rows"] extends infer R extends Rows ? Values<R> : never;
 
 /** The terms of handshakes, and whose certificates clients show. */
 export interface HandshakeTerms {

@@ -30,11 +30,11 @@ import type { ListeningSocket } from "../worker/listeners.ts";
 import type { ToWorker } from "../worker/messages.ts";
 import { feedSources } from "./dashboard-feed.ts";
 import type { Ending } from "./ending.ts";
-import { UnixSockets } from "./unix-sockets.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import type { Operations } from "./operations.ts";
 import type { Reloads } from "./reload.ts";
 import type { StandIns } from "./stand-ins.ts";
+import { UnixSockets } from "./unix-sockets.ts";
 import type { WorkerFence, WorkerPool } from "./worker-pool.ts";
 import { type StallListener, WorkerWatch } from "./worker-watch.ts";
 

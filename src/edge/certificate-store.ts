@@ -27,7 +27,7 @@ export interface TlsPolicy {
 }
 
 /** The terms of handshakes for some names. */
-export interface HostPolicy extends TlsPolicy {
+interface HostPolicy extends TlsPolicy {
   /** Lower-case names, `*.example.com` for all below. */
   readonly names: readonly string[];
 }

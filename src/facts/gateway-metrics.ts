@@ -79,7 +79,7 @@ export const GATEWAY_METRICS = {
     labels: ["listener"],
     group: "Connections",
     title: "Connections by listener",
-    advice: "Which address clients use. One that stays at 0 may be removed, or a firewall is in front of it.",
+    advice: "Which address clients use. A listener that stays at 0 may be removed, or a firewall is in front of it.",
   },
   gateway_listener_active_connections: {
     kind: "gauge",

@@ -77,7 +77,7 @@ export const listenerList = list(listener, "listeners");
 type ListenerValues = Values<typeof rows>;
 
 /** The keys of `server` that listeners fall back to. */
-export interface ListenerDefaults {
+interface ListenerDefaults {
   readonly hosts: readonly string[];
   readonly port: number;
   readonly tls: TlsSettings & {
@@ -263,7 +263,7 @@ const PLAIN = {
 };
 
 /** A server, as far as its listeners go. */
-export interface WithListeners {
+interface WithListeners {
   readonly listeners: readonly ServerListener[];
 }
 

@@ -22,12 +22,12 @@ export function streamListener({ host, port }: ListenAddress): StreamListener {
 }
 
 /** Whether a listener is a stream's. */
-export function isStreamListener(name: string): name is StreamListener {
+function isStreamListener(name: string): name is StreamListener {
   return /^tcp-\d{1,5}-[\w.-]+$/.test(name);
 }
 
 /** What is served there. */
-export type ListenerKind = "server" | "stream" | "internal" | "internal-socket" | "sidecar-ingress" | "sidecar-egress";
+type ListenerKind = "server" | "stream" | "internal" | "internal-socket" | "sidecar-ingress" | "sidecar-egress";
 
 /** Where one of the listeners is to be. */
 export interface ListenerPlace {

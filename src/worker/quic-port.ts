@@ -40,7 +40,7 @@ const H3_CLOSING_MS = 300;
  * The HTTP/3 of one listener. The runtime's QUIC cannot share a UDP port, so one worker has it, the first; requests take that
  * worker's pipeline, like all others of its own.
  */
-export class QuicPort implements PausableListener {
+class QuicPort implements PausableListener {
   private readonly connections: H3Endpoint;
   private readonly ctx: ClientSocketPorts;
   private readonly config: RuntimeConfig;
@@ -262,7 +262,7 @@ function identitiesOf(
 }
 
 /** What HTTP/3 needs of its worker. */
-export interface QuicPortsInit {
+interface QuicPortsInit {
   readonly listeners: PublicListeners;
   readonly certificates: () => WorkerCertificates;
   readonly observer: StreamObserver;

@@ -102,13 +102,13 @@ export class WorkerCertificates implements WorkerService<RuntimeConfig> {
  * How the inbound listener of a sidecar makes its handshakes: without strict mTLS a client certificate is asked for, and
  * verified where one is sent. docs/sidecar.md#who-may-come-in
  */
-export function sidecarPolicyOf({ sidecar }: RuntimeConfig): TlsPolicies {
+function sidecarPolicyOf({ sidecar }: RuntimeConfig): TlsPolicies {
   const clientAuth = sidecar.strictMtls ? "require" : "request";
   return { usual: { ...USUAL, clientAuth, demand: "sidecar" }, hosts: [] };
 }
 
 /** How listeners with this TLS make their handshakes. docs/tls.md#versions-and-suites */
-export function policiesOf(site: TlsSettings): TlsPolicies {
+function policiesOf(site: TlsSettings): TlsPolicies {
   return { usual: policyOf(site), hosts: site.hosts.map(hostPolicyOf) };
 }
 

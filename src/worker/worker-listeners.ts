@@ -149,7 +149,7 @@ function stop({ listeners }: OpenPlace): void {
 }
 
 /** What the listeners of `server` need of their worker. */
-export interface PublicListenerPorts {
+interface PublicListenerPorts {
   makePorts(listener: ClientListener, runtime: WorkerRuntime): ClientSocketPorts;
   readonly certificates: WorkerCertificates;
   /** All connections of the worker. */
@@ -157,7 +157,7 @@ export interface PublicListenerPorts {
 }
 
 /** Shared by the connections of one listener of `server`, in one worker. It is there as long as a configuration has the listener. */
-export interface PublicListener {
+interface PublicListener {
   readonly ports: ClientSocketPorts;
   readonly connections: ConnectionSet;
   /** Null in clear text. */

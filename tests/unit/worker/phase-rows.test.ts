@@ -79,7 +79,16 @@ telemetry: {enabled: true, otlp: {endpoint: "http://10.0.0.6:4318"}}
   const head = Buffer.from("POST /a/b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n");
   const { phases } = dry.run({ head, body, tls: false, clientIp: "10.0.0.7" });
   const names = phases.map(({ name }) => name);
-  const others = ["passedNames", "httpsRedirect", "auth", "userRateLimit", "errorPages", "responseRules", "hooks"];
+  const others = [
+    "passedNames",
+    "hostDemands",
+    "httpsRedirect",
+    "auth",
+    "userRateLimit",
+    "errorPages",
+    "responseRules",
+    "hooks",
+  ];
   expect(names as string[]).toEqual(WAY_DOWN.filter((name) => !others.includes(name)));
 });
 
