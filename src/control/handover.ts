@@ -75,8 +75,8 @@ export function socketsOf(
 const KNOWN_NAMES = /^(https?|internal|internal-socket|sidecar-ingress|sidecar-egress|tcp-.*)$/;
 
 /**
- * The listeners that TCP sockets are for. One of systemd whose name says nothing is for the first listener in clear text; one of a listener that is not
- * there is closed.
+ * The listeners that TCP sockets are for. A socket of systemd whose name says nothing is for the first listener in clear text; without a listener it is
+ * closed.
  */
 export function assigned(
   sockets: readonly ListeningSocket[],

@@ -172,7 +172,7 @@ export class CertificateStore {
     return context;
   }
 
-  /** Certificates come by message, so those that stay are other objects each time. @param terms those that are still in use */
+  /** Certificates come by message, so the same one is another object each time. @param terms still in use */
   private keepContexts(
     old: ReadonlyMap<ServerCertificate, ReadonlyMap<string, TlsContext>>,
     certificates: readonly ServerCertificate[],
