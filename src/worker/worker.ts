@@ -206,9 +206,8 @@ export class Worker {
     const { ingress = IDLE_PIPELINE, egress = IDLE_PIPELINE } = this.runtime.sidecar ?? {};
     [this.ingress, this.egress] = [this.makeEdge(ingress), this.makeEdge(egress)];
     [this.internalEdge, this.operatorsEdge] = this.makeInternal();
-    this.publicListeners = this.makePublicListeners();
+    this.publicListeners = this.makePublicListeners(config);
     this.quic = this.makeQuic();
-    this.limitUnsent(config);
     this.takers = { ...this.list.takers, ...this.ownTakers() };
     this.services.inTurn(() => this.list.use(config));
     this.useStreams(this.runtime.streams);
@@ -329,7 +328,8 @@ export class Worker {
     });
   }
 
-  private makePublicListeners(): PublicListeners {
+  private makePublicListeners(config: RuntimeConfig): PublicListeners {
+    this.limitUnsent(config);
     const { certificates, connections } = this;
     const made = new PublicListeners({
       makePorts: (listener, runtime) => this.makeEdge(runtime.pipeline, listener),
