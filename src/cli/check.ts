@@ -61,6 +61,9 @@ export function runCheck(
     report.sum(exactly(result.faults.length, "fault"));
     return end();
   }
+  const left = result.beside.left.flatMap(({ faults }) => faults);
+  report.add("fault", left);
+  if (left.length > 0) report.sum(exactly(left.length, "fault"));
   tellOfRoutes(result.config, report);
   report.addLogs(unwritableLogs(result.config));
   const tell = (text: string): void => (print || json ? undefined : io.out(text));

@@ -161,6 +161,10 @@ export async function serveGateway(
     summary: onTerminal ? { hasColor, cwd } : null,
     showLine: onTerminal || serving.logFormat === "text" ? shownLines(onTerminal && hasColor) : null,
     reload: kept === null ? () => remote!.read(placed) : () => kept.read(),
+    beside: {
+      files: () => files.beside,
+      read: () => (kept === null ? remote!.read(placed) : kept.again()),
+    },
     lostSecrets: () => files.takeLostSecrets(),
     remote,
     files: kept,

@@ -61,6 +61,7 @@ import { Operations } from "./operations.ts";
 import { claimPorts, claimUdp, moveClaims, workerFailure } from "./port-claim.ts";
 import { processState } from "./process-state.ts";
 import {
+  type BesidePorts,
   type NextConfiguration,
   needsRestart,
   type ReloadResult,
@@ -90,6 +91,7 @@ export interface ControlOptions {
   readonly showLine: ((line: string) => string) | null;
   /** Reads configuration and routes again. */
   readonly reload: () => ReloadResult | Promise<ReloadResult>;
+  readonly beside: BesidePorts;
   /** Secrets whose files were gone at the last reload: their last values stay. */
   readonly lostSecrets?: () => readonly LostSecret[];
   /** Where the configuration comes from in place of files; null for files. */
@@ -184,6 +186,10 @@ export class Control implements PoolListener, ThreadPorts {
 
   get remote(): RemoteConfig | null {
     return this.options.remote;
+  }
+
+  get beside(): BesidePorts {
+    return this.options.beside;
   }
 
   readonly broadcast = (message: ToWorker): void => this.pool.broadcast(message);

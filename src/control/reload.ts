@@ -2,6 +2,7 @@ import { type KeyPlace, keyPlaces } from "../config/row.ts";
 import { messageOf } from "../core/error-text.ts";
 import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import { hasCertificate } from "../features/sidecar/settings.ts";
+import type { BesideFiles } from "../loading/load-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { configFile } from "../settings/config-settings.ts";
 import { type ListenerPlace, listenersOf } from "../worker/listeners.ts";
@@ -21,6 +22,14 @@ export type ReloadResult =
       readonly settled?: (faults: readonly string[]) => void;
     }
   | { readonly ok: false; readonly faults: readonly string[]; readonly fields?: ReloadFields };
+
+/** The lists of routes beside routes.yaml. */
+export interface BesidePorts {
+  /** The result of their last reading. */
+  files(): BesideFiles;
+  /** Reads them again, and neither of both files. */
+  read(): ReloadResult | Promise<ReloadResult>;
+}
 
 /** A configuration that the control thread has made ready for the workers, and has not taken up itself. */
 export interface NextConfiguration {
@@ -125,9 +134,7 @@ export class Reloads {
     const outcome = new Promise<ReloadOutcome>((resolve) => waiting.push(resolve));
     if (!this.isRunning) {
       this.isRunning = true;
-      void this.runAll().finally(() => {
-        this.isRunning = false;
-      });
+      void this.runAll();
     }
     return outcome;
   }
@@ -149,7 +156,11 @@ export class Reloads {
       if (reloads !== null) this.reloads = null;
       else if (other === undefined) this.rebuilds = null;
       const waiting = reloads ?? other?.waiting ?? rebuilds;
-      if (waiting === null) return;
+      if (waiting === null) {
+        // At once: the caller that gets an outcome may want the next one.
+        this.isRunning = false;
+        return;
+      }
       const isRebuild = reloads === null && other === undefined;
       const outcome = await (isRebuild ? this.rebuildNow() : this.reload(other?.read ?? (() => this.port.read())));
       for (const resolve of waiting) resolve(outcome);

@@ -14,6 +14,7 @@ import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import { Functions } from "../features/functions/control/functions.ts";
 import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
 import { ListFiles, type ListPorts } from "../features/lists/control/list-files.ts";
+import { type ProviderPorts, RouteProviders } from "../features/providers/control/route-providers.ts";
 import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import { type ExportPorts, TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
@@ -32,7 +33,7 @@ import { feedSources } from "./dashboard-feed.ts";
 import type { Ending } from "./ending.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import type { Operations } from "./operations.ts";
-import type { Reloads } from "./reload.ts";
+import type { BesidePorts, Reloads } from "./reload.ts";
 import type { StandIns } from "./stand-ins.ts";
 import { UnixSockets } from "./unix-sockets.ts";
 import type { WorkerFence, WorkerPool } from "./worker-pool.ts";
@@ -51,6 +52,7 @@ export interface ThreadPorts {
   readonly addresses: LogAddresses;
   readonly remote: RemoteConfig | null;
   readonly startedAtMs: number;
+  readonly beside: BesidePorts;
   readonly events: GatewayLog;
   readonly event: WriteEvent;
   /** The listening sockets of each worker. */
@@ -93,6 +95,7 @@ export function makeServices(site: ThreadPorts) {
     keys: new KeyService({ broadcast, event }),
     schemas,
     member,
+    providers: new RouteProviders(providerPorts(site)),
     // Before acme, which puts its own among them.
     certificates,
     geo: new GeoDatabases({ broadcast, event }),
@@ -133,6 +136,14 @@ function fleetPorts(site: ThreadPorts): Omit<FleetPorts, keyof FleetMember["flee
       if (first !== undefined) pool.send(first, { kind: "purge", order });
     },
     event,
+  };
+}
+
+function providerPorts(site: ThreadPorts): ProviderPorts {
+  return {
+    beside: () => site.beside.files(),
+    reload: () => site.reloads.take(() => site.beside.read()),
+    event: site.event,
   };
 }
 

@@ -11,6 +11,7 @@ import { LIMIT_EVENTS } from "../features/limit/events.ts";
 import { LIST_EVENTS } from "../features/lists/events.ts";
 import { MIRROR_EVENTS } from "../features/mirror/events.ts";
 import { PAGE_EVENTS } from "../features/pages/events.ts";
+import { PROVIDER_EVENTS } from "../features/providers/events.ts";
 import { ROUTE_EVENTS } from "../features/route/events.ts";
 import { SIDECAR_EVENTS } from "../features/sidecar/events.ts";
 import type { EventLog } from "../features/telemetry/event-log.ts";
@@ -46,6 +47,7 @@ export const EVENTS = {
   ...SIDECAR_EVENTS,
   ...FLEET_EVENTS,
   ...REMOTE_EVENTS,
+  ...PROVIDER_EVENTS,
   ...TELEMETRY_EVENTS,
 } as const;
 

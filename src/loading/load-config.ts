@@ -13,9 +13,11 @@ import { deepFreeze } from "../config/deep-freeze.ts";
 import { FaultLog } from "../config/fault-log.ts";
 import { unknownKey } from "../config/piece.ts";
 import { SecretFiles } from "../config/secret-file.ts";
+import { SharedParts } from "../config/shared-parts.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { readYaml, type YamlSource } from "../config/yaml-source.ts";
 import { isBelow } from "../core/folder-path.ts";
+import { series } from "../core/number-text.ts";
 import { checkAutoDomains } from "../features/acme/orders.ts";
 import { noteListFaults } from "../features/lists/list-notes.ts";
 import { readMapList } from "../features/maps/map-list.ts";
@@ -30,9 +32,12 @@ import { configFile as configBlock } from "../settings/config-settings.ts";
 import { checkLimits } from "../settings/limit-check.ts";
 import type { Sections } from "../settings/sections.ts";
 import { noteLeftBySidecar } from "../settings/sidecar-check.ts";
+import { type BesideRoutes, besideRoutes, type LeftFile, type RouteMemory } from "./beside-routes.ts";
 import { noteClearSignIn, noteEmptyPlaceholders, type WrittenPlace } from "./empty-placeholders.ts";
+import { type JoinedRoutes, joinedRoutes, type RoutePart, type ShadowedRoute } from "./joined-routes.ts";
 import { checkClientAuth, checkListeners, checkShortForm, checkStreamListeners } from "./listener-check.ts";
 import { noteUnknownMaps } from "./map-placeholders.ts";
+import { type RouteFile, type RouteFolder, routeFolder } from "./route-folder.ts";
 import { resolveRoutes } from "./route-resolution.ts";
 import type { PlacedEntries } from "./stream-resolution.ts";
 
@@ -57,6 +62,11 @@ export interface ConfigRequest {
   readonly secrets?: SecretFiles;
   /** Absolute paths of files that have ended with `...` before: without it, they are cut off. */
   readonly endedFiles?: ReadonlySet<string>;
+  /** Lists of routes of other sources than files, in their order. */
+  readonly routeFiles?: readonly RouteFile[];
+  /** The lists beside routes.yaml at the last load, and whether unchanged ones need no reading. */
+  readonly memory?: RouteMemory;
+  readonly isPartial?: boolean;
   /** So many faults are given, 100 where it is left out; a last one says how many follow. */
   readonly maxFaults?: number;
 }
@@ -90,6 +100,16 @@ export interface ConfigSources {
   readonly texts: { readonly config: string | null; readonly routes: string | null };
 }
 
+/** The lists of routes beside routes.yaml, after reading. */
+export interface BesideFiles {
+  readonly left: readonly LeftFile[];
+  readonly shadowed: readonly ShadowedRoute[];
+  /** Folders that have them. */
+  readonly folders: readonly string[];
+  /** Tells them as they were read from as they are. */
+  readonly stamp: string;
+}
+
 export type ConfigResult =
   | {
       readonly ok: true;
@@ -100,6 +120,7 @@ export type ConfigResult =
       readonly warnings: readonly ConfigFault[];
       /** What routes.yaml says under `tests`; `edge check` runs them. */
       readonly tests: readonly RouteTest[];
+      readonly beside: BesideFiles;
     }
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly warnings: readonly ConfigFault[] };
 
@@ -116,31 +137,37 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
   const main = readConfig(config, configLog, baseDir, request.knownWafRules ?? []);
-  const { entries, tests, base, maps } =
-    routes === null ? NO_ROUTES : readRoutes(routes, routesLog!, routesFile!, main, request);
+  const shared = request.memory?.partsFor(request.isPartial === true) ?? new SharedParts();
+  const own =
+    routes === null
+      ? NO_ROUTES
+      : readRoutes(routes, routesLog!, routesFile!, main, request, { parts: shared, maps: [] });
+  const { entries, base, maps } = own;
   if (config.readable && routesLog !== null) checkStreamListeners(main, entries.streams, base, routesLog);
-  const list = entries.routes.filter((route) => route !== null);
   const streams = entries.streams.filter((stream) => stream !== null);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   checkShortForm(config.value, main, configLog);
   noteLeftBySidecar(config.value, main, configLog);
-  notePublished(list, configFile, configLog);
-  if (config.readable) noteUnserved(main, list, configFile, routes !== null, configLog);
-  const whole = { ...main, routes: list, streams, maps };
-  if (configLog.faults.length + (routesLog?.faults.length ?? 0) === 0) {
+  const { beside, folder } = readBeside(main, config.readable, configLog, request, { parts: shared, maps });
+  const hasRoutes = routes !== null || main.providers.directory.path !== "";
+  const origin = { source: "file" as const, name: routesFile?.name ?? "" };
+  const first = routesLog === null ? [] : [{ origin, ...own, log: routesLog }];
+  const { joined, parts, left } = judgedRoutes(first, beside, (all, some) => {
+    notePublished(all.routes, configFile, configLog);
+    if (config.readable) noteUnserved(main, all.routes, configFile, hasRoutes, configLog);
+    if ([configLog, ...some.map(({ log }) => log)].some((log) => log.faults.length > 0)) return;
+    const known = { ...main, routes: all.routes, streams, maps };
     const files = writtenIn(config, configLog, routes, routesLog, base);
-    noteEmptyPlaceholders(whole, entries.routes, files);
-    noteClearSignIn(whole, entries.routes, files);
+    noteEmptyPlaceholders(known, entries.routes, files);
+    noteClearSignIn(known, entries.routes, files);
     noteUnknownMaps(maps, [files.server, files.routes]);
-    const places = [...entries.routes.keys()].filter((place) => entries.routes[place] !== null);
-    request.judge?.(whole, {
-      fault: (route, key, message) => routesLog!.fault([...base, places[route]!, key], message),
-      warn: (route, key, message) => routesLog!.warn([...base, places[route]!, key], message),
-    });
-  }
+    request.judge?.(known, notesOf(all));
+  });
+  const whole = { ...main, routes: joined.routes, streams, maps };
   const textOf = (file: FoundFile | null): string | null => (file === null ? null : (texts.get(file.path) ?? ""));
-  const faults = sortFaults([...configLog.faults, ...(routesLog?.faults ?? [])], request.maxFaults ?? MAX_FAULTS);
-  const warnings = sortFaults([...configLog.warnings, ...(routesLog?.warnings ?? [])], MAX_FAULTS);
+  const logs = [configLog, ...parts.map(({ log }) => log)];
+  const faults = notedIn(logs, "faults", request.maxFaults);
+  const warnings = notedIn(logs, "warnings");
   if (faults.length > 0) return { ok: false, faults, warnings };
   return {
     ok: true,
@@ -154,7 +181,62 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     },
     usingDefaults: configFile === null,
     warnings,
-    tests,
+    tests: own.tests,
+    beside: { left, shadowed: joined.shadowed, folders: folder.folders, stamp: folder.stamp },
+  };
+}
+
+function notedIn(logs: readonly FaultLog[], kind: "faults" | "warnings", most: number = MAX_FAULTS): ConfigFault[] {
+  return sortFaults(
+    logs.flatMap((log) => log[kind]),
+    most,
+  );
+}
+
+/** The lists beside routes.yaml. */
+function readBeside(
+  main: Sections,
+  isReadable: boolean,
+  log: FaultLog,
+  request: ConfigRequest,
+  shares: ListShares,
+): { readonly beside: readonly BesideRoutes[]; readonly folder: RouteFolder } {
+  const folder = routeFolder(main.providers.directory);
+  if (folder.fault !== "") log.fault(["providers", "directory", "path"], folder.fault);
+  const files = isReadable ? [...folder.files, ...(request.routeFiles ?? [])] : [];
+  const beside = besideRoutes(files, request.memory ?? null, request.isPartial === true, (file, text) =>
+    partOf(file, text, main, request, shares),
+  );
+  return { beside, folder };
+}
+
+/** Joins and judges all lists. A list whose faults show only beside all others is left out as well, if it may be. */
+function judgedRoutes(
+  first: readonly RoutePart[],
+  beside: readonly BesideRoutes[],
+  judge: (joined: JoinedRoutes, parts: readonly RoutePart[]) => void,
+): { readonly joined: JoinedRoutes; readonly parts: readonly RoutePart[]; readonly left: readonly LeftFile[] } {
+  const left = beside.flatMap((one) => one.left ?? []);
+  const all = [...first, ...beside.flatMap(({ part }) => part ?? [])];
+  const joined = joinedRoutes(all);
+  judge(joined, all);
+  const spoiled = beside.flatMap(({ file, part }) =>
+    file.isLeftOut && (part?.log.faults.length ?? 0) > 0 ? part! : [],
+  );
+  if (spoiled.length === 0) return { joined, parts: all, left };
+  const parts = all.filter((part) => !spoiled.includes(part));
+  const without = joinedRoutes(parts);
+  judge(without, parts);
+  const also = spoiled.map(({ origin, log }) => ({ ...origin, faults: [...log.faults], isKept: false }));
+  return { joined: without, parts, left: [...left, ...also] };
+}
+
+/** Takes a note about a route to the list that has it. */
+function notesOf({ places }: JoinedRoutes): RouteNotes {
+  const pathOf = (route: number, key: string): KeyPath => [...places[route]!.part.base, places[route]!.index, key];
+  return {
+    fault: (route, key, message) => places[route]!.part.log.fault(pathOf(route, key), message),
+    warn: (route, key, message) => places[route]!.part.log.warn(pathOf(route, key), message),
   };
 }
 
@@ -203,18 +285,22 @@ function writtenIn(
 /** The texts of the files, by their absolute paths. */
 type FileTexts = Map<string, string>;
 
-function read(file: FoundFile, { env, endedFiles, secrets }: ConfigRequest, texts: FileTexts): YamlSource {
+function read(file: FoundFile, request: ConfigRequest, texts: FileTexts): YamlSource {
   const text = readConfigText(file);
   if (typeof text !== "string") return unreadable(text);
   texts.set(file.path, text);
-  const at = { file: file.name, line: text.split("\n").length, col: 1, path: "" };
-  if (!endsDocument(text) && endedFiles?.has(file.path)) {
-    return unreadable({ ...at, message: 'truncated: the file ended with "..." before, and does not now' });
+  if (!endsDocument(text) && request.endedFiles?.has(file.path)) {
+    const message = 'truncated: the file ended with "..." before, and does not now';
+    return unreadable({ file: file.name, line: text.split("\n").length, col: 1, path: "", message });
   }
+  return sourceOf(file, text, request);
+}
+
+function sourceOf(file: FoundFile, text: string, { env, secrets }: ConfigRequest): YamlSource {
   const reader = (secrets ?? new SecretFiles()).reader(dirname(file.path), env.CREDENTIALS_DIRECTORY);
   const source = readYaml(file.name, text, env, reader);
   if (!source.readable || source.value !== null) return source;
-  return unreadable({ ...at, line: 1, message: EMPTY_FILE });
+  return unreadable({ file: file.name, line: 1, col: 1, path: "", message: EMPTY_FILE });
 }
 
 function unreadable(fault: ConfigFault): YamlSource {
@@ -250,6 +336,13 @@ interface RoutesFile {
   readonly maps: readonly MapConfig[];
 }
 
+/** Facts that all lists have in common. */
+interface ListShares {
+  readonly parts: SharedParts;
+  /** The maps of routes.yaml. */
+  readonly maps: readonly MapConfig[];
+}
+
 const NO_ENTRIES: PlacedEntries = { routes: [], streams: [] };
 const NO_ROUTES: RoutesFile = { entries: NO_ENTRIES, base: [], tests: [], maps: [] };
 
@@ -260,6 +353,7 @@ function readRoutes(
   file: FoundFile,
   { server, proxy, cluster }: Pick<Sections, "server" | "proxy" | "cluster">,
   { knownWafRules = [] }: ConfigRequest,
+  shares: ListShares,
 ): RoutesFile {
   if (!source.readable) return NO_ROUTES;
   const around = {
@@ -268,8 +362,9 @@ function readRoutes(
     cluster,
     log,
     files: new ConfiguredFiles(log, dirname(file.path)),
+    parts: shares.parts,
     knownWafRules,
-    maps: [] as readonly MapConfig[],
+    maps: shares.maps,
   };
   const root = withoutExtensions(source.value);
   if (root === null) return NO_ROUTES;
@@ -280,7 +375,7 @@ function readRoutes(
   }
   const { routes = null, tests: entries = null, maps: written = null, ...others } = root as Record<string, unknown>;
   const odd = Object.keys(others);
-  const { keys } = new RouteSchemas();
+  const { keys } = RouteSchemas.shared;
   const isRoute = odd.some((key) => keys.includes(key));
   if (isRoute)
     log.fault([odd[0]!], `a route begins with a dash: write "- ${odd[0]}: …" and indent the lines below`, true);
@@ -297,6 +392,43 @@ function readRoutes(
     return { entries: resolveRoutes(routes, { ...around, maps, path: base }), base, tests, maps };
   log.fault(["routes"], 'expected a list of routes, each beginning with "- type:"');
   return { entries: NO_ENTRIES, base, tests, maps };
+}
+
+/** The routes of a list beside routes.yaml. */
+function partOf(
+  { source, file, hosts }: RouteFile,
+  text: string | ConfigFault,
+  main: Sections,
+  request: ConfigRequest,
+  shares: ListShares,
+): RoutePart {
+  const origin = { source, name: file.name };
+  const yaml = typeof text === "string" ? sourceOf(file, text, request) : unreadable(text);
+  const log = new FaultLog(yaml);
+  const { entries, base, tests, maps } = readRoutes(yaml, log, file, main, request, shares);
+  if (maps.length > 0) log.fault(["maps"], "stand in routes.yaml alone, for the routes of all files");
+  if (tests.length > 0) log.warn(["tests"], "stand in routes.yaml alone: edge check runs none of this file");
+  entries.streams.forEach((stream, i) => {
+    if (stream !== null) log.fault([...base, i], `a stream (${stream.type}) stands in routes.yaml alone`);
+  });
+  if (hosts !== null) checkBounds(entries, hosts, base, log);
+  return { origin, entries, base, log };
+}
+
+/** A file that is bounded to hosts takes no other. docs/providers.md#one-file-for-each-team */
+function checkBounds({ routes }: PlacedEntries, bounds: readonly string[], base: KeyPath, log: FaultLog): void {
+  const allowed = `this file may have routes for ${series(bounds)} alone (providers.directory.hosts)`;
+  for (const [i, route] of routes.entries()) {
+    if (route === null) continue;
+    if (route.hosts.length === 0) log.fault([...base, i], `${allowed}: add host`);
+    for (const host of route.hosts)
+      if (!bounds.some((bound) => isWithinHost(host, bound))) log.fault([...base, i, "host"], `${host}: ${allowed}`);
+  }
+}
+
+/** Whether a host, or all hosts of a wildcard, are a bound's. */
+function isWithinHost(host: string, bound: string): boolean {
+  return host === bound || (bound.startsWith("*.") && host.endsWith(bound.slice(1)));
 }
 
 /** Keys that begin with `x-` at the top of a file hold anchors for use elsewhere in it, and nothing else. */

@@ -1,5 +1,13 @@
 import { type LostSecret, SecretFiles } from "../config/secret-file.ts";
-import { type ConfigRequest, type ConfigResult, filesDigest, type GivenFiles, loadConfig } from "./load-config.ts";
+import { RouteMemory } from "./beside-routes.ts";
+import {
+  type BesideFiles,
+  type ConfigRequest,
+  type ConfigResult,
+  filesDigest,
+  type GivenFiles,
+  loadConfig,
+} from "./load-config.ts";
 
 /**
  * Reads the same files again and again, for a gateway that is asked to reload: a file that was there before must be there
@@ -8,9 +16,12 @@ import { type ConfigRequest, type ConfigResult, filesDigest, type GivenFiles, lo
 export class RepeatedLoad {
   private request: ConfigRequest;
   private readonly secrets: SecretFiles = new SecretFiles();
+  private readonly memory: RouteMemory = new RouteMemory();
+  /** The lists beside routes.yaml at their last reading for a gateway. */
+  beside: BesideFiles = { left: [], shadowed: [], folders: [], stamp: "" };
 
   constructor(request: ConfigRequest) {
-    this.request = { ...request, secrets: this.secrets };
+    this.request = { ...request, secrets: this.secrets, memory: this.memory };
   }
 
   /** Secrets whose files were gone when they were read since the last call: their last values stay. */
@@ -25,6 +36,7 @@ export class RepeatedLoad {
   load(given?: GivenFiles): ConfigResult {
     const result = loadConfig(given === undefined ? this.request : { ...this.request, given });
     if (!result.ok) return result;
+    this.beside = result.beside;
     const { names, ended } = result.sources;
     const known = this.request.endedFiles ?? new Set();
     this.request = {
@@ -38,13 +50,25 @@ export class RepeatedLoad {
 
   /** Reads the files and remembers nothing. */
   tried(): ConfigResult {
-    return loadConfig(this.request);
+    const { memory: _, ...request } = this.request;
+    return loadConfig(request);
   }
 
   /** Reads files as they were at an earlier time, and remembers nothing. */
   earlier(given: GivenFiles): ConfigResult {
+    return this.besides(given, false);
+  }
+
+  /** Reads the lists beside routes.yaml that have changed, with both files as they serve. @param given the files */
+  again(given: GivenFiles): ConfigResult {
+    return this.besides(given, true);
+  }
+
+  private besides(given: GivenFiles, isPartial: boolean): ConfigResult {
     const { endedFiles: _, ...request } = this.request;
-    return loadConfig({ ...request, given });
+    const result = loadConfig({ ...request, given, isPartial });
+    if (result.ok) this.beside = result.beside;
+    return result;
   }
 
   /** Tells whether the files were changed. */

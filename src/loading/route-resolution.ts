@@ -2,7 +2,7 @@ import type { KeyPath } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import { didYouMean, nearestName } from "../config/nearest-name.ts";
 import { describe, type Spot } from "../config/piece.ts";
-import { SharedParts } from "../config/shared-parts.ts";
+import type { SharedParts } from "../config/shared-parts.ts";
 import { series } from "../core/number-text.ts";
 import type { ClusterConfig } from "../features/fleet/settings.ts";
 import type { MapConfig } from "../features/maps/settings.ts";
@@ -25,6 +25,8 @@ interface RoutePorts extends Spot {
   readonly proxy: ProxyConfig;
   readonly cluster: ClusterConfig;
   readonly maps: readonly MapConfig[];
+  /** Equal parts of the routes of all lists. */
+  readonly parts: SharedParts;
   /** Rule names for `waf` of routes; an empty list leaves that check out. */
   readonly knownWafRules: readonly string[];
 }
@@ -32,10 +34,9 @@ interface RoutePorts extends Spot {
 /** Resolves the list of routes.yaml, which is at the path of `around`, and notes routes that no request could reach. */
 export function resolveRoutes(entries: readonly unknown[], around: RoutePorts): PlacedEntries {
   const { path: base, log } = around;
-  const schemas = new RouteSchemas();
-  const parts = new SharedParts();
+  const schemas = RouteSchemas.shared;
   const all = entries.map((entry, i) => resolveEntry(entry, schemas, { ...around, path: [...base, i] }));
-  const routes = all.map((entry) => (entry === null || isStream(entry) ? null : parts.share(entry, NO_PARTS)));
+  const routes = all.map((entry) => (entry === null || isStream(entry) ? null : around.parts.share(entry, NO_PARTS)));
   const streams = all.map((entry) => (entry !== null && isStream(entry) ? entry : null));
   noteDuplicates(routes, base, log);
   noteNeighbours(routes, base, log, around.server);

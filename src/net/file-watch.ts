@@ -22,15 +22,23 @@ interface Watched {
  */
 export class FileWatch {
   private readonly onChange: () => void;
+  private readonly quietMs: number;
+  private readonly longestMs: number;
   private readonly watched: Map<string, Watched> = new Map();
   private poll: Timer | null = null;
   private folders: Timer | null = null;
   private quiet: Timer | null = null;
   private firstMs = 0;
 
-  /** @param onChange may be called when nothing has changed as well */
-  constructor(onChange: () => void) {
+  /**
+   * @param onChange may be called when nothing has changed as well
+   * @param quietMs milliseconds of quiet before `onChange`
+   * @param longestMs milliseconds after which it comes without quiet
+   */
+  constructor(onChange: () => void, quietMs = QUIET_MS, longestMs = LONGEST_MS) {
     this.onChange = onChange;
+    this.quietMs = quietMs;
+    this.longestMs = longestMs;
   }
 
   /** Watches these files in place of those so far. */
@@ -83,12 +91,12 @@ export class FileWatch {
   private touched(): void {
     const nowMs = performance.now();
     if (this.quiet === null) this.firstMs = nowMs;
-    else if (nowMs - this.firstMs > LONGEST_MS) return;
+    else if (nowMs - this.firstMs > this.longestMs) return;
     else clearTimeout(this.quiet);
     this.quiet = setTimeout(() => {
       this.quiet = null;
       this.onChange();
-    }, QUIET_MS);
+    }, this.quietMs);
   }
 }
 

@@ -60,8 +60,15 @@ export class RouteSchemas {
   /** The types of routes and of streams. */
   readonly kinds: Readonly<Record<string, RouteSyntax | StreamSyntax>>;
   private readonly made: Map<string, Piece<EntryValues>> = new Map();
+  private static all: RouteSchemas | null = null;
 
-  constructor() {
+  /** The same for all lists of routes. */
+  static get shared(): RouteSchemas {
+    RouteSchemas.all ??= new RouteSchemas();
+    return RouteSchemas.all;
+  }
+
+  private constructor() {
     const { types, options, streams } = ROUTE_FORMAT;
     this.kinds = { ...types, ...streams };
     this.names = Object.keys(this.kinds);

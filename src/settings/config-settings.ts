@@ -1,6 +1,7 @@
 import { block, type ConfigOf, type Row } from "../config/row.ts";
 import { cluster } from "../features/fleet/settings.ts";
 import { functions } from "../features/functions/settings.ts";
+import { providers } from "../features/providers/settings.ts";
 import { sidecar } from "../features/sidecar/settings.ts";
 import { telemetry } from "../features/telemetry/settings.ts";
 import { transcoder } from "../features/transcode/settings.ts";
@@ -15,6 +16,7 @@ const sections = {
   functions: { type: functions, doc: "how modules of your own run, of type: function and hooks" },
   cluster: { type: cluster, doc: "what several gateways share, by way of Redis" },
   telemetry: { type: telemetry, doc: "traces, metrics and logs for a collector of OpenTelemetry" },
+  providers: { type: providers, doc: "where routes come from beside routes.yaml" },
   internal_api: { type: internalApi, doc: "/internal/* and /metrics are served to this machine only" },
 } as const satisfies Readonly<Record<(typeof SECTIONS)[number], Row>>;
 

@@ -258,6 +258,7 @@ export const SECTIONS = [
   "functions",
   "cluster",
   "telemetry",
+  "providers",
   "internal_api",
 ] as const;
 

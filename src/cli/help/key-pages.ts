@@ -68,6 +68,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["transcoder", "transcoder.md"],
   ["sidecar", "sidecar.md"],
   ["telemetry", "tracing.md"],
+  ["providers", "providers.md"],
   ["cluster", "fleet.md"],
   ["cluster.canary", "fleet.md#canaries"],
   ["functions", "functions.md"],

@@ -57,7 +57,7 @@ export function runQuick(
     judge: judgeRoutes,
   });
   const flagOf = (path: string): string | undefined =>
-    Object.entries(quick.flags).find(([key]) => path === key || new RegExp(`(^|[.\\]])${key}($|[.[])`).test(path))?.[1];
+    Object.entries(quick.flags).find(([key]) => path.split(/[.[\]]+/).includes(key))?.[1];
   const serving = {
     command: quick.command,
     files,

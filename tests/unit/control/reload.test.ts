@@ -35,3 +35,19 @@ test("a reload that the end of the process overtakes changes nothing, and its li
   expect([isTakenUp, reloads.generation]).toEqual([false, 1]);
   expect(events).toEqual([{ ok: false, generation: 1, faults: ["the process is ending"] }]);
 });
+
+test("the caller that gets an outcome may want the next reload at once", async () => {
+  const reloads = new Reloads({
+    read: () => ({ ok: false, faults: ["a"] }),
+    current: () => ({}) as RuntimeConfig,
+    prepare: () => ({ message: {} as never, takeUp() {}, drop() {}, settled: () => ({}) }),
+    isEnding: () => false,
+    workers: () => [],
+    broadcast() {},
+    onBegin() {},
+    onEnd() {},
+    event() {},
+  });
+  const second = reloads.want().then(() => reloads.take(() => ({ ok: false, faults: ["b"] })));
+  expect((await second).faults).toEqual(["b"]);
+});

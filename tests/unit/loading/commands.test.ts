@@ -200,6 +200,7 @@ function listed(config: string, routes: string): string {
       .replaceAll("./key.pem", join(FILES, "key.pem"));
     writeFileSync(join(dir, "GeoLite2-Country.mmdb"), countries({ "192.0.2.0/24": "DE" }));
     for (const page of ["404.html", "sorry.html", "back-soon.html"]) writeFileSync(join(dir, page), "<p>{status}</p>");
+    mkdirSync(join(dir, "routes.d"));
     writeFileSync(join(dir, "custom.conf"), 'SecRule ARGS:q "@streq x" "id:100001,deny"\n');
     writeFileSync(join(dir, "config.yaml"), uncomment(files.slice(files.indexOf("\nserver:"))));
     writeFileSync(join(dir, "routes.yaml"), uncomment(routes.slice(routes.indexOf("\nroutes:"))));

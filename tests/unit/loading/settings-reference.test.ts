@@ -68,7 +68,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Left empty by the schema, as the next level may say otherwise. */
 const FILLED_IN_LATER = "server.inbound_chunked_mode";
-const schemas = new RouteSchemas();
+const schemas = RouteSchemas.shared;
 const staticRouteSchema = schemas.of("static");
 const upstreamRouteSchema = schemas.of("upstream");
 const config = read(CONFIG_REFERENCE);

@@ -126,6 +126,14 @@ export class FileConfigurations {
     return this.next(result, keptOf(result.sources), null);
   }
 
+  /** Reads the lists of routes beside routes.yaml: both files stay as they serve, whatever they are by now. */
+  again(): FileResult {
+    const kept = this.kept.find(({ id }) => id === this.serving) ?? this.first;
+    const texts = kept === null || kept === undefined ? null : this.textsOf(kept);
+    const result = texts === null ? this.files.load() : this.files.again(givenOf(texts));
+    return result.ok ? { ok: true, config: this.placed(result.config), fields: {}, settled: () => {} } : faulty(result);
+  }
+
   /** Reads as a reload would, and remembers nothing. */
   tried(): FileResult {
     const result = this.files.tried();

@@ -1,0 +1,34 @@
+import { flagField, textField, texts } from "../../core/event-row.ts";
+
+const SOURCE = textField("the kind of source: directory, api, docker");
+const NAME = textField("the file, the name or the container");
+
+/** What sources of routes write to the log. Each line is written once, until something of it changes. docs/providers.md */
+export const PROVIDER_EVENTS = {
+  route_invalid: {
+    level: "warn",
+    meaning:
+      "A source has routes with faults. All others serve; with `kept: true`, the last good ones of this file do, too.",
+    advice: "Fix what `faults` names: the file is read again as soon as it changes.",
+    fields: {
+      source: SOURCE,
+      name: NAME,
+      faults: texts("each with its line and column"),
+      kept: flagField("whether the last good routes serve"),
+    },
+  },
+  route_shadowed: {
+    level: "warn",
+    meaning:
+      "Two sources have a route of the same host, path and match: the one of the earlier source serves, this one does not.",
+    advice: "Take one of the two away, or tell them apart by host, path or match. `edge routes list` shows both.",
+    fields: {
+      source: SOURCE,
+      name: NAME,
+      route: textField("its path"),
+      hosts: texts("its hosts"),
+      by_source: textField("the source of the route that serves"),
+      by_name: textField("its file or name"),
+    },
+  },
+} as const;
