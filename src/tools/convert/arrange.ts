@@ -4,7 +4,7 @@ import { EFFORT } from "./effort.ts";
 import { escapedRegex } from "./expression.ts";
 import type { Keys } from "./keys.ts";
 import { type PathRule, ROOT } from "./path-rule.ts";
-import { hasType, isPartial, type Rule } from "./plan.ts";
+import { answerBy, hasType, isPartial, type Rule } from "./plan.ts";
 
 /** A rule at a place of its own: a route, but for its hosts being merged with others. */
 interface Placed {
@@ -169,7 +169,7 @@ function literalBeginning(expression: string): string {
 }
 
 /** Whether an expression has alternatives outside of all groups, or may have. */
-function hasAlternatives(regex: string): boolean {
+export function hasAlternatives(regex: string): boolean {
   let depth = 0;
   for (let at = 0; at < regex.length; at++) {
     const char = regex[at];
@@ -274,6 +274,12 @@ function belowFile({ prefix, host, match }: Keys, { value }: PathRule): Keys {
   };
 }
 
+function answeredBy(rule: Rule, keys: Keys): Rule {
+  const own = { ...rule };
+  answerBy(own, keys);
+  return own;
+}
+
 /** HEAD is allowed wherever GET is. */
 function takes(methods: readonly string[], one: string): boolean {
   return methods.includes(one) || (one === "HEAD" && methods.includes("GET"));
@@ -290,7 +296,7 @@ function keysOf(rule: Rule, path: PathRule, hosts: readonly string[], taken: rea
   const isFile = hasType(rule.keys, "static");
   // Files are for GET and HEAD: a rule of other methods would send them nowhere else.
   if (isFile && methods.length > 0 && !methods.includes("GET"))
-    return keysOf({ ...rule, keys: { type: "respond", status: 405 } }, path, hosts, taken);
+    return keysOf(answeredBy(rule, { type: "respond", status: 405 }), path, hosts, taken);
   const named = hosts.filter((host) => host !== ANY);
   return {
     type,

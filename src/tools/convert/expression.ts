@@ -19,6 +19,27 @@ export function expressionOf(pcre: string, isRefusal: boolean): string | null {
   return out;
 }
 
+/**
+ * An expression of PCRE over bytes as one that takes the very same paths, so that a route with it may give something; null where none is
+ * known to. `$` takes a line break at the end, and a dot takes none.
+ */
+export function contentExpressionOf(pcre: string): string | null {
+  let out = "";
+  if (looksAround(pcre) || /[^ -~]/.test(pcre)) return null;
+  for (let at = 0; at < pcre.length; ) {
+    const piece = pieceAt(pcre, at, true);
+    if (piece === null) return null;
+    // One byte there is one character here, of several bytes.
+    if (ANY_SIGN.test(piece.text) && !"*+".includes(pcre[piece.end] ?? "^")) return null;
+    out += piece.text === "." ? "[^\\n]" : piece.text;
+    at = piece.end;
+  }
+  return out;
+}
+
+/** What takes characters beyond ASCII. */
+const ANY_SIGN = /^(?:\.|\[\^.*|\\[DW])$/s;
+
 /** The next part of an expression as RE2 has it. */
 interface Piece {
   readonly text: string;

@@ -16,7 +16,9 @@ export function withFolders(rules: readonly Rule[]): Rule[] {
   for (const rule of rules) {
     const { path, keys, folders } = rule;
     const fastcgi = keys.fastcgi as Keys | undefined;
-    if (hasType(keys, "static") || (fastcgi !== undefined && fastcgi.check_files !== false)) {
+    // Of paths by their extension, none is a folder.
+    const isOfFiles = hasType(keys, "static") && keys.regex === undefined;
+    if (isOfFiles || (fastcgi !== undefined && fastcgi.check_files !== false)) {
       const before = firstBarring(barring, rule, PAGE);
       if ((folders === "closed" || before !== null) && path.kind === "prefix") out.push(...twinOf(rule, before));
       const page = keys.spa === true ? String(keys.fallback).split("/").at(-1)! : null;
@@ -36,13 +38,25 @@ export function withFolders(rules: readonly Rule[]): Rule[] {
 }
 
 /** The first rule that takes a page before a route of files does. */
-function firstBarring(barring: readonly Rule[], { path }: Rule, page: string): Rule | null {
+function firstBarring(barring: readonly Rule[], rule: Rule, page: string): Rule | null {
+  const { path } = rule;
   EFFORT.take(barring.length);
-  const found = barring.find(({ path: own, keys }) => {
+  const found = barring.find((one) => {
+    const { path: own, keys } = one;
+    if (sendsSame(one, rule)) return false;
     if (typeof keys.regex !== "string") return page !== PAGE && own.value.endsWith(`/${page}`);
     return (holdsPath(own, path) || holdsPath(path, own)) && mayTakePage(keys.regex, page);
   });
   return found ?? null;
+}
+
+/** Whether a route with an expression sends the files of the other route, to whoever asks. */
+function sendsSame({ path, keys: { type, dir, regex, ip_rules, auth } }: Rule, { path: at, keys }: Rule): boolean {
+  if (type !== "static" || regex === undefined || ip_rules !== undefined || auth !== undefined) return false;
+  const root = (keys.fastcgi as Keys | undefined)?.root;
+  if (root !== undefined) return path.value === "/" && dir === root;
+  const inner = at.value === "/" ? "" : at.value.slice(path.value === "/" ? 0 : path.value.length);
+  return holdsPath(path, at) && keys.rewrite === undefined && keys.dir === `${dir === "/" ? "" : dir}${inner}`;
 }
 
 /** A response for the folders of a route. */

@@ -5,7 +5,7 @@ import { escapedRegex, expressionOf, looksAround } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 import { applied, partOf } from "../modifiers.ts";
 import { type PathRule, prefixOf, ROOT } from "../path-rule.ts";
-import { closed, hasType, isPartial, type Rule, ruleOf } from "../plan.ts";
+import { answerBy, closed, hasType, isPartial, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { statementTitle } from "../statement.ts";
 import { answer } from "./nginx-answers.ts";
@@ -14,6 +14,7 @@ import { withFolders } from "./nginx-folders.ts";
 import { guardsKey } from "./nginx-guards.ts";
 import { applyOptions, isEitherEnough } from "./nginx-options.ts";
 import { exactPlace, hasNested, type Level, type Located, levelOf, regexPlaces } from "./nginx-places.ts";
+import { contentRule, EXTENSIONS, PLAIN } from "./nginx-regex-content.ts";
 import { scriptOf } from "./nginx-rewrites.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { barredFolder, isForScripts } from "./nginx-scripts.ts";
@@ -142,6 +143,8 @@ function expressionRules(
 ): Rule[] {
   const plain: Located[] = [];
   return regexes.flatMap((one) => {
+    const carried = regexPlaces(one.path) === null || one.kind === "~*" ? contentRule(site, one, around.within) : null;
+    if (carried !== null) return [carried];
     if (isPlainFiles(one)) {
       plain.push(one);
       return elsewhere(one, contents.size * regexes.length > MAX_COMPARED ? null : contents, around);
@@ -376,10 +379,10 @@ function givePathsBack(rules: Rule[]): void {
       });
     const isStatic = ({ keys }: Rule): boolean => hasType(keys, "static") || keys.fastcgi !== undefined;
     // A folder of files leads to its slash.
-    const slash = (part: Rule): Rule => ({
-      ...part,
-      keys: { type: "redirect", to: `${givesBack.value}/?{query}`, status: 301 },
-    });
+    const slash = (part: Rule): Rule => {
+      answerBy(part, { type: "redirect", to: `${givesBack.value}/?{query}`, status: 301 });
+      return part;
+    };
     rules.splice(at, 0, ...parts.map((part) => (isStatic(part) ? slash(part) : part)));
   }
 }
@@ -519,12 +522,6 @@ function isPlainFiles({ scope, statement, path }: Located): boolean {
     ) && scope.one("root") !== null
   );
 }
-
-/** An expression for the ends of names of files. */
-const EXTENSIONS = /\\\.(\w+|\((\?:)?[\w|]+\))\$$/;
-
-const PLAIN =
-  /^(expires|add_header|access_log|log_not_found|error_log|etag|gzip\w*|brotli\w*|open_file_cache\w*|sendfile|tcp_\w+|charset|types|default_type|aio|directio|if_modified_since|max_ranges)$/;
 
 /** Closes the paths of such an expression at the routes that do not have the same files. */
 function elsewhere(

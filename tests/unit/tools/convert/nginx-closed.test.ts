@@ -31,11 +31,10 @@ const site = (inside: string): string => `server { listen 80; root ${ROOT}; ${in
 
 describe("names that something else answers are no files", () => {
   test.each([
-    "proxy_pass http://h:1;",
+    "proxy_pass http://h$arg_x:1;",
     "uwsgi_pass h:1;",
     "scgi_pass h:1;",
     "memcached_pass h:1;",
-    "grpc_pass h:1;",
     "perl x::y;",
     "js_content main.x;",
     "content_by_lua_file x.lua;",
@@ -48,7 +47,7 @@ describe("names that something else answers are no files", () => {
   });
 
   test("below a folder, and by another letter case", () => {
-    const { routes } = converted(site("location /x/ { location ~* \\.Py$ { proxy_pass http://h:1; } }"));
+    const { routes } = converted(site("location /x/ { location ~* \\.Py$ { uwsgi_pass h:1; } }"));
     expect(routes).toContainEqual(expect.objectContaining({ prefix: "/x", regex: "(?i)\\.Py\\n?$", status: 503 }));
   });
 
@@ -61,6 +60,66 @@ describe("names that something else answers are no files", () => {
   test("names that only begin with the letters of a prefix", () => {
     const { routes } = converted(site("location /api { proxy_pass http://h:1; }"));
     expect(routes).toContainEqual(expect.objectContaining({ prefix: "/", regex: "^/api[^/]", status: 503 }));
+  });
+});
+
+describe("expressions for the content of a location", () => {
+  const at = (inside: string): readonly Route[] => converted(site(inside)).routes;
+  const css = "(?i)\\.(css|js)\\n?$";
+
+  test.each([
+    [
+      "location ~* \\.(css|js)$ { expires 30d; add_header X-A b; }",
+      { type: "static", dir: ROOT, cache_control: "max-age=2592000", headers: { response: { add: { "X-A": "b" } } } },
+    ],
+    ["location ~* \\.(css|js)$ { root /srv/o/; try_files $uri =404; }", { type: "static", dir: "/srv/o" }],
+    [
+      "location ~* \\.(css|js)$ { proxy_pass http://h:1; expires 1h; }",
+      { type: "upstream", target: "http://h:1", strip_prefix: false },
+    ],
+    [
+      "location ~* \\.(css|js)$ { grpc_pass h:1; allow 10.0.0.0/8; deny all; }",
+      { type: "upstream", target: "h2c://h:1", ip_rules: { allow: ["10.0.0.0/8"] } },
+    ],
+  ])("%s", (inside, wanted) => {
+    for (const text of [inside, `${inside} location /x { proxy_pass http://h:2; }`]) {
+      const { routes, said } = converted(site(text.replaceAll("/srv/o", ROOT)));
+      const own = JSON.parse(JSON.stringify(wanted).replaceAll("/srv/o", ROOT)) as Route;
+      expect(routes[0]).toMatchObject({ prefix: "/", regex: css, ...own });
+      expect(said).not.toContain("routes go by paths, not by expressions");
+    }
+  });
+
+  test("a dot takes no line break, and a sign of several bytes is not one of them", () => {
+    expect(at("location ~ ^/a.*\\.css$ { proxy_pass http://h:1; }")[0]).toMatchObject({
+      type: "upstream",
+      regex: "^/a[^\\n]*\\.css\\n?$",
+    });
+    for (const text of ["^/.\\.css$", "^/[^a]\\.css$", "\\W\\.css$", "(?!a)\\.css$", "é\\.css$"])
+      expect(at(`location ~ ${text} { proxy_pass http://h:1; }`)[0]).toMatchObject({ type: "respond", status: 503 });
+  });
+
+  test("the first expression that fits takes a path, and none is asked below ^~", () => {
+    const routes = at(
+      "location ~ \\.css$ { proxy_pass http://h:1; } location ~ \\.(css|js)$ { root /srv/o; } location ^~ /f/ { proxy_pass http://h:2; }",
+    );
+    expect(routes.filter(({ prefix, regex }) => prefix === "/" && regex !== undefined)).toMatchObject([
+      { type: "upstream", target: "http://h:1" },
+      { type: "respond", status: 503 },
+    ]);
+    expect(routes.filter(({ prefix }) => prefix === "/f")).toMatchObject([{ target: "http://h:2" }]);
+  });
+
+  test.each([
+    "location ~ ^/f/ { location ~ \\.css$ { } }",
+    "location ~ (/|\\.css)$ { expires 1d; }",
+    "location ~ a|\\.css$ { root /srv/other; }",
+    "location /i/ { alias /srv/a/; location ~ \\.css$ { expires 1d; } }",
+    "location ~ \\.css$ { alias /srv/a/x.css; }",
+    "location ~ \\.css$ { try_files $uri /x.html; root /srv/other; }",
+    "location ~ \\.css$ { if ($arg_a) { return 403; } }",
+  ])("%s: no static route has it", (inside) => {
+    expect(at(inside).filter(({ type, regex }) => type === "static" && regex !== undefined)).toEqual([]);
   });
 });
 
