@@ -50,9 +50,10 @@ function firstBarring(barring: readonly Rule[], rule: Rule, page: string): Rule 
   return found ?? null;
 }
 
-/** Whether a route with an expression sends the files of the other route, to whoever asks. */
-function sendsSame({ path, keys: { type, dir, regex, ip_rules, auth } }: Rule, { path: at, keys }: Rule): boolean {
-  if (type !== "static" || regex === undefined || ip_rules !== undefined || auth !== undefined) return false;
+/** Whether a route with an expression sends the files of the other route, to every client. */
+function sendsSame({ path, keys: own }: Rule, { path: at, keys }: Rule): boolean {
+  const { dir, regex, ip_rules, auth } = own;
+  if (!hasType(own, "static") || regex === undefined || ip_rules !== undefined || auth !== undefined) return false;
   const root = (keys.fastcgi as Keys | undefined)?.root;
   if (root !== undefined) return path.value === "/" && dir === root;
   const inner = at.value === "/" ? "" : at.value.slice(path.value === "/" ? 0 : path.value.length);

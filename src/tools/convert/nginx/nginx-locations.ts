@@ -14,7 +14,7 @@ import { withFolders } from "./nginx-folders.ts";
 import { guardsKey } from "./nginx-guards.ts";
 import { applyOptions, isEitherEnough } from "./nginx-options.ts";
 import { exactPlace, hasNested, type Level, type Located, levelOf, regexPlaces } from "./nginx-places.ts";
-import { contentRule, EXTENSIONS, PLAIN } from "./nginx-regex-content.ts";
+import { contentRule, NAME_EXTENSIONS, SENDING_OPTIONS } from "./nginx-regex-content.ts";
 import { scriptOf } from "./nginx-rewrites.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { barredFolder, isForScripts } from "./nginx-scripts.ts";
@@ -512,11 +512,11 @@ function denied(scope: Scope, statement: Statement, rule: Rule): void {
 /** Whether a location by an expression says no more than how files are sent that another route has as well. */
 function isPlainFiles({ scope, statement, path }: Located): boolean {
   // Folders have no page with this one.
-  if (scope.here("try_files").length > 0 && !EXTENSIONS.test(path)) return false;
+  if (scope.here("try_files").length > 0 && !NAME_EXTENSIONS.test(path)) return false;
   return (
     (statement.block ?? []).every(
       ({ name, args }) =>
-        PLAIN.test(name) ||
+        SENDING_OPTIONS.test(name) ||
         name === "root" ||
         (name === "try_files" && args[0] === "$uri" && args.slice(1, -1).every((word) => word === "$uri/")),
     ) && scope.one("root") !== null
@@ -538,7 +538,7 @@ function elsewhere(
     const { fastcgi, dir } = rule.keys as { fastcgi?: Keys; dir?: string };
     if (fastcgi !== undefined) return fastcgi.root === folder && fastcgi.check_files !== false;
     const below = rule.path.value === "/" ? "" : rule.path.value;
-    if (rule.keys.spa === true && !EXTENSIONS.test(one.path)) return false;
+    if (rule.keys.spa === true && !NAME_EXTENSIONS.test(one.path)) return false;
     return (
       hasType(rule.keys, "static") &&
       rule.keys.rewrite === undefined &&

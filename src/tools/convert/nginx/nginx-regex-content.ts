@@ -49,7 +49,7 @@ const OWN_COURSE: readonly string[] = ["if", "rewrite", "limit_except", "return"
 function filesOf({ scope, path }: Located): string | null {
   const root = scope.one("root")?.args[0] ?? null;
   if (root === null || root.includes("$") || !isByExtension(path) || hasAlias(scope)) return null;
-  if (!scope.children.every(({ name }) => PLAIN.test(name) || FILES.test(name))) return null;
+  if (!scope.children.every(({ name }) => SENDING_OPTIONS.test(name) || FILES.test(name))) return null;
   const tries = scope.inherited("try_files").at(-1)?.args ?? ["$uri", "=404"];
   const isPlain = tries[0] === "$uri" && tries.slice(1, -1).every((word) => word === "$uri/");
   return isPlain && tries.at(-1) === "=404" ? root : null;
@@ -61,7 +61,7 @@ function hasAlias(scope: Scope): boolean {
 
 /** Whether all paths of an expression end with one of some extensions, so that no folder is among them. */
 function isByExtension(regex: string): boolean {
-  const end = regex.search(EXTENSIONS);
+  const end = regex.search(NAME_EXTENSIONS);
   return end >= 0 && !hasAlternatives(regex.slice(0, end));
 }
 
@@ -70,15 +70,15 @@ function mayRunScripts({ scripts, scope }: Site, { statement, path }: Located): 
   if (scripts == null) return false;
   const all = scope.here("location");
   const isBefore = all.indexOf(statement) < all.indexOf(scripts.statement);
-  const isOfFiles = isByExtension(path) && !/ph/i.test(EXTENSIONS.exec(path)?.[0] ?? "");
+  const isOfFiles = isByExtension(path) && !/ph/i.test(NAME_EXTENSIONS.exec(path)?.[0] ?? "");
   return !isOfFiles || (!isBefore && scripts.path !== "\\.php$");
 }
 
 /** An expression for the ends of names of files. */
-export const EXTENSIONS: RegExp = /\\\.(\w+|\((\?:)?[\w|]+\))\$$/;
+export const NAME_EXTENSIONS: RegExp = /\\\.(\w+|\((\?:)?[\w|]+\))\$$/;
 
 /** Says how files are sent. */
-export const PLAIN: RegExp =
+export const SENDING_OPTIONS: RegExp =
   /^(expires|add_header|access_log|log_not_found|error_log|etag|gzip\w*|brotli\w*|open_file_cache\w*|sendfile|tcp_\w+|charset|types|default_type|aio|directio|if_modified_since|max_ranges)$/;
 
 /** Says which files they are, and who gets them. */
