@@ -161,9 +161,18 @@ export class HeaderBlock {
    * @param next the new value for a value, the same for no change; null takes the field out
    */
   rewriteAll(id: HeaderId, next: (value: string) => string | null): void {
-    if (this.find(id) < 0) return;
+    if (this.find(id) >= 0) this.rewriteWhere((index) => this.ids[index] === id, next);
+  }
+
+  /** The same for the fields with this name that have no id of their own. @param lower in lower case */
+  rewriteNamed(lower: Uint8Array, next: (value: string) => string | null): void {
+    if (this.findNamed(lower) < 0) return;
+    this.rewriteWhere((index) => this.ids[index] === HeaderId.Other && this.isNamed(index, lower), next);
+  }
+
+  private rewriteWhere(isMeant: (index: number) => boolean, next: (value: string) => string | null): void {
     this.removeWhere((_, index) => {
-      if (this.ids[index] !== id) return false;
+      if (!isMeant(index)) return false;
       const value = this.valueText(index);
       const changed = next(value);
       if (changed !== null && changed !== value) this.setValue(index, changed);

@@ -243,6 +243,18 @@ describe("everyday jobs", () => {
     expect((await status("Authorization: Bearer a-long-random-token")).status).toBe(200);
   });
 
+  test("an application that names its own address", async () => {
+    const origin = startOrigin();
+    const fields = [`Location: ${origin.url}/cart`, "Set-Cookie: a=1; Path=/"];
+    origin.on("/login", (call) => call.reply("302 Found", fields));
+    const gateway = await gatewayOf("An application that names its own address", { [TARGET]: origin.url });
+    const reply = await gateway.once(request("GET /shop/login"));
+    expect([reply.fields.get("location"), reply.fields.get("set-cookie")]).toEqual([
+      "/shop/cart",
+      "a=1; Path=/shop/; Secure; SameSite=Lax",
+    ]);
+  });
+
   test("a canary", async () => {
     const [stable, canary] = [startOrigin(), startOrigin()];
     const gateway = await gatewayOf("A canary", {

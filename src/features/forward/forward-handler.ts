@@ -42,6 +42,8 @@ export interface ForwardSettings extends ForwardHeadSettings {
   /** The route's `headers`; null where it has none. */
   readonly requestEdits: RequestEdits | null;
   readonly responseEdits: ResponseEdits | null;
+  /** What becomes of redirects and cookies, before the edits; null where they stay. */
+  readonly responseRewrite: { apply(headers: HeaderBlock): void } | null;
 }
 
 /** What forwarding asks of its worker. */
@@ -232,6 +234,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   /** The head of the response that the client gets. */
   private amend(ex: Exchange): void {
+    this.settings.responseRewrite?.apply(ex.reply.headers);
     this.settings.responseEdits?.apply(ex.reply);
     if (this.answers !== null) this.answers.mark(ex);
   }

@@ -10,6 +10,7 @@ import type { TargetChoice } from "../../message/target.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";
 import { labelOf } from "../route-base.ts";
 import type { MirrorRoutePorts, RouteTypePorts } from "../route-type.ts";
+import { responseRewrite } from "./answer-keys.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
 import type { MirrorConfig } from "./upstream-keys.ts";
 
@@ -35,6 +36,7 @@ export function forwardHandler(
       failureStatuses: enabled && failureStatuses.length > 0 ? new Set(failureStatuses) : null,
       requestEdits: requestEdits(route.headers.request),
       responseEdits: responseEdits(route.headers.response),
+      responseRewrite: responseRewrite(route),
     },
     choice,
     services,
@@ -64,6 +66,7 @@ export function mirroringHandler(
       failureStatuses: null,
       requestEdits: requestEdits(route.headers.request),
       responseEdits: null,
+      responseRewrite: null,
     },
     choice,
     forward,

@@ -87,6 +87,8 @@ function sidecarRoute(
     allowedMethods: null,
     errors: null,
     maintenance: null,
+    rewriteLocation: null,
+    rewriteCookies: null,
     headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
     targets,
     loadBalancing: { policy: "random", keyName: "", cookie: null },

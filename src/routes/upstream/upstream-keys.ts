@@ -19,6 +19,7 @@ import { hooks } from "../../features/functions/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
 import { routeSpot } from "../route-spot.ts";
+import { rewriteCookies, rewriteLocation } from "./answer-keys.ts";
 import { checkFastCgi, fastcgi } from "./fastcgi-keys.ts";
 import { targetMapOf } from "./mapped-targets.ts";
 
@@ -119,6 +120,17 @@ const rows = {
     absent: null,
     example: { regex: "^/old/(.*)$", to: "/new/{match.1}" },
     doc: 'or "path: /new{rest}"; the path that goes upstream, the query is kept',
+  },
+  rewrite_location: {
+    type: rewriteLocation,
+    absent: null,
+    example: [{ from: "http://app.internal/", to: "/app/" }],
+    doc: 'or "rewrite_location: true": redirects to the targets lead to the route',
+  },
+  rewrite_cookies: {
+    type: rewriteCookies,
+    absent: null,
+    doc: "attributes of the cookies that targets set",
   },
   hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   grpc_web: { type: flag(), default: false, doc: "true: browsers call gRPC servers, h2c:// and h2:// targets" },

@@ -9,6 +9,7 @@ import { warnOfSpool } from "../../settings/proxy-settings.ts";
 import { namesChanged } from "../header-operations.ts";
 import { rewrite, rewriting } from "../rewrite-keys.ts";
 import type { RouteShape, RouteType, RouteTypePorts, TargetState, TargetStatus } from "../route-type.ts";
+import { rewriteCookies, rewriteLocation } from "./answer-keys.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { LateHandler } from "./late-handler.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
@@ -52,6 +53,8 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     mirror: route.mirror === null ? null : { ...route.mirror, target: route.mirror.target.url },
     strip_prefix: route.stripPrefix,
     ...(route.rewrite === null ? {} : { rewrite: rewrite.write(route.rewrite) }),
+    ...(route.rewriteLocation === null ? {} : { rewrite_location: rewriteLocation.write(route.rewriteLocation) }),
+    ...(route.rewriteCookies === null ? {} : { rewrite_cookies: rewriteCookies.write(route.rewriteCookies) }),
     strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
     ...(route.grpcWeb ? { grpc_web: true } : {}),

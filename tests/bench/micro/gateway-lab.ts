@@ -278,6 +278,7 @@ const FORWARD = {
   failureStatuses: null,
   requestEdits: null,
   responseEdits: null,
+  responseRewrite: null,
 };
 const ORIGIN = {
   originKey: "http://origin.test:81",

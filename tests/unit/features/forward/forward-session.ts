@@ -102,6 +102,7 @@ const FORWARD: ForwardSettings = {
   failureStatuses: null,
   requestEdits: null,
   responseEdits: null,
+  responseRewrite: null,
 };
 
 function originAt(port: number) {
