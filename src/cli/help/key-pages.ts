@@ -123,6 +123,8 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["maps", "routing.md#maps"],
   ["routes.cache_control", "files.md#fields-of-a-response"],
   ["routes.grpc_web", "transcoder.md#grpc-web"],
+  ["routes.rewrite_location", "upstreams.md#redirects-and-cookies-of-a-server"],
+  ["routes.rewrite_cookies", "upstreams.md#redirects-and-cookies-of-a-server"],
   ["routes.preserve_host", "upstreams.md#fields-that-are-sent"],
   ["routes.regex", "routing.md#routes-by-expressions"],
   ["server.route_order", "routing.md#which-route-wins"],

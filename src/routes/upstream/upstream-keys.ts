@@ -124,8 +124,8 @@ const rows = {
   rewrite_location: {
     type: rewriteLocation,
     absent: null,
-    example: [{ from: "http://app.internal/", to: "/app/" }],
-    doc: 'or "rewrite_location: true": redirects to the targets lead to the route',
+    example: { rules: [{ from: "http://app.internal/", to: "/app/" }] },
+    doc: 'or "rewrite_location: true", or its rules alone: redirects lead to the route',
   },
   rewrite_cookies: {
     type: rewriteCookies,
