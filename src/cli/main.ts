@@ -170,6 +170,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "trust",
+    {
+      run: trustAuthority,
+      summary: "make this machine trust the local authority of tls.internal",
+      specs: async () => [(await import("./trust.ts")).trustCommand],
+    },
+  ],
+  [
     "passwd",
     {
       run: makePassword,
@@ -434,6 +442,11 @@ async function explainWaf(args: readonly string[], io: CommandIo): Promise<numbe
 async function attackGateway(args: readonly string[], io: CommandIo): Promise<number> {
   const { runMultihop } = await import("./multihop.ts");
   return runMultihop(args, io);
+}
+
+async function trustAuthority(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runTrust } = await import("./trust.ts");
+  return runTrust(args, io);
 }
 
 async function listCerts(args: readonly string[], io: CommandIo): Promise<number> {

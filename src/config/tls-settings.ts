@@ -1,6 +1,7 @@
+import type { Form } from "./form.ts";
 import { hostPattern } from "./host-kinds.ts";
 import { list, type Spot } from "./piece.ts";
-import { below, block, type Fields, isFaultyAt, OFF, type Rows, type Values } from "./row.ts";
+import { below, block, type Fields, isFaultyAt, OFF, orWritten, type Rows, type Values } from "./row.ts";
 import { fileName, flag, port, word } from "./scalars.ts";
 
 const certificate = block({
@@ -28,6 +29,15 @@ const fileRows = {
     doc: "with its chain; a replaced file is reloaded automatically",
   },
   key_file: { type: fileName(), default: "", field: "", example: "./key.pem", doc: "the PEM file of the private key" },
+} as const satisfies Rows;
+
+const internalRows = {
+  internal: {
+    type: flag(),
+    default: false,
+    field: "isInternal",
+    doc: "true: a local authority signs for names without another certificate; edge trust installs its root",
+  },
 } as const satisfies Rows;
 
 const suiteRows = {
@@ -92,6 +102,7 @@ const tlsRows = {
   port: { type: port(0), default: 8443, doc: "the port for TLS" },
   // Resolved, these two are the first of `certificates`.
   ...fileRows,
+  ...internalRows,
   certificates: {
     type: list(certificate, "certificates"),
     doc: "further certificates, chosen by the server name that the client sends",
@@ -127,23 +138,34 @@ const tlsRows = {
 } as const satisfies Rows;
 
 /** The first certificate is that of clients without SNI; there may be none where ACME obtains it. docs/tls.md */
-export const tls = block(tlsRows, { absent: OFF, finish: finishTls });
+export const tls = orInternal(block(tlsRows, { absent: OFF, finish: finishTls }));
 
 /** `tls` of a listener: a key that is left out has the value of `server.tls`. docs/listeners.md#tls-of-a-listener */
-export const listenerTls = block(
-  {
-    enabled: { type: flag(), default: true, doc: "false: clear text" },
-    ...fileRows,
-    certificates: tlsRows.certificates,
-    min_version: ownRows.min_version,
-    client_auth: ownRows.client_auth,
-    client_ca_file: ownRows.client_ca_file,
-    crl_file: ownRows.crl_file,
-    ...suiteRows,
-    hosts: tlsRows.hosts,
-  },
-  { absent: OFF, isSwitch: true },
-);
+export const listenerTls = orInternal(listenerBlock());
+
+function listenerBlock() {
+  return block(
+    {
+      enabled: { type: flag(), default: true, doc: "false: clear text" },
+      ...fileRows,
+      ...internalRows,
+      certificates: tlsRows.certificates,
+      min_version: ownRows.min_version,
+      client_auth: ownRows.client_auth,
+      client_ca_file: ownRows.client_ca_file,
+      crl_file: ownRows.crl_file,
+      ...suiteRows,
+      hosts: tlsRows.hosts,
+    },
+    { absent: OFF, isSwitch: true },
+  );
+}
+
+/** `tls: internal` is short for `internal: true`. */
+function orInternal<B extends { readonly form: Form }>(section: B): B {
+  const word = { is: "word", words: ["internal"] } as const;
+  return orWritten(section, word, (value) => (value === "internal" ? { internal: true } : value), OFF);
+}
 
 type TlsValues = Values<typeof tlsRows>;
 type HostValues = (typeof host)["rows"] extends infer R extends Rows ? Values<R> : never;
@@ -175,13 +197,21 @@ export interface TlsHost extends HandshakeTerms {
 export interface TlsSettings extends HandshakeTerms {
   readonly certificates: readonly CertificateFiles[];
   readonly hosts: readonly TlsHost[];
+  /** Whether the local authority signs for names without another certificate. docs/tls.md#a-local-authority */
+  readonly isInternal: boolean;
 }
 
 /** Pairs every certificate with its key, and checks them while TLS is on. */
 function finishTls(_: Fields<typeof tlsRows>, values: TlsValues, spot: Spot): TlsSettings {
-  if (!values.enabled) return { ...termsOf(values, DEFAULT_TERMS, spot, false), certificates: [], hosts: [] };
+  if (!values.enabled)
+    return { ...termsOf(values, DEFAULT_TERMS, spot, false), certificates: [], hosts: [], isInternal: false };
   const terms = termsOf(values, DEFAULT_TERMS, spot);
-  return { ...terms, certificates: certificatesOf(values, spot), hosts: hostsOf(values.hosts, terms, spot) };
+  return {
+    ...terms,
+    certificates: certificatesOf(values, spot),
+    hosts: hostsOf(values.hosts, terms, spot),
+    isInternal: values.internal,
+  };
 }
 
 /** The TLS of a listener with keys of its own, the others from `server.tls`; null without own keys. */
@@ -189,11 +219,18 @@ export function listenerSite(values: ListenerTlsValues, server: TlsSettings, spo
   const certificates = certificatesOf(values, spot);
   const terms = termsOf(values, server, spot);
   const { min_version, client_auth, client_ca_file, crl_file, ciphers, curves, hosts } = values;
-  const isPlain = [min_version, client_auth].every((one) => one === null) && client_ca_file === "" && crl_file === "";
+  const isPlain =
+    !values.internal &&
+    [min_version, client_auth].every((one) => one === null) &&
+    client_ca_file === "" &&
+    crl_file === "";
   if (isPlain && certificates.length + ciphers.length + curves.length + hosts.length === 0) return null;
+  const inherits = certificates.length === 0 && !values.internal;
   return {
     ...terms,
-    certificates: certificates.length > 0 ? certificates : server.certificates,
+    certificates: inherits ? server.certificates : certificates,
+    // Without files of its own, a listener shows all that the server has.
+    isInternal: values.internal || (inherits && server.certificates.length > 0 && server.isInternal),
     hosts: hosts.length > 0 ? hostsOf(hosts, terms, spot) : server.hosts,
   };
 }

@@ -1,3 +1,4 @@
+import { stateFolderOf } from "../config/state-folder.ts";
 import type { ControlService, Prepared } from "../core/control-service.ts";
 import type { Together } from "../core/message-takers.ts";
 import type { Metric } from "../core/metric-row.ts";
@@ -79,7 +80,11 @@ export function makeServices(site: ThreadPorts) {
   const { pool, config, totals, event, broadcast } = site;
   const schemas = new LearnedSchemas({ changed: () => site.onSchema(), event, names: () => nodes.names });
   const nodes: NodeRegistry = new NodeRegistry(schemas.applied(config), pool, event);
-  const certificates = new TlsCertificates({ broadcast, event });
+  const certificates = new TlsCertificates({
+    broadcast,
+    event,
+    stateFolder: stateFolderOf(process.env, process.cwd()),
+  });
   const member = new FleetMember(site.remote, totals, nodes, memberPorts(site));
   const fleet = new Fleet({ ...fleetPorts(site), ...member.fleetPorts });
   const functions = new Functions(pool, fleet, site.threshold, event);
@@ -175,12 +180,14 @@ function diskReports(event: WriteEvent): DiskReports {
   };
 }
 
-function acmePorts({ challenges, fence, serving, event }: ThreadPorts, { sink }: TlsCertificates): AcmePorts {
+function acmePorts({ challenges, fence, serving, event }: ThreadPorts, certificates: TlsCertificates): AcmePorts {
+  const { sink } = certificates;
   return {
     challenges,
     certificates: new ListenerSink(sink, () => fence.settled(), serverCertificate),
     serving: serving.promise,
     event,
+    wantedElsewhere: (name) => certificates.wanted(name),
     openStore: openFleetStore,
   };
 }

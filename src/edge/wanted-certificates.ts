@@ -3,6 +3,8 @@ const MAX_WAITING_HANDSHAKES = 256;
 
 /** Handshakes of a worker that wait for a certificate to be obtained. docs/acme.md#on-demand */
 export class WantedCertificates {
+  /** Whether a name may get a certificate. */
+  takes: (name: string) => boolean = () => true;
   private readonly ask: (name: string) => void;
   private readonly waiting: Map<string, Set<() => void>> = new Map();
   private count = 0;
@@ -12,9 +14,9 @@ export class WantedCertificates {
     this.ask = ask;
   }
 
-  /** @param resume called once, later, unless it has left @returns false where too many wait already */
+  /** @param resume called once, later, unless it has left @returns false if the name gets none, or too many wait already */
   wait(name: string, resume: () => void): boolean {
-    if (this.count >= MAX_WAITING_HANDSHAKES) return false;
+    if (this.count >= MAX_WAITING_HANDSHAKES || !this.takes(name)) return false;
     this.count++;
     const others = this.waiting.get(name);
     if (others !== undefined) others.add(resume);

@@ -89,8 +89,8 @@ interface ListenerDefaults {
   readonly http2: { readonly enabled: boolean };
   readonly http3: { readonly enabled: boolean; readonly port: number };
   readonly proxyProtocol: { readonly enabled: boolean; readonly trusted: readonly Cidr[] };
-  /** Whether certificates are obtained by ACME. */
-  readonly hasAcme: boolean;
+  /** Whether certificates come without files: by ACME, or of the local authority. */
+  readonly hasIssuer: boolean;
 }
 
 /** The listeners of the short form: cleartext at `port` and TLS at `tls.port`, on each of the hosts. */
@@ -167,16 +167,17 @@ function resolveListener(values: ListenerValues, defaults: ListenerDefaults, spo
 function check(
   listed: ServerListener,
   values: ListenerValues,
-  { tls, proxyProtocol, hasAcme }: ListenerDefaults,
+  { tls, proxyProtocol, hasIssuer }: ListenerDefaults,
   spot: Spot,
 ) {
   const { path, log } = spot;
   const fault = (key: string, message: string) => {
     if (!isFaultyAt(spot, key)) log.fault([...path, key], message);
   };
-  if (listed.tls && (listed.site ?? tls).certificates.length === 0 && !hasAcme && !hasHostPair(listed.site ?? tls)) {
+  const own = listed.site ?? tls;
+  if (listed.tls && own.certificates.length === 0 && !hasIssuer && !own.isInternal && !hasHostPair(own)) {
     const isMeant = log.isFaulty(["server", "tls"]) || log.isFaulty(["server", "acme"]);
-    if (!isMeant) fault("tls", "needs server.tls with a certificate, or cert_file and key_file here");
+    if (!isMeant) fault("tls", "needs server.tls with a certificate, or cert_file and key_file here, or tls: internal");
   }
   if (values.proxy_protocol === true && proxyProtocol.trusted.length === 0)
     fault("proxy_protocol", "needs server.proxy_protocol.trusted or trusted_proxies: who may send PROXY headers");

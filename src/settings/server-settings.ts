@@ -320,13 +320,18 @@ function checkServer(values: ServerValues, spot: Spot): void {
 function checkCertificateSource({ tls: own, acme: { enabled } }: ServerValues, path: KeyPath, log: FaultLog): void {
   const at = [...path, "tls"];
   const isBare =
+    !own.internal &&
     own.cert_file === "" &&
     own.key_file === "" &&
     own.certificates.length === 0 &&
     own.hosts.every(({ cert_file }) => cert_file === "");
   const isMeant = ["cert_file", "key_file", "certificates", "hosts"].some((key) => log.isFaulty([...at, key]));
   if (own.enabled && isBare && !isMeant && !enabled && !log.isFaulty([...path, "acme"]))
-    log.fault(at, "needs cert_file and key_file (or switch server.acme on, which obtains a certificate)", true);
+    log.fault(
+      at,
+      "needs cert_file and key_file (or switch server.acme on, which obtains a certificate; or internal: true, for your own machines)",
+      true,
+    );
 }
 
 /** ACME without TLS. */
@@ -353,7 +358,7 @@ function finishListeners(plain: ServerFields, values: ServerValues, spot: Spot) 
     http2: two,
     http3: quic,
     proxyProtocol,
-    hasAcme: obtained.enabled,
+    hasIssuer: obtained.enabled || secure.isInternal,
   };
   if (values.listeners.length === 0) {
     checkHttp3(plain, below(spot, "http3"));

@@ -5,9 +5,11 @@ import { CertificateStore, type TlsPolicies, type TlsPolicy } from "../edge/cert
 import { TlsEndpoint } from "../edge/tls-endpoint.ts";
 import { WantedCertificates } from "../edge/wanted-certificates.ts";
 import type { SettledMessage } from "../features/acme/acme-messages.ts";
+import { InternalNames } from "../features/tls/internal-names.ts";
 import type { CertificatesMessage, ListenerCertificates } from "../features/tls/tls-messages.ts";
 import { type CertificateSet, NO_CERTIFICATES } from "../message/server-certificate.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { sitesIn } from "../settings/server-listeners.ts";
 import { SidecarIdentity } from "./sidecar-identity.ts";
 
 /** What certificates need of their worker. */
@@ -71,13 +73,15 @@ export class WorkerCertificates implements WorkerService<RuntimeConfig> {
     return store;
   }
 
-  /** Obtains certificates that clients ask for; null if that is off. */
-  wantedIn({ server: { acme } }: RuntimeConfig): WantedCertificates | null {
-    return acme.enabled && acme.onDemand !== null ? this.wanted : null;
+  /** Obtains or signs certificates that clients ask for; null if that is off. */
+  wantedIn({ server }: RuntimeConfig): WantedCertificates | null {
+    const isObtained = server.acme.enabled && server.acme.onDemand !== null;
+    return isObtained || sitesIn(server).some(({ isInternal }) => isInternal) ? this.wanted : null;
   }
 
   /** Handshakes that begin from now on take the certificates that are there, and the policies of this configuration. */
   use(config: RuntimeConfig): void {
+    if (this.config !== config) this.wanted.takes = takerOf(config);
     this.config = config;
     const { tls, listeners, http2 } = config.server;
     this.https.use(this.setOf("", null), policiesOf(tls));
@@ -96,6 +100,14 @@ export class WorkerCertificates implements WorkerService<RuntimeConfig> {
     this.mtls.certificates.use(mutual, sidecarPolicyOf(config));
     if (this.identity.use(config.sidecar, mutual)) this.ports.renewed();
   }
+}
+
+/** Which names may get certificates when clients ask for them. */
+function takerOf(config: RuntimeConfig): (name: string) => boolean {
+  const { acme } = config.server;
+  if (acme.enabled && acme.onDemand !== null) return () => true;
+  const names = new InternalNames(config);
+  return (name) => names.takes(name);
 }
 
 /**

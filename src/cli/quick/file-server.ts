@@ -19,6 +19,7 @@ export const fileServerCommand = {
       default: false,
       help: "send index.html for paths without a file, as single-page applications need it",
     },
+    { name: "browse", type: "bool", default: false, help: "list the files of folders without an index.html" },
     ...QUICK_FLAGS,
   ],
   operands: { usage: "[DIR]", min: 0, max: 1 },
@@ -33,11 +34,11 @@ export async function runFileServer(
 ): Promise<number> {
   const call = startCommand(fileServerCommand, args, io);
   if (typeof call === "number") return call;
-  const { listen, spa, print } = call.values;
+  const { listen, spa, browse, print } = call.values;
   const at = quickAddress(listen, 80);
   if (at === null || at.host !== "") return listenFault(fileServerCommand.name, listen, io);
   const [dir = "."] = call.operands;
-  const route = { type: "static", dir: resolve(dir), ...(spa ? { spa } : {}) };
-  const flags = { dir: "DIR", fallback: "--spa", server: "--listen" };
+  const route = { type: "static", dir: resolve(dir), ...(spa ? { spa } : {}), ...(browse ? { browse } : {}) };
+  const flags = { dir: "DIR", fallback: "--spa", browse: "--browse", server: "--listen" };
   return runQuick({ command: fileServerCommand.name, at, server: {}, route, flags }, print, io, control);
 }

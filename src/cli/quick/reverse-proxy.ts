@@ -36,9 +36,9 @@ export const reverseProxyCommand = {
       name: "tls",
       type: "string",
       default: "off",
-      placeholder: "off|acme",
-      choices: ["off", "acme"],
-      help: "acme: a certificate of Let's Encrypt for the host name of --from, on port 443 by default",
+      placeholder: "off|internal|acme",
+      choices: ["off", "internal", "acme"],
+      help: "acme: a certificate of Let's Encrypt for the host name of --from, on port 443 by default; internal: one of a local authority, see edge trust",
     },
     { name: "email", type: "string", default: "", placeholder: "ADDRESS", help: "of the account with Let's Encrypt" },
     ...QUICK_FLAGS,
@@ -46,6 +46,7 @@ export const reverseProxyCommand = {
   notes: [
     "  edge reverse-proxy --from :8080 --to :3000",
     "  edge reverse-proxy --from example.com --to :3000 --tls acme",
+    "  edge reverse-proxy --from localhost:8443 --to :3000 --tls internal",
     "Exit codes: as of edge serve.",
   ],
 } as const;
@@ -65,14 +66,18 @@ export async function runReverseProxy(
     return ExitCode.Usage;
   };
   const { from, tls, email, print } = call.values;
-  const isSecure = tls !== "off";
-  const at = quickAddress(from, isSecure ? 443 : 80);
+  const at = quickAddress(from, tls === "off" ? 80 : 443);
   if (at === null)
     return usage(`--from: expected an address such as :8080 or a host name, found ${JSON.stringify(from)}`);
   if (taken.length === 0) return usage("--to is missing: the origin, such as --to :3000");
-  if (isSecure && at.host === "") return usage("--tls acme needs a host name in --from, such as --from example.com");
+  if (tls === "acme" && at.host === "")
+    return usage("--tls acme needs a host name in --from, such as --from example.com");
   const acme = { enabled: true, domains: [at.host], ...(email === "" ? {} : { email }) };
-  const secured = { port: 80, tls: { port: at.port, redirect_http: true }, acme };
+  const secured = {
+    off: {},
+    acme: { port: 80, tls: { port: at.port, redirect_http: true }, acme },
+    internal: { port: "off", tls: { port: at.port, internal: true } },
+  }[tls as "off" | "acme" | "internal"];
   const targets = taken.map(quickTarget);
   const route = {
     type: "upstream",
@@ -87,5 +92,5 @@ export async function runReverseProxy(
     email: "--email",
     server: "--from",
   };
-  return runQuick({ command: name, at, server: isSecure ? secured : {}, route, flags }, print, io, control);
+  return runQuick({ command: name, at, server: secured, route, flags }, print, io, control);
 }

@@ -17,6 +17,10 @@ export const SUBJECTS: readonly Subject[] = [
   row("acme#renewal", "renew certificate, certificate expired, certificate expires, renewal"),
   row("tls#redirect", "redirect http https, http to https, force https, redirect ssl, https only"),
   row("tls#choosing-a-certificate", "sni, several certificates, multiple certificates, certificate per host"),
+  row(
+    "tls#a-local-authority",
+    "local https, localhost certificate, mkcert, internal ca, tls internal, self signed server, trust root, own authority",
+  ),
   row("tls#versions-and-suites", "tls version, cipher, cipher suites, tls 1.3, tls 1.2, minimum tls version"),
   row("tls#replacing-certificates", "replace certificate, new certificate, rotate certificate, reload certificate"),
   row("authentication#api-keys", "api key, api keys, x-api-key"),

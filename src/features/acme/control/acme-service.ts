@@ -26,6 +26,8 @@ export interface AcmePorts {
   /** Resolves when every worker listens: an authority that connects earlier is refused. */
   readonly serving: Promise<void>;
   readonly event: EventWriter<typeof ACME_EVENTS>;
+  /** A name for which nothing was obtained: another source may have a certificate. Resolves when that is known. */
+  readonly wantedElsewhere: (name: string) => Promise<void>;
   readonly openStore: OpenCertificateStore;
 }
 
@@ -102,8 +104,9 @@ export class AcmeService implements ControlService<RuntimeConfig> {
   }
 
   /** A client asks for a name without a certificate. Resolves when there is one, or there will be none for now. */
-  wanted(name: string): Promise<void> {
-    return this.names?.wanted(name) ?? Promise.resolve();
+  async wanted(name: string): Promise<void> {
+    await this.names?.wanted(name);
+    await this.around.wantedElsewhere(name);
   }
 
   private halt(): void {

@@ -9,9 +9,11 @@ import type { CertificateSet, CertificateSink, ServerCertificate } from "../../.
 import { FileWatch } from "../../../net/file-watch.ts";
 import { readCertificates, readRevocations } from "../../../proto/pem/pem-text.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import { sitesIn } from "../../../settings/server-listeners.ts";
 import type { TLS_EVENTS } from "../events.ts";
 import { TLS_METRICS } from "../metrics.ts";
 import type { CertificatesMessage, ListenerCertificates } from "../tls-messages.ts";
+import { InternalCertificates } from "./internal-certificates.ts";
 import { readServerCertificate } from "./server-certificate.ts";
 
 /** Longest wait of a start for the first identity of an agent that does not respond. */
@@ -22,6 +24,8 @@ interface CertificatePorts {
   /** Sends what has changed to every worker. */
   readonly broadcast: (message: CertificatesMessage) => void;
   readonly event: EventWriter<typeof TLS_EVENTS>;
+  /** The state folder, where the local authority is kept. */
+  readonly stateFolder: string;
 }
 
 /** The certificates of all TLS listeners, in the control thread: a list each, with its log lines and metrics. */
@@ -32,6 +36,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
   private readonly own: Map<string, CertificateList> = new Map();
   private readonly changes: Omit<CertificateListener, "onCertificates">;
   private readonly send: (certificates: ListenerCertificates) => void;
+  private readonly internal: InternalCertificates;
   private reloads = 0;
   private failures = 0;
   private readonly event: EventWriter<typeof TLS_EVENTS>;
@@ -39,7 +44,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
   private workload: { readonly socketPath: string; stop(): void } | null = null;
   private firstWord: PromiseWithResolvers<void> | null = null;
 
-  constructor({ broadcast, event }: CertificatePorts) {
+  constructor({ broadcast, event, stateFolder }: CertificatePorts) {
     this.event = event;
     const send = (certificates: ListenerCertificates): void => broadcast({ kind: "certificates", certificates });
     this.send = send;
@@ -56,10 +61,12 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
     this.changes = changes;
     this.https = new CertificateList({ ...changes, onCertificates: (set) => send({ https: set }) });
     this.sidecar = new CertificateList({ ...changes, onCertificates: (set) => send({ sidecar: set }) });
+    this.internal = new InternalCertificates({ folder: stateFolder, event, changed: () => this.showInternal() });
   }
 
-  /** Takes the files that a configuration names. @returns when an agent that gives the identity was heard */
-  use({ server, sidecar }: RuntimeConfig): Promise<void> {
+  /** Takes the files that a configuration names. @returns when the local authority has signed, and an agent that gives the identity was heard */
+  use(config: RuntimeConfig): Promise<unknown> {
+    const { server, sidecar } = config;
     this.https.useFiles(server.tls.enabled ? filesOf(server.tls) : NO_FILES);
     this.useListeners(server.listeners);
     const { certificate, caFile } = sidecar;
@@ -67,7 +74,18 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
     const isOfAgent = sidecar.enabled && sidecar.workloadApi !== "";
     this.useAgent(isOfAgent ? sidecar.workloadApi : "");
     if (!isOfAgent) this.sidecar.useFiles(sidecar.enabled ? { certificates, clientCaFile: caFile } : NO_FILES);
-    return this.identified;
+    this.showInternal();
+    const isInternal = sitesIn(server).some((site) => site.isInternal);
+    return Promise.all([this.identified, this.internal.use(config, isInternal)]);
+  }
+
+  /** A client asks for a name without a certificate. @returns when there is one, or there will be none */
+  wanted(name: string): Promise<void> {
+    return this.internal.wanted(name);
+  }
+
+  private showInternal(): void {
+    for (const list of [this.https, ...this.own.values()]) list.useInternal(this.internal.certificates);
   }
 
   private useListeners(listeners: RuntimeConfig["server"]["listeners"]): void {
@@ -125,6 +143,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
 
   stop(): void {
     this.workload?.stop();
+    this.internal.stop();
     this.sidecar.stop();
     this.https.stop();
     for (const list of this.own.values()) list.stop();
@@ -180,11 +199,13 @@ interface TlsFiles {
   /** Files of authorities and of revoked certificates that handshakes go by. */
   readonly authorityFiles?: readonly string[];
   readonly crlFiles?: readonly string[];
+  /** Whether the local authority signs for names without another certificate. */
+  readonly isInternal?: boolean;
 }
 
 /** The files of a listener's TLS. */
 function filesOf(site: TlsSettings): TlsFiles {
-  const { certificates, clientCaFile, hosts } = site;
+  const { certificates, clientCaFile, hosts, isInternal } = site;
   const named = (key: "clientCaFile" | "crlFile") => [
     ...new Set([site, ...hosts].map((one) => one[key]).filter((file) => file !== "")),
   ];
@@ -194,6 +215,7 @@ function filesOf(site: TlsSettings): TlsFiles {
     hosts: hosts.map(({ certificate }) => certificate),
     authorityFiles: named("clientCaFile"),
     crlFiles: named("crlFile"),
+    isInternal,
   };
 }
 
@@ -223,6 +245,7 @@ export class CertificateList implements CertificateSink {
   private readonly watch: FileWatch = new FileWatch(() => this.refresh());
   private readonly added: Map<string, ServerCertificate> = new Map();
   private readonly challenges: Map<string, ServerCertificate> = new Map();
+  private internal: readonly ServerCertificate[] = [];
 
   constructor(listener: CertificateListener) {
     this.listener = listener;
@@ -231,7 +254,7 @@ export class CertificateList implements CertificateSink {
   /** What is shown now. */
   get set(): CertificateSet {
     return {
-      certificates: [...this.fromFiles, ...this.added.values()],
+      certificates: this.shown,
       challenges: [...this.challenges.values()],
       clientAuthorities: this.clientAuthorities,
       hostCertificates: this.ofHosts,
@@ -239,10 +262,28 @@ export class CertificateList implements CertificateSink {
     };
   }
 
+  /** Those of the local authority come last, for names that no other covers. */
+  private get shown(): readonly ServerCertificate[] {
+    const others = [...this.fromFiles, ...this.added.values()];
+    if (this.internal.length === 0 || others.length === 0) return [...others, ...this.internal];
+    const taken = new Set(others.flatMap(({ names }) => names));
+    const isCovered = (name: string) => taken.has(name) || taken.has(`*${name.slice(name.indexOf("."))}`);
+    const left = this.internal.map((one) => ({ ...one, names: one.names.filter((name) => !isCovered(name)) }));
+    return [...others, ...left.filter(({ names }) => names.length > 0)];
+  }
+
+  /** Takes what the local authority has signed, if it signs for this listener. */
+  useInternal(signed: readonly ServerCertificate[]): void {
+    const now = this.files.isInternal === true ? signed : [];
+    if (areSame(now, this.internal)) return;
+    this.internal = now;
+    this.changed();
+  }
+
   /** The terms of the certificates that are shown, challenges left out. */
   terms(): CertificateTerm[] {
     const ofHosts = this.ofHosts.filter((one) => one !== null);
-    return [...this.fromFiles, ...ofHosts, ...this.added.values()].flatMap(({ chain, names, id }) => {
+    return [...this.shown, ...ofHosts].flatMap(({ chain, names, id }) => {
       const notAfterS = Date.parse(new X509Certificate(chain).validTo) / 1000;
       return (names.length === 0 ? [id] : names).map((domain) => ({ domain, notAfterS }));
     });
