@@ -9,6 +9,7 @@ import { EDGE_BINARY, freePort, runEdge } from "../harness/gateway.ts";
 const folder = mkdtempSync(join(tmpdir(), "edge-one-line-"));
 mkdirSync(join(folder, "site"));
 writeFileSync(join(folder, "index.html"), "first page");
+writeFileSync(join(folder, "site/listed.txt"), "");
 const origin = EchoOrigin.start();
 afterAll(() => {
   origin.stop();
@@ -53,6 +54,24 @@ describe.concurrent("one line", () => {
     expect(code).toBe(0);
   });
 
+  test("file-server --browse lists a folder", async () => {
+    const port = freePort();
+    await serving(["file-server", "--browse", "site", `--listen=:${port}`], port, async (base) => {
+      expect(await textOf(base, { headers: { Accept: "text/html" } })).toContain("listed.txt");
+    });
+  });
+
+  test("reverse-proxy --tls internal is verified by a client that trusts the root", async () => {
+    const port = freePort();
+    const args = ["reverse-proxy", `--from=localhost:${port}`, `--to=:${origin.port}`, "--tls=internal"];
+    await serving(args, port, async () => {
+      const { stdout: ca } = await runEdge(["trust", "--print"], {}, folder);
+      const reply = await fetch(`https://localhost:${port}/a?b`, { tls: { ca } });
+      expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining("/a?b")]);
+      await expect(fetch(`https://localhost:${port}/`)).rejects.toThrow();
+    });
+  });
+
   test("respond sends its body as it is typed", async () => {
     const port = freePort();
     const body = "a ${HOME} {host} {{x}} $${y}";
@@ -68,7 +87,8 @@ describe.concurrent("one line", () => {
 
   test("--print writes files that edge check takes", async () => {
     for (const args of [
-      ["file-server", "site"],
+      ["file-server", "site", "--browse"],
+      ["reverse-proxy", "--from", "app.localhost", "--to", ":3000", "--tls", "internal"],
       ["reverse-proxy", "--from", "example.com", "--to", ":3000", "--to", "h2c://h:1", "--tls", "acme"],
       ["respond", "a ${b} {c}"],
     ]) {

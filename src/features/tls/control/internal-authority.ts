@@ -1,21 +1,8 @@
-import "reflect-metadata";
 import { createPrivateKey, type KeyObject, randomBytes, webcrypto, X509Certificate } from "node:crypto";
 import { chownSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import {
-  AuthorityKeyIdentifierExtension,
-  BasicConstraintsExtension,
-  cryptoProvider,
-  ExtendedKeyUsage,
-  ExtendedKeyUsageExtension,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  SubjectAlternativeNameExtension,
-  SubjectKeyIdentifierExtension,
-  X509Certificate as X509,
-  X509CertificateGenerator,
-} from "@peculiar/x509";
+import type { X509Certificate as X509 } from "@peculiar/x509";
 import { makeFolder } from "../../../config/made-folder.ts";
 import { ipVersion } from "../../../core/ip-address.ts";
 
@@ -42,10 +29,10 @@ export class InternalAuthority {
   /** One key for all names: it lives as long as the process. */
   private leaf: { readonly keys: CryptoKeyPair; readonly pem: string } | null = null;
 
-  private constructor(root: X509Certificate, signer: CryptoKey) {
+  private constructor(root: X509Certificate, issuer: X509, signer: CryptoKey) {
     this.root = root.toString();
     this.fingerprint = root.fingerprint256;
-    this.issuer = new X509(root.raw);
+    this.issuer = issuer;
     this.signer = signer;
     this.notAfterMs = Date.parse(root.validTo);
   }
@@ -58,7 +45,6 @@ export class InternalAuthority {
     folder: string,
     nowMs: number = Date.now(),
   ): Promise<{ authority: InternalAuthority; isNew: boolean }> {
-    cryptoProvider.set(webcrypto as Crypto);
     const file = join(folder, AUTHORITY_FILE);
     const before = textOf(file);
     if (before !== null) {
@@ -78,14 +64,16 @@ export class InternalAuthority {
       throw new Error(
         "expected the certificate of an authority and its key: remove the file, and edge makes another one",
       );
-    return new InternalAuthority(root, await signerOf(key));
+    const { X509Certificate: Issuer } = await library();
+    return new InternalAuthority(root, new Issuer(root.raw), await signerOf(key));
   }
 
   /** Signs a certificate for names and addresses, good for a week. */
   async issue(names: readonly string[], nowMs: number = Date.now()): Promise<IssuedPair> {
+    const x509 = await library();
     this.leaf ??= await newKeys();
     const { keys, pem } = this.leaf;
-    const certificate = await X509CertificateGenerator.create({
+    const certificate = await x509.X509CertificateGenerator.create({
       serialNumber: serial(),
       subject: `CN=edge, OU=${quoted(names[0]!.slice(0, MAX_UNIT))}`,
       issuer: this.issuer.subject,
@@ -95,22 +83,31 @@ export class InternalAuthority {
       notBefore: new Date(nowMs - CLOCK_SKEW_MS),
       notAfter: new Date(Math.min(nowMs + INTERNAL_LIFE_MS, this.notAfterMs)),
       extensions: [
-        new SubjectAlternativeNameExtension(
+        new x509.SubjectAlternativeNameExtension(
           names.map((value) => ({ type: ipVersion(value) === 0 ? ("dns" as const) : ("ip" as const), value })),
         ),
-        new BasicConstraintsExtension(false, undefined, true),
-        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-        new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-        await AuthorityKeyIdentifierExtension.create(this.issuer),
+        new x509.BasicConstraintsExtension(false, undefined, true),
+        new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+        await x509.AuthorityKeyIdentifierExtension.create(this.issuer),
       ],
     });
     return { chain: `${certificate.toString("pem")}\n`, key: pem };
   }
 }
 
+/** The library for certificates. It needs the other one to be there before it. */
+async function library(): Promise<typeof import("@peculiar/x509")> {
+  await import("reflect-metadata");
+  const x509 = await import("@peculiar/x509");
+  x509.cryptoProvider.set(webcrypto as Crypto);
+  return x509;
+}
+
 async function newAuthority(nowMs: number): Promise<string> {
+  const x509 = await library();
   const { keys, pem } = await newKeys();
-  const certificate = await X509CertificateGenerator.createSelfSigned({
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serial(),
     name: `CN=edge local authority, OU=${quoted(hostname().slice(0, MAX_UNIT))}`,
     keys,
@@ -118,9 +115,9 @@ async function newAuthority(nowMs: number): Promise<string> {
     notBefore: new Date(nowMs - CLOCK_SKEW_MS),
     notAfter: new Date(nowMs + AUTHORITY_LIFE_MS),
     extensions: [
-      new BasicConstraintsExtension(true, 0, true),
-      new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
-      await SubjectKeyIdentifierExtension.create(keys.publicKey),
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
   return `${certificate.toString("pem")}\n${pem}`;

@@ -14,7 +14,9 @@ import { serverCertificate } from "./server-certificate.ts";
 const MAX_EARLY = 64;
 /** Certificates for hosts of routes, and for names below wildcards and `localhost`. */
 const MAX_HOSTS = 1000;
-const MAX_OTHERS = 256;
+const MAX_OTHERS = 100;
+/** Names that are asked for within this time are shown together: each time every worker takes a whole set. */
+const GATHER_MS = 20;
 const CHECK_MS = 3_600_000;
 /** Milliseconds before its end from which a certificate is renewed. */
 const RENEW_MS = 2 * 86_400_000;
@@ -45,6 +47,8 @@ export class InternalCertificates {
   private readonly byName: Map<string, Signed> = new Map();
   private readonly timer: ReturnType<typeof setInterval>;
   private isFull = false;
+  /** Resolves when what has been signed is shown. */
+  private showing: Promise<void> | null = null;
 
   constructor(ports: InternalPorts) {
     this.ports = ports;
@@ -101,10 +105,18 @@ export class InternalCertificates {
       const signed = await sign(authority, [name], Date.now());
       if (this.names !== names) return;
       this.byName.set(name, signed);
-      this.ports.changed();
+      await this.show();
     } catch (error) {
       this.failed(messageOf(error));
     }
+  }
+
+  private show(): Promise<void> {
+    this.showing ??= Bun.sleep(GATHER_MS).then(() => {
+      this.showing = null;
+      this.ports.changed();
+    });
+    return this.showing;
   }
 
   /** Signs again what ends soon. */
