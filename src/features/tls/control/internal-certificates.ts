@@ -46,6 +46,8 @@ export class InternalCertificates {
   private machineNames: readonly string[] = [];
   private readonly byName: Map<string, Signed> = new Map();
   private readonly timer: ReturnType<typeof setInterval>;
+  /** Names that are being signed. */
+  private readonly signing: Map<string, Promise<void>> = new Map();
   private isFull = false;
   /** Resolves when what has been signed is shown. */
   private showing: Promise<void> | null = null;
@@ -94,16 +96,26 @@ export class InternalCertificates {
   async wanted(name: string): Promise<void> {
     const { names, authority } = this;
     if (names === null || authority === null || this.byName.has(name) || !names.takes(name)) return;
+    const known = this.signing.get(name);
+    if (known !== undefined) return known;
     const isHost = names.hosts.has(name);
-    const count = [...this.byName.keys()].filter((one) => names.hosts.has(one) === isHost).length;
+    const count = [...this.byName.keys(), ...this.signing.keys()].filter(
+      (one) => names.hosts.has(one) === isHost,
+    ).length;
     if (count >= (isHost ? MAX_HOSTS : MAX_OTHERS)) {
       if (!this.isFull) this.failed(`${count} names have certificates, which is the limit: ${name} gets none`);
       this.isFull = true;
       return;
     }
+    const work = this.signOne(name, names, authority).finally(() => this.signing.delete(name));
+    this.signing.set(name, work);
+    return work;
+  }
+
+  private async signOne(name: string, names: InternalNames, authority: InternalAuthority): Promise<void> {
     try {
       const signed = await sign(authority, [name], Date.now());
-      if (this.names !== names) return;
+      if (this.names !== names || this.authority !== authority) return;
       this.byName.set(name, signed);
       await this.show();
     } catch (error) {
@@ -160,7 +172,7 @@ export class InternalCertificates {
   }
 }
 
-/** The names of this machine, and the addresses at which it is asked: clients that ask for an address send no name. */
+/** The names of this machine, and its addresses: clients that connect to an address send no name. */
 function machineNames({ server }: RuntimeConfig, names: InternalNames): readonly string[] {
   const machine = hostname().toLowerCase();
   const bound = server.listeners.map(({ host }) => host).filter((host) => host !== "" && !ANY.has(host));
