@@ -99,9 +99,8 @@ export class InternalCertificates {
     const known = this.signing.get(name);
     if (known !== undefined) return known;
     const isHost = names.hosts.has(name);
-    const count = [...this.byName.keys(), ...this.signing.keys()].filter(
-      (one) => names.hosts.has(one) === isHost,
-    ).length;
+    const taken = new Set([...this.byName.keys(), ...this.signing.keys()]);
+    const count = [...taken].filter((one) => names.hosts.has(one) === isHost).length;
     if (count >= (isHost ? MAX_HOSTS : MAX_OTHERS)) {
       if (!this.isFull) this.failed(`${count} names have certificates, which is the limit: ${name} gets none`);
       this.isFull = true;
