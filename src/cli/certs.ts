@@ -256,6 +256,7 @@ async function revoke(
   place: CertificatePlace,
   { reason, io }: { readonly reason: number; readonly io: CommandIo },
 ): Promise<number> {
+  await import("reflect-metadata");
   const { authorityAt } = await import("../features/acme/control/renewal-maker.ts");
   let code: number = ExitCode.Done;
   for (const { file, found, record } of chosen) {
@@ -289,6 +290,7 @@ async function mark(
 
 /** A new key for each account. The new one is stored before the directory knows of it. */
 async function rollOver(acme: AcmeConfig, place: CertificatePlace, io: CommandIo): Promise<number> {
+  await import("reflect-metadata");
   const { authorityAt, newPrivateKey } = await import("../features/acme/control/renewal-maker.ts");
   let code: number = ExitCode.Done;
   for (const url of directoriesOf(acme)) {

@@ -80,6 +80,8 @@ export class AcmeService implements ControlService<RuntimeConfig> {
     }
     this.used = wanted;
     try {
+      // Before the library for certificates: the bundler keeps no order between the two.
+      await import("reflect-metadata");
       const { renewalMaker } = await import("./renewal-maker.ts");
       const storage = await this.storage(config);
       const make = renewalMaker(acme, {
