@@ -3,6 +3,7 @@ import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
 import { copied, EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
 import { withoutExceptions } from "../exceptions.ts";
+import { contentExpressionOf } from "../expression.ts";
 import { type Keys, sectionAt } from "../keys.ts";
 import { applied, type Modifier, noteUnused, partOf, refusal } from "../modifiers.ts";
 import { ROOT } from "../path-rule.ts";
@@ -239,9 +240,17 @@ function backendRules(
     }
     ledger.carry(backend.statement);
     rule.scopes.push(backend.statement);
-    rule.keys = copied(keys);
+    const { regex } = rule.keys;
+    const { type, ...others } = copied(keys);
+    rule.keys = { type, ...(regex === undefined ? {} : { regex }), ...others };
     if (rule.path.kind === "prefix" && rule.path.value !== "/") rule.keys.strip_prefix = false;
     const own = backend.statement === origin ? [rule] : backendRequests(backend, rule, { plan, facts });
+    // What the backend answers itself has no expression beside its own.
+    if (regex !== undefined && own.length > 1) {
+      closed(rule);
+      ledger.note(origin, "the backend answers some of its requests itself: it is closed", "write routes with match");
+      return [rule];
+    }
     compression(backend, own, plan);
     return own;
   });
@@ -281,7 +290,7 @@ function useBackend(statement: Statement, acls: Acls, work: Work): Rule[] {
   const [name = "", ...words] = statement.args;
   const asked = acls.asked(words);
   const any = "any" in asked ? asked.any : [EVERYTHING];
-  const places = byPaths(any);
+  const places = byPaths(any) ?? (any.every(isOfContent) ? any : null);
   const fault = !("any" in asked) ? "routes do not go by the scheme, nor by passwords" : asked.fault;
   const why = name.includes("%[")
     ? "backends are chosen by conditions, not by a map or a field"
@@ -299,7 +308,13 @@ function useBackend(statement: Statement, acls: Acls, work: Work): Rule[] {
   return backendRules(statement, name, places, work);
 }
 
-const BY_REGEX = "routes go by paths, not by expressions";
+const BY_REGEX = "no route has its expression";
+
+/** Whether the expression of a condition takes the same paths as they are sent and as routes compare them. */
+function isOfContent({ regex, notAny }: Condition): boolean {
+  if (regex === "") return true;
+  return notAny.length === 0 && !/%|\/\//.test(regex) && contentExpressionOf(regex.replace(/^\(\?i\)/, "")) !== null;
+}
 
 /** Routes that are closed in the place of a directive that cannot be said. */
 function shutRules(statement: Statement, conditions: readonly Condition[]): Rule[] {

@@ -218,6 +218,35 @@ describe("HAProxy", () => {
     expect(["/adm", "/ADMIN/x", "/x.sql", "/y"].map((path) => lets(found, path))).toEqual(["", "", "", "upstream"]);
   });
 
+  test("backends by expressions for the path", () => {
+    const backends = "c:\nd: http-request deny if { path_beg /v1/ }".replace(
+      /^(\w): ?(.*)$/gm,
+      "backend $1\n  $2\n  server s $1:1",
+    );
+    const found = haproxy(
+      "http-request deny if { path_beg /shut/ }",
+      "use_backend c if { path_end -i .css .js } or { path_sub /_x/ } { method POST }",
+      "use_backend d if { path_reg ^/v[0-9]+/ }",
+      `default_backend b\n${backends}\nfrontend unused\n  bind :80`,
+    );
+    const target = (path: string, method = "GET"): unknown =>
+      (routed(found.routes, { ...CALL, path, method }) as { target?: string } | null)?.target;
+    const paths = ["/x.css", "/a/x.JS", "/x.css/y", "/shut/x.css", "/a/_x/b", "/v2/x", "/v/x"];
+    expect(paths.map((path) => target(path))).toEqual([
+      "http://c:1",
+      "http://c:1",
+      "http://h:1",
+      undefined,
+      "http://h:1",
+      undefined,
+      "http://h:1",
+    ]);
+    expect(target("/a/_x/b", "POST")).toBe("http://c:1");
+    for (const odd of ["path_reg ^/.$", "path_end %41", "path_sub //", "path_reg (?!a)b"])
+      for (const { type, regex } of haproxy(`use_backend b if { ${odd} }`).routes)
+        if (regex !== undefined) expect(type).toBe("respond");
+  });
+
   test("what has been changed before is no longer the client's", () => {
     const path = haproxy("http-request set-path /x%[path]", "http-request deny if { path_beg /x/a }");
     const field = haproxy("http-request del-header X-In", "http-request deny unless { req.hdr(X-In) 1 }");
