@@ -1,12 +1,14 @@
 import { type KeyPath, quote } from "../config/config-fault.ts";
+import { expression } from "../config/expression-kind.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import { headerNameKind, headerValue, isToken } from "../config/http-syntax.ts";
 import { type Kind, list, pairs, resolved, written } from "../config/piece.ts";
-import { block, type Rows } from "../config/row.ts";
+import { block, isFaultyAt, type Rows } from "../config/row.ts";
 import { templateFault } from "../config/template-kind.ts";
 import { isSecretName, MASK } from "../core/secret-name.ts";
 import type { SentEdits } from "../features/cache/key-rules.ts";
 import { EditedHandler, RequestEditedHandler } from "../features/forward/edited-handler.ts";
+import { FieldReplacement } from "../features/forward/field-replacement.ts";
 import {
   type AddedField,
   type EditPlan,
@@ -20,6 +22,7 @@ import {
 } from "../features/forward/header-edits.ts";
 import type { Handler } from "../message/exchange.ts";
 import { HOP_BY_HOP_NAMES } from "../message/hop-by-hop.ts";
+import { compileExpression, isExpressionFault } from "../proto/expression/expression.ts";
 import { templateOf } from "../proto/template/template.ts";
 
 /**
@@ -39,7 +42,7 @@ interface HeaderOperation<R extends readonly unknown[]> {
   /** Fields that are added. */
   added?(edits: R): readonly HeaderValue[];
   /** What neither of the two can say. */
-  step?(edits: R): HeaderStep;
+  steps?(edits: R): readonly HeaderStep[];
 }
 
 /** THE operations on header fields, by key. docs/upstreams.md#header-edits */
@@ -66,6 +69,16 @@ const HEADER_OPERATIONS = {
     gone: (names: readonly string[]) => names,
     doc: "fields that are taken away",
   },
+  replace: {
+    type: replacements(),
+    example: {
+      request: [{ name: "Referer", regex: "\\?.*$", to: "" }],
+      response: [{ name: "Link", regex: "http://app\\.internal/", to: "/" }],
+    },
+    explain: (all: readonly Replacement[]) => all,
+    steps: (all: readonly Replacement[]) => all.map((one) => new FieldReplacement(one)),
+    doc: "another text for every match in values, last; to may have {match.1}",
+  },
 } as const satisfies Readonly<Record<string, HeaderOperation<readonly unknown[]>>>;
 
 /** What the operations do to the fields of one direction. */
@@ -91,12 +104,12 @@ export function explainHeaderEdits(edits: HeaderEdits): object {
   return Object.fromEntries(operations().map(([key, operation]) => [key, operation.explain(edits[key])]));
 }
 
-/** Changes the heads that go upstream; null where there is nothing to do. */
+/** Changes the heads that go upstream; null if there is nothing to do. */
 export function requestEdits(edits: Partial<HeaderEdits>): RequestEdits | null {
   return operationsOf(edits).length > 0 ? new RequestEdits(planOf(edits)) : null;
 }
 
-/** Changes the heads of responses, before the cache; null where there is nothing to do. */
+/** Changes the heads of responses, before the cache; null if there is nothing to do. */
 export function responseEdits(edits: Partial<HeaderEdits>): ResponseEdits | null {
   if (operationsOf(edits).length === 0) return null;
   const plan = planOf(edits);
@@ -105,7 +118,7 @@ export function responseEdits(edits: Partial<HeaderEdits>): ResponseEdits | null
   return new ResponseEdits({ ...plan, added, hasLateFields: late.size > 0 });
 }
 
-/** The fields of responses that come after the cache: all of a name that has a value of the request; null where there are none. */
+/** The fields of responses that come after the cache: all of a name that has a value of the request; null if there are none. */
 export function lateFields(edits: Partial<HeaderEdits>): LateFields | null {
   // Asked for each of thousands of routes, of which most have none.
   if (Object.values(edits).every((values) => values.length === 0)) return null;
@@ -128,7 +141,7 @@ export function requestEditedHandler(handler: Handler, { headers }: { readonly h
   return new RequestEditedHandler(handler, new HeldRequestEdits(planOf(headers.request)));
 }
 
-/** What a route's operations make of the fields of a name, for the key of the cache; null where they do nothing. */
+/** What a route's operations make of the fields of a name, for the key of the cache; null if they do nothing. */
 export function sentEdits(edits: Partial<HeaderEdits>): SentEdits | null {
   if (operationsOf(edits).length === 0) return null;
   const { gone, added } = planOf(edits);
@@ -157,7 +170,7 @@ function planOf(edits: Partial<HeaderEdits>): EditPlan {
   return {
     gone: namesChanged(edits),
     added: operationsOf(edits).flatMap(([operation, values]) => (operation.added?.(values) ?? []).map(addedField)),
-    steps: operationsOf(edits).flatMap(([operation, values]) => operation.step?.(values) ?? []),
+    steps: operationsOf(edits).flatMap(([operation, values]) => operation.steps?.(values) ?? []),
   };
 }
 
@@ -208,6 +221,58 @@ function headerNames(): Kind<unknown, readonly string[]> {
     return found.map((name) => name.toLowerCase());
   });
   return kind as Kind<unknown, readonly string[]>;
+}
+
+/** Replacements in the values of fields, each with its name, an expression and the text. */
+function replacements(): Kind<unknown, readonly Replacement[]> {
+  const one = block(
+    {
+      name: {
+        type: headerNameKind(),
+        required: "the name of a field, such as Link",
+        example: "Link",
+        doc: "the field",
+      },
+      regex: {
+        type: expression(),
+        required: "an expression such as ^http:",
+        example: "^http:",
+        doc: "compared with each value of the field",
+      },
+      to: {
+        type: headerValue(),
+        required: 'the text in the place of every match, such as "https:"',
+        example: "https:",
+        doc: "the text in the place of every match; {match.1} for the first group",
+      },
+    },
+    {
+      check({ name, regex, to }, spot) {
+        if (["name", "regex", "to"].some((key) => isFaultyAt(spot, key))) return;
+        checkName(name, [...spot.path, "name"], spot.path.at(-3) === "request", false, spot.log);
+        checkGroups(regex, to, [...spot.path, "to"], spot.log);
+      },
+    },
+  );
+  return list(one, "replacements") as unknown as Kind<unknown, readonly Replacement[]>;
+}
+
+/** Notes a placeholder that is no group of the expression. */
+function checkGroups(regex: string, to: string, path: KeyPath, log: FaultLog): void {
+  const fault = templateFault(to);
+  if (fault !== "") return log.fault(path, fault);
+  const compiled = compileExpression(regex);
+  const groups = isExpressionFault(compiled) ? 0 : compiled.groups;
+  const other = templateOf(to).uses.find(({ name }) => !/^match\.\d+$/.test(name) || Number(name.slice(6)) > groups);
+  if (other !== undefined)
+    log.fault(path, `expected no placeholder but {match.1} to {match.N} of the groups of regex, found {${other.name}}`);
+}
+
+/** One of them. */
+interface Replacement {
+  readonly name: string;
+  readonly regex: string;
+  readonly to: string;
 }
 
 function explainLines(fields: readonly HeaderValue[]): object {

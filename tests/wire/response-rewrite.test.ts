@@ -52,6 +52,30 @@ const gateway = await startGateway({
       rewrite_cookies: { path: { "/": "/cached" } },
       headers: { response: { add: { "X-Late": "1" } } },
     }),
+    upstream("/replaced", origin, {
+      cache: false,
+      headers: {
+        request: {
+          replace: [
+            { name: "X-Token", regex: "([0-9]+)-", to: "<{match.1}>" },
+            { name: "X-Gone", regex: ".*", to: "" },
+          ],
+        },
+        response: {
+          replace: [
+            { name: "Link", regex: "http://([a-z]+)[.]internal", to: "/{match.1}" },
+            { name: "ETag", regex: "a", to: "b" },
+          ],
+        },
+      },
+    }),
+    {
+      type: "respond",
+      path: "/own",
+      body: "own",
+      content_type: "text/html",
+      headers: { response: { replace: [{ name: "Content-Type", regex: "html", to: "plain" }] } },
+    },
     upstream("/", origin, { cache: false, rewrite_location: true }),
   ],
 });
@@ -138,6 +162,25 @@ describe("rewrite_cookies", () => {
   });
 });
 
+test("headers.*.replace changes every match, in requests and responses", async () => {
+  expect(await sent("/replaced/x", "link", "Link: <http://a.internal/>, <http://b.internal/>", "Link: x")).toEqual([
+    "</a/>, </b/>",
+    "x",
+  ]);
+  expect(await sent("/replaced/x", "etag", 'ETag: "aa"')).toEqual(['"bb"']);
+  expect((await gateway.once(request("GET /own"))).fields.get("content-type")).toBe("text/plain");
+  const seen = origin.requests.length;
+  const hostile = `x${"1-".repeat(4000)}`;
+  for (const token of ["1-2-3", "\xff1-", hostile])
+    await gateway.once(request("GET /replaced/x", [`X-Token: ${token}`, "x-token: 7-", "X-Gone: a", "X-Kept: 1-"]));
+  const tokens = origin.requests.slice(seen).map(({ fields }) => fields.all("x-token"));
+  expect(tokens[0]).toEqual(["<1><2>3", "<7>"]);
+  expect(tokens[1]!.at(-1)).toBe("<7>");
+  expect(tokens[2]!.at(-1)).toBe("<7>");
+  for (const { fields } of origin.requests.slice(seen))
+    expect([fields.get("x-gone"), fields.get("x-kept")]).toEqual([null, "1-"]);
+});
+
 const EXPECTED = ["/cached/a", "a=1; Path=/cached", "1"];
 test("before the cache, over HTTP/1.1, HTTP/2 and HTTP/3", async () => {
   lines = [`Location: ${own}/a`, "Set-Cookie: a=1; Path=/"];
@@ -162,6 +205,12 @@ test.each<[Record<string, unknown>, string]>([
   [{ rewrite_cookies: { path: { "/": "/a; Domain=b" } } }, "expected a path without semicolon"],
   [{ rewrite_cookies: { path: { a: "/" } } }, 'with "/" first'],
   [{ rewrite_cookies: { domain: "a; Secure" } }, "expected a domain"],
+  [{ headers: { response: { replace: [{ name: "Content-Length", regex: "1", to: "2" }] } } }, "follows from the body"],
+  [{ headers: { request: { replace: [{ name: "Connection", regex: "1", to: "2" }] } } }, "belongs to one connection"],
+  [{ headers: { request: { replace: [{ name: "Host", regex: "1", to: "2" }] } } }, "follows preserve_host"],
+  [{ headers: { response: { replace: [{ name: "X-A", regex: "(?=a)", to: "2" }] } } }, "linear time"],
+  [{ headers: { response: { replace: [{ name: "X-A", regex: "a", to: "{match.1}" }] } } }, "of the groups of regex"],
+  [{ headers: { response: { replace: [{ name: "Location", regex: "a", to: "{host}" }] } } }, "of the groups of regex"],
   [{ rewrite_cookies: { same_site: "Lox" } }, "expected strict, lax, none or off"],
 ])("edge check refuses %j", async (settings, fault) => {
   const { code, stdout, stderr } = await runEdge(["check"], { routes: [upstream("/", origin, settings)] });

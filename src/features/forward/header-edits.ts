@@ -32,6 +32,8 @@ export interface HeaderStep {
   readonly addedBytes: number;
   /** Changes a request's head, which is in `out[start, end)`, its empty line included. @returns the offset after it */
   request(out: Buffer, start: number, end: number): number;
+  /** Changes the fields of a request that the gateway holds; they keep their places. */
+  held(headers: HeaderBlock): void;
   /** Changes the fields of a response. */
   response(headers: HeaderBlock): void;
   /** The same for the fields of a prebuilt response, once. */
@@ -46,9 +48,9 @@ export class RequestEdits {
   /** Bytes that `apply` may add. */
   readonly addedBytes: number;
   private readonly gone: readonly Uint8Array[];
-  /** Empty where they depend on the request. */
+  /** Empty if they depend on the request. */
   private readonly lines: Buffer;
-  /** Null where all values are literal. */
+  /** Null if all values are literal. */
   private readonly fields: RenderedFields | null;
   private readonly steps: readonly HeaderStep[];
 
@@ -114,10 +116,12 @@ export class RequestEdits {
 export class HeldRequestEdits {
   private readonly gone: readonly Uint8Array[];
   private readonly fields: RenderedFields;
+  private readonly steps: readonly HeaderStep[];
 
-  constructor({ gone, added }: EditPlan) {
+  constructor({ gone, added, steps }: EditPlan) {
     this.gone = gone.map(latin1);
     this.fields = new RenderedFields(added);
+    this.steps = steps;
   }
 
   apply(ex: Exchange): void {
@@ -127,6 +131,7 @@ export class HeldRequestEdits {
     // The request knows fields by their places: what is gone stays there, and is not handed on.
     for (let i = 0; i < headers.count; i++) if (this.isGone(headers, i)) headers.ids[i] = HeaderId.NamedByConnection;
     for (const { name, value } of added) headers.add(name, value);
+    for (const step of this.steps) step.held(headers);
   }
 
   private isGone(headers: HeaderBlock, index: number): boolean {

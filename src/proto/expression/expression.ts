@@ -10,6 +10,8 @@ export const MIN_RULE_STATES_BYTES = 65_536;
 export const MAX_EXPRESSION_INPUT_BYTES = 8192;
 /** Instructions of an expression: steps for each byte of a text at most, some 20 ns each. */
 export const MAX_EXPRESSION_PROGRAM = 256;
+/** Bytes that an expression may look at to replace matches in a text: each match may look at all that follows it. */
+const MAX_REPLACED_STEPS = 1_048_576;
 /** Memory in bytes for what an expression remembers of texts, in each worker; beyond it, it begins anew. */
 export const MAX_EXPRESSION_STATES_BYTES = 65_536;
 
@@ -39,6 +41,17 @@ export interface Expression {
   match(text: string): Captures | null;
 }
 
+/** An expression that also replaces. */
+interface ReplacingExpression extends Expression {
+  /**
+   * A text with something else in the place of every match.
+   * @param text as for `match`
+   * @param next gives that for the match and its groups
+   * @returns null if that takes more than MAX_REPLACED_STEPS bytes to look at
+   */
+  replaceAll(text: string, next: (groups: Captures) => string): string | null;
+}
+
 /** Why a text is no expression, with the cure. */
 interface ExpressionFault {
   readonly fault: string;
@@ -48,7 +61,7 @@ interface ExpressionFault {
  * Reads an expression in RE2's syntax. Texts beyond MAX_EXPRESSION_INPUT_BYTES fit none.
  * @returns a fault for what takes more than linear time, or more than MAX_EXPRESSION_PROGRAM steps a byte
  */
-export function compileExpression(source: string): Expression | ExpressionFault {
+export function compileExpression(source: string): ReplacingExpression | ExpressionFault {
   // Read with the first expression: a configuration without one pays for none of it.
   const { RE2JS: Engine } = require("re2js") as typeof import("re2js");
   try {
@@ -127,9 +140,9 @@ export function isExpressionFault(result: Expression | ExpressionFault): result 
 }
 
 /** An expression that was checked when its configuration was read, and is made when it is first asked. */
-export class LateExpression implements Expression {
+export class LateExpression implements ReplacingExpression {
   private readonly source: string;
-  private made: Expression | null = null;
+  private made: ReplacingExpression | null = null;
 
   constructor(source: string) {
     this.source = source;
@@ -147,7 +160,11 @@ export class LateExpression implements Expression {
     return this.expression().match(text);
   }
 
-  private expression(): Expression {
+  replaceAll(text: string, next: (groups: Captures) => string): string | null {
+    return this.expression().replaceAll(text, next);
+  }
+
+  private expression(): ReplacingExpression {
     if (this.made !== null) return this.made;
     const made = compileExpression(this.source);
     if (isExpressionFault(made)) throw new Error(`an expression that was never checked: ${made.fault}`);
@@ -167,7 +184,7 @@ function cureOf(source: string, said: string): string {
   return cure === undefined ? said : cure[1];
 }
 
-class LinearExpression implements Expression {
+class LinearExpression implements ReplacingExpression {
   private readonly program: RE2JS;
 
   constructor(program: RE2JS) {
@@ -190,14 +207,30 @@ class LinearExpression implements Expression {
   match(text: string): Captures | null {
     if (text.length > MAX_EXPRESSION_INPUT_BYTES) return null;
     const matcher = this.program.matcher(inputOf(text));
-    if (!matcher.find()) return null;
-    const groups: string[] = [];
-    for (let i = 0; i <= matcher.groupCount(); i++) {
-      const from = matcher.start(i);
-      groups.push(from < 0 ? "" : text.slice(from, matcher.end(i)));
-    }
-    return groups;
+    return matcher.find() ? groupsOf(matcher, text) : null;
   }
+
+  replaceAll(text: string, next: (groups: Captures) => string): string | null {
+    if (text.length > MAX_EXPRESSION_INPUT_BYTES) return text;
+    const matcher = this.program.matcher(inputOf(text));
+    let made = "";
+    let at = 0;
+    for (let steps = text.length; matcher.find(); steps += text.length - at) {
+      if (steps > MAX_REPLACED_STEPS) return null;
+      made += text.slice(at, matcher.start()) + next(groupsOf(matcher, text));
+      at = matcher.end();
+    }
+    return made + text.slice(at);
+  }
+}
+
+function groupsOf(matcher: ReturnType<RE2JS["matcher"]>, text: string): string[] {
+  const groups: string[] = [];
+  for (let i = 0; i <= matcher.groupCount(); i++) {
+    const from = matcher.start(i);
+    groups.push(from < 0 ? "" : text.slice(from, matcher.end(i)));
+  }
+  return groups;
 }
 
 class BytesExpression implements MeasuredExpression {

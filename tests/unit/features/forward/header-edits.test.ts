@@ -102,6 +102,7 @@ describe("a step of an operation", () => {
   const step: HeaderStep = {
     addedBytes: 6,
     request: (out, _start, end) => end - 2 + out.latin1Write("Z: z\r\n\r\n", end - 2),
+    held: () => {},
     response: (headers) => headers.add("Z", String(headers.count)),
     fixed: (before) => [...before, ["Z", String(before.length)]],
   };
