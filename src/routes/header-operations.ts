@@ -81,7 +81,7 @@ const HEADER_OPERATIONS = {
   },
 } as const satisfies Readonly<Record<string, HeaderOperation<readonly unknown[]>>>;
 
-/** What the operations do to the fields of one direction. */
+/** The operations on the fields of one direction. */
 export type HeaderEdits = {
   readonly [K in keyof typeof HEADER_OPERATIONS]: (typeof HEADER_OPERATIONS)[K]["type"] extends Kind<infer _, infer R>
     ? R
@@ -189,7 +189,7 @@ function operationsOf(edits: Partial<HeaderEdits>): [HeaderOperation<readonly un
   });
 }
 
-/** The table where each operation is asked with its own edits. */
+/** The table, for calls of each operation with its own edits. */
 function operations(): [keyof HeaderEdits, HeaderOperation<readonly unknown[]>][] {
   return Object.entries(HEADER_OPERATIONS) as never;
 }
@@ -327,7 +327,7 @@ interface HeaderValue {
   readonly value: string;
 }
 
-/** What is done to the fields of requests and responses: remove, set, add, in this order. docs/upstreams.md#header-edits */
+/** The changes of the fields of requests and responses: remove, set, add, replace, in this order. docs/upstreams.md#header-edits */
 export interface HeaderOperations {
   readonly request: HeaderEdits;
   readonly response: HeaderEdits;

@@ -7,22 +7,22 @@ import type { ReplyHead } from "../../message/request-head.ts";
 import { isSameFolded } from "../../proto/h1/claimed-fields.ts";
 import type { Template } from "../../proto/template/template.ts";
 
-/** What a route does to the fields of one direction, in this order. */
+/** The changes that a route makes to the fields of one direction, in this order. */
 export interface EditPlan {
   /** Names of the fields that are taken out, in lower case. */
   readonly gone: readonly string[];
   /** Fields that are put after the others. */
   readonly added: readonly AddedField[];
-  /** What else is done, last. */
+  /** Further changes, last. */
   readonly steps: readonly HeaderStep[];
-  /** Whether LateFields follow, which leave out what is not to be sent of the request's id. */
+  /** Whether LateFields follow, which leave out the request's id. */
   readonly hasLateFields?: boolean;
 }
 
 /** A field that is put into a head. */
 export interface AddedField {
   readonly name: string;
-  /** What it says, or what that is made of for each request; a field whose value is empty then is left out. */
+  /** Its value, or a template that makes it for each request; a field whose value is empty then is left out. */
   readonly value: string | Template;
 }
 

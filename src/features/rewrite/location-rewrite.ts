@@ -8,7 +8,7 @@ export interface LocationRewrite {
   refreshOf(value: string): string;
 }
 
-/** A beginning of URLs, and what comes in its place. */
+/** A beginning of URLs, and its replacement. */
 interface LocationRule {
   readonly from: string;
   readonly to: string;
@@ -113,7 +113,7 @@ function after(path: string, start: string): string | null {
   return rest === "" || /^[/?#]/.test(rest) ? rest : null;
 }
 
-/** A new beginning before what follows. What was a path does not become a host by that: `//` begins with one, to browsers `/\` too. */
+/** A new beginning before what follows. A path does not become a host by that: `//` begins with one, to browsers `/\` too. */
 function joined(start: string, rest: string): string {
   if (AUTHORITY_ALONE.test(start) && rest !== "" && !/^[/?#]/.test(rest)) return `${start}/${rest}`;
   const whole = start + rest;

@@ -5,7 +5,7 @@ import type { LocationRewrite } from "./location-rewrite.ts";
 
 /** `rewrite_cookies`: docs/upstreams.md#redirects-and-cookies-of-a-server */
 interface CookieRewrite {
-  /** Beginnings of paths, each with what comes in its place; the first that fits counts. */
+  /** Beginnings of paths, each with its replacement; the first that fits counts. */
   readonly path: readonly (readonly [string, string])[];
   /** Domains, or `*` for every one, each with the new one; `off` takes the attribute away. */
   readonly domain: readonly (readonly [string, string])[];
