@@ -41,6 +41,8 @@ export interface GatewayFlags {
 export interface GatewayReply {
   readonly status: number;
   readonly text: string;
+  /** The value of ETag; "" without one. */
+  readonly etag: string;
 }
 
 /** No response came, or none that can be used; the message is for people. */
@@ -113,6 +115,21 @@ export class GatewayApi {
   }
 
   /**
+   * Makes any other call.
+   * @param body JSON or YAML; null for none
+   * @throws GatewayFault as `get`
+   */
+  async call(
+    method: string,
+    path: string,
+    body: string | null,
+    fields: Readonly<Record<string, string>>,
+    timeoutMs: number,
+  ): Promise<GatewayReply> {
+    return this.collected(path, await this.send(method, path, body, timeoutMs, fields), timeoutMs);
+  }
+
+  /**
    * Opens the stream of live numbers. docs/dashboard.md#the-stream
    * @returns a response to be destroyed by the caller
    * @throws GatewayFault where no stream has come
@@ -166,11 +183,18 @@ export class GatewayApi {
       clearTimeout(timer);
       response.destroy();
     }
-    return { status: response.statusCode ?? 0, text: Buffer.concat(pieces).toString("utf8") };
+    const { statusCode = 0, headers } = response;
+    return { status: statusCode, text: Buffer.concat(pieces).toString("utf8"), etag: headers.etag ?? "" };
   }
 
   /** The runtime's `fetch` would go by the proxy that the environment names. */
-  private async send(method: string, path: string, body: string | null, timeoutMs: number): Promise<IncomingMessage> {
+  private async send(
+    method: string,
+    path: string,
+    body: string | null,
+    timeoutMs: number,
+    fields: Readonly<Record<string, string>> = {},
+  ): Promise<IncomingMessage> {
     const { request } = this.isSecure ? await import("node:https") : await import("node:http");
     const headers = {
       ...this.options.headers,
@@ -178,6 +202,7 @@ export class GatewayApi {
       ...(body === null
         ? {}
         : { "Content-Type": "application/json", "Content-Length": String(Buffer.byteLength(body)) }),
+      ...fields,
     };
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => call.destroy(new Error("timeout")), timeoutMs);
@@ -196,7 +221,7 @@ export class GatewayApi {
 
 /**
  * The gateway that the flags name: `--socket`, `--url`, or the one that would be started with the same configuration.
- * @param io is told why there is none
+ * @param io takes the reason if there is none
  * @param name of the command, such as `edge status`
  */
 export function findGateway(flags: GatewayFlags, io: CommandIo, name: string): GatewayApi | null {

@@ -143,6 +143,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "routes",
+    {
+      run: changeRoutes,
+      summary: "list the routes of all sources; put, remove and weigh routes of the API",
+      specs: async () => [(await import("./routes.ts")).routesCommand],
+    },
+  ],
+  [
     "waf",
     {
       run: explainWaf,
@@ -482,6 +490,11 @@ async function drainTarget(args: readonly string[], io: CommandIo): Promise<numb
 async function undrainTarget(args: readonly string[], io: CommandIo): Promise<number> {
   const { runUndrain } = await import("./operate.ts");
   return runUndrain(args, io);
+}
+
+async function changeRoutes(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runRoutes } = await import("./routes.ts");
+  return runRoutes(args, io);
 }
 
 async function switchMaintenance(args: readonly string[], io: CommandIo): Promise<number> {

@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
 import { stateFolderOf } from "../config/state-folder.ts";
 import { Control, type ControlOptions } from "../control/control.ts";
@@ -10,6 +10,7 @@ import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import type { RemoteFlags } from "../features/fleet/control/remote-source.ts";
 import { FileConfigurations } from "../features/history/control/file-configurations.ts";
 import { StateFolder } from "../features/history/control/state-folder.ts";
+import { ApiRoutes } from "../features/providers/control/api-routes.ts";
 import { StartError } from "../help/error-guide.ts";
 import { asEvents } from "../help/start-lines.ts";
 import { RepeatedLoad } from "../loading/repeated-load.ts";
@@ -150,6 +151,8 @@ export async function serveGateway(
     stateOf === undefined
       ? new StateFolder("", "")
       : new StateFolder(stateFolderOf(process.env, cwd), resolve(cwd, stateOf));
+  const api = new ApiRoutes(state, dirname(resolve(cwd, stateOf ?? "config.yaml")));
+  files.others = () => api.files();
   const kept = remote === null ? new FileConfigurations(files, state, placed) : null;
   const loaded = await firstLoad(serving, kept, io);
   if (loaded === null) return ExitCode.Failure;
@@ -165,6 +168,7 @@ export async function serveGateway(
       files: () => files.beside,
       read: () => (kept === null ? remote!.read(placed) : kept.again()),
     },
+    apiRoutes: api,
     lostSecrets: () => files.takeLostSecrets(),
     remote,
     files: kept,

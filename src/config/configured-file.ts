@@ -28,7 +28,7 @@ export class ConfiguredFiles {
   private readonly pages: Map<string, PageFile> = new Map();
 
   constructor(
-    private readonly log: FaultLog,
+    protected readonly log: FaultLog,
     private readonly baseDir: string,
   ) {}
 
@@ -152,6 +152,18 @@ export class ConfiguredFiles {
     if (end <= now) this.log.warn(key, `this certificate expired on ${certificate.validTo}`);
     else if (Date.parse(certificate.validFrom) > now)
       this.log.warn(key, `this certificate is valid only from ${certificate.validFrom}`);
+  }
+}
+
+/** Why a text that is confined cannot name a file. */
+export const NO_FILE =
+  "names a file, a folder or a socket, which takes an operator with internal_api.token, a user of internal_api.auth, or internal_api.socket";
+
+/** For a text that may name no file: what others than the owner of the files wrote. */
+export class NoFiles extends ConfiguredFiles {
+  override absolute(path: string): string {
+    if (path !== "") this.log.fault([], NO_FILE);
+    return "";
   }
 }
 

@@ -15,6 +15,7 @@ import { machineKey } from "../features/balance/sticky.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import type { FileConfigurations } from "../features/history/control/file-configurations.ts";
 import type { StateFolder } from "../features/history/control/state-folder.ts";
+import type { ApiRoutes } from "../features/providers/control/api-routes.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
 import { FdOutput } from "../features/telemetry/fd-output.ts";
@@ -70,6 +71,7 @@ import {
   removedParts,
   restartSettings,
 } from "./reload.ts";
+import { RouteCalls } from "./route-calls.ts";
 import { ServiceNotifier } from "./service-notifier.ts";
 import { ControlServices, type ListedControlServices, makeServices, type ThreadPorts } from "./services.ts";
 import { reactToSignals } from "./signal-actions.ts";
@@ -92,6 +94,8 @@ export interface ControlOptions {
   /** Reads configuration and routes again. */
   readonly reload: () => ReloadResult | Promise<ReloadResult>;
   readonly beside: BesidePorts;
+  /** Routes that operators put. */
+  readonly apiRoutes: ApiRoutes;
   /** Secrets whose files were gone at the last reload: their last values stay. */
   readonly lostSecrets?: () => readonly LostSecret[];
   /** Where the configuration comes from in place of files; null for files. */
@@ -216,6 +220,18 @@ export class Control implements PoolListener, ThreadPorts {
         this.broadcast({ kind: "log-level", level });
       },
       event: this.event,
+    });
+  }
+
+  private routeCalls(): RouteCalls {
+    const { files, apiRoutes: routes, beside } = this.options;
+    return new RouteCalls({
+      routes,
+      candidate: files === null ? null : (lists) => files.candidate(lists),
+      beside: () => beside.files(),
+      take: () => this.reloads.take(() => beside.read()),
+      fileConfig: () => this.fileConfig,
+      audit: (action, operator, about) => this.operations.audit(action, operator, about),
     });
   }
 
@@ -528,6 +544,7 @@ export class Control implements PoolListener, ThreadPorts {
     const ofEndpoints: EndpointAnswers = {
       ...answers,
       ...this.operations.answers(),
+      ...this.routeCalls().answers(),
       nodes: () => fleet.listing().then(({ status, body }) => jsonAnswer(status, body)),
       openapi: async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi()),
       config: () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config) }),

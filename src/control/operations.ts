@@ -2,7 +2,7 @@ import { errorBody } from "../core/status.ts";
 import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import type { ActionCall } from "../features/admin/action-handler.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
-import { type ControlAnswer, jsonAnswer } from "../features/admin/control-rpc.ts";
+import { type ControlAnswer, jsonAnswer, refusalAnswer } from "../features/admin/control-rpc.ts";
 import type { Operator } from "../features/admin/operator.ts";
 import type { ConfigurationState, FileConfigurations } from "../features/history/control/file-configurations.ts";
 import type { StateFolder } from "../features/history/control/state-folder.ts";
@@ -193,14 +193,14 @@ export class Operations {
   private async reloadCall({ operator, call }: ActionCall): Promise<ControlAnswer> {
     const { dry_run: isDry = false, ...others } = call;
     if (typeof isDry !== "boolean" || Object.keys(others).length > 0)
-      return refusal(400, 'reload takes {"dry_run": true}, {} or no body');
+      return refusalAnswer(400, 'reload takes {"dry_run": true}, {} or no body');
     return isDry ? this.dryRun(operator) : reloadAnswer(await this.reload(operator));
   }
 
   /** Says how a reload would change the behaviour. Nothing is applied. */
   private dryRun(operator: Operator): ControlAnswer {
     const { port } = this;
-    if (port.files === null) return refusal(409, FROM_AFAR);
+    if (port.files === null) return refusalAnswer(409, FROM_AFAR);
     const { generation } = port.reloads;
     const result = port.files.tried();
     this.audit("reload_dry_run", operator, { ok: result.ok, ...(result.ok ? {} : { faults: result.faults }) });
@@ -221,13 +221,13 @@ export class Operations {
   private async rollback({ operator, call }: ActionCall): Promise<ControlAnswer> {
     const { steps = 1, ...others } = call;
     if (typeof steps !== "number" || !Number.isInteger(steps) || steps < 1 || Object.keys(others).length > 0)
-      return refusal(400, 'rollback takes {"steps": N}, {} or no body; N is at least 1');
+      return refusalAnswer(400, 'rollback takes {"steps": N}, {} or no body; N is at least 1');
     const { files, reloads } = this.port;
-    if (files === null) return refusal(409, FROM_AFAR);
+    if (files === null) return refusalAnswer(409, FROM_AFAR);
     const found = files.earlier(steps);
     if (typeof found === "string") {
       this.audit("rollback", operator, { ok: false, steps, faults: [found] });
-      return refusal(404, found);
+      return refusalAnswer(404, found);
     }
     const outcome = await reloads.take(found.read);
     const { ok, generation, faults } = outcome;
@@ -254,9 +254,10 @@ export class Operations {
 
   private drain({ operator, call }: ActionCall, isDrained: boolean): ControlAnswer {
     const { target, ...others } = call;
-    if (typeof target !== "string" || Object.keys(others).length > 0) return refusal(400, '{"target": "…"} is needed');
+    if (typeof target !== "string" || Object.keys(others).length > 0)
+      return refusalAnswer(400, '{"target": "…"} is needed');
     const origin = this.port.nodes.drain(target, isDrained);
-    if (origin === null) return refusal(404, "no route has this target");
+    if (origin === null) return refusalAnswer(404, "no route has this target");
     this.keep();
     const emptied = isDrained ? this.emptied(origin) : [];
     const about = emptied.length > 0 ? { without_target: emptied } : {};
@@ -280,7 +281,7 @@ export class Operations {
     const { on, route = null, ...others } = call;
     const isRoute = route === null || typeof route === "string";
     if (typeof on !== "boolean" || !isRoute || Object.keys(others).length > 0)
-      return Promise.resolve(refusal(400, '{"on": true} or {"on": false} is needed, and may name a "route"'));
+      return Promise.resolve(refusalAnswer(400, '{"on": true} or {"on": false} is needed, and may name a "route"'));
     const done = this.turn.then(() => this.turnMaintenance(operator, on, route));
     this.turn = done;
     return done;
@@ -289,7 +290,7 @@ export class Operations {
   private async turnMaintenance(operator: Operator, on: boolean, route: string | null): Promise<ControlAnswer> {
     const { port } = this;
     const undo = this.maintenance.turn(port.fileConfig(), on, route);
-    if (undo === null) return refusal(404, "no route has this prefix or path");
+    if (undo === null) return refusalAnswer(404, "no route has this prefix or path");
     const { ok, generation, faults } = await port.reloads.rebuild();
     if (!ok) undo();
     else this.keep();
@@ -301,7 +302,7 @@ export class Operations {
   private changeLogLevel({ operator, call }: ActionCall): ControlAnswer {
     const { level, ...others } = call;
     if (!isLogLevel(level) || Object.keys(others).length > 0)
-      return refusal(400, `{"level": "…"} is needed, one of ${LOG_LEVELS.join(", ")}`);
+      return refusalAnswer(400, `{"level": "…"} is needed, one of ${LOG_LEVELS.join(", ")}`);
     const before = this.logLevel;
     this.logLevel = level;
     this.port.useLogLevel(level);
@@ -351,10 +352,6 @@ const MAX_KEPT_NAME_CHARS = 65_536;
 /** A reload that has changed nothing is the files' fault: 422, with the same fields. */
 function reloadAnswer({ ok, generation, faults, fields }: ReloadOutcome): ControlAnswer {
   return jsonAnswer(ok ? 200 : 422, { ok, generation, faults, ...fields });
-}
-
-function refusal(status: number, message: string): ControlAnswer {
-  return jsonAnswer(status, errorBody(status, message));
 }
 
 /** What an ActionHandler has written. */

@@ -27,7 +27,7 @@ export interface H3SessionEndpoint {
   readonly trailerReader: TrailerReader;
   readonly dictionary: FieldDictionary;
   readonly observer: { onStreamOpen(): void; onStreamClose(): void };
-  /** Names that have no HTTP/3 here; null where there are none. */
+  /** Names that have no HTTP/3 here; null if there are none. */
   readonly passed: { isPassed(name: string): boolean } | null;
   /** The connection is over. */
   forget(session: H3Session): void;

@@ -212,8 +212,9 @@ export function outcomeOf(config: RuntimeConfig, dry: DryRun, request: DryReques
 function routeSummary(config: RuntimeConfig, dry: DryRun, route: Route): RouteSummary {
   const settings = settingsOf(config, dry.router, route);
   if (settings === null) return { route: route.label, type: route.kind.name, at: "" };
-  const { file, line } = settings.position;
-  return { route: labelOf(settings), type: settings.type, at: `${file}:${line}` };
+  const { source, position } = settings;
+  const at = `${position.file}:${position.line}`;
+  return { route: labelOf(settings), type: settings.type, at: source === undefined ? at : `${source} ${at}` };
 }
 
 /** All rules that match, as `edge waf test` names them; [] where the firewall has nothing to report. */

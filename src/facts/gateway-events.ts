@@ -92,13 +92,14 @@ export const GATEWAY_EVENTS = {
     advice: "Keep it: it says who changed what.",
     fields: {
       action: textField(
-        "reload, reload_dry_run, rollback, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen or stop",
+        "reload, reload_dry_run, rollback, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen, stop, route_put, route_delete or route_weights",
       ),
       by: nullable(textField("a user of `internal_api.auth`, token, `uid 0` at the UNIX socket, signal, or null")),
       from: textField("an address, unix, or the name of the signal"),
       ok: optional(OK),
       generation: optional(numberField("of a reload: counts the configurations that have been in use")),
       faults: optional(texts("why nothing changed")),
+      name: optional(textField("of route_put, route_delete and route_weights: the route of the API")),
       target: optional(textField("of drain and undrain: the origin")),
       without_target: optional(texts("of drain: routes that have no target left")),
       steps: optional(numberField("of a rollback: how many configurations back")),

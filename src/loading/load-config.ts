@@ -8,11 +8,11 @@ import {
   readConfigText,
   SYSTEM_CONFIG,
 } from "../config/config-file.ts";
-import { ConfiguredFiles } from "../config/configured-file.ts";
+import { ConfiguredFiles, NO_FILE, NoFiles } from "../config/configured-file.ts";
 import { deepFreeze } from "../config/deep-freeze.ts";
 import { FaultLog } from "../config/fault-log.ts";
 import { unknownKey } from "../config/piece.ts";
-import { SecretFiles } from "../config/secret-file.ts";
+import { NO_SECRET_FILES, SecretFiles } from "../config/secret-file.ts";
 import { SharedParts } from "../config/shared-parts.ts";
 import type { Environment } from "../config/variable-expansion.ts";
 import { readYaml, type YamlSource } from "../config/yaml-source.ts";
@@ -75,7 +75,7 @@ export interface ConfigRequest {
 export interface GivenFiles {
   /** Null for the embedded defaults. */
   readonly config: FoundFile | null;
-  /** Null where there are none. */
+  /** Null if there are none. */
   readonly routes: FoundFile | null;
 }
 
@@ -296,8 +296,13 @@ function read(file: FoundFile, request: ConfigRequest, texts: FileTexts): YamlSo
   return sourceOf(file, text, request);
 }
 
-function sourceOf(file: FoundFile, text: string, { env, secrets }: ConfigRequest): YamlSource {
-  const reader = (secrets ?? new SecretFiles()).reader(dirname(file.path), env.CREDENTIALS_DIRECTORY);
+/** @param secrets null allows none */
+function sourceOf(
+  file: FoundFile,
+  text: string,
+  { env, secrets = new SecretFiles() }: Pick<ConfigRequest, "env"> & { readonly secrets?: SecretFiles | null },
+): YamlSource {
+  const reader = secrets === null ? NO_SECRET_FILES : secrets.reader(dirname(file.path), env.CREDENTIALS_DIRECTORY);
   const source = readYaml(file.name, text, env, reader);
   if (!source.readable || source.value !== null) return source;
   return unreadable({ file: file.name, line: 1, col: 1, path: "", message: EMPTY_FILE });
@@ -338,6 +343,8 @@ interface RoutesFile {
 
 /** Facts that all lists have in common. */
 interface ListShares {
+  /** Whether the list may name no files. */
+  readonly isConfined?: boolean;
   readonly parts: SharedParts;
   /** The maps of routes.yaml. */
   readonly maps: readonly MapConfig[];
@@ -361,7 +368,7 @@ function readRoutes(
     proxy,
     cluster,
     log,
-    files: new ConfiguredFiles(log, dirname(file.path)),
+    files: shares.isConfined ? new NoFiles(log, dirname(file.path)) : new ConfiguredFiles(log, dirname(file.path)),
     parts: shares.parts,
     knownWafRules,
     maps: shares.maps,
@@ -396,23 +403,55 @@ function readRoutes(
 
 /** The routes of a list beside routes.yaml. */
 function partOf(
-  { source, file, hosts }: RouteFile,
+  { source, file, hosts, isConfined = false }: RouteFile,
   text: string | ConfigFault,
   main: Sections,
   request: ConfigRequest,
   shares: ListShares,
 ): RoutePart {
   const origin = { source, name: file.name };
-  const yaml = typeof text === "string" ? sourceOf(file, text, request) : unreadable(text);
+  const known = isConfined ? { ...request, env: {}, secrets: null } : request;
+  const read = typeof text === "string" ? sourceOf(file, text, known) : unreadable(text);
+  const yaml = source === "api" ? listOfOne(read) : read;
   const log = new FaultLog(yaml);
-  const { entries, base, tests, maps } = readRoutes(yaml, log, file, main, request, shares);
+  const { entries, base, tests, maps } = readRoutes(yaml, log, file, main, request, { ...shares, isConfined });
+  if (isConfined) checkSockets(entries, base, log);
   if (maps.length > 0) log.fault(["maps"], "stand in routes.yaml alone, for the routes of all files");
   if (tests.length > 0) log.warn(["tests"], "stand in routes.yaml alone: edge check runs none of this file");
   entries.streams.forEach((stream, i) => {
     if (stream !== null) log.fault([...base, i], `a stream (${stream.type}) stands in routes.yaml alone`);
   });
   if (hosts !== null) checkBounds(entries, hosts, base, log);
-  return { origin, entries, base, log };
+  const routes = entries.routes.map((route) => (route === null ? null : { ...route, source }));
+  return { origin, entries: { ...entries, routes }, base, log };
+}
+
+/** A UNIX socket is a file. */
+function checkSockets({ routes }: PlacedEntries, base: KeyPath, log: FaultLog): void {
+  for (const [i, route] of routes.entries())
+    if (route !== null && hasTargets(route) && route.targets.some(({ socketPath }) => socketPath !== ""))
+      log.fault([...base, i], NO_FILE);
+}
+
+/** A text with one route as a list. */
+function listOfOne(yaml: YamlSource): YamlSource {
+  if (!yaml.readable) return yaml;
+  if (Array.isArray(yaml.value)) {
+    const { length } = yaml.value;
+    if (length === 1) return yaml;
+    const message = `expected one route, found ${length}`;
+    return unreadable({ ...yaml.position([], false), path: "", message });
+  }
+  return {
+    file: yaml.file,
+    value: [withoutExtensions(yaml.value)],
+    readable: true,
+    faults: yaml.faults,
+    warnings: yaml.warnings,
+    hide: (message) => yaml.hide(message),
+    position: (path, onKey) => yaml.position(path.slice(1), onKey),
+    within: (path, offset) => yaml.within(path.slice(1), offset),
+  };
 }
 
 /** A file that is bounded to hosts takes no other. docs/providers.md#one-file-for-each-team */

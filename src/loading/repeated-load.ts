@@ -8,6 +8,7 @@ import {
   type GivenFiles,
   loadConfig,
 } from "./load-config.ts";
+import type { RouteFile } from "./route-folder.ts";
 
 /**
  * Reads the same files again and again, for a gateway that is asked to reload: a file that was there before must be there
@@ -19,6 +20,9 @@ export class RepeatedLoad {
   private readonly memory: RouteMemory = new RouteMemory();
   /** The lists beside routes.yaml at their last reading for a gateway. */
   beside: BesideFiles = { left: [], shadowed: [], folders: [], stamp: "" };
+
+  /** Lists of routes of other sources than files. */
+  others: () => readonly RouteFile[] = () => [];
 
   constructor(request: ConfigRequest) {
     this.request = { ...request, secrets: this.secrets, memory: this.memory };
@@ -34,7 +38,8 @@ export class RepeatedLoad {
    * @param given what was read already, in place of files
    */
   load(given?: GivenFiles): ConfigResult {
-    const result = loadConfig(given === undefined ? this.request : { ...this.request, given });
+    const request = { ...this.request, routeFiles: this.others() };
+    const result = loadConfig(given === undefined ? request : { ...request, given });
     if (!result.ok) return result;
     this.beside = result.beside;
     const { names, ended } = result.sources;
@@ -51,7 +56,13 @@ export class RepeatedLoad {
   /** Reads the files and remembers nothing. */
   tried(): ConfigResult {
     const { memory: _, ...request } = this.request;
-    return loadConfig(request);
+    return loadConfig({ ...request, routeFiles: this.others() });
+  }
+
+  /** Reads as `again` would with other lists of routes, which are not taken. */
+  candidate(given: GivenFiles, others: readonly RouteFile[]): ConfigResult {
+    const { endedFiles: _, ...request } = this.request;
+    return loadConfig({ ...request, given, routeFiles: others, isPartial: true });
   }
 
   /** Reads files as they were at an earlier time, and remembers nothing. */
@@ -66,7 +77,7 @@ export class RepeatedLoad {
 
   private besides(given: GivenFiles, isPartial: boolean): ConfigResult {
     const { endedFiles: _, ...request } = this.request;
-    const result = loadConfig({ ...request, given, isPartial });
+    const result = loadConfig({ ...request, given, routeFiles: this.others(), isPartial });
     if (result.ok) this.beside = result.beside;
     return result;
   }

@@ -12,6 +12,8 @@ export interface RouteFile {
   readonly hosts: readonly string[] | null;
   /** Whether a fault leaves it out alone; otherwise the configuration has that fault. */
   readonly isLeftOut: boolean;
+  /** Whether its routes may name no files, no sockets, no variables and no secrets. */
+  readonly isConfined?: boolean;
 }
 
 /** Files of a folder of routes, and folders below it: more are no folder of routes. */

@@ -163,7 +163,7 @@ export class RoutesByHost {
     }
   }
 
-  /** The first other route that some host has in common with `route`; null where there is none. */
+  /** The first other route that some host has in common with `route`; null if there is none. */
   firstBeside(route: RouteConfig): RouteConfig | null {
     const { hosts } = route;
     const keys = hosts.length === 0 ? [ANY_ROUTE] : [EVERY_HOST, ...hosts.flatMap(holding)];

@@ -138,6 +138,8 @@ export interface RouteInitOf<Handler> {
   readonly match?: RouteMatcher;
   /** Whether the route has just the paths that `match` knows, as if each were an exact route. */
   readonly isListed?: boolean;
+  /** Whether the route has all paths that begin with `path`, before any other route: an endpoint of the gateway's own. */
+  readonly isAbove?: boolean;
   /** The expression by which the route is found, in the place of a path; `match` tests it. */
   readonly regex?: string;
   readonly stripPrefix: boolean;

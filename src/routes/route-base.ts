@@ -1,11 +1,14 @@
 import type { ConfigPosition } from "../config/config-fault.ts";
 import type { RouteOptions } from "./route-options.ts";
+import type { RouteSource } from "./route-source.ts";
 
 /** What routes of all types have. */
 export interface RouteBase extends RouteOptions {
   /** The word at `type`. */
   readonly type: string;
   readonly position: ConfigPosition;
+  /** Absent for routes.yaml. */
+  readonly source?: RouteSource;
   /** `/node`, never ending in `/` except for the root `/` itself; "" for an exact route. */
   readonly prefix: string;
   /** The expression that its paths fit; "" for none. Without a prefix beside it, `prefix` is `/`. */

@@ -58,6 +58,7 @@ function describeRoute(route: RouteConfig, statusOf: TargetStatus): object {
     host: route.hosts,
     ...routeTypeOf(route).explain(route, statusOf),
     ...explainOptions(route),
+    ...(route.source === undefined ? {} : { source: route.source, source_name: route.position.file }),
   };
 }
 

@@ -389,7 +389,7 @@ function statusOfHttp(status: number): GrpcStatus {
     : { code: codeOfHttpStatus(status), message: `HTTP status ${status}`, details: null };
 }
 
-/** The status in a header or trailer section; null where there is none. */
+/** The status in a header or trailer section; null if there is none. */
 function statusIn(headers: HeaderBlock): GrpcStatus | null {
   return readStatus((name) => fieldIn(headers, name));
 }

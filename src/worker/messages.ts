@@ -38,7 +38,7 @@ export type ToWorker =
       readonly clock: ClockReading;
       /** The states of the configuration's upstream nodes; see NodeTable. */
       readonly nodes: SharedArrayBuffer;
-      /** What is known of the names of origins. */
+      /** Facts about the names of origins. */
       readonly names: readonly KnownName[];
       /** What sticky cookies are made with where their route has no secret: the same in all workers. */
       readonly cookieKey: string;

@@ -241,17 +241,19 @@ function robotsEndpoint({ server }: RuntimeConfig): BuiltInEndpoint {
 }
 
 function builtInRoute({ path, methods, handler }: BuiltInEndpoint, config: RuntimeConfig): RouteInit {
+  const named = path.indexOf("{");
   return {
     kind: RouteKind.BuiltIn,
     label: path,
-    path,
+    path: named < 0 ? path : path.slice(0, named),
     exact: true,
+    ...(named < 0 ? {} : { isAbove: true }),
     methods,
     hosts: [],
     stripPrefix: false,
     chunkedMode: CHUNKED_MODES[config.server.inboundChunkedMode],
     // Those that take a body have a limit of their own.
-    maxBodyBytes: methods.includes("POST") ? 0 : config.server.maxBodyBytes,
+    maxBodyBytes: methods.some((method) => method !== "GET") ? 0 : config.server.maxBodyBytes,
     handler,
   };
 }

@@ -91,7 +91,12 @@ describe("responses are as it says", () => {
     ({ path, methods }) => methods.includes("GET") && path !== "/internal/api/stream",
   );
   test.each(read.map(({ path }) => path))("GET %s", async (path) => {
-    const reply = await gateway.once(pathOf(path));
+    const name = "shop";
+    if (path.includes("{name}"))
+      await gateway.once(
+        request(`PUT ${path.replace("{name}", name)}`, [], '{"type": "respond", "path": "/shop", "body": "x"}'),
+      );
+    const reply = await gateway.once(pathOf(path.replace("{name}", name)));
     // This gateway is alone; tests/wire/fleet.test.ts has several.
     expect(reply.status).toBe(path === "/internal/api/nodes" ? 404 : 200);
     check(path, "get", reply);
@@ -151,7 +156,7 @@ describe("docs/endpoints.md", () => {
   const DOCS = join(import.meta.dir, "../../docs");
   const page = readFileSync(join(DOCS, "endpoints.md"), "utf8");
 
-  test.each(ENDPOINTS.map(({ path, methods, doc }) => [methods[0]!, path, doc.page]))(
+  test.each(ENDPOINTS.map(({ path, methods, doc }) => [methods.join(", "), path, doc.page]))(
     "has %s %s",
     (method, path, at) => {
       expect(page).toContain(`| ${method} | \`${path}\` |`);

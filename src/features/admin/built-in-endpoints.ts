@@ -18,7 +18,9 @@ import {
   openObject,
   PROBE,
   RELOAD,
+  ROUTE_CHANGE,
   ROUTE_SCHEMA,
+  ROUTES_BY_SOURCE,
   STATUS_SCHEMA,
   TEXT_SCHEMA,
   TIME,
@@ -27,9 +29,10 @@ import {
 import type { HealthHandler } from "./health-handler.ts";
 import { type ProbePorts, ProxyTestHandler } from "./proxy-test-handler.ts";
 import { type Purge, type PurgeAudit, PurgeHandler } from "./purge-handler.ts";
+import { RouteCallHandler } from "./route-call-handler.ts";
 import type { StatusHandler } from "./status-handler.ts";
 
-/** Where a built-in endpoint is: an exact path. */
+/** The place of a built-in endpoint: an exact path, or the paths below one, with a name in braces. */
 interface BuiltInPlace {
   readonly path: string;
   /** HEAD goes with GET. */
@@ -137,6 +140,12 @@ function action<const Question extends string>(
   return { path, methods: WRITE, internal: true, question, make, doc };
 }
 
+/** The control thread changes a route of its own for an operator. */
+function routeCall(path: string, methods: readonly string[], doc: EndpointDoc): EndpointRow<"config-route"> {
+  const make: Make = ({ guard, control }) => new RouteCallHandler(path, guard, control);
+  return { path, methods, internal: true, question: "config-route", make, doc };
+}
+
 /** Scrapers that read OpenMetrics say so. docs/tracing.md#exemplars */
 function wantedFormat({ request: { headers } }: Exchange): string {
   return headers.valueOf(HeaderId.Accept).toLowerCase().includes("application/openmetrics-text") ? "openmetrics" : "";
@@ -242,6 +251,34 @@ export const ENDPOINTS = [
     page: "endpoints.md#routes",
     response: object({ total: COUNT, routes: listOf(ROUTE_SCHEMA) }),
     refusals: [503],
+  }),
+  asked("/internal/api/config/routes", "config-routes", {
+    summary: "Every route with its source, and the routes that do not serve.",
+    shown: "[routes by source](providers.md#api)",
+    page: "providers.md#api",
+    response: ROUTES_BY_SOURCE,
+    refusals: [503],
+  }),
+  routeCall("/internal/api/config/routes/{name}", ["GET", "PUT", "DELETE"], {
+    summary: "One route of the API: shows, puts or removes it.",
+    shown: "[a route of the API](providers.md#api)",
+    page: "providers.md#api",
+    query: { dry_run: among("0", "1") },
+    request: openObject({}),
+    isBodyOptional: true,
+    response: ROUTE_CHANGE,
+    others: { 422: ROUTE_CHANGE },
+    refusals: [400, 404, 409, 412, 413, 503],
+  }),
+  routeCall("/internal/api/config/routes/{name}/weights", ["PATCH"], {
+    summary: "Changes the weights of a route's targets, by their URLs.",
+    shown: "[weights of its targets](providers.md#blue-and-green)",
+    page: "providers.md#blue-and-green",
+    query: { dry_run: among("0", "1") },
+    request: { type: "object", additionalProperties: COUNT },
+    response: ROUTE_CHANGE,
+    others: { 422: ROUTE_CHANGE },
+    refusals: [400, 404, 409, 412, 413, 503],
   }),
   asked("/internal/api/nodes", "nodes", {
     summary: "The gateways of the fleet.",

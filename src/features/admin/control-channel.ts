@@ -17,6 +17,7 @@ interface ControlReply {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
+  readonly etag?: string;
 }
 
 /** From a worker. */
@@ -63,7 +64,7 @@ export class ControlChannel implements ControlPort, WorkerService<unknown> {
     const one = this.waiting.get(reply.id);
     if (one === undefined) return;
     this.waiting.delete(reply.id);
-    one.answer(reply.status, reply.contentType, reply.body);
+    one.answer(reply.status, reply.contentType, reply.body, reply.etag);
   }
 
   /** Answers 503 to what has waited too long; to be called every second or so. */
@@ -77,7 +78,7 @@ export class ControlChannel implements ControlPort, WorkerService<unknown> {
 }
 
 interface Waiting {
-  readonly answer: (status: number, contentType: string, body: string) => void;
+  readonly answer: Parameters<ControlPort["ask"]>[2];
   readonly untilMs: number;
 }
 
@@ -87,6 +88,7 @@ const LONG_LIMITS: ReadonlyMap<string, number> = new Map([
   ["reload", 130_000],
   ["rollback", 130_000],
   ["maintenance", 130_000],
+  ["config-route", 130_000],
 ]);
 /** Questions that may wait at once: a guard against a flood from an allowed network. */
 const MAX_WAITING = 64;

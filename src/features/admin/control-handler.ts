@@ -10,7 +10,11 @@ export interface ControlPort {
    * @param what name of the question
    * @param body what belongs to it: the query of a GET
    */
-  ask(what: string, body: string, answer: (status: number, contentType: string, body: string) => void): void;
+  ask(
+    what: string,
+    body: string,
+    answer: (status: number, contentType: string, body: string, etag?: string) => void,
+  ): void;
 }
 
 /** A built-in endpoint whose response comes from the control thread, for those whom the guard lets in. */
@@ -47,7 +51,7 @@ export class PendingAnswer implements ReplySource {
     this.ex = ex;
   }
 
-  give(status: number, contentType: string, body: string): void {
+  give(status: number, contentType: string, body: string, etag = ""): void {
     const ex = this.ex;
     if (ex === null) return;
     const bytes = Buffer.from(body, "utf8");
@@ -57,6 +61,7 @@ export class PendingAnswer implements ReplySource {
     reply.headers.resetOwn();
     reply.headers.add("Content-Type", contentType);
     reply.headers.add(NO_STORE[0], NO_STORE[1]);
+    if (etag !== "") reply.headers.add("ETag", etag);
     reply.framing = isHead ? Framing.None : Framing.Length;
     reply.contentLength = bytes.length;
     reply.lengthWithoutBody = isHead;
@@ -78,7 +83,7 @@ export class PendingAnswer implements ReplySource {
 }
 
 /** The query of the target without its question mark; "" when there is none. */
-function queryOf(ex: Exchange): string {
+export function queryOf(ex: Exchange): string {
   const target = ex.request.target();
   const fragment = target.indexOf("#");
   const whole = fragment < 0 ? target : target.slice(0, fragment);

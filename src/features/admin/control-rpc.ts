@@ -7,6 +7,8 @@ export interface ControlAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
+  /** The value of ETag; without it none is sent. */
+  readonly etag?: string;
 }
 
 /** Answers one kind of question; `body` is what came with it, `worker` is who asks. */
@@ -15,6 +17,11 @@ export type Answerer = (body: string, worker: number) => ControlAnswer | Promise
 /** A JSON response. */
 export function jsonAnswer(status: number, body: unknown): ControlAnswer {
   return { status, contentType: JSON_TYPE, body: JSON.stringify(body) };
+}
+
+/** A JSON response that says why nothing was done. */
+export function refusalAnswer(status: number, message: string): ControlAnswer {
+  return jsonAnswer(status, errorBody(status, message));
 }
 
 /** The control thread's end of ControlPort: it knows who answers what. */

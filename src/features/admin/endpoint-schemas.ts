@@ -130,6 +130,41 @@ export const ROUTE_SCHEMA = openObject(
   },
 );
 
+/** A source and the file, the name or the container there. */
+const ORIGIN = { source: TEXT_SCHEMA, name: TEXT_SCHEMA };
+
+/** `/internal/api/config/routes`. */
+export const ROUTES_BY_SOURCE = object({
+  total: COUNT,
+  routes: listOf(
+    object({
+      ...ORIGIN,
+      type: TEXT_SCHEMA,
+      route: TEXT_SCHEMA,
+      host: listOf(TEXT_SCHEMA),
+      methods: listOf(TEXT_SCHEMA),
+    }),
+  ),
+  shadowed: listOf(object({ ...ORIGIN, route: TEXT_SCHEMA, host: listOf(TEXT_SCHEMA), by: object(ORIGIN) })),
+  invalid: listOf(object({ ...ORIGIN, faults: listOf(TEXT_SCHEMA), kept: FLAG })),
+});
+
+/** A route of the API, or the result of its change. */
+export const ROUTE_CHANGE = openObject(
+  {},
+  {
+    name: TEXT_SCHEMA,
+    ok: FLAG,
+    etag: { type: ["string", "null"] },
+    dry_run: FLAG,
+    generation: COUNT,
+    faults: listOf(TEXT_SCHEMA),
+    shadowed_by: listOf(object(ORIGIN)),
+    changes: object({ routes: listOf(openObject({})), settings: listOf(openObject({})), omitted: COUNT }),
+    kept: FLAG,
+  },
+);
+
 /** One finding of the firewall or the guards. */
 export const INCIDENT = object({
   timestamp: TIME,

@@ -21,7 +21,7 @@ export interface ReverseNames {
   confirm(address: string, domains: readonly string[], listener: (isConfirmed: boolean, failure: string) => void): void;
 }
 
-/** What is known of an address. */
+/** Facts about an address. */
 type CrawlerStanding = "verified" | "refused" | "unknown";
 
 interface Known {
@@ -55,7 +55,7 @@ export class CrawlerCheck {
     this.onFound = onFound;
   }
 
-  /** What is known of an address that names itself so. */
+  /** Facts about an address that names itself so. */
   standing(crawler: CrawlerName, address: string): CrawlerStanding {
     const known = this.known.get(`${crawler} ${address}`);
     if (known === undefined || known.untilMs <= this.clock.nowMs) return "unknown";

@@ -9,7 +9,7 @@ const DEFAULT_MAX_ENTRIES = 16384;
 /** What an entry costs beside the content: paths, tags, prebuilt heads. */
 const ENTRY_BYTES = 2048;
 
-/** What is known of one path of a mount: the file, its variants, and when that was last seen to be true. */
+/** Facts about one path of a mount: the file, its variants, and when that was last seen to be true. */
 export class FileEntry {
   readonly resource: Resource;
   /** The file below the root, without the suffix of a coding. */

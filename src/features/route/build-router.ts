@@ -30,6 +30,7 @@ class TablesBeingMade {
   private readonly exact: Map<string, RouteNode> = new Map();
   private readonly prefixes: Map<string, RouteNode> = new Map();
   private readonly regexes: RegexRoutes[] = [];
+  private readonly above: Map<string, RouteNode> = new Map();
   private readonly listed: RouteGroup[] = [];
   private readonly regexIds: Map<string, number> = new Map();
   private readonly patterns: PatternTable = new PatternTable();
@@ -49,11 +50,12 @@ class TablesBeingMade {
   }
 
   made() {
-    const { exact, prefixes, listed, regexes, patterns, hosts, isHostFirst } = this;
+    const { exact, prefixes, above, listed, regexes, patterns, hosts, isHostFirst } = this;
     return {
       hosts,
       exact: new RouteTable([...exact.values()]),
       prefixes: new RouteTable([...prefixes.values()]),
+      above: [...above.values()],
       listed: listed.length > 0 ? listed : null,
       regexes: regexes.length > 0 ? regexes : null,
       patterns: this.hasPatterns ? patterns : null,
@@ -62,7 +64,7 @@ class TablesBeingMade {
   }
 
   private addAt(host: number, route: Route): void {
-    const { pattern, exact, regex, isListed } = route.init;
+    const { pattern, exact, regex, isListed, isAbove } = route.init;
     if (pattern !== undefined && !isFixedPattern(pattern)) {
       this.hasPatterns = true;
       this.patterns.add(pattern, host, route, () => this.nextId++);
@@ -72,7 +74,7 @@ class TablesBeingMade {
       this.addRegex(host, route, regex);
     } else {
       const path = exact ? exactRoutePath(route.path) : prefixRoutePath(route.path);
-      const nodes = exact ? this.exact : this.prefixes;
+      const nodes = isAbove === true ? this.above : exact ? this.exact : this.prefixes;
       const key = `${host} ${path}`;
       let node = nodes.get(key);
       if (node === undefined) {

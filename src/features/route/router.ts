@@ -41,6 +41,8 @@ interface RouterTables {
   readonly hosts: RouteHosts;
   readonly exact: RouteTable;
   readonly prefixes: RouteTable;
+  /** Endpoints of the gateway's own with all that is below their paths. */
+  readonly above: readonly RouteNode[];
   /** Routes whose paths are in lists, by the number of the host; null without any. */
   readonly listed: readonly (RouteGroup | undefined)[] | null;
   /** By the number of the host; null without routes by expressions. */
@@ -199,7 +201,11 @@ export class Router {
     const { head, bytes, from, to } = asked;
     // A target without a path is one for "/". RFC 9110 §4.2.3.
     if (from === to) return this.exactNode(asked.set(head, ROOT, 0, ROOT.length, "/"));
-    const { exact, hosts, isHostFirst } = this.tables;
+    const { exact, above, hosts, isHostFirst } = this.tables;
+    for (const node of above) {
+      const end = from + node.path.length;
+      if (end < to && equalsBytes(bytes, from, end, node.path)) return node;
+    }
     if (!exact.hasLength(to - from)) return null;
     const hash = hashOf(bytes, from, to);
     const all = hosts.of(head);

@@ -94,7 +94,7 @@ export interface MeasuredExpression extends Expression {
   measure(text: string, limit: number): boolean | null;
 }
 
-/** What is known of an expression of a rule when it has been read. */
+/** Facts about an expression of a rule when it has been read. */
 export interface JudgedExpression {
   /** Why it cannot be one; "" where it can. */
   readonly fault: string;

@@ -18,7 +18,7 @@ export interface AccountStorage {
   discardAccount(): Soon<void>;
 }
 
-/** What is known of a certificate beside itself, as it is noted. */
+/** Facts about a certificate beside itself, as it is noted. */
 export type RecordFields = Pick<StoredCertificate, "fingerprint" | "renewAtMs" | "directoryUrl">;
 
 /** Where certificates of one directory are kept: in files (certificate-store.ts), or shared with other gateways (shared). */

@@ -11,7 +11,7 @@ import type { OrderRight } from "./order-right.ts";
 import { type RetryNote, readRetryNote, writeRetryNote } from "./retry-note.ts";
 import type { StoredAccount, StoredCertificate } from "./stored-certificate.ts";
 
-/** What is known of a certificate beside itself. */
+/** Facts about a certificate beside itself. */
 export interface CertificateRecord {
   readonly names: readonly string[];
   readonly directoryUrl: string;

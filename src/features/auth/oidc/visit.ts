@@ -29,7 +29,7 @@ export type NoticePage = (
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
-/** What is known of one request: it outlives its exchange, which another request may have while a provider is asked. */
+/** Facts about one request: it outlives its exchange, which another request may have while a provider is asked. */
 export class Visit {
   readonly isSecure: boolean;
   /** Lower case, without port; "" where there is none. */

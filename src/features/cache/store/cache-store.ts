@@ -23,7 +23,7 @@ import type { DiskIndex } from "./disk-index.ts";
 /** Responses of one resource that differ by Accept-Encoding or method; one more takes the place of the oldest. */
 const MAX_CACHE_VARIANTS = 32;
 
-/** What is known of a response when it is stored; times in milliseconds of one clock that is monotonic and shared by all threads. */
+/** Facts about a response when it is stored; times in milliseconds of one clock that is monotonic and shared by all threads. */
 export interface EntryFacts {
   readonly status: number;
   /** SlotFlag bits. */

@@ -3,6 +3,7 @@ import { formatFault } from "../../../config/config-fault.ts";
 import { exactly } from "../../../core/number-text.ts";
 import type { ConfigResult, ConfigSources, GivenFiles } from "../../../loading/load-config.ts";
 import type { RepeatedLoad } from "../../../loading/repeated-load.ts";
+import type { RouteFile } from "../../../loading/route-folder.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { StateFolder } from "./state-folder.ts";
 
@@ -128,10 +129,15 @@ export class FileConfigurations {
 
   /** Reads the lists of routes beside routes.yaml: both files stay as they serve, whatever they are by now. */
   again(): FileResult {
-    const kept = this.kept.find(({ id }) => id === this.serving) ?? this.first;
-    const texts = kept === null || kept === undefined ? null : this.textsOf(kept);
-    const result = texts === null ? this.files.load() : this.files.again(givenOf(texts));
+    const given = this.given();
+    const result = given === null ? this.files.load() : this.files.again(given);
     return result.ok ? { ok: true, config: this.placed(result.config), fields: {}, settled: () => {} } : faulty(result);
+  }
+
+  /** The same with other lists of routes that are not in files, which are not taken. */
+  candidate(others: readonly RouteFile[]): ConfigResult {
+    const given = this.given();
+    return given === null ? this.files.tried() : this.files.candidate(given, others);
   }
 
   /** Reads as a reload would, and remembers nothing. */
@@ -175,6 +181,13 @@ export class FileConfigurations {
       since: back?.since ?? null,
       earlier: this.earlierCount(),
     };
+  }
+
+  /** Both files as they serve; null if they cannot be had any more. */
+  private given(): GivenFiles | null {
+    const kept = this.kept.find(({ id }) => id === this.serving) ?? this.first;
+    const texts = kept === null || kept === undefined ? null : this.textsOf(kept);
+    return texts === null ? null : givenOf(texts);
   }
 
   private earlierCount(): number {

@@ -1,0 +1,201 @@
+import { type ConfigFault, formatFault } from "../config/config-fault.ts";
+import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
+import { jsonObject } from "../features/admin/call-body.ts";
+import { type ControlAnswer, jsonAnswer, refusalAnswer } from "../features/admin/control-rpc.ts";
+import type { Operator } from "../features/admin/operator.ts";
+import type { RouteCall } from "../features/admin/route-call-handler.ts";
+import {
+  type ApiRoute,
+  type ApiRoutes,
+  etagOf,
+  MAX_API_CHARS,
+  MAX_API_ROUTES,
+} from "../features/providers/control/api-routes.ts";
+import { routeAsJson, withWeights } from "../features/providers/control/route-weights.ts";
+import { behaviourDifference } from "../loading/behaviour-difference.ts";
+import type { BesideFiles, ConfigResult } from "../loading/load-config.ts";
+import type { RouteFile } from "../loading/route-folder.ts";
+import { labelOf } from "../routes/route-base.ts";
+import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { ReloadOutcome } from "./reload.ts";
+
+/** The gateway, as calls for routes use it. */
+interface RouteCallPorts {
+  readonly routes: ApiRoutes;
+  /** Reads all sources with these lists in the place of the API's; null with a remote source. */
+  readonly candidate: ((files: readonly RouteFile[]) => ConfigResult) | null;
+  beside(): BesideFiles;
+  /** Takes up the routes. */
+  take(): Promise<ReloadOutcome>;
+  /** The configuration in use, as the files said it. */
+  fileConfig(): RuntimeConfig;
+  audit(action: string, operator: Operator, about: object): void;
+}
+
+/** A change as an operator wants it. */
+interface Change {
+  readonly action: "route_put" | "route_delete" | "route_weights";
+  readonly name: string;
+  /** Null removes the route. */
+  readonly text: string | null;
+  readonly isDry: boolean;
+  readonly isTrusted: boolean;
+  readonly operator: Operator;
+}
+
+/** The routes of the API: operators read and change them, one change after another. docs/providers.md#api */
+export class RouteCalls {
+  private readonly port: RouteCallPorts;
+  private turn: Promise<unknown> = Promise.resolve();
+
+  constructor(port: RouteCallPorts) {
+    this.port = port;
+  }
+
+  /** Who answers the questions about routes and their sources. */
+  answers(): Pick<EndpointAnswers, "config-routes" | "config-route"> {
+    return {
+      "config-routes": () => jsonAnswer(200, this.list()),
+      "config-route": (body) => {
+        const call = JSON.parse(body) as RouteCall;
+        if (call.method === "GET" || call.method === "HEAD") return this.show(call);
+        const done = this.turn.then(() => this.change(call));
+        this.turn = done.catch(() => {});
+        return done;
+      },
+    };
+  }
+
+  private list(): object {
+    const { routes } = this.port.fileConfig();
+    const { left, shadowed } = this.port.beside();
+    return {
+      total: routes.length,
+      routes: routes.map((route) => ({
+        source: route.source ?? "file",
+        name: route.position.file,
+        type: route.type,
+        route: labelOf(route),
+        host: route.hosts,
+        methods: route.methods,
+      })),
+      shadowed: shadowed.map(({ source, name, route, hosts, by }) => ({ source, name, route, host: hosts, by })),
+      invalid: left.map(({ source, name, faults, isKept }) => ({
+        source,
+        name,
+        faults: faults.map(formatFault),
+        kept: isKept,
+      })),
+    };
+  }
+
+  private show({ name, wantsYaml, operator }: RouteCall): ControlAnswer {
+    const found = this.port.routes.find(name);
+    if (found === null) return missing(name);
+    // There may be secrets in it, which any user of this machine could read.
+    if (found.isTrusted && operator.by === "")
+      return refusalAnswer(
+        403,
+        "a known operator has put this route: show internal_api.token, or use internal_api.socket",
+      );
+    const etag = etagOf(found);
+    if (wantsYaml) return { status: 200, contentType: "application/yaml", body: found.text, etag };
+    return { ...jsonAnswer(200, routeAsJson(found.text) ?? {}), etag };
+  }
+
+  private async change(call: RouteCall): Promise<ControlAnswer> {
+    const { name, method, operator, query, text } = call;
+    const { port } = this;
+    if (port.candidate === null)
+      return refusalAnswer(409, "the configuration comes from a URL: publish the route there");
+    const asked = new URLSearchParams(query);
+    const dry = asked.get("dry_run") ?? "0";
+    if ([...asked.keys()].some((key) => key !== "dry_run") || !/^(?:0|1|true|false)$/.test(dry))
+      return refusalAnswer(400, "the query may have dry_run=1 alone");
+    const before = port.routes.find(name);
+    if (!mayChange(call, before))
+      return refusalAnswer(412, `the route ${name} is another one by now: read it again, then decide`);
+    if (before === null && method !== "PUT") return missing(name);
+    const isTrusted = method === "PATCH" ? before!.isTrusted : operator.by !== "";
+    const about = { name, isTrusted, isDry: dry === "1" || dry === "true", operator };
+    if (method === "DELETE") return this.apply({ ...about, action: "route_delete", text: null });
+    if (method === "PUT") return this.apply({ ...about, action: "route_put", text });
+    const weights = jsonObject(text);
+    if (weights === null || Object.keys(weights).length === 0)
+      return refusalAnswer(400, '{"URL": weight} is needed, such as {"http://10.0.0.5:8000": 0}');
+    const weighted = withWeights(before!.text, weights);
+    const change: Change = { ...about, action: "route_weights", text: null };
+    if (typeof weighted === "string") return this.refused(change, [weighted]);
+    return this.apply({ ...change, text: weighted.text });
+  }
+
+  private async apply(change: Change): Promise<ControlAnswer> {
+    const { name, text, isDry, isTrusted, action, operator } = change;
+    const { port } = this;
+    const before = port.routes.all;
+    const next = port.routes.changed(name, text, isTrusted);
+    const chars = next.reduce((sum, route) => sum + route.text.length, 0);
+    if (next.length > MAX_API_ROUTES || chars > MAX_API_CHARS)
+      return this.refused(change, [`the API takes ${MAX_API_ROUTES} routes of ${MAX_API_CHARS} characters together`]);
+    const result = port.candidate!(port.routes.files(next));
+    const faults = result.ok ? this.newFaults(result.beside, text === null ? "" : name) : result.faults;
+    if (!result.ok || faults.length > 0) return this.refused(change, faults.map(formatFault));
+    const shadows = result.beside.shadowed.filter((one) => one.source === "api" && one.name === name);
+    const said = {
+      ok: true,
+      name,
+      faults: [],
+      ...(shadows.length > 0 ? { shadowed_by: shadows.map(({ by }) => by) } : {}),
+    };
+    if (isDry)
+      return jsonAnswer(200, {
+        ...said,
+        dry_run: true,
+        changes: behaviourDifference(port.fileConfig(), result.config),
+      });
+    port.routes.use(next);
+    const outcome = await port.take();
+    if (!outcome.ok) {
+      port.routes.use(before);
+      return this.refused(change, outcome.faults);
+    }
+    const kept = port.routes.keep();
+    port.audit(action, operator, { ok: true, name, generation: outcome.generation });
+    const now = port.routes.find(name);
+    const etag = now === null ? null : etagOf(now);
+    const answer = jsonAnswer(200, { ...said, etag, generation: outcome.generation, kept });
+    return etag === null ? answer : { ...answer, etag };
+  }
+
+  /** Faults that the lists have not had before; of this route all of them. */
+  private newFaults({ left }: BesideFiles, name: string): readonly ConfigFault[] {
+    const known = new Set(this.port.beside().left.map((one) => JSON.stringify([one.source, one.name, one.faults])));
+    const isNew = (one: BesideFiles["left"][number]): boolean =>
+      (one.source === "api" && one.name === name) || !known.has(JSON.stringify([one.source, one.name, one.faults]));
+    return left.filter(isNew).flatMap(({ faults }) => faults);
+  }
+
+  private refused({ name, isDry, action, operator }: Change, faults: readonly string[]): ControlAnswer {
+    if (!isDry) this.port.audit(action, operator, { ok: false, name, faults: faults.slice(0, MAX_FAULTS) });
+    return jsonAnswer(422, { ok: false, name, faults, ...(isDry ? { dry_run: true } : {}) });
+  }
+}
+
+/** Whether the conditions of the call hold. RFC 9110 §13.1 */
+function mayChange({ ifMatch, ifNoneMatch }: RouteCall, before: ApiRoute | null): boolean {
+  if (ifMatch !== "" && !names(ifMatch, before)) return false;
+  return ifNoneMatch === "" || !names(ifNoneMatch, before);
+}
+
+/** Whether a list of entity tags has that of the route; `*` is that of any. */
+function names(list: string, route: ApiRoute | null): boolean {
+  if (route === null) return false;
+  return list.trim() === "*" || list.split(",").some((tag) => tag.trim() === etagOf(route));
+}
+
+function missing(name: string): ControlAnswer {
+  return refusalAnswer(404, `the API has no route ${name}`);
+}
+
+/** So many faults the log shows. */
+const MAX_FAULTS = 10;

@@ -1,0 +1,91 @@
+import { errorBody } from "../../core/status.ts";
+import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
+import { HeaderId } from "../../message/header-block.ts";
+import { methodName } from "../../message/request-head.ts";
+import type { AccessGuard } from "./access-guard.ts";
+import { jsonReply } from "./built-in-reply.ts";
+import { CallBody } from "./call-body.ts";
+import { type ControlPort, PendingAnswer, queryOf } from "./control-handler.ts";
+import type { Operator } from "./operator.ts";
+
+/** A call for a route of the API, as JSON for the control thread. */
+export interface RouteCall {
+  readonly operator: Operator;
+  readonly method: string;
+  /** Of the route. */
+  readonly name: string;
+  readonly query: string;
+  /** Values of If-Match and If-None-Match; "" without one. */
+  readonly ifMatch: string;
+  readonly ifNoneMatch: string;
+  /** Whether the route is wanted as it was written, and not as JSON. */
+  readonly wantsYaml: boolean;
+  readonly text: string;
+}
+
+/** Routes of the API for operators, by their names at the end of the path. docs/providers.md#api */
+export class RouteCallHandler implements Handler {
+  readonly name: string;
+  private readonly from: number;
+  private readonly suffix: string;
+  private readonly guard: AccessGuard;
+  private readonly port: ControlPort;
+
+  /** @param place the path with `{name}` in the place of the name */
+  constructor(place: string, guard: AccessGuard, port: ControlPort) {
+    const [before = "", after = ""] = place.split("{name}");
+    this.name = `routes:${after}`;
+    this.from = before.length;
+    this.suffix = after;
+    this.guard = guard;
+    this.port = port;
+  }
+
+  handle(ex: Exchange): Verdict {
+    if (!this.guard.admitsOperator(ex)) return Verdict.Done;
+    const name = this.nameOf(ex);
+    if (name === null) ex.sink.fixed(ex, NO_NAME);
+    else new CallBody(MAX_ROUTE_BYTES, (asking, text) => this.act(asking, name, text)).begin(ex);
+    return Verdict.Done;
+  }
+
+  private nameOf(ex: Exchange): string | null {
+    const path = ex.canonicalPath === "" ? ex.request.path() : ex.canonicalPath;
+    if (!path.endsWith(this.suffix)) return null;
+    const name = path.slice(this.from, path.length - this.suffix.length);
+    return ROUTE_NAME.test(name) ? name : null;
+  }
+
+  private act(ex: Exchange, name: string, text: string | null): void {
+    if (text === null) {
+      ex.sink.fixed(ex, TOO_LARGE);
+      return;
+    }
+    const { headers, method } = ex.request;
+    const asked: RouteCall = {
+      operator: this.guard.operatorOf(ex),
+      method: methodName(method),
+      name,
+      query: queryOf(ex),
+      ifMatch: headers.valueOf(HeaderId.IfMatch),
+      ifNoneMatch: headers.valueOf(HeaderId.IfNoneMatch),
+      wantsYaml: headers.valueOf(HeaderId.Accept).toLowerCase().includes("yaml"),
+      text,
+    };
+    const pending = new PendingAnswer(ex);
+    ex.source = pending;
+    this.port.ask("config-route", JSON.stringify(asked), (...answer) => pending.give(...answer));
+  }
+}
+
+/** Names of routes; no path and no file name can be made of one. */
+const ROUTE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/;
+const MAX_ROUTE_BYTES = 1_048_576;
+const NO_NAME = jsonReply(
+  404,
+  errorBody(
+    404,
+    "no such endpoint: the name of a route has letters, digits, dots, dashes and underscores, at most 128",
+  ),
+);
+const TOO_LARGE = jsonReply(413, errorBody(413, `request body exceeds ${MAX_ROUTE_BYTES} bytes`));
