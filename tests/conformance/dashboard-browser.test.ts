@@ -247,7 +247,7 @@ describe.skipIf(CHROMIUM === null)("the dashboard, in a browser", () => {
     await open();
     const click = (selector: string) => tab.value(`document.querySelector(${JSON.stringify(selector)}).click()`);
     await click("#open-actions");
-    await click("#action-list fieldset:nth-child(2) button");
+    await click("#action-list fieldset:nth-child(3) button");
     await click("#confirm-yes");
     await tab.until("document.getElementById('toast').textContent === 'Purged: 0 responses.'");
     await tab.until("document.getElementById('timeline').textContent.includes('Operator: purge')");

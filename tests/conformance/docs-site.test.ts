@@ -68,7 +68,7 @@ test("its search has pages of docs before the changelog, by what operators type"
   const index = new SearchIndex<SearchEntry & { place: string }>(entries, subjects);
   const wanted = [
     ["gzip", "compression.html"],
-    ["502", "upstreams.html#failures"],
+    ["502", "troubleshooting.html#debug-a-502"],
     ["migrate from nginx", "migrate.html#nginx"],
     ["node app", "jobs.html#proxy-below-a-prefix"],
     ["sse", "recipes.html#server-sent-events"],
