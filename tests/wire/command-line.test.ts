@@ -26,10 +26,10 @@ async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
 
 test("every command that help shows has its row in docs/tools.md, and every row its command", async () => {
   const { stdout } = await inFolder((folder) => run(["help"], folder));
-  const shown = [...stdout.matchAll(/^ {2}(\w+) {2}/gm)].map(([, name]) => name!);
+  const shown = [...stdout.matchAll(/^ {2}([\w-]+) {2}/gm)].map(([, name]) => name!);
   const page = readFileSync(join(import.meta.dir, "../../docs/tools.md"), "utf8");
   const rows = page.split("\n").filter((line) => /^\| \[?`edge /.test(line));
-  const named = rows.flatMap((row) => [...row.split(" | ")[0]!.matchAll(/`edge (\w+)/g)].map(([, name]) => name!));
+  const named = rows.flatMap((row) => [...row.split(" | ")[0]!.matchAll(/`edge ([\w-]+)/g)].map(([, name]) => name!));
   expect(shown.length).toBeGreaterThan(10);
   expect([...new Set(named)].sort()).toEqual(shown.sort());
 });
@@ -87,7 +87,7 @@ describe("wrong words", () => {
     ["help docs/tls.md#redirect", "## Redirect"],
     ["help letsencrypt", "edge help acme "],
     ["help basic auth", "edge help authentication#passwords "],
-    ["help 502", "edge help upstreams#failures "],
+    ["help 502", "connect_refused: The origin's host refused the connection"],
     ["help rate limit", "edge help guards#rate-limits "],
     ["help migrate from nginx", "edge help migrate#nginx "],
     ["help --json docker", '{"words":"docker","found":[{"name":"install#in-a-container"'],
