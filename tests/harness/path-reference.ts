@@ -51,7 +51,7 @@ export function faultIn(routes: readonly ReferenceRoute[], request: ReferenceReq
   if (!readings.some((reading) => takesPath(route, reading))) return `no reading of ${path} belongs to ${route.label}`;
   for (const reading of readings) {
     const better = routes.find(
-      (other) => takesHost(other, host) && isBetter(other, route) && takesPath(other, reading),
+      (other) => takesHost(other, host) && isBetter(other, route, host) && takesPath(other, reading),
     );
     if (better !== undefined) return `read as ${reading} it belongs to ${better.label} (${better.path})`;
   }
@@ -68,7 +68,7 @@ function faultInDeeper(
   for (const read of deeperReadingsOf(path)) {
     const reading = route.stripPrefix && !route.exact && route.path !== "/" ? route.path + read : read;
     const other = routes.find(
-      (one) => takesHost(one, host) && takesPath(one, reading) && (isBetter(one, route) || !takesPath(one, route.path)),
+      (one) => takesHost(one, host) && takesPath(one, reading) && (isBetter(one, route, host) || !takesPath(one, route.path)),
     );
     if (other !== undefined) return `decoded again, as ${reading}, it belongs to ${other.label} (${other.path})`;
   }
@@ -79,10 +79,8 @@ function faultInDeeper(
 export function plainLabel(routes: readonly ReferenceRoute[], request: ReferenceRequest): string {
   const host = canonicalHost(request.host);
   const fitting = routes.filter((route) => takesHost(route, host) && takesPath(route, request.path));
-  const best = fitting.filter((route) => !fitting.some((other) => isBetter(other, route)));
-  const able = best.filter((route) => takesMethod(route, request.method));
-  able.sort((a, b) => hostRank(b, host) - hostRank(a, host));
-  return able[0]?.label ?? "";
+  const best = fitting.filter((route) => !fitting.some((other) => isBetter(other, route, host)));
+  return best.find((route) => takesMethod(route, request.method))?.label ?? "";
 }
 
 /** The host in lower case, without port and without the dot behind it. */
@@ -205,7 +203,10 @@ function takesPath(route: ReferenceRoute, path: string): boolean {
   return route.path === "/" || path === route.path || path.startsWith(`${route.path}/`);
 }
 
-function isBetter(route: ReferenceRoute, than: ReferenceRoute): boolean {
+/** Host first, then the exact path, then the longest prefix. docs/routing.md#which-route-wins */
+function isBetter(route: ReferenceRoute, than: ReferenceRoute, host: string): boolean {
+  const [rank, other] = [hostRank(route, host), hostRank(than, host)];
+  if (rank !== other) return rank > other;
   if (route.exact !== than.exact) return route.exact;
   return route.path.length > than.path.length && !route.exact;
 }

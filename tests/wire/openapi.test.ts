@@ -1,6 +1,6 @@
 // docs/endpoints.md#openapi
 import { afterAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020";
@@ -125,11 +125,17 @@ describe("responses are as it says", () => {
     ["/internal/api/maintenance", { on: false }, 200],
     ["/internal/api/maintenance", { on: true, route: "/none" }, 404],
     ["/internal/api/reload", {}, 200],
+    ["/internal/api/rollback", { steps: 99 }, 404],
+    ["/internal/api/rollback", {}, 200],
     ["/internal/api/log-level", { level: "debug" }, 200],
     ["/internal/api/log-level", { level: "info" }, 200],
     ["/internal/api/log-level", { level: "all" }, 400],
   ];
   test.each(calls)("POST %s %j", async (path, body, status) => {
+    if (path.endsWith("/rollback")) {
+      appendFileSync(join(gateway.folder, "routes.yaml"), "\n# another one\n");
+      await gateway.once(request("POST /internal/api/reload", []));
+    }
     const reply = await gateway.once(request(`POST ${path}`, ["Content-Type: application/json"], JSON.stringify(body)));
     expect(reply.status).toBe(status);
     check(path, "post", reply);

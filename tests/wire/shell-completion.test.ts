@@ -17,7 +17,7 @@ const helped = new Map<string, string[]>();
 
 beforeAll(async () => {
   for (const shell of SHELLS) scripts[shell] = await printed("completion", shell);
-  commands = [...(await printed("help")).matchAll(/^ {2}(\w+) {2}/gm)].map(([, name]) => name!);
+  commands = [...(await printed("help")).matchAll(/^ {2}([\w-]+) {2}/gm)].map(([, name]) => name!);
   for (const words of [...commands.filter((name) => name !== "help"), "waf test", "waf learn", "waf import"]) {
     const text = await printed(...words.split(" "), "--help");
     if (words === "waf") continue;
@@ -79,8 +79,8 @@ describe("bash completes", () => {
     ["edge waf learn --min", "--min-clients"],
     ["edge serve --log", "--log-format"],
     ["edge serve -log", "-log-format"],
-    ["edge serve --log-format ", "auto json"],
-    ["edge serve --log-format=", "auto json"],
+    ["edge serve --log-format ", "auto json text"],
+    ["edge serve --log-format=", "auto json text"],
     ["edge serve --log-format=j", "json"],
     ["edge serve -log-format j", "json"],
     ["edge serve --demo=", "true false"],
@@ -164,7 +164,7 @@ describe.skipIf(Bun.which("fish") === null)("fish completes", () => {
     expect([schema, waf!.sort(), format]).toEqual([
       ["config", "routes"],
       ["import", "learn", "test"],
-      ["auto", "json"],
+      ["auto", "json", "text"],
     ]);
     expect(file).toEqual(expect.arrayContaining([expect.stringContaining("file")]));
     expect(folder).toEqual([expect.stringContaining("folder")]);

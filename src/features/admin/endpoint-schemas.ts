@@ -78,6 +78,19 @@ export const STATUS_SCHEMA = object({
   started_at: TIME,
   pid: COUNT,
   port: COUNT,
+  listeners: listOf(
+    openObject(
+      {
+        name: TEXT_SCHEMA,
+        address: TEXT_SCHEMA,
+        tls: FLAG,
+        proxy_protocol: FLAG,
+        connections: COUNT,
+        active_connections: COUNT,
+      },
+      { client_auth: TEXT_SCHEMA, http3: FLAG },
+    ),
+  ),
   worker_pool_size: COUNT,
   generation: COUNT,
   operations: object({
