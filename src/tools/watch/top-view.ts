@@ -12,7 +12,7 @@ import {
   upstreamRows,
   verdictPaint,
 } from "./status-view.ts";
-import { type Column, Line, type Paint, type Paints, textTable } from "./text.ts";
+import { type Column, fitted, Line, type Paint, type Paints, textTable } from "./text.ts";
 
 /** What `edge top` lists. */
 export const VIEWS = ["routes", "upstreams", "clients", "internal", "functions"] as const;
@@ -60,7 +60,8 @@ export function topLines(
   const { width, height, paints } = frame;
   const room = Math.max(1, height - HEAD_LINES - FOOT_LINES);
   const rows = listOf(state, rates, choice, width, paints);
-  const [head = "", ...list] = choice.hasHelp === true ? helpLines(viewsOf(state)) : rows;
+  const [head = "", ...list] =
+    choice.hasHelp === true ? helpLines(viewsOf(state)).map((line) => fitted(line, width)) : rows;
   const shown = list.slice(choice.from, choice.from + room - 1);
   const lines = [...headLines(state, rates, label, frame), "", head, ...shown];
   while (lines.length < height - FOOT_LINES) lines.push("");
@@ -278,11 +279,11 @@ function upstreamColumns(total: number): Column<RatedUpstream>[] {
     { title: `UPSTREAMS (${total})`, width: 0, rank: 0, cell: ({ name }) => name },
     { title: "STATE", width: STATE_WIDTH, rank: 0, cell: ({ state }) => state, paint: statePaint, isText: true },
     { title: "ATTEMPTS/S", width: 10, rank: 0, cell: (row) => numberText(row.rate.perSecond) },
-    { title: "5XX/S", width: 6, rank: 0, cell: (row) => numberText(row.rate.failedPerSecond), paint: failing },
-    { title: "P50", width: 8, rank: 2, cell: ({ traffic }) => durationText(traffic?.latency?.[0]) },
-    { title: "P99", width: 8, rank: 1, cell: ({ traffic }) => durationText(traffic?.latency?.[2]) },
-    { title: "FAILURES", width: 8, rank: 3, cell: ({ failures }) => numberText(failures) },
-    { title: "TOTAL", width: 8, rank: 4, cell: ({ traffic }) => numberText(traffic?.requests ?? 0) },
+    { title: "5XX/S", width: 6, rank: 1, cell: (row) => numberText(row.rate.failedPerSecond), paint: failing },
+    { title: "P50", width: 8, rank: 3, cell: ({ traffic }) => durationText(traffic?.latency?.[0]) },
+    { title: "P99", width: 8, rank: 2, cell: ({ traffic }) => durationText(traffic?.latency?.[2]) },
+    { title: "FAILURES", width: 8, rank: 4, cell: ({ failures }) => numberText(failures) },
+    { title: "TOTAL", width: 8, rank: 5, cell: ({ traffic }) => numberText(traffic?.requests ?? 0) },
   ];
 }
 
