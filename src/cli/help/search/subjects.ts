@@ -105,7 +105,7 @@ export const SUBJECTS: readonly Subject[] = [
     "jobs#proxy-below-a-prefix",
     "reverse proxy, proxy_pass, node app, nodejs, node.js, express, next.js, nextjs, strip prefix, subpath, django, rails, flask",
   ),
-  row("jobs#an-api-with-tokens", "api gateway, api tokens, api key, protect api"),
+  row("jobs#an-api-with-tokens", "api gateway, api tokens, protect api"),
   row("pages", "error page, custom error page, 404 page, 50x page, error document"),
   row("pages#maintenance", "maintenance page, maintenance mode, maintenance, down for maintenance"),
   row("pages#errors-of-the-origin", "error page of origin, intercept errors, proxy_intercept_errors"),
