@@ -307,9 +307,7 @@ export function peerNetwork(): Kind<Cidr> {
   const kind = piece<Cidr>((value) => {
     if (value === UNIX_PEERS.text) return UNIX_PEERS;
     const result = network["~run"]({ value }, {});
-    return result.issues === undefined
-      ? (result.value as Cidr)
-      : new Wrong(`expected an IP address, a network such as 10.0.0.0/8, or unix:, found ${describe(value)}`);
+    return result.issues === undefined ? (result.value as Cidr) : new Wrong(result.issues[0].message);
   }, TEXT);
   return written(kind, ({ text: shown }) => shown);
 }

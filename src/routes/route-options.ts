@@ -178,7 +178,10 @@ export const ROUTE_OPTIONS = block(rows, {
       bots: botsAt(values.bots, server.bots, "bots" in entry, below(spot, "bots")),
     };
   },
-  list({ compression, rateLimit: limit, auth: who, bots }, { ip_rules, headers: edits, ...lines }) {
+  list(
+    { compression, rateLimit: limit, auth: who, bots, listeners: some },
+    { ip_rules, headers: edits, listeners, ...lines },
+  ) {
     // The server's own limit is stated once, there: here it would become a second one. So are its users.
     const own = limit.scope === "route" ? { rate_limit: rateLimit.write(limit) } : {};
     const packing = compression.isOwn
@@ -186,7 +189,9 @@ export const ROUTE_OPTIONS = block(rows, {
       : {};
     const ownAuth = who.scope === "route" ? { auth: who.enabled ? auth.write(who) : false } : {};
     const ownBots = bots.isOwn ? { bots: bots.enabled ? routeBots.write(bots) : false } : {};
-    return { ...lines, ...packing, ...own, ip_rules, ...ownAuth, ...ownBots, headers: edits };
+    // Every listener is said by no key.
+    const served = some.length > 0 ? { listeners } : {};
+    return { ...served, ...lines, ...packing, ...own, ip_rules, ...ownAuth, ...ownBots, headers: edits };
   },
 });
 

@@ -45,7 +45,7 @@ export interface AcmeOrder {
 const DIRECTORY = /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/;
 const AUTO = "auto";
 /** In clear text on this machine alone. */
-const API_URL = /^(https:\/\/[^\s?#@]+|http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:\d+)?[^\s?#@]*)?$/;
+const API_URL = /^(https:\/\/[^\s?#@]+|http:\/\/(127\.0\.0\.1|localhost|\[::1\])([:/][^\s?#@]*)?)?$/;
 
 const directory = written(
   textLike(DIRECTORY, "the URL of an ACME directory, such as https://ca.example/directory"),
@@ -148,9 +148,19 @@ const providerRows = {
     example: "https://login.microsoftonline.us",
     doc: "of azure, for national clouds",
   },
-  application_key: { type: text("a key"), default: "", doc: "of ovh" },
-  application_secret: { type: secret("a secret"), default: "", example: "${OVH_SECRET:-c2VjcmV0}", doc: "of ovh" },
-  consumer_key: { type: secret("a key"), default: "", example: "${OVH_CONSUMER_KEY:-c2VjcmV0}", doc: "of ovh" },
+  application_key: { type: text("a key"), default: "", doc: "application key of OVH" },
+  application_secret: {
+    type: secret("a secret"),
+    default: "",
+    example: "${OVH_SECRET:-c2VjcmV0}",
+    doc: "application secret of OVH",
+  },
+  consumer_key: {
+    type: secret("a key"),
+    default: "",
+    example: "${OVH_CONSUMER_KEY:-c2VjcmV0}",
+    doc: "consumer key of OVH",
+  },
   api_key: { type: secret("a key"), default: "", example: "${PORKBUN_API_KEY:-pk1}", doc: "of porkbun" },
   secret_api_key: { type: secret("a key"), default: "", example: "${PORKBUN_SECRET:-sk1}", doc: "of porkbun" },
 } as const satisfies Rows;

@@ -205,7 +205,11 @@ function listed(config: string, routes: string): string {
     writeFileSync(join(dir, "config.yaml"), uncomment(files.slice(files.indexOf("\nserver:"))));
     writeFileSync(join(dir, "routes.yaml"), uncomment(routes.slice(routes.indexOf("\nroutes:"))));
     const { said, io } = collect();
-    const code = runCheck(["--print"], io, { cwd: dir, env: { EDGE_TOKEN: "long-enough" }, knownWafRules: [] });
+    const code = runCheck(["--print"], io, {
+      cwd: dir,
+      env: { EDGE_TOKEN: "long-enough", DNS_TOKEN: "long-enough" },
+      knownWafRules: [],
+    });
     // One gateway that is both is told which settings are for its edge alone.
     const err = said.err.replace(/^config\.yaml:\d+:3: sidecar: its listeners do not take .*\nMore: .*\n/, "");
     expect({ code, err }).toEqual({ code: 0, err: "" });

@@ -112,6 +112,7 @@ describe("/internal/api/status", () => {
       started_at: "2026-01-31T12:00:00.000Z",
       pid: 42,
       port: 8080,
+      listeners: [],
       worker_pool_size: 2,
       generation: 1,
       config_source: null,

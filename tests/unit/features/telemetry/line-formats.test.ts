@@ -22,6 +22,7 @@ function lineOf(form: LineForm | undefined, request: Parameters<typeof fakeExcha
     namesUsers: true,
     namesTraces: true,
     namesCountries: true,
+    namesListeners: true,
     names: NAMES,
     threshold: new LogThreshold(),
     addresses: new ShownAddresses(),

@@ -17,6 +17,7 @@ test("every field of an access line is explained, in its order", () => {
     namesUsers: true,
     namesTraces: true,
     namesCountries: true,
+    namesListeners: true,
     names: NAMES,
     threshold: new LogThreshold(),
     addresses: new ShownAddresses(),
