@@ -131,6 +131,7 @@ describe("the reference of routes.yaml", () => {
       [
         "path",
         "match",
+        "listeners",
         "inbound_chunked_mode",
         "max_body_bytes",
         "acme_challenge",
