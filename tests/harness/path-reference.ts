@@ -68,7 +68,8 @@ function faultInDeeper(
   for (const read of deeperReadingsOf(path)) {
     const reading = route.stripPrefix && !route.exact && route.path !== "/" ? route.path + read : read;
     const other = routes.find(
-      (one) => takesHost(one, host) && takesPath(one, reading) && (isBetter(one, route, host) || !takesPath(one, route.path)),
+      (one) =>
+        takesHost(one, host) && takesPath(one, reading) && (isBetter(one, route, host) || !takesPath(one, route.path)),
     );
     if (other !== undefined) return `decoded again, as ${reading}, it belongs to ${other.label} (${other.path})`;
   }
