@@ -91,7 +91,7 @@ export async function runTrust(args: readonly string[], io: CommandIo): Promise<
   return ExitCode.Done;
 }
 
-/** Has the store read again. @returns what went wrong, or "" */
+/** Has the store read again. @returns the failure, or "" */
 function updated({ update, ending }: TrustStore): string {
   const words = ending === "crt" ? [update] : [update, "extract"];
   try {

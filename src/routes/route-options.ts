@@ -189,7 +189,7 @@ export const ROUTE_OPTIONS = block(rows, {
       : {};
     const ownAuth = who.scope === "route" ? { auth: who.enabled ? auth.write(who) : false } : {};
     const ownBots = bots.isOwn ? { bots: bots.enabled ? routeBots.write(bots) : false } : {};
-    // Every listener is said by no key.
+    // No key stands for every listener.
     const served = some.length > 0 ? { listeners } : {};
     return { ...served, ...lines, ...packing, ...own, ip_rules, ...ownAuth, ...ownBots, headers: edits };
   },

@@ -42,7 +42,7 @@ export interface ForwardSettings extends ForwardHeadSettings {
   /** The route's `headers`; null where it has none. */
   readonly requestEdits: RequestEdits | null;
   readonly responseEdits: ResponseEdits | null;
-  /** What becomes of redirects and cookies, before the edits; null where they stay. */
+  /** Rewrites redirects and cookies, before the edits; null if they stay. */
   readonly responseRewrite: { apply(headers: HeaderBlock): void } | null;
 }
 

@@ -61,7 +61,7 @@ export class RuledLocations extends RefreshReader {
 }
 
 /**
- * `rewrite_location: true`: URLs of the route's own servers become paths below the prefix that was taken off on the way up. What
+ * `rewrite_location: true`: URLs of the route's own servers become paths below the prefix that edge removes on the way up. What
  * leads elsewhere stays.
  */
 export class OwnLocations extends RefreshReader {
@@ -70,7 +70,7 @@ export class OwnLocations extends RefreshReader {
   private readonly allBasePaths: readonly string[];
   private readonly prefix: string;
 
-  /** @param prefix that requests lose; "" where they keep their paths */
+  /** @param prefix that requests lose; "" if they keep their paths */
   constructor(origins: readonly NamedOrigin[], prefix: string) {
     super();
     const byOrigin = Map.groupBy(origins, originKey);
@@ -96,7 +96,7 @@ export class OwnLocations extends RefreshReader {
     return this.below(this.allBasePaths, url) ?? url;
   }
 
-  /** The path at the gateway for a path at the server; null where the route does not reach it. */
+  /** The path at the gateway for a path at the server; null if the route does not reach it. */
   private below(basePaths: readonly string[], path: string): string | null {
     for (const basePath of basePaths) {
       const rest = after(path, basePath);
@@ -106,14 +106,14 @@ export class OwnLocations extends RefreshReader {
   }
 }
 
-/** What follows a beginning that ends where a segment does; null where it is none. */
+/** The rest behind a beginning that ends with a segment; null if it is none. */
 function after(path: string, start: string): string | null {
   if (!path.startsWith(start)) return null;
   const rest = path.slice(start.length);
   return rest === "" || /^[/?#]/.test(rest) ? rest : null;
 }
 
-/** A new beginning before what follows. A path does not become a host by that: `//` begins with one, to browsers `/\` too. */
+/** A new beginning before the rest. No path becomes a host by that: `//` begins with one, to browsers `/\` too. */
 function joined(start: string, rest: string): string {
   if (AUTHORITY_ALONE.test(start) && rest !== "" && !/^[/?#]/.test(rest)) return `${start}/${rest}`;
   const whole = start + rest;

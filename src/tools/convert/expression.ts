@@ -20,7 +20,7 @@ export function expressionOf(pcre: string, isRefusal: boolean): string | null {
 }
 
 /**
- * An expression of PCRE over bytes as one that takes the very same paths, so that a route with it may give something; null where none is
+ * An expression of PCRE over bytes as one that takes the very same paths, so that a route with it may give something; null if none is
  * known to. `$` takes a line break at the end, and a dot takes none.
  */
 export function contentExpressionOf(pcre: string): string | null {

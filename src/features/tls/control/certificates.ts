@@ -24,7 +24,7 @@ interface CertificatePorts {
   /** Sends what has changed to every worker. */
   readonly broadcast: (message: CertificatesMessage) => void;
   readonly event: EventWriter<typeof TLS_EVENTS>;
-  /** The state folder, where the local authority is kept. */
+  /** The state folder, which keeps the local authority. */
   readonly stateFolder: string;
 }
 
@@ -272,7 +272,7 @@ export class CertificateList implements CertificateSink {
     return [...others, ...left.filter(({ names }) => names.length > 0)];
   }
 
-  /** Takes what the local authority has signed, if it signs for this listener. */
+  /** Takes the certificates of the local authority, if it signs for this listener. */
   useInternal(signed: readonly ServerCertificate[]): void {
     const now = this.files.isInternal === true ? signed : [];
     if (areSame(now, this.internal)) return;

@@ -39,7 +39,7 @@ export class InternalAuthority {
 
   /**
    * The authority of a folder; it is made if there is none.
-   * @throws Error that says what is wrong with the file
+   * @throws Error that names the fault of the file
    */
   static async open(
     folder: string,

@@ -15,7 +15,7 @@ const MAX_EARLY = 64;
 /** Certificates for hosts of routes, and for names below wildcards and `localhost`. */
 const MAX_HOSTS = 1000;
 const MAX_OTHERS = 100;
-/** Names that are asked for within this time are shown together: each time every worker takes a whole set. */
+/** Names that clients want within this time come together: each time every worker takes a whole set. */
 const GATHER_MS = 20;
 const CHECK_MS = 3_600_000;
 /** Milliseconds before its end from which a certificate is renewed. */
@@ -49,7 +49,7 @@ export class InternalCertificates {
   /** Names that are being signed. */
   private readonly signing: Map<string, Promise<void>> = new Map();
   private isFull = false;
-  /** Resolves when what has been signed is shown. */
+  /** Resolves when the new certificates are shown. */
   private showing: Promise<void> | null = null;
 
   constructor(ports: InternalPorts) {

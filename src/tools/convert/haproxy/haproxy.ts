@@ -245,7 +245,7 @@ function backendRules(
     rule.keys = { type, ...(regex === undefined ? {} : { regex }), ...others };
     if (rule.path.kind === "prefix" && rule.path.value !== "/") rule.keys.strip_prefix = false;
     const own = backend.statement === origin ? [rule] : backendRequests(backend, rule, { plan, facts });
-    // What the backend answers itself has no expression beside its own.
+    // Responses of the backend itself have no expression beside their own.
     if (regex !== undefined && own.length > 1) {
       closed(rule);
       ledger.note(origin, "the backend answers some of its requests itself: it is closed", "write routes with match");

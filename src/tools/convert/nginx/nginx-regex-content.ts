@@ -12,7 +12,7 @@ import { nginxTargets } from "./nginx-upstreams.ts";
 
 /**
  * A location by an expression as a route with `regex`: an origin, or files by the ends of their names. docs/routing.md#routes-by-expressions
- * @returns null where no route does the same
+ * @returns null if no route does the same
  */
 export function contentRule(site: Site, one: Located, within: PathRule): Rule | null {
   const { statement, scope, kind, path } = one;
