@@ -67,16 +67,17 @@ async function targetFinding({ route, target, isMesh }: NodeInit, config: Runtim
   try {
     const origin = probeOrigin(route, target, config.proxy.transport.maxResponseFields);
     const path = healthCheck.enabled ? healthCheck.path : "";
-    const { statusCode, latencyMs, error } = await probeTarget(
+    const outcome = await probeTarget(
       origin,
       path,
       TRY_MS,
       threadResolver(() => {}),
     );
+    const { statusCode, latencyMs, error } = outcome;
     if (error !== "") return { ...about, ok: false, found: error };
     const time = `${latencyMs.toFixed(1)} ms`;
     if (!healthCheck.enabled) return { ...about, ok: true, found: `connected in ${time}` };
-    const isWell = isExpected(healthCheck, statusCode);
+    const isWell = isExpected(healthCheck, outcome);
     return { ...about, ok: isWell, found: `health check ${path}: ${statusCode} in ${time}` };
   } catch (error) {
     return { ...about, ok: false, found: messageOf(error) };

@@ -14,7 +14,7 @@ export const drainCommand = {
   summary: "Takes a target out of service: it gets no new requests, and those under way end.",
   operands: { usage: "URL|NAME", min: 1, max: 1 },
   flags: [...GATEWAY_FLAGS, JSON_FLAG],
-  notes: [KEPT, "Example:", "  edge drain http://10.0.0.5:8000", "", EXIT_CODES],
+  notes: [KEPT, "Examples:", "  edge drain http://10.0.0.5:8000", "  edge drain web-1", "", EXIT_CODES],
 } as const;
 
 /** The command as `edge help undrain` shows it. */
@@ -72,9 +72,9 @@ async function drainOrNot(
     call.values,
     order,
     io,
-    ({ target: origin, without_target: empty = [], drained = [] }) => {
-      io.out(`${origin} ${action === "drain" ? "is drained" : "is in use again"}.\n`);
-      const left = drained.filter((one) => one !== origin);
+    ({ target: origin = "", targets = [origin], without_target: empty = [], drained = [] }) => {
+      for (const one of targets) io.out(`${one} ${action === "drain" ? "is drained" : "is in use again"}.\n`);
+      const left = drained.filter((one) => !targets.includes(one));
       if (left.length > 0) io.out(`Still drained: ${series(left)}.\n`);
       if (empty.length > 0)
         io.err(`${command.name}: no target is left for ${series(empty)}: requests get 503 until one is back\n`);
@@ -103,9 +103,11 @@ interface Order {
   readonly body: object;
 }
 
-/** What any of these actions answers. docs/endpoints.md#actions */
+/** The response to any of these actions. docs/endpoints.md#actions */
 interface Answer {
   readonly target?: string;
+  /** All, if a name is that of several. */
+  readonly targets?: readonly string[];
   readonly drained?: readonly string[];
   readonly without_target?: readonly string[];
   readonly routes?: readonly string[];

@@ -208,6 +208,8 @@ export function meshOrigin(url: string, path: KeyPath, log: FaultLog): OriginCon
 export interface TargetConfig extends OriginConfig {
   /** As `originUrl` writes it, for listings. */
   readonly url: string;
+  /** What operators call it; absent or "" without a name. docs/upstreams.md#names-of-targets */
+  readonly name?: string;
   /** 0 sends nothing to it. */
   readonly weight: number;
   /** Used only while every other target is unhealthy. */

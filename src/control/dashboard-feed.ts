@@ -102,9 +102,10 @@ function rolledBack({ configuration }: OperationState): LiveGateway["rolledBack"
 }
 
 function targetsOf(nodes: NodeRegistry, { upstreams }: TelemetryLabels): LiveTarget[] {
-  return nodes.standings().map(({ originKey, route, breaker, healthy, failures }) => ({
+  return nodes.standings().map(({ originKey, name, route, breaker, healthy, failures }) => ({
     route: labelOf(route),
     upstream: upstreams.labelOf(upstreams.idOf(originKey)),
+    ...(name === "" ? {} : { name }),
     breaker: BREAKERS[breaker],
     healthy,
     checked: route.healthCheck.enabled,

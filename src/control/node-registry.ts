@@ -1,4 +1,4 @@
-import { speaksHttp2, type TargetConfig, usesTls } from "../config/origin.ts";
+import { originOf, speaksHttp2, type TargetConfig, usesTls } from "../config/origin.ts";
 import type { ControlService, Prepared } from "../core/control-service.ts";
 import { detailLabel } from "../core/fault-detail-rows.ts";
 import type { Takers } from "../core/message-takers.ts";
@@ -13,6 +13,8 @@ import { CONNECTED_STATUS } from "../routes/streams/stream-keys.ts";
 import type { NodeOwner } from "../routes/upstream/upstream-config.ts";
 import { nameDetail } from "../upstream/failure-detail.ts";
 import { type ProbeOrigin, type ProbeOutcome, probeConnection, probeHttp } from "../upstream/http-probe.ts";
+import { ExpectedBody } from "../upstream/probe-body.ts";
+import type { ProbeQuestion } from "../upstream/probe-dialog.ts";
 import { type HealthCheck, isExpected, Prober } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { type NodeInit, NodeList, nodeKey, nodeKeys } from "../worker/node-list.ts";
@@ -25,6 +27,8 @@ type NodeStatus = "CLOSED" | "OPEN" | "UNREACHABLE";
 /** A node with its state, for metrics and the dashboard. */
 export interface NodeStanding {
   readonly originKey: string;
+  /** What operators call it; "" for no name. */
+  readonly name: string;
   /** The first of the routes that lead there. */
   readonly route: NodeOwner;
   readonly failures: number;
@@ -137,6 +141,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   standings(): readonly NodeStanding[] {
     return this.list.nodes.map(({ target, route }, slot) => ({
       originKey: target.originKey,
+      name: target.name ?? "",
       route,
       failures: this.table.failures(slot),
       breaker: this.table.state(slot),
@@ -186,27 +191,35 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   }
 
   /**
-   * Takes an origin out of service, or back in: no new request goes there from any route, what is under way ends.
+   * Takes a target out of service, or back in: no new request goes there from any route, requests under way end.
    * docs/operations.md#draining-a-target
-   * @param target as routes.yaml names it, with or without its path
-   * @returns the origin's key; null where no route leads there
+   * @param target its name, which may be that of targets of several routes, or its address as routes.yaml has it, with or without its path
+   * @returns the keys of the origins: one for an address, none if no route leads there
    */
-  drain(target: string, isDrained: boolean): string | null {
+  drain(target: string, isDrained: boolean): readonly string[] {
+    const named = this.list.originsNamed(target);
+    const originKeys = named.length > 0 ? named : this.originsAt(target);
+    for (const originKey of originKeys) {
+      if (isDrained) this.drained.add(originKey);
+      else this.drained.delete(originKey);
+      this.list.nodes.forEach((node, slot) => {
+        if (node.target.originKey === originKey) this.table.setDrained(slot, isDrained);
+      });
+      const other = this.list.otherSlotOf(originKey);
+      if (other >= 0) this.table.setDrained(other, isDrained);
+    }
+    return originKeys;
+  }
+
+  /** The key of the origin at an address; none if no route has it. */
+  private originsAt(target: string): readonly string[] {
     const wanted = comparable(target);
     const { nodes, others } = this.list;
     const found = nodes.find(
       ({ target: { originKey, url } }) => comparable(originKey) === wanted || comparable(url) === wanted,
     );
     const originKey = found?.target.originKey ?? others.find((key) => comparable(key) === wanted);
-    if (originKey === undefined) return null;
-    if (isDrained) this.drained.add(originKey);
-    else this.drained.delete(originKey);
-    nodes.forEach((node, slot) => {
-      if (node.target.originKey === originKey) this.table.setDrained(slot, isDrained);
-    });
-    const other = this.list.otherSlotOf(originKey);
-    if (other >= 0) this.table.setDrained(other, isDrained);
-    return originKey;
+    return originKey === undefined ? [] : [originKey];
   }
 
   /** Keys of the drained origins that routes lead to. */
@@ -227,7 +240,7 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
       ? { status: "CLOSED", drained: false }
       : { status: this.statusOf(nodeKey(route, originKey)), drained: this.isDrained(originKey) };
 
-  /** What is known of a node without asking it. */
+  /** The state of a node without a question to it. */
   statusOf(key: string): NodeStatus {
     const state = this.stateOf(key);
     if (state?.isOpen) return "OPEN";
@@ -239,11 +252,15 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     if (slot < 0) return;
     if (healthy) this.slowStart.begin(key);
     this.table.setHealthy(slot, healthy);
-    if (healthy || outcome.error === "") this.unreachable.delete(key);
+    if (healthy || outcome.statusCode > 0) this.unreachable.delete(key);
     else this.unreachable.add(key);
     const upstream = this.list.nodes[slot]!.target.originKey;
     if (healthy) this.event("upstream_healthy", { upstream });
-    else this.event("upstream_unhealthy", { upstream, status: outcome.statusCode, error: outcome.error });
+    else {
+      const { statusCode: status, error, detail } = outcome;
+      const cause = detail === undefined ? {} : { fault_detail: detailLabel(detail) };
+      this.event("upstream_unhealthy", { upstream, status, error, ...cause });
+    }
   }
 
   /** Whether a node can be reached, or passes its health check where it has one. */
@@ -258,12 +275,11 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
       return false;
     }
     if (!healthCheck.enabled) return (await probeConnection(origin, timeouts.connectMs, this.names)).error === "";
-    const { statusCode } = await probeTarget(origin, healthCheck.path, healthCheck.timeoutMs, this.names);
-    return isExpected(healthCheck, statusCode);
+    return isExpected(healthCheck, await probeTarget(origin, healthCheck.path, healthCheck.timeoutMs, this.names));
   }
 
   private probeOrigin({ route, target, isMesh }: NodeInit): ProbeOrigin {
-    // Whether a peer can be reached is all that is asked; who it is, is for the requests to see.
+    // The probe only finds out whether a peer can be reached; requests see who it is.
     if (isMesh) return probeOrigin(route, { ...target, scheme: "http" }, this.list.maxResponseFields);
     return probeOrigin(route, target, this.list.maxResponseFields);
   }
@@ -304,18 +320,28 @@ export async function probeTarget(
  * @throws when a file of its TLS settings cannot be read
  */
 export function probeOrigin(route: NodeOwner, target: TargetConfig, maxResponseFields: number): ProbeOrigin {
+  const check = route.healthCheck;
+  const isAsked = check.enabled;
+  const port = isAsked && check.port > 0 ? check.port : target.port;
+  const authority =
+    port === target.port ? target.authority : originOf(target.scheme, target.hostname, port, "").authority;
   return {
     hostname: target.hostname,
-    port: target.port,
+    port,
     socketPath: target.socketPath,
-    authority: target.authority,
+    authority: isAsked && check.host !== "" ? check.host : authority,
     tls: usesTls(target.scheme) && route.tls !== null ? readUpstreamTls(route.tls, target.hostname) : null,
     isHttp2: speaksHttp2(target.scheme),
     isLenient: !route.strictOrigins,
+    ...(isAsked ? { question: questionOf(check) } : {}),
     ...(route.fastcgi ? { scriptRoot: route.fastcgi.root } : {}),
-    ...(route.healthCheck.grpc ? { grpc: { basePath: target.basePath, mustTell: true } } : {}),
+    ...(check.grpc ? { grpc: { basePath: target.basePath, mustTell: true } } : {}),
     maxResponseFields,
   };
+}
+
+function questionOf({ method, headers, body }: NodeOwner["healthCheck"]): ProbeQuestion {
+  return { method, headers, body: body === "" ? null : new ExpectedBody(body) };
 }
 
 /** Capitals count in the path of a socket, and not in the name of a host. */

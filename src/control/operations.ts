@@ -256,22 +256,26 @@ export class Operations {
     const { target, ...others } = call;
     if (typeof target !== "string" || Object.keys(others).length > 0)
       return refusalAnswer(400, '{"target": "…"} is needed');
-    const origin = this.port.nodes.drain(target, isDrained);
-    if (origin === null) return refusalAnswer(404, "no route has this target");
+    const origins = this.port.nodes.drain(target, isDrained);
+    const [origin] = origins;
+    if (origin === undefined) return refusalAnswer(404, "no route has this target");
     this.keep();
-    const emptied = isDrained ? this.emptied(origin) : [];
-    const about = emptied.length > 0 ? { without_target: emptied } : {};
+    const emptied = isDrained ? this.emptied(new Set(origins)) : [];
+    const about = {
+      ...(origins.length > 1 ? { targets: origins } : {}),
+      ...(emptied.length > 0 ? { without_target: emptied } : {}),
+    };
     this.audit(isDrained ? "drain" : "undrain", operator, { ok: true, target: origin, ...about });
     const drained = this.port.nodes.drainedOrigins();
     return jsonAnswer(200, { target: origin, drained, ...about });
   }
 
-  /** Routes and streams whose targets are all drained, this one among them. */
-  private emptied(origin: string): readonly string[] {
+  /** Routes and streams whose targets are all drained, one of these among them. */
+  private emptied(origins: ReadonlySet<string>): readonly string[] {
     const { routes, streams } = this.port.config();
     const found = [...upstreamRoutes(routes), ...streams].filter(
       ({ targets }) =>
-        targets.some(({ originKey }) => originKey === origin) &&
+        targets.some(({ originKey }) => origins.has(originKey)) &&
         targets.every(({ originKey }) => this.port.nodes.isDrained(originKey)),
     );
     return [...new Set(found.map(pathOf))].slice(0, MAX_SET);

@@ -1,4 +1,5 @@
 import { usesTls } from "../config/origin.ts";
+import { detailLabel } from "../core/fault-detail-rows.ts";
 import type { ProbedTarget } from "../features/admin/upstream-health.ts";
 import type { TranscodedRouteConfig } from "../features/transcode/transcoded-route.ts";
 import type { NameResolver } from "../net/name-resolver.ts";
@@ -11,6 +12,7 @@ import { INGRESS_LABEL, listedSidecarRoutes } from "../routes/upstream/sidecar-r
 import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts";
 import type { UpstreamTlsConfig } from "../routes/upstream/upstream-keys.ts";
 import type { ProbeOrigin, ProbeOutcome } from "../upstream/http-probe.ts";
+import { isExpected } from "../upstream/prober.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import { nodeKeys } from "../worker/node-list.ts";
 import { systemRoots } from "../worker/sidecar-identity.ts";
@@ -59,38 +61,42 @@ export class UpstreamSurvey {
     return entries.map((entry) => this.judge(entry, outcomes.get(entry.probeKey)!));
   }
 
-  private judge({ label, url, nodeKey, isExpected }: Entry, outcome: ProbeOutcome): ProbedTarget {
+  private judge({ label, url, name = "", nodeKey, isExpected }: Entry, outcome: ProbeOutcome): ProbedTarget {
     const state = nodeKey === "" ? null : this.nodes.stateOf(nodeKey);
-    const { statusCode, latencyMs, error } = outcome;
+    const { statusCode, latencyMs, error, detail } = outcome;
     const isOpen = state?.isOpen ?? false;
     return {
       route: label,
       target: url,
-      status: isOpen ? "OPEN" : error === "" ? "CLOSED" : "UNREACHABLE",
-      healthy: !isOpen && isExpected(statusCode) && (state?.healthy ?? true),
+      name,
+      status: isOpen ? "OPEN" : error === "" || statusCode > 0 ? "CLOSED" : "UNREACHABLE",
+      healthy: !isOpen && isExpected(outcome) && (state?.healthy ?? true),
       statusCode,
       latencyMs,
       consecutiveFailures: state?.failures ?? 0,
       drained: state?.isDrained ?? false,
       error,
+      faultDetail: detail === undefined ? "" : detailLabel(detail),
     };
   }
 }
 
-/** A target of a route, and how it is asked. */
+/** A target of a route with its question. */
 interface Entry {
   /** What the route is called. */
   readonly label: string;
   readonly url: string;
+  /** What operators call it; absent or "" for no name. */
+  readonly name?: string;
   /** Of its node; "" where it is none. */
   readonly nodeKey: string;
   readonly path: string;
-  /** What is asked once only. */
+  /** The same for probes that one question serves. */
   readonly probeKey: string;
   /** @throws when a file of its TLS settings cannot be read */
   readonly origin: () => ProbeOrigin;
-  readonly isExpected: (statusCode: number) => boolean;
-  /** Whether it is not asked, and its breaker is all that is known. */
+  readonly isExpected: (outcome: ProbeOutcome) => boolean;
+  /** Whether its breaker alone is known. */
   readonly isKnown?: boolean;
 }
 
@@ -126,22 +132,23 @@ function routeEntries(
   const keys = nodeKeys(route);
   const tls = JSON.stringify(route.tls);
   const { healthCheck, strictOrigins } = route;
+  const { enabled, grpc, host, method, headers, port, body } = healthCheck;
+  const question = enabled ? JSON.stringify([host, method, headers, port, body]) : "";
   return route.targets.map((target, i) => {
     const path = healthCheck.enabled ? healthCheck.path : `${target.basePath}/`;
     return {
       label,
       url: target.url,
+      name: target.name,
       nodeKey: keys[i]!,
       path,
-      probeKey: `${target.originKey} ${path} ${tls} ${strictOrigins} ${healthCheck.grpc}`,
+      probeKey: `${target.originKey} ${path} ${tls} ${strictOrigins} ${grpc} ${question}`,
       origin: () => {
         const origin = probeOrigin(route, target, maxResponseFields);
         if (roots === undefined || origin.tls === null || origin.tls.ca !== undefined) return origin;
         return { ...origin, tls: { ...origin.tls, ca: roots() } };
       },
-      isExpected: healthCheck.enabled
-        ? (status) => status >= healthCheck.expectStatusFrom && status <= healthCheck.expectStatusTo
-        : isAnswer,
+      isExpected: healthCheck.enabled ? (outcome) => isExpected(healthCheck, outcome) : isAnswer,
     };
   });
 }
@@ -152,6 +159,7 @@ function streamEntries(stream: StreamConfig, maxResponseFields: number): Entry[]
   return stream.targets.map((target, i) => ({
     label: stream.path,
     url: target.url,
+    name: target.name,
     nodeKey: keys[i]!,
     path: "",
     probeKey: target.originKey,
@@ -194,7 +202,7 @@ async function probe(entry: Entry, names: NameResolver): Promise<ProbeOutcome> {
   return probeTarget(origin, entry.path, PROBE_LIMIT_MS, names);
 }
 
-function isAnswer(statusCode: number): boolean {
+function isAnswer({ statusCode }: ProbeOutcome): boolean {
   return statusCode > 0 && statusCode < 500;
 }
 

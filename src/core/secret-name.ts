@@ -69,3 +69,8 @@ const HARMLESS: ReadonlySet<string> = new Set([
   "x-ua-compatible",
   "x-xss-protection",
 ]);
+
+/** Header fields for a listing: values that are secrets by their names are not shown. */
+export function maskedFields(fields: readonly (readonly [name: string, value: string])[]): object {
+  return Object.fromEntries(fields.map(([name, value]) => [name, isSecretName(name) ? MASK : value]));
+}

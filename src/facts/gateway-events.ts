@@ -101,6 +101,7 @@ export const GATEWAY_EVENTS = {
       faults: optional(texts("why nothing changed")),
       name: optional(textField("of route_put, route_delete and route_weights: the route of the API")),
       target: optional(textField("of drain and undrain: the origin")),
+      targets: optional(texts("of drain and undrain: all origins, if a name is that of several")),
       without_target: optional(texts("of drain: routes that have no target left")),
       steps: optional(numberField("of a rollback: how many configurations back")),
       to: optional(textField("of a rollback: when that configuration first served")),
@@ -191,7 +192,8 @@ export const GATEWAY_EVENTS = {
     fields: {
       upstream: UPSTREAM,
       status: numberField("status of the last response; 0 without one"),
-      error: textField("why there was none"),
+      error: textField("why there was none, or how its body is not a good one"),
+      fault_detail: optional(textField("why there was none, in the word that the access log has for it")),
     },
   },
   upstream_healthy: {

@@ -1,6 +1,8 @@
-import type { NameResolver } from "../net/name-resolver.ts";
+import { FaultDetail } from "../core/fault-detail.ts";
+import { isNoName, type NameResolver } from "../net/name-resolver.ts";
 import { GrpcCode, httpStatusOf } from "../proto/grpc/grpc-status.ts";
 import { CHECK_HEALTH, type HealthCheckResponse, SERVING } from "../proto/grpc/health-messages.ts";
+import { connectDetail, nameDetail } from "./failure-detail.ts";
 import { connectFailure, type GrpcProbe, type ProbeOrigin, type ProbeOutcome } from "./http-probe.ts";
 import { GrpcFailure, OutboundGrpc } from "./outbound-grpc.ts";
 
@@ -21,7 +23,8 @@ export async function probeGrpc(
     const bounds = { connectTimeoutMs: timeoutMs, maxMessageBytes: MAX_MESSAGE_BYTES };
     connection = await OutboundGrpc.open({ ...origin, basePath }, bounds, names);
     const firstMessageMs = Math.max(1, timeoutMs - tookMs());
-    for await (const { status } of connection.call<HealthCheckResponse>(CHECK_HEALTH, {}, { firstMessageMs }))
+    const headers = Object.fromEntries(origin.question?.headers ?? []);
+    for await (const { status } of connection.call<HealthCheckResponse>(CHECK_HEALTH, {}, { firstMessageMs, headers }))
       return { statusCode: status === SERVING ? 200 : 503, latencyMs: tookMs(), error: "" };
     return { statusCode: 0, latencyMs: tookMs(), error: "a malformed response" };
   } catch (error) {
@@ -29,11 +32,20 @@ export async function probeGrpc(
     const isAlive = status === GrpcCode.Unimplemented && !mustTell;
     if (status > 0) return { statusCode: isAlive ? 200 : httpStatusOf(status), latencyMs: tookMs(), error: "" };
     const outcome = { statusCode: 0, latencyMs: tookMs(), error: connectFailure({ code: reason }) };
-    return isOurs ? { ...outcome, isOurs } : outcome;
+    const detail = detailOf(reason);
+    const known = detail === FaultDetail.None ? outcome : { ...outcome, detail };
+    return isOurs ? { ...known, isOurs } : known;
   } finally {
     connection?.close();
   }
 }
 
+/** The cause of a call without a response, as far as the code of the system or of the resolver names it. */
+function detailOf(reason: string): FaultDetail {
+  if (isNoName(reason) || reason.startsWith("DNS_")) return nameDetail(reason);
+  return CONNECT_CODES.has(reason) ? connectDetail(reason) : FaultDetail.None;
+}
+
+const CONNECT_CODES: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOENT", "ETIMEDOUT"]);
 /** A response is one number. */
 const MAX_MESSAGE_BYTES = 1024;

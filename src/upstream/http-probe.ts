@@ -1,17 +1,15 @@
+import { FaultDetail } from "../core/fault-detail.ts";
 import { ipVersion } from "../core/ip-address.ts";
-import { MAX_RESPONSE_FIELDS, MAX_RESPONSE_HEAD_BYTES } from "../core/limits.ts";
+import { MAX_RESPONSE_FIELDS } from "../core/limits.ts";
 import { isSocketShortage } from "../core/shortage.ts";
-import { HeaderBlock } from "../message/header-block.ts";
-import { Method } from "../message/request-head.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import { isNoName, type NameResolver } from "../net/name-resolver.ts";
 import type { HandshakeError } from "../net/tls-upgrade.ts";
-import { LenientResponseParser } from "../proto/h1/lenient-response-parser.ts";
-import { NEED_MORE } from "../proto/h1/outcome.ts";
-import { ResponseParser } from "../proto/h1/response-parser.ts";
+import { connectDetail, handshakeDetail, hasFailed, nameDetail } from "./failure-detail.ts";
+import { H1ProbeDialog } from "./h1-probe-dialog.ts";
 import { H2ProbeDialog } from "./h2-probe-dialog.ts";
 import { dialOptions, isSocket, isUsable, tlsOptions, type UpstreamTls } from "./origin-socket.ts";
-import type { ProbeDialog } from "./probe-dialog.ts";
+import { PLAIN_QUESTION, type ProbeDialog, ProbeFailure, type ProbeQuestion, questionFields } from "./probe-dialog.ts";
 
 /** Where a probe goes. */
 export interface ProbeOrigin {
@@ -25,17 +23,19 @@ export interface ProbeOrigin {
   readonly tls: UpstreamTls | null;
   /** Whether the origin speaks HTTP/2. */
   readonly isHttp2?: boolean;
-  /** Whether what old origins send is taken. docs/upstreams.md#old-origins */
+  /** Whether the gateway takes the forms of old origins. docs/upstreams.md#old-origins */
   readonly isLenient?: boolean;
-  /** How it is asked if it is a gRPC server; absent for others. */
+  /** The question if it is a gRPC server; absent for others. */
   readonly grpc?: GrpcProbe;
+  /** The question beside the path; absent for a GET whose status is enough. */
+  readonly question?: ProbeQuestion;
   /** The folder of the scripts of an origin that speaks FastCGI; absent for HTTP. */
   readonly scriptRoot?: string;
   /** Fields of a response's head at most. */
   readonly maxResponseFields?: number;
 }
 
-/** What is asked of a gRPC server. docs/upstreams.md#health-checks */
+/** The question to a gRPC server. docs/upstreams.md#health-checks */
 export interface GrpcProbe {
   /** Put before the path of the call: "" or `/api`. */
   readonly basePath: string;
@@ -43,13 +43,15 @@ export interface GrpcProbe {
   readonly mustTell: boolean;
 }
 
-/** What came of a probe. */
+/** The result of a probe. */
 export interface ProbeOutcome {
   /** 0 when no response came. */
   readonly statusCode: number;
   readonly latencyMs: number;
-  /** Why no response came; "" when one did. */
+  /** Why no response came, or why its body is not a good one; "" when neither. */
   readonly error: string;
+  /** The cause as `fault_detail` names it; absent if it has no name for it. */
+  readonly detail?: FaultDetail;
   /** Whether it was this machine that had no descriptor, port or memory for it. */
   readonly isOurs?: boolean;
 }
@@ -87,6 +89,8 @@ class HttpProbe {
   private socket: ProbeSocket | null = null;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private isOver = false;
+  /** Whether the connection, with its handshake, is there. */
+  private isReady = false;
   private readonly names: NameResolver;
   /** Whether the origin is found by a name. */
   private readonly isNamed: boolean;
@@ -106,13 +110,15 @@ class HttpProbe {
     this.timer = setTimeout(() => {
       if (this.isNamed && this.address !== "" && this.socket === null) this.names.failed(hostname, this.address);
       // The name servers are slow, which says nothing of the origin.
-      if (this.isNamed && this.address === "") this.end(0, connectFailure({ code: "ETIMEOUT" }), true);
-      else this.end(0, `no response within ${timeoutMs} ms`);
+      if (this.isNamed && this.address === "")
+        this.end(0, connectFailure({ code: "ETIMEOUT" }), FaultDetail.DnsTimeout, true);
+      else this.end(0, `no response within ${timeoutMs} ms`, this.lateness());
     }, timeoutMs);
     if (!this.isNamed) this.connect(hostname, []);
     else {
       this.names.resolve(hostname, ([address, ...others], failure) => {
-        if (address === undefined) this.end(0, connectFailure({ code: failure }), !isNoName(failure));
+        if (address === undefined)
+          this.end(0, connectFailure({ code: failure }), nameDetail(failure), !isNoName(failure));
         else this.connect(address, others);
       });
     }
@@ -132,12 +138,12 @@ class HttpProbe {
       handshake: (opened: ProbeSocket, ok: boolean, error: HandshakeError | null | undefined) => {
         if (tls === null) return;
         if (isUsable(tls.rejectUnauthorized, ok, error)) this.send(opened);
-        else this.end(0, `TLS: ${codeOf(error)}`);
+        else this.end(0, `TLS: ${codeOf(error)}`, handshakeDetail(error));
       },
       data: (_opened: ProbeSocket, chunk: Buffer) => this.onData(chunk),
-      end: () => this.end(0, "the connection was closed"),
-      close: () => this.end(0, "the connection was closed"),
-      error: (_opened: ProbeSocket, error: unknown) => this.end(0, codeOf(error)),
+      end: () => this.onClose(),
+      close: (_opened: ProbeSocket, reason?: unknown) => this.onClose(reason),
+      error: (_opened: ProbeSocket, error: unknown) => this.end(0, codeOf(error), this.loss(ProbeFailure.Reset)),
       connectError: () => {},
     };
     const options = {
@@ -148,79 +154,74 @@ class HttpProbe {
     Bun.connect(options as never).catch((error: unknown) => {
       const [next, ...left] = others;
       const isOurs = lowestDescriptor() < 0 || isSocketShortage((error as { code?: unknown } | null)?.code);
-      if (isOurs) return this.end(0, "this machine has no ports or memory left for a connection", true);
+      if (isOurs)
+        return this.end(0, "this machine has no ports or memory left for a connection", FaultDetail.None, true);
       if (this.isNamed) this.names.failed(hostname, address);
-      if (next === undefined) this.end(0, connectFailure(error));
+      if (next === undefined) this.end(0, connectFailure(error), connectDetail(codeOf(error)));
       else this.connect(next, left);
     });
   }
 
   private send(socket: ProbeSocket): void {
     if (this.isOver) return;
+    this.isReady = true;
     if (this.dialog === null) this.end(0, "");
     else socket.write(this.dialog.request);
   }
 
   private onData(chunk: Buffer): void {
     if (this.isOver || this.dialog === null) return;
-    const status = this.dialog.take(chunk);
-    if (status < 0) this.end(0, "a malformed response");
-    else if (status > 0) this.end(status, "");
+    this.onStatus(this.dialog.take(chunk));
   }
 
-  private end(statusCode: number, error: string, isOurs = false): void {
+  private onStatus(status: number): void {
+    if (status < 0) this.end(0, "a malformed response", this.dialog!.causeOf(ProbeFailure.Malformed));
+    else if (status > 0) this.end(status, this.origin.question?.body?.faultOf(this.dialog!.body()) ?? "");
+  }
+
+  private onClose(reason?: unknown): void {
+    if (this.isOver) return;
+    if (this.isReady) this.onStatus(this.dialog?.close() ?? 0);
+    this.end(0, "the connection was closed", this.loss(hasFailed(reason) ? ProbeFailure.Reset : ProbeFailure.Closed));
+  }
+
+  /** How the connection was lost. */
+  private loss(failure: ProbeFailure): FaultDetail {
+    if (!this.isReady) return this.origin.tls === null ? FaultDetail.None : FaultDetail.TlsHandshakeClosed;
+    return this.dialog?.causeOf(failure) ?? FaultDetail.None;
+  }
+
+  private lateness(): FaultDetail {
+    if (this.socket === null) return FaultDetail.ConnectTimeout;
+    if (!this.isReady) return FaultDetail.TlsHandshakeTimeout;
+    return this.dialog?.causeOf(ProbeFailure.Late) ?? FaultDetail.None;
+  }
+
+  private end(statusCode: number, error: string, detail: FaultDetail = FaultDetail.None, isOurs = false): void {
     if (this.isOver) return;
     this.isOver = true;
     if (this.timer !== null) clearTimeout(this.timer);
     this.socket?.terminate();
     const outcome = { statusCode, latencyMs: performance.now() - this.startedMs, error };
-    this.resolve(isOurs ? { ...outcome, isOurs } : outcome);
+    const known = detail === FaultDetail.None ? outcome : { ...outcome, detail };
+    this.resolve(isOurs ? { ...known, isOurs } : known);
   }
 }
 
 function dialogOf(origin: ProbeOrigin, path: string): ProbeDialog {
   const maxFields = origin.maxResponseFields ?? MAX_RESPONSE_FIELDS;
+  const { question = PLAIN_QUESTION, authority } = origin;
   if (origin.scriptRoot !== undefined) {
     const { FastCgiProbeDialog } = require("./fastcgi-probe-dialog.ts") as typeof import("./fastcgi-probe-dialog.ts");
-    return new FastCgiProbeDialog(origin.scriptRoot, path, origin.authority, maxFields);
+    return new FastCgiProbeDialog(origin.scriptRoot, path, authority, question, maxFields);
   }
-  const lines = [`GET ${path} HTTP/1.1`, `Host: ${origin.authority}`, "User-Agent: edge-health-check", "Accept: */*"];
-  const head = Buffer.from(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1");
+  const fields = questionFields(question).map(([name, value]) => `${name}: ${value}`);
+  const lines = [`${question.method} ${path} HTTP/1.1`, `Host: ${authority}`, ...fields, "Connection: close"];
+  const head = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+  const readsBody = question.body !== null;
   return origin.isHttp2 === true
-    ? new H2ProbeDialog(head, origin.tls !== null, maxFields)
-    : new H1ProbeDialog(head, origin.isLenient === true, maxFields);
-}
-
-/** A probe's request and response by HTTP/1.1. */
-class H1ProbeDialog implements ProbeDialog {
-  readonly request: Buffer;
-  private readonly parser: ResponseParser;
-  private readonly headers = new HeaderBlock();
-  private received: Buffer = Buffer.alloc(0);
-
-  constructor(head: Buffer, isLenient: boolean, maxFields: number) {
-    this.request = head;
-    // Only the responses to requests are counted.
-    this.parser = isLenient ? new LenientResponseParser(maxFields, () => {}) : new ResponseParser(maxFields);
-    this.beginHead(0);
-  }
-
-  take(chunk: Buffer): number {
-    this.received = Buffer.concat([this.received, chunk]);
-    for (;;) {
-      const outcome = this.parser.parse(this.received, this.received.length, this.headers, Method.Get);
-      if (outcome === NEED_MORE) return 0;
-      if (outcome < 0) return -1;
-      if (this.parser.status >= 200) return this.parser.status;
-      this.beginHead(outcome);
-      if (this.received.length > MAX_RESPONSE_HEAD_BYTES) return -1;
-    }
-  }
-
-  private beginHead(from: number): void {
-    this.parser.begin(from);
-    this.headers.reset(this.received);
-  }
+    ? new H2ProbeDialog(head, readsBody, origin.tls !== null, maxFields)
+    : new H1ProbeDialog(head, question.method === "HEAD", readsBody, origin.isLenient === true, maxFields);
 }
 
 /** Why there is no connection, in words. */

@@ -122,7 +122,7 @@ class CheckedNode {
     const { check } = this;
     // What this machine lacks says nothing of the node.
     if (outcome.isOurs === true) return;
-    const isGood = isExpected(check, outcome.statusCode);
+    const isGood = isExpected(check, outcome);
     this.contrary = isGood === this.isHealthy ? 0 : this.contrary + 1;
     if (this.contrary < (this.isHealthy ? check.unhealthyThreshold : check.healthyThreshold)) return;
     this.isHealthy = isGood;
@@ -131,12 +131,12 @@ class CheckedNode {
   }
 }
 
-/** Whether a response is a healthy one. @param status 0 where none came */
+/** Whether a response came and is a healthy one: its status, and its body if the check reads that. */
 export function isExpected(
   { expectStatusFrom, expectStatusTo }: Pick<HealthCheck, "expectStatusFrom" | "expectStatusTo">,
-  status: number,
+  { statusCode, error }: Pick<ProbeOutcome, "statusCode" | "error">,
 ): boolean {
-  return status >= expectStatusFrom && status <= expectStatusTo;
+  return error === "" && statusCode >= expectStatusFrom && statusCode <= expectStatusTo;
 }
 
 const JITTER = 0.1;

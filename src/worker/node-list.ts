@@ -26,6 +26,8 @@ export class NodeList {
   /** Fields of a response's head at most. */
   readonly maxResponseFields: number;
   private readonly slots: Map<string, number> = new Map();
+  /** Keys of the origins that targets of a name lead to, in all routes. */
+  private readonly named: Map<string, Set<string>> = new Map();
 
   constructor(config: RuntimeConfig) {
     this.maxResponseFields = config.proxy.transport.maxResponseFields;
@@ -33,6 +35,7 @@ export class NodeList {
     const ofFile = config.proxy.enabled ? upstreamRoutes(config.routes) : [];
     const ofMesh: ReadonlySet<NodeOwner> = new Set(sidecarRoutes(config));
     for (const route of [...ofFile, ...ofMesh, ...config.streams]) {
+      for (const { name = "", originKey } of route.targets) if (name !== "") this.noteName(name, originKey);
       nodeKeys(route).forEach((key, i) => {
         if (this.slots.has(key)) return;
         this.slots.set(key, nodes.length);
@@ -44,6 +47,17 @@ export class NodeList {
     const mirrors = ofFile.flatMap(({ mirror }) => (mirror === null ? [] : [mirror.target.originKey]));
     const called = transcoder.enabled ? transcoder.routes.map(({ upstream }) => upstream.originKey) : [];
     this.others = [...new Set([...mirrors, ...called])];
+  }
+
+  private noteName(name: string, originKey: string): void {
+    const keys = this.named.get(name);
+    if (keys === undefined) this.named.set(name, new Set([originKey]));
+    else keys.add(originKey);
+  }
+
+  /** Keys of the origins that the targets of a name lead to, in all routes; none for a name that no target has. */
+  originsNamed(name: string): readonly string[] {
+    return [...(this.named.get(name) ?? [])];
   }
 
   /** Slots of the shared table. */

@@ -154,7 +154,10 @@ function wantedFormat({ request: { headers } }: Exchange): string {
 const DRAINED: Omit<EndpointDoc, "summary" | "shown"> = {
   page: "endpoints.md#actions",
   request: call({ target: TEXT_SCHEMA }),
-  response: object({ target: TEXT_SCHEMA, drained: listOf(TEXT_SCHEMA) }, { without_target: listOf(TEXT_SCHEMA) }),
+  response: object(
+    { target: TEXT_SCHEMA, drained: listOf(TEXT_SCHEMA) },
+    { targets: listOf(TEXT_SCHEMA), without_target: listOf(TEXT_SCHEMA) },
+  ),
   refusals: [400, 404, 413, 415],
 };
 

@@ -139,7 +139,12 @@ export const ROUTE_SCHEMA = openObject(
   {
     prefix: TEXT_SCHEMA,
     path: TEXT_SCHEMA,
-    targets: listOf(object({ url: TEXT_SCHEMA, weight: COUNT, backup: FLAG, status: TEXT_SCHEMA, drained: FLAG })),
+    targets: listOf(
+      object(
+        { url: TEXT_SCHEMA, weight: COUNT, backup: FLAG, status: TEXT_SCHEMA, drained: FLAG },
+        { name: TEXT_SCHEMA },
+      ),
+    ),
   },
 );
 
@@ -198,17 +203,20 @@ export const HEALTH = object({
   total: COUNT,
   healthy: COUNT,
   upstreams: listOf(
-    object({
-      route: TEXT_SCHEMA,
-      target: TEXT_SCHEMA,
-      status: among("CLOSED", "OPEN", "UNREACHABLE"),
-      healthy: FLAG,
-      status_code: COUNT,
-      latency_ms: NUMBER,
-      consecutive_failures: COUNT,
-      drained: FLAG,
-      error: TEXT_SCHEMA,
-    }),
+    object(
+      {
+        route: TEXT_SCHEMA,
+        target: TEXT_SCHEMA,
+        status: among("CLOSED", "OPEN", "UNREACHABLE"),
+        healthy: FLAG,
+        status_code: COUNT,
+        latency_ms: NUMBER,
+        consecutive_failures: COUNT,
+        drained: FLAG,
+        error: TEXT_SCHEMA,
+      },
+      { name: TEXT_SCHEMA, fault_detail: TEXT_SCHEMA },
+    ),
   ),
 });
 

@@ -3,6 +3,8 @@ export interface ProbedTarget {
   /** The route's prefix or path. */
   readonly route: string;
   readonly target: string;
+  /** What operators call it; "" for no name. */
+  readonly name: string;
   readonly status: "CLOSED" | "OPEN" | "UNREACHABLE";
   readonly healthy: boolean;
   /** 0 when no response came. */
@@ -12,8 +14,10 @@ export interface ProbedTarget {
   readonly consecutiveFailures: number;
   /** Whether an operator has taken it out. */
   readonly drained: boolean;
-  /** Why no response came; "" when one did. */
+  /** Why no response came, or why its body is not a good one; "" when neither. */
   readonly error: string;
+  /** The cause as the log names it; "" for none. */
+  readonly faultDetail: string;
 }
 
 /** The body of `/internal/api/upstreams/health`. docs/endpoints.md#upstreams */
@@ -27,6 +31,7 @@ export function upstreamHealth(targets: readonly ProbedTarget[], checkedAtMs: nu
     upstreams: targets.map((target) => ({
       route: target.route,
       target: target.target,
+      ...(target.name === "" ? {} : { name: target.name }),
       status: target.status,
       healthy: target.healthy,
       status_code: target.statusCode,
@@ -34,6 +39,7 @@ export function upstreamHealth(targets: readonly ProbedTarget[], checkedAtMs: nu
       consecutive_failures: target.consecutiveFailures,
       drained: target.drained,
       error: target.error,
+      ...(target.faultDetail === "" ? {} : { fault_detail: target.faultDetail }),
     })),
   };
 }

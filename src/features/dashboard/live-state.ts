@@ -35,6 +35,8 @@ export interface LiveLabel {
 export interface LiveTarget {
   readonly route: string;
   readonly upstream: string;
+  /** What operators call it; absent without a name. */
+  readonly name?: string;
   readonly breaker: "closed" | "half-open" | "open";
   readonly healthy: boolean;
   /** Whether a health check looks at it. */

@@ -56,6 +56,11 @@ export function endsSoon(leftMs: number): boolean {
   return leftMs < THRESHOLDS.certificateEnds.value * DAY_MS;
 }
 
+/** A target as it is listed: its name beside its address. */
+export function targetTitle({ name, upstream }: Pick<LiveTarget, "name" | "upstream">): string {
+  return name === undefined ? upstream : `${name} (${upstream})`;
+}
+
 /** The state of a target, in the words of the dashboard, of `edge status` and of `edge top`. */
 export function targetState({ breaker, healthy, drained }: LiveTarget): string {
   if (drained) return "drained";
@@ -148,9 +153,7 @@ function ofTargets(targets: readonly LiveTarget[]): LiveFinding[] {
     .map(([route]) => route);
   if (empty.length === 1) found.push(bad("upstreams", `${empty[0]} has no target left`));
   if (empty.length > 1) found.push(bad("upstreams", `${empty.length} routes have no target left: ${listed(empty)}`));
-  const named = (of: (target: LiveTarget) => boolean) => [
-    ...new Set(targets.filter(of).map(({ upstream }) => upstream)),
-  ];
+  const named = (of: (target: LiveTarget) => boolean) => [...new Set(targets.filter(of).map(targetTitle))];
   const all = named(() => true).length;
   const out = named((target) => troubleOf(target) === Trouble.Out);
   const onTrial = named((target) => troubleOf(target) === Trouble.OnTrial).filter((name) => !out.includes(name));

@@ -2,7 +2,7 @@ import { headerValue, namedFields } from "../../config/http-syntax.ts";
 import { pairs, type Spot, written } from "../../config/piece.ts";
 import { block, type ConfigOf, OFF, type Rows, type Values } from "../../config/row.ts";
 import { decimal, duration, fileName, flag, text, word } from "../../config/scalars.ts";
-import { isSecretName, MASK, withoutCredentials } from "../../core/secret-name.ts";
+import { maskedFields, withoutCredentials } from "../../core/secret-name.ts";
 
 const traceRows = {
   enabled: { type: flag(), default: true, doc: "false: no spans are sent" },
@@ -23,7 +23,7 @@ const otlpRows = {
   },
   protocol: { type: word("http/protobuf"), default: "http/protobuf", doc: "how the collector is asked" },
   headers: {
-    type: written(namedFields(pairs(headerValue(), "Name: value")), masked),
+    type: written(namedFields(pairs(headerValue(), "Name: value")), maskedFields),
     example: { Authorization: "Bearer ${OTLP_TOKEN}" },
     doc: "sent to the collector",
   },
@@ -78,8 +78,4 @@ function checkOtlp({ enabled, endpoint, ca_file }: Values<typeof otlpRows>, { lo
   else if (url.port === "4317")
     log.warn(at, "4317 is usually the port for gRPC; this gateway sends OTLP over HTTP, usually to 4318");
   if (ca_file !== "" && url?.protocol === "http:") log.warn([...path, "ca_file"], "has no effect with http://");
-}
-
-function masked(headers: [string, string][]): object {
-  return Object.fromEntries(headers.map(([name, value]) => [name, isSecretName(name) ? MASK : value]));
 }

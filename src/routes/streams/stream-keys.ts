@@ -9,6 +9,7 @@ import { duration, flag, integer, text, textOrNumber, word, wordOrEmpty } from "
 import { ipRules } from "../../features/client/settings.ts";
 import { checkPlaceRules } from "../../features/geo/settings.ts";
 import { routeSpot } from "../route-spot.ts";
+import { checkTargetNames, TARGET_NAME, withNames } from "../upstream/target-name.ts";
 import { addressText, type ListenAddress } from "./stream-config.ts";
 
 /** A server at an address, reached by a protocol. */
@@ -22,6 +23,7 @@ const targetOf = (scheme: StreamScheme) =>
         example: "10.0.0.5:5432",
         doc: "or unix:/run/app.sock",
       },
+      name: TARGET_NAME,
       weight: {
         type: integer(0, 1_000_000_000),
         default: 1,
@@ -70,7 +72,17 @@ const healthCheck = block(
     absent: { enabled: false },
     isSwitch: true,
     // A connection that comes about is the healthy outcome.
-    finish: () => ({ grpc: false, path: "", expectStatusFrom: CONNECTED_STATUS, expectStatusTo: CONNECTED_STATUS }),
+    finish: () => ({
+      grpc: false,
+      path: "",
+      host: "",
+      method: "GET" as const,
+      headers: [],
+      port: 0,
+      body: "",
+      expectStatusFrom: CONNECTED_STATUS,
+      expectStatusTo: CONNECTED_STATUS,
+    }),
   },
 );
 
@@ -243,7 +255,7 @@ export const udpKeys = block(datagramRows, {
   },
   list: ({ listen, targets, policy }, { ip_rules, ...lines }) => ({
     listen: listen.map(addressText),
-    targets: datagramRows.targets.type.write(targets),
+    targets: datagramRows.targets.type.write(withNames(targets)),
     load_balancing: { policy },
     ...lines,
     ip_rules,
@@ -277,7 +289,7 @@ function listCommon(
   { ip_rules, hosts: _, ...lines }: Readonly<Record<string, unknown>>,
 ): object {
   return {
-    targets: common.targets.type.write(config.targets),
+    targets: common.targets.type.write(withNames(config.targets)),
     load_balancing: { policy: config.policy },
     ...lines,
     connect_timeout: common.connect_timeout.type.write(config.timeouts.connectMs),
@@ -295,6 +307,7 @@ function resolveTargets(scheme: StreamScheme, values: TargetValues, spot: Spot):
   if (values.target !== "") return [{ ...targetAt(scheme, values.target, "target", spot), weight: 1, backup: false }];
   const kind = scheme === "tcp" ? common.targets.type : datagramRows.targets.type;
   const all = kind.resolve!([...values.targets], below(spot, "targets"));
+  checkTargetNames(all, below(spot, "targets"));
   if (all.length > 0 && all.every(({ backup }) => backup))
     log.fault([...path, "targets"], "every target is a backup: leave backup out of one at least", true);
   else if (all.length > 0 && all.every(({ weight }) => weight === 0))

@@ -143,14 +143,19 @@ const USUAL: SplitTerms = {
   },
 };
 
-const NO_CHECK = {
+const NO_CHECK: UpstreamRouteConfig["healthCheck"] = {
   enabled: false,
   grpc: false,
   path: "",
+  host: "",
+  method: "GET",
+  headers: [],
+  port: 0,
+  body: "",
   intervalMs: 0,
   timeoutMs: 0,
   healthyThreshold: 1,
   unhealthyThreshold: 1,
   expectStatusFrom: 200,
   expectStatusTo: 399,
-} as const;
+};

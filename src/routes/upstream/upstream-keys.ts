@@ -1,4 +1,4 @@
-import { circuitBreaker, probeRows, retries, timeoutsWith } from "../../config/attempt-settings.ts";
+import { circuitBreaker, retries, timeoutsWith } from "../../config/attempt-settings.ts";
 import {
   type OriginConfig,
   originOf,
@@ -8,12 +8,11 @@ import {
   type TargetConfig,
   usesTls,
 } from "../../config/origin.ts";
-import { type Kind, list, piece, type Spot, Wrong, written } from "../../config/piece.ts";
+import { list, type Spot } from "../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
-import { flag, integer, percent, text, textLike } from "../../config/scalars.ts";
+import { flag, integer, percent, text } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
-import { withoutCredentials } from "../../core/secret-name.ts";
 import { balancing } from "../../features/balance/settings.ts";
 import { hooks } from "../../features/functions/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
@@ -21,7 +20,9 @@ import { routeMethods } from "../route-options.ts";
 import { routeSpot } from "../route-spot.ts";
 import { rewriteCookies, rewriteLocation } from "./answer-keys.ts";
 import { checkFastCgi, fastcgi } from "./fastcgi-keys.ts";
+import { healthCheck } from "./health-check-keys.ts";
 import { targetMapOf } from "./mapped-targets.ts";
+import { checkTargetNames, TARGET_NAME, withNames } from "./target-name.ts";
 
 const target = block(
   {
@@ -32,6 +33,7 @@ const target = block(
       example: "http://10.0.0.5:8000",
       doc: "or https://, h2c:// and h2:// (HTTP/2, gRPC), unix:/run/app.sock, fastcgi://127.0.0.1:9000; a path is prepended",
     },
+    name: TARGET_NAME,
     weight: { type: integer(0, 1_000_000_000), default: 1, doc: "its share of the requests, beside the other weights" },
     backup: { type: flag(), default: false, doc: "true: only while all others are down" },
   },
@@ -41,40 +43,6 @@ const target = block(
     list: ({ url }, lines) => ({ url, ...lines }),
   },
 );
-
-const healthCheckRows = {
-  enabled: { type: flag(), default: true, doc: "false: no target is asked" },
-  path: {
-    type: written(textLike(/^\/[\x21-\x7e]*$/, "a path such as /health"), withoutCredentials),
-    absent: "",
-    example: "/health",
-    doc: "the path that is asked for",
-  },
-  grpc: {
-    type: flag(),
-    default: false,
-    doc: "true: call grpc.health.v1.Health/Check in place of path; targets are h2c:// or h2://",
-  },
-  interval: { ...probeRows.interval, doc: "time between two questions" },
-  timeout: { ...probeRows.timeout, doc: "a response that takes longer is a failure" },
-  healthy_threshold: {
-    ...probeRows.healthy_threshold,
-    doc: "good answers in a row after which a target gets requests again",
-  },
-  unhealthy_threshold: { ...probeRows.unhealthy_threshold, doc: "failures in a row after which a target gets none" },
-  expect_status: { type: statusRange(), default: "200-399", field: "", doc: "statuses that are good answers" },
-} as const satisfies Rows;
-
-export const healthCheck = block(healthCheckRows, {
-  absent: { enabled: false },
-  shorthand: "path",
-  check: checkHealthCheck,
-  finish: (_, { expect_status: [expectStatusFrom, expectStatusTo] }) => ({ expectStatusFrom, expectStatusTo }),
-  list: ({ expectStatusFrom, expectStatusTo }, lines) => ({
-    ...lines,
-    expect_status: `${expectStatusFrom}-${expectStatusTo}`,
-  }),
-});
 
 export const timeouts = timeoutsWith("5m");
 
@@ -161,7 +129,9 @@ export const upstreamKeys = block(rows, {
   },
   list: ({ targets, targetMap }, { methods, ...lines }) => ({
     methods,
-    ...(targetMap === null ? { targets: rows.targets.type.write(targets) } : { target: `{map.${targetMap.name}}` }),
+    ...(targetMap === null
+      ? { targets: rows.targets.type.write(withNames(targets)) }
+      : { target: `{map.${targetMap.name}}` }),
     ...lines,
   }),
 });
@@ -182,6 +152,7 @@ function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly Targe
     return [{ ...originAt(values.target, "target", spot, true), weight: 1, backup: false }];
   }
   const all = rows.targets.type.resolve!([...values.targets], { ...spot, path: [...path, "targets"] });
+  checkTargetNames(all, { ...spot, path: [...path, "targets"] });
   if (all.length > 0 && all.every(({ backup }) => backup))
     log.fault([...path, "targets"], "every target is a backup: leave backup out of one at least", true);
   else if (all.length > 0 && all.every(({ weight }) => weight === 0))
@@ -226,36 +197,6 @@ function checkGrpcWeb(values: Values<typeof rows>, targets: readonly TargetConfi
       `needs targets that speak gRPC, by HTTP/2: write h2c:// or h2:// in place of ${other.url}`,
       true,
     );
-}
-
-function checkHealthCheck(check: Values<typeof healthCheckRows>, spot: Spot): void {
-  const { log, path } = spot;
-  if (check.grpc && check.path !== "") log.warn([...path, "path"], "has no effect with grpc");
-  if (check.enabled && check.path === "" && !check.grpc && !isFaultyAt(spot, "path"))
-    log.fault(path, "a health check needs path, the page to ask for, such as path: /health", true);
-  if (check.enabled && check.timeout > check.interval)
-    log.warn([...path, "timeout"], "is longer than interval: probes of one target overlap");
-}
-
-/** `200`, or `200-399`. */
-function statusRange(): Kind<readonly [number, number]> {
-  const pattern = /^(\d{3})(?:-(\d{3}))?$/;
-  return piece(
-    (value) => {
-      const parts = pattern.exec(typeof value === "number" ? String(value) : typeof value === "string" ? value : "");
-      const from = Number(parts?.[1] ?? 0);
-      const to = Number(parts?.[2] ?? from);
-      if (from >= 100 && to >= from && to <= 599) return [from, to] as const;
-      return new Wrong(`expected a status such as 200, or a range such as 200-399, found ${JSON.stringify(value)}`);
-    },
-    {
-      is: "either",
-      forms: [
-        { is: "integer", min: 100, max: 599 },
-        { is: "text", pattern },
-      ],
-    },
-  );
 }
 
 /** What the keys of `type: upstream` resolve to. */

@@ -11,9 +11,10 @@ import { rewrite, rewriting } from "../rewrite-keys.ts";
 import type { RouteShape, RouteType, RouteTypePorts, TargetState, TargetStatus } from "../route-type.ts";
 import { rewriteCookies, rewriteLocation } from "./answer-keys.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
+import { healthCheck } from "./health-check-keys.ts";
 import { LateHandler } from "./late-handler.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
-import { type FastCgiConfig, healthCheck, timeouts, upstreamKeys } from "./upstream-keys.ts";
+import { type FastCgiConfig, timeouts, upstreamKeys } from "./upstream-keys.ts";
 
 /** Routes from which on a configuration is large: their handlers are made late, and its leftovers are collected at once. */
 export const MANY_ROUTES = 1000;
@@ -28,6 +29,9 @@ export const UPSTREAM_ROUTE: RouteType<UpstreamRouteConfig> = {
   check(route, { values, proxy, log, path }) {
     if (route.healthCheck.grpc && !route.targets.every(({ scheme }) => speaksHttp2(scheme)))
       log.fault([...path, "health_check", "grpc"], "needs targets of HTTP/2, with h2c:// or h2://");
+    const socket = route.targets.find(({ socketPath }) => socketPath !== "");
+    if (route.healthCheck.port !== 0 && socket !== undefined)
+      log.fault([...path, "health_check", "port"], `a UNIX socket has no ports: remove it, or ${socket.url}`, true);
     if (route.inboundChunkedMode !== "normalize" || values.max_body_bytes === 0) return;
     warnOfSpool(values.max_body_bytes, proxy, [...path, "max_body_bytes"], log);
   },
@@ -67,7 +71,8 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
 
 /** A target as `/internal/api/routes` shows it. */
 export function explainTarget(target: TargetConfig, state: TargetState): object {
-  return { url: target.url, weight: target.weight, backup: target.backup, ...state };
+  const { url, name = "", weight, backup } = target;
+  return { url, ...(name === "" ? {} : { name }), weight, backup, ...state };
 }
 
 function shape(route: UpstreamRouteConfig): RouteShape {

@@ -1,7 +1,7 @@
 import { isInternalPath } from "../../core/internal-path.ts";
 import { bytes, durationText, numberText, percentText, span } from "../../core/number-text.ts";
 import type { LiveLabel, LiveModule, LivePoint, LiveState, LiveVerdict } from "../../features/dashboard/live-state.ts";
-import { endsSoon, Trouble, targetState, troubleOf } from "../../features/dashboard/verdict.ts";
+import { endsSoon, Trouble, targetState, targetTitle, troubleOf } from "../../features/dashboard/verdict.ts";
 import { type Column, Line, type Paint, type Paints, textTable } from "./text.ts";
 
 /** What `edge status` shows: one screen. */
@@ -136,10 +136,17 @@ export interface UpstreamRow {
 export function upstreamRows({ targets, upstreams: seen }: LiveState): UpstreamRow[] {
   const traffic = new Map(seen.map((one) => [one.label, one]));
   const byName = Map.groupBy(targets, ({ upstream }) => upstream);
-  const named = [...byName].map(([name, own]) => {
+  const named = [...byName].map(([upstream, own]) => {
+    const name = targetTitle(own.find((target) => target.name !== undefined) ?? own[0]!);
     const worst = own.reduce((one, other) => (troubleOf(other) > troubleOf(one) ? other : one));
     const failures = Math.max(...own.map((target) => target.failures));
-    return { name, state: targetState(worst), trouble: troubleOf(worst), failures, traffic: traffic.get(name) ?? null };
+    return {
+      name,
+      state: targetState(worst),
+      trouble: troubleOf(worst),
+      failures,
+      traffic: traffic.get(upstream) ?? null,
+    };
   });
   const others = seen
     .filter(({ label }) => !byName.has(label))

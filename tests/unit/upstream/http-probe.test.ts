@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { detailLabel } from "../../../src/core/fault-detail-rows.ts";
 import { threadResolver } from "../../../src/net/name-resolver.ts";
 import { type ProbeOutcome, probeConnection, probeHttp } from "../../../src/upstream/http-probe.ts";
 import { makeCertificate } from "../../harness/certificate.ts";
@@ -62,14 +63,26 @@ describe("a probe", () => {
   });
 
   test.each([
-    ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n", "a malformed response"],
-    ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", "a malformed response"],
-    ["interim answers without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), "a malformed response"],
-    ["a head that breaks off", "HTTP/1.1 200 OK\r\nContent-", "the connection was closed"],
-    ["nothing", "", "the connection was closed"],
-  ])("does not take %s for an answer", async (_name, text, error) => {
+    ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n", "a malformed response", "not_http"],
+    [
+      "two lengths",
+      "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+      "a malformed response",
+      "bad_length",
+    ],
+    [
+      "interim answers without end",
+      "HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000),
+      "a malformed response",
+      "head_too_large",
+    ],
+    ["a head that breaks off", "HTTP/1.1 200 OK\r\nContent-", "the connection was closed", "closed_in_head"],
+    ["nothing", "", "the connection was closed", "closed_before_head"],
+  ])("does not take %s for an answer", async (_name, text, error, cause) => {
     origin.on("/raw", (call) => call.sendAndFinish(text));
-    expect(await ask("/raw")).toEqual({ statusCode: 0, latencyMs: expect.any(Number), error });
+    const { detail, ...outcome } = await ask("/raw");
+    expect(outcome).toEqual({ statusCode: 0, latencyMs: expect.any(Number), error });
+    expect(detailLabel(detail!)).toBe(cause);
   });
 
   test.each([
@@ -82,8 +95,9 @@ describe("a probe", () => {
       },
     });
     const to = { hostname: "127.0.0.1", port: h2.port, authority: "a", tls: null, isHttp2: true };
-    const outcome = await probeHttp(to, "/", 5000, NAMES);
+    const { detail, ...outcome } = await probeHttp(to, "/", 5000, NAMES);
     expect(outcome).toEqual({ statusCode: 0, latencyMs: expect.any(Number), error: "a malformed response" });
+    expect(detailLabel(detail!)).toBe("h2_protocol");
     h2.stop();
   });
 

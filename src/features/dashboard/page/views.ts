@@ -1,7 +1,7 @@
 import { isInternalPath } from "../../../core/internal-path.ts";
 import { bytes, counted, durationText, numberText, percentText, span } from "../../../core/number-text.ts";
 import type { LiveAttacker, LiveChange, LiveHit, LiveState, LiveTarget, LiveWorker } from "../live-state.ts";
-import { endsSoon, gradeOfErrors, isBusy, Trouble, targetState, troubleOf } from "../verdict.ts";
+import { endsSoon, gradeOfErrors, isBusy, Trouble, targetState, targetTitle, troubleOf } from "../verdict.ts";
 import { askDrain, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
 import { refusalRate, slowest } from "./answers.ts";
@@ -283,11 +283,11 @@ function showErrors(cell: HTMLElement, { errors, rate }: BusyLabel): void {
   cell.classList.toggle("warn", grade === "warn");
 }
 
-/** A name that leads to its last requests. */
-function showName(cell: HTMLElement, name: string, of: string): void {
+/** A name that leads to its last requests. @param shown the text, if it is more than the name */
+function showName(cell: HTMLElement, name: string, of: string, shown: string = name): void {
   if (cell.firstElementChild === null) cell.append(h("a", { class: "to-requests", href: "#log" }, h("bdi")));
   const link = cell.firstElementChild as HTMLAnchorElement;
-  say(link.firstElementChild!, plain(name));
+  say(link.firstElementChild!, plain(shown));
   link.title = `${plain(name)}: its last requests`;
   link.onclick = () => showRequests({ text: of + name });
 }
@@ -352,7 +352,7 @@ const TARGET_COLUMNS: readonly PageColumn<TargetRow>[] = [
   {
     key: "upstream",
     head: "Target",
-    show: (cell, { upstream }) => showName(cell, upstream, TARGET_FILTER),
+    show: (cell, target) => showName(cell, target.upstream, TARGET_FILTER, targetTitle(target)),
     isName: true,
     style: "mono name front",
   },
