@@ -117,7 +117,8 @@ export function orWritten<B extends { readonly form: Form }>(
   whenAbsent?: object,
 ): B {
   const either = v.pipe(v.unknown(), piece(spelledOut), section as unknown as Piece<unknown>);
-  const schema = whenAbsent === undefined ? either : or(either, whenAbsent);
+  // An empty section is there: `tls:` with nothing below it.
+  const schema = whenAbsent === undefined ? either : v.optional(either, whenAbsent as never);
   return { ...section, ...(schema as object), form: { is: "either", forms: [section.form, form] } };
 }
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeCertificate } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
-import { freePort, type Gateway } from "../harness/gateway.ts";
+import { freePort, type Gateway, runEdge } from "../harness/gateway.ts";
 import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { json, type Reply, request } from "../harness/raw-client.ts";
 import { startRecipe } from "../harness/recipe.ts";
@@ -84,6 +84,16 @@ describe("everyday jobs", () => {
     });
     one.stop();
     for (let i = 0; i < 12; i++) expect((await gateway.once(request("GET /x"))).status).toBe(200);
+  });
+
+  test("HTTPS on your own machine", async () => {
+    const port = freePort();
+    const places = { [TARGET]: startOrigin().url, "port: 8443": `port: ${port}` };
+    const gateway = await gatewayOf("HTTPS on your own machine", places);
+    const root = (await runEdge(["trust", "--print"], {}, gateway.folder)).stdout;
+    const tls = { ca: root, serverName: "app.localhost" };
+    const reply = await fetch(`https://127.0.0.1:${port}/a`, { headers: { Host: "app.localhost" }, tls });
+    expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining("/a")]);
   });
 
   test("HTTPS", async () => {
