@@ -304,7 +304,8 @@ function resolveTargets(scheme: StreamScheme, values: TargetValues, spot: Spot):
   const isKnown = !isFaultyAt(spot, "target") && !isFaultyAt(spot, "targets");
   if (isKnown && values.target === "" && values.targets.length === 0)
     log.fault(path, "it needs target, the server to forward to, such as target: 10.0.0.5:5432");
-  if (values.target !== "") return [{ ...targetAt(scheme, values.target, "target", spot), weight: 1, backup: false }];
+  if (values.target !== "")
+    return [{ ...targetAt(scheme, values.target, "target", spot), weight: 1, backup: false, name: "" }];
   const kind = scheme === "tcp" ? common.targets.type : datagramRows.targets.type;
   const all = kind.resolve!([...values.targets], below(spot, "targets"));
   checkTargetNames(all, below(spot, "targets"));

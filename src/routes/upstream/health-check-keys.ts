@@ -28,7 +28,7 @@ const rows = {
   method: { type: probeMethod(), default: "GET", doc: "GET, HEAD, OPTIONS, POST (without a body)" },
   headers: {
     type: written(namedFields(pairs(headerValue(), "Name: value")), maskedFields),
-    example: { Authorization: "Bearer ${HEALTH_TOKEN}" },
+    example: { Authorization: "Bearer ${HEALTH_TOKEN:-secret}" },
     doc: "further fields of the question",
   },
   port: { type: port(1), absent: 0, example: 9100, doc: "the port of the question; the target's by default" },

@@ -27,7 +27,7 @@ export function targetMapOf(
       return 0;
     }
     const url = originUrl(origin);
-    const place = urls.get(url) ?? targets.push({ ...origin, url, weight: 1, backup: false }) - 1;
+    const place = urls.get(url) ?? targets.push({ ...origin, url, weight: 1, backup: false, name: "" }) - 1;
     urls.set(url, place);
     return place;
   };
@@ -35,7 +35,7 @@ export function targetMapOf(
     log.fault(at, `unknown placeholder {map.${name}}: maps of routes.yaml has no ${name}`);
     return {
       map: { name, places: [], whenNone: 0 },
-      targets: [{ ...originOf("http", "", 0, ""), url: "", weight: 1, backup: false }],
+      targets: [{ ...originOf("http", "", 0, ""), url: "", weight: 1, backup: false, name: "" }],
     };
   }
   if (map.default === "") log.fault(at, `{map.${name}} needs a default, the target of every other key`);
@@ -43,6 +43,7 @@ export function targetMapOf(
   for (const [key, value] of mapEntries(map)) {
     if (!places.has(value)) places.set(value, placeOf(value, `a value (of ${quote(key)})`));
   }
-  if (targets.length === 0) targets.push({ ...originOf("http", "", 0, ""), url: "", weight: 1, backup: false });
+  if (targets.length === 0)
+    targets.push({ ...originOf("http", "", 0, ""), url: "", weight: 1, backup: false, name: "" });
   return { map: { name, places: [...places], whenNone }, targets };
 }

@@ -149,7 +149,7 @@ function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly Targe
     );
   }
   if (values.target !== "") {
-    return [{ ...originAt(values.target, "target", spot, true), weight: 1, backup: false }];
+    return [{ ...originAt(values.target, "target", spot, true), weight: 1, backup: false, name: "" }];
   }
   const all = rows.targets.type.resolve!([...values.targets], { ...spot, path: [...path, "targets"] });
   checkTargetNames(all, { ...spot, path: [...path, "targets"] });
