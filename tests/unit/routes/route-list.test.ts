@@ -73,6 +73,7 @@ test("values of secret headers are masked, in requests and in responses", () => 
       ],
       add: [{ name: "X-Api-Key", value: "***" }],
       remove: ["cookie"],
+      replace: [],
     },
     response: {
       set: [
@@ -81,6 +82,7 @@ test("values of secret headers are masked, in requests and in responses", () => 
       ],
       add: [],
       remove: [],
+      replace: [],
     },
   });
 });
