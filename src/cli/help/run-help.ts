@@ -24,7 +24,7 @@ export function helpCommand(commands: readonly string[]) {
       usage: "[COMMAND | NAME | PAGE | WORDS]",
       min: 0,
       max: MAX_WORDS,
-      words: [...commands, ...REFERENCES.keys()],
+      words: [...new Set([...commands, ...REFERENCES.keys()])],
     },
     flags: [{ name: "json", type: "bool", default: false, help: "print one JSON object" }],
     notes: [
@@ -54,9 +54,10 @@ export async function runHelp(args: readonly string[], io: CommandIo, commands: 
   const [name = "help", ...more] = words;
   // The one command of two words.
   const isOne = more.length === 0 || (name === "waf" && more.length === 1 && WAF_COMMANDS.has(more[0]!));
-  const command = isOne && name !== "help" ? commands.help(name) : null;
-  if (command !== null) return command();
+  // The keys of routes.yaml come before the command of that name, whose own help is edge routes --help.
   const reference = isOne ? REFERENCES.get(name) : undefined;
+  const command = isOne && name !== "help" && reference === undefined ? commands.help(name) : null;
+  if (command !== null) return command();
   if (isOne && name === "help") io.out(overview(commands));
   else if (reference !== undefined) io.out(await reference());
   else return answer(words, io, commands);
