@@ -51,7 +51,7 @@ export function faultIn(routes: readonly ReferenceRoute[], request: ReferenceReq
   if (!readings.some((reading) => takesPath(route, reading))) return `no reading of ${path} belongs to ${route.label}`;
   for (const reading of readings) {
     const better = routes.find(
-      (other) => takesHost(other, host) && isBetter(other, route, host) && takesPath(other, reading),
+      (other) => takesHost(other, host) && isBetter(routes, other, route, host) && takesPath(other, reading),
     );
     if (better !== undefined) return `read as ${reading} it belongs to ${better.label} (${better.path})`;
   }
@@ -67,9 +67,11 @@ function faultInDeeper(
 ): string | null {
   for (const read of deeperReadingsOf(path)) {
     const reading = route.stripPrefix && !route.exact && route.path !== "/" ? route.path + read : read;
-    const other = routes.find(
+    const fitting = routes.filter((one) => takesHost(one, host) && takesPath(one, reading));
+    const other = fitting.find(
       (one) =>
-        takesHost(one, host) && takesPath(one, reading) && (isBetter(one, route, host) || !takesPath(one, route.path)),
+        !fitting.some((another) => isBetter(routes, another, one, host)) &&
+        (isBetter(routes, one, route, host) || !takesPath(one, route.path)),
     );
     if (other !== undefined) return `decoded again, as ${reading}, it belongs to ${other.label} (${other.path})`;
   }
@@ -80,8 +82,10 @@ function faultInDeeper(
 export function plainLabel(routes: readonly ReferenceRoute[], request: ReferenceRequest): string {
   const host = canonicalHost(request.host);
   const fitting = routes.filter((route) => takesHost(route, host) && takesPath(route, request.path));
-  const best = fitting.filter((route) => !fitting.some((other) => isBetter(other, route, host)));
-  return best.find((route) => takesMethod(route, request.method))?.label ?? "";
+  const best = fitting.filter((route) => !fitting.some((other) => isBetter(routes, other, route, host)));
+  const able = best.filter((route) => takesMethod(route, request.method));
+  able.sort((a, b) => hostRank(b, host) - hostRank(a, host));
+  return able[0]?.label ?? "";
 }
 
 /** The host in lower case, without port and without the dot behind it. */
@@ -204,12 +208,17 @@ function takesPath(route: ReferenceRoute, path: string): boolean {
   return route.path === "/" || path === route.path || path.startsWith(`${route.path}/`);
 }
 
-/** Host first, then the exact path, then the longest prefix. docs/routing.md#which-route-wins */
-function isBetter(route: ReferenceRoute, than: ReferenceRoute, host: string): boolean {
-  const [rank, other] = [hostRank(route, host), hostRank(than, host)];
+/** Host first, then the exact path, then the longest prefix; routes of one path complement each other. docs/security.md#methods */
+function isBetter(all: readonly ReferenceRoute[], route: ReferenceRoute, than: ReferenceRoute, host: string): boolean {
+  const [rank, other] = [pathRank(all, route, host), pathRank(all, than, host)];
   if (rank !== other) return rank > other;
   if (route.exact !== than.exact) return route.exact;
   return route.path.length > than.path.length && !route.exact;
+}
+
+/** The rank of the most specific host that has the path of a route. */
+function pathRank(all: readonly ReferenceRoute[], { path, exact }: ReferenceRoute, host: string): number {
+  return Math.max(...all.filter((one) => one.path === path && one.exact === exact).map((one) => hostRank(one, host)));
 }
 
 function takesMethod({ methods }: ReferenceRoute, method: string): boolean {

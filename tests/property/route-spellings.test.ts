@@ -40,7 +40,10 @@ function faultInPlain(routes: readonly ReferenceRoute[], one: PathCase, outcome:
 }
 
 function phasesOf(routes: readonly ReferenceRoute[]) {
-  const router = buildRouter(routes.map((route) => routeInit({ ...route, kind: "upstream" })));
+  const router = buildRouter(
+    routes.map((route) => routeInit({ ...route, kind: "upstream" })),
+    true,
+  );
   const exact = new RouteExactPhase({
     router,
     bodies: { maxBodyBytes: 0, rejectsChunked: false },
