@@ -1,7 +1,8 @@
 import type { KeyPath } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import { pathOf } from "../routes/route-base.ts";
-import { type RouteConfig, redirectListOf } from "../routes/route-config.ts";
+import { claimsOf } from "../routes/route-claims.ts";
+import type { RouteConfig } from "../routes/route-config.ts";
 import type { RouteOrigin } from "../routes/route-source.ts";
 import type { PlacedEntries } from "./stream-resolution.ts";
 
@@ -42,7 +43,7 @@ export function joinedRoutes(parts: readonly RoutePart[]): JoinedRoutes {
   for (const part of parts)
     for (const [index, route] of part.entries.routes.entries()) {
       if (route === null) continue;
-      const keys = parts.length === 1 ? [] : placesOf(route);
+      const keys = parts.length === 1 ? [] : claimsOf(route).map(({ key }) => key);
       const winner = keys.map((key) => taken.get(key)).find((found) => found !== undefined && found !== part);
       if (winner !== undefined) {
         shadowed.push({ ...part.origin, route: pathOf(route), hosts: route.hosts, by: winner.origin });
@@ -53,19 +54,4 @@ export function joinedRoutes(parts: readonly RoutePart[]): JoinedRoutes {
       places.push({ part, index });
     }
   return { routes, places, shadowed };
-}
-
-/** A text for each host and method of a route, the same for two that would take the same requests. */
-function placesOf(route: RouteConfig): string[] {
-  const prefix = route.isByRegex ? `regex ${route.regex}` : `prefix ${route.prefix}`;
-  const place = route.path === "" ? prefix : `path ${route.path}`;
-  const asked = route.match === null ? "" : ` ${JSON.stringify(route.match)}`;
-  return orAny(route.hosts).flatMap((host) =>
-    orAny(route.methods).map((method) => `${place} ${host} ${method}${asked} ${route.regex} ${redirectListOf(route)}`),
-  );
-}
-
-/** "" stands for any. */
-function orAny(names: readonly string[]): readonly string[] {
-  return names.length > 0 ? names : [""];
 }

@@ -9,7 +9,8 @@ import type { MapConfig } from "../features/maps/settings.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import { noteGroupsOfPath } from "../routes/rewrite-keys.ts";
 import type { RouteBase } from "../routes/route-base.ts";
-import { type RouteConfig, redirectListOf } from "../routes/route-config.ts";
+import { claimsOf, placeText } from "../routes/route-claims.ts";
+import type { RouteConfig } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type EntryValues, RouteSchemas, routePlace } from "../routes/route-schema.ts";
 import type { RouteSpot } from "../routes/route-spot.ts";
@@ -166,22 +167,16 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
   const first = new Map<string, RouteConfig>();
   for (const [i, route] of routes.entries()) {
     if (route === null || (route.prefix === "" && route.path === "")) continue;
-    const prefix = route.isByRegex ? `regex ${route.regex}` : `prefix ${route.prefix}`;
-    const place = route.path === "" ? prefix : `path ${route.path}`;
-    const asked = route.match === null ? "" : ` ${JSON.stringify(route.match)}`;
-    const match = `${asked} ${route.regex} ${redirectListOf(route)} ${route.listeners.join(" ")}`;
-    for (const host of orAny(route.hosts)) {
-      const methods: readonly string[] = route.methods.length > 0 ? route.methods : [""];
-      const taken = methods.find((method) => first.has(`${place} ${host} ${method}${match}`));
-      for (const method of methods) if (taken === undefined) first.set(`${place} ${host} ${method}${match}`, route);
-      if (taken === undefined) continue;
-      const earlier = first.get(`${place} ${host} ${taken}${match}`)!;
-      if (earlier === route) continue;
-      const what = `${taken === "" ? "" : `${taken} on `}${place}${host === "" ? "" : ` of host ${host}`}`;
-      const message = `${what} is taken by the route in line ${earlier.position.line}: remove one, or tell them apart by host, methods or match`;
-      log.fault([...base, i, placeKey(route)], message, true);
-      break;
-    }
+    const claims = claimsOf(route);
+    const taken = claims.find(({ key }) => first.has(key));
+    const earlier = taken === undefined ? null : first.get(taken.key)!;
+    for (const { key } of claims) if (!first.has(key)) first.set(key, route);
+    if (taken === undefined || earlier === null) continue;
+    const { host, method } = taken;
+    const { line } = earlier.position;
+    const what = `${method === "" ? "" : `${method} on `}${placeText(route)}${host === "" ? "" : ` of host ${host}`}`;
+    const message = `${what} is taken by the route in line ${line}: remove one, or tell them apart by host, methods or match`;
+    log.fault([...base, i, placeKey(route)], message, true);
   }
 }
 
@@ -189,9 +184,4 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
 export function placeKey({ path, isByRegex }: Pick<RouteBase, "path" | "isByRegex">): "path" | "prefix" | "regex" {
   if (path !== "") return "path";
   return isByRegex ? "regex" : "prefix";
-}
-
-/** "" stands for any. */
-function orAny(names: readonly string[]): readonly string[] {
-  return names.length > 0 ? names : [""];
 }
