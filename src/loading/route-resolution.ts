@@ -9,7 +9,7 @@ import type { MapConfig } from "../features/maps/settings.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import { noteGroupsOfPath } from "../routes/rewrite-keys.ts";
 import type { RouteBase } from "../routes/route-base.ts";
-import { claimsOf, placeText } from "../routes/route-claims.ts";
+import { routePlaceText, takenBy } from "../routes/route-claims.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type EntryValues, RouteSchemas, routePlace } from "../routes/route-schema.ts";
@@ -167,14 +167,14 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
   const first = new Map<string, RouteConfig>();
   for (const [i, route] of routes.entries()) {
     if (route === null || (route.prefix === "" && route.path === "")) continue;
-    const claims = claimsOf(route);
+    const claims = takenBy(route);
     const taken = claims.find(({ key }) => first.has(key));
     const earlier = taken === undefined ? null : first.get(taken.key)!;
     for (const { key } of claims) if (!first.has(key)) first.set(key, route);
     if (taken === undefined || earlier === null) continue;
     const { host, method } = taken;
     const { line } = earlier.position;
-    const what = `${method === "" ? "" : `${method} on `}${placeText(route)}${host === "" ? "" : ` of host ${host}`}`;
+    const what = `${method === "" ? "" : `${method} on `}${routePlaceText(route)}${host === "" ? "" : ` of host ${host}`}`;
     const message = `${what} is taken by the route in line ${line}: remove one, or tell them apart by host, methods or match`;
     log.fault([...base, i, placeKey(route)], message, true);
   }

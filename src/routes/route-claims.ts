@@ -1,7 +1,7 @@
 import { type RouteConfig, redirectListOf } from "./route-config.ts";
 
 /** A host and a method for which a route takes its place; "" stands for any. */
-export interface RouteClaim {
+interface RouteClaim {
   readonly host: string;
   readonly method: string;
   /** The same for two routes that would take the same requests. */
@@ -9,15 +9,17 @@ export interface RouteClaim {
 }
 
 /** The place of a route, in words. */
-export function placeText({ path, prefix, regex, isByRegex }: RouteConfig): string {
+export function routePlaceText({ path, prefix, regex, isByRegex }: RouteConfig): string {
   if (path !== "") return `path ${path}`;
   return isByRegex ? `regex ${regex}` : `prefix ${prefix}`;
 }
 
 /** The claims of a route, for each of its hosts and methods: of two routes with one of them in common, one alone can serve it. */
-export function claimsOf(route: RouteConfig): RouteClaim[] {
+export function takenBy(route: RouteConfig): RouteClaim[] {
   const asked = route.match === null ? "" : JSON.stringify(route.match);
-  const terms = [placeText(route), asked, route.regex, redirectListOf(route), route.listeners.join(" ")].join("\n");
+  const terms = [routePlaceText(route), asked, route.regex, redirectListOf(route), route.listeners.join(" ")].join(
+    "\n",
+  );
   return orAny(route.hosts).flatMap((host) =>
     orAny(route.methods).map((method) => ({ host, method, key: `${host} ${method}\n${terms}` })),
   );
