@@ -1,7 +1,7 @@
 import type { KeyPath } from "../config/config-fault.ts";
 import type { FaultLog } from "../config/fault-log.ts";
 import { pathOf } from "../routes/route-base.ts";
-import { takenBy } from "../routes/route-claims.ts";
+import { routeClaims } from "../routes/route-claims.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RouteOrigin } from "../routes/route-source.ts";
 import type { PlacedEntries } from "./stream-resolution.ts";
@@ -43,7 +43,7 @@ export function joinedRoutes(parts: readonly RoutePart[]): JoinedRoutes {
   for (const part of parts)
     for (const [index, route] of part.entries.routes.entries()) {
       if (route === null) continue;
-      const keys = parts.length === 1 ? [] : takenBy(route).map(({ key }) => key);
+      const keys = parts.length === 1 ? [] : routeClaims(route).map(({ key }) => key);
       const winner = keys.map((key) => taken.get(key)).find((found) => found !== undefined && found !== part);
       if (winner !== undefined) {
         shadowed.push({ ...part.origin, route: pathOf(route), hosts: route.hosts, by: winner.origin });

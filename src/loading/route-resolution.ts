@@ -9,7 +9,7 @@ import type { MapConfig } from "../features/maps/settings.ts";
 import { checkWafRules } from "../features/waf/settings.ts";
 import { noteGroupsOfPath } from "../routes/rewrite-keys.ts";
 import type { RouteBase } from "../routes/route-base.ts";
-import { routePlaceText, takenBy } from "../routes/route-claims.ts";
+import { routeClaims, routePlaceText } from "../routes/route-claims.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { type EntryValues, RouteSchemas, routePlace } from "../routes/route-schema.ts";
@@ -167,7 +167,7 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
   const first = new Map<string, RouteConfig>();
   for (const [i, route] of routes.entries()) {
     if (route === null || (route.prefix === "" && route.path === "")) continue;
-    const claims = takenBy(route);
+    const claims = routeClaims(route);
     const taken = claims.find(({ key }) => first.has(key));
     const earlier = taken === undefined ? null : first.get(taken.key)!;
     for (const { key } of claims) if (!first.has(key)) first.set(key, route);

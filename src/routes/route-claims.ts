@@ -15,7 +15,7 @@ export function routePlaceText({ path, prefix, regex, isByRegex }: RouteConfig):
 }
 
 /** The claims of a route, for each of its hosts and methods: of two routes with one of them in common, one alone can serve it. */
-export function takenBy(route: RouteConfig): RouteClaim[] {
+export function routeClaims(route: RouteConfig): RouteClaim[] {
   const asked = route.match === null ? "" : JSON.stringify(route.match);
   const terms = [routePlaceText(route), asked, route.regex, redirectListOf(route), route.listeners.join(" ")].join(
     "\n",
