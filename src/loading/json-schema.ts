@@ -29,7 +29,7 @@ export function routesSchema(): JsonSchema {
     return entryOf(name, help.doc, { ...place, ...keys.rows, ...options.rows });
   });
   const others = Object.entries(streams).map(([name, { keys, doc }]) => entryOf(name, doc, keys.rows));
-  const list = { type: "array", items: { anyOf: [...entries, ...others] } };
+  const list = { type: "array", items: { $ref: "#/$defs/entry" } };
   const section = {
     type: "object",
     properties: {
@@ -40,18 +40,19 @@ export function routesSchema(): JsonSchema {
     patternProperties: EXTENSIONS,
     additionalProperties: false,
   };
-  return documentOf("routes.yaml", { anyOf: [list, section] });
+  return documentOf("routes.yaml", { anyOf: [list, section] }, { entry: { anyOf: [...entries, ...others] } });
 }
 
-function documentOf(title: string, root: JsonSchema): JsonSchema {
-  const shared = new SharedKeys(root);
+/** @param parts of the document, by the names by which it refers to them */
+function documentOf(title: string, root: JsonSchema, parts: JsonSchema = {}): JsonSchema {
+  const shared = new SharedKeys({ root, parts }, Object.keys(parts));
   const { anyOf: forms, ...others } = shared.of(root) as JsonSchema;
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: `edge ${title}`,
     ...(forms === undefined ? {} : { anyOf: forms }),
     ...others,
-    $defs: { ...DEFINITIONS, ...shared.definitions },
+    $defs: { ...DEFINITIONS, ...(shared.of(parts) as JsonSchema), ...shared.definitions },
   };
 }
 
@@ -63,7 +64,11 @@ class SharedKeys {
   /** Names of definitions by key and schema. */
   private readonly names: Map<string, string> = new Map();
 
-  constructor(root: JsonSchema) {
+  private readonly taken: ReadonlySet<string>;
+
+  /** @param taken names of other definitions */
+  constructor(root: JsonSchema, taken: readonly string[]) {
+    this.taken = new Set([...Object.keys(DEFINITIONS), ...taken]);
     this.count(root);
   }
 
@@ -96,7 +101,7 @@ class SharedKeys {
 
   private freeName(key: string): string {
     let name = key;
-    for (let i = 2; name in this.definitions || name in DEFINITIONS; i++) name = `${key}-${i}`;
+    for (let i = 2; name in this.definitions || this.taken.has(name); i++) name = `${key}-${i}`;
     return name;
   }
 
