@@ -6,7 +6,8 @@ import { messageOf } from "../core/error-text.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import { listed } from "../core/number-text.ts";
 import { withinMs } from "../core/time-limit.ts";
-import { threadResolver } from "../net/name-resolver.ts";
+import { logFiles } from "../features/telemetry/control/log-outputs.ts";
+import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { isExpected } from "../upstream/prober.ts";
@@ -25,6 +26,7 @@ export interface OnlineFinding {
 /** Tries names, targets, folders and logs of a configuration, each within a bound. docs/configuration.md#online */
 export async function onlineFindings(config: RuntimeConfig): Promise<readonly OnlineFinding[]> {
   const { nodes } = new NodeList(config);
+  const resolver = threadResolver(() => {});
   const byTarget = new Map(nodes.map((node) => [node.target.originKey, node] as const));
   const all = [...byTarget.values()].slice(0, MAX_TRIED);
   const names = [...new Set(all.map(({ target }) => target.hostname))].filter(
@@ -36,7 +38,7 @@ export async function onlineFindings(config: RuntimeConfig): Promise<readonly On
       : [];
   return [
     ...(await inGroups(names, nameFinding)),
-    ...(await inGroups(all, (node) => targetFinding(node, config))),
+    ...(await inGroups(all, (node) => targetFinding(node, config, resolver))),
     ...left,
     ...fileFindings(config),
   ];
@@ -60,19 +62,18 @@ async function nameFinding(name: string): Promise<OnlineFinding> {
   }
 }
 
-async function targetFinding({ route, target, isMesh }: NodeInit, config: RuntimeConfig): Promise<OnlineFinding> {
+async function targetFinding(
+  { route, target, isMesh }: NodeInit,
+  config: RuntimeConfig,
+  resolver: NameResolver,
+): Promise<OnlineFinding> {
   const about = { kind: "target", name: target.url } as const;
   if (target.scheme === "udp" || isMesh) return { ...about, ok: true, found: "not tried" };
   const { healthCheck } = route;
   try {
     const origin = probeOrigin(route, target, config.proxy.transport.maxResponseFields);
     const path = healthCheck.enabled ? healthCheck.path : "";
-    const outcome = await probeTarget(
-      origin,
-      path,
-      TRY_MS,
-      threadResolver(() => {}),
-    );
+    const outcome = await probeTarget(origin, path, TRY_MS, resolver);
     const { statusCode, latencyMs, error } = outcome;
     if (error !== "") return { ...about, ok: false, found: error };
     const time = `${latencyMs.toFixed(1)} ms`;
@@ -85,20 +86,25 @@ async function targetFinding({ route, target, isMesh }: NodeInit, config: Runtim
 }
 
 /** Served folders must be readable; folders of edge itself, writable. */
-function fileFindings({ server, routes }: RuntimeConfig): OnlineFinding[] {
+function fileFindings(config: RuntimeConfig): OnlineFinding[] {
+  const { server, routes } = config;
   const read = routes.flatMap((route) => ROUTE_FORMAT.types[route.type]!.folderOf?.(route) ?? []);
-  const { acme, cache, accessLog } = server;
+  const { acme, cache } = server;
   const written = [
     ...(acme.enabled && acme.cacheDir !== "" ? [acme.cacheDir] : []),
     ...(cache.enabled && cache.disk !== null ? [cache.disk.path] : []),
   ];
-  const logs = accessLog.enabled ? accessLog.outputs.flatMap(({ file }) => (file === "" ? [] : [file])) : [];
   return [
     ...[...new Set(read)]
       .filter((path) => path !== "")
       .map((path) => accessFinding("file", path, READABLE, "readable")),
     ...written.map((path) => accessFinding("file", nearest(path), WRITABLE, "writable", path)),
-    ...logs.map((path) => accessFinding("log", nearest(path), constants.W_OK, "writable", path)),
+    ...logFiles(config).map(({ file, fault }) => ({
+      kind: "log" as const,
+      name: file,
+      ok: fault === "",
+      found: fault === "" ? "writable" : fault,
+    })),
   ];
 }
 

@@ -105,13 +105,18 @@ export class LogOutputs implements ControlService<RuntimeConfig> {
   }
 }
 
+/** The files of the access log, of the server and of routes, each with the reason why this user could not write it; "" for none. */
+export function logFiles(config: RuntimeConfig): readonly { readonly file: string; readonly fault: string }[] {
+  const files = new Set(outputSets(config).flatMap((set) => set.map(({ file }) => file)));
+  files.delete("");
+  return [...files].map((file) => ({ file, fault: logFileFault(file) }));
+}
+
 /** The files of the access log that this user could not write. */
 export function unwritableLogs(config: RuntimeConfig): readonly string[] {
-  const files = new Set(outputSets(config).flatMap((set) => set.map(({ file }) => file)));
-  return [...files].flatMap((file) => {
-    const fault = file === "" ? "" : logFileFault(file);
-    return fault === "" ? [] : [`access_log.outputs: ${file} cannot be written: ${fault}`];
-  });
+  return logFiles(config).flatMap(({ file, fault }) =>
+    fault === "" ? [] : [`access_log.outputs: ${file} cannot be written: ${fault}`],
+  );
 }
 
 /** The outputs of the server and of each route that has its own, once each. */
