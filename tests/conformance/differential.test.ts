@@ -1,12 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { NaiveGateway } from "../fuzz/naive-gateway.ts";
+import { samples } from "../harness/long-lane.ts";
 import { Differential, DifferentialFailure, type DifferentialTally } from "./differential.ts";
 
 // Whatever the gateway accepts and forwards is understood alike by real parsers behind it. The same seed each time, so that
 // it fails for what has changed and for nothing else; DIFFERENTIAL_SEED and DIFFERENTIAL_COUNT have others, and
 // differential-run.ts runs by hand.
 const seed = Number(process.env.DIFFERENTIAL_SEED ?? 1);
-const count = Number(process.env.DIFFERENTIAL_COUNT ?? 10_000);
+const count = Number(process.env.DIFFERENTIAL_COUNT ?? samples(10_000, 2500));
 /** A slow machine does fewer, and the line at the end says so. */
 const MAX_SECONDS = 100;
 

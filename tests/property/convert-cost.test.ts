@@ -5,6 +5,7 @@ import { Draft } from "../../src/tools/convert/draft.ts";
 import { EFFORT, LEAST_STEPS, STEPS_A_CHAR } from "../../src/tools/convert/effort.ts";
 import { ConvertFault } from "../../src/tools/convert/statement.ts";
 import { COSTLY, MULTIPLIED } from "../harness/costly-configurations.ts";
+import { samples } from "../harness/long-lane.ts";
 import { costFault, growthFault, type Reader, shapes } from "../harness/reader-cost.ts";
 
 // A file of another program takes `edge convert` time in proportion to its length, and to what it counts of its work, which is bounded by
@@ -146,7 +147,7 @@ const READERS: readonly Reader[] = [
   },
 ];
 
-const RUNS = Number(process.env.READER_COST_RUNS ?? 40);
+const RUNS = Number(process.env.READER_COST_RUNS ?? samples(40, 12));
 
 describe("edge convert takes time in proportion to the file", () => {
   test.each(READERS.map((one) => [one.name, one] as const))(

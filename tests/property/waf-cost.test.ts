@@ -21,6 +21,7 @@ import {
   repeated,
   SEPARATORS,
 } from "../harness/hostile-values.ts";
+import { samples } from "../harness/long-lane.ts";
 import { inspectWhole } from "../harness/waf-bodies.ts";
 import { NO_ROUTES } from "../unit/features/waf/vector-request.ts";
 
@@ -67,7 +68,7 @@ const generated = fc
     encode: fc.constantFrom(...ENCODINGS),
   })
   .map(({ prefix, words, times, encode }) => ({ prefix, unit: encode(words.flat().join("").repeat(times)) }));
-const RUNS = Number(process.env.WAF_COST_RUNS ?? 600);
+const RUNS = Number(process.env.WAF_COST_RUNS ?? samples(600, 240));
 
 describe("the cost of inspection", () => {
   test("is linear for fragments of the rules' own keywords, one to three of them repeated, in every place", () => {

@@ -18,7 +18,7 @@ import { eventually } from "../harness/eventually.ts";
 import { freePort, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import { H3Client } from "../harness/h3-client.ts";
-import { longTest } from "../harness/long-lane.ts";
+import { longTest, samples } from "../harness/long-lane.ts";
 import { request } from "../harness/raw-client.ts";
 import { untilGone } from "../harness/run-process.ts";
 import { ScriptedOrigin } from "../harness/scripted-origin.ts";
@@ -283,12 +283,12 @@ describe("files that are not what was written", () => {
     ["bits flipped in every place", (path) => flip(join(path, "0000000001.seg"), 1500)],
     ["bits flipped in the index", (path) => flip(join(path, "0000000001.idx"), 300)],
     ["an entry file that is cut", (path) => cut(join(path, "0000000001.seg"))],
+    ["an index of zeros", (path) => writeFileSync(join(path, "0000000001.idx"), Buffer.alloc(5000))],
     ["an index that is cut", (path) => cut(join(path, "0000000001.idx"))],
     ["an index that is gone", (path) => rmSync(join(path, "0000000001.idx"))],
-    ["an index of zeros", (path) => writeFileSync(join(path, "0000000001.idx"), Buffer.alloc(5000))],
     ["a folder of other files", (path) => writeFileSync(join(path, "0000000007.seg"), "nothing of the kind")],
   ];
-  for (const [what, harm] of damage) {
+  for (const [what, harm] of damage.slice(0, samples(damage.length, 4))) {
     test(`${what}: a miss, never a wrong response`, async () => {
       const path = newFolder();
       const first = await start(path);

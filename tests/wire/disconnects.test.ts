@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
+import { samples } from "../harness/long-lane.ts";
 import { expectFloorStays } from "../harness/memory.ts";
 import { request } from "../harness/raw-client.ts";
 import type { OriginCall } from "../harness/scripted-origin.ts";
@@ -88,7 +89,7 @@ describe("a client that disconnects", () => {
       }
     };
     await expectFloorStays(gateway, async () => {
-      await round(1000);
+      await round(samples(1000, 400));
       await eventually(async () => expect(await activeConnections()).toBeLessThanOrEqual(1));
     });
     await origin.until("the origin's connections to be let go", () => origin.openConnections < 150 || undefined);

@@ -5,13 +5,15 @@ import { stringify } from "yaml";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway, upstream } from "../harness/gateway.ts";
+import { samples } from "../harness/long-lane.ts";
 import { expectNothingLeft } from "../harness/memory.ts";
 import { RawClient, request } from "../harness/raw-client.ts";
 import { startSteadyClients } from "../harness/steady-clients.ts";
 import { stopAll } from "../harness/teardown.ts";
 
-/** Rounds are as many as it takes until one leaves nothing behind; there are a hundred reloads at least. */
-const RELOADS_A_ROUND = 25;
+/** Rounds are as many as it takes until one leaves nothing behind; there are a hundred reloads at least in the long lane. */
+const RELOADS_A_ROUND = samples(25, 8);
+const LEAST_RELOADS = samples(100, 32);
 const ROUTES = 200;
 
 const origin = EchoOrigin.start();
@@ -27,7 +29,7 @@ function routesOf(reload: number): string {
   return stringify([...others, upstream("/node", origin, { retries: { attempts: reload % 3 } })]);
 }
 
-test("a hundred reloads under load fail no request, cut no WebSocket, and leave nothing behind", async () => {
+test("reloads under load fail no request, cut no WebSocket, and leave nothing behind", async () => {
   const socket = await RawClient.connect(gateway.port);
   const handshake = ["Connection: Upgrade", "Upgrade: websocket"];
   expect((await socket.exchange(request("GET /node/socket", handshake))).status).toBe(101);
@@ -43,7 +45,7 @@ test("a hundred reloads under load fail no request, cut no WebSocket, and leave 
   await expectNothingLeft(gateway, async () => {
     for (let i = 0; i < RELOADS_A_ROUND; i++) await reloadOnce();
   });
-  while (reload < 100) await reloadOnce();
+  while (reload < LEAST_RELOADS) await reloadOnce();
   const goodUpToHere = load.good;
   await eventually(() => expect(load.good).toBeGreaterThan(goodUpToHere + 20));
   await load.stop();
