@@ -17,7 +17,7 @@ const WRONG_ROUTES = "- type: upstream\n  prefix: /api\n  host: a.example\n  tar
 
 const EXAMPLES: readonly [page: string, line: RegExp, cwd: string, routes: string][] = [
   ["../README.md", /^\.\/edge check$/, folder, WRONG_ROUTES],
-  ["../README.md", /^\.\/edge explain /, TOP, ""],
+  ["explain.md", /^edge explain 'GET http:/, TOP, ""],
   ["configuration.md", /^edge check$/, folder, "[]\n...\n"],
   ["waf.md", /^edge waf test /, TOP, ""],
 ];
