@@ -3,7 +3,7 @@ import type { ObjectStore } from "./object-store.ts";
 import type { EndpointSlice, Secret, Service, ServicePort } from "./objects.ts";
 
 /** The servers behind a port of a Service. */
-export interface Backend {
+export interface ServiceBackend {
   /** `10.244.0.5:3000`, sorted; none while no endpoint is ready. */
   readonly addresses: readonly string[];
   /** Of the port: "" for none. */
@@ -11,7 +11,7 @@ export interface Backend {
 }
 
 /** Why there is no such backend. */
-export type BackendFault = "no service" | "no port";
+type BackendFault = "no service" | "no port";
 
 /**
  * The ready endpoints of a port of a Service, from its EndpointSlices. While none is ready, those that terminate and still serve are taken.
@@ -23,7 +23,7 @@ export function backendOf(
   name: string,
   port: number | string,
   protocol: "TCP" | "UDP" = "TCP",
-): Backend | BackendFault {
+): ServiceBackend | BackendFault {
   const service = store.get<Service>("Service", namespace, name);
   if (service === null) return "no service";
   const found = portOf(service, port, protocol);
@@ -67,6 +67,6 @@ export function certificateOf(
 }
 
 /** A value of a Secret; "" for none. */
-export function textIn({ data }: Secret, key: string): string {
+function textIn({ data }: Secret, key: string): string {
   return Buffer.from(data?.[key] ?? "", "base64").toString();
 }

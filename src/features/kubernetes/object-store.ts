@@ -73,7 +73,7 @@ function keyOf(namespace: string, name: string): string {
 }
 
 /** The oldest first; of the same age, by namespace and name. */
-export function byAge(a: KubeObject, b: KubeObject): number {
+function byAge(a: KubeObject, b: KubeObject): number {
   return (
     compare(a.metadata.creationTimestamp ?? "", b.metadata.creationTimestamp ?? "") ||
     compare(`${a.metadata.namespace ?? ""}/${a.metadata.name}`, `${b.metadata.namespace ?? ""}/${b.metadata.name}`)

@@ -57,7 +57,7 @@ export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-export interface Condition {
+export interface ObjectCondition {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
@@ -78,7 +78,7 @@ export interface ObjectRef {
 export type RouteInput = Readonly<Record<string, unknown>>;
 
 /** All routes that come of one object; a fault in one of them leaves this object out, and no other. */
-export interface RouteGroup {
+export interface ObjectRoutes {
   /** `HTTPRoute namespace/name`: the name in listings, logs and metrics. */
   readonly name: string;
   readonly object: ObjectRef;
@@ -127,7 +127,7 @@ export interface ObjectEvent {
 
 /** What a translation makes of the objects of a cluster. It is a pure function of the store and the settings. */
 export interface Translation {
-  readonly routes: readonly RouteGroup[];
+  readonly routes: readonly ObjectRoutes[];
   readonly listeners: readonly ListenerInput[];
   readonly statuses: readonly StatusPatch[];
   readonly events: readonly ObjectEvent[];
