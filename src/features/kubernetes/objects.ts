@@ -149,6 +149,7 @@ export function nameOf({ metadata: { namespace = "", name } }: Pick<KubeObject, 
   return namespace === "" ? name : `${namespace}/${name}`;
 }
 
+/** The same as a reference. */
 export function refOf({ kind, metadata: { namespace = "", name } }: Pick<KubeObject, "kind" | "metadata">): ObjectRef {
   return { kind, namespace, name };
 }
