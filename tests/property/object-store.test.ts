@@ -69,7 +69,7 @@ test("a port of a Service has the ready endpoints of its slices, or those that s
     { name: "web", port: 80, appProtocol: "kubernetes.io/h2c" },
     { name: "tls", port: 443 },
   ];
-  store.put({ apiVersion: "v1", kind: "Service", metadata: { name: "s", namespace: "n" }, spec: { ports } });
+  store.put({ apiVersion: "v1", kind: "Service", spec: { ports }, metadata: { name: "s", namespace: "n" } });
   const labels = { "kubernetes.io/service-name": "s" };
   const slice = (name: string, ip: string, conditions: object) =>
     store.put({
