@@ -8,9 +8,11 @@ import {
   type ListenerInput,
   NO_TRANSLATION,
   nameOf,
+  type ObjectCondition,
   type ObjectEvent,
   type ObjectMeta,
   type ObjectRef,
+  type ObjectRoutes,
   type RouteInput,
   refOf,
   type StatusPatch,
@@ -25,15 +27,19 @@ const meta: fc.Arbitrary<ObjectMeta> = fc.record({
 });
 const object: fc.Arbitrary<KubeObject> = meta.map((metadata) => ({ apiVersion: "v1", kind: "Service", metadata }));
 
+const SHOWN: ObjectCondition = { type: "Accepted", status: "True", reason: "Accepted", message: "" };
+
 /** A translation that shows every object of a kind once. */
 function shown(store: ObjectStore, { controller }: TranslationSettings): Translation {
   const refs: readonly ObjectRef[] = store.list("Service").map(refOf);
   const route: RouteInput = { prefix: "/", type: "respond", status: 204 };
   const certificate: CertificateUse = { names: [], secret: { kind: "Secret", namespace: "one", name: "tls" } };
   const listeners: ListenerInput[] = [{ name: "all", address: ":443", tls: { certificates: [certificate] } }];
-  const statuses: StatusPatch[] = refs.map((one) => ({ object: one, status: { controller } }));
+  const statuses: StatusPatch[] = refs.map((one) => ({ object: one, status: { controller, conditions: [SHOWN] } }));
   const events: ObjectEvent[] = refs.map((one) => ({ object: one, type: "Normal", reason: "Shown", message: "" }));
-  const routes = store.list("Service").map((one) => ({ name: nameOf(one), object: refOf(one), routes: [route] }));
+  const routes: ObjectRoutes[] = store
+    .list("Service")
+    .map((one) => ({ name: nameOf(one), object: refOf(one), routes: [route] }));
   return { ...NO_TRANSLATION, routes, listeners, statuses, events };
 }
 

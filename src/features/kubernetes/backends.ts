@@ -3,7 +3,7 @@ import type { ObjectStore } from "./object-store.ts";
 import type { EndpointSlice, Secret, Service, ServicePort } from "./objects.ts";
 
 /** The servers behind a port of a Service. */
-export interface ServiceBackend {
+interface ServiceBackend {
   /** `10.244.0.5:3000`, sorted; none while no endpoint is ready. */
   readonly addresses: readonly string[];
   /** Of the port: "" for none. */
