@@ -69,7 +69,7 @@ test("the store holds what puts, removals and lists have left, the oldest first"
   );
 });
 
-test("a port of a Service has the ready endpoints of its slices, or those that still serve", () => {
+test("a port of a Service has the ready endpoints of its slices, or endpoints that still serve", () => {
   const store = new ObjectStore();
   const ports = [
     { name: "web", port: 80, appProtocol: "kubernetes.io/h2c" },

@@ -14,7 +14,7 @@ interface ServiceBackend {
 type BackendFault = "no service" | "no port";
 
 /**
- * The ready endpoints of a port of a Service, from its EndpointSlices. While none is ready, those that terminate and still serve are taken.
+ * The ready endpoints of a port of a Service, from its EndpointSlices. While none is ready, endpoints count that terminate and still serve.
  * @param port a number, or the name of a port
  */
 export function backendOf(
