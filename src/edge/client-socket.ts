@@ -40,7 +40,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   clientEnded = false;
   private readonly ctx: ClientSocketPorts;
   private readonly timer: TimerNode;
-  private readonly hasTls: boolean;
+  readonly hasTls: boolean;
   private paused = false;
   private lingerBytes = 0;
   /** Until when a client that has ended its direction waits for the response under way; 0 where there is no limit. */

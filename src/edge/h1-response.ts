@@ -121,6 +121,13 @@ export class H1Response implements ReplySink {
     return !writer.blocked;
   }
 
+  file(ex: Exchange, fd: number, from: number, to: number): number {
+    if (this.isChunked || this.life.hasTls) return -1;
+    const sent = this.life.writer.sendFile(fd, from, to - from);
+    ex.sentBytes += sent;
+    return sent;
+  }
+
   end(ex: Exchange): void {
     if (this.isChunked) endChunks(this.life.writer, ex.reply.trailers);
     this.finish(ex);

@@ -370,6 +370,12 @@ export interface ReplySink {
    * @returns false when the source should hold until its `onWritable`
    */
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean;
+  /**
+   * Sends bytes of an open file as they are there; a sink that changes or keeps bodies has no such call.
+   * @returns how many have left. Where they are fewer than asked for, bytes that are given to `body` say why, and ask for `onWritable`.
+   * -1 where all of them are to be given to `body`
+   */
+  file?(ex: Exchange, fd: number, from: number, to: number): number;
   /** Ends the response. The exchange must not be touched by the caller after this. */
   end(ex: Exchange): void;
   /** Answers with the fault's status, or cuts the response when its head is out. The exchange is over for the caller. */

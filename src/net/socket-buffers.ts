@@ -1,6 +1,7 @@
 import { copyBytes, EMPTY_BYTES } from "../core/bytes.ts";
 import { RETURNED_CHUNK_BYTES } from "../core/limits.ts";
 import type { ByteSocket } from "./byte-socket.ts";
+import { sendFile, sendMore } from "./system-socket.ts";
 
 /** Bytes of one output slab: response heads and small bodies leave in one write from it. */
 export const SLAB_BYTES = 16384;
@@ -191,6 +192,18 @@ export class SocketWriter implements UnsentOwner {
     return !this.blocked;
   }
 
+  /**
+   * Sends bytes of an open file behind what is gathered, which leaves with the first of them. Not for TLS.
+   * @returns how many have left. Where they are fewer than asked for, bytes that are given to `write` find out why, and have the
+   * runtime say when the socket takes more
+   */
+  sendFile(file: number, at: number, length: number): number {
+    if (this.blocked) return 0;
+    if (this.slab !== null) this.sealSlab(true);
+    if (this.waiting !== null || this.closed) return 0;
+    return Math.max(0, sendFile(this.socket.fd, file, at, length));
+  }
+
   /** The end of the turn: sends the slab. */
   flushTurn(): void {
     this.isDirty = false;
@@ -242,8 +255,8 @@ export class SocketWriter implements UnsentOwner {
     this.socket.terminate();
   }
 
-  /** Sends the slab, or lines it up after what waits. */
-  private sealSlab(): void {
+  /** Sends the slab, or lines it up after what waits. @param hasMore whether it leaves with what is sent next */
+  private sealSlab(hasMore = false): void {
     const slab = this.slab;
     if (slab === null) return;
     const end = this.slabEnd;
@@ -251,7 +264,10 @@ export class SocketWriter implements UnsentOwner {
     this.slabEnd = 0;
     this.revocableFrom = -1;
     let sent = 0;
-    if (end > 0 && this.waiting === null && !this.closed) sent = this.send(slab, 0, end);
+    if (end > 0 && this.waiting === null && !this.closed) {
+      if (hasMore) sent = Math.max(0, sendMore(this.socket.fd, slab, end));
+      if (sent < end) sent += this.send(slab, sent, end - sent);
+    }
     if (sent === end || this.closed) {
       this.group.slabs.give(slab);
       return;

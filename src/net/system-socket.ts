@@ -8,6 +8,8 @@ interface SystemSockets {
   readonly acknowledged: (fd: number) => number;
   readonly peerUser: (fd: number) => number;
   readonly originalDestination: (fd: number) => string;
+  readonly sendMore: (fd: number, bytes: Uint8Array, length: number) => number;
+  readonly sendFile: (fd: number, file: number, at: number, length: number) => number;
 }
 
 /** Switches an option of TCP on. @returns false where the system library cannot be called, or the kernel refuses */
@@ -56,6 +58,23 @@ export function originalDestination(fd: number): string {
   return fd < 0 ? "" : library().originalDestination(fd);
 }
 
+/**
+ * Sends the first bytes of a buffer, which leave together with what is sent next. send(2), MSG_MORE.
+ * @returns how many the kernel has taken; -1 where it takes none, or the system library cannot be called
+ */
+export function sendMore(fd: number, bytes: Uint8Array, length: number): number {
+  return fd < 0 ? -1 : library().sendMore(fd, bytes, length);
+}
+
+/**
+ * Sends bytes of an open file, which do not pass through this process. sendfile(2).
+ * @param at where in the file to begin
+ * @returns how many the kernel has taken, 0 where the file ends; -1 where it takes none, or cannot do it
+ */
+export function sendFile(fd: number, file: number, at: number, length: number): number {
+  return fd < 0 ? -1 : library().sendFile(fd, file, at, length);
+}
+
 /** The system library is loaded at the first call in a thread. */
 function library(): SystemSockets {
   loaded ??= load();
@@ -64,18 +83,21 @@ function library(): SystemSockets {
 
 function load(): SystemSockets {
   if (process.platform !== "linux") return NONE;
-  const { i32, u32, ptr } = FFIType;
+  const { i32, u32, ptr, u64_fast, i64_fast } = FFIType;
   try {
-    const { setsockopt, getsockopt, fcntl } = dlopen("libc.so.6", {
+    const { setsockopt, getsockopt, fcntl, send, sendfile } = dlopen("libc.so.6", {
       setsockopt: { args: [i32, i32, i32, ptr, u32], returns: i32 },
       getsockopt: { args: [i32, i32, i32, ptr, ptr], returns: i32 },
       fcntl: { args: [i32, i32, i32], returns: i32 },
+      send: { args: [i32, ptr, u64_fast, i32], returns: i64_fast },
+      sendfile: { args: [i32, i32, ptr, u64_fast], returns: i64_fast },
     }).symbols;
     const on = new Int32Array([1]);
     const info = new Uint32Array(TCP_INFO_WORDS);
     const length = new Uint32Array(1);
     const credentials = new Int32Array(CREDENTIAL_WORDS);
     const address = Buffer.alloc(ADDRESS_BYTES);
+    const offset = new Uint32Array(2);
     const infoOf = (fd: number): boolean => {
       length[0] = info.byteLength;
       return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, length) === 0;
@@ -94,6 +116,12 @@ function load(): SystemSockets {
         if (getsockopt(fd, IPPROTO_IP, SO_ORIGINAL_DST, address, length) === 0) return ipv4In(address);
         length[0] = ADDRESS_BYTES;
         return getsockopt(fd, IPPROTO_IPV6, SO_ORIGINAL_DST, address, length) === 0 ? ipv6In(address) : "";
+      },
+      sendMore: (fd, bytes, length) => Number(send(fd, bytes, length, MSG_MORE_NOW)),
+      sendFile: (fd, file, at, length) => {
+        offset[0] = at;
+        offset[1] = at / 2 ** 32;
+        return Number(sendfile(fd, file, offset, length));
       },
     };
   } catch {
@@ -120,6 +148,8 @@ const NONE: SystemSockets = {
   acknowledged: () => -1,
   peerUser: () => -1,
   originalDestination: () => "",
+  sendMore: () => -1,
+  sendFile: () => -1,
 };
 let loaded: SystemSockets | null = null;
 
@@ -136,6 +166,8 @@ const SO_PEERCRED = 17;
 const CREDENTIAL_WORDS = 3;
 const USER_AT = 1;
 const F_DUPFD_CLOEXEC = 1030;
+/** MSG_MORE, MSG_NOSIGNAL and MSG_DONTWAIT. */
+const MSG_MORE_NOW = 0x8000 | 0x4000 | 0x40;
 const IPPROTO_IP = 0;
 const IPPROTO_IPV6 = 41;
 /** The same number for both, in linux/netfilter_ipv4.h and linux/netfilter_ipv6/ip6_tables.h. */

@@ -1,6 +1,7 @@
 import type { Coding } from "../../proto/semantics/accept-encoding.ts";
 import type { FileVariant, Resource } from "./file-variant.ts";
 import { LoopPass } from "./loop-pass.ts";
+import { OpenFiles } from "./open-file.ts";
 
 /** Bytes of file content that one worker holds. */
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
@@ -117,6 +118,7 @@ export class FileShelf {
  */
 export class FileCache {
   readonly pass: LoopPass = new LoopPass();
+  readonly open: OpenFiles;
   private readonly maxBytes: number;
   private readonly maxEntries: number;
   /** Ring head: `newer` is the oldest place, `older` the newest. */
@@ -125,7 +127,12 @@ export class FileCache {
   private entries = 0;
 
   /** @param maxBytes file content plus about 2 KiB an entry */
-  constructor(maxBytes: number = DEFAULT_MAX_BYTES, maxEntries: number = DEFAULT_MAX_ENTRIES) {
+  constructor(
+    maxBytes: number = DEFAULT_MAX_BYTES,
+    maxEntries: number = DEFAULT_MAX_ENTRIES,
+    open: OpenFiles = new OpenFiles(),
+  ) {
+    this.open = open;
     this.maxBytes = maxBytes;
     this.maxEntries = maxEntries;
     this.line = new Place(new FileShelf(this), "", new FileEntry(NO_RESOURCE, "", [], 0));

@@ -100,7 +100,7 @@ export class FileHandler implements Handler {
     this.root = new ContainedRoot(mount.dir, undefined, mount.withheld);
     this.pass = ports.cache.pass;
     this.loader = new FileLoader(this.root, ports.clock, this.pass);
-    this.responder = new FileResponder(this.root, ports.clock, ports.defer);
+    this.responder = new FileResponder(this.root, ports.cache.open, ports.clock, ports.defer);
     this.browser = mount.browse === true ? new FolderBrowser(this.root, this.prefix, ports) : null;
   }
 

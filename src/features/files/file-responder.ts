@@ -8,19 +8,23 @@ import { judgePreconditions, Precondition, rangeApplies } from "../../proto/sema
 import { type ContainedRoot, FileLookup } from "./contained-root.ts";
 import { CODING_SUFFIXES, chooseCoding } from "./content-coding.ts";
 import type { FileEntry } from "./file-cache.ts";
+import { FileIdentity } from "./file-identity.ts";
 import { outsideFile, PRECONDITION_FAILED } from "./file-replies.ts";
 import { type Defer, FileStream } from "./file-stream.ts";
 import type { FileField, FileVariant } from "./file-variant.ts";
+import { OpenFile, type OpenFiles } from "./open-file.ts";
 
 /** Answers GET and HEAD out of an entry: coding, conditions, range, and then the bytes. */
 export class FileResponder {
   private readonly root: ContainedRoot;
+  private readonly open: OpenFiles;
   private readonly clock: Clock;
   private readonly defer: Defer;
   private readonly range: ByteRange = new ByteRange();
 
-  constructor(root: ContainedRoot, clock: Clock, defer: Defer) {
+  constructor(root: ContainedRoot, open: OpenFiles, clock: Clock, defer: Defer) {
     this.root = root;
+    this.open = open;
     this.clock = clock;
     this.defer = defer;
   }
@@ -93,7 +97,7 @@ export class FileResponder {
     return true;
   }
 
-  /** Opens the file anew, judges it anew, and streams it. */
+  /** Streams the file, if it is still as it was found. */
   private stream(
     ex: Exchange,
     entry: FileEntry,
@@ -102,21 +106,41 @@ export class FileResponder {
     to: number,
     contentRange: string,
   ): boolean {
-    const root = this.root;
-    if (root.open(entry.target + CODING_SUFFIXES[variant.coding]) !== FileLookup.File) return false;
-    const fd = root.fd;
-    const identity = root.identity!;
-    if (!identity.equals(variant.identity)) {
-      closeSync(fd);
-      return false;
-    }
+    const file = this.kept(variant) ?? this.openAnew(entry, variant);
+    if (file === null) return false;
     if (contentRange === "") makeHead(ex, entry.resource.status, variant.fields, to - from);
     else makePartHead(ex, variant, to - from, contentRange);
-    const stream = new FileStream(fd, identity, from, to, this.defer);
+    const stream = new FileStream(file, from, to, this.defer);
     ex.source = stream;
     ex.sink.head(ex);
     stream.onWritable(ex);
     return true;
+  }
+
+  /** The file that an earlier response was sent from, held once more; null where it is closed, or has been changed, replaced or removed. */
+  private kept(variant: FileVariant): OpenFile | null {
+    const file = variant.lastOpen;
+    if (file === null || !this.open.has(file)) return null;
+    if (FileIdentity.ofOpen(file.fd).equals(file.identity)) {
+      file.hold();
+      return file;
+    }
+    this.open.drop(file);
+    return null;
+  }
+
+  /** Opens the file and judges it anew; null if another is there by now. */
+  private openAnew(entry: FileEntry, variant: FileVariant): OpenFile | null {
+    const { root } = this;
+    if (root.open(entry.target + CODING_SUFFIXES[variant.coding]) !== FileLookup.File) return null;
+    const identity = root.identity!;
+    if (!identity.equals(variant.identity)) {
+      closeSync(root.fd);
+      return null;
+    }
+    const file = new OpenFile(root.fd, identity);
+    if (this.open.keep(file)) variant.lastOpen = file;
+    return file;
   }
 }
 

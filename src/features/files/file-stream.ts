@@ -1,16 +1,18 @@
-import { closeSync } from "node:fs";
 import { Fault } from "../../core/fault.ts";
 import type { Exchange, ReplySource } from "../../message/exchange.ts";
 import { FileIdentity } from "./file-identity.ts";
 import { readFully } from "./file-variant.ts";
+import type { OpenFile } from "./open-file.ts";
 
 /** Calls back once the event loop has served others. */
 export type Defer = (resume: () => void) => void;
 
 /** Bytes read and handed on at a time. */
 const PIECE_BYTES = 131072;
-/** Pieces that a fast client gets before others have their turn. */
-const PIECES_PER_TURN = 4;
+/** Bytes that a fast client gets before others have their turn. */
+const TURN_BYTES = 4 * PIECE_BYTES;
+/** Bytes that are read where the kernel took no more of the file: what it refuses of them has the socket report when it takes more. */
+const PROBE_BYTES = 16384;
 
 /** One that is free, for pieces of this thread's streams: memory that is used again and again stays in the processor's caches. */
 let free: Buffer | null = null;
@@ -28,62 +30,49 @@ function giveBuffer({ buffer }: Buffer): void {
 }
 
 /**
- * The body of a response out of an open file, one piece at a time. It owns the descriptor and closes it at the end, when
- * the client is gone, and when the file fails or changes: a response whose length was announced is cut then, never padded.
+ * The body of a response out of an open file. The kernel sends it where the sink lets it; else it is read, one piece at a time. The
+ * stream lets go of the file at the end, when the client is gone, and when the file fails or changes: a response whose length was
+ * announced is cut then, never padded.
  */
 export class FileStream implements ReplySource {
-  private fd: number;
-  private readonly identity: FileIdentity;
+  private readonly file: OpenFile;
   private readonly defer: Defer;
   private at: number;
   private readonly to: number;
   private readonly isWhole: boolean;
+  /** Whether the file's bytes need not be read here. */
+  private isDirect = true;
+  /** Whether the file is still as its identity says, since it was looked at in this turn. */
+  private isFresh = true;
   /** Whether the response is complete or cut: nothing may be written any more. */
   private over = false;
   private deferred = false;
 
   /**
-   * @param fd the open file; the stream closes it
-   * @param identity the file's identity, which the response's head was made from
+   * @param file is held by the caller, and still as its identity says; the stream releases it
    * @param from first byte to send
    * @param to after the last byte to send; more than `from`
    */
-  constructor(fd: number, identity: FileIdentity, from: number, to: number, defer: Defer) {
-    this.fd = fd;
-    this.identity = identity;
+  constructor(file: OpenFile, from: number, to: number, defer: Defer) {
+    this.file = file;
     this.at = from;
     this.to = to;
-    this.isWhole = from === 0 && to === identity.sizeBytes;
+    this.isWhole = from === 0 && to === file.identity.sizeBytes;
     this.defer = defer;
   }
 
   get contentKey(): string | undefined {
-    return this.isWhole ? this.identity.key : undefined;
+    return this.isWhole ? this.file.identity.key : undefined;
   }
 
   /** Sends what the client takes now; the rest follows as it takes more. The response's head is out. */
   onWritable(ex: Exchange): void {
     if (this.deferred) return;
-    for (let n = 0; n < PIECES_PER_TURN; n++) {
-      if (this.over) return;
-      const piece = this.read();
-      if (piece === null) {
-        this.close();
-        ex.sink.abort(ex, Fault.InternalError);
-        return;
-      }
-      const { sink } = ex;
-      const takesMore = sink.body(ex, piece, 0, piece.length);
-      // A sink that may keep the bytes until the client takes them keeps the buffer.
-      if (takesMore && sink.returnsBytes === true) giveBuffer(piece);
-      if (this.over) return;
-      if (this.at === this.to) {
-        this.close();
-        ex.sink.end(ex);
-        return;
-      }
-      if (!takesMore) return;
+    const turnEnd = this.at + TURN_BYTES;
+    while (this.at < turnEnd) {
+      if (this.over || !(this.isDirect ? this.sendFile(ex, turnEnd) : this.sendPiece(ex, PIECE_BYTES))) return;
     }
+    this.isFresh = false;
     this.giveWay(ex);
   }
 
@@ -91,18 +80,68 @@ export class FileStream implements ReplySource {
     this.close();
   }
 
+  /** Has the kernel send what it takes. @returns whether more may be sent now */
+  private sendFile(ex: Exchange, turnEnd: number): boolean {
+    const to = Math.min(turnEnd, this.to);
+    // Before the last byte leaves, the whole must still be the file that the entity tag names.
+    if (to === this.to && !this.isFresh && !this.isUnchanged()) return this.fail(ex);
+    this.isFresh = false;
+    const sent = ex.sink.file?.(ex, this.file.fd, this.at, to) ?? -1;
+    if (sent < 0) {
+      this.isDirect = false;
+      return true;
+    }
+    this.at += sent;
+    if (this.at === this.to) return this.finish(ex);
+    if (this.at === to) return true;
+    const takesMore = this.sendPiece(ex, PROBE_BYTES);
+    // Not the socket was in the way: a file system may not know the call.
+    if (takesMore && sent === 0) this.isDirect = false;
+    return takesMore;
+  }
+
+  /** Reads a piece and hands it on. @returns whether more may be sent now */
+  private sendPiece(ex: Exchange, most: number): boolean {
+    const piece = this.read(most);
+    if (piece === null) return this.fail(ex);
+    const { sink } = ex;
+    const takesMore = sink.body(ex, piece, 0, piece.length);
+    // A sink that may keep the bytes until the client takes them keeps the buffer.
+    if (takesMore && sink.returnsBytes === true) giveBuffer(piece);
+    if (this.over) return false;
+    return this.at === this.to ? this.finish(ex) : takesMore;
+  }
+
   /** The next piece, or null where the file cannot give it any more. */
-  private read(): Buffer | null {
+  private read(most: number): Buffer | null {
     try {
-      const piece = takeBuffer(Math.min(PIECE_BYTES, this.to - this.at));
-      if (readFully(this.fd, piece, this.at) !== piece.length) return null;
+      const piece = takeBuffer(Math.min(most, this.to - this.at));
+      if (readFully(this.file.fd, piece, this.at) !== piece.length) return null;
       this.at += piece.length;
-      // Before the last byte leaves, the whole must still be the file that the entity tag names.
-      if (this.at === this.to && !FileIdentity.ofOpen(this.fd).hasContentOf(this.identity)) return null;
-      return piece;
+      return this.at === this.to && !this.isUnchanged() ? null : piece;
     } catch {
       return null;
     }
+  }
+
+  private isUnchanged(): boolean {
+    try {
+      return FileIdentity.ofOpen(this.file.fd).hasContentOf(this.file.identity);
+    } catch {
+      return false;
+    }
+  }
+
+  private finish(ex: Exchange): false {
+    this.close();
+    ex.sink.end(ex);
+    return false;
+  }
+
+  private fail(ex: Exchange): false {
+    this.close();
+    ex.sink.abort(ex, Fault.InternalError);
+    return false;
   }
 
   /** Lets other connections have their turn. The exchange may be over, and used again, when ours comes. */
@@ -115,9 +154,8 @@ export class FileStream implements ReplySource {
   }
 
   private close(): void {
+    if (this.over) return;
     this.over = true;
-    if (this.fd < 0) return;
-    closeSync(this.fd);
-    this.fd = -1;
+    this.file.release();
   }
 }

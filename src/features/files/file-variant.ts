@@ -4,6 +4,7 @@ import { CODING_NAMES, Coding } from "../../proto/semantics/accept-encoding.ts";
 import { httpDateText } from "../../proto/semantics/http-date.ts";
 import type { Validators } from "../../proto/semantics/precondition.ts";
 import { FileIdentity } from "./file-identity.ts";
+import type { OpenFile } from "./open-file.ts";
 
 /** Files up to this size are held in memory; larger ones are read for each request. */
 const HELD_FILE_BYTES = 65536;
@@ -46,6 +47,8 @@ export class FileVariant implements Validators {
   readonly notModifiedFields: readonly FileField[];
   /** The whole response, where the file is small enough to be held. */
   readonly held: PrebuiltResponse | null;
+  /** The file that the last response was sent from; it may have been closed since. */
+  lastOpen: OpenFile | null = null;
 
   /**
    * Describes an open file, and reads it if it is small.

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { Clock } from "../../../../src/core/clock.ts";
 import { FileCache } from "../../../../src/features/files/file-cache.ts";
 import { FILE_RECHECK_MS, FileHandler, type FileMount } from "../../../../src/features/files/file-handler.ts";
+import { OpenFiles } from "../../../../src/features/files/open-file.ts";
 import { Exchange, ExchangeState, type IdleExchangePorts, Pipeline } from "../../../../src/message/exchange.ts";
 import { headerIdFromName } from "../../../../src/message/header-block.ts";
 import { methodFromName } from "../../../../src/message/request-head.ts";
@@ -42,7 +43,9 @@ export class TestSite {
   readonly dir: string;
   /** What is beside it and must never be. */
   readonly outside: string;
-  readonly cache: FileCache = new FileCache();
+  readonly cache: FileCache = new FileCache(undefined, undefined, new OpenFiles((look) => this.looks.push(look)));
+  /** Looks for files that nobody asks for any more, which are due some day. */
+  private readonly looks: (() => void)[] = [];
   /** Callbacks that wait for their turn. */
   readonly deferred: (() => void)[] = [];
   nowMs = NOW_MS;
@@ -97,8 +100,9 @@ export class TestSite {
     );
   }
 
-  /** Files of this site that are open: none may be left behind. Always 0 where the system does not tell. */
+  /** Files of this site that stay open although nobody asks for them: none may be left behind. Always 0 where the system does not tell. */
   openFiles(): number {
+    while (this.looks.length > 0) this.looks.pop()!();
     if (process.platform !== "linux") return 0;
     let open = 0;
     for (const fd of readdirSync("/proc/self/fd")) {
