@@ -130,7 +130,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "schema",
     {
       run: printSchema,
-      summary: "print the JSON Schema of config.yaml or routes.yaml, for editors",
+      summary: "print the JSON Schema of config.yaml or routes.yaml, or the definition of EdgePolicy",
       specs: async () => [(await import("./schema.ts")).schemaCommand],
     },
   ],

@@ -1,4 +1,6 @@
+import { stringify } from "yaml";
 import { configSchema, type JsonSchema, routesSchema } from "../loading/json-schema.ts";
+import { policyDefinition } from "../loading/policy-schema.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
 
@@ -6,20 +8,28 @@ import { startCommand } from "./flags.ts";
 export const schemaCommand = {
   name: "edge schema",
   page: "tools.md#edge-schema",
-  summary: "Prints the JSON Schema of config.yaml or routes.yaml, for editors that complete and check YAML.",
-  operands: { usage: "config|routes", min: 1, max: 1, words: ["config", "routes"] },
+  summary:
+    "Prints the JSON Schema of config.yaml or routes.yaml, for editors that complete and check YAML; or the CustomResourceDefinition of EdgePolicy, for Kubernetes.",
+  operands: { usage: "config|routes|crd", min: 1, max: 1, words: ["config", "routes", "crd"] },
   flags: [],
   notes: [
     "Write it beside the file and name it in the file's first line:",
     "  edge schema config > config.schema.json",
     "  # yaml-language-server: $schema=config.schema.json",
+    "",
+    "EdgePolicy brings the keys of routes into a cluster:",
+    "  edge schema crd | kubectl apply --server-side -f -",
   ],
 } as const;
 
-/** `edge schema config|routes`. docs/tools.md#edge-schema */
+/** `edge schema config|routes|crd`. docs/tools.md#edge-schema */
 export function runSchema(args: readonly string[], io: CommandIo): number {
   const call = startCommand(schemaCommand, args, io);
   if (typeof call === "number") return call;
+  if (call.operands[0] === "crd") {
+    io.out(stringify(policyDefinition(), { lineWidth: 0, aliasDuplicateObjects: false }));
+    return ExitCode.Done;
+  }
   io.out(`${JSON.stringify(fileSchema(call.operands[0] === "config" ? "config" : "routes"), null, 2)}\n`);
   return ExitCode.Done;
 }

@@ -7,7 +7,8 @@ export type Form =
   | { readonly is: "flag" | "percent" }
   | { readonly is: "anything" }
   | { readonly is: "word"; readonly words: readonly string[] }
-  | { readonly is: "text"; readonly pattern?: RegExp }
+  /** `names`: that it is the name of a file, a folder or a module, or a secret. */
+  | { readonly is: "text"; readonly pattern?: RegExp; readonly names?: "file" | "secret" }
   /** `orOne`: a single entry may be written without its list. */
   | { readonly is: "list"; readonly item: Form; readonly orOne: boolean }
   /** A section with names of its own. */

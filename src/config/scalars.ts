@@ -2,14 +2,15 @@ import { series } from "../core/number-text.ts";
 import { MASK } from "../core/secret-name.ts";
 import { type Cidr, parseCidr, UNIX_PEERS } from "./cidr.ts";
 import { formatDuration, meantDuration, parseDuration } from "./duration.ts";
-import { ANY_NUMBER, orWord, TEXT } from "./form.ts";
+import { ANY_NUMBER, type Form, orWord, TEXT } from "./form.ts";
 import { didYouMean, nearestName } from "./nearest-name.ts";
 import { describe, type Kind, measured, piece, resolved, Wrong, written } from "./piece.ts";
 import { formatSize, meantSize, parseSize } from "./size.ts";
 
 /** A secret: never repeated in a fault, and shown as `***` wherever the configuration is. */
 export function secret(what: string): Kind<string> {
-  return written(text(what, true), (value) => (value === "" ? "" : MASK));
+  const kind = { ...text(what, true), form: { is: "text", names: "secret" } as const };
+  return written(kind, (value) => (value === "" ? "" : MASK));
 }
 
 /** A text, trimmed. `what` names it in the fault: "a file name". The value itself is never shown when `isSecret`. */
@@ -38,18 +39,20 @@ export function textOrNumber(what: string): Kind<string> {
 
 /** The name of a file. What finds and checks it is with the section, which knows whether it is needed. */
 export function fileName(): Kind<string> {
-  return text("a file name");
+  return { ...text("a file name"), form: FILE };
 }
 
 /** The name of a folder, which may not be there yet; resolved, its absolute path. */
 export function folderName(): Kind<string> {
-  return resolved(text("a folder name"), (name, { files }) => files.absolute(name));
+  return resolved({ ...text("a folder name"), form: FILE }, (name, { files }) => files.absolute(name));
 }
 
 /** A folder that is written to: there and writable, or to be made in one that is. */
 export function workFolder(): Kind<string> {
-  return resolved(text("a folder name"), (name, { files, path }) => files.workFolder(path, name));
+  return resolved({ ...text("a folder name"), form: FILE }, (name, { files, path }) => files.workFolder(path, name));
 }
+
+const FILE: Form = { is: "text", names: "file" };
 
 /** A text that must look a certain way; `what` says how, with an example. */
 export function textLike(pattern: RegExp, what: string): Kind<string> {

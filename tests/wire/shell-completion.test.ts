@@ -91,7 +91,7 @@ describe("bash completes", () => {
     ["edge init --dir ", "@dirnames"],
     ["edge loadgen -c ", ""],
     ["edge loadgen -tier ", "quick medium steady soak all"],
-    ["edge schema ", "config routes"],
+    ["edge schema ", "config routes crd"],
     ["edge schema config ", ""],
     ["edge completion ", "bash zsh fish"],
     ["edge waf learn ", "access incidents"],
@@ -162,7 +162,7 @@ describe.skipIf(Bun.which("fish") === null)("fish completes", () => {
     ];
     const [schema, waf, format, file, folder] = await complete([...lines, "edge waf learn access some"]);
     expect([schema, waf!.sort(), format]).toEqual([
-      ["config", "routes"],
+      ["config", "routes", "crd"],
       ["import", "learn", "test"],
       ["auto", "json", "text"],
     ]);
