@@ -48,7 +48,9 @@ describe("the CustomResourceDefinition of EdgePolicy", () => {
     expect([targetRef, targetRefs]).not.toContain(undefined);
     expect(Object.keys(keys).sort()).toEqual(Object.keys(POLICY_KEYS).sort());
     for (const key of ["waf", "auth", "rate_limit", "cache", "compression", "bots"]) expect(keys).toHaveProperty(key);
-    const left = [...Object.keys(ROUTE_OPTIONS.rows), ...Object.keys(upstreamKeys.rows)].filter((key) => !(key in keys));
+    const left = [...Object.keys(ROUTE_OPTIONS.rows), ...Object.keys(upstreamKeys.rows)].filter(
+      (key) => !(key in keys),
+    );
     const page = readFileSync(join(import.meta.dir, "../../../docs/kubernetes-policies.md"), "utf8");
     const line = /No policy has ([^:]*):/.exec(page)![1]!;
     expect([...line.matchAll(/`(\w+)`/g)].map(([, key]) => key!).sort()).toEqual([...new Set(left)].sort());
@@ -70,11 +72,11 @@ describe("the CustomResourceDefinition of EdgePolicy", () => {
   });
 
   test("takes policies, and refuses those of another form", () => {
-    const policy = (spec: object): object => ({
+    const policy = (keys: object): object => ({
       apiVersion: "edge.dev/v1alpha1",
       kind: "EdgePolicy",
       metadata: { name: "a" },
-      spec: { targetRef: { group: "gateway.networking.k8s.io", kind: "HTTPRoute", name: "shop" }, ...spec },
+      spec: { targetRef: { group: "gateway.networking.k8s.io", kind: "HTTPRoute", name: "shop" }, ...keys },
     });
     for (const good of [
       { waf: { mode: "enforce", disabled_rules: ["XSS-001", 942100] }, rate_limit: { requests: 5, window: "1m" } },
