@@ -5,6 +5,7 @@ import { formatFault } from "../config/config-fault.ts";
 import { readClock } from "../core/shared-clock.ts";
 import { createChallengeTable } from "../features/acme/challenge-table.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
+import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
 import { ALONE } from "../features/fleet/control/fleet.ts";
 import { NO_GEO } from "../features/geo/place-finder.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
@@ -80,6 +81,7 @@ export class InProcessGateway {
       keywords: null,
       geo: NO_GEO,
       lists: {},
+      gates: new ConcurrencyLimits(config, 1).startFields().gates,
       spans: [],
       fleet: ALONE,
       sockets: [],

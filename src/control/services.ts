@@ -8,6 +8,7 @@ import { type AcmePorts, AcmeService, ListenerSink } from "../features/acme/cont
 import { KeyService } from "../features/auth/control/key-service.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { DiskReports } from "../features/cache/control/disk/cache-disk.ts";
+import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import { Fleet, type FleetPorts, openFleetStore } from "../features/fleet/control/fleet.ts";
 import { FleetMember, type MemberPorts } from "../features/fleet/control/fleet-member.ts";
@@ -108,6 +109,7 @@ export function makeServices(site: ThreadPorts) {
     // Before functions, whose schedules ask for its lock.
     fleet,
     functions,
+    concurrency: new ConcurrencyLimits(config, pool.size),
     cache,
     acme: new AcmeService(acmePorts(site, certificates)),
     outputs,

@@ -18,6 +18,13 @@ export class FairQueue<T extends Queued> {
     return this.groups.get(group)?.size ?? 0;
   }
 
+  /** Whether another group waits for more than this one would with one thing more. */
+  hasLonger(group: string): boolean {
+    const own = this.countOf(group) + 1;
+    for (const { size } of this.groups.values()) if (size > own) return true;
+    return false;
+  }
+
   add(item: T): void {
     const group = this.groups.get(item.group) ?? { size: 0, members: new Map<unknown, T[]>() };
     this.groups.set(item.group, group);

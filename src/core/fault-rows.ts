@@ -450,6 +450,20 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     cure: "Nothing, while it is wanted. `edge status` names what is on.",
     page: "pages.md#maintenance",
   }),
+  [Fault.ConcurrencyLimit]: limit("concurrency_limit", 503, "too many requests at once, try again later", {
+    close: false,
+    cause:
+      "As many requests as `concurrency` lets in are under way, and its queue is full, or the request has waited in it for too long.",
+    cure: "If the origin has room, raise `limit`; `auto` finds it. Otherwise add capacity: more requests at once would only wait there.",
+    page: "pressure.md#concurrency",
+  }),
+  [Fault.Overloaded]: limit("overloaded", 503, "the server is overloaded, try again later", {
+    close: false,
+    cause:
+      "The gateway itself is short of processor time, memory or descriptors, and sheds requests of low priority (`server.overload`).",
+    cure: "See `overload` in the log for what is short. Give the gateway more of it, or give what matters `priority: high`.",
+    page: "pressure.md#under-pressure",
+  }),
   [Fault.UpstreamUnavailable]: refusal("upstream_unavailable", 502, "upstream unavailable", {
     cause: "The origin refused the connection, closed it, or its name or certificate could not be used.",
     cure: "`fault_detail` in the access line names the cause; `edge help 502` has its cure.",

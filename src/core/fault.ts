@@ -91,6 +91,8 @@ export const enum Fault {
   LoopDetected,
   Misdirected,
   Maintenance,
+  ConcurrencyLimit,
+  Overloaded,
   // The upstream's faults.
   UpstreamUnavailable,
   UpstreamMalformed,

@@ -4,6 +4,7 @@ export const METRIC_GROUPS = [
   "Connections",
   "Upstreams",
   "Streams",
+  "Under pressure",
   "Firewall and guards",
   "Who may come in",
   "Cache",

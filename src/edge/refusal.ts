@@ -11,6 +11,8 @@ const JSON_TYPE = ["Content-Type", "application/json"] as const;
 const TEXT_TYPE = ["Content-Type", "text/plain; charset=utf-8"] as const;
 /** Seconds that a client is asked to wait where nothing better is known. */
 const RETRY_AFTER = ["Retry-After", "5"] as const;
+/** What passes by itself within a moment. */
+const SOON = ["Retry-After", "1"] as const;
 
 /** The responses that are the same every time, one a fault; null where the body carries a detail. */
 const FIXED: readonly (PrebuiltResponse | null)[] = FAULTS.map((row, fault) =>
@@ -127,6 +129,9 @@ function fixedFor(fault: Fault, status: number, message: string): PrebuiltRespon
     case Fault.TooManyConnections:
     case Fault.NoHealthyTarget:
       return refusal(status, [JSON_TYPE, RETRY_AFTER], jsonError(status, message));
+    case Fault.ConcurrencyLimit:
+    case Fault.Overloaded:
+      return refusal(status, [JSON_TYPE, SOON], jsonError(status, message));
     default:
       return message === "" ? null : json(status, message);
   }

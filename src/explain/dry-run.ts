@@ -52,6 +52,7 @@ import { RequestParser } from "../proto/h1/request-parser.ts";
 import { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
+import { makeGates } from "../routes/concurrency-gates.ts";
 import { LIST_READERS, listUses } from "../routes/list-uses.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
@@ -254,6 +255,7 @@ export class DryRun {
       challenges: { answerTo: () => null },
       cacheStore,
       cookieKey: machineKey(),
+      concurrency: makeGates(services, 0),
       // No name server is asked.
       reverse: { confirm: nothing },
       functions: null,
@@ -317,6 +319,7 @@ export class DryRun {
       forward: { requestIds, wheel, turn, bodies },
       poolOf: ({ originKey, authority }) =>
         new RecordedUpstream(originKey, authority, (ex, head) => this.noteSent(ex, originKey, head)),
+      slotsOf: () => null,
       nodesOf: (route) => {
         nodes ??= this.nodes();
         return nodes.nodesOf(route);

@@ -4,6 +4,7 @@ import { AUTH_METRICS } from "../features/auth/metrics.ts";
 import { BOT_METRICS } from "../features/bots/metrics.ts";
 import { CACHE_METRICS } from "../features/cache/metrics.ts";
 import { COMPRESS_METRICS } from "../features/compress/metrics.ts";
+import { CONCURRENCY_METRICS } from "../features/concurrency/metrics.ts";
 import { FLEET_METRICS, REMOTE_METRICS } from "../features/fleet/metrics.ts";
 import { FUNCTION_METRICS } from "../features/functions/metrics.ts";
 import { GEO_METRICS } from "../features/geo/metrics.ts";
@@ -24,6 +25,7 @@ export const METRICS = {
   ...WAF_METRICS,
   ...TELEMETRY_METRICS,
   ...LIMIT_METRICS,
+  ...CONCURRENCY_METRICS,
   ...BOT_METRICS,
   ...GEO_METRICS,
   ...AUTH_METRICS,

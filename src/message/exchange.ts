@@ -94,6 +94,8 @@ export class Exchange {
   cacheNote!: CacheNote;
   /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null where it holds nothing. */
   cacheUse!: Held | null;
+  /** The slots of `concurrency` that it has; null where it has none. */
+  admission!: Held | null;
   /** What rules of `waf.rules` have found and set; null where there are none. */
   rules!: RuleState | null;
 
@@ -202,6 +204,7 @@ export class Exchange {
     this.cacheResult = CacheResult.None;
     this.cacheNote = CacheNote.None;
     this.cacheUse = null;
+    this.admission = null;
     this.rules = null;
   }
 }
@@ -426,7 +429,7 @@ export interface Target {
   /** The response's head has come. */
   onAnswer(ex: Exchange, status: number): void;
   /** Another target has taken the exchange over, although this one has answered. */
-  onReplaced(): void;
+  onReplaced(ex: Exchange): void;
   /** The attempt has ended without a response; the exchange is no longer under way to this target. */
   onFailure(ex: Exchange, failure: UpstreamFailure): void;
   /** The exchange is over, answered, refused or given up by the client. */

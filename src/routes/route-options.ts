@@ -22,6 +22,7 @@ import { botsAt, routeBots } from "../features/bots/settings.ts";
 import { cacheKey } from "../features/cache/key-settings.ts";
 import { ipRules } from "../features/client/settings.ts";
 import { compressionAt, routeCompression } from "../features/compress/settings.ts";
+import { concurrency } from "../features/concurrency/settings.ts";
 import { checkCors, routeCors } from "../features/cors/settings.ts";
 import { checkReach } from "../features/fleet/settings.ts";
 import { checkCountries, checkPlaceRules } from "../features/geo/settings.ts";
@@ -94,6 +95,11 @@ const rows = {
     field: "",
     example: { requests: 10 },
     doc: "the keys of the server's section; or a list, of which all must allow a request",
+  },
+  concurrency: {
+    type: concurrency,
+    absent: null,
+    doc: "requests of the route at once, in all workers; the others wait or get 503",
   },
   // Absent, these take the server's; of a section, each key that is left out.
   allowed_methods: {
@@ -275,6 +281,7 @@ export function explainOptions(route: RouteOptions): object {
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
     compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),
+    ...(route.concurrency === null ? {} : { concurrency: concurrency.write(route.concurrency) }),
     ...(route.allowedMethods === null ? {} : { allowed_methods: route.allowedMethods }),
     ...(route.accessLog === null ? {} : { access_log: routeAccessLog.write(route.accessLog) }),
     ...(route.cors === null ? {} : { cors: routeCors.write(route.cors) }),

@@ -7,6 +7,7 @@ import type { UpstreamPorts } from "../features/functions/function-upstream.ts";
 import type { HookPorts } from "../features/functions/hook-call.ts";
 import type { MirrorHandlerPorts } from "../features/mirror/mirror.ts";
 import type { Handler, Phase, RouteInit, Upstream } from "../message/exchange.ts";
+import type { SlotGate } from "../message/slot-gate.ts";
 import type { Sections } from "../settings/sections.ts";
 import type { RouteBase } from "./route-base.ts";
 import type { RouteSyntax } from "./route-syntax.ts";
@@ -91,4 +92,6 @@ export interface RouteTypePorts {
   poolOf(target: OriginConfig, route: Pick<UpstreamRouteConfig, "tls" | "strictOrigins" | "fastcgi">): Upstream;
   /** The nodes of a route's targets, in their order. */
   nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
+  /** The slots of a route's targets, a lane each; null where none has a limit. */
+  slotsOf(route: UpstreamRouteConfig): SlotGate | null;
 }

@@ -169,6 +169,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     ends: "429",
     why: "After `auth`: only `auth` knows whose bucket it is, and no request takes from a bucket without its credentials.",
   },
+  concurrency: {
+    needs: "a `concurrency`",
+    reads: "route, client's address",
+    sets: "its places, or its turn in a queue",
+    ends: "503",
+    why: "After everything that asks who the client is, so that no place goes to a client that may not come in, and before `wafBody`: a request that gets no place does not cost the look at its body. A request without a body that the cache may respond to passes.",
+  },
   bodyLimit: {
     needs: "body",
     reads: "route, framing",
@@ -217,6 +224,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     sets: "what the cache is to do; query and `Accept-Encoding` by `cache.key`",
     ends: "a stored response, 504; the response to PURGE",
     why: "Before `ingest`: requests with a body are no business of the cache; those without have nothing to ingest.",
+  },
+  fetchConcurrency: {
+    needs: "a `concurrency` at a route with `cache`",
+    reads: "route, client's address",
+    sets: "its places, or its turn in a queue",
+    ends: "503",
+    why: "After `cacheLookup`: a stored response takes no place, and is sent however busy the origin is.",
   },
   ingest: {
     needs: "body, `normalize`",
@@ -281,6 +295,7 @@ export const HEAD_TAP_ROWS: Readonly<Record<HeadTapName, TapRow>> = {
 export const END_TAP_ROWS: Readonly<Record<EndTapName, TapRow>> = {
   counters: { needs: "", does: "counts the response" },
   forwardEnd: { needs: "", does: "ends with the breaker, the connection to the origin and the kept body" },
+  concurrency: { needs: "a `concurrency`", does: "gives the places back, to what waits for one" },
   cacheStore: { needs: "`cache`", does: "lets go of the entry that was being sent" },
   accessLog: { needs: "`access_log`", does: "writes the line, which tells what the others have found out" },
   spans: { needs: "`telemetry`", does: "ends the span; last, since the line of the log names the trace" },

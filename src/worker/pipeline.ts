@@ -26,6 +26,7 @@ import type { Tracer } from "../features/telemetry/tracer.ts";
 import { buildWafPolicy, type WafPolicy } from "../features/waf/waf-policy.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
+import { concurrencyEnd, concurrencyPhase } from "../routes/concurrency-gates.ts";
 import { lateFields } from "../routes/header-operations.ts";
 import { wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -89,6 +90,7 @@ const DOWN = {
   bots: ({ config, router, inputs }) => botsPhase(config, router, inputs),
   auth: ({ client }) => client.auth,
   userRateLimit: ({ client }) => client.userRateLimit,
+  concurrency: (way) => limitedPhase("concurrency", way),
   bodyLimit: () => new BodyLimitPhase(),
   wafBody: ({ waf }) => waf.body,
   responseFields: ({ config, router }) => lateFieldsPhase(config, router),
@@ -96,6 +98,7 @@ const DOWN = {
   responseRules: ({ waf }) => waf.response,
   contentCoding: ({ contentCoding }) => contentCoding,
   cacheLookup: ({ cache }) => cache?.phase ?? null,
+  fetchConcurrency: (way) => limitedPhase("fetchConcurrency", way),
   ingest: ({ budget, inputs }) => new NormalizePhase(budget, inputs.reports),
   wafTrailers: ({ waf }) => waf.trailers,
   traceFields: ({ tracer }) => tracer?.fieldsPhase ?? null,
@@ -117,6 +120,7 @@ const UP = {
 const END = {
   counters: ({ inputs }) => inputs.counters,
   forwardEnd: () => new ForwardEnd(),
+  concurrency: ({ config }) => concurrencyEnd(config.routes),
   cacheStore: ({ cache }) => cache?.tap ?? null,
   accessLog: ({ accessLog }) => accessLog,
   spans: ({ tracer }) => tracer?.tap ?? null,
@@ -188,6 +192,11 @@ function made<T>(table: Readonly<Record<string, (way: Way) => T | null>>, way: W
 function passedNamesPhase(config: RuntimeConfig): Phase | null {
   const names = passedNames(config);
   return names === null ? null : new PassedNamesPhase((host) => (names.get(host) ?? null) !== null);
+}
+
+function limitedPhase(name: "concurrency" | "fetchConcurrency", { config, router, inputs }: Way): Phase | null {
+  const { concurrency, services } = inputs;
+  return concurrencyPhase(name, settingsByIndex(config, router.routes), concurrency, services.turn);
 }
 
 /** Null if all names have one demand. */

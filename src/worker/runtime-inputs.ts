@@ -7,6 +7,7 @@ import type { PurgeAudit } from "../features/admin/purge-handler.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import type { InvalidationNote } from "../features/cache/cache-tap.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
+import type { Gates } from "../features/concurrency/gates.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
 import type { RequestIds } from "../features/forward/forward-head.ts";
 import type { AccessLines } from "../features/telemetry/access-outputs.ts";
@@ -64,6 +65,8 @@ export interface RuntimePorts {
   /** The worker's own; it outlives configurations. */
   readonly budget: BodyBudget;
   readonly client: ClientPolicyPorts;
+  /** How many requests there may be at once. */
+  readonly concurrency: Gates;
   /** Where spans go; null where no configuration has asked for them. */
   readonly spans: SpanWriter | null;
   readonly counterTable: WorkerCounters;
@@ -95,6 +98,7 @@ export type WayPorts = Pick<
   | "cacheStore"
   | "budget"
   | "client"
+  | "concurrency"
   | "cookieKey"
   | "reverse"
   | "functions"

@@ -4,6 +4,7 @@ import type { WorkerService } from "../core/worker-service.ts";
 import type { ControlChannel } from "../features/admin/control-channel.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
+import type { Gates } from "../features/concurrency/gates.ts";
 import type { SeenReports } from "../features/dashboard/seen-reports.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
@@ -35,6 +36,7 @@ export interface GivenServices {
   readonly certificates: WorkerCertificates;
   readonly functions: LateFunctions;
   readonly purges: Purges;
+  readonly concurrency: Gates;
 }
 
 /**

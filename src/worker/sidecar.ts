@@ -89,7 +89,7 @@ export function sidecarPipelines(config: RuntimeConfig, parts: SidecarPorts): Si
   const { serverIds, trafficSplits } = config.sidecar;
   const handlerOf = (route: UpstreamRouteConfig, ids: readonly string[]): Handler => {
     const poolOf = (target: UpstreamRouteConfig["targets"][number]) => pools.poolWith(target, inputs.sidecar, own, ids);
-    const targets = targetsOf(route, poolOf, inputs.nodes);
+    const targets = targetsOf(route, poolOf, { nodesOf: (owner) => inputs.nodes.nodesOf(owner), slotsOf: () => null });
     return forwardHandler(route, targetChoice(route.loadBalancing, targets, Math.random), services);
   };
   const apps = appRoutes(config);

@@ -33,6 +33,7 @@ import type { Pipeline, Route } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
+import { targetGate } from "../routes/concurrency-gates.ts";
 import { pathOf } from "../routes/route-base.ts";
 import { upstreamRoutes, wafOf } from "../routes/route-config.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
@@ -352,6 +353,15 @@ function routeSite(
     cookieKey,
     poolOf: (target, route) => pools.poolOf(target, route),
     nodesOf: (route) => nodes.nodesOf(route),
+    slotsOf: slotsOf(inputs.concurrency),
+  };
+}
+
+/** Gives the slots of targets. */
+export function slotsOf(gates: WayPorts["concurrency"]): RouteTypePorts["slotsOf"] {
+  return (route) => {
+    const init = targetGate(route);
+    return init === null ? null : gates.of(init);
   };
 }
 

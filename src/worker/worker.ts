@@ -40,6 +40,7 @@ import { ClientListener, NO_LISTENER } from "../message/client-listener.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { duplicate } from "../net/system-socket.ts";
+import { makeGates } from "../routes/concurrency-gates.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { LateFunctions } from "./late-functions.ts";
 import {
@@ -295,7 +296,7 @@ export class Worker {
     const { seenReports: seen, functions, purges, addresses } = this;
     return {
       ...{ services, health, threshold, addresses, control, seen, watchers, gates },
-      ...{ keySets, fleet, certificates, functions, purges },
+      ...{ keySets, fleet, certificates, functions, purges, concurrency: makeGates(services, this.start.index) },
     };
   }
 
@@ -555,6 +556,7 @@ export class Worker {
         keySets: this.keySets,
         wallClock: this.services.clock,
       },
+      concurrency: this.parts.concurrency,
       counterTable: this.counters,
       open: this.start.connections.streams,
       worker: this.start.index,

@@ -5,6 +5,7 @@ import type { WorkerCounters } from "../../memory/counter-table.ts";
 import { MAX_HELD_BACK, type NodeTable } from "../../memory/node-table.ts";
 import type { Attempt, Exchange, Target, Upstream } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
+import type { SlotGate } from "../../message/slot-gate.ts";
 import type { AnswerMark, TargetChoice } from "../../message/target.ts";
 import type { UpstreamFailure } from "../../message/upstream.ts";
 import { hashText } from "./hash.ts";
@@ -110,6 +111,8 @@ export interface TargetInit {
   readonly basePath: string;
   /** Tells it from the other targets of its route; hashing goes by it, so that their order does not matter. */
   readonly name: string;
+  /** How many exchanges it takes at once; left out where no target of the route says that. */
+  readonly slots?: { readonly gate: SlotGate; readonly lane: number };
 }
 
 /** A node of a route or a stream with its weight there: what policies choose by. */
@@ -176,8 +179,8 @@ export class BalancedTarget extends WeighedNode implements Target {
     return true;
   }
 
-  /** Puts the exchange on its way although the target is out. */
-  enterAnyway(ex: Exchange): this {
+  /** Puts the exchange on its way although the target is out. @returns null where the target has no room */
+  enterAnyway(ex: Exchange): this | null {
     this.node.enterAnyway(ex.attempt);
     ex.attempt.target = this;
     return this;
@@ -189,7 +192,7 @@ export class BalancedTarget extends WeighedNode implements Target {
     ex.attempt.blamedNodes |= this.nodeBit;
   }
 
-  onReplaced(): void {
+  onReplaced(_ex: Exchange): void {
     this.node.inFlight--;
   }
 

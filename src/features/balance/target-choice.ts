@@ -13,6 +13,7 @@ import {
 } from "./balancer.ts";
 import { ClientHashKey, CookieHashKey, type HashKey, HeaderHashKey, TargetHashKey } from "./hash-key.ts";
 import { LeastConnections } from "./least-connections.ts";
+import { LimitedTarget } from "./limited-target.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import type { LoadBalancingConfig } from "./settings.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
@@ -31,7 +32,7 @@ export function targetChoice(
 ): TargetChoice {
   const nodes = new Map<UpstreamNode, number>();
   inits.forEach(({ node }, index) => void (nodes.has(node) || nodes.set(node, index)));
-  const targets = inits.map((init, index) => new BalancedTarget(init, index, nodes.get(init.node)!));
+  const targets = inits.map((init, index) => targetOf(init, index, nodes.get(init.node)!));
   const primary = targets.filter((_, i) => !inits[i]!.backup);
   const backup = targets.filter((_, i) => inits[i]!.backup);
   const { cookie } = settings;
@@ -40,6 +41,13 @@ export function targetChoice(
   const policyAmong = (some: readonly BalancedTarget[]): Policy =>
     sticky === null ? policyFor(settings, some, random) : new Sticky(sticky, some, new SmoothRoundRobin(some));
   return new Balancer(targets, policyAmong(primary), policyAmong(backup), sticky);
+}
+
+/** @param index among all targets of the route @param nodeIndex the first target's with the same node */
+export function targetOf(init: TargetInit, index: number, nodeIndex: number): BalancedTarget {
+  const { slots } = init;
+  if (slots === undefined) return new BalancedTarget(init, index, nodeIndex);
+  return new LimitedTarget(init, index, nodeIndex, slots.gate, slots.lane);
 }
 
 function policyFor(settings: LoadBalancingConfig, targets: readonly BalancedTarget[], random: RandomNumber): Policy {

@@ -13,6 +13,7 @@ export function isOriginFault(fault: Fault): boolean {
     fault === Fault.UpstreamTimeout ||
     fault === Fault.NameUnresolved ||
     fault === Fault.NoHealthyTarget ||
-    fault === Fault.OriginQueueFull
+    fault === Fault.OriginQueueFull ||
+    fault === Fault.ConcurrencyLimit
   );
 }

@@ -159,7 +159,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
       return ex.sink.head(ex);
     }
     ex.source.onCancelled(ex);
-    failed.onReplaced();
+    failed.onReplaced(ex);
     ex.attempt.upstreamMs = -1;
     ex.attempt.serverId = "";
     this.repeat(ex, target);

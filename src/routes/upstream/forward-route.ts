@@ -81,9 +81,11 @@ export function mirroringHandler(
 export function targetsOf(
   route: UpstreamRouteConfig,
   poolOf: (target: TargetConfig) => Upstream,
-  nodes: Pick<RouteTypePorts, "nodesOf">,
+  site: Pick<RouteTypePorts, "nodesOf" | "slotsOf">,
 ): TargetInit[] {
-  const routeNodes = nodes.nodesOf(route);
+  const routeNodes = site.nodesOf(route);
+  const gate = site.slotsOf(route);
+  gate?.useLanes((lane) => routeNodes[lane]!.isUsable());
   return route.targets.flatMap((target, i) => {
     if (target.weight === 0) return [];
     // A target that is listed twice counts twice.
@@ -96,6 +98,7 @@ export function targetsOf(
         backup: target.backup,
         basePath: target.basePath,
         name: `${target.url}#${earlier}`,
+        ...(gate === null ? {} : { slots: { gate, lane: i } }),
       },
     ];
   });

@@ -114,7 +114,14 @@ function sidecarRoute(
 }
 
 /** Parts of a route that a sidecar's have none of. */
-const NO_FURTHER_PARTS = { rewrite: null, targetMap: null, mirror: null, hooks: null, fastcgi: null } as const;
+const NO_FURTHER_PARTS = {
+  rewrite: null,
+  targetMap: null,
+  mirror: null,
+  hooks: null,
+  fastcgi: null,
+  concurrency: null,
+} as const;
 
 /** How chunked bodies are taken: as the edge takes them, but that `buffer` says whether they stream. docs/sidecar.md#bodies */
 export function sidecarChunkedMode({ sidecar, proxy }: RuntimeConfig): UpstreamRouteConfig["inboundChunkedMode"] {

@@ -28,6 +28,6 @@ export function checkTargetNames(targets: readonly TargetConfig[], { log, path }
 }
 
 /** Targets with a name each, "" for none. */
-export function withNames(targets: readonly TargetConfig[]): (TargetConfig & { readonly name: string })[] {
+export function withNames<T extends TargetConfig>(targets: readonly T[]): (T & { readonly name: string })[] {
   return targets.map((target) => ({ ...target, name: target.name ?? "" }));
 }

@@ -14,6 +14,7 @@ import { flag, integer, percent, text } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
 import { balancing } from "../../features/balance/settings.ts";
+import { type ConcurrencyConfig, concurrency } from "../../features/concurrency/settings.ts";
 import { hooks } from "../../features/functions/settings.ts";
 import { rewrite } from "../rewrite-keys.ts";
 import { routeMethods } from "../route-options.ts";
@@ -36,6 +37,11 @@ const target = block(
     name: TARGET_NAME,
     weight: { type: integer(0, 1_000_000_000), default: 1, doc: "its share of the requests, beside the other weights" },
     backup: { type: flag(), default: false, doc: "true: only while all others are down" },
+    concurrency: {
+      type: concurrency,
+      absent: null,
+      doc: "requests that the server gets at once, in all workers",
+    },
   },
   {
     shorthand: "url",
@@ -111,7 +117,7 @@ export const upstreamKeys = block(rows, {
   finish(plain, values, spot) {
     const { proxy, server } = routeSpot(spot);
     const targetMap = targetMapOf(values.target, values.targets.length > 0, spot);
-    const targets = targetMap?.targets ?? resolveTargets(values, spot);
+    const targets: readonly UpstreamTarget[] = targetMap?.targets ?? resolveTargets(values, spot);
     noteUseless(values, targets, spot);
     checkGrpcWeb(values, targets, spot);
     checkFastCgi(values, targets, spot);
@@ -130,13 +136,23 @@ export const upstreamKeys = block(rows, {
   list: ({ targets, targetMap }, { methods, ...lines }) => ({
     methods,
     ...(targetMap === null
-      ? { targets: rows.targets.type.write(withNames(targets)) }
+      ? { targets: rows.targets.type.write(withNames(targets).map(withLimit)) }
       : { target: `{map.${targetMap.name}}` }),
     ...lines,
   }),
 });
 
-function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly TargetConfig[] {
+/** A target of a route of HTTP. */
+interface UpstreamTarget extends TargetConfig {
+  /** Absent or null without a limit. */
+  readonly concurrency?: ConcurrencyConfig | null;
+}
+
+function withLimit<T extends UpstreamTarget>(target: T): T & { readonly concurrency: ConcurrencyConfig | null } {
+  return { ...target, concurrency: target.concurrency ?? null };
+}
+
+function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly UpstreamTarget[] {
   const { log, path } = spot;
   if (values.target !== "" && values.targets.length > 0) {
     log.fault([...path, "target"], "a route has either target (one server) or targets (a list): remove one", true);
@@ -149,7 +165,9 @@ function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly Targe
     );
   }
   if (values.target !== "") {
-    return [{ ...originAt(values.target, "target", spot, true), weight: 1, backup: false, name: "" }];
+    return [
+      { ...originAt(values.target, "target", spot, true), weight: 1, backup: false, name: "", concurrency: null },
+    ];
   }
   const all = rows.targets.type.resolve!([...values.targets], { ...spot, path: [...path, "targets"] });
   checkTargetNames(all, { ...spot, path: [...path, "targets"] });

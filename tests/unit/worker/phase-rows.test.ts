@@ -70,6 +70,7 @@ telemetry: {enabled: true, otlp: {endpoint: "http://10.0.0.6:4318"}}
   headers: {response: {set: {X-From: "{client_ip}"}}}
   maintenance: {allow: [10.0.0.0/8]}
   bots: {enabled: false}
+  concurrency: {limit: 5}
 - {type: respond, path: /exact, body: x}
 `,
   });
