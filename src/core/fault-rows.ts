@@ -461,7 +461,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     close: false,
     cause:
       "The gateway itself is short of processor time, memory or descriptors, and sheds requests of low priority (`server.overload`).",
-    cure: "See `overload` in the log for what is short. Give the gateway more of it, or give what matters `priority: high`.",
+    cure: "`overload` in the log names the shortage. Give the gateway more of it, and give the routes that matter most `priority: high`.",
     page: "pressure.md#under-pressure",
   }),
   [Fault.UpstreamUnavailable]: refusal("upstream_unavailable", 502, "upstream unavailable", {

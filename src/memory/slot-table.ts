@@ -1,4 +1,4 @@
-/** What is counted of a lane, by worker. */
+/** Counts of a lane, by worker. */
 export const enum SlotCount {
   /** Responses in time, and how long they took together. */
   Samples = 0,
@@ -7,7 +7,7 @@ export const enum SlotCount {
   Timeouts,
 }
 
-/** What is counted of the queue, by worker. */
+/** Counts of the queue, by worker. */
 export const enum QueueCount {
   Waited = 0,
   /** Refused, since the queue was full. */
@@ -17,7 +17,7 @@ export const enum QueueCount {
 }
 
 /**
- * Slots that all workers share, in one or several lanes with a limit each, and the places of a queue for them. Each worker keeps what it
+ * Slots that all workers share, in one or several lanes with a limit each, and the places of a queue for them. Each worker keeps the slots that it
  * has taken itself, so that a worker that dies gives all back.
  *
  *     lanes, workers, patience (ms), queued | limit, taken a lane | a worker: waits, queued, taken a lane
@@ -68,7 +68,7 @@ export class SlotTable {
     return this.takenOf(lane) < this.limitOf(lane);
   }
 
-  /** Takes a slot. @returns false where all of the lane are taken */
+  /** Takes a slot. @returns false if all of the lane are taken */
   take(lane: number, worker: number): boolean {
     const { words } = this;
     const at = this.laneAt(lane);
@@ -91,7 +91,7 @@ export class SlotTable {
     return Atomics.load(this.words, QUEUED);
   }
 
-  /** Takes a place of the queue. @returns false where there is none */
+  /** Takes a place of the queue. @returns false if there is none */
   enterQueue(worker: number, places: number): boolean {
     const { words } = this;
     for (;;) {
@@ -141,7 +141,7 @@ export class SlotTable {
     return true;
   }
 
-  /** A worker has ended: what it has taken is free. */
+  /** A worker has ended: its slots are free. */
   freeOf(worker: number): void {
     const { words } = this;
     const at = this.workerAt(worker);

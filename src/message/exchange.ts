@@ -94,7 +94,7 @@ export class Exchange {
   cacheNote!: CacheNote;
   /** What the cache holds for the exchange: a place in a queue, a fetch, an entry; null where it holds nothing. */
   cacheUse!: Held | null;
-  /** The slots of `concurrency` that it has; null where it has none. */
+  /** The slots of `concurrency` that it has; null without any. */
   admission!: Held | null;
   /** What rules of `waf.rules` have found and set; null where there are none. */
   rules!: RuleState | null;

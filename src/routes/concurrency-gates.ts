@@ -22,7 +22,7 @@ export interface GateInit {
 interface GateLane {
   /** The target; "" for the route as a whole. */
   readonly target: string;
-  /** AUTO_LIMIT where it is found. */
+  /** AUTO_LIMIT if edge finds it found. */
   readonly limit: number;
 }
 
@@ -35,7 +35,7 @@ function routeGate(route: RouteConfig): GateInit | null {
   return own === null ? null : gate(route, "route", [{ target: "", limit: own.limit }], [own]);
 }
 
-/** The limits of its targets, a lane each; null where none has one. */
+/** The limits of its targets, a lane each; null if none has one. */
 export function targetGate(route: RouteConfig): GateInit | null {
   if (!hasTargets(route)) return null;
   const limits = route.targets.flatMap(({ concurrency }) => (concurrency == null ? [] : [concurrency]));
@@ -87,7 +87,7 @@ interface GateServices {
 }
 
 /**
- * A phase of `concurrency`: the early one, or the one after the cache, for requests that the cache may respond to. Null where no route needs it.
+ * A phase of `concurrency`: the early one, or the one after the cache, for requests that the cache may respond to. Null if no route needs it.
  * @param routes by their numbers; null for those of the gateway's own
  */
 export function concurrencyPhase(
@@ -104,7 +104,7 @@ export function concurrencyPhase(
   return isUsed ? new ConcurrencyPhase(name, ofRoutes, turn) : null;
 }
 
-/** What gives the places back; null where no route has any. */
+/** What gives the places back; null if no route has any. */
 export function concurrencyEnd(routes: readonly RouteConfig[]): ReplyTap | null {
   return gatesIn(routes).length === 0 ? null : new ConcurrencyEnd();
 }

@@ -92,6 +92,6 @@ export interface RouteTypePorts {
   poolOf(target: OriginConfig, route: Pick<UpstreamRouteConfig, "tls" | "strictOrigins" | "fastcgi">): Upstream;
   /** The nodes of a route's targets, in their order. */
   nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
-  /** The slots of a route's targets, a lane each; null where none has a limit. */
+  /** The slots of a route's targets, a lane each; null if none has a limit. */
   slotsOf(route: UpstreamRouteConfig): SlotGate | null;
 }

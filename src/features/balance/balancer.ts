@@ -111,7 +111,7 @@ export interface TargetInit {
   readonly basePath: string;
   /** Tells it from the other targets of its route; hashing goes by it, so that their order does not matter. */
   readonly name: string;
-  /** How many exchanges it takes at once; left out where no target of the route says that. */
+  /** How many exchanges it takes at once; left out if no target of the route says that. */
   readonly slots?: { readonly gate: SlotGate; readonly lane: number };
 }
 
@@ -179,7 +179,7 @@ export class BalancedTarget extends WeighedNode implements Target {
     return true;
   }
 
-  /** Puts the exchange on its way although the target is out. @returns null where the target has no room */
+  /** Puts the exchange on its way although the target is out. @returns null if the target has no room */
   enterAnyway(ex: Exchange): this | null {
     this.node.enterAnyway(ex.attempt);
     ex.attempt.target = this;

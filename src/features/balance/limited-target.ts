@@ -27,7 +27,7 @@ export class LimitedTarget extends BalancedTarget {
 
   override onReplaced(ex: Exchange): void {
     super.onReplaced(ex);
-    // One that was let in at the gate has taken its slot along.
+    // An exchange that came in at the gate takes its slot along.
     this.gate.leave(ex, this.lane);
   }
 

@@ -3,7 +3,7 @@ export const AUTO_LIMIT = 0;
 /** The largest limit, set or found. */
 export const MAX_LIMIT = 1_000_000;
 
-/** What has ended in a window of time. */
+/** Requests that have ended in a window of time. */
 interface LimitWindow {
   /** Responses in time, and how long they took together. */
   readonly samples: number;
@@ -14,7 +14,7 @@ interface LimitWindow {
   readonly inFlight: number;
 }
 
-/** Where it begins: few enough for any server that serves several clients. */
+/** The first limit: few enough for any server that serves several clients. */
 const FIRST_LIMIT = 4;
 const MIN_LIMIT = 1;
 const MAX_FOUND = 10_000;
@@ -23,7 +23,7 @@ const MIN_SAMPLES = 10;
 const LONGEST_WINDOW_MS = 1000;
 /** A mean latency this much above the calm one is no sign of a queue at the server. */
 const TOLERANCE = 1.15;
-/** What one window may take off at most, and what a time-out does. */
+/** The share that one window leaves at least, and the share that a time-out leaves. */
 const STEEPEST = 0.5;
 const AFTER_TIMEOUT = 0.8;
 /** How much of the new limit one window takes over. */
@@ -33,7 +33,7 @@ const FIRST_GROWTH = 1.5;
 /** The calm latency is the least mean of so many parts of a minute. */
 const PARTS = 6;
 const PART_MS = 10_000;
-/** While the limit is always used up, no window shows the calm latency: fewer are let in for a moment, so often and so long. */
+/** While requests use the limit up, no window shows the calm latency: fewer come in for a moment, so often and so long. */
 const PROBE_EVERY_MS = 30_000;
 const PROBE_SAMPLES = 20;
 const PROBE_MS = 500;
@@ -54,7 +54,7 @@ export class AdaptiveLimit {
   private isFirst = true;
   private smoothMs = 0;
   private calmSeenMs = Number.NEGATIVE_INFINITY;
-  /** What the limit returns to after a probe; 0 while there is none. */
+  /** The limit before a probe, and after it; 0 without a probe. */
   private heldLimit = 0;
   private probeFromMs = 0;
   private probed = 0;
@@ -70,7 +70,7 @@ export class AdaptiveLimit {
     return Number.isFinite(least) ? least : 0;
   }
 
-  /** Takes what has ended since the last call. @param nowMs of a clock that never goes back */
+  /** Takes the requests that have ended since the last call. @param nowMs of a clock that never goes back */
   note(window: LimitWindow, nowMs: number): void {
     if (this.windowFromMs === Number.NEGATIVE_INFINITY) {
       [this.windowFromMs, this.partFromMs, this.calmSeenMs] = [nowMs, nowMs, nowMs];
@@ -96,7 +96,7 @@ export class AdaptiveLimit {
     }
     const meanMs = this.sumMs / samples;
     this.smoothMs = this.smoothMs === 0 ? meanMs : this.smoothMs + SMOOTHING * (meanMs - this.smoothMs);
-    // The limit has been lower for the whole of a probe: its own mean counts, not what went before.
+    // The limit has been lower for the whole of a probe: its own mean counts, not the means before.
     this.calms[0] = Math.min(this.calms[0]!, this.heldLimit > 0 ? meanMs : this.smoothMs);
     if (this.heldLimit > 0) return this.probe(samples, nowMs);
     const gradient = Math.min(1, Math.max(STEEPEST, (TOLERANCE * this.calmMs) / this.smoothMs));

@@ -7,7 +7,7 @@ import { Admission, type Gate } from "./gate.ts";
 /** The gates of a route, its own before that of its targets. */
 export interface RouteGates {
   readonly gates: readonly Gate[];
-  /** Whether a request without a body is asked after the cache: what is stored takes no slot. */
+  /** Whether a request without a body takes its slot after the cache: a stored response needs none. */
   readonly isStored: boolean;
 }
 

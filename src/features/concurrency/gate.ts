@@ -22,7 +22,7 @@ export interface GatePorts {
   inTurn(work: () => void): void;
 }
 
-/** Who waits at a gate is let in, or refused; each once, in a turn. */
+/** Whom the gate lets in or refuses; each once, in a turn. */
 interface GateWaiter {
   onSlot(lane: number): void;
   onRefused(): void;
@@ -77,12 +77,12 @@ export class Gate implements SlotGate {
     return this.table.hasRoom(lane);
   }
 
-  /** Takes a slot. @returns its lane; -1 where there is none, or others come first */
+  /** Takes a slot. @returns its lane; -1 if there is none, or others come first */
   enter(): number {
     return this.queue.size > 0 || this.ports.turn.nowMs < this.yieldsUntilMs ? -1 : this.takeAny();
   }
 
-  /** Any lane to which requests may go; where there is none such, any at all, as the balancer has it. */
+  /** Any lane to which requests may go; without such a lane any at all, as the balancer has it. */
   private takeAny(): number {
     const { table, ports } = this;
     const { lanes } = table;
@@ -102,9 +102,9 @@ export class Gate implements SlotGate {
   }
 
   /**
-   * Waits for a slot, where there is room in the queue. A queue that is full makes room for a client that has less in it: the client that has
+   * Waits for a slot, if the queue has room. A queue that is full makes room for a client that has less in it: the client that has
    * most there loses its newest.
-   * @returns null where there is no room
+   * @returns null if there is no room
    */
   wait(ex: Exchange, who: GateWaiter): Held | null {
     const { table, ports, queue } = this;
@@ -229,11 +229,11 @@ export class Gate implements SlotGate {
       this.keepsNext = true;
       return;
     }
-    // What comes in is not let go on in the midst of what goes out.
+    // The next exchange goes on when this one has ended for good.
     if (isWanted) queueMicrotask(() => ports.inTurn(() => this.serve()));
   }
 
-  /** Counts how an exchange that was let in has ended. */
+  /** Counts how an exchange with a slot has ended. */
   note(lane: number, ex: Exchange, enteredMs: number): void {
     const { table, ports } = this;
     const { fault, attempt, reply } = ex;

@@ -6,7 +6,7 @@ export interface SharedGates {
   readonly gates: readonly (readonly [key: string, slots: SharedArrayBuffer])[];
 }
 
-/** What a worker must know of a gate. */
+/** A gate of a configuration, for its workers. */
 interface GateOf extends QueueBounds {
   readonly key: string;
   readonly lanes: readonly unknown[];

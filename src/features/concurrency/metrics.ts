@@ -2,7 +2,7 @@ import type { MetricRows } from "../../core/metric-row.ts";
 
 const GROUP = "Under pressure";
 
-/** What is counted of `concurrency`. docs/pressure.md#concurrency */
+/** Counts of `concurrency`. docs/pressure.md#concurrency */
 export const CONCURRENCY_METRICS = {
   gateway_concurrency_limit: {
     kind: "gauge",

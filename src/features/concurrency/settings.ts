@@ -4,7 +4,7 @@ import { block, type ConfigOf } from "../../config/row.ts";
 import { duration, integer } from "../../config/scalars.ts";
 import { AUTO_LIMIT, MAX_LIMIT } from "./adaptive-limit.ts";
 
-/** What a queue is bounded by, whatever `queue` says: all that waits is held in memory. */
+/** The bound of every queue, whatever `queue` says: each waiting request takes memory. */
 export const MAX_QUEUE = 10_000;
 const LARGEST_QUEUE = 1_000_000_000;
 
@@ -23,8 +23,7 @@ export const concurrency = block(
   {
     shorthand: "limit",
     check({ queue }, { log, path }) {
-      if (queue > MAX_QUEUE)
-        log.warn([...path, "queue"], `at most ${MAX_QUEUE} requests wait, each of which is held in memory`);
+      if (queue > MAX_QUEUE) log.warn([...path, "queue"], `at most ${MAX_QUEUE} requests wait: each takes memory`);
     },
   },
 );

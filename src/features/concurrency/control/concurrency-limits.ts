@@ -9,7 +9,7 @@ import { CONCURRENCY_METRICS } from "../metrics.ts";
 
 /** How often limits that are found are judged. */
 const JUDGE_MS = 100;
-/** What a request of a queue that stands may wait, as a share of the calm latency, and at least. */
+/** How long a request of a queue that stands may wait, as a share of the calm latency, and at least. */
 const PATIENCE_SHARE = 0.5;
 const MIN_PATIENCE_MS = 5;
 
@@ -18,11 +18,11 @@ interface KeptGate {
   readonly init: GateInit;
   readonly buffer: SharedArrayBuffer;
   readonly table: SlotTable;
-  /** One a lane; null where the limit is set. */
+  /** One a lane; null for a limit of the file. */
   readonly found: readonly (FoundLimit | null)[];
 }
 
-/** A limit that is found, and what was counted when it was last judged. */
+/** A limit that edge finds, and the counts of its last judgement. */
 interface FoundLimit {
   readonly limit: AdaptiveLimit;
   samples: number;
@@ -86,7 +86,7 @@ export class ConcurrencyLimits implements ControlService<RuntimeConfig> {
     ];
   }
 
-  /** The gates of a configuration: a gate of the one before goes on, with what it knows. */
+  /** The gates of a configuration: a gate of the one before goes on, with its limit. */
   private made(config: RuntimeConfig): ReadonlyMap<string, KeptGate> {
     return new Map(
       gatesIn(config.routes).map((init) => {
