@@ -92,7 +92,7 @@ function report(found: WafExplanation, waf: WafConfig, bodyBytes: number): strin
     const finding = found.findings.find((one) => one.rule === rule)!;
     const place = placeText(finding.location, finding.param);
     lines.push(
-      `rule       ${rule.id}  ${rule.score}  ${rule.description}`,
+      `rule       ${rule.id}  ${finding.score}  ${rule.description}`,
       `           in ${place}: ${finding.snippet}`,
     );
   }

@@ -98,6 +98,7 @@ export const WAF_CATEGORIES = [
   "protocol",
   "ldap",
   "files",
+  "json",
   "custom",
 ] as const;
 

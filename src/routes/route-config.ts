@@ -30,7 +30,7 @@ type ServerFirewall = { readonly server: { readonly waf: WafConfig } };
 export function wafOf({ server }: ServerFirewall, route: RouteConfig | null): WafConfig {
   const own = route?.waf ?? null;
   if (own === null) return server.waf;
-  const { mode, level, profile, fields, anomalyThreshold, disabledRules, responses, exclusions, rules } = own;
+  const { mode, level, profile, fields, anomalyThreshold, disabledRules, responses, exclusions, rules, json } = own;
   return {
     ...server.waf,
     enabled: mode !== "off",
@@ -43,6 +43,7 @@ export function wafOf({ server }: ServerFirewall, route: RouteConfig | null): Wa
     responses: responses ?? server.waf.responses,
     exclusions: exclusions ?? server.waf.exclusions,
     rules: rules ?? server.waf.rules,
+    json: json ?? server.waf.json,
   };
 }
 

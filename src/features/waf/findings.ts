@@ -13,6 +13,8 @@ export interface Finding {
   readonly location: IncidentLocation;
   /** Name of the parameter, header, cookie or JSON member, lower case; "" for the path. */
   readonly param: string;
+  /** What it adds to the anomaly score. */
+  readonly score: number;
   /** See `snippetOf`. */
   readonly snippet: string;
 }
@@ -28,6 +30,13 @@ export class Findings implements DetectionListener {
   /** In the order in which they were found. */
   readonly list: Finding[] = [];
   score = 0;
+  /** Whether there is something new to tell since `begin` or `mark`. */
+  get isNew(): boolean {
+    return this.list.length > this.told;
+  }
+  /** Whether a find refuses the request, whatever the score. */
+  refuses = false;
+  private told = 0;
   private switches: RuleSwitches;
   private readonly value: ValueReading;
   private head: RequestHead = NO_HEAD;
@@ -52,8 +61,15 @@ export class Findings implements DetectionListener {
   begin(head: RequestHead): void {
     this.head = head;
     this.score = 0;
+    this.told = 0;
+    this.refuses = false;
     this.switches.begin();
     if (this.list.length > 0) this.list.length = 0;
+  }
+
+  /** What there is has been told. */
+  mark(): void {
+    this.told = this.list.length;
   }
 
   /** Lets go of the request's bytes. */
@@ -108,7 +124,7 @@ export class Findings implements DetectionListener {
   leader(): Finding | null {
     return this.rules().reduce<Finding | null>((leader, rule) => {
       const finding = this.list.find((one) => one.rule === rule)!;
-      return leader === null || rule.score > leader.rule.score ? finding : leader;
+      return leader === null || finding.score > leader.score ? finding : leader;
     }, null);
   }
 
@@ -116,9 +132,13 @@ export class Findings implements DetectionListener {
     return this.list.some((finding) => finding.rule === rule);
   }
 
-  private add(finding: Finding): void {
-    this.list.push(finding);
-    this.score += finding.rule.score;
+  private add(found: Omit<Finding, "score">): void {
+    const { rule } = found;
+    const refuses = this.switches.refuses(rule);
+    const score = rule.json === undefined || refuses ? rule.score : 0;
+    this.list.push({ ...found, score });
+    this.score += score;
+    this.refuses ||= refuses;
   }
 
   /** What is on the wire where that is short enough, else the reading around the find. */

@@ -23,20 +23,23 @@ export class RuleSwitches {
   /** Names of the fields that hold text. */
   private readonly texts: ReadonlySet<string>;
   private readonly exclusions: ReadonlyMap<string, readonly PlacedExclusion[]>;
+  /** What of JSON is refused. */
+  private readonly json: Sharpness["json"];
   /** Tells requests apart. */
   private request = 0;
 
   /**
    * @param disabledRules ids
    * @param inactive rules that are too sharp for the firewall
-   * @param fields see Sharpness
+   * @param sharpness see there
    */
   constructor(
     disabledRules: readonly string[],
     exclusions: readonly RuleExclusion[],
     inactive: readonly WafRule[] = [],
-    fields: Sharpness["fields"] = [],
+    { fields = [], json }: Pick<Sharpness, "fields" | "json"> = {},
   ) {
+    this.json = json;
     this.disabled = new Set([...disabledRules, ...inactive.map((rule) => rule.id)]);
     this.texts = new Set(fields.map(([name]) => name.toLowerCase().slice(0, MAX_FIELD_NAME_BYTES)));
     this.exclusions = Map.groupBy(exclusions.map(placed), (exclusion) => exclusion.rule);
@@ -45,6 +48,11 @@ export class RuleSwitches {
   /** Another request comes. */
   begin(): void {
     this.request++;
+  }
+
+  /** Whether a find refuses the request by itself. */
+  refuses({ json }: Pick<WafRule, "json">): boolean {
+    return json !== undefined && this.json?.[json] === "refuse";
   }
 
   /** Whether a rule counts nowhere. */

@@ -2,6 +2,7 @@ import { WAF_CATEGORIES } from "../../memory/counter-rows.ts";
 import { CONSOLE, DIAGNOSIS } from "./detectors/admin-paths.ts";
 import { ASP_GROUP } from "./detectors/asp-code.ts";
 import { FILE_GROUP } from "./detectors/file-names.ts";
+import { JSON_RULES } from "./detectors/json-readings.ts";
 import { LDAP_GROUP } from "./detectors/ldap-filters.ts";
 import { LOOKUP_GROUP } from "./detectors/lookup-expressions.ts";
 import { MAIL_GROUP } from "./detectors/mail-commands.ts";
@@ -100,6 +101,7 @@ export const WAF_RULES: readonly WafRule[] = [
   CONSOLE,
   ...MESSAGE_RULES,
   ...PROTOCOL_RULES,
+  ...JSON_RULES,
 ].sort((a, b) => placeOf(a) - placeOf(b));
 
 const ALL_RULES: readonly Pick<WafRule, "id" | "crs">[] = [...WAF_RULES, ...LEAK_RULES];

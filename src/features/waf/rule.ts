@@ -34,6 +34,8 @@ export interface WafRule {
   readonly profiles?: readonly WafProfile[];
   /** Where it counts only with a section of the configuration: `waf.protocol`. */
   readonly needs?: "protocol";
+  /** The key of `waf.json` that says whether what it finds is refused: it scores only where it is. */
+  readonly json?: keyof WafConfig["json"];
   /** Rules of the OWASP Core Rule Set that find the same, its main one first; none where it has no counterpart. */
   readonly crs?: readonly number[];
 }
@@ -61,6 +63,8 @@ export interface Sharpness {
   readonly profile: readonly WafProfile[];
   /** Parameters and members that hold code or rich text, by name. `waf.fields` */
   readonly fields?: readonly (readonly [name: string, kind: "text"])[];
+  /** What of JSON is refused; absent where nothing is. */
+  readonly json?: WafConfig["json"];
   /** Lists of what applications take; absent or off where there are none. */
   readonly protocol?: WafConfig["protocol"] | null;
 }

@@ -58,6 +58,28 @@ const wafProtocol = block(
   { absent: OFF },
 );
 
+const jsonRule = word("detect", "refuse");
+const wafJson = block({
+  duplicate_keys: { type: jsonRule, default: "detect", doc: "JSON-001: two members of one name in an object" },
+  invalid_utf8: {
+    type: jsonRule,
+    default: "detect",
+    doc: "JSON-002: other bytes than UTF-8, or a byte order mark",
+  },
+  lone_surrogates: { type: jsonRule, default: "detect", doc: "JSON-003: half of a surrogate pair" },
+  numbers: {
+    type: jsonRule,
+    default: "detect",
+    doc: "JSON-004: numbers that doubles do not hold, -0, NaN, other spellings",
+  },
+  trailing_data: {
+    type: jsonRule,
+    default: "detect",
+    doc: "JSON-005: data behind the value, comments, commas too many and the like",
+  },
+  depth: { type: jsonRule, default: "detect", doc: "JSON-006: more than 64 levels" },
+});
+
 /** docs/waf.md */
 export const waf = block(
   {
@@ -96,6 +118,7 @@ export const waf = block(
       example: { "post.body": "text" },
       doc: "parameters and members that hold code or rich text: rules about their content are off there",
     },
+    json: { type: wafJson, doc: "what readers of JSON take in different ways: detect logs it, refuse answers 403" },
     protocol: { type: wafProtocol, doc: "lists of what applications take; off without this section" },
     responses: {
       type: word("off", "detection", "enforce"),
@@ -165,6 +188,12 @@ const routeWafBlock = block({
     absent: null,
     example: { "post.body": "text" },
     doc: "in place of server.waf.fields",
+  },
+  json: {
+    type: waf.rows.json.type,
+    absent: null,
+    example: { duplicate_keys: "refuse" },
+    doc: "in place of server.waf.json",
   },
   responses: {
     type: waf.rows.responses.type,

@@ -114,6 +114,7 @@ export class WafInspector {
   inspectBody(head: RequestHead, headScore: number, question: BodyQuestion = WHOLE_BODY): number {
     if (headScore > 0) this.inspect(head);
     else this.findings.begin(head);
+    this.findings.mark();
     this.sawWholeBody = this.bodies.inspect(this.body, question);
     this.body.release();
     return this.end();
@@ -182,7 +183,7 @@ export function switchesOf(
   sharpness: Sharpness,
 ): RuleSwitches {
   const inactive = WAF_RULES.filter((rule) => !isActive(rule, sharpness));
-  return new RuleSwitches(idsOf(disabledRules, WAF_RULES), exclusions, inactive, sharpness.fields);
+  return new RuleSwitches(idsOf(disabledRules, WAF_RULES), exclusions, inactive, sharpness);
 }
 
 const WHOLE_BODY: BodyQuestion = { isJson: false, progress: null };

@@ -232,7 +232,8 @@ export class WafBodyPhase implements Phase, BodyScorer, MessageGate {
     }
     inspector.findings.overrides = ex.rules;
     const score = inspector.inspectBody(ex.request, before, { isJson, progress });
-    const fault = score <= before ? Fault.None : scorer.decide(ex, inspector.findings, score);
+    const isNews = score > before || inspector.findings.isNew;
+    const fault = !isNews ? Fault.None : scorer.decide(ex, inspector.findings, score);
     return fault === Fault.None && this.rejects && !inspector.sawWholeBody ? scorer.refuseOverLimit(ex) : fault;
   }
 }

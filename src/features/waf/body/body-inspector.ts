@@ -1,4 +1,5 @@
 import { Byte, HEX_VALUE, indexOfByte, isWhitespace } from "../../../core/bytes.ts";
+import { DUPLICATE_KEYS, JSON_RULES } from "../detectors/json-readings.ts";
 import { HIDDEN_CHARSET, UNREADABLE_BODY } from "../detectors/protocol-abuse.ts";
 import type { Findings } from "../findings.ts";
 import { findGroups, findPackedGroups, PAIR_BYTES } from "../match/escaped-scan.ts";
@@ -11,7 +12,8 @@ import type { BodyReading } from "./body-reading.ts";
 import { areTooMany } from "./content-codings.ts";
 import { BodyKind, type DeclaredTypes } from "./declared-types.ts";
 import { base64Content, messagesOf } from "./grpc-messages.ts";
-import { findJsonGroups, inspectJson } from "./json-strings.ts";
+import { JsonGuard } from "./json-guard.ts";
+import { findJsonGroups, inspectJson, stringEnd } from "./json-strings.ts";
 import { MultipartParts, Shape } from "./multipart-parts.ts";
 import { eachRun, isBinary, isNoise, narrowed, type RunTaker } from "./text-runs.ts";
 import { inspectUpload, inspectXml, isEbcdic } from "./xml-body.ts";
@@ -41,6 +43,9 @@ export class BodyInspector {
   /** The groups that look at bodies. */
   private readonly groups: number;
   private readonly parts: MultipartParts;
+  private readonly guard: JsonGuard;
+  /** Whether JSON comes a line at a time. */
+  private hasLines = false;
   private readonly seen: SeenTexts = new SeenTexts();
   private readonly takeRun: RunTaker = (bytes, from, to) => {
     if (this.mayTextMatch(bytes, from, to)) this.inspectPlain(bytes, from, to);
@@ -50,6 +55,7 @@ export class BodyInspector {
     this.inspector = inspector;
     this.findings = findings;
     this.automaton = tables.automaton;
+    this.guard = new JsonGuard(inspector.value.steps);
     this.groups = tables.groupsAt[InputLocation.Body]!;
     this.parts = new MultipartParts(inspector, findings, (bytes, from, to) => this.inspectField(bytes, from, to));
   }
@@ -63,6 +69,8 @@ export class BodyInspector {
     const { types, codings, bytes, from, to, maxBytes } = reading;
     inspector.value.location = InputLocation.Body;
     inspector.nameNothing();
+    // Of a body that comes in pieces, each is a line or more.
+    this.hasLines = types.hasLines || question.progress !== null;
     if (types.hidesText) findings.found(HIDDEN_CHARSET, 0);
     if (codings.length === 0) {
       const { progress } = question;
@@ -149,7 +157,7 @@ export class BodyInspector {
   }
 
   private inspectText(kinds: number, bytes: Uint8Array, from: number, to: number): void {
-    const { inspector, findings, automaton } = this;
+    const { inspector, findings } = this;
     const first = firstByte(bytes, from, to);
     const isXml = (kinds & BodyKind.Xml) !== 0;
     const mayBeJson = first === Byte.OpenBrace || first === Byte.LeftBracket || first === Byte.Quote;
@@ -159,7 +167,7 @@ export class BodyInspector {
     inspector.nameNothing();
     const isJson = (kinds & BodyKind.Json) !== 0;
     if (mayBeJson || isJson) {
-      const groups = findJsonGroups(automaton, bytes, from, to);
+      const groups = this.readJson(isJson, bytes, from, to);
       // In a clean text of JSON, all that can mean something is in its strings.
       if ((groups & this.groups) === 0) return;
       // One in a hundred of compressed bodies begins as JSON does.
@@ -176,6 +184,39 @@ export class BodyInspector {
     if (isNamed && (first === Byte.Less || !isXml)) return;
     if (isJson) this.inspectForm(bytes, from, to);
     else if (!this.seen.has(bytes, from, to)) this.inspectUnnamed(bytes, from, to);
+  }
+
+  /**
+   * Reads a text of JSON: the one pass over it, in which its keywords are found, and what readers do not take alike.
+   * @param isDeclared whether it is JSON to its reader; what may be JSON counts only where all of it is
+   * @returns see `findJsonGroups`
+   */
+  private readJson(isDeclared: boolean, bytes: Uint8Array, from: number, to: number): number {
+    const { guard, findings } = this;
+    guard.begin(bytes, from, to, this.hasLines);
+    const groups = findJsonGroups(this.automaton, guard, bytes, from, to);
+    guard.end();
+    if (guard.found !== 0 && (isDeclared || guard.isWhole)) this.foundOddities(bytes, to);
+    if (this.inspector.value.steps.isSpent) findings.foundSpent();
+    return groups;
+  }
+
+  private foundOddities(bytes: Uint8Array, to: number): void {
+    const { guard, inspector, findings } = this;
+    const { found } = guard;
+    for (const [i, rule] of JSON_RULES.entries()) {
+      if ((found & (1 << i)) === 0) continue;
+      const at = guard.placeOf(1 << i);
+      findings.setSource(bytes, at, Math.min(at + MAX_SHOWN, to));
+      if (rule !== DUPLICATE_KEYS) findings.found(rule, 0);
+      else {
+        const { value } = inspector;
+        value.loadJson(bytes, at, stringEnd(bytes, at, to, bytes[at - 1]!));
+        inspector.setName(value.bytes, 0, value.length);
+        findings.found(rule, 0);
+        inspector.nameNothing();
+      }
+    }
   }
 
   private inspectUnnamed(bytes: Uint8Array, from: number, to: number): void {
@@ -251,7 +292,7 @@ export class BodyInspector {
 
   /** A field of a multipart body, or what is between its parts; the reading has its name. */
   private inspectField(bytes: Uint8Array, from: number, to: number): void {
-    const { inspector, findings, automaton } = this;
+    const { inspector, findings } = this;
     const { value } = inspector;
     if (value.nameLength === 0 && isBinary(bytes, from, to)) return this.inspectRuns(bytes, from, to);
     value.load(bytes, from, to);
@@ -259,7 +300,7 @@ export class BodyInspector {
     const first = firstByte(bytes, from, to);
     if (first === Byte.Less) inspectUpload(inspector, findings, bytes, from, to);
     else if (first === Byte.OpenBrace || first === Byte.LeftBracket) {
-      const groups = findJsonGroups(automaton, bytes, from, to);
+      const groups = this.readJson(false, bytes, from, to);
       if ((groups & this.groups) !== 0) inspectJson(inspector, bytes, from, to, false);
     }
   }
@@ -306,5 +347,7 @@ function hasByte(bytes: Uint8Array, byte: number, from: number, to: number): boo
 const READINGS = 2;
 /** To set up a decompressor costs as much as so many bytes, however short a message is; where none is marked, several are tried. */
 const UNPACKING_STEPS = 16_384;
+/** Bytes of a text from an oddity on that an incident shows. */
+const MAX_SHOWN = 64;
 /** See `findJsonGroups`. */
 const NOT_JSON = -1;

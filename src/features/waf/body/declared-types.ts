@@ -22,6 +22,8 @@ export interface DeclaredTypes {
   readonly hidesText: boolean;
   /** Whether the body is a stream of messages, and nothing else to a reader that goes by its type. */
   readonly isStream: boolean;
+  /** Whether the body is a sequence of JSON texts, a line each, to a reader that goes by its type. */
+  readonly hasLines: boolean;
   /** Whether the messages are written in base64: gRPC-Web's "-text" formats. */
   readonly isBase64: boolean;
 }
@@ -57,6 +59,7 @@ function typesOf(text: string): DeclaredTypes {
     boundary: isMultipart ? boundaryOf(text) : "",
     hidesText: namesHidingCharset(text),
     isStream,
+    hasLines: JSON_LINES.test(lower),
     isBase64,
   };
 }
@@ -88,7 +91,7 @@ function boundaryOf(text: string): string {
 }
 
 /** Of a body whose type is not named. */
-export const UNDECLARED: DeclaredTypes = { kinds: 0, boundary: "", hidesText: false, isStream: false, isBase64: false };
+export const UNDECLARED: DeclaredTypes = { kinds: 0, boundary: "", hidesText: false, isStream: false, hasLines: false, isBase64: false };
 /** Most requests with a body name one of a few types. */
 let lastText = "";
 let lastTypes: DeclaredTypes = UNDECLARED;
@@ -103,6 +106,9 @@ const WORDS: readonly (readonly [string, BodyKind])[] = [
 ];
 /** One type, and no other after it. */
 const STREAM = /^application\/(?:grpc|connect\+)[^,]*$/;
+/** NDJSON by its many names, and RFC 7464; one type, and no other after it. */
+const JSON_LINES =
+  /^[a-z]+\/(?:x-)?(?:nd-?json|ld-?json|json-?lines?|jsonl|json-seq|json-stream|stream\+json|[a-z0-9.-]+\+(?:json-seq|ndjson|jsonl))\s*(?:;[^,]*)?$/;
 /** A report on the policy of contents, and any other that a browser sends. */
 const REPORT = /^application\/(?:csp-report|reports\+json)[^,]*$/;
 /** Not the middle of vnd.openxmlformats, which is an archive. RFC 7303. */

@@ -6,35 +6,57 @@ import { BEYOND_ASCII } from "../match/scan.ts";
 import { MAX_FIELD_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import type { ValueInspector } from "../value-inspector.ts";
+import { type JsonGuard, MAX_JSON_DEPTH } from "./json-guard.ts";
 
 /**
  * The groups of all keywords in the strings of a JSON text, and in texts in base64 with which strings begin; all there are where the
  * text is none of JSON. One pass; the text may be cut off anywhere.
+ * @param guard gets each token
  */
-export function findJsonGroups(automaton: KeywordAutomaton, bytes: Uint8Array, from: number, to: number): number {
+export function findJsonGroups(
+  automaton: KeywordAutomaton,
+  guard: JsonGuard,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+): number {
   const { next, bits, start } = automaton;
   let found = 0;
   for (let at = from; at < to; at++) {
-    const outside = OUTSIDE[bytes[at]!]!;
-    if (outside === 1) continue;
-    if (outside === 0) return ALL_GROUPS;
+    const byte = bytes[at]!;
+    const outside = OUTSIDE[byte]!;
+    if (outside === 1) {
+      if (byte > Byte.Space) at = guard.pass(byte, at);
+      continue;
+    }
+    if (outside === 0) {
+      guard.passLeniently(at);
+      return ALL_GROUPS;
+    }
     const begin = ++at;
     let isEscaped = false;
+    let signs = 0;
     let state = start;
     for (; at < to; at++) {
-      let one = INSIDE[bytes[at]!]!;
+      const inside = bytes[at]!;
+      let one = INSIDE[inside]!;
+      signs |= inside | (inside - Byte.Space);
       if (one >= CLASS_COUNT) {
         if (one === QUOTE_ROLE) break;
         // JSON5 has strings that go on in the next line.
-        if (bytes[at + 1]! < Byte.Space) return ALL_GROUPS;
+        if (bytes[at + 1]! < Byte.Space) {
+          guard.passLeniently(begin - 1);
+          return ALL_GROUPS;
+        }
         isEscaped = true;
-        const byte = escaped(bytes, at + 1, to);
-        at += bytes[at + 1] === LOWER_U && byte !== LOWER_U ? 5 : 1;
-        one = CLASS_OF[byte]!;
+        const letter = escaped(bytes, at + 1, to);
+        at += bytes[at + 1] === LOWER_U && letter !== LOWER_U ? 5 : 1;
+        one = CLASS_OF[letter]!;
       }
       state = next[(state << CLASS_BITS) | one]!;
       found |= bits[state]!;
     }
+    if (at < to) guard.string(begin, at, isEscaped, signs);
     if (at - begin >= MIN_PACKED_CHARS && (isEscaped || mayBeginText(bytes, begin)))
       found |= packedGroupsAt(automaton, bytes, begin, at);
   }
@@ -198,7 +220,7 @@ function escaped(bytes: Uint8Array, at: number, to: number): number {
 }
 
 /** Offset of the quote that ends a string, or the end of the text. */
-function stringEnd(bytes: Uint8Array, from: number, to: number, quote: number): number {
+export function stringEnd(bytes: Uint8Array, from: number, to: number, quote: number): number {
   let at = from;
   while (at < to && bytes[at] !== quote) at += bytes[at] === Byte.Backslash ? 2 : 1;
   return Math.min(at, to);
@@ -213,7 +235,7 @@ const CSP_REPORT: Uint8Array = latin1("csp-report.");
 const REPORT_BODY: Uint8Array = latin1("body.");
 const REPORT_MEMBERS: WordSet = new WordSet([[1, "url user_agent"]]);
 const ALL_GROUPS = -1;
-const MAX_DEPTH = 64;
+const MAX_DEPTH = MAX_JSON_DEPTH;
 const QUOTE = 2;
 const LOWER_U = 0x75;
 /** Its class calls for another look. */
