@@ -13,7 +13,7 @@ import type { IncidentListener, WafIncident } from "./incident.ts";
 import type { WafRule } from "./rule.ts";
 import type { RuleFirewall } from "./seclang/rule-firewall.ts";
 import { switchesOf, WafInspector } from "./waf-inspector.ts";
-import { isBlocked, isRefused, type WafSettings } from "./waf-scorer.ts";
+import { isBlocked, refusesRequest, type WafSettings } from "./waf-scorer.ts";
 
 /** A request to be explained. */
 export interface WafQuestion {
@@ -88,7 +88,7 @@ export function explainWaf(question: WafQuestion, settings: WafSettings, routes:
       return { ...NOTHING, ...own.told(), candidates, inspectedBodyBytes, verdict: "block", status: own.status };
     if (end > 0 && !skips()) score = inspector.inspectBody(head, score);
   }
-  const blocks = isRefused(settings, findings, score) && ex.rules?.onlyDetects !== true;
+  const blocks = refusesRequest(settings, findings, score) && ex.rules?.onlyDetects !== true;
   const told = own === null ? { rules: [], findings: [] } : own.told();
   return {
     fault: Fault.None,
@@ -145,7 +145,13 @@ class OwnRules implements IncidentListener {
       const [place = "url", ...param] = location.split(" ");
       const description = text?.msg || "rule of waf.rules";
       const rule: WafRule = { id: ruleId, category: "custom", score: anomalyScore, description };
-      return { rule, score: anomalyScore, location: place as Finding["location"], param: param.join(" "), snippet: payloadSnippet };
+      return {
+        rule,
+        score: anomalyScore,
+        location: place as Finding["location"],
+        param: param.join(" "),
+        snippet: payloadSnippet,
+      };
     });
     const score = findings.reduce((sum, { rule }) => sum + rule.score, 0);
     return { rules: findings.map(({ rule }) => rule), findings, score };

@@ -123,7 +123,8 @@ function routedPolicy(ports: WafPorts, settingsOf: readonly WafConfig[]): WafPol
   };
   const known = new Map<string, Phases | null>();
   const phasesOf = (settings: WafConfig): Phases | null => {
-    const { enabled, mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions, rules, json } = settings;
+    const { enabled, mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions, rules, json } =
+      settings;
     const own = [enabled, mode, level, profile, fields, anomalyThreshold, disabledRules, exclusions, json];
     const key = JSON.stringify([...own, numberOf(rules)]);
     if (!known.has(key))

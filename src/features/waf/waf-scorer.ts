@@ -60,7 +60,7 @@ export class WafScorer {
    */
   decide(ex: Exchange, findings: Findings, score: number): Fault {
     ex.wafScore = score;
-    const blocks = isRefused(this.settings, findings, score) && ex.rules?.onlyDetects !== true;
+    const blocks = refusesRequest(this.settings, findings, score) && ex.rules?.onlyDetects !== true;
     this.report(ex, findings, blocks);
     if (!blocks) return Fault.None;
     ex.detail = this.settings.revealRules ? blockBody(score, findings.rules()) : SILENT_BODY;
@@ -106,7 +106,7 @@ export class WafScorer {
 }
 
 /** Whether a request is refused for what was found in it, or for its score. */
-export function isRefused(settings: WafSettings, { refuses }: Pick<Findings, "refuses">, score: number): boolean {
+export function refusesRequest(settings: WafSettings, { refuses }: Pick<Findings, "refuses">, score: number): boolean {
   return (settings.mode === "enforce" && refuses) || isBlocked(settings, score);
 }
 

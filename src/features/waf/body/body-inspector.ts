@@ -206,7 +206,7 @@ export class BodyInspector {
     const { found } = guard;
     for (const [i, rule] of JSON_RULES.entries()) {
       if ((found & (1 << i)) === 0) continue;
-      const at = guard.placeOf(1 << i);
+      const at = guard.placeOf(i);
       findings.setSource(bytes, at, Math.min(at + MAX_SHOWN, to));
       if (rule !== DUPLICATE_KEYS) findings.found(rule, 0);
       else {

@@ -91,7 +91,14 @@ function boundaryOf(text: string): string {
 }
 
 /** Of a body whose type is not named. */
-export const UNDECLARED: DeclaredTypes = { kinds: 0, boundary: "", hidesText: false, isStream: false, hasLines: false, isBase64: false };
+export const UNDECLARED: DeclaredTypes = {
+  kinds: 0,
+  boundary: "",
+  hidesText: false,
+  isStream: false,
+  hasLines: false,
+  isBase64: false,
+};
 /** Most requests with a body name one of a few types. */
 let lastText = "";
 let lastTypes: DeclaredTypes = UNDECLARED;

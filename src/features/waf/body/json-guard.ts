@@ -1,11 +1,11 @@
 import { isUtf8 } from "node:buffer";
-import { Byte, classOf, EMPTY_BYTES, sliceText } from "../../../core/bytes.ts";
+import { Byte, classOf, EMPTY_BYTES, isDigit, sliceText } from "../../../core/bytes.ts";
 import type { StepBudget } from "../match/step-budget.ts";
 import { JsonNames, unitAt } from "./json-names.ts";
 import { JsonNumber } from "./json-numbers.ts";
 
 /** What readers of JSON take in different ways, as bits. docs/waf.md#json-that-readers-take-in-different-ways */
-export const enum JsonOddity {
+const enum JsonOddity {
   DuplicateKeys = 1,
   InvalidUtf8 = 2,
   LoneSurrogates = 4,
@@ -15,19 +15,51 @@ export const enum JsonOddity {
 }
 
 /** Texts that are nested deeper are taken by some readers and refused by others. */
-export const MAX_JSON_DEPTH = 64;
+export const MAX_GUARDED_DEPTH = 64;
 
 /** What may come next outside of strings. */
 const enum Expects {
+  /** The value of the text. */
+  Text,
+  /** Of a member. */
   Value,
-  ValueOrEnd,
+  Element,
+  ElementOrEnd,
   NameOrEnd,
   Name,
   Colon,
-  CommaOrEnd,
+  NextMember,
+  NextElement,
   /** The text is complete. */
   Nothing,
 }
+
+/** Of what may not be where it is. */
+export const NO_VALUE = 255;
+/** What comes behind a value, by what was expected. */
+const BEHIND_VALUE: Uint8Array = new Uint8Array(Expects.Nothing + 1).fill(NO_VALUE);
+BEHIND_VALUE[Expects.Text] = Expects.Nothing;
+BEHIND_VALUE[Expects.Value] = Expects.NextMember;
+BEHIND_VALUE[Expects.Element] = Expects.NextElement;
+BEHIND_VALUE[Expects.ElementOrEnd] = Expects.NextElement;
+/** The same behind a string; a string that is the whole text goes another way. */
+const BEHIND_STRING: Uint8Array = BEHIND_VALUE.slice();
+BEHIND_STRING[Expects.Text] = NO_VALUE;
+BEHIND_STRING[Expects.Name] = Expects.Colon;
+BEHIND_STRING[Expects.NameOrEnd] = Expects.Colon;
+
+/** Signs outside of strings; smaller numbers are the reader's. */
+export const enum Sign {
+  Comma = 3,
+  Colon,
+  Other,
+}
+export const SIGN_BITS = 3;
+/** What comes behind a comma or a colon, by what was expected and the sign. */
+export const BEHIND_SIGN: Uint8Array = new Uint8Array((Expects.Nothing + 1) << SIGN_BITS).fill(NO_VALUE);
+BEHIND_SIGN[(Expects.NextMember << SIGN_BITS) | Sign.Comma] = Expects.Name;
+BEHIND_SIGN[(Expects.NextElement << SIGN_BITS) | Sign.Comma] = Expects.Element;
+BEHIND_SIGN[(Expects.Colon << SIGN_BITS) | Sign.Colon] = Expects.Value;
 
 /**
  * Follows the grammar of JSON (RFC 8259) while the firewall reads a text, and notes where readers part. It gets each token from the
@@ -36,13 +68,14 @@ const enum Expects {
 export class JsonGuard {
   /** JsonOddity bits of the text. */
   found = 0;
+  /** The reader keeps it in a variable of its own between calls. */
+  expects: Expects = Expects.Text;
   private bytes: Uint8Array = EMPTY_BYTES;
   private from = 0;
   private to = 0;
   private hasLines = false;
   private isBroken = false;
   private hasHigh = false;
-  private expects: Expects = Expects.Value;
   private depth = 0;
   /** Where the last value of the outermost level ended. */
   private valueEnd = 0;
@@ -68,7 +101,7 @@ export class JsonGuard {
     this.found = 0;
     this.isBroken = false;
     this.hasHigh = false;
-    this.expects = Expects.Value;
+    this.expects = Expects.Text;
     this.depth = 0;
     this.names.begin(bytes);
   }
@@ -90,17 +123,17 @@ export class JsonGuard {
     return this.expects === Expects.Nothing && !this.isBroken;
   }
 
-  /** Offset of what was found first of a kind. */
-  placeOf(oddity: JsonOddity): number {
-    return this.places[31 - Math.clz32(oddity)]!;
+  /** Offset of what was found first. @param number of the bit */
+  placeOf(number: number): number {
+    return this.places[number]!;
   }
 
   /** A byte outside of strings that is no white space. @returns the offset of the last byte of its token */
   pass(byte: number, at: number): number {
     switch (byte) {
       case Byte.Comma:
-        if (this.expects !== Expects.CommaOrEnd) this.breakAt(at);
-        if (this.depth > 0) this.expects = this.isObject[this.depth - 1] === 1 ? Expects.Name : Expects.Value;
+        if (this.expects !== Expects.NextMember && this.expects !== Expects.NextElement) this.breakAt(at);
+        if (this.depth > 0) this.expects = this.inObject() ? Expects.Name : Expects.Element;
         return at;
       case Byte.Colon:
         if (this.expects !== Expects.Colon) this.breakAt(at);
@@ -121,19 +154,40 @@ export class JsonGuard {
 
   /**
    * A string that has ended.
-   * @param isEscaped whether a backslash is in it
-   * @param signs bit 7 is set where a byte in it is beyond ASCII or a control character; negative for the latter
+   * @param isPlain whether it is free of escapes, and of all bytes but those of printable ASCII
+   * @returns what is expected behind it
    */
-  string(from: number, to: number, isEscaped: boolean, signs: number): void {
-    if (signs < 0) this.breakAt(from);
-    if ((signs & 0x80) !== 0) this.hasHigh = true;
-    if (isEscaped) this.checkEscapes(from, to);
+  behindString(expects: Expects, isPlain: boolean, from: number, to: number): Expects {
+    const next = isPlain ? BEHIND_STRING[expects]! : NO_VALUE;
+    if (next === NO_VALUE) {
+      this.expects = expects;
+      this.string(from, to);
+      return this.expects;
+    }
+    if (next === Expects.Colon) this.name(from, to, false);
+    return next;
+  }
+
+  /** The same, of a string that may have escapes and other bytes than those of ASCII. */
+  private string(from: number, to: number): void {
+    const { bytes } = this;
+    let isEscaped = false;
+    for (let at = from; at < to; at++) {
+      const byte = bytes[at]!;
+      if (byte >= 0x80) this.hasHigh = true;
+      else if (byte < Byte.Space) this.breakAt(at);
+      else if (byte === Byte.Backslash) {
+        isEscaped = true;
+        at = this.escape(at, to);
+      }
+    }
     this.endText(from, to, isEscaped);
   }
 
   /** At `from` is what JSON has not: goes on as lenient readers do, which know comments, apostrophes and words without quotes. */
-  passLeniently(from: number): void {
+  passLeniently(from: number, expects: Expects): void {
     const { bytes, to } = this;
+    this.expects = expects;
     for (let at = from; at < to; at++) {
       const byte = bytes[at]!;
       if (isBlank(byte) || (byte === RECORD && this.hasLines)) continue;
@@ -146,17 +200,10 @@ export class JsonGuard {
 
   private passQuoted(quote: number, from: number): number {
     const { bytes, to } = this;
-    let isEscaped = false;
-    let signs = 0;
     let at = from;
-    for (; at < to && bytes[at] !== quote; at++) {
-      signs |= bytes[at]! | (bytes[at]! - Byte.Space);
-      if (bytes[at] !== Byte.Backslash) continue;
-      isEscaped = true;
-      at++;
-    }
+    while (at < to && bytes[at] !== quote) at += bytes[at] === Byte.Backslash ? 2 : 1;
     if (quote === Byte.Apostrophe) this.breakAt(from - 1);
-    if (at < to) this.string(from, at, isEscaped, signs);
+    if (at < to) this.string(from, at);
     return at;
   }
 
@@ -179,14 +226,15 @@ export class JsonGuard {
     this.isObject[this.depth] = isObject;
     this.outerNames[this.depth] = this.names.size;
     this.depth++;
-    if (this.depth > MAX_JSON_DEPTH) this.note(JsonOddity.Depth, at);
-    this.expects = isObject === 1 ? Expects.NameOrEnd : Expects.ValueOrEnd;
+    if (this.depth > MAX_GUARDED_DEPTH) this.note(JsonOddity.Depth, at);
+    this.expects = isObject === 1 ? Expects.NameOrEnd : Expects.ElementOrEnd;
   }
 
   private close(isObject: number, at: number): void {
     const { depth, expects } = this;
-    const mayEnd = expects === Expects.CommaOrEnd || expects === Expects.ValueOrEnd || expects === Expects.NameOrEnd;
-    if (depth === 0 || !mayEnd || this.isObject[depth - 1] !== isObject) this.breakAt(at);
+    const next = isObject === 1 ? Expects.NextMember : Expects.NextElement;
+    const first = isObject === 1 ? Expects.NameOrEnd : Expects.ElementOrEnd;
+    if (expects !== next && expects !== first) this.breakAt(at);
     if (depth === 0) return;
     this.depth--;
     this.names.cutTo(this.outerNames[this.depth]!);
@@ -204,13 +252,25 @@ export class JsonGuard {
 
   private passNumber(byte: number, from: number): number {
     const { bytes, to, number } = this;
+    const after = BEHIND_VALUE[this.expects]!;
+    if (after !== NO_VALUE && after !== Expects.Nothing) {
+      // Most are whole numbers of few digits.
+      let at = from;
+      while (at < to && isDigit(bytes[at]!)) at++;
+      const digits = at - from;
+      const isPlain = digits > 0 && digits < PLAIN_DIGITS && (byte !== Byte.Zero || digits === 1);
+      if (isPlain && at < to && IN_NUMBER[bytes[at]!] === 0) {
+        this.expects = after;
+        return at - 1;
+      }
+    }
     const next = bytes[from + 1]!;
     this.beginValue(from);
     // -Infinity
     if (byte === Byte.Dash && WORD[next] === 1 && NUMBER[next] === 0) this.breakNumber(from);
     else {
       number.read(bytes, from, to);
-      // One that ends with the text may be cut off.
+      // A number at the end of the text may be cut off.
       const isCut = number.end === to && this.depth > 0;
       if (!isCut && number.isMalformed) this.breakNumber(from);
       else if (!isCut && number.isInexact) this.note(JsonOddity.Numbers, from);
@@ -248,14 +308,19 @@ export class JsonGuard {
       this.endValue(to);
       return;
     }
+    this.name(from, to, isEscaped);
+    this.expects = Expects.Colon;
+  }
+
+  /** The name of a member, without its quotes. */
+  private name(from: number, to: number, isEscaped: boolean): void {
     const outside = this.outerNames[this.depth - 1]!;
     if (this.names.isRepeated(from, to, isEscaped, outside)) this.note(JsonOddity.DuplicateKeys, from);
-    this.expects = Expects.Colon;
   }
 
   private beginValue(at: number): void {
     const { expects } = this;
-    if (expects === Expects.Value || expects === Expects.ValueOrEnd) return;
+    if (BEHIND_VALUE[expects] !== NO_VALUE) return;
     if (expects === Expects.Nothing && this.hasLines && this.isNextLine(at)) return;
     this.breakAt(at);
   }
@@ -269,30 +334,27 @@ export class JsonGuard {
 
   private endValue(last: number): void {
     if (this.depth === 0) this.valueEnd = last;
-    this.expects = this.depth === 0 ? Expects.Nothing : Expects.CommaOrEnd;
+    if (this.depth === 0) this.expects = Expects.Nothing;
+    else this.expects = this.inObject() ? Expects.NextMember : Expects.NextElement;
   }
 
-  /** Looks for escapes that JSON has not, and for halves of surrogate pairs. RFC 8259 §7 */
-  private checkEscapes(from: number, to: number): void {
+  private inObject(): boolean {
+    return this.isObject[this.depth - 1] === 1;
+  }
+
+  /** An escape, or a pair of them: unknown to JSON, or half of a pair. RFC 8259 §7 @returns the offset of its last byte */
+  private escape(at: number, to: number): number {
     const { bytes } = this;
-    for (let at = from; at < to; at++) {
-      if (bytes[at] !== Byte.Backslash) continue;
-      const letter = bytes[++at]!;
-      if (letter !== LOWER_U) {
-        if (ESCAPED[letter] !== 1) this.breakAt(at - 1);
-        continue;
-      }
-      const unit = unitAt(bytes, at - 1, to);
-      if (unit < 0) {
-        this.breakAt(at - 1);
-        continue;
-      }
-      at += 4;
-      if (unit < 0xd800 || unit > 0xdfff) continue;
-      const low = unit < 0xdc00 ? unitAt(bytes, at + 1, to) : -1;
-      if (low >= 0xdc00 && low <= 0xdfff) at += 6;
-      else this.note(JsonOddity.LoneSurrogates, at - 5);
+    const unit = unitAt(bytes, at, to);
+    if (unit < 0) {
+      if (ESCAPED[bytes[at + 1]!] !== 1) this.breakAt(at);
+      return at + 1;
     }
+    if (unit < 0xd800 || unit > 0xdfff) return at + 5;
+    const low = unit < 0xdc00 ? unitAt(bytes, at + 6, to) : -1;
+    if (low >= 0xdc00 && low <= 0xdfff) return at + 11;
+    this.note(JsonOddity.LoneSurrogates, at);
+    return at + 5;
   }
 
   /** The end of the text without a character that it cuts off. */
@@ -334,12 +396,13 @@ function isBlank(byte: number): boolean {
 const ODDITIES = 6;
 /** Room for depths that is kept from text to text. */
 const KEPT_DEPTH = 1024;
-const LOWER_U = 0x75;
 /** Begins a text of RFC 7464. */
 const RECORD = 0x1e;
 const PUNCTUATION: Uint8Array = classOf("{}[]:,");
 /** What a number may begin with, to some readers. */
 const NUMBER: Uint8Array = classOf("0-9+.-");
+const IN_NUMBER: Uint8Array = classOf("0-9+.eE-");
+const PLAIN_DIGITS = 16;
 const WORD: Uint8Array = classOf("a-zA-Z0-9_$", (byte) => byte >= 0x80);
 const ESCAPED: Uint8Array = classOf('"\\\\/bfnrt');
 const MAX_WORD = 16;

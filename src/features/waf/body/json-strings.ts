@@ -6,7 +6,7 @@ import { BEYOND_ASCII } from "../match/scan.ts";
 import { MAX_FIELD_NAME_BYTES, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
 import type { ValueInspector } from "../value-inspector.ts";
-import { type JsonGuard, MAX_JSON_DEPTH } from "./json-guard.ts";
+import { BEHIND_SIGN, type JsonGuard, MAX_GUARDED_DEPTH, NO_VALUE, SIGN_BITS, Sign } from "./json-guard.ts";
 
 /**
  * The groups of all keywords in the strings of a JSON text, and in texts in base64 with which strings begin; all there are where the
@@ -22,44 +22,53 @@ export function findJsonGroups(
 ): number {
   const { next, bits, start } = automaton;
   let found = 0;
+  let { expects } = guard;
   for (let at = from; at < to; at++) {
     const byte = bytes[at]!;
     const outside = OUTSIDE[byte]!;
-    if (outside === 1) {
-      if (byte > Byte.Space) at = guard.pass(byte, at);
+    if (outside === BLANK) continue;
+    if (outside > QUOTE) {
+      const next = BEHIND_SIGN[(expects << SIGN_BITS) | outside]!;
+      if (next !== NO_VALUE) expects = next;
+      else {
+        guard.expects = expects;
+        at = guard.pass(byte, at);
+        expects = guard.expects;
+      }
       continue;
     }
-    if (outside === 0) {
-      guard.passLeniently(at);
+    if (outside === NONE) {
+      guard.passLeniently(at, expects);
       return ALL_GROUPS;
     }
     const begin = ++at;
-    let isEscaped = false;
-    let signs = 0;
+    let roles = 0;
     let state = start;
     for (; at < to; at++) {
-      const inside = bytes[at]!;
-      let one = INSIDE[inside]!;
-      signs |= inside | (inside - Byte.Space);
+      let one = INSIDE[bytes[at]!]!;
       if (one >= CLASS_COUNT) {
         if (one === QUOTE_ROLE) break;
-        // JSON5 has strings that go on in the next line.
-        if (bytes[at + 1]! < Byte.Space) {
-          guard.passLeniently(begin - 1);
-          return ALL_GROUPS;
+        roles |= one;
+        if (one !== ESCAPE_ROLE) one = CLASS_OF[bytes[at]!]!;
+        else {
+          // JSON5 has strings that go on in the next line.
+          if (bytes[at + 1]! < Byte.Space) {
+            guard.passLeniently(begin - 1, expects);
+            return ALL_GROUPS;
+          }
+          const letter = escaped(bytes, at + 1, to);
+          at += bytes[at + 1] === LOWER_U && letter !== LOWER_U ? 5 : 1;
+          one = CLASS_OF[letter]!;
         }
-        isEscaped = true;
-        const letter = escaped(bytes, at + 1, to);
-        at += bytes[at + 1] === LOWER_U && letter !== LOWER_U ? 5 : 1;
-        one = CLASS_OF[letter]!;
       }
       state = next[(state << CLASS_BITS) | one]!;
       found |= bits[state]!;
     }
-    if (at < to) guard.string(begin, at, isEscaped, signs);
-    if (at - begin >= MIN_PACKED_CHARS && (isEscaped || mayBeginText(bytes, begin)))
+    if (at < to) expects = guard.behindString(expects, roles === 0, begin, at);
+    if (at - begin >= MIN_PACKED_CHARS && ((roles & IS_ESCAPE) !== 0 || mayBeginText(bytes, begin)))
       found |= packedGroupsAt(automaton, bytes, begin, at);
   }
+  guard.expects = expects;
   return found;
 }
 
@@ -84,7 +93,7 @@ export function inspectJson(
   for (let at = from; at < to; at++) {
     const byte = bytes[at]!;
     const outside = OUTSIDE[byte];
-    if (outside === 0) isClean = false;
+    if (outside === NONE) isClean = false;
     if (outside === QUOTE || (byte === Byte.Apostrophe && mayBeginString(previous))) {
       const end = stringEnd(bytes, at + 1, to, byte);
       if (walk.expectsName()) inspectName(inspector, bytes, at + 1, end);
@@ -235,24 +244,34 @@ const CSP_REPORT: Uint8Array = latin1("csp-report.");
 const REPORT_BODY: Uint8Array = latin1("body.");
 const REPORT_MEMBERS: WordSet = new WordSet([[1, "url user_agent"]]);
 const ALL_GROUPS = -1;
-const MAX_DEPTH = MAX_JSON_DEPTH;
+const MAX_DEPTH = MAX_GUARDED_DEPTH;
+const NONE = 0;
+const BLANK = 1;
 const QUOTE = 2;
 const LOWER_U = 0x75;
 /** Its class calls for another look. */
 const FULL_WIDTH = 0xef;
-const QUOTE_ROLE: number = CLASS_COUNT + 1;
-/** The class of each byte of a string; above all classes for the quote that ends it and for the backslash. */
+const QUOTE_ROLE: number = CLASS_COUNT;
+const IS_ESCAPE = 1;
+const ESCAPE_ROLE: number = CLASS_COUNT + IS_ESCAPE;
+/** Of what is no character of ASCII that a string may have as it is. */
+const ODD_ROLE: number = CLASS_COUNT + 2;
+/** The class of each byte of a string; above all classes for the quote that ends it, the backslash, and odd ones. */
 const INSIDE: Uint8Array = byteTable((byte) => {
   if (byte === Byte.Quote) return QUOTE_ROLE;
-  return byte === Byte.Backslash ? CLASS_COUNT : CLASS_OF[byte]!;
+  if (byte === Byte.Backslash) return ESCAPE_ROLE;
+  return byte < Byte.Space || byte >= 0x80 ? ODD_ROLE : CLASS_OF[byte]!;
 });
-/** 1 for what JSON has outside of strings, 2 for the quote that begins one, 0 for what it has not. */
+/** What a byte is outside of strings: nothing that JSON has, white space, the quote that begins a string, or a sign that is looked up in `BEHIND_SIGN`. */
 const OUTSIDE: Uint8Array = byteTable((byte) => {
   if (byte === Byte.Quote) return QUOTE;
+  if (byte === Byte.Comma) return Sign.Comma;
+  if (byte === Byte.Colon) return Sign.Colon;
   const char = String.fromCharCode(byte);
   // A byte order mark may stand in front, and some write NaN and Infinity.
   const isMark = byte === 0xef || byte === 0xbb || byte === 0xbf;
-  return isMark || " \t\r\n{}[],:+-.0123456789eEtrufalsnNIity".includes(char) ? 1 : 0;
+  if (" \t\r\n".includes(char)) return BLANK;
+  return isMark || "{}[]+-.0123456789eEtrufalsnNIity".includes(char) ? Sign.Other : NONE;
 });
 /** What stands for the letter of a short escape. RFC 8259 §7. */
 const ESCAPES: Uint8Array = byteTable((byte) => {

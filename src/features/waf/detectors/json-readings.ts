@@ -8,35 +8,35 @@ export const DUPLICATE_KEYS: WafRule = {
   description: "object of JSON with two members of one name, or with more than are told apart",
   json: "duplicateKeys",
 };
-export const INVALID_UTF8: WafRule = {
+const INVALID_UTF8: WafRule = {
   id: "JSON-002",
   category: "json",
   score: CRITICAL_SCORE,
   description: "JSON that is no plain UTF-8: other bytes, a byte order mark, UTF-16 or UTF-32",
   json: "invalidUtf8",
 };
-export const LONE_SURROGATES: WafRule = {
+const LONE_SURROGATES: WafRule = {
   id: "JSON-003",
   category: "json",
   score: CRITICAL_SCORE,
   description: "JSON with one half of a surrogate pair",
   json: "loneSurrogates",
 };
-export const NUMBERS: WafRule = {
+const NUMBERS: WafRule = {
   id: "JSON-004",
   category: "json",
   score: CRITICAL_SCORE,
   description: "JSON with a number that a double does not hold, or that is not written as JSON writes numbers",
   json: "numbers",
 };
-export const TRAILING_DATA: WafRule = {
+const TRAILING_DATA: WafRule = {
   id: "JSON-005",
   category: "json",
   score: CRITICAL_SCORE,
   description: "JSON with data behind its value, or with what JSON has no place for",
   json: "trailingData",
 };
-export const DEPTH: WafRule = {
+const DEPTH: WafRule = {
   id: "JSON-006",
   category: "json",
   score: CRITICAL_SCORE,

@@ -10,8 +10,7 @@ function explain(headers: readonly string[], body: string | Uint8Array): WafExpl
   return explainWaf({ method: "POST", target: "/x", headers, body: bytes }, ENFORCE, NO_ROUTES);
 }
 
-/** Names of the parameters in which something was found. */
-/** Of what was found in values: what readers of JSON do not take alike is about the text. */
+/** Names of the parameters in which something was found; what readers of JSON do not take alike is about the text. */
 function paramsIn(type: string, body: string): string[] {
   const { findings } = explain([`Content-Type: ${type}`], body);
   return findings.filter(({ rule }) => rule.json === undefined).map(({ location, param }) => `${location} ${param}`);

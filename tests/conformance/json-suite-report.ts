@@ -1,0 +1,22 @@
+// The entry of scripts/conformance-json: writes the table of JSONTestSuite.
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isDisputed, readersOf, suiteFiles, suitePage, suiteRows } from "./json-suite.ts";
+
+const [checkout = "", out = join(import.meta.dir, "results", "json.md")] = process.argv.slice(2);
+const folder = join(checkout, "test_parsing");
+if (checkout === "" || !existsSync(folder)) {
+  process.stderr.write("usage: scripts/conformance-json CHECKOUT [OUT]: a checkout of github.com/nst/JSONTestSuite\n");
+  process.exit(2);
+}
+const files = suiteFiles(folder);
+const readers = readersOf(folder, files);
+const rows = suiteRows(folder, files, readers);
+mkdirSync(join(out, ".."), { recursive: true });
+writeFileSync(out, suitePage(rows, readers));
+const missed = rows.filter((row) => isDisputed(row) && row.rules.length === 0);
+process.stdout.write(
+  `${rows.length} files, ${rows.filter(isDisputed).length} taken in different ways; written: ${out}\n`,
+);
+for (const { file, readings } of missed) process.stdout.write(`not reported: ${file} ${readings.join(" ")}\n`);
+process.exit(missed.length === 0 ? 0 : 1);
