@@ -13,7 +13,7 @@ export interface Finding {
   readonly location: IncidentLocation;
   /** Name of the parameter, header, cookie or JSON member, lower case; "" for the path. */
   readonly param: string;
-  /** What it adds to the anomaly score. */
+  /** Its part of the anomaly score. */
   readonly score: number;
   /** See `snippetOf`. */
   readonly snippet: string;

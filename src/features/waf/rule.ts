@@ -34,7 +34,7 @@ export interface WafRule {
   readonly profiles?: readonly WafProfile[];
   /** Where it counts only with a section of the configuration: `waf.protocol`. */
   readonly needs?: "protocol";
-  /** The key of `waf.json` that says whether what it finds is refused: it scores only where it is. */
+  /** The key of `waf.json` that says whether a find is refused: only then it scores. */
   readonly json?: keyof WafConfig["json"];
   /** Rules of the OWASP Core Rule Set that find the same, its main one first; none where it has no counterpart. */
   readonly crs?: readonly number[];

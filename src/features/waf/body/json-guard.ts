@@ -63,7 +63,7 @@ BEHIND_SIGN[(Expects.Colon << SIGN_BITS) | Sign.Colon] = Expects.Value;
 
 /**
  * Follows the grammar of JSON (RFC 8259) while the firewall reads a text, and notes where readers part. It gets each token from the
- * reader; what is no JSON it notes and passes, as lenient readers do, so that nothing behind stays unseen.
+ * reader; other text it notes and passes, as lenient readers do, so that nothing behind stays unseen.
  */
 export class JsonGuard {
   /** JsonOddity bits of the text. */
@@ -155,7 +155,7 @@ export class JsonGuard {
   /**
    * A string that has ended.
    * @param isPlain whether it is free of escapes, and of all bytes but those of printable ASCII
-   * @returns what is expected behind it
+   * @returns the next expectation
    */
   behindString(expects: Expects, isPlain: boolean, from: number, to: number): Expects {
     const next = isPlain ? BEHIND_STRING[expects]! : NO_VALUE;

@@ -254,7 +254,7 @@ const FULL_WIDTH = 0xef;
 const QUOTE_ROLE: number = CLASS_COUNT;
 const IS_ESCAPE = 1;
 const ESCAPE_ROLE: number = CLASS_COUNT + IS_ESCAPE;
-/** Of what is no character of ASCII that a string may have as it is. */
+/** Of bytes that a string has to escape, or that are beyond ASCII. */
 const ODD_ROLE: number = CLASS_COUNT + 2;
 /** The class of each byte of a string; above all classes for the quote that ends it, the backslash, and odd ones. */
 const INSIDE: Uint8Array = byteTable((byte) => {

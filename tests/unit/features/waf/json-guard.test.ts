@@ -6,7 +6,7 @@ import { ordinaryRequests } from "./ordinary-requests.ts";
 import { NO_ROUTES } from "./vector-request.ts";
 import { ENFORCE } from "./waf-settings.ts";
 
-// Whatever one reader of JSON takes and another does not is noted; what all take alike is not.
+// Whatever one reader of JSON takes and another does not is noted; readings in which all agree are not.
 
 const SETTINGS = { ...ENFORCE, maxInspectBodyBytes: 16_777_216 };
 
@@ -22,7 +22,7 @@ const plain = fc.jsonValue({ noUnicodeString: false, depthSize: "small" }).filte
   return !/-0(?![\d.])|[eE]|\d{16}/.test(text) && text.isWellFormed() && !/\\ud[89a-f]/i.test(text);
 });
 
-describe("what is noted of JSON", () => {
+describe("the guard of JSON notes", () => {
   test("nothing of what programs write, in whatever layout", () => {
     fc.assert(
       fc.property(plain, fc.constantFrom(0, 2, "\t"), (value, indent) => {
