@@ -1,3 +1,4 @@
+import { KEY_GROUPS } from "../proto/tls/key-group.ts";
 import type { Form } from "./form.ts";
 import { hostPattern } from "./host-kinds.ts";
 import { list, type Spot } from "./piece.ts";
@@ -18,7 +19,7 @@ const cipher = word(
   "ECDHE-ECDSA-CHACHA20-POLY1305",
   "ECDHE-RSA-CHACHA20-POLY1305",
 );
-const curve = word("X25519", "P-256", "P-384", "P-521", "X25519MLKEM768");
+const curve = word(...KEY_GROUPS);
 
 const fileRows = {
   cert_file: {

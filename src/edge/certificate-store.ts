@@ -45,6 +45,7 @@ export interface TlsChoice {
   readonly options: HandshakeOptions;
   /** See TlsPolicy. */
   readonly demand: string;
+  readonly curves: readonly string[];
 }
 
 /** What a ClientHello says of the certificates that its client can check; see ClientHello. */
@@ -120,7 +121,7 @@ export class CertificateStore {
       if (challenge === undefined) return null;
       // RFC 8737 §3: the authority shows no certificate of its own. One handshake is all that there will be.
       const context = createTlsContext({ ...challenge, minVersion: "1.2", clientAuthorities: null });
-      return { context, options: CHALLENGE, demand: "" };
+      return { context, options: CHALLENGE, demand: "", curves: [] };
     }
     const policy = serverName === "" ? this.usual : (this.hosts.get(serverName) ?? this.usual);
     const certificate = policy.certificate ?? this.certificateFor(serverName, offer);
@@ -129,6 +130,7 @@ export class CertificateStore {
       context: this.contextOf(certificate, policy),
       options: hasHttp2 ? policy.options : policy.optionsWithoutHttp2,
       demand: policy.policy.demand,
+      curves: policy.policy.curves,
     };
   }
 

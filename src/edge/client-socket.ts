@@ -428,8 +428,8 @@ export interface Http2Settings extends HeadRules {
 export interface ConnectionObserver {
   onOpen(): void;
   onClose(): void;
-  /** A TLS handshake is done. */
-  onSecured(isResumed: boolean): void;
+  /** A TLS handshake is done. @param group by which keys were exchanged; see `keyGroup` */
+  onSecured(isResumed: boolean, group: string): void;
   /** A connection is cut before it has become an exchange. */
   onRefused(fault: Fault, address: string): void;
   /** An exception escaped: one connection is lost, and it is reported. */

@@ -5,6 +5,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import { InputBuffer } from "../net/socket-buffers.ts";
 import type { HandshakeError, TlsSocket } from "../net/tls-upgrade.ts";
 import { ClientHelloParser, HelloOutcome, MAX_CLIENT_HELLO_WIRE_BYTES } from "../proto/tls/client-hello-parser.ts";
+import { keyGroup } from "../proto/tls/key-group.ts";
 import { offersChallenge, type TlsChoice } from "./certificate-store.ts";
 import { type ShownCertificate, shownCertificate } from "./client-certificate.ts";
 import type { ClientConnection } from "./client-connection.ts";
@@ -59,6 +60,8 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
   private isChallenge = false;
   /** See `clientDemand`. */
   demand = "";
+  /** See `keyGroup`; "" before the ClientHello has come. */
+  group = "";
 
   constructor(
     socket: ByteSocket,
@@ -146,7 +149,7 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     else if (this.isChallenge) this.closeSecure(secure, Fault.None);
     else {
       this.leave();
-      this.ctx.observer.onSecured(secure.isSessionReused());
+      this.ctx.observer.onSecured(secure.isSessionReused(), this.group);
       this.handler.secured(this, secure, secure.alpnProtocol || "", shown);
     }
   }
@@ -198,6 +201,7 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
       return;
     }
     this.demand = choice.demand;
+    this.group = keyGroup(hello, choice.curves);
     this.isChallenge = offersChallenge(protocols);
     this.stage = Stage.Handshake;
     const received = bytes.subarray(from, to);

@@ -98,6 +98,7 @@ function handshakeHandler(ctx: ClientSocketPorts, connections: ConnectionSet): H
       const { socketAddress, address } = opening.peer;
       const peer = new ClientPeer(socketAddress, true, 0, address, shown.identity, socket);
       peer.demand = opening.demand;
+      peer.tlsGroup = opening.group;
       const connection = starter.start(socket as SecureSocket, peer, protocol);
       if (ctx.draining) connection.drain();
     },

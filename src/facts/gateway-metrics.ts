@@ -132,6 +132,15 @@ export const GATEWAY_METRICS = {
     advice:
       'Full handshakes (`resumed="false"`) cost the most CPU of all. Many of them from few clients: these do not resume sessions or keep connections.',
   },
+  gateway_tls_key_exchanges_total: {
+    kind: "counter",
+    help: "Completed TLS handshakes over TCP, by the group of the key exchange.",
+    labels: ["group"],
+    group: "Connections",
+    title: "TLS key exchanges",
+    advice:
+      '`group="X25519MLKEM768"` is safe against quantum computers; clients of the other groups do not offer it, or `curves` leaves it out.',
+  },
   gateway_tls_handshake_failures_total: {
     kind: "counter",
     help: "Failed TLS handshakes, by reason.",

@@ -73,6 +73,8 @@ export class ClientPeer {
   listener: ClientListener = NO_LISTENER;
   /** The demand of its handshake; see `clientDemand`. */
   demand = "";
+  /** The group by which keys were exchanged, such as `X25519MLKEM768`; "" in clear text and over QUIC, which does not tell. */
+  tlsGroup = "";
   /** What its socket tells of both ends; null where there is none to be asked. */
   ends: ConnectionEnds | null = null;
   /** What scripts are told of the ends: encoded parameters of this one, and of both. Made for the first of them. */

@@ -31,7 +31,7 @@ import { adoptKeywords } from "../features/waf/rule-table.ts";
 import { BodyBudget, type BodyLimits } from "../memory/body-budget.ts";
 import { DEFAULT_SPOOLED_BYTES } from "../memory/body-pool.ts";
 import { ConnectionCounts } from "../memory/connection-counts.ts";
-import { COUNTERS } from "../memory/counter-rows.ts";
+import { COUNTERS, type CounterRow } from "../memory/counter-rows.ts";
 import { WorkerCounters } from "../memory/counter-table.ts";
 import { Heartbeat } from "../memory/heartbeat.ts";
 import { IncidentWriter } from "../memory/incident-ring.ts";
@@ -634,7 +634,10 @@ export class Worker {
           own?.closed();
           gate.leave();
         },
-        onSecured: (isResumed) => counters.add(isResumed ? COUNTERS.resumedHandshakes : COUNTERS.fullHandshakes),
+        onSecured: (isResumed, group) => {
+          counters.add(isResumed ? COUNTERS.resumedHandshakes : COUNTERS.fullHandshakes);
+          counters.add(KEY_EXCHANGES[group] ?? COUNTERS.keysOther);
+        },
         onRefused: (fault, address) => {
           this.refusals.framing(fault, address);
           if (this.seenReports.isOn) this.observer.refused(address, faultRow(fault).label, null);
@@ -666,3 +669,10 @@ function bodyLimitsOf({ proxy }: RuntimeConfig, spooledBytes: number): BodyLimit
 function dependsOnDisk({ proxy }: RuntimeConfig): boolean {
   return proxy.transport.maxSpooledBytes === 0;
 }
+
+/** Counters of key exchanges by their groups. */
+const KEY_EXCHANGES: Readonly<Record<string, CounterRow>> = {
+  X25519MLKEM768: COUNTERS.keysHybrid,
+  X25519: COUNTERS.keysX25519,
+  "P-256": COUNTERS.keysP256,
+};

@@ -37,6 +37,7 @@ const FURTHER = {
   query: "The query as it was received, without `?`; null without one. It may hold what does not belong into a log.",
   referer: "The Referer of the request, without query and fragment.",
   tls_version: "Such as `TLSv1.3`; null in clear text.",
+  tls_group: "The group of the key exchange, such as `X25519MLKEM768`; null in clear text and over HTTP/3.",
   asn: "The number of the network that the client is in, by `server.geo`; null where it is not known.",
 } as const;
 

@@ -49,6 +49,7 @@ const TEXTS: Readonly<Record<string, (ex: Exchange) => string>> = {
   asn: (ex) => String(ex.asn || ""),
   user: (ex) => ex.identity?.user ?? "",
   tls_version: (ex) => ex.client.tlsVersion,
+  tls_group: (ex) => ex.client.tlsGroup,
   fault: (ex) => (ex.fault === Fault.None ? "" : faultRow(ex.fault).label),
 };
 

@@ -105,6 +105,7 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     // The address of the page before may hold what the query of this one may hold.
     referer: ({ request }) => cut(request.headers.valueOf(HeaderId.Referer).replace(/[?#].*$/s, ""), FIELD_CHARS.path),
     tls_version: (ex) => ex.client.tlsVersion,
+    tls_group: (ex) => ex.client.tlsGroup,
     trace_id: (ex) => (ex.trace === null ? null : hexOf(ex.trace.traceId)),
     user: (ex) => cut(ex.identity?.user ?? "", FIELD_CHARS.user),
     listener: (ex) => ex.listenerName,
