@@ -135,6 +135,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "kubernetes",
+    {
+      run: printManifests,
+      summary: "print the manifests with which edge runs in a cluster as its gateway",
+      specs: async () => [(await import("./kubernetes.ts")).manifestsCommand],
+    },
+  ],
+  [
     "explain",
     {
       run: explain,
@@ -435,6 +443,11 @@ async function testFunctions(args: readonly string[], io: CommandIo): Promise<nu
 async function printSchema(args: readonly string[], io: CommandIo): Promise<number> {
   const { runSchema } = await import("./schema.ts");
   return runSchema(args, io);
+}
+
+async function printManifests(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runKubernetes } = await import("./kubernetes.ts");
+  return runKubernetes(args, io);
 }
 
 async function explain(args: readonly string[], io: CommandIo): Promise<number> {
