@@ -5,14 +5,17 @@ import { parseArgs } from "node:util";
 import { VERSION } from "../../src/core/version.ts";
 import { type Built, makeImage } from "./image.ts";
 import { licenceTexts, type Packaged, packagedModules, runtimePackage, spdxList } from "./licences.ts";
+import { REPOSITORIES, signSums } from "./publication.ts";
 import { epochOf, gzipOf, projectFile, type Release, ReleaseFault, ROOT, run, sha256, tarOf } from "./run.ts";
 import { findPackager, MANUALS, makePackages } from "./system-packages.ts";
 import { programOf, TARGETS, type Target } from "./targets.ts";
 
-const USAGE = `usage: scripts/release [--targets NAME,NAME] [--out FOLDER]
+const USAGE = `usage: scripts/release [--targets NAME,NAME] [--out FOLDER] [--sign FILE] [--repositories]
 
-  --targets  of ${TARGETS.map(({ name }) => name).join(", ")}; all by default
-  --out      the folder for the files (default dist)
+  --targets       of ${TARGETS.map(({ name }) => name).join(", ")}; all by default
+  --out           the folder for the files (default dist)
+  --sign          a secret key of minisign: signs SHA256SUMS, for edge update and install.sh
+  --repositories  makes apt and dnf folders of the packages
 
 SOURCE_DATE_EPOCH is the time of all files, by default that of the last commit.
 What cannot be made here, for want of a tool, is named in one line, and the exit code is 3.
@@ -24,6 +27,8 @@ function main(args: string[]): number {
     options: {
       targets: { type: "string", default: TARGETS.map(({ name }) => name).join(",") },
       out: { type: "string", default: "dist" },
+      sign: { type: "string", default: "" },
+      repositories: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
   });
@@ -40,13 +45,19 @@ function main(args: string[]): number {
   const work = mkdtempSync(join(ROOT, ".bun/release."));
   try {
     const wanted = TARGETS.filter(({ name }) => names.includes(name));
-    return make({ version: VERSION, epoch: epochOf(), work, out }, wanted);
+    return make({ version: VERSION, epoch: epochOf(), work, out }, wanted, values);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-function make(release: Release, targets: readonly Target[]): number {
+interface Extras {
+  /** A secret key of minisign; "" for no signature. */
+  readonly sign: string;
+  readonly repositories: boolean;
+}
+
+function make(release: Release, targets: readonly Target[], { sign, repositories }: Extras): number {
   const missed: string[] = [];
   const attempt = <T>(what: string, work: () => T): T | null => {
     try {
@@ -75,12 +86,15 @@ function make(release: Release, targets: readonly Target[]): number {
   const libc = image === null ? [] : [debianLibc(image.libc)];
   const list = `edge-${release.version}.spdx.json`;
   writeFileSync(join(release.out, list), spdxList(release, [...modules, ...libc]));
-  const summed = [...files, list].sort().map((name) => {
+  cpSync(join(ROOT, "scripts/packaging/install.sh"), join(release.out, "install.sh"));
+  const summed = [...files, list, "install.sh"].sort().map((name) => {
     const bytes = readFileSync(join(release.out, name));
     process.stdout.write(`${(bytes.length / 1e6).toFixed(1).padStart(7)} MB  ${name}\n`);
     return `${sha256(bytes)}  ${name}\n`;
   });
   writeFileSync(join(release.out, "SHA256SUMS"), summed.join(""));
+  if (sign !== "") attempt("SHA256SUMS.minisig", () => signSums(release, sign));
+  if (repositories) for (const one of REPOSITORIES) attempt(one.name, () => one.make(release.out));
   for (const one of missed) process.stderr.write(`not made: ${one}\n`);
   return missed.length === 0 ? 0 : 3;
 }

@@ -3,10 +3,8 @@ import { EarlyThread } from "../control/early-thread.ts";
 import type { HeldSignals } from "../control/held-signals.ts";
 import { series } from "../core/number-text.ts";
 import { SECRET_VALUES } from "../core/secret-values.ts";
-import { VERSION } from "../core/version.ts";
 import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
-import { startCommand } from "./flags.ts";
 import type { ListedCommand, ListedSpec } from "./listed-command.ts";
 import { writeAll } from "./write-all.ts";
 
@@ -329,7 +327,22 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
       specs: async () => [(await import("./man.ts")).manCommand],
     },
   ],
-  ["version", { run: runVersion, summary: "print the version", specs: () => [versionCommand] }],
+  [
+    "version",
+    {
+      run: version,
+      summary: "print the version, and the newest release",
+      specs: async () => [(await import("./update/version.ts")).versionCommand],
+    },
+  ],
+  [
+    "update",
+    {
+      run: update,
+      summary: "replace this program by the newest signed release, with zero downtime",
+      specs: async () => [(await import("./update/update.ts")).updateCommand],
+    },
+  ],
   [
     "help",
     {
@@ -572,18 +585,12 @@ export function listing(): Promise<ListedCommand[]> {
   );
 }
 
-const versionCommand = {
-  name: "edge version",
-  page: "tools.md",
-  summary: "Prints the version.",
-  flags: [],
-} as const;
+async function version(args: readonly string[], io: CommandIo): Promise<number> {
+  return (await import("./update/version.ts")).runVersion(args, io);
+}
 
-function runVersion(args: readonly string[], io: CommandIo): number {
-  const call = startCommand(versionCommand, args, io);
-  if (typeof call === "number") return call;
-  io.out(`edge ${VERSION}\n`);
-  return ExitCode.Done;
+async function update(args: readonly string[], io: CommandIo): Promise<number> {
+  return (await import("./update/update.ts")).runUpdate(args, io);
 }
 
 async function showHelp(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {

@@ -26,6 +26,20 @@ export function runningWith(configPath: string): readonly RunningGateway[] {
   });
 }
 
+/** Whether a process has a child that runs (Linux); false on other systems. proc_pid_stat(5) */
+export function hasChild(parent: number): boolean {
+  return numbersIn("/proc").some((pid) => {
+    try {
+      const [state = "", ppid = ""] = readFileSync(`/proc/${pid}/stat`, "latin1")
+        .replace(/^[^)]*\) /, "")
+        .split(" ", 2);
+      return Number(ppid) === parent && state !== "Z";
+    } catch {
+      return false;
+    }
+  });
+}
+
 function numbersIn(folder: string): readonly number[] {
   try {
     return readdirSync(folder)
