@@ -39,7 +39,7 @@ export class BinarySwap {
   }
 
   /**
-   * Writes the new program beside the old one, and asks it for its version and what it says of the files.
+   * Writes the new program beside the old one, and runs its version and its check of the files.
    * @param configPath "" if there is no configuration
    * @throws ReleaseFault if it does not run, is another version, or refuses the configuration
    */
