@@ -8,6 +8,7 @@ import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
 import { ALONE } from "../features/fleet/control/fleet.ts";
 import { NO_GEO } from "../features/geo/place-finder.ts";
+import { createPressureNumbers } from "../features/overload/shared-pressure.ts";
 import { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import { loadConfig } from "../loading/load-config.ts";
 import { createBodyBudget } from "../memory/body-budget.ts";
@@ -81,6 +82,7 @@ export class InProcessGateway {
       keywords: null,
       geo: NO_GEO,
       lists: {},
+      overload: createPressureNumbers(1),
       gates: new ConcurrencyLimits(config, 1).startFields().gates,
       spans: [],
       fleet: ALONE,

@@ -16,6 +16,7 @@ import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import { Functions } from "../features/functions/control/functions.ts";
 import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
 import { ListFiles, type ListPorts } from "../features/lists/control/list-files.ts";
+import { OverloadWatch } from "../features/overload/control/overload-watch.ts";
 import { type ProviderPorts, RouteProviders } from "../features/providers/control/route-providers.ts";
 import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import { type ExportPorts, TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
@@ -110,6 +111,7 @@ export function makeServices(site: ThreadPorts) {
     fleet,
     functions,
     concurrency: new ConcurrencyLimits(config, pool.size),
+    overload: new OverloadWatch(pool.size, { event }),
     cache,
     acme: new AcmeService(acmePorts(site, certificates)),
     outputs,

@@ -462,7 +462,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     cause:
       "The gateway itself is short of processor time, memory or descriptors, and sheds requests of low priority (`server.overload`).",
     cure: "`overload` in the log names the shortage. Give the gateway more of it, and give the routes that matter most `priority: high`.",
-    page: "pressure.md#under-pressure",
+    page: "pressure.md#shedding",
   }),
   [Fault.UpstreamUnavailable]: refusal("upstream_unavailable", 502, "upstream unavailable", {
     cause: "The origin refused the connection, closed it, or its name or certificate could not be used.",

@@ -18,6 +18,7 @@ import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { readDatabase } from "../features/geo/settings.ts";
 import { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import { type ListMemory, ListTables, listId } from "../features/lists/list-tables.ts";
+import { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLines } from "../features/telemetry/access-outputs.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
@@ -256,6 +257,7 @@ export class DryRun {
       cacheStore,
       cookieKey: machineKey(),
       concurrency: makeGates(services, 0),
+      pressure: new WorkerPressure(0, 0),
       // No name server is asked.
       reverse: { confirm: nothing },
       functions: null,

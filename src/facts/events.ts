@@ -10,6 +10,7 @@ import { INGEST_EVENTS } from "../features/ingest/events.ts";
 import { LIMIT_EVENTS } from "../features/limit/events.ts";
 import { LIST_EVENTS } from "../features/lists/events.ts";
 import { MIRROR_EVENTS } from "../features/mirror/events.ts";
+import { OVERLOAD_EVENTS } from "../features/overload/events.ts";
 import { PAGE_EVENTS } from "../features/pages/events.ts";
 import { PROVIDER_EVENTS } from "../features/providers/events.ts";
 import { ROUTE_EVENTS } from "../features/route/events.ts";
@@ -37,6 +38,7 @@ export const EVENTS = {
   ...REFUSAL_EVENTS,
   ...LIMIT_EVENTS,
   ...PAGE_EVENTS,
+  ...OVERLOAD_EVENTS,
   ...AUTH_EVENTS,
   ...BOT_EVENTS,
   ...TRANSCODE_EVENTS,

@@ -10,6 +10,7 @@ import { FUNCTION_METRICS } from "../features/functions/metrics.ts";
 import { GEO_METRICS } from "../features/geo/metrics.ts";
 import { LIMIT_METRICS } from "../features/limit/metrics.ts";
 import { MIRROR_METRICS } from "../features/mirror/metrics.ts";
+import { OVERLOAD_METRICS } from "../features/overload/metrics.ts";
 import { PAGE_METRICS } from "../features/pages/metrics.ts";
 import { SIDECAR_METRICS } from "../features/sidecar/metrics.ts";
 import { TELEMETRY_METRICS } from "../features/telemetry/metrics.ts";
@@ -26,6 +27,7 @@ export const METRICS = {
   ...TELEMETRY_METRICS,
   ...LIMIT_METRICS,
   ...CONCURRENCY_METRICS,
+  ...OVERLOAD_METRICS,
   ...BOT_METRICS,
   ...GEO_METRICS,
   ...AUTH_METRICS,

@@ -27,6 +27,7 @@ import { checkCors, routeCors } from "../features/cors/settings.ts";
 import { checkReach } from "../features/fleet/settings.ts";
 import { checkCountries, checkPlaceRules } from "../features/geo/settings.ts";
 import { limitsIn, type RateLimitConfig, rateLimit } from "../features/limit/settings.ts";
+import { PRIORITIES } from "../features/overload/settings.ts";
 import {
   ERROR_PAGES_EXAMPLE,
   type ErrorPages,
@@ -96,6 +97,11 @@ const rows = {
     example: { requests: 10 },
     doc: "the keys of the server's section; or a list, of which all must allow a request",
   },
+  priority: {
+    type: word(...PRIORITIES),
+    default: "normal",
+    doc: "high, normal or low: what server.overload sheds first is low, and never high",
+  },
   concurrency: {
     type: concurrency,
     absent: null,
@@ -149,6 +155,8 @@ const rows = {
 export const ROUTE_OPTIONS = block(rows, {
   check(values, spot) {
     const { entry, server, log, path } = routeSpot(spot);
+    if ("priority" in entry && values.priority !== "normal" && !server.overload.enabled)
+      log.warn([...path, "priority"], "has no effect without server.overload");
     if ("cache" in entry && values.cache.enabled && !server.cache.enabled) {
       log.warn([...path, "cache"], "has no effect while server.cache is off");
     }
@@ -281,6 +289,7 @@ export function explainOptions(route: RouteOptions): object {
     cache: { enabled: route.cache.enabled, default_ttl_ms: route.cache.defaultTtlMs },
     compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),
+    ...(route.priority === "normal" ? {} : { priority: route.priority }),
     ...(route.concurrency === null ? {} : { concurrency: concurrency.write(route.concurrency) }),
     ...(route.allowedMethods === null ? {} : { allowed_methods: route.allowedMethods }),
     ...(route.accessLog === null ? {} : { access_log: routeAccessLog.write(route.accessLog) }),

@@ -31,6 +31,7 @@ import { compression } from "../features/compress/settings.ts";
 import { cors } from "../features/cors/settings.ts";
 import { checkPlaceRules, geo } from "../features/geo/settings.ts";
 import { rateLimit } from "../features/limit/settings.ts";
+import { overload } from "../features/overload/settings.ts";
 import { ERROR_PAGES_EXAMPLE, errorPages, maintenance } from "../features/pages/settings.ts";
 import { securityHeaders } from "../features/security/settings.ts";
 import { accessLog } from "../features/telemetry/access-log-settings.ts";
@@ -206,6 +207,10 @@ const serverRows = {
     type: flag(),
     default: false,
     doc: "true: X-Edge-Fault on refusals and gateway errors, for clients that internal_api lets in",
+  },
+  overload: {
+    type: overload,
+    doc: "off without this section; sheds requests while the gateway itself is short of something",
   },
   rate_limit: {
     type: rateLimit,

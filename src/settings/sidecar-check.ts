@@ -38,6 +38,7 @@ export const SIDECAR_USE: Readonly<Record<ServerKey, "taken" | "left" | "own">> 
   access_log: "taken",
   debug_header: "left",
   rate_limit: "left",
+  overload: "left",
   allowed_methods: "left",
   tls: "left",
   http2: "taken",

@@ -141,6 +141,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     ends: "503",
     why: "Before everything that counts, reads or looks up: a refused request costs no token of a rate limit, and nothing stored is served. It is after the rules of addresses, so that clients that may not come at all get their 403.",
   },
+  shedding: {
+    needs: "`overload`",
+    reads: "route",
+    sets: "",
+    ends: "503",
+    why: "As soon as the route says how much the request matters, so that a shed request costs as little as it can. It is after `maintenance`, whose response costs no more and says why.",
+  },
   rateLimit: {
     needs: "`rate_limit`",
     reads: "route, client's address or a field",
@@ -168,6 +175,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     sets: "its bucket",
     ends: "429",
     why: "After `auth`: only `auth` knows whose bucket it is, and no request takes from a bucket without its credentials.",
+  },
+  userShedding: {
+    needs: "`overload`, and a route with `auth`",
+    reads: "route, user",
+    sets: "",
+    ends: "503",
+    why: "After `auth`: users who have signed in go last, and only `auth` tells who has.",
   },
   concurrency: {
     needs: "a `concurrency`",

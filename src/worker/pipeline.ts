@@ -8,6 +8,7 @@ import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
+import { SheddingPhase } from "../features/overload/shedding-phase.ts";
 import { buildPagePolicy, type PagePolicy } from "../features/pages/page-policy.ts";
 import { HostDemandsPhase } from "../features/route/host-demands-phase.ts";
 import { PassedNamesPhase } from "../features/route/passed-names-phase.ts";
@@ -86,10 +87,12 @@ const DOWN = {
   allowedMethods: ({ client }) => client.allowedMethods,
   routeAddressRules: ({ client }) => client.routeAddressRules,
   maintenance: ({ pages }) => pages.maintenance,
+  shedding: (way) => sheddingPhase("shedding", way),
   rateLimit: ({ client }) => client.rateLimit,
   bots: ({ config, router, inputs }) => botsPhase(config, router, inputs),
   auth: ({ client }) => client.auth,
   userRateLimit: ({ client }) => client.userRateLimit,
+  userShedding: (way) => sheddingPhase("userShedding", way),
   concurrency: (way) => limitedPhase("concurrency", way),
   bodyLimit: () => new BodyLimitPhase(),
   wafBody: ({ waf }) => waf.body,
@@ -192,6 +195,16 @@ function made<T>(table: Readonly<Record<string, (way: Way) => T | null>>, way: W
 function passedNamesPhase(config: RuntimeConfig): Phase | null {
   const names = passedNames(config);
   return names === null ? null : new PassedNamesPhase((host) => (names.get(host) ?? null) !== null);
+}
+
+/** Null without `overload`; the phase after `auth` is null if no route has any. */
+function sheddingPhase(name: SheddingPhase["name"], { config, router, inputs }: Way): Phase | null {
+  if (!config.server.overload.enabled) return null;
+  const routes = settingsByIndex(config, router.routes).map((route) =>
+    route === null ? null : { priority: route.priority, knowsUsers: route.auth.enabled },
+  );
+  if (name === "userShedding" && !routes.some((route) => route?.knowsUsers)) return null;
+  return new SheddingPhase(name, routes, inputs.pressure);
 }
 
 function limitedPhase(name: "concurrency" | "fetchConcurrency", { config, router, inputs }: Way): Phase | null {

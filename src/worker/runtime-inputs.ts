@@ -10,6 +10,7 @@ import type { CacheStore } from "../features/cache/store/cache-store.ts";
 import type { Gates } from "../features/concurrency/gates.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
 import type { RequestIds } from "../features/forward/forward-head.ts";
+import type { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import type { AccessLines } from "../features/telemetry/access-outputs.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
@@ -67,6 +68,8 @@ export interface RuntimePorts {
   readonly client: ClientPolicyPorts;
   /** How many requests there may be at once. */
   readonly concurrency: Gates;
+  /** How much is shed. */
+  readonly pressure: WorkerPressure;
   /** Where spans go; null where no configuration has asked for them. */
   readonly spans: SpanWriter | null;
   readonly counterTable: WorkerCounters;
@@ -99,6 +102,7 @@ export type WayPorts = Pick<
   | "budget"
   | "client"
   | "concurrency"
+  | "pressure"
   | "cookieKey"
   | "reverse"
   | "functions"

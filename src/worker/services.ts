@@ -9,6 +9,7 @@ import type { SeenReports } from "../features/dashboard/seen-reports.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { ListTables } from "../features/lists/list-tables.ts";
+import type { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import type { LogAddresses } from "../features/telemetry/log-addresses.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -37,6 +38,7 @@ export interface GivenServices {
   readonly functions: LateFunctions;
   readonly purges: Purges;
   readonly concurrency: Gates;
+  readonly pressure: WorkerPressure;
 }
 
 /**

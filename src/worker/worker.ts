@@ -18,6 +18,7 @@ import { TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 import { Watchers } from "../features/dashboard/watchers.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
+import { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import { hasCertificate } from "../features/sidecar/settings.ts";
 import { AccessLines } from "../features/telemetry/access-outputs.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
@@ -296,7 +297,15 @@ export class Worker {
     const { seenReports: seen, functions, purges, addresses } = this;
     return {
       ...{ services, health, threshold, addresses, control, seen, watchers, gates },
-      ...{ keySets, fleet, certificates, functions, purges, concurrency: makeGates(services, this.start.index) },
+      ...{
+        keySets,
+        fleet,
+        certificates,
+        functions,
+        purges,
+        concurrency: makeGates(services, this.start.index),
+        pressure: new WorkerPressure(this.start.index, TICK_MS),
+      },
     };
   }
 
@@ -557,6 +566,7 @@ export class Worker {
         wallClock: this.services.clock,
       },
       concurrency: this.parts.concurrency,
+      pressure: this.parts.pressure,
       counterTable: this.counters,
       open: this.start.connections.streams,
       worker: this.start.index,

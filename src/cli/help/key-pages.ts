@@ -47,6 +47,8 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["server.access_log.mask_ip", "operations.md#addresses"],
   ["server.log_level", "operations.md#log-level"],
   ["server.rate_limit", "guards.md#rate-limits"],
+  ["server.overload", "pressure.md#shedding"],
+  ["routes.priority", "pressure.md#shedding"],
   ["routes.concurrency", "pressure.md#concurrency"],
   ["routes.targets.concurrency", "pressure.md#concurrency"],
   ["server.allowed_methods", "guards.md#policies-at-a-route"],

@@ -121,6 +121,7 @@ const NO_FURTHER_PARTS = {
   hooks: null,
   fastcgi: null,
   concurrency: null,
+  priority: "normal",
 } as const;
 
 /** How chunked bodies are taken: as the edge takes them, but that `buffer` says whether they stream. docs/sidecar.md#bodies */

@@ -59,6 +59,7 @@ test("phases have the names of the table, and a request passes them in its order
   compression: {enabled: true}
   cache: {enabled: true, cookies: bypass}
   bots: {enabled: true}
+  overload: {cpu: 0.9}
   security_headers: {enabled: true}
   allowed_methods: [GET, POST]
 telemetry: {enabled: true, otlp: {endpoint: "http://10.0.0.6:4318"}}
@@ -86,6 +87,7 @@ telemetry: {enabled: true, otlp: {endpoint: "http://10.0.0.6:4318"}}
     "httpsRedirect",
     "auth",
     "userRateLimit",
+    "userShedding",
     "errorPages",
     "responseRules",
     "hooks",

@@ -1,0 +1,175 @@
+import type { ControlService } from "../../../core/control-service.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
+import { labelled, type Metric, metricOf, single } from "../../../core/metric-row.ts";
+import { memoryLimit, processorLimit } from "../../../memory/process-limits.ts";
+import { residentBytes } from "../../../memory/process-memory.ts";
+import { DescriptorWatch, descriptorLimit } from "../../../net/descriptor-watch.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import type { OVERLOAD_EVENTS } from "../events.ts";
+import { OVERLOAD_METRICS } from "../metrics.ts";
+import { PressureLevel } from "../pressure-level.ts";
+import type { OverloadConfig } from "../settings.ts";
+import {
+  createPressureNumbers,
+  type OverloadStart,
+  PressureNumbers,
+  SHED_LABELS,
+  SHORTAGES,
+  type Shortage,
+} from "../shared-pressure.ts";
+
+const LOOK_MS = 100;
+/** Memory and descriptors cost more: edge looks at them less often. */
+const LOOKS_BETWEEN = 5;
+/** The share of the processors is that of so many looks. */
+const CPU_LOOKS = 5;
+
+/** The ports of the watch. */
+interface OverloadPorts {
+  readonly event: EventWriter<typeof OVERLOAD_EVENTS>;
+}
+
+/** Sees whether the gateway itself is short of something, and tells each worker how much to shed. docs/pressure.md#shedding */
+export class OverloadWatch implements ControlService<RuntimeConfig> {
+  private readonly ports: OverloadPorts;
+  private readonly buffer: SharedArrayBuffer;
+  private readonly numbers: PressureNumbers;
+  private readonly processors: number = processorLimit();
+  private readonly memoryBytes: number = memoryLimit();
+  private readonly descriptors: DescriptorWatch = new DescriptorWatch(descriptorLimit());
+  private readonly shared: Readonly<Record<Exclude<Shortage, "loop_delay">, PressureLevel>> = {
+    cpu: new PressureLevel(),
+    memory: new PressureLevel(),
+    descriptors: new PressureLevel(),
+  };
+  private readonly delays: readonly PressureLevel[];
+  /** Values as shares of their thresholds. */
+  private shares: Record<Shortage, number> = { cpu: 0, memory: 0, descriptors: 0, loop_delay: 0 };
+  private readonly used: { readonly cpuMs: number; readonly atMs: number }[] = [];
+  private config: OverloadConfig | null = null;
+  private timer: ReturnType<typeof setInterval> | null = null;
+  private looks = 0;
+  private level = 0;
+  private stage = 0;
+  private toldShed = 0;
+
+  constructor(workers: number, ports: OverloadPorts) {
+    this.ports = ports;
+    this.buffer = createPressureNumbers(workers);
+    this.numbers = new PressureNumbers(this.buffer);
+    this.delays = Array.from({ length: workers }, () => new PressureLevel());
+  }
+
+  startFields(): OverloadStart {
+    return { overload: this.buffer };
+  }
+
+  use({ server }: RuntimeConfig): void {
+    const { overload } = server;
+    this.config = overload.enabled ? overload : null;
+    if (this.config === null) return this.stop();
+    this.timer ??= setInterval(() => this.look(), LOOK_MS);
+  }
+
+  stop(): void {
+    if (this.timer === null) return;
+    clearInterval(this.timer);
+    this.timer = null;
+    for (const level of [...Object.values(this.shared), ...this.delays]) level.value = 0;
+    for (let worker = 0; worker < this.numbers.workers; worker++) this.numbers.set(worker, 0, 0);
+    this.level = 0;
+    this.stage = 0;
+  }
+
+  metrics(): readonly Metric[] {
+    return [
+      metricOf(OVERLOAD_METRICS, "gateway_shed_requests_total", () => (this.config === null ? [] : this.counts())),
+      single(OVERLOAD_METRICS, "gateway_overload_level", () => this.level),
+      labelled(OVERLOAD_METRICS, "gateway_overload_pressure", () =>
+        this.config === null ? [] : SHORTAGES.map((label) => ({ label, count: this.shares[label] })),
+      ),
+    ];
+  }
+
+  /** Requests that were shed, by priority and reason. */
+  private counts() {
+    return SHED_LABELS.flatMap((priority, rank) =>
+      SHORTAGES.map((reason, number) => ({ value: this.numbers.shed(rank, number), labels: { priority, reason } })),
+    );
+  }
+
+  private look(): void {
+    const config = this.config!;
+    this.shares.cpu = this.cpuShare() / config.cpu;
+    if (this.looks++ % LOOKS_BETWEEN === 0) {
+      this.shares.memory = residentBytes() / this.memoryBytes / config.memory;
+      this.shares.descriptors = this.descriptors.isShort() ? 2 : 0;
+    }
+    const { cpu, memory, descriptors } = this.shared;
+    cpu.note(this.shares.cpu);
+    memory.note(this.shares.memory);
+    descriptors.note(this.shares.descriptors);
+    this.judge(config);
+  }
+
+  private judge(config: OverloadConfig): void {
+    const shared = SHORTAGES.slice(0, -1) as (keyof typeof this.shared)[];
+    const worst = shared.reduce((most, name) => (this.shared[name].value > this.shared[most].value ? name : most));
+    let [level, reason]: [number, Shortage] = [this.shared[worst].value, worst];
+    let longest = 0;
+    this.delays.forEach((own, worker) => {
+      const delay = this.numbers.takeDelay(worker) / config.loopDelayMs;
+      own.note(delay);
+      longest = Math.max(longest, delay);
+      const isOwn = own.value > this.shared[worst].value;
+      this.numbers.set(
+        worker,
+        Math.max(own.value, this.shared[worst].value),
+        SHORTAGES.indexOf(isOwn ? "loop_delay" : worst),
+      );
+      if (own.value > level) [level, reason] = [own.value, "loop_delay"];
+    });
+    this.shares.loop_delay = longest;
+    this.level = level;
+    this.tell(Math.ceil(level), reason, config);
+  }
+
+  /** A line for each rank more, and one when it is over: a level that swings within a rank is no news. */
+  private tell(stage: number, reason: Shortage, config: OverloadConfig): void {
+    if (stage <= this.stage && stage > 0) return;
+    if (stage === this.stage) return;
+    this.stage = stage;
+    const [threshold, decimals] = thresholdOf(reason, config);
+    const shed = this.counts().reduce((sum, { value }) => sum + value, 0);
+    this.ports.event("overload", {
+      reason: stage === 0 ? null : reason,
+      value: rounded(this.shares[reason] * threshold, decimals),
+      threshold,
+      sheds: STAGES[stage]!,
+      shed: shed - this.toldShed,
+    });
+    this.toldShed = shed;
+  }
+
+  /** The process's share of its processors in the last half second. */
+  private cpuShare(): number {
+    const { user, system } = process.cpuUsage();
+    const now = { cpuMs: (user + system) / 1000, atMs: performance.now() };
+    this.used.push(now);
+    const before = this.used.length > CPU_LOOKS ? this.used.shift()! : this.used[0]!;
+    const passedMs = now.atMs - before.atMs;
+    return passedMs < LOOK_MS / 2 ? 0 : (now.cpuMs - before.cpuMs) / passedMs / this.processors;
+  }
+}
+
+/** By the number of ranks that go. */
+const STAGES = ["none", "low", "normal", "signed_in"] as const;
+
+function thresholdOf(reason: Shortage, config: OverloadConfig): readonly [number, number] {
+  if (reason === "loop_delay") return [config.loopDelayMs, 0];
+  return [reason === "descriptors" ? 1 : config[reason], 4];
+}
+
+function rounded(value: number, decimals: number): number {
+  return Math.round(value * 10 ** decimals) / 10 ** decimals;
+}

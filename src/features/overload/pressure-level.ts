@@ -1,0 +1,23 @@
+/** The highest level: everything is shed that ever is. */
+export const MAX_LEVEL = 3;
+/** Below this share of a threshold there is calm. */
+const CALM = 0.8;
+/** Steps of a tenth of a second: up, down in calm, and down just below the threshold. */
+const UP = 0.25;
+const DOWN = 0.2;
+const DOWN_SLOWLY = 0.05;
+
+/**
+ * How much is shed for one shortage, from 0 (nothing) to MAX_LEVEL: it rises while a value is above its threshold, and falls to 0 within two
+ * seconds of calm. Between the two it falls slowly, so that it does not swing. docs/pressure.md#shedding
+ */
+export class PressureLevel {
+  value = 0;
+
+  /** Takes the value of the last tenth of a second, as a share of its threshold. */
+  note(share: number): void {
+    const step = share > 1 ? UP : share < CALM ? -DOWN : -DOWN_SLOWLY;
+    // Without the errors of sums of fractions.
+    this.value = Math.round(Math.min(MAX_LEVEL, Math.max(0, this.value + step)) * 1000) / 1000;
+  }
+}

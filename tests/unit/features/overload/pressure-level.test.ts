@@ -1,0 +1,20 @@
+// docs/pressure.md#shedding
+import { expect, test } from "bun:test";
+import { MAX_LEVEL, PressureLevel } from "../../../../src/features/overload/pressure-level.ts";
+
+const after = (level: PressureLevel, steps: number, share: number): number => {
+  for (let i = 0; i < steps; i++) level.note(share);
+  return level.value;
+};
+
+test("the level rises above the threshold, to all that is ever shed, and calm is back within two seconds", () => {
+  const level = new PressureLevel();
+  expect([after(level, 4, 1.01), after(level, 100, 5)]).toEqual([1, MAX_LEVEL]);
+  expect([after(level, 1, 0.5) < MAX_LEVEL, after(level, 19, 0.5)]).toEqual([true, 0]);
+});
+
+test("just below the threshold it falls slowly, and to nothing", () => {
+  const level = new PressureLevel();
+  after(level, 4, 2);
+  expect([after(level, 1, 0.9) > 0.9, after(level, 30, 0.9)]).toEqual([true, 0]);
+});
