@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { dirname } from "node:path/posix";
 
 /** Reads a file; "" if it is not there. */
-export type FileText = (path: string) => string;
+type FileText = (path: string) => string;
 
 /** A control group of version 1 says this, or more, for no limit. */
 const NO_LIMIT_BYTES = 2 ** 62;

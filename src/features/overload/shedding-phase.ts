@@ -4,7 +4,7 @@ import type { Priority } from "./settings.ts";
 import { ShedRank, type WorkerPressure } from "./shared-pressure.ts";
 
 /** A route of routes.yaml, as shedding sees it. */
-export interface SheddingRoute {
+interface SheddingRoute {
   readonly priority: Priority;
   /** Whether `auth` names users: then requests pass the phase after it. */
   readonly knowsUsers: boolean;

@@ -20,6 +20,7 @@ const LEFT: Readonly<Record<string, string>> = {
   route_order: "path_first",
   debug_header: "true",
   rate_limit: "{requests: 5}",
+  overload: "{cpu: 0.9}",
   allowed_methods: "[GET]",
   tls: "{cert_file: cert.pem, key_file: key.pem}",
   http3: "{port: 8443}",
