@@ -10,6 +10,7 @@ import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import type { RemoteFlags } from "../features/fleet/control/remote-source.ts";
 import { FileConfigurations } from "../features/history/control/file-configurations.ts";
 import { StateFolder } from "../features/history/control/state-folder.ts";
+import { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
 import { ApiRoutes } from "../features/providers/control/api-routes.ts";
 import { StartError } from "../help/error-guide.ts";
 import { asEvents } from "../help/start-lines.ts";
@@ -46,6 +47,12 @@ export const serveCommand = {
       min: -1,
       max: 65_535,
       help: "on 127.0.0.1:PORT alone, in clear text, without TLS, ACME, sidecar, cluster and telemetry; 0: any free port; -1: as the files say",
+    },
+    {
+      name: "kubernetes",
+      type: "bool",
+      default: false,
+      help: "also serve the Gateways, routes and Ingresses of a cluster, as providers.kubernetes says",
     },
     {
       name: "with-parent",
@@ -97,7 +104,7 @@ export async function runServe(
     logFormat: call.values["log-format"] as LogFormat,
     // A trial on this machine alone leaves no state.
     ...(local < 0 ? { stateOf: config || "config.yaml" } : {}),
-    placed: (read) => (local < 0 ? read : localConfig(read, local)),
+    placed: (read) => withCluster(local < 0 ? read : localConfig(read, local), call.values.kubernetes),
     onStart() {
       if (demo) startsDemo();
       if (call.values["with-parent"]) void endWithInput();
@@ -108,6 +115,13 @@ export async function runServe(
     },
   };
   return serveGateway(serving, io, { signals, early });
+}
+
+/** `--kubernetes` is short for providers.kubernetes: {}. */
+function withCluster(config: RuntimeConfig, isAsked: boolean): RuntimeConfig {
+  if (!isAsked || config.providers.kubernetes.enabled) return config;
+  const { providers } = config;
+  return { ...config, providers: { ...providers, kubernetes: { ...providers.kubernetes, enabled: true } } };
 }
 
 /** How standard output shows the log: as text on a terminal and as JSON elsewhere, unless it is named. */
@@ -153,6 +167,8 @@ export async function serveGateway(
       : new StateFolder(stateFolderOf(process.env, cwd), resolve(cwd, stateOf));
   const api = new ApiRoutes(state, dirname(resolve(cwd, stateOf ?? "config.yaml")));
   files.others = () => api.files();
+  const cluster = new ClusterLists();
+  files.sources = cluster;
   const kept = remote === null ? new FileConfigurations(files, state, placed) : null;
   const loaded = await firstLoad(serving, kept, io);
   if (loaded === null) return ExitCode.Failure;
@@ -169,6 +185,7 @@ export async function serveGateway(
       read: () => (kept === null ? remote!.read(placed) : kept.again()),
     },
     apiRoutes: api,
+    cluster,
     lostSecrets: () => files.takeLostSecrets(),
     remote,
     files: kept,

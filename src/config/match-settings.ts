@@ -102,11 +102,11 @@ export const match = block(
     },
     sticky_by: {
       type: textLike(
-        /^cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+$/,
-        "cookie: and the name of a cookie, such as cookie:session",
+        /^(request|cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/,
+        "request, or cookie: and the name of a cookie, such as cookie:session",
       ),
       absent: "",
-      doc: "whose value decides whether a request is in the share",
+      doc: "its value decides whether a client is in the share; request: each request by itself",
       field: "stickyBy",
       example: "cookie:session",
     },
@@ -115,13 +115,18 @@ export const match = block(
     check({ sticky_by, share }, { log, path }) {
       if (sticky_by !== "" && share === 1) log.warn([...path, "sticky_by"], "has no effect without share");
     },
-    finish: ({ stickyBy }) => ({ stickyBy: stickyBy.slice("cookie:".length) }),
+    finish: ({ stickyBy }) => ({
+      stickyBy: stickyBy === "request" ? EACH_REQUEST : stickyBy.slice("cookie:".length),
+    }),
     list: ({ stickyBy, ...config }, lines) => ({
       ...Object.fromEntries(Object.entries(lines).filter(([key]) => isAsked(key, config))),
-      ...(stickyBy === "" ? {} : { sticky_by: `cookie:${stickyBy}` }),
+      ...(stickyBy === "" ? {} : { sticky_by: stickyBy === EACH_REQUEST ? "request" : `cookie:${stickyBy}` }),
     }),
   },
 );
+
+/** In the place of a cookie: no cookie has this name. */
+export const EACH_REQUEST = ":request";
 
 /** Whether a section asks anything by this key. */
 function isAsked(key: string, config: Omit<MatchConfig, "stickyBy">): boolean {
@@ -143,7 +148,7 @@ export interface MatchConfig {
   readonly country: readonly string[];
   /** The part of the clients, above 0; 1 is all. */
   readonly share: number;
-  /** The cookie that tells clients apart, "" for their address. */
+  /** The cookie that tells clients apart, "" for their address, EACH_REQUEST if requests are counted and no clients. */
   readonly stickyBy: string;
 }
 

@@ -15,6 +15,7 @@ import { machineKey } from "../features/balance/sticky.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import type { FileConfigurations } from "../features/history/control/file-configurations.ts";
 import type { StateFolder } from "../features/history/control/state-folder.ts";
+import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
 import type { ApiRoutes } from "../features/providers/control/api-routes.ts";
 import { EventLog } from "../features/telemetry/event-log.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
@@ -96,6 +97,8 @@ export interface ControlOptions {
   readonly beside: BesidePorts;
   /** Routes that operators put. */
   readonly apiRoutes: ApiRoutes;
+  /** The lists that a cluster gives. */
+  readonly cluster: ClusterLists;
   /** Secrets whose files were gone at the last reload: their last values stay. */
   readonly lostSecrets?: () => readonly LostSecret[];
   /** Where the configuration comes from in place of files; null for files. */
@@ -190,6 +193,10 @@ export class Control implements PoolListener, ThreadPorts {
 
   get remote(): RemoteConfig | null {
     return this.options.remote;
+  }
+
+  get cluster(): ClusterLists {
+    return this.options.cluster;
   }
 
   get beside(): BesidePorts {

@@ -1,6 +1,6 @@
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
+import { jsonObject } from "../core/json-object.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
-import { jsonObject } from "../features/admin/call-body.ts";
 import { type ControlAnswer, jsonAnswer, refusalAnswer } from "../features/admin/control-rpc.ts";
 import type { Operator } from "../features/admin/operator.ts";
 import type { RouteCall } from "../features/admin/route-call-handler.ts";

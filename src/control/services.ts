@@ -15,6 +15,8 @@ import { FleetMember, type MemberPorts } from "../features/fleet/control/fleet-m
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import { Functions } from "../features/functions/control/functions.ts";
 import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
+import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
+import { type KubernetesPorts, KubernetesSource } from "../features/kubernetes/control/kubernetes-source.ts";
 import { ListFiles, type ListPorts } from "../features/lists/control/list-files.ts";
 import { OverloadWatch } from "../features/overload/control/overload-watch.ts";
 import { type ProviderPorts, RouteProviders } from "../features/providers/control/route-providers.ts";
@@ -56,6 +58,7 @@ export interface ThreadPorts {
   readonly remote: RemoteConfig | null;
   readonly startedAtMs: number;
   readonly beside: BesidePorts;
+  readonly cluster: ClusterLists;
   readonly events: GatewayLog;
   readonly event: WriteEvent;
   /** The listening sockets of each worker. */
@@ -103,6 +106,7 @@ export function makeServices(site: ThreadPorts) {
     schemas,
     member,
     providers: new RouteProviders(providerPorts(site)),
+    kubernetes: new KubernetesSource(kubernetesPorts(site)),
     // Before acme, which puts its own among them.
     certificates,
     geo: new GeoDatabases({ broadcast, event }),
@@ -153,6 +157,18 @@ function providerPorts(site: ThreadPorts): ProviderPorts {
     beside: () => site.beside.files(),
     reload: () => site.reloads.take(() => site.beside.read()),
     event: site.event,
+  };
+}
+
+function kubernetesPorts({ cluster, beside, reloads, event }: ThreadPorts): KubernetesPorts {
+  return {
+    lists: cluster,
+    beside: () => beside.files(),
+    reload: () => reloads.take(() => beside.read()),
+    stateFolder: stateFolderOf(process.env, process.cwd()),
+    unavailable: (name, error) =>
+      event("provider_unavailable", { source: "kubernetes", name, error, kept: cluster.files.length }),
+    event,
   };
 }
 

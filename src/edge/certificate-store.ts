@@ -85,6 +85,11 @@ export class CertificateStore {
     this.use(NO_CERTIFICATES, policies);
   }
 
+  /** Whether there is nothing to show. */
+  get isEmpty(): boolean {
+    return this.all.length === 0;
+  }
+
   /** Takes another set and policies for the handshakes that begin from now on. */
   use(set: CertificateSet, { usual, hosts }: TlsPolicies): void {
     const old = this.contexts;

@@ -28,7 +28,7 @@ export interface H3SessionEndpoint {
   readonly dictionary: FieldDictionary;
   readonly observer: { onStreamOpen(): void; onStreamClose(): void };
   /** Names that have no HTTP/3 here; null if there are none. */
-  readonly passed: { isPassed(name: string): boolean } | null;
+  readonly passed: { isPassed(name: string, listener: string): boolean } | null;
   /** The connection is over. */
   forget(session: H3Session): void;
   takeExchange(): Exchange;
@@ -173,7 +173,10 @@ export class H3Session implements IdleConnection, H3StreamSession {
     this.isShaking = false;
     this.beganMs = this.ctx.turn.nowMs;
     if (this.isRefused) return this.close();
-    if (typeof serverName === "string" && this.endpoint.passed?.isPassed(serverName.toLowerCase()) === true)
+    if (
+      typeof serverName === "string" &&
+      this.endpoint.passed?.isPassed(serverName.toLowerCase(), this.ctx.listener.name) === true
+    )
       return refuseSession(this.session);
     const address = this.session.path?.remote.address ?? "";
     if (!this.ctx.gate.takesAddress(this.session, address)) refuseSession(this.session);

@@ -15,13 +15,22 @@ export interface ForwardedConnection extends ClientConnection {
 /** Says which names are passed through: their connections go to a server that ends TLS itself. docs/streams.md#tls-pass-through */
 export interface PassedNames {
   /** @param serverName lower-case */
-  isPassed(serverName: string): boolean;
+  isPassed(serverName: string, listener: string): boolean;
+  /** Whether some name of a listener is. */
+  isBusy(listener: string): boolean;
   /**
    * Makes the connection of a client that asks for a name.
    * @param serverName lower-case
-   * @returns null where its TLS ends here
+   * @param isOpen whether its TLS has ended here, and the socket gives clear text
+   * @returns null for a connection that has requests for the gateway
    */
-  forward(ctx: ClientSocketPorts, socket: ByteSocket, peer: ClientPeer, serverName: string): ForwardedConnection | null;
+  forward(
+    ctx: ClientSocketPorts,
+    socket: ByteSocket,
+    peer: ClientPeer,
+    serverName: string,
+    isOpen: boolean,
+  ): ForwardedConnection | null;
 }
 
 /** What the connections of one TLS listener share, in one worker. */

@@ -159,6 +159,8 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     const { wanted, certificates, passed } = this.endpoint;
     const { serverName, protocols } = this.parser.hello!;
     if (passed !== null && serverName !== "" && this.pass(passed, serverName)) return;
+    // A listener that opens no TLS says nothing in it either.
+    if (certificates.isEmpty && passed?.isBusy(this.ctx.listener.name) === true) return this.fail(Fault.NoCertificate);
     const isMissing =
       wanted !== null && serverName !== "" && !certificates.has(serverName) && !offersChallenge(protocols);
     if (!isMissing || !wanted.wait(serverName, this.resume)) {
@@ -169,9 +171,14 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + ON_DEMAND_WAIT_MS);
   }
 
+  /** The name that the client has asked for; "" for none. */
+  get serverName(): string {
+    return this.parser.hello?.serverName ?? "";
+  }
+
   /** Hands the connection on where its name is passed through. */
   private pass(names: PassedNames, serverName: string): boolean {
-    const connection = names.forward(this.ctx, this.socket, this.peer, serverName);
+    const connection = names.forward(this.ctx, this.socket, this.peer, serverName, false);
     if (connection === null) return false;
     const { bytes, from, to } = this.input;
     this.leave();

@@ -11,7 +11,7 @@ import { peerAddress } from "./peer-address.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "./proxied-connection.ts";
 import { plainRefusal } from "./refusal.ts";
 import { RefusedConnection } from "./refused-connection.ts";
-import type { TlsEndpoint } from "./tls-endpoint.ts";
+import type { PassedNames, TlsEndpoint } from "./tls-endpoint.ts";
 import { type HandshakeHandler, TlsHandshake } from "./tls-handshake.ts";
 
 type SecureSocket = TlsSocket & { data: ClientConnection };
@@ -27,7 +27,7 @@ export function listenTls(
   endpoint: TlsEndpoint,
   where: ListenAt,
 ): Listener {
-  const handler = handshakeHandler(ctx, connections);
+  const handler = handshakeHandler(ctx, connections, () => endpoint.passed);
   const proxyHandler: ProxyHeaderHandler = {
     proxied(socket: ClientSocket, peer, rest): void {
       if (!takesPeer(ctx, socket, peer)) {
@@ -68,7 +68,11 @@ export function listenTls(
   });
 }
 
-function handshakeHandler(ctx: ClientSocketPorts, connections: ConnectionSet): HandshakeHandler {
+function handshakeHandler(
+  ctx: ClientSocketPorts,
+  connections: ConnectionSet,
+  passed: () => PassedNames | null,
+): HandshakeHandler {
   const starter = new ConnectionStarter(ctx, connections);
   const handlers = {
     ...connectionEvents(ctx, connections),
@@ -99,6 +103,11 @@ function handshakeHandler(ctx: ClientSocketPorts, connections: ConnectionSet): H
       const peer = new ClientPeer(socketAddress, true, 0, address, shown.identity, socket);
       peer.demand = opening.demand;
       peer.tlsGroup = opening.group;
+      const stream = opening.serverName === "" ? null : passed()?.forward(ctx, socket, peer, opening.serverName, true);
+      if (stream !== null && stream !== undefined) {
+        connections.replace(socket as SecureSocket, stream);
+        return stream.start(NOTHING);
+      }
       const connection = starter.start(socket as SecureSocket, peer, protocol);
       if (ctx.draining) connection.drain();
     },
@@ -126,5 +135,6 @@ function alert(fault: Fault): Uint8Array {
   return Uint8Array.of(21, 3, 1, 0, 2, 2, fault === Fault.NoCertificate ? UNRECOGNIZED_NAME : DECODE_ERROR);
 }
 
+const NOTHING = new Uint8Array(0);
 const DECODE_ERROR = 50;
 const UNRECOGNIZED_NAME = 112;

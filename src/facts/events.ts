@@ -7,6 +7,7 @@ import { FLEET_EVENTS, REMOTE_EVENTS } from "../features/fleet/events.ts";
 import { FUNCTION_EVENTS } from "../features/functions/events.ts";
 import { GEO_EVENTS } from "../features/geo/events.ts";
 import { INGEST_EVENTS } from "../features/ingest/events.ts";
+import { KUBERNETES_EVENTS } from "../features/kubernetes/events.ts";
 import { LIMIT_EVENTS } from "../features/limit/events.ts";
 import { LIST_EVENTS } from "../features/lists/events.ts";
 import { MIRROR_EVENTS } from "../features/mirror/events.ts";
@@ -50,6 +51,7 @@ export const EVENTS = {
   ...FLEET_EVENTS,
   ...REMOTE_EVENTS,
   ...PROVIDER_EVENTS,
+  ...KUBERNETES_EVENTS,
   ...TELEMETRY_EVENTS,
 } as const;
 

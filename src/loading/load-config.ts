@@ -28,6 +28,7 @@ import { ROUTE_FORMAT } from "../routes/route-format.ts";
 import { RouteSchemas } from "../routes/route-schema.ts";
 import { type RouteTest, routeTests } from "../routes/route-tests.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { StreamConfig } from "../routes/streams/stream-config.ts";
 import { configFile as configBlock } from "../settings/config-settings.ts";
 import { checkLimits } from "../settings/limit-check.ts";
 import type { Sections } from "../settings/sections.ts";
@@ -39,6 +40,7 @@ import { checkClientAuth, checkListeners, checkShortForm, checkStreamListeners }
 import { noteUnknownMaps } from "./map-placeholders.ts";
 import { type RouteFile, type RouteFolder, routeFolder } from "./route-folder.ts";
 import { resolveRoutes } from "./route-resolution.ts";
+import { asItIs, type SourceListener, withSourceListeners } from "./source-listeners.ts";
 import type { PlacedEntries } from "./stream-resolution.ts";
 
 /** What `loadConfig` needs to know; it looks at nothing else but the files themselves. */
@@ -64,6 +66,8 @@ export interface ConfigRequest {
   readonly endedFiles?: ReadonlySet<string>;
   /** Lists of routes of other sources than files, in their order. */
   readonly routeFiles?: readonly RouteFile[];
+  /** Listeners of sources, beside those of config.yaml. */
+  readonly listeners?: readonly SourceListener[];
   /** The lists beside routes.yaml at the last load, and whether unchanged ones need no reading. */
   readonly memory?: RouteMemory;
   readonly isPartial?: boolean;
@@ -136,7 +140,8 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const configLog = new FaultLog(config);
   const routesLog = routes === null ? null : new FaultLog(routes);
   const baseDir = configFile === null ? request.cwd : dirname(configFile.path);
-  const main = readConfig(config, configLog, baseDir, request.knownWafRules ?? []);
+  const written = readConfig(config, configLog, baseDir, request.knownWafRules ?? []);
+  const { main, left: closed } = withSourceListeners(written, request.listeners ?? [], baseDir);
   const shared = request.memory?.partsFor(request.isPartial === true) ?? new SharedParts();
   const own =
     routes === null
@@ -144,7 +149,6 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
       : readRoutes(routes, routesLog!, routesFile!, main, request, { parts: shared, maps: [] });
   const { entries, base, maps } = own;
   if (config.readable && routesLog !== null) checkStreamListeners(main, entries.streams, base, routesLog);
-  const streams = entries.streams.filter((stream) => stream !== null);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   checkShortForm(config.value, main, configLog);
   noteLeftBySidecar(config.value, main, configLog);
@@ -152,11 +156,11 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   const hasRoutes = routes !== null || main.providers.directory.path !== "";
   const origin = { source: "file" as const, name: routesFile?.name ?? "" };
   const first = routesLog === null ? [] : [{ origin, ...own, log: routesLog }];
-  const { joined, parts, left } = judgedRoutes(first, beside, (all, some) => {
+  const { joined, parts, left, streams } = judgedRoutes(first, beside, (all, some) => {
     notePublished(all.routes, configFile, configLog);
     if (config.readable) noteUnserved(main, all.routes, configFile, hasRoutes, configLog);
     if ([configLog, ...some.map(({ log }) => log)].some((log) => log.faults.length > 0)) return;
-    const known = { ...main, routes: all.routes, streams, maps };
+    const known = { ...main, routes: all.routes, streams: streamsIn(some), maps };
     const files = writtenIn(config, configLog, routes, routesLog, base);
     noteEmptyPlaceholders(known, entries.routes, files);
     noteClearSignIn(known, entries.routes, files);
@@ -182,7 +186,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     usingDefaults: configFile === null,
     warnings,
     tests: own.tests,
-    beside: { left, shadowed: joined.shadowed, folders: folder.folders, stamp: folder.stamp },
+    beside: { left: [...closed, ...left], shadowed: joined.shadowed, folders: folder.folders, stamp: folder.stamp },
   };
 }
 
@@ -215,7 +219,12 @@ function judgedRoutes(
   first: readonly RoutePart[],
   beside: readonly BesideRoutes[],
   judge: (joined: JoinedRoutes, parts: readonly RoutePart[]) => void,
-): { readonly joined: JoinedRoutes; readonly parts: readonly RoutePart[]; readonly left: readonly LeftFile[] } {
+): {
+  readonly joined: JoinedRoutes;
+  readonly parts: readonly RoutePart[];
+  readonly left: readonly LeftFile[];
+  readonly streams: readonly StreamConfig[];
+} {
   const left = beside.flatMap((one) => one.left ?? []);
   const all = [...first, ...beside.flatMap(({ part }) => part ?? [])];
   const joined = joinedRoutes(all);
@@ -223,12 +232,16 @@ function judgedRoutes(
   const spoiled = beside.flatMap(({ file, part }) =>
     file.isLeftOut && (part?.log.faults.length ?? 0) > 0 ? part! : [],
   );
-  if (spoiled.length === 0) return { joined, parts: all, left };
+  if (spoiled.length === 0) return { joined, parts: all, left, streams: streamsIn(all) };
   const parts = all.filter((part) => !spoiled.includes(part));
   const without = joinedRoutes(parts);
   judge(without, parts);
   const also = spoiled.map(({ origin, log }) => ({ ...origin, faults: [...log.faults], isKept: false }));
-  return { joined: without, parts, left: [...left, ...also] };
+  return { joined: without, parts, left: [...left, ...also], streams: streamsIn(parts) };
+}
+
+function streamsIn(parts: readonly RoutePart[]): readonly StreamConfig[] {
+  return parts.flatMap(({ entries }) => entries.streams.filter((stream) => stream !== null));
 }
 
 /** Takes a note about a route to the list that has it. */
@@ -411,7 +424,12 @@ function partOf(
 ): RoutePart {
   const origin = { source, name: file.name };
   const known = isConfined ? { ...request, env: {}, secrets: null } : request;
-  const read = typeof text === "string" ? sourceOf(file, text, known) : unreadable(text);
+  const read =
+    typeof text !== "string"
+      ? unreadable(text)
+      : source === "kubernetes"
+        ? asItIs(file.name, JSON.parse(text))
+        : sourceOf(file, text, known);
   const yaml = source === "api" ? listOfOne(read) : read;
   const log = new FaultLog(yaml);
   const { entries, base, tests, maps } = readRoutes(yaml, log, file, main, request, { ...shares, isConfined });
@@ -419,7 +437,8 @@ function partOf(
   if (maps.length > 0) log.fault(["maps"], "stand in routes.yaml alone, for the routes of all files");
   if (tests.length > 0) log.warn(["tests"], "stand in routes.yaml alone: edge check runs none of this file");
   entries.streams.forEach((stream, i) => {
-    if (stream !== null) log.fault([...base, i], `a stream (${stream.type}) stands in routes.yaml alone`);
+    if (stream !== null && source !== "kubernetes")
+      log.fault([...base, i], `a stream (${stream.type}) stands in routes.yaml alone`);
   });
   if (hosts !== null) checkBounds(entries, hosts, base, log);
   const routes = entries.routes.map((route) => (route === null ? null : { ...route, source }));

@@ -9,6 +9,13 @@ import {
   loadConfig,
 } from "./load-config.ts";
 import type { RouteFile } from "./route-folder.ts";
+import type { SourceListener } from "./source-listeners.ts";
+
+/** The lists of a source beside files, at each reading. */
+export interface SourceLists {
+  readonly files: readonly RouteFile[];
+  readonly listeners: readonly SourceListener[];
+}
 
 /**
  * Reads the same files again and again, for a gateway that is asked to reload: a file that was there before must be there
@@ -24,6 +31,9 @@ export class RepeatedLoad {
   /** Lists of routes of other sources than files. */
   others: () => readonly RouteFile[] = () => [];
 
+  /** The lists and listeners of a cluster. */
+  sources: SourceLists = { files: [], listeners: [] };
+
   constructor(request: ConfigRequest) {
     this.request = { ...request, secrets: this.secrets, memory: this.memory };
   }
@@ -38,7 +48,7 @@ export class RepeatedLoad {
    * @param given what was read already, in place of files
    */
   load(given?: GivenFiles): ConfigResult {
-    const request = { ...this.request, routeFiles: this.others() };
+    const request = { ...this.request, ...this.sourced() };
     const result = loadConfig(given === undefined ? request : { ...request, given });
     if (!result.ok) return result;
     this.beside = result.beside;
@@ -56,13 +66,13 @@ export class RepeatedLoad {
   /** Reads the files and remembers nothing. */
   tried(): ConfigResult {
     const { memory: _, ...request } = this.request;
-    return loadConfig({ ...request, routeFiles: this.others() });
+    return loadConfig({ ...request, ...this.sourced() });
   }
 
   /** Reads as `again` would with other lists of routes, which are not taken. */
   candidate(given: GivenFiles, others: readonly RouteFile[]): ConfigResult {
     const { endedFiles: _, ...request } = this.request;
-    return loadConfig({ ...request, given, routeFiles: others, isPartial: true });
+    return loadConfig({ ...request, given, ...this.sourced(others), isPartial: true });
   }
 
   /** Reads files as they were at an earlier time, and remembers nothing. */
@@ -77,9 +87,14 @@ export class RepeatedLoad {
 
   private besides(given: GivenFiles, isPartial: boolean): ConfigResult {
     const { endedFiles: _, ...request } = this.request;
-    const result = loadConfig({ ...request, given, routeFiles: this.others(), isPartial });
+    const result = loadConfig({ ...request, given, ...this.sourced(), isPartial });
     if (result.ok) this.beside = result.beside;
     return result;
+  }
+
+  private sourced(others = this.others()): Pick<ConfigRequest, "routeFiles" | "listeners"> {
+    const { files, listeners } = this.sources;
+    return { routeFiles: files.length === 0 ? others : [...others, ...files], listeners };
   }
 
   /** Tells whether the files were changed. */

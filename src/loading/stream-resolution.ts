@@ -39,7 +39,14 @@ function checkNames(
   const ordered = new Set(server.acme.enabled ? server.acme.orders.flatMap(({ names }) => names) : []);
   for (const [i, stream] of streams.entries()) {
     if (stream === null || stream.type !== "tls_passthrough") continue;
-    if (!server.tls.enabled) log.warn([...base, i, "type"], "takes no connection while server.tls is off");
+    if (!server.tls.enabled && stream.listeners.length === 0)
+      log.warn([...base, i, "type"], "takes no connection while server.tls is off");
+    if (stream.listeners.length > 0) {
+      const unknown = stream.listeners.filter((name) => !server.listeners.some((one) => one.name === name && one.tls));
+      for (const name of unknown)
+        log.fault([...base, i, "listeners"], `no TLS listener has the name ${JSON.stringify(name)}`);
+      continue;
+    }
     for (const [k, host] of stream.hosts.entries()) {
       const at = [...base, i, "hosts", k];
       const earlier = passed.get(host);

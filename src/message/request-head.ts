@@ -57,6 +57,10 @@ const NO_SENDER: Sender = {
   listenerName: "",
 };
 
+/** A step that comes back to no number it has met: its multiples, without their whole parts, fill 0 to 1 evenly. */
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+let lastDraw = Math.random();
+
 /**
  * A request's head as offsets into `bytes`. HTTP/1.1 parses it in place; the other engines write their heads into the
  * same form, so that everything above is one code path.
@@ -98,6 +102,17 @@ export class RequestHead {
   /** Trailer fields of a chunked body that went on in chunks; null where there are none. */
   trailers: HeaderBlock | null = null;
   private ownTrailers: HeaderBlock | null = null;
+  /** See `draw`; -1 until then. */
+  private drawn = -1;
+
+  /** A number of the request's own, 0 to 1, by which routes take a share of all requests: those of many requests are spread evenly. */
+  draw(): number {
+    if (this.drawn < 0) {
+      lastDraw = (lastDraw + GOLDEN) % 1;
+      this.drawn = lastDraw;
+    }
+    return this.drawn;
+  }
 
   /** An empty block for trailers, one and the same for each message: they are the message's once they are at `trailers`. */
   trailerBlock(): HeaderBlock {
@@ -175,6 +190,7 @@ export class RequestHead {
     this.upgrade = false;
     this.ignoresUpgrade = false;
     this.trailers = null;
+    this.drawn = -1;
   }
 
   /** Text of the target's bytes, one character a byte. */
@@ -209,6 +225,7 @@ export class RequestHead {
     this.upgrade = other.upgrade;
     this.ignoresUpgrade = other.ignoresUpgrade;
     this.trailers = null;
+    this.drawn = other.drawn;
   }
 
   /**

@@ -9,6 +9,8 @@ interface OutboundRequest {
   readonly body?: string | Uint8Array;
   /** Whom to trust over TLS, in PEM; "" for the system's roots. */
   readonly ca: string;
+  /** The certificate that is shown, and its key, in PEM; absent for none. */
+  readonly pair?: { readonly cert: string; readonly key: string };
   /** For the whole response. */
   readonly timeoutMs: number;
   /** Of the response's body. */
@@ -61,14 +63,69 @@ export async function outboundRequest(request: OutboundRequest): Promise<Outboun
   }
 }
 
-function begin({ url, method = "GET", headers, body, ca, isDirect, signal }: OutboundRequest, late: AbortSignal) {
+/** What ends a response that comes in lines. */
+interface LineBounds {
+  /** Of one line; a longer one ends the response. */
+  readonly maxLineBytes: number;
+  /** Without a byte for so long, it ends. */
+  readonly silentMs: number;
+}
+
+/**
+ * Takes a response line by line as it comes, until it ends. Bytes after the last line end are no line.
+ * @param onLine gets each line without its end
+ * @returns the status and the fields; lines are given with status 200 alone, of another response the first bytes are the one line
+ * @throws as outboundRequest
+ */
+export async function outboundLines(
+  request: Omit<OutboundRequest, "wants" | "maxBytes"> & LineBounds,
+  onLine: (line: string) => void,
+): Promise<{ readonly status: number; readonly headers: Headers }> {
+  const ended = new AbortController();
+  let reason = "";
+  const end = (why: string): void => {
+    reason = why;
+    ended.abort();
+  };
+  let timer = setTimeout(() => end(`no response within ${request.timeoutMs / 1000} s`), request.timeoutMs);
+  try {
+    const response = await begin(request, ended.signal);
+    const { status, headers, body } = response;
+    const text = new TextDecoder();
+    let rest = "";
+    for await (const part of body ?? []) {
+      clearTimeout(timer);
+      timer = setTimeout(() => end(`no byte for ${request.silentMs / 1000} s`), request.silentMs);
+      rest += text.decode(part, { stream: true });
+      if (rest.length > request.maxLineBytes && !rest.includes("\n"))
+        throw new RangeError(`a line has more than ${request.maxLineBytes} bytes`);
+      if (status !== 200) continue;
+      const lines = rest.split("\n");
+      rest = lines.pop()!;
+      for (const line of lines) onLine(line);
+    }
+    if (status !== 200) onLine(rest);
+    return { status, headers };
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    throw new Error(reason === "" ? plainReason(error) : reason);
+  } finally {
+    clearTimeout(timer);
+    ended.abort();
+  }
+}
+
+function begin(
+  { url, method = "GET", headers, body, ca, pair, isDirect, signal }: Omit<OutboundRequest, "wants" | "maxBytes">,
+  late: AbortSignal,
+) {
   return fetch(url, {
     method,
     redirect: "manual",
     decompress: false,
     headers: { ...headers, "Accept-Encoding": "identity" },
     signal: signal === undefined ? late : AbortSignal.any([signal, late]),
-    tls: { rejectUnauthorized: true, ...(ca === "" ? {} : { ca }) },
+    tls: { rejectUnauthorized: true, ...(ca === "" ? {} : { ca }), ...pair },
     ...(body === undefined ? {} : { body: body as string }),
     ...(isDirect === true ? { proxy: false as never } : {}),
   });

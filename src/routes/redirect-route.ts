@@ -1,6 +1,6 @@
 import { resolved } from "../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
-import { fileName, integerOf } from "../config/scalars.ts";
+import { fileName, flag, integerOf } from "../config/scalars.ts";
 import { urlTemplate } from "../config/template-kind.ts";
 import { ListedRedirectHandler, RedirectHandler } from "../features/answer/redirect-handler.ts";
 import { readRedirectList } from "../features/answer/redirect-list.ts";
@@ -25,6 +25,12 @@ const keys = block({
     absent: "",
     example: "https://www.example.com{uri}",
     doc: "scheme and server are literal, or {host}; or a path",
+  },
+  any_host: {
+    type: flag(),
+    default: false,
+    field: "isForAnyHost",
+    doc: "true: {host} may be the server of to, although the route names no host; clients choose it then",
   },
   list: {
     type: resolved(fileName(), (name, { files, path }) => files.file(path, name)),
@@ -54,12 +60,12 @@ export const REDIRECT_ROUTE: RouteType<RedirectRouteConfig> = {
   needsNoPlace: ({ list }) => (list ?? null) !== null,
   keys,
   check(route, spot) {
-    const { to, regex, hosts } = route;
+    const { to, regex, hosts, isForAnyHost } = route;
     const { log, path } = spot;
     warnOfCache(spot);
     if (checkList(route, spot) || to === "") return;
     if (log.isFaulty([...path, "to"]) || log.isFaulty([...path, "host"])) return;
-    const fault = redirectFault(templateOf(to), hosts.length > 0);
+    const fault = redirectFault(templateOf(to), hosts.length > 0 || isForAnyHost);
     if (fault !== "") log.fault([...path, "to"], fault);
     else if (!isFaultyAt(spot, "regex")) noteUnknownGroups(to, regex, [...path, "to"], spot);
   },

@@ -16,6 +16,8 @@ export function routePlaceText({ path, prefix, regex, isByRegex }: RouteConfig):
 
 /** The claims of a route, for each of its hosts and methods: of two routes with one of them in common, one alone can serve it. */
 export function routeClaims(route: RouteConfig): RouteClaim[] {
+  // Each share of requests begins after the one before it: two of the same size take different ones.
+  if (route.match !== null && route.match.share < 1) return [];
   const asked = route.match === null ? "" : JSON.stringify(route.match);
   const terms = [routePlaceText(route), asked, route.regex, redirectListOf(route), route.listeners.join(" ")].join(
     "\n",

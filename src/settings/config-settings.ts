@@ -1,10 +1,10 @@
 import { block, type ConfigOf, type Row } from "../config/row.ts";
 import { cluster } from "../features/fleet/settings.ts";
 import { functions } from "../features/functions/settings.ts";
-import { providers } from "../features/providers/settings.ts";
 import { sidecar } from "../features/sidecar/settings.ts";
 import { telemetry } from "../features/telemetry/settings.ts";
 import { transcoder } from "../features/transcode/settings.ts";
+import { providers } from "./provider-settings.ts";
 import { internalApi, proxy } from "./proxy-settings.ts";
 import { type SECTIONS, SERVER_KEYS, server } from "./server-settings.ts";
 

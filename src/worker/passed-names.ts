@@ -9,14 +9,18 @@ export type NameTable = HostTable<StreamConfig | null>;
 /**
  * The names of a configuration whose connections are passed through, beside those that routes and certificates of ACME name: of all that are
  * written the one that says most counts. docs/streams.md#which-names
+ * @param listener whose connections they are; null for what holds at every one
  * @returns null where none is passed through
  */
-export function passedNames(config: RuntimeConfig): NameTable | null {
-  const streams = config.streams.filter(({ hosts }) => hosts.length > 0);
+export function passedNames(config: RuntimeConfig, listener: string | null = null): NameTable | null {
+  const isThere = ({ listeners }: { readonly listeners: readonly string[] }) =>
+    listeners.length === 0 || (listener !== null && listeners.includes(listener));
+  const streams = config.streams.filter((stream) => stream.hosts.length > 0 && isThere(stream));
   if (streams.length === 0) return null;
   const names: NameTable = new HostTable();
   for (const stream of streams) for (const host of stream.hosts) names.add(host, stream);
-  for (const { hosts } of config.routes) for (const host of hosts) names.add(host, null);
+  for (const { hosts } of config.routes.filter((route) => listener === null || isThere(route)))
+    for (const host of hosts) names.add(host, null);
   for (const { names: ordered } of acmeOrders(config)) for (const host of ordered) names.add(host, null);
   return names;
 }

@@ -45,7 +45,9 @@ interface StreamPorts {
 /** The streams of one configuration in one worker. docs/streams.md */
 export class Streams implements PassedNames {
   private readonly services: WorkerServices;
-  private readonly names: NameTable | null;
+  private readonly config: RuntimeConfig;
+  /** The names that are passed through, by listener. */
+  private readonly names: Map<string, NameTable | null> = new Map();
   private readonly contexts: Map<ConnectionObserver, StreamForwardPorts> = new Map();
   private readonly routes: ReadonlyMap<StreamConfig, StreamRoute>;
   private readonly listening: ReadonlyMap<StreamListener, ListeningStream>;
@@ -53,7 +55,7 @@ export class Streams implements PassedNames {
 
   constructor(config: RuntimeConfig, inputs: StreamPorts) {
     this.services = inputs.services;
-    this.names = passedNames(config);
+    this.config = config;
     const log = streamLog(config, inputs);
     this.listening = new Map(
       config.streams.flatMap((stream) =>
@@ -79,8 +81,12 @@ export class Streams implements PassedNames {
     );
   }
 
-  isPassed(serverName: string): boolean {
-    return (this.names?.get(serverName) ?? null) !== null;
+  isBusy(listener: string): boolean {
+    return this.namesAt(listener) !== null;
+  }
+
+  isPassed(serverName: string, listener: string): boolean {
+    return this.passedAt(listener, serverName) !== null;
   }
 
   forward(
@@ -88,9 +94,23 @@ export class Streams implements PassedNames {
     socket: ByteSocket,
     peer: ClientPeer,
     serverName: string,
+    isOpen: boolean,
   ): ForwardedConnection | null {
-    const stream = this.names?.get(serverName) ?? null;
-    return stream === null ? null : this.forwarding(stream, ctx, socket, peer, serverName);
+    const stream = this.passedAt(ctx.listener.name, serverName);
+    return stream === null || stream.endsTls !== isOpen ? null : this.forwarding(stream, ctx, socket, peer, serverName);
+  }
+
+  private passedAt(listener: string, serverName: string): StreamConfig | null {
+    return this.namesAt(listener)?.get(serverName) ?? null;
+  }
+
+  private namesAt(listener: string): NameTable | null {
+    let names = this.names.get(listener);
+    if (names === undefined) {
+      names = passedNames(this.config, listener);
+      this.names.set(listener, names);
+    }
+    return names;
   }
 
   /** The stream of a listener; null where a configuration has it no longer. */

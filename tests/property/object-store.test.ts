@@ -62,7 +62,14 @@ test("the store holds what puts, removals and lists have left, the oldest first"
       const age = (one: KubeObject) => `${one.metadata.creationTimestamp} ${nameOf(one)}`;
       const wanted = [...model.values()].sort((a, b) => (age(a) < age(b) ? -1 : 1)).map(nameOf);
       expect(store.list("Service").map(nameOf)).toEqual(wanted);
-      const settings = { controller: "x", ingressClass: "edge", addresses: [] };
+      const settings = {
+        controller: "x",
+        ingressClass: "edge",
+        addresses: [],
+        pool: [],
+        isUsable: () => true,
+        fileOf: () => "",
+      };
       expect(shown(store, settings).routes.map(({ name }) => name)).toEqual(wanted);
       expect(shown(store, settings).statuses).toHaveLength(wanted.length);
     }),

@@ -1,9 +1,10 @@
+import { jsonObject } from "../../core/json-object.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import type { PurgeOrder, PurgeScope } from "../../message/purge-order.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { JSON_TYPE, jsonReply } from "./built-in-reply.ts";
-import { CallBody, jsonObject } from "./call-body.ts";
+import { CallBody } from "./call-body.ts";
 import { PendingAnswer } from "./control-handler.ts";
 import type { Operator } from "./operator.ts";
 

@@ -84,6 +84,8 @@ export interface ObjectRoutes {
   readonly object: ObjectRef;
   /** As the list in routes.yaml. */
   readonly routes: readonly RouteInput[];
+  /** Of routes of one path, a higher rank goes first, across objects; 0 without it. */
+  readonly rank?: number;
   /** As the list of streams in routes.yaml. */
   readonly streams?: readonly RouteInput[];
 }
@@ -142,6 +144,12 @@ export interface TranslationSettings {
   readonly ingressClass: string;
   /** Addresses for statuses where a resource has none of its own: those of `service`, or of the machine. */
   readonly addresses: readonly string[];
+  /** Addresses of which each Gateway gets one; none: all share those of the machine. */
+  readonly pool: readonly string[];
+  /** Whether the gateway can listen at an address. */
+  isUsable(address: string): boolean;
+  /** The path of a file with this text, which the owner alone can read. */
+  fileOf(pem: string): string;
 }
 
 /** The name of an object, as lists, the log and metrics show it. */

@@ -1,6 +1,6 @@
-import { flagField, textField, texts } from "../../core/event-row.ts";
+import { flagField, numberField, textField, texts } from "../../core/event-row.ts";
 
-const SOURCE = textField("the kind of source: directory, api, docker");
+const SOURCE = textField("the kind of source: directory, api, docker, kubernetes");
 const NAME = textField("the file, the name or the container");
 
 /** What sources of routes write to the log. Each line is written once, until something of it changes. docs/providers.md */
@@ -15,6 +15,18 @@ export const PROVIDER_EVENTS = {
       name: NAME,
       faults: texts("each with its line and column"),
       kept: flagField("whether the last good routes serve"),
+    },
+  },
+  provider_unavailable: {
+    level: "warn",
+    meaning:
+      "A source of routes cannot be reached, or does not give its routes. Its last good routes serve, and edge tries again.",
+    advice: "See `error`. Of a cluster: is the API server up, and may edge's account list and watch this resource?",
+    fields: {
+      source: SOURCE,
+      name: textField("its endpoint, or the resource"),
+      error: textField("why"),
+      kept: numberField("how many containers or objects still serve"),
     },
   },
   route_shadowed: {

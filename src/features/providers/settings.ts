@@ -3,7 +3,8 @@ import { list, pairs } from "../../config/piece.ts";
 import { block, type ConfigOf } from "../../config/row.ts";
 import { flag, folderName } from "../../config/scalars.ts";
 
-const directory = block(
+/** `providers.directory`. docs/providers.md#directory */
+export const directory = block(
   {
     path: {
       type: folderName(),
@@ -26,10 +27,4 @@ const directory = block(
   },
 );
 
-/** `providers`: sources of routes beside routes.yaml. docs/providers.md */
-export const providers = block({
-  directory: { type: directory, doc: "a folder of files, one for each team or application" },
-});
-
-type ProvidersConfig = ConfigOf<typeof providers>;
-export type DirectoryConfig = ProvidersConfig["directory"];
+export type DirectoryConfig = ConfigOf<typeof directory>;

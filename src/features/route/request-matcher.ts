@@ -1,4 +1,4 @@
-import type { FieldTest, MatchConfig } from "../../config/match-settings.ts";
+import { EACH_REQUEST, type FieldTest, type MatchConfig } from "../../config/match-settings.ts";
 import { latin1 } from "../../core/bytes.ts";
 import { NetworkSet } from "../../core/network-set.ts";
 import { trimmed } from "../../core/trimming.ts";
@@ -146,19 +146,26 @@ class ClientShare {
   private readonly from: number;
   private readonly size: number;
   private readonly cookie: Uint8Array | null;
+  private readonly isOfRequests: boolean;
 
-  /** @param stickyBy the cookie that tells clients apart, "" for their address alone */
+  /** @param stickyBy as in MatchConfig */
   constructor(from: number, size: number, stickyBy: string) {
     this.from = from;
     this.size = size;
-    this.cookie = stickyBy === "" ? null : latin1(stickyBy);
+    this.isOfRequests = stickyBy === EACH_REQUEST;
+    this.cookie = stickyBy === "" || this.isOfRequests ? null : latin1(stickyBy);
   }
 
   /** A client that has the cookie stays where it is when its address changes. */
   takes(head: RequestHead): boolean {
+    if (this.isOfRequests) return this.holds(head.draw());
     const [cookie] = this.cookie === null ? [] : cookieValues(head.headers, this.cookie);
     const key = cookie === undefined ? head.sender.clientIp : `cookie ${cookie}`;
-    const place = Bun.hash.xxHash32(key) / 2 ** 32;
+    return this.holds(Bun.hash.xxHash32(key) / 2 ** 32);
+  }
+
+  /** @param place 0 to 1 */
+  private holds(place: number): boolean {
     // Shares may be more than all together where other conditions tell their routes apart: then they begin anew.
     return (place - (this.from % 1) + 1) % 1 < this.size;
   }

@@ -51,6 +51,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   ),
   plain("prefix", "the route's `prefix` or `path`, as in routes.yaml", "path", ({ route }) => route?.path ?? ""),
   plain("rest", "the path after the route's prefix; it begins with `/`", "path", restOf),
+  plain("tail", "what follows the route's prefix: nothing, or a path that begins with `/`", "path", tailOf),
   plain("client_ip", "the client's address, as the access log has it", "host", (ex) => ex.clientIp),
   plain("request_id", "the request's id, as the access log has it", "word", (ex) => ex.pipeline.nameOf(ex)),
   {
@@ -153,6 +154,15 @@ function restOf(ex: Exchange): string {
   const path = sentPath(ex.request);
   const depth = route.path === "/" ? 0 : route.path.split("/").length - 1;
   return pathFrom(path, offsetBehindSegments(path, depth));
+}
+
+function tailOf(ex: Exchange): string {
+  const { route } = ex;
+  if (route === null || route.init.exact) return "";
+  const path = sentPath(ex.request);
+  const depth = route.path === "/" ? 0 : route.path.split("/").length - 1;
+  const offset = offsetBehindSegments(path, depth);
+  return offset >= path.length ? "" : pathFrom(path, offset);
 }
 
 function userOf({ identity }: Exchange): string {

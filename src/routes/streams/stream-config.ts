@@ -28,6 +28,10 @@ export interface StreamConfig extends NodeOwner {
   /** Names whose connections go through with their TLS, lower-case, `*.example.com` allowed. */
   readonly hosts: readonly string[];
   readonly listen: readonly ListenAddress[];
+  /** Whether TLS ends here, and targets get clear text. */
+  readonly endsTls: boolean;
+  /** Names of the TLS listeners whose connections they are; none for all. */
+  readonly listeners: readonly string[];
   readonly targets: readonly TargetConfig[];
   readonly policy: StreamPolicy;
   readonly healthCheck: HealthCheckConfig;

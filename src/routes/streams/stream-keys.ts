@@ -124,6 +124,17 @@ const passthroughRows = {
     example: ["db.example.com", "*.apps.example.com"],
     doc: "names that clients ask for in their TLS handshake (SNI)",
   },
+  listeners: {
+    type: list(text("the name of a listener"), "listeners"),
+    example: ["public"],
+    doc: "TLS listeners whose connections they are; every one by default",
+  },
+  terminate: {
+    type: flag(),
+    default: false,
+    field: "endsTls",
+    doc: "true: TLS ends here with the listener's certificate, and targets get clear text",
+  },
   ...common,
 } as const satisfies Rows;
 
@@ -142,7 +153,11 @@ export const passthroughKeys = block(passthroughRows, {
     listen: [],
     acceptProxy: false,
   }),
-  list: ({ hosts, ...config }, lines) => ({ hosts, ...listCommon(config, lines) }),
+  list: ({ hosts, listeners, ...config }, lines) => ({
+    hosts,
+    ...(listeners.length > 0 ? { listeners } : {}),
+    ...listCommon(config, lines),
+  }),
 });
 
 const tcpRows = {
@@ -176,6 +191,8 @@ export const tcpKeys = block(tcpRows, {
       ...finishCommon(plain, values, spot),
       path: `tcp:${listen[0] ? addressText(listen[0]) : ""}`,
       listen,
+      endsTls: false,
+      listeners: [],
       hosts: [],
     };
   },
@@ -242,6 +259,8 @@ export const udpKeys = block(datagramRows, {
       path: `udp:${listen[0] ? addressText(listen[0]) : ""}`,
       prefix: "",
       hosts: [],
+      endsTls: false,
+      listeners: [],
       listen,
       targets: resolveTargets("udp", values, spot),
       policy: values.load_balancing.policy,

@@ -1,0 +1,9 @@
+import type { SourceLists } from "../../../loading/repeated-load.ts";
+import type { RouteFile } from "../../../loading/route-folder.ts";
+import type { SourceListener } from "../../../loading/source-listeners.ts";
+
+/** The lists and listeners that the objects of a cluster give, for the next reading of the configuration. */
+export class ClusterLists implements SourceLists {
+  files: readonly RouteFile[] = [];
+  listeners: readonly SourceListener[] = [];
+}

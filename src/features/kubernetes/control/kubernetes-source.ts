@@ -1,0 +1,229 @@
+import { hostname } from "node:os";
+import { formatFault } from "../../../config/config-fault.ts";
+import type { ControlService } from "../../../core/control-service.ts";
+import { messageOf } from "../../../core/error-text.ts";
+import type { EventWriter } from "../../../core/event-row.ts";
+import { plainLine } from "../../../core/printable.ts";
+import type { BesideFiles } from "../../../loading/load-config.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import type { KUBERNETES_EVENTS } from "../events.ts";
+import { ObjectStore } from "../object-store.ts";
+import type { KubernetesConfig } from "../settings.ts";
+import { apiAccess } from "./api-access.ts";
+import { ApiClient } from "./api-client.ts";
+import { CertificateFolder } from "./certificate-folder.ts";
+import type { ClusterLists } from "./cluster-lists.ts";
+import { KindWatch, type WatchState } from "./kind-watch.ts";
+import { LeaseElection } from "./lease.ts";
+import { StatusWriter } from "./status-writer.ts";
+import { type ClusterResult, clusterResult, isOwnAddress, settingsFor } from "./translations.ts";
+import { KINDS, KINDS_BY_NAME } from "./watched-kinds.ts";
+
+/** The gateway, as the source uses it. */
+export interface KubernetesPorts {
+  readonly lists: ClusterLists;
+  /** The result of the last reading of the lists. */
+  beside(): BesideFiles;
+  /** Takes up the lists, without reading config.yaml and routes.yaml again. */
+  reload(): Promise<{ readonly ok: boolean; readonly faults: readonly string[] }>;
+  /** Where certificates of Secrets are kept while they serve. */
+  readonly stateFolder: string;
+  /** Something of the cluster cannot be had. @param name the resource */
+  unavailable(name: string, reason: string): void;
+  readonly event: EventWriter<typeof KUBERNETES_EVENTS>;
+}
+
+/** Milliseconds of quiet before edge takes changes up, and the longest wait for quiet. */
+const QUIET_MS = 25;
+const LONGEST_MS = 250;
+/** After so long edge serves without the kinds that have not come yet. */
+const PATIENCE_MS = 20_000;
+const RETRY_MS = 15_000;
+const LEASE = "edge-gateway";
+
+/** Serves the Gateways, routes and Ingresses of a cluster. docs/gateway-api.md */
+export class KubernetesSource implements ControlService<RuntimeConfig> {
+  private readonly ports: KubernetesPorts;
+  private running: Cluster | null = null;
+  private asked = "";
+
+  constructor(ports: KubernetesPorts) {
+    this.ports = ports;
+  }
+
+  use({ providers }: RuntimeConfig): void {
+    const { kubernetes } = providers;
+    const asked = JSON.stringify(kubernetes);
+    if (asked === this.asked) return;
+    this.asked = asked;
+    void this.running?.stop();
+    this.running = kubernetes.enabled ? new Cluster(kubernetes, this.ports) : null;
+    this.running?.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.running?.stop();
+  }
+}
+
+/** One cluster, from its first list to the end. */
+class Cluster {
+  private readonly config: KubernetesConfig;
+  private readonly ports: KubernetesPorts;
+  private readonly store: ObjectStore = new ObjectStore();
+  private readonly certificates: CertificateFolder;
+  private watches: readonly KindWatch[] = [];
+  private writer: StatusWriter | null = null;
+  private election: LeaseElection | null = null;
+  private quiet: Timer | null = null;
+  private retry: Timer | null = null;
+  private firstChangeMs = 0;
+  private isBusy = false;
+  private isAsked = false;
+  private isStopped = false;
+  private readonly startedMs: number = performance.now();
+  /** The lists now, as text. */
+  private served = "";
+  /** The last line of the log about each kind. */
+  private readonly said: Map<string, string> = new Map();
+
+  constructor(config: KubernetesConfig, ports: KubernetesPorts) {
+    this.config = config;
+    this.ports = ports;
+    this.certificates = new CertificateFolder(ports.stateFolder);
+  }
+
+  start(): void {
+    try {
+      this.begin(new ApiClient(apiAccess(this.config, process.env)));
+      this.say("kubernetes", "");
+    } catch (error) {
+      this.say("kubernetes", messageOf(error));
+      this.retry = setTimeout(() => this.start(), RETRY_MS);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    for (const timer of [this.quiet, this.retry]) if (timer !== null) clearTimeout(timer);
+    for (const watch of this.watches) watch.stop();
+    this.writer?.stop();
+    this.certificates.remove();
+    await this.election?.stop();
+  }
+
+  private begin(client: ApiClient): void {
+    this.store.onChange(() => this.changed());
+    const onState = (watch: KindWatch, state: WatchState, reason: string) => this.noted(watch, state, reason);
+    const { namespaces } = this.config;
+    this.watches = KINDS.flatMap((kind) => {
+      const places = kind.isClusterWide === true || namespaces.length === 0 ? [""] : namespaces;
+      return places.map((place) => new KindWatch(client, this.store, kind, place, { onState }));
+    });
+    for (const watch of this.watches) watch.start();
+    if (!this.config.publish) return;
+    const writer = new StatusWriter(client, this.store, KINDS_BY_NAME, ({ kind }, reason) =>
+      this.say(`status of ${kind}`, reason),
+    );
+    this.writer = writer;
+    const identity = `${process.env.POD_NAME ?? hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`;
+    this.election = new LeaseElection(client, LEASE, identity, {
+      onLeader: (isLeader) => {
+        this.ports.event("kubernetes_leader", { leader: isLeader, identity });
+        writer.activate(isLeader);
+      },
+      onTrouble: (reason) => this.say(`lease ${LEASE}`, reason),
+    });
+    this.election.start();
+  }
+
+  private noted(watch: KindWatch, state: WatchState, reason: string): void {
+    const place = watch.namespace === "" ? "" : `${watch.namespace}/`;
+    // A connection that ends goes on with the next one: only a list that cannot be had is worth a line.
+    if (state !== "away" || !this.isReady(watch)) this.say(`${place}${watch.kind.plural}`, reason);
+    else this.say("API server", reason);
+    if (state === "synced") this.say("API server", "");
+    this.changed();
+  }
+
+  private isReady({ state }: KindWatch): boolean {
+    return state === "synced" || state === "away";
+  }
+
+  /** One line of the log for each trouble, and none while it stays the same. */
+  private say(name: string, reason: string): void {
+    const line = plainLine(reason);
+    if ((this.said.get(name) ?? "") === line) return;
+    this.said.set(name, line);
+    if (line !== "") this.ports.unavailable(name, line);
+  }
+
+  private changed(): void {
+    if (this.isStopped) return;
+    const now = performance.now();
+    if (this.quiet === null) this.firstChangeMs = now;
+    else clearTimeout(this.quiet);
+    const wait = Math.max(0, Math.min(QUIET_MS, this.firstChangeMs + LONGEST_MS - now));
+    this.quiet = setTimeout(() => {
+      this.quiet = null;
+      void this.take();
+    }, wait);
+  }
+
+  private async take(): Promise<void> {
+    this.isAsked = true;
+    if (this.isBusy) return;
+    this.isBusy = true;
+    try {
+      while (this.isAsked && !this.isStopped) {
+        this.isAsked = false;
+        if (!this.isComplete()) continue;
+        await this.serve();
+      }
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  /** Until each kind has come, or is known not to, edge would take half of the objects for all. */
+  private isComplete(): boolean {
+    if (this.served !== "") return true;
+    if (this.watches.some(({ state }) => state === "synced") && this.watches.every(({ state }) => state !== "waiting"))
+      return true;
+    return this.store.version > 0 && performance.now() - this.startedMs > PATIENCE_MS;
+  }
+
+  private async serve(): Promise<void> {
+    const settings = settingsFor(this.config, this.store, isOwnAddress);
+    const result = clusterResult(this.store, settings, this.certificates);
+    const text = JSON.stringify([result.files.map(({ file }) => [file.path, file.text]), result.listeners]);
+    let { statuses } = result;
+    if (text !== this.served) {
+      this.ports.lists.files = result.files.map(({ file, ...list }) => ({
+        ...list,
+        file: { name: file.name, path: file.path, bytes: Buffer.from(file.text) },
+      }));
+      this.ports.lists.listeners = result.listeners;
+      const { ok } = await this.ports.reload();
+      if (!ok) {
+        this.retry ??= setTimeout(() => {
+          this.retry = null;
+          this.changed();
+        }, RETRY_MS);
+        return;
+      }
+      this.served = text;
+      this.certificates.keepOnly(result.certificates);
+    }
+    statuses = this.withFaults(result);
+    this.writer?.use(statuses, result.events);
+  }
+
+  /** Objects whose routes the gateway has left out say so in their status. */
+  private withFaults({ statuses, faulted }: ClusterResult): ClusterResult["statuses"] {
+    const left = this.ports.beside().left.filter(({ source }) => source === "kubernetes");
+    if (left.length === 0) return statuses;
+    const faults = new Map(left.map(({ name, faults: all }) => [name, all.map(formatFault).join("; ")]));
+    return faulted(faults);
+  }
+}

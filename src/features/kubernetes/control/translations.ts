@@ -1,0 +1,201 @@
+import type { Cidr } from "../../../config/cidr.ts";
+import type { RouteFile } from "../../../loading/route-folder.ts";
+import type { SourceListener } from "../../../loading/source-listeners.ts";
+import { certificateOf } from "../backends.ts";
+import { translatedGateways } from "../gateway/translation.ts";
+import type { ObjectStore } from "../object-store.ts";
+import type {
+  ListenerInput,
+  ObjectCondition,
+  ObjectEvent,
+  ObjectRef,
+  Service,
+  StatusPatch,
+  Translation,
+  TranslationSettings,
+} from "../objects.ts";
+import type { KubernetesConfig } from "../settings.ts";
+import type { CertificateFolder } from "./certificate-folder.ts";
+
+/** THE translations, in the order of precedence. */
+const TRANSLATIONS: readonly ((store: ObjectStore, settings: TranslationSettings) => Translation)[] = [
+  translatedGateways,
+];
+
+/** A list of routes as text. */
+interface RouteText extends Omit<RouteFile, "file"> {
+  readonly file: { readonly name: string; readonly path: string; readonly text: string };
+}
+
+/** What all translations give, as the gateway takes it. */
+export interface ClusterResult {
+  readonly files: readonly RouteText[];
+  readonly listeners: readonly SourceListener[];
+  readonly statuses: readonly StatusPatch[];
+  readonly events: readonly ObjectEvent[];
+  /** Files of certificates that are in use. */
+  readonly certificates: ReadonlySet<string>;
+  /** The statuses where these objects have faults, by the names of their lists. */
+  faulted(faults: ReadonlyMap<string, string>): readonly StatusPatch[];
+}
+
+/** Translates all objects. */
+export function clusterResult(
+  store: ObjectStore,
+  settings: Omit<TranslationSettings, "fileOf">,
+  folder: CertificateFolder,
+): ClusterResult {
+  const used = new Set<string>();
+  const fileOf = (pem: string): string => {
+    const path = folder.fileOf(pem);
+    used.add(path);
+    return path;
+  };
+  const all = TRANSLATIONS.map((translate) => translate(store, { ...settings, fileOf }));
+  const groups = all.flatMap(({ routes }) => routes);
+  // Of routes of one path, the more specific ones come first, whatever object they are in.
+  const ordered = groups.toSorted((a, b) => (b.rank ?? 0) - (a.rank ?? 0));
+  const files = ordered.map(({ name, routes, streams = [], rank = 0 }): RouteText => {
+    const path = `/kubernetes/${name}/${rank}`;
+    return {
+      source: "kubernetes",
+      file: { name, path, text: JSON.stringify([...routes, ...streams]) },
+      hosts: null,
+      isLeftOut: true,
+    };
+  });
+  const listeners = all.flatMap((one) => one.listeners).map((one) => sourceListener(one, store, fileOf));
+  const statuses = all.flatMap((one) => one.statuses);
+  const owners = new Map(groups.map(({ name, object }) => [name, object]));
+  return {
+    files,
+    listeners,
+    statuses,
+    events: all.flatMap(({ events }) => events),
+    certificates: used,
+    faulted: (faults) => {
+      const byObject = new Map([...faults].flatMap(([name, text]) => refKeyOf(owners.get(name), text)));
+      return statuses.map((patch) => withFault(patch, byObject.get(keyOf(patch.object)) ?? "", settings.controller));
+    },
+  };
+}
+
+function refKeyOf(object: ObjectRef | undefined, text: string): [string, string][] {
+  return object === undefined ? [] : [[keyOf(object), text]];
+}
+
+function keyOf({ kind, namespace, name }: ObjectRef): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+function withFault(patch: StatusPatch, text: string, controller: string): StatusPatch {
+  const { parents } = patch.status as { readonly parents?: readonly Parent[] };
+  if (text === "" || parents === undefined) return patch;
+  const message = `the gateway cannot serve it: ${text}`.slice(0, 1000);
+  const faulty = parents.map((parent) => {
+    if (parent.controllerName !== controller) return parent;
+    const conditions = parent.conditions.map((one) =>
+      one.type === "Accepted" && one.status === "True"
+        ? { ...one, status: "False" as const, reason: "UnsupportedValue", message }
+        : one,
+    );
+    return { ...parent, conditions };
+  });
+  return { ...patch, status: { ...patch.status, parents: faulty } };
+}
+
+interface Parent {
+  readonly controllerName: string;
+  readonly conditions: readonly ObjectCondition[];
+}
+
+function sourceListener(
+  { name, address, tls }: ListenerInput,
+  store: ObjectStore,
+  fileOf: (pem: string) => string,
+): SourceListener {
+  const origin = { source: "kubernetes" as const, name };
+  if (tls === undefined) return { ...origin, entry: { name, address } };
+  const { certificates, ...options } = tls;
+  const made = certificates.flatMap(({ names, secret, options: own }) => {
+    const pair = certificateOf(store, secret.namespace, secret.name);
+    return pair === null ? [] : [{ names, own, cert_file: fileOf(pair.cert), key_file: fileOf(pair.key) }];
+  });
+  const plain = made
+    .filter(({ names }) => names.length === 0)
+    .map(({ cert_file, key_file }) => ({ cert_file, key_file }));
+  const hosts = made.filter(({ names }) => names.length > 0).map(({ own, ...host }) => ({ ...host, ...own }));
+  const first = plain[0] ?? made.map(({ cert_file, key_file }) => ({ cert_file, key_file }))[0] ?? {};
+  return {
+    ...origin,
+    entry: { name, address, tls: { ...options, ...first, certificates: plain.slice(1), hosts } },
+  };
+}
+
+/** What translations know beside the objects. */
+export function settingsFor(
+  { controller, ingressClass, addresses, service }: KubernetesConfig,
+  store: ObjectStore,
+  isUsable: (address: string) => boolean,
+): Omit<TranslationSettings, "fileOf"> {
+  const [namespace = "", name = ""] = service.split("/");
+  const shared = service === "" ? null : store.get<Service>("Service", namespace, name);
+  return {
+    controller,
+    ingressClass,
+    addresses: shared === null ? [] : addressesOf(shared),
+    pool: addresses.flatMap(poolOf),
+    isUsable,
+  };
+}
+
+function addressesOf({ spec, status }: Service): string[] {
+  const { loadBalancer } = (status ?? {}) as {
+    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] };
+  };
+  const outside = loadBalancer?.ingress?.flatMap(({ ip, hostname }) => ip ?? hostname ?? []) ?? [];
+  return outside.length > 0 ? outside : [spec?.clusterIP ?? ""].filter((one) => one !== "" && one !== "None");
+}
+
+/** Addresses that a network gives. */
+const MAX_POOL = 4096;
+
+/** The addresses of a network; of an IPv4 network, without its first and its last one. */
+function poolOf({ bytes, bits }: Cidr): string[] {
+  const free = bytes.length * 8 - bits;
+  const size = Math.min(2 ** free, MAX_POOL);
+  const isNetwork = bytes.length === 4 && free > 1;
+  const from = isNetwork ? 1 : 0;
+  const to = isNetwork && size === 2 ** free ? size - 1 : size;
+  return Array.from({ length: to - from }, (_, i) => addressAt(bytes, from + i));
+}
+
+function addressAt(bytes: readonly number[], offset: number): string {
+  const all = [...bytes];
+  let rest = offset;
+  for (let i = all.length - 1; i >= 0 && rest > 0; i--) {
+    rest += all[i]!;
+    all[i] = rest & 255;
+    rest >>= 8;
+  }
+  if (all.length === 4) return all.join(".");
+  const words = Array.from({ length: 8 }, (_, i) => ((all[i * 2]! << 8) | all[i * 2 + 1]!).toString(16));
+  return new URL(`http://[${words.join(":")}]`).hostname.slice(1, -1);
+}
+
+const known: Map<string, boolean> = new Map();
+
+/** Whether this machine has an address: whether something can listen there. */
+export function isOwnAddress(address: string): boolean {
+  const before = known.get(address);
+  if (before === true) return true;
+  let isOwn = false;
+  try {
+    Bun.listen({ hostname: address, port: 0, socket: { data() {} } }).stop(true);
+    isOwn = true;
+  } catch {
+    // It is another machine's.
+  }
+  known.set(address, isOwn);
+  return isOwn;
+}

@@ -1,0 +1,83 @@
+import type { TranslationSettings } from "../objects.ts";
+import type { GatewayObject } from "./shapes.ts";
+
+/** Where a Gateway listens. */
+export interface GatewayPlace {
+  /** What edge binds: each of them for every port. */
+  readonly bound: readonly string[];
+  /** In the status. */
+  readonly shown: readonly { readonly type: string; readonly value: string }[];
+  /** Why it is not accepted: UnsupportedAddress; "" if it is. */
+  readonly refused: string;
+  /** Why it is not programmed: AddressNotUsable, AddressNotAssigned; "" if it is. */
+  readonly unusable: string;
+}
+
+const IP = "IPAddress";
+
+/** Gives each Gateway its address: the requested one, its former one, or the next free one. */
+export function gatewayPlaces(
+  gateways: readonly GatewayObject[],
+  settings: TranslationSettings,
+): ReadonlyMap<GatewayObject, GatewayPlace> {
+  const { pool, addresses, isUsable } = settings;
+  const places = new Map<GatewayObject, GatewayPlace>();
+  if (pool.length === 0) {
+    const shown = addresses.map((value) => ({ type: isName(value) ? "Hostname" : IP, value }));
+    for (const one of gateways) places.set(one, { bound: ["0.0.0.0"], shown, refused: refusedOf(one), unusable: "" });
+    return places;
+  }
+  const members = new Set(pool);
+  const taken = new Map<string, GatewayObject>();
+  const isFree = (value: string, gateway: GatewayObject): boolean =>
+    members.has(value) && (taken.get(value) ?? gateway) === gateway && isUsable(value);
+  // Requests by name go first, then former addresses.
+  for (const gateway of gateways)
+    for (const value of askedOf(gateway)) if (isFree(value, gateway)) taken.set(value, gateway);
+  for (const gateway of gateways) {
+    if (askedOf(gateway).length > 0) continue;
+    const before = statusOf(gateway).find((value) => isFree(value, gateway));
+    if (before !== undefined) taken.set(before, gateway);
+  }
+  for (const gateway of gateways) {
+    const asked = askedOf(gateway);
+    const own = [...taken].flatMap(([value, of]) => (of === gateway ? [value] : []));
+    if (own.length === 0 && asked.length === 0) {
+      const next = pool.find((value) => isFree(value, gateway));
+      if (next !== undefined) {
+        taken.set(next, gateway);
+        own.push(next);
+      }
+    }
+    const missing = asked.length > 0 && own.length < asked.length ? "AddressNotUsable" : "";
+    places.set(gateway, {
+      bound: own,
+      shown: own.map((value) => ({ type: IP, value })),
+      refused: refusedOf(gateway),
+      unusable: own.length === 0 && asked.length === 0 ? "AddressNotAssigned" : missing,
+    });
+  }
+  return places;
+}
+
+function askedOf({ spec }: GatewayObject): string[] {
+  return (spec?.addresses ?? []).flatMap(({ type = IP, value = "" }) => (type === IP && value !== "" ? [value] : []));
+}
+
+function refusedOf({ spec }: GatewayObject): string {
+  return (spec?.addresses ?? []).some(({ type = IP }) => type !== IP) ? "UnsupportedAddress" : "";
+}
+
+function statusOf({ status }: GatewayObject): string[] {
+  const { addresses = [] } = (status ?? {}) as { readonly addresses?: readonly { readonly value?: string }[] };
+  return addresses.flatMap(({ value }) => value ?? []);
+}
+
+function isName(value: string): boolean {
+  return !/^[\d.]+$|:/.test(value);
+}
+
+/** The name of the gateway's listener at an address and a port. */
+export function listenerName(address: string, port: number, protocol: string): string {
+  return `k8s-${protocol}-${address.replaceAll(":", "_")}-${port}`;
+}

@@ -1,0 +1,75 @@
+import type { ObjectStore } from "../object-store.ts";
+import type { ObjectCondition } from "../objects.ts";
+import { commonHosts } from "./hosts.ts";
+import { allowsNamespace, isAnothers, type JudgedListener } from "./listeners.ts";
+import { condition, GATEWAY_GROUP, type ParentReference, type RouteObject } from "./shapes.ts";
+
+/** A listener that a route is attached to, with the hosts of its requests; "" is every host. */
+interface Attachment {
+  readonly listener: JudgedListener;
+  readonly hosts: readonly string[];
+}
+
+/** Where a route is attached, and its word on its parents. */
+export interface AttachedRoute {
+  readonly route: RouteObject;
+  readonly attachments: readonly Attachment[];
+  readonly parents: readonly { readonly ref: ParentReference; readonly accepted: ObjectCondition }[];
+}
+
+/** The judged listeners of a Gateway or a ListenerSet, or null if another controller serves it. */
+type ParentLookup = (kind: string, namespace: string, name: string) => readonly JudgedListener[] | null;
+
+const WITH_HOSTS: readonly string[] = ["HTTPRoute", "GRPCRoute", "TLSRoute"];
+
+/** Attaches a route to the listeners that its parents have for it; null if none of its parents is served here. */
+export function attachedRoute(store: ObjectStore, route: RouteObject, parentsOf: ParentLookup): AttachedRoute | null {
+  const attachments = new Map<JudgedListener, Attachment>();
+  const namespace = route.metadata.namespace!;
+  const parents = (route.spec?.parentRefs ?? []).flatMap((ref) => {
+    if ((ref.group ?? GATEWAY_GROUP) !== GATEWAY_GROUP) return [];
+    const listeners = parentsOf(ref.kind ?? "Gateway", ref.namespace ?? namespace, ref.name);
+    if (listeners === null) return [];
+    const { found, reason, message } = foundListeners(store, route, ref, listeners);
+    for (const one of found) if (!attachments.has(one.listener)) attachments.set(one.listener, one);
+    return [
+      { ref, accepted: condition(route.metadata.generation, "Accepted", reason === "Accepted", reason, message) },
+    ];
+  });
+  if (parents.length === 0) return null;
+  for (const listener of attachments.keys()) listener.attached++;
+  return { route, attachments: [...attachments.values()], parents };
+}
+
+function foundListeners(
+  store: ObjectStore,
+  { kind, metadata, ...route }: RouteObject,
+  ref: ParentReference,
+  listeners: readonly JudgedListener[],
+): { readonly found: readonly Attachment[]; readonly reason: string; readonly message: string } {
+  const named = listeners.filter(
+    ({ shape }) =>
+      (ref.sectionName === undefined || shape.name === ref.sectionName) &&
+      (ref.port === undefined || shape.port === ref.port),
+  );
+  if (named.length === 0)
+    return { found: [], reason: "NoMatchingParent", message: "no listener has this name and port" };
+  const allowed = named.filter(
+    (one) =>
+      one.accepted.reason === "" &&
+      one.conflict.reason === "" &&
+      one.kinds.includes(kind) &&
+      allowsNamespace(store, one, metadata.namespace!),
+  );
+  if (allowed.length === 0)
+    return { found: [], reason: "NotAllowedByListeners", message: "no listener allows this kind from this namespace" };
+  const asked = WITH_HOSTS.includes(kind) ? (route.spec?.hostnames ?? []) : [];
+  const found = allowed.flatMap((listener): Attachment[] => {
+    const common = commonHosts(listener.host, asked);
+    if (common.length === 0) return [];
+    return [{ listener, hosts: common.filter((host) => !isAnothers(host, listener, listeners)) }];
+  });
+  if (found.length === 0)
+    return { found, reason: "NoMatchingListenerHostname", message: "no listener has one of the route's hostnames" };
+  return { found, reason: "Accepted", message: "" };
+}

@@ -1,0 +1,56 @@
+import { backendOf } from "../backends.ts";
+import type { ObjectStore } from "../object-store.ts";
+import type { BackendTls, BackendTlsPolicies } from "./backend-tls.ts";
+import { isGranted } from "./grants.ts";
+import type { BackendReference, RouteFilter, RouteObject } from "./shapes.ts";
+
+/** A backend of a rule, as far as it can be used. */
+export interface ResolvedBackend {
+  readonly weight: number;
+  /** `10.0.0.5:3000`; none while no endpoint is ready. */
+  readonly addresses: readonly string[];
+  readonly appProtocol: string;
+  /** Null for clear text. */
+  readonly tls: BackendTls | null;
+  readonly filters: readonly RouteFilter[];
+  /** Why it cannot be used: the reason of ResolvedRefs; "" if it can. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Resolves the backends of routes. */
+export class BackendResolver {
+  private readonly store: ObjectStore;
+  private readonly policies: BackendTlsPolicies;
+
+  constructor(store: ObjectStore, policies: BackendTlsPolicies) {
+    this.store = store;
+    this.policies = policies;
+  }
+
+  resolve(
+    { kind, metadata }: RouteObject,
+    ref: BackendReference,
+    gateways: readonly string[],
+    protocol: "TCP" | "UDP" = "TCP",
+  ): ResolvedBackend {
+    const namespace = ref.namespace ?? metadata.namespace!;
+    const shown = `${namespace}/${ref.name}`;
+    const none = { weight: ref.weight ?? 1, addresses: [], appProtocol: "", tls: null, filters: ref.filters ?? [] };
+    if ((ref.group ?? "") !== "" || (ref.kind ?? "Service") !== "Service")
+      return { ...none, reason: "InvalidKind", message: `${ref.kind} ${shown} is no Service` };
+    if (
+      !isGranted(this.store, { kind, namespace: metadata.namespace! }, { kind: "Service", namespace, name: ref.name })
+    )
+      return { ...none, reason: "RefNotPermitted", message: `no ReferenceGrant allows the Service ${shown}` };
+    const found = backendOf(this.store, namespace, ref.name, ref.port ?? 0, protocol);
+    if (typeof found === "string")
+      return {
+        ...none,
+        reason: "BackendNotFound",
+        message: found === "no port" ? `the Service ${shown} has no port ${ref.port}` : `there is no Service ${shown}`,
+      };
+    const tls = this.policies.tlsFor(namespace, ref.name, ref.port ?? 0, gateways);
+    return { ...none, ...found, tls, reason: "", message: "" };
+  }
+}

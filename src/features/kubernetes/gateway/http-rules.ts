@@ -1,0 +1,282 @@
+import { type ObjectRoutes, type RouteInput, refOf } from "../objects.ts";
+import type { AttachedRoute } from "./attachment.ts";
+import type { BackendResolver, ResolvedBackend } from "./backend-refs.ts";
+import { type FilterKeys, filterKeys } from "./filters.ts";
+import type { JudgedListener } from "./listeners.ts";
+import type { FieldMatch, RouteMatch, RouteObject, RouteRule } from "./shapes.ts";
+
+/** The names by which routes say where they are served. */
+type ListenerNames = (listener: JudgedListener) => readonly string[];
+
+/** What becomes of the rules of an HTTPRoute or a GRPCRoute. */
+export interface TranslatedRules {
+  readonly groups: readonly ObjectRoutes[];
+  /** Why a backend cannot be used; "" if all can. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Where the requests of a route come from: listeners that have the same hosts and the same scheme. */
+interface Place {
+  readonly listeners: readonly string[];
+  readonly hosts: readonly string[];
+  readonly scheme: "http" | "https";
+  readonly port: number;
+}
+
+/** Makes routes of the rules of an object. */
+export function translatedRules(
+  { route, attachments }: AttachedRoute,
+  backends: BackendResolver,
+  namesOf: ListenerNames,
+): TranslatedRules {
+  const served = attachments.filter(({ listener, hosts }) => listener.isServed && hosts.length > 0);
+  const places = placesOf(served, namesOf);
+  const gateways = [
+    ...new Set(
+      attachments.map(({ listener: { gateway } }) => `${gateway.metadata.namespace}/${gateway.metadata.name}`),
+    ),
+  ];
+  const byRank = new Map<number, RouteInput[]>();
+  const taken = new Set<string>();
+  let fault = { reason: "", message: "" };
+  for (const rule of route.spec?.rules ?? []) {
+    const found = (rule.backendRefs ?? []).map((ref) => backends.resolve(route, ref, gateways));
+    const bad = found.find(({ reason }) => reason !== "");
+    if (bad !== undefined && fault.reason === "") fault = bad;
+    const keys = filterKeys(rule.filters ?? [], {
+      resolve: (ref) => backends.resolve(route, ref, gateways),
+    });
+    if (keys.fault.reason !== "" && fault.reason === "") fault = keys.fault;
+    const parts = partsOf(route, rule, found, keys);
+    for (const match of rule.matches ?? [{}])
+      for (const place of places) {
+        const asked = askedBy(route, match);
+        const claim = JSON.stringify([asked.where, asked.match, place.hosts, place.listeners]);
+        if (taken.has(claim)) continue;
+        taken.add(claim);
+        const list = byRank.get(asked.rank) ?? [];
+        byRank.set(asked.rank, list);
+        list.push(...sharedParts(parts, keys).map((part) => routeOf(asked, place, part, keys, rule)));
+      }
+  }
+  const name = `${route.kind} ${route.metadata.namespace}/${route.metadata.name}`;
+  const groups = [...byRank].map(([rank, routes]) => ({ name, object: refOf(route), routes, rank }));
+  return { groups, reason: fault.reason, message: fault.message };
+}
+
+function placesOf(served: AttachedRoute["attachments"], namesOf: ListenerNames): Place[] {
+  const places = new Map<string, { listeners: string[]; place: Omit<Place, "listeners"> }>();
+  for (const { listener, hosts } of served) {
+    const { protocol, port } = listener.shape;
+    const place = { hosts, scheme: protocol === "HTTP" ? ("http" as const) : ("https" as const), port };
+    const key = JSON.stringify(place);
+    const known = places.get(key) ?? { listeners: [], place };
+    places.set(key, known);
+    for (const name of namesOf(listener)) if (!known.listeners.includes(name)) known.listeners.push(name);
+  }
+  return [...places.values()].map(({ listeners, place }) => ({ ...place, listeners }));
+}
+
+/** A match, as keys of a route. */
+interface Asked {
+  readonly where: { readonly path?: string; readonly prefix?: string; readonly regex?: string };
+  readonly match: Readonly<Record<string, unknown>>;
+  /** Of two that take a request, the more demanding one goes first: for a method, for more fields, for more parameters. */
+  readonly rank: number;
+}
+
+function askedBy({ kind }: RouteObject, match: RouteMatch): Asked {
+  const { headers = [], queryParams = [], method } = match;
+  const asked: Record<string, unknown> = {};
+  if (typeof method === "string") asked.method = [method];
+  if (headers.length > 0) asked.header = testsOf(headers);
+  if (queryParams.length > 0) asked.query = testsOf(queryParams);
+  const where = kind === "GRPCRoute" ? callPlace(method) : pathPlace(match.path);
+  const rank = (typeof method === "string" ? 10_000 : 0) + headers.length * 100 + queryParams.length;
+  return { where, match: asked, rank };
+}
+
+function pathPlace({ type = "PathPrefix", value = "/" }: NonNullable<RouteMatch["path"]> = {}): Asked["where"] {
+  if (type === "Exact") return { path: value };
+  if (type === "RegularExpression") return { regex: `^(?:${value})$` };
+  return { prefix: value.length > 1 ? value.replace(/\/$/, "") : value };
+}
+
+function callPlace(method: RouteMatch["method"]): Asked["where"] {
+  if (typeof method !== "object") return { prefix: "/" };
+  const { type = "Exact", service = "", method: name = "" } = method;
+  if (type === "RegularExpression") return { regex: `^/(?:${service || "[^/]+"})/(?:${name || "[^/]+"})$` };
+  if (service === "") return { regex: `^/[^/]+/${literalPattern(name)}$` };
+  return name === "" ? { prefix: `/${service}` } : { path: `/${service}/${name}` };
+}
+
+/** The first of several tests of one name counts. */
+function testsOf(tests: readonly FieldMatch[]): Readonly<Record<string, string>> {
+  const all: Record<string, string> = {};
+  for (const { type = "Exact", name, value } of tests) {
+    if (Object.keys(all).some((known) => known.toLowerCase() === name.toLowerCase())) continue;
+    if (type === "RegularExpression") all[name] = `/^(?:${value})$/`;
+    else all[name] = /^\/.*\/$/.test(value) ? `/^${literalPattern(value)}$/` : value;
+  }
+  return all;
+}
+
+function literalPattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+/** Requests that are treated alike. */
+interface Part {
+  readonly weight: number;
+  readonly keys: Readonly<Record<string, unknown>>;
+  /** Whether requests go on to servers. */
+  readonly isForwarded: boolean;
+  readonly filters: FilterKeys | null;
+}
+
+function partsOf(
+  route: RouteObject,
+  rule: RouteRule,
+  backends: readonly ResolvedBackend[],
+  { redirect, fault }: FilterKeys,
+): readonly Part[] {
+  if (redirect !== null) return [{ weight: 1, keys: {}, isForwarded: false, filters: null }];
+  if (fault.reason !== "") return [failing(1, 500)];
+  const parts = new Map<string, { keys: Part["keys"]; filters: FilterKeys | null; all: ResolvedBackend[] }>();
+  const broken: Part[] = [];
+  for (const one of backends) {
+    if (one.weight === 0) continue;
+    const own = filterKeys(one.filters, null);
+    if (one.reason !== "" || one.tls?.isBroken === true || own.fault.reason !== "") {
+      broken.push(failing(one.weight, 500));
+      continue;
+    }
+    if (one.addresses.length === 0) {
+      broken.push(failing(one.weight, 503));
+      continue;
+    }
+    const keys = { ...tlsKeys(one), ...ruleKeys(rule) };
+    const filters = one.filters.length > 0 ? own : null;
+    const scheme = schemeOf(route, one);
+    const key = JSON.stringify([scheme, keys, filters]);
+    const known = parts.get(key) ?? { keys: { ...keys, scheme }, filters, all: [] };
+    parts.set(key, known);
+    known.all.push(one);
+  }
+  const good = [...parts.values()].map(({ keys: { scheme, ...keys }, filters, all }): Part => {
+    const weight = all.reduce((sum, one) => sum + one.weight, 0);
+    return {
+      weight,
+      keys: { type: "upstream", targets: targetsOf(String(scheme), all), ...keys },
+      isForwarded: true,
+      filters,
+    };
+  });
+  const parted = [...broken, ...good];
+  return parted.length === 0 ? [failing(1, 500)] : parted;
+}
+
+function failing(weight: number, status: number): Part {
+  return { weight, keys: { type: "respond", status, body: "no usable backend\n" }, isForwarded: false, filters: null };
+}
+
+function schemeOf({ kind }: RouteObject, { appProtocol, tls }: ResolvedBackend): string {
+  const isHttp2 = kind === "GRPCRoute" || appProtocol === "kubernetes.io/h2c";
+  if (tls !== null) return isHttp2 ? "h2" : "https";
+  return isHttp2 ? "h2c" : "http";
+}
+
+function tlsKeys({ tls }: ResolvedBackend): Readonly<Record<string, unknown>> {
+  if (tls === null) return {};
+  return {
+    tls: { server_name: tls.serverName, ...(tls.caFile === "" ? {} : { ca_file: tls.caFile }) },
+    preserve_host: true,
+  };
+}
+
+/** The endpoints of a backend share its weight. */
+function targetsOf(scheme: string, all: readonly ResolvedBackend[]): object[] {
+  const weights = new Map<string, number>();
+  for (const { weight, addresses } of all)
+    for (const address of addresses)
+      weights.set(address, (weights.get(address) ?? 0) + (weight * WEIGHT_UNIT) / addresses.length);
+  const isEven = new Set(weights.values()).size === 1;
+  return [...weights].map(([address, weight]) => ({
+    url: `${scheme}://${address}`,
+    ...(isEven ? {} : { weight: Math.max(1, Math.round(weight)) }),
+  }));
+}
+
+/** Weights of endpoints are whole numbers: this stands for a weight of 1. */
+const WEIGHT_UNIT = 840;
+
+function ruleKeys({ timeouts, retry }: RouteRule): Readonly<Record<string, unknown>> {
+  const keys: Record<string, unknown> = {};
+  const limits: Record<string, unknown> = {};
+  const [total, attempt] = [milliseconds(timeouts?.request), milliseconds(timeouts?.backendRequest)];
+  if (total > 0) limits.total = `${total}ms`;
+  if (attempt > 0) Object.assign(limits, { response_header: `${attempt}ms`, idle: `${attempt}ms` });
+  if (Object.keys(limits).length > 0) keys.timeouts = limits;
+  if (retry !== undefined) keys.retries = { attempts: Math.min(10, retry.attempts ?? 1) };
+  return keys;
+}
+
+/** Durations of the API are texts such as `1m30s`; 0 for none, and for "0s", which is no limit. */
+function milliseconds(text: string | undefined): number {
+  let sum = 0;
+  for (const [, number, unit] of (text ?? "").matchAll(/(\d{1,5})(ms|h|m|s)/g)) sum += Number(number) * UNITS[unit!]!;
+  return sum;
+}
+
+const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+
+/** Parts with the share that each has of the requests: the last one takes the rest. */
+function sharedParts(parts: readonly Part[], _keys: FilterKeys): readonly (Part & { readonly share: string })[] {
+  const total = parts.reduce((sum, { weight }) => sum + weight, 0);
+  return parts.map((part, i) => {
+    const share = i === parts.length - 1 ? "" : `${((part.weight / total) * 100).toFixed(3)}%`;
+    return { ...part, share };
+  });
+}
+
+function routeOf(
+  { where, match }: Asked,
+  { hosts, listeners, scheme, port }: Place,
+  part: Part & { readonly share: string },
+  { redirect, ...own }: FilterKeys,
+  _rule: RouteRule,
+): RouteInput {
+  const asked = part.share === "" ? match : { ...match, share: part.share, sticky_by: "request" };
+  const keys = part.filters === null ? own.keys(where) : merged(own.keys(where), part.filters.keys(where));
+  const named = hosts.filter((host) => host !== "");
+  return {
+    ...where,
+    ...(named.length > 0 && named.length === hosts.length ? { hosts: named } : {}),
+    listeners,
+    ...(Object.keys(asked).length > 0 ? { match: asked } : {}),
+    ...(redirect === null ? part.keys : { type: "redirect", ...redirect(where, scheme, port) }),
+    ...(part.isForwarded ? { ...DEFAULTS, ...keys } : keys.headers === undefined ? {} : responseOf(keys)),
+  };
+}
+
+/** Paths go on as they are. */
+const DEFAULTS = { strip_prefix: false };
+
+function responseOf({ headers }: Readonly<Record<string, unknown>>): object {
+  const { response } = headers as { readonly response?: object };
+  return response === undefined ? {} : { headers: { response } };
+}
+
+function merged(
+  a: Readonly<Record<string, unknown>>,
+  b: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const made: Record<string, unknown> = { ...a };
+  for (const [key, value] of Object.entries(b)) {
+    const known = made[key];
+    const isBoth = typeof known === "object" && known !== null && !Array.isArray(known);
+    made[key] = isBoth && typeof value === "object" ? merged(known as never, value as never) : value;
+  }
+  return made;
+}

@@ -1,0 +1,258 @@
+import { certificateOf } from "../backends.ts";
+import type { ObjectStore } from "../object-store.ts";
+import type { CertificateUse, ConfigMap, KubeObject, ObjectCondition, TranslationSettings } from "../objects.ts";
+import { isAllowedFrom, isGranted } from "./grants.ts";
+import { hostWeight } from "./hosts.ts";
+import {
+  condition,
+  type FrontendValidation,
+  GATEWAY_GROUP,
+  type GatewayObject,
+  type ListenerSetObject,
+  type ListenerShape,
+  type Reference,
+} from "./shapes.ts";
+
+/** A listener of a Gateway, or of a ListenerSet that adds to it, as it is judged. */
+export interface JudgedListener {
+  readonly shape: ListenerShape;
+  /** The object that lists it. */
+  readonly owner: KubeObject;
+  readonly gateway: GatewayObject;
+  /** Lower case; "" for every host. */
+  readonly host: string;
+  /** Kinds that may be attached. */
+  readonly kinds: readonly string[];
+  readonly certificates: readonly CertificateUse[];
+  /** How clients show certificates; null for none. */
+  readonly clients: { readonly client_auth: string; readonly client_ca_file: string } | null;
+  /** Accepted, and nothing of it in conflict: it serves. */
+  isServed: boolean;
+  /** Why it does not; the reason of a condition. */
+  accepted: { readonly reason: string; readonly message: string };
+  conflict: { readonly reason: string; readonly message: string };
+  refs: { readonly reason: string; readonly message: string };
+  /** Routes that are attached. */
+  attached: number;
+}
+
+const GOOD = { reason: "", message: "" };
+
+/** Kinds that a protocol may have. */
+const KINDS_OF: Readonly<Record<string, readonly string[]>> = {
+  HTTP: ["HTTPRoute", "GRPCRoute"],
+  HTTPS: ["HTTPRoute", "GRPCRoute"],
+  TLS: ["TLSRoute"],
+  TCP: ["TCPRoute"],
+  UDP: ["UDPRoute"],
+};
+
+/** Judges the listeners of a Gateway, with those of its ListenerSets. The earlier one wins where two are in conflict. */
+export function judgedListeners(
+  store: ObjectStore,
+  gateway: GatewayObject,
+  sets: readonly ListenerSetObject[],
+  settings: TranslationSettings,
+): readonly JudgedListener[] {
+  const owners: readonly (GatewayObject | ListenerSetObject)[] = [gateway, ...sets];
+  const all = owners.flatMap((owner) =>
+    (owner.spec?.listeners ?? []).map((shape) => judged(store, gateway, owner, shape, settings)),
+  );
+  findConflicts(all);
+  for (const one of all) one.isServed = one.accepted.reason === "" && one.conflict.reason === "" && isUsable(one);
+  return all;
+}
+
+function isUsable({ shape: { protocol, tls }, certificates, refs }: JudgedListener): boolean {
+  if (refs.reason.startsWith("InvalidCACertificate")) return false;
+  const needsPair = protocol === "HTTPS" || (protocol === "TLS" && tls?.mode !== "Passthrough");
+  return !needsPair || certificates.length > 0;
+}
+
+function judged(
+  store: ObjectStore,
+  gateway: GatewayObject,
+  owner: GatewayObject | ListenerSetObject,
+  shape: ListenerShape,
+  settings: TranslationSettings,
+): JudgedListener {
+  const possible = KINDS_OF[shape.protocol] ?? [];
+  const asked = shape.allowedRoutes?.kinds ?? [];
+  const kinds = asked.length === 0 ? possible : asked.flatMap((one) => kindIn(one, possible));
+  const hasBadKind = asked.some((one) => kindIn(one, possible).length === 0);
+  const pairs = certificatesOf(store, owner, shape);
+  const clients = shape.protocol === "HTTPS" ? clientsOf(store, gateway, shape.port, settings) : null;
+  let refs = pairs.fault;
+  if (clients !== null && clients.fault.reason !== "") refs = clients.fault;
+  if (hasBadKind) refs = { reason: "InvalidRouteKinds", message: "a kind of route that this protocol does not have" };
+  return {
+    shape,
+    owner,
+    gateway,
+    host: (shape.hostname ?? "").toLowerCase(),
+    kinds,
+    certificates: pairs.certificates,
+    clients: clients?.terms ?? null,
+    isServed: false,
+    accepted:
+      possible.length === 0
+        ? { reason: "UnsupportedProtocol", message: `the protocol ${shape.protocol} is not served` }
+        : GOOD,
+    conflict: GOOD,
+    refs,
+    attached: 0,
+  };
+}
+
+function kindIn({ group = GATEWAY_GROUP, kind }: { group?: string; kind: string }, possible: readonly string[]) {
+  return group === GATEWAY_GROUP && possible.includes(kind) ? [kind] : [];
+}
+
+function certificatesOf(store: ObjectStore, owner: KubeObject, { protocol, tls, hostname = "" }: ListenerShape) {
+  const none: readonly CertificateUse[] = [];
+  const isTerminating = protocol === "HTTPS" || (protocol === "TLS" && tls?.mode !== "Passthrough");
+  if (!isTerminating) return { certificates: none, fault: GOOD };
+  const refs = tls?.certificateRefs ?? [];
+  if (refs.length === 0)
+    return { certificates: none, fault: { reason: "InvalidCertificateRef", message: "tls has no certificateRefs" } };
+  let fault = GOOD;
+  const certificates = refs.flatMap((ref): CertificateUse[] => {
+    const namespace = ref.namespace ?? owner.metadata.namespace!;
+    const shown = `${namespace}/${ref.name}`;
+    if ((ref.group ?? "") !== "" || (ref.kind ?? "Secret") !== "Secret") {
+      fault = { reason: "InvalidCertificateRef", message: `${ref.kind} ${shown} is no Secret` };
+      return [];
+    }
+    const from = { kind: owner.kind, namespace: owner.metadata.namespace! };
+    if (!isGranted(store, from, { kind: "Secret", namespace, name: ref.name })) {
+      fault = { reason: "RefNotPermitted", message: `no ReferenceGrant allows the Secret ${shown}` };
+      return [];
+    }
+    if (certificateOf(store, namespace, ref.name) === null) {
+      fault = {
+        reason: "InvalidCertificateRef",
+        message: `there is no Secret ${shown} with a certificate and its key`,
+      };
+      return [];
+    }
+    return [
+      { names: hostname === "" ? [] : [hostname.toLowerCase()], secret: { kind: "Secret", namespace, name: ref.name } },
+    ];
+  });
+  return { certificates, fault };
+}
+
+/** The demands of a Gateway on clients at a port; null for none. */
+function clientsOf(store: ObjectStore, gateway: GatewayObject, port: number, { fileOf }: TranslationSettings) {
+  const frontend = gateway.spec?.tls?.frontend;
+  const own = frontend?.perPort?.find((one) => one.port === port);
+  const validation = own === undefined ? frontend?.default?.validation : own.tls?.validation;
+  if (validation === undefined) return null;
+  const { pem, fault } = authoritiesOf(store, gateway, validation);
+  if (pem === "") return { terms: null, fault };
+  const isLoose = validation.mode === "AllowInsecureFallback";
+  return { terms: { client_auth: isLoose ? "request" : "require", client_ca_file: fileOf(pem) }, fault };
+}
+
+function authoritiesOf(store: ObjectStore, gateway: GatewayObject, { caCertificateRefs = [] }: FrontendValidation) {
+  const found: string[] = [];
+  let fault = GOOD;
+  for (const ref of caCertificateRefs) {
+    const result = trustedAuthority(store, gateway, ref);
+    if (typeof result === "string") found.push(result);
+    else fault = result;
+  }
+  return { pem: found.join("\n"), fault };
+}
+
+/** The certificates of a CA that an object refers to, in PEM, or why there are none. */
+export function trustedAuthority(
+  store: ObjectStore,
+  from: KubeObject,
+  ref: Reference,
+): string | { readonly reason: string; readonly message: string } {
+  const namespace = ref.namespace ?? from.metadata.namespace!;
+  const shown = `${ref.kind ?? "ConfigMap"} ${namespace}/${ref.name}`;
+  if ((ref.group ?? "") !== "" || ref.kind !== "ConfigMap")
+    return { reason: "InvalidCACertificateKind", message: `${shown} is no ConfigMap` };
+  const at = { kind: from.kind, namespace: from.metadata.namespace! };
+  if (!isGranted(store, at, { kind: "ConfigMap", namespace, name: ref.name }))
+    return { reason: "RefNotPermitted", message: `no ReferenceGrant allows the ${shown}` };
+  const text = store.get<ConfigMap>("ConfigMap", namespace, ref.name)?.data?.["ca.crt"] ?? "";
+  if (text.includes("-----BEGIN CERTIFICATE-----")) return text;
+  return { reason: "InvalidCACertificateRef", message: `there is no ${shown} with certificates at ca.crt` };
+}
+
+/** Two listeners of one port must differ in their hosts, and have the same protocol. */
+function findConflicts(all: readonly JudgedListener[]): void {
+  const valid = all.filter(({ accepted }) => accepted.reason === "");
+  for (const [i, one] of valid.entries())
+    for (const other of valid.slice(0, i)) {
+      if (other.shape.port !== one.shape.port || isDatagram(other) !== isDatagram(one)) continue;
+      const reason = conflictOf(one, other);
+      if (reason === "") continue;
+      const message = `in conflict with the listener ${other.shape.name} of ${other.owner.kind} ${other.owner.metadata.name}`;
+      one.conflict = { reason, message };
+      // Within one list none is the earlier one.
+      if (other.owner === one.owner && other.conflict.reason === "") other.conflict = { reason, message: message };
+    }
+}
+
+function isDatagram({ shape }: JudgedListener): boolean {
+  return shape.protocol === "UDP";
+}
+
+function conflictOf(one: JudgedListener, other: JudgedListener): string {
+  const [a, b] = [familyOf(one), familyOf(other)];
+  if (a !== b) return "ProtocolConflict";
+  return one.host === other.host || a === "TCP" || a === "UDP" ? "HostnameConflict" : "";
+}
+
+/** HTTPS and TLS share a port: the handshake tells them apart. */
+function familyOf({ shape: { protocol } }: JudgedListener): string {
+  return protocol === "HTTPS" ? "TLS" : protocol;
+}
+
+/** The entry of a listener in the status. */
+export function listenerStatus(one: JudgedListener, isProgrammed: boolean): object {
+  const { owner, shape, kinds, accepted, conflict, refs, attached } = one;
+  const at = owner.metadata.generation;
+  const conditions: ObjectCondition[] = [];
+  const isConflicted = conflict.reason !== "";
+  const good = accepted.reason === "" && !isConflicted;
+  const why = isConflicted ? conflict : accepted;
+  conditions.push(condition(at, "Accepted", good, good ? "Accepted" : why.reason, why.message));
+  conditions.push(
+    condition(at, "Conflicted", isConflicted, isConflicted ? conflict.reason : "NoConflicts", conflict.message),
+  );
+  conditions.push(
+    condition(at, "ResolvedRefs", refs.reason === "", refs.reason === "" ? "ResolvedRefs" : refs.reason, refs.message),
+  );
+  const isServed = one.isServed && isProgrammed;
+  conditions.push(condition(at, "Programmed", isServed, isServed ? "Programmed" : "Invalid"));
+  return {
+    name: shape.name,
+    supportedKinds: kinds.map((kind) => ({ group: GATEWAY_GROUP, kind })),
+    attachedRoutes: attached,
+    conditions,
+  };
+}
+
+/** Whether routes of a namespace may be attached to a listener. */
+export function allowsNamespace(store: ObjectStore, { shape, owner }: JudgedListener, namespace: string): boolean {
+  return isAllowedFrom(store, shape.allowedRoutes?.namespaces, "Same", owner.metadata.namespace!, namespace);
+}
+
+/** Whether another listener of the port is for a host rather than this one. */
+export function isAnothers(host: string, own: JudgedListener, all: readonly JudgedListener[]): boolean {
+  return all.some(
+    (other) =>
+      other !== own &&
+      other.isServed &&
+      other.shape.port === own.shape.port &&
+      other.gateway === own.gateway &&
+      isDatagram(other) === isDatagram(own) &&
+      hostWeight(other.host) > hostWeight(own.host) &&
+      (other.host === host || (other.host.startsWith("*.") && host.endsWith(other.host.slice(1)))),
+  );
+}
