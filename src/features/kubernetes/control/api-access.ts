@@ -12,11 +12,11 @@ export interface ApiAccess {
   readonly pair: { readonly cert: string; readonly key: string } | null;
   /** Asked for each request, since tokens in files rotate; "" for none. */
   token(): string;
-  /** Where the gateway's own objects are. */
+  /** The namespace of the gateway's own objects. */
   readonly namespace: string;
 }
 
-/** What says where the API server is. */
+/** The way to the API server. */
 interface AccessSettings {
   /** "" for `$KUBECONFIG`, else the account of the pod. */
   readonly kubeconfig: string;

@@ -3,7 +3,7 @@ import type { ObjectStore } from "../object-store.ts";
 import type { KubeObject } from "../objects.ts";
 import type { ApiClient, ApiReply } from "./api-client.ts";
 
-/** A kind, and where the API server has it. */
+/** A kind, and its place at the API server. */
 export interface WatchedKind {
   readonly kind: string;
   /** `/apis/gateway.networking.k8s.io/v1`. */
@@ -18,7 +18,7 @@ export interface WatchedKind {
 /** Whether a kind is there: `absent` is none that this API server knows. */
 export type WatchState = "waiting" | "synced" | "absent" | "refused" | "away";
 
-/** Hears of the states of a watch. */
+/** Gets the states of a watch. */
 interface WatchListener {
   /** @param reason for one line; "" if it is synced */
   onState(watch: KindWatch, state: WatchState, reason: string): void;

@@ -15,7 +15,7 @@ const LEASE_SECONDS = 10;
 const RENEW_MS = 3000;
 const PATH = "/apis/coordination.k8s.io/v1/namespaces";
 
-/** Hears of an election. */
+/** Gets the outcome of an election. */
 interface LeaseListener {
   onLeader(isLeader: boolean): void;
   /** The lease cannot be had. @param reason for one line; "" if it can again */

@@ -1,7 +1,7 @@
 import type { TranslationSettings } from "../objects.ts";
 import type { GatewayObject } from "./shapes.ts";
 
-/** Where a Gateway listens. */
+/** The addresses of a Gateway. */
 export interface GatewayPlace {
   /** What edge binds: each of them for every port. */
   readonly bound: readonly string[];

@@ -10,7 +10,7 @@ interface Attachment {
   readonly hosts: readonly string[];
 }
 
-/** Where a route is attached, and its word on its parents. */
+/** A route with its listeners, and its word on its parents. */
 export interface AttachedRoute {
   readonly route: RouteObject;
   readonly attachments: readonly Attachment[];

@@ -3,7 +3,7 @@ import type { BackendReference, HeaderEdit, RouteFilter } from "./shapes.ts";
 
 type Keys = Readonly<Record<string, unknown>>;
 
-/** Where a route is: one of these. */
+/** The place of a route: one of these. */
 interface Where {
   readonly path?: string;
   readonly prefix?: string;
@@ -25,7 +25,7 @@ interface MirrorPorts {
   resolve(ref: BackendReference): ResolvedBackend;
 }
 
-/** What the filters of a rule, or of one of its backends, make of its routes. @param ports null allows no mirror */
+/** The keys that the filters of a rule, or of one of its backends, give its routes. @param ports null allows no mirror */
 export function filterKeys(filters: readonly RouteFilter[], ports: MirrorPorts | null): FilterKeys {
   let fault = { reason: "", message: "" };
   const fixed: Record<string, unknown> = {};

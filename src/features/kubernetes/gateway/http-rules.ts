@@ -5,7 +5,7 @@ import { type FilterKeys, filterKeys } from "./filters.ts";
 import type { JudgedListener } from "./listeners.ts";
 import type { FieldMatch, RouteMatch, RouteObject, RouteRule } from "./shapes.ts";
 
-/** The names by which routes say where they are served. */
+/** The names of the listeners of a route. */
 type ListenerNames = (listener: JudgedListener) => readonly string[];
 
 /** What becomes of the rules of an HTTPRoute or a GRPCRoute. */
@@ -16,7 +16,7 @@ export interface TranslatedRules {
   readonly message: string;
 }
 
-/** Where the requests of a route come from: listeners that have the same hosts and the same scheme. */
+/** The origin of requests: listeners that have the same hosts and the same scheme. */
 interface Place {
   readonly listeners: readonly string[];
   readonly hosts: readonly string[];
