@@ -15,7 +15,7 @@ import {
   type Rows,
   type Values,
 } from "../config/row.ts";
-import { chunkedMode, duration, flag, sizeOrUnlimited, text, UNLIMITED, word } from "../config/scalars.ts";
+import { chunkedMode, duration, flag, size, sizeOrUnlimited, text, UNLIMITED, word } from "../config/scalars.ts";
 import { series } from "../core/number-text.ts";
 import { type AuthConfig, auth, warnOfAuth } from "../features/auth/settings.ts";
 import { botsAt, routeBots } from "../features/bots/settings.ts";
@@ -106,6 +106,12 @@ const rows = {
     type: concurrency,
     absent: null,
     doc: "requests of the route at once, in all workers; the others wait or get 503",
+  },
+  limit_rate: {
+    type: size(0),
+    default: 0,
+    example: "512KiB",
+    doc: "bytes a second of each response's body; 0 is no limit",
   },
   // Absent, these take the server's; of a section, each key that is left out.
   allowed_methods: {
@@ -291,6 +297,7 @@ export function explainOptions(route: RouteOptions): object {
     rate_limit: explainRateLimit(route.rateLimit),
     ...(route.priority === "normal" ? {} : { priority: route.priority }),
     ...(route.concurrency === null ? {} : { concurrency: concurrency.write(route.concurrency) }),
+    ...(route.limitRate === 0 ? {} : { limit_rate: route.limitRate }),
     ...(route.allowedMethods === null ? {} : { allowed_methods: route.allowedMethods }),
     ...(route.accessLog === null ? {} : { access_log: routeAccessLog.write(route.accessLog) }),
     ...(route.cors === null ? {} : { cors: routeCors.write(route.cors) }),

@@ -204,6 +204,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     ends: "400, 403, 408, 413, 503",
     why: "Before `cacheLookup` and `ingest`: no origin sees the beginning of a body that is refused.",
   },
+  pacing: {
+    needs: "`limit_rate`",
+    reads: "route",
+    sets: "that the body goes out at no more than so many bytes a second",
+    ends: "",
+    why: "Before all phases that stand between a handler and its client: it counts bytes as they are sent, compressed and from the cache as well.",
+  },
   responseFields: {
     needs: "a [placeholder](placeholders.md) in `headers.response`",
     reads: "route",

@@ -8,6 +8,7 @@ import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import { BodyLimitPhase } from "../features/ingest/body-limit.ts";
 import { NormalizePhase } from "../features/ingest/normalize.ts";
+import { PacingPhase } from "../features/limit/pacing-phase.ts";
 import { SheddingPhase } from "../features/overload/shedding-phase.ts";
 import { buildPagePolicy, type PagePolicy } from "../features/pages/page-policy.ts";
 import { HostDemandsPhase } from "../features/route/host-demands-phase.ts";
@@ -27,6 +28,7 @@ import type { Tracer } from "../features/telemetry/tracer.ts";
 import { buildWafPolicy, type WafPolicy } from "../features/waf/waf-policy.ts";
 import type { BodyBudget } from "../memory/body-budget.ts";
 import { DispatchPhase, type Exchange, type Phase, Pipeline, type ReplyTap } from "../message/exchange.ts";
+import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { concurrencyEnd, concurrencyPhase } from "../routes/concurrency-gates.ts";
 import { lateFields } from "../routes/header-operations.ts";
 import { wafOf } from "../routes/route-config.ts";
@@ -96,6 +98,7 @@ const DOWN = {
   concurrency: (way) => limitedPhase("concurrency", way),
   bodyLimit: () => new BodyLimitPhase(),
   wafBody: ({ waf }) => waf.body,
+  pacing: ({ config, router, inputs }) => pacingPhase(config, router, inputs),
   responseFields: ({ config, router }) => lateFieldsPhase(config, router),
   errorPages: ({ pages }) => pages.intercept,
   responseRules: ({ waf }) => waf.response,
@@ -217,6 +220,14 @@ function hostDemandsPhase({ server }: RuntimeConfig): Phase | null {
   const sites = sitesIn(server);
   const isOne = sites.every((site) => site.hosts.every((host) => clientDemand(host) === clientDemand(site)));
   return isOne ? null : new HostDemandsPhase();
+}
+
+/** Null if no route has `limit_rate`. */
+function pacingPhase(config: RuntimeConfig, { routes }: Router, { services }: WayPorts): Phase | null {
+  const rates = settingsByIndex(config, routes).map((route) => route?.limitRate ?? 0);
+  if (rates.every((rate) => rate === 0)) return null;
+  const { wheel, turn } = services;
+  return new PacingPhase(rates, { wheel, turn, idle: IDLE_PORTS });
 }
 
 /** Null where no route has fields with values of the request. */

@@ -115,6 +115,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["routes.cache", "cache.md"],
   ["routes.compression", "compression.md#at-a-route"],
   ["routes.rate_limit", "guards.md#rate-limits"],
+  ["routes.limit_rate", "guards.md#bytes-a-second"],
   ["routes.allowed_methods", "guards.md#policies-at-a-route"],
   ["routes.access_log", "guards.md#policies-at-a-route"],
   ["routes.cors", "guards.md#policies-at-a-route"],

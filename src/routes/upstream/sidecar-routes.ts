@@ -122,6 +122,7 @@ const NO_FURTHER_PARTS = {
   fastcgi: null,
   concurrency: null,
   priority: "normal",
+  limitRate: 0,
 } as const;
 
 /** How chunked bodies are taken: as the edge takes them, but that `buffer` says whether they stream. docs/sidecar.md#bodies */
