@@ -90,7 +90,7 @@ describe("no more bytes a second than limit_rate, for every type of route", () =
     h3.close();
   });
 
-  test("a compressed response counts by what is sent, and what follows on its connection is in order", async () => {
+  test("a compressed response counts by its compressed bytes, and the next one on its connection is in order", async () => {
     const client = await gateway.connect();
     const began = performance.now();
     client.send(request("GET /packed/packed", ["Accept-Encoding: gzip"]));

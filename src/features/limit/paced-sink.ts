@@ -34,8 +34,8 @@ interface Piece {
 
 /**
  * Sends the body of one response at no more than so many bytes a second: a token bucket, which fills only while the client takes
- * bytes. It stands nearest to the client, so that it counts what is sent, and is the client's source: what makes the response
- * waits while bytes are held here. docs/guards.md#bytes-a-second
+ * bytes. It stands nearest to the client, so that it counts the bytes sent, and is the client's source: the handler
+ * waits while bytes wait here. docs/guards.md#bytes-a-second
  *
  *   Passing ──head of a response with a body──▶ Pacing ──last byte of an ended body, or the end of the exchange──▶ Over
  */
@@ -68,7 +68,7 @@ export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
     this.origin = ports.idle.source;
   }
 
-  /** What is held is no copy. */
+  /** Bytes that wait are no copies. */
   override get returnsBytes(): boolean {
     return this.ex === null && super.returnsBytes;
   }
@@ -110,7 +110,7 @@ export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
   override end(ex: Exchange): void {
     if (this.ex === null || this.pieces.length === 0) return this.finish(ex);
     this.adopt(ex);
-    // What made the response is done with it.
+    // The handler is done with the response.
     this.origin = this.ports.idle.source;
     this.hasEnded = true;
     const { trailers } = ex.reply;
@@ -147,7 +147,7 @@ export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
     else this.goOn(ex);
   }
 
-  /** Is the client's source. What else has made itself that may have had the client's word that it takes bytes again. */
+  /** Becomes the client's source again. Another source meanwhile may have had the client's word that it takes bytes again. */
   private adopt(ex: Exchange): void {
     if (ex.source === this) return;
     this.origin = ex.source;
@@ -155,7 +155,7 @@ export class PacedSink extends PassingSink implements ReplySource, TimerOwner {
     this.isBlocked = false;
   }
 
-  /** Sends what is held, as far as it may go. */
+  /** Sends the bytes that wait, as far as they may go. */
   private goOn(ex: Exchange): void {
     const { pieces } = this;
     while (pieces.length > 0 && !this.isBlocked) {
