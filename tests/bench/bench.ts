@@ -5,9 +5,11 @@ import { measureFleetLimits } from "./fleet-limits.ts";
 import { measureFunctionPeers } from "./function-peers.ts";
 import { measureFunctionTrouble } from "./function-trouble.ts";
 import { measureFunctions } from "./functions.ts";
+import { measureGrowth } from "./growth.ts";
 import { measureIdle } from "./idle.ts";
 import { type Lab, openLab } from "./lab.ts";
 import { describeRun } from "./machine.ts";
+import { measureMatrix } from "./matrix.ts";
 import { runMicro } from "./micro.ts";
 import { type Options, readOptions } from "./options.ts";
 import { comparePeers } from "./peers.ts";
@@ -33,9 +35,11 @@ const PARTS: Readonly<Record<string, Part>> = {
   "function-trouble": measureFunctionTrouble,
   watched: measureWatched,
   tcp: measureTcp,
+  matrix: measureMatrix,
+  growth: measureGrowth,
 };
 /** Parts that run by their name alone. */
-const BY_NAME = ["limits", "functions", "function-trouble", "watched", "tcp"];
+const BY_NAME = ["matrix", "growth", "limits", "functions", "function-trouble", "watched", "tcp"];
 const RESULTS = join(import.meta.dir, "results.md");
 
 for (const [name, code] of [["SIGINT", 130] as const, ["SIGTERM", 143] as const]) {

@@ -52,13 +52,7 @@ async function measureServer(server: ServerSpec, lab: Lab, wanted: number): Prom
     for (let i = 0; i < BATCH; i++) (await openAndAsk(running.ports.http, 0))?.terminate();
     await Bun.sleep(SETTLE_MS);
     const residentBeforeMb = residentMb(running.process.pids);
-    while (sockets.length < wanted) {
-      const todo = Math.min(BATCH, wanted - sockets.length);
-      const batch = Array.from({ length: todo }, (_, i) => openAndAsk(running.ports.http, sockets.length + i));
-      const opened = (await Promise.all(batch)).filter((socket) => socket !== null);
-      sockets.push(...opened);
-      if (opened.length < todo) break;
-    }
+    await openAll(sockets, running.ports.http, wanted);
     await Bun.sleep(SETTLE_MS);
     const connections = sockets.filter((socket) => socket.readyState > 0).length;
     return { connections, residentBeforeMb, addedMb: residentMb(running.process.pids) - residentBeforeMb };
@@ -66,6 +60,25 @@ async function measureServer(server: ServerSpec, lab: Lab, wanted: number): Prom
     // A reset leaves no connection behind that waits for its end.
     for (const socket of sockets) socket.terminate();
     await running.process.stop();
+  }
+}
+
+/** Opens kept connections, each of which has asked once. @returns what closes them */
+export async function openIdle(port: number, wanted: number): Promise<() => void> {
+  const sockets: Bun.Socket[] = [];
+  await openAll(sockets, port, Math.min(wanted, openFileLimit() - SPARE_FILES));
+  return () => {
+    for (const socket of sockets) socket.terminate();
+  };
+}
+
+async function openAll(sockets: Bun.Socket[], port: number, wanted: number): Promise<void> {
+  while (sockets.length < wanted) {
+    const todo = Math.min(BATCH, wanted - sockets.length);
+    const batch = Array.from({ length: todo }, (_, i) => openAndAsk(port, sockets.length + i));
+    const opened = (await Promise.all(batch)).filter((socket) => socket !== null);
+    sockets.push(...opened);
+    if (opened.length < todo) break;
   }
 }
 

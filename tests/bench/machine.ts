@@ -5,7 +5,7 @@ import { edgeServer, installedPeers, versionOf } from "./servers.ts";
 
 /** Parts without peers, and parts with a load of the chosen size. */
 const ALONE = ["soak", "micro"];
-const LOADED = ["all", "peers", "workers"];
+const LOADED = ["all", "peers", "workers", "matrix"];
 
 /** The machine, the versions and the load, as pairs of a name and a text. */
 export function describeRun(options: Options): Record<string, string> {

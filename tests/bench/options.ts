@@ -17,6 +17,7 @@ export interface Options {
   readonly workers: number;
   readonly idleConnections: number;
   readonly minutes: number;
+  readonly most: number;
   readonly json: string | null;
   readonly markdown: string | null;
 }
@@ -29,6 +30,8 @@ export const SECTIONS = [
   "start",
   "workers",
   "attack",
+  "matrix",
+  "growth",
   "limits",
   "functions",
   "function-peers",
@@ -47,6 +50,8 @@ const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
   start     time from spawn to the first answer
   workers   throughput with two workers
   attack    latency of the others while half of the requests are malformed, and the cost of a refused one
+  matrix    CPU time per request plain, with everything on, with two workers, young, and beside busy neighbours
+  growth    CPU time, memory and start against the number of routes, hosts, fields, certificates, rules, targets, cache entries, connections
   limits    CPU time of limits at 10,000 requests a second: a gateway's own, and a fleet's on Redis
   functions CPU time of a function and of a hook at 20,000 requests a second, beside Bun.serve behind the same route; hooks a second of one thread
   function-peers    CPU time and latency of a function beside nginx with njs and Lua, and beside Bun.serve and workerd behind a proxy
@@ -58,7 +63,8 @@ const USAGE = `usage: scripts/bench [${SECTIONS.join("|")}] [flags]
 
   --edge PATH        the gateway's binary                        (./edge)
   --before PATH      an older binary that takes turns with it in peers
-  --only A,B         scenarios of peers, or name parts of micro  (all)
+  --only A,B         scenarios of peers and matrix, curves of growth, or name parts of micro  (all)
+  --most N           the largest number of things in growth      (1000000)
   --peers A,B        nginx,haproxy,caddy,varnish                 (those installed)
   --rounds N         rounds, of which the median counts          (3)
   --seconds N        length of one measurement, whole seconds    (3)
@@ -81,6 +87,7 @@ const FLAGS = {
   workers: { type: "string", default: "1" },
   "idle-conns": { type: "string", default: "10000" },
   minutes: { type: "string", default: "10" },
+  most: { type: "string", default: "1000000" },
   json: { type: "string" },
   md: { type: "string" },
   help: { type: "boolean", default: false },
@@ -108,6 +115,7 @@ export function readOptions(args: string[]): Options {
       workers: count("workers", values.workers),
       idleConnections: count("idle-conns", values["idle-conns"]),
       minutes: positive("minutes", values.minutes),
+      most: count("most", values.most),
       json: values.json ? resolve(values.json) : null,
       markdown: values.md ? resolve(values.md) : null,
     };

@@ -14,7 +14,16 @@ import { BOT_SECRET, OIDC, SESSION_PREFIX } from "./auth-figures.ts";
 import type { Lab } from "./lab.ts";
 
 /** What a scenario needs switched on beside the plain proxy. */
-export type Setting = "plain" | "tls" | "http3" | "cache" | "cache-disk" | "compression" | "auth" | "fastcgi";
+export type Setting =
+  | "plain"
+  | "tls"
+  | "http3"
+  | "cache"
+  | "cache-disk"
+  | "compression"
+  | "auth"
+  | "fastcgi"
+  | "everything";
 
 /** The ports of one server. */
 export interface Ports {
@@ -31,11 +40,16 @@ const LEVEL = 1;
 
 /** Whether the load goes to the port with a certificate. */
 export function isSecure(setting: Setting): boolean {
-  return setting === "tls" || setting === "http3";
+  return setting === "tls" || setting === "http3" || setting === "everything";
+}
+
+/** Whether routes beside those of the load ask who their clients are. */
+export function hasAuth(setting: Setting): boolean {
+  return setting === "auth" || setting === "everything";
 }
 
 function hasCache(setting: Setting): boolean {
-  return setting === "cache" || setting === "cache-disk" || setting === "compression";
+  return setting === "cache" || setting === "cache-disk" || setting === "compression" || setting === "everything";
 }
 
 /** The common origin: one nginx process that never closes a connection. */
@@ -49,6 +63,8 @@ http {
     location = /x { default_type application/json; return 200 '${HEALTH_BODY}'; }
     location = /rows.json { default_type application/json; add_header Cache-Control "public, max-age=600"; }
     location = /packed.json { default_type application/json; add_header Cache-Control "public, max-age=600"; }
+    location /v1/ { return 200; }
+    location ~ ^/t[0-9]+/ { default_type application/json; return 200 '${HEALTH_BODY}'; }
     location = /auth { add_header Remote-User alice; return 200; }
     location /many/ { add_header Cache-Control "public, max-age=600"; return 200 '${"z".repeat(1024)}'; }
     location = /cached { add_header Cache-Control "public, max-age=600"; return 200 '${"z".repeat(1024)}'; }
@@ -187,18 +203,20 @@ export function edgeConfig(lab: Lab, ports: Ports, setting: Setting): string {
   const tls = isSecure(setting) ? `  tls: {enabled: true, port: ${ports.tls}, ${files}}\n` : "";
   const http3 = setting === "http3" ? "  http3: {enabled: true}\n" : "";
   const disk = `, max_bytes: 2MiB, max_entries: 100, disk: {path: ${join(lab.dir, "edge-cache")}}`;
-  const cache = hasCache(setting) ? `  cache: {enabled: true${setting === "cache-disk" ? disk : ""}}\n` : "";
+  const cache = hasCache(setting)
+    ? `  cache: {enabled: true, cookies: bypass${setting === "cache-disk" ? disk : ""}}\n`
+    : "";
   const compression = setting === "compression" ? `  compression: {level: ${LEVEL}}\n` : "";
   return `server:
   host: 127.0.0.1
   port: ${ports.http}
   workers: ${lab.workers}
   max_body_bytes: 67108864
-  access_log: {enabled: false}
+  access_log: ${setting === "everything" ? `{outputs: [{file: ${join(lab.dir, "access.log")}}]}` : "{enabled: false}"}
   waf: {enabled: true, mode: enforce}
-${setting === "auth" ? `  bots: {challenge: "off", secret: ${BOT_SECRET}}\n` : ""}${tls}${http3}${cache}${compression}proxy:
+${hasAuth(setting) ? `  bots: {challenge: "off", secret: ${BOT_SECRET}}\n` : ""}${tls}${http3}${cache}${compression}${setting === "everything" ? `  geo: {country_db: ${join(lab.dir, "countries.mmdb")}}\n` : ""}proxy:
   transport: {max_idle_conns: 256}
-`;
+${setting === "everything" ? `telemetry:\n  otlp: {endpoint: "http://127.0.0.1:${lab.originPort}", traces: {sample: 0.01}}\n` : ""}`;
 }
 
 /** The gateway's own routes.yaml. */
@@ -207,7 +225,14 @@ export function edgeRoutes(lab: Lab, setting: Setting): string {
   const cached = hasCache(setting) ? `- {type: upstream, prefix: /c, ${target}}\n` : "";
   return `- {type: static, prefix: /static, dir: ${lab.site}}
 - {type: upstream, prefix: /p, ${target}${hasCache(setting) ? ", cache: false" : ""}}
-${cached}${setting === "auth" ? edgeAuth(lab, target) : ""}${setting === "fastcgi" ? edgeScripts(lab) : ""}`;
+${cached}${hasAuth(setting) ? edgeAuth(lab, target) : ""}${setting === "everything" ? edgeElsewhere(target) : ""}${setting === "fastcgi" ? edgeScripts(lab) : ""}`;
+}
+
+/** What routes beside those of the load ask for. */
+function edgeElsewhere(target: string): string {
+  return `- {type: upstream, prefix: /limited, ${target}, rate_limit: {requests: 100, window: 1s}}
+- {type: upstream, prefix: /somewhere, ${target}, ip_rules: {deny_countries: [AQ]}}
+`;
 }
 
 function edgeScripts(lab: Lab): string {

@@ -6,39 +6,21 @@
 // minute. Even rounds take the servers in the opposite order: what is measured first comes out 2 to 3 % dearer. The tables show
 // medians of the rounds. Where the host of a virtual machine gives its processors to others meanwhile, caches go cold and what
 // was measured is the host: such a turn is taken again.
-import { availableParallelism } from "node:os";
 import { fixed, inTurn, median, table } from "./figures.ts";
 import { type Lab, makeCertificate } from "./lab.ts";
-import { hasTool, type Load, type LoadPlan, runLoad } from "./load-tools.ts";
+import { hasTool, runLoad } from "./load-tools.ts";
 import type { Options } from "./options.ts";
 import { isSecure, type Setting } from "./peer-configs.ts";
-import { cpuSeconds, residentMb, stolenSeconds } from "./process-stats.ts";
+import { residentMb } from "./process-stats.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
 import { progress, type Section } from "./section.ts";
 import { edgeServer, installedPeers, type RunningServer, type ServerSpec, startServer } from "./servers.ts";
-
-/** One server in one scenario in one round. */
-export interface Sample extends Load {
-  readonly cpuMicrosPerRequest: number;
-  /** Share of the machine's CPU time that its host gave to others meanwhile. */
-  readonly stolen: number;
-  readonly residentMb: number;
-}
-
-/** One server's turn of TURN_SECONDS. */
-interface Turn extends Load {
-  readonly cpuSeconds: number;
-  readonly stolen: number;
-}
+import { calmTurn, MOST_STOLEN, planOf, type Sample, sampleOf, TURN_SECONDS, type Turn } from "./turns.ts";
 
 /** All samples: scenario, then server, then one sample a round. */
 export type Samples = Map<string, Map<string, Sample[]>>;
 
 const WARM_UP_SECONDS = 1;
-const TURN_SECONDS = 1;
-/** Share of the machine's CPU time that its host may give to others in a turn. */
-const MOST_STOLEN = 0.03;
-const MOST_TRIES = 4;
 const SETTINGS: readonly Setting[] = ["plain", "tls", "http3", "cache", "cache-disk", "compression", "auth", "fastcgi"];
 const GATEWAY = "edge";
 /** The gateway as it was, from --before. */
@@ -99,10 +81,11 @@ async function runRound(todo: readonly Scenario[], servers: readonly ServerSpec[
 /** All servers in one scenario: warmed up, then a turn each, again and again. */
 async function takeTurns(scenario: Scenario, servers: ReadonlyMap<string, RunningServer>, at: Round): Promise<void> {
   const turns = new Map<string, Turn[]>();
-  for (const server of servers.values()) await runLoad({ ...planOf(scenario, server, at), seconds: WARM_UP_SECONDS });
+  const dose = { connections: at.options.connections, threads: 1, dir: at.lab.dir };
+  for (const server of servers.values()) await runLoad({ ...planOf(scenario, server, dose), seconds: WARM_UP_SECONDS });
   for (let second = 0; second < at.options.seconds; second += TURN_SECONDS) {
     for (const [name, server] of servers) {
-      turns.set(name, [...(turns.get(name) ?? []), await calmTurn(scenario, server, at)]);
+      turns.set(name, [...(turns.get(name) ?? []), await calmTurn(scenario, server, dose)]);
     }
   }
   for (const [name, server] of servers) {
@@ -121,46 +104,6 @@ function keepSample(scenario: Scenario, name: string, sample: Sample, at: Round)
       `${sample.stolen > MOST_STOLEN ? ` (${fixed(100 * sample.stolen, 0)} % stolen)` : ""}` +
       `${sample.errors > 0 ? ` ${sample.errors} errors` : ""}`,
   );
-}
-
-/** Takes a turn, again and again while the machine is not itself; then the one that was disturbed least. */
-async function calmTurn(scenario: Scenario, server: RunningServer, at: Round): Promise<Turn> {
-  let best = await takeTurn(scenario, server, at);
-  for (let tries = 1; tries < MOST_TRIES && best.stolen > MOST_STOLEN; tries++) {
-    const next = await takeTurn(scenario, server, at);
-    if (next.stolen < best.stolen) best = next;
-  }
-  return best;
-}
-
-async function takeTurn(scenario: Scenario, server: RunningServer, at: Round): Promise<Turn> {
-  const { pids } = server.process;
-  const [before, stolenBefore, started] = [cpuSeconds(pids), stolenSeconds(), performance.now()];
-  const load = await runLoad({ ...planOf(scenario, server, at), seconds: TURN_SECONDS });
-  const machineSeconds = ((performance.now() - started) / 1000) * availableParallelism();
-  const stolen = (stolenSeconds() - stolenBefore) / machineSeconds;
-  return { ...load, cpuSeconds: cpuSeconds(pids) - before, stolen };
-}
-
-function sampleOf(turns: readonly Turn[], residentMb: number): Sample {
-  const sum = (pick: (turn: Turn) => number) => turns.reduce((total, turn) => total + pick(turn), 0);
-  const middle = (pick: (turn: Turn) => number) => median(turns.map(pick));
-  const requests = sum((turn) => turn.requests);
-  return {
-    requests,
-    errors: sum((turn) => turn.errors),
-    requestsPerSecond: middle((turn) => turn.requestsPerSecond),
-    p50Ms: middle((turn) => turn.p50Ms),
-    p99Ms: middle((turn) => turn.p99Ms),
-    cpuMicrosPerRequest: requests === 0 ? Number.NaN : (sum((turn) => turn.cpuSeconds) / requests) * 1e6,
-    stolen: sum((turn) => turn.stolen) / turns.length,
-    residentMb,
-  };
-}
-
-function planOf(scenario: Scenario, server: RunningServer, { options, lab }: Round): Omit<LoadPlan, "seconds"> {
-  const port = isSecure(scenario.setting) ? server.ports.tls : server.ports.http;
-  return { scenario, port, connections: options.connections, threads: 1, dir: lab.dir };
 }
 
 function suits(scenario: Scenario, name: string): boolean {

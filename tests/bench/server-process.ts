@@ -50,8 +50,8 @@ export class ServerProcess {
   }
 
   /** Waits until GET `path` is answered 200; false when that does not happen in time or the process ends. */
-  async isReady(port: number, path: string): Promise<boolean> {
-    const end = performance.now() + READY_LIMIT_MS;
+  async isReady(port: number, path: string, patienceMs: number = READY_LIMIT_MS): Promise<boolean> {
+    const end = performance.now() + patienceMs;
     while (performance.now() < end && this.isAlive) {
       if (await answersOk(port, path)) return true;
       await Bun.sleep(READY_PAUSE_MS);

@@ -1,6 +1,7 @@
 // The servers under test: the gateway and its peers, one row each.
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeMmdb } from "../harness/mmdb.ts";
 import { BCRYPT_USERS, SHA_USERS, TOKEN_KEY } from "./auth-figures.ts";
 import type { Lab } from "./lab.ts";
 import {
@@ -8,6 +9,7 @@ import {
   edgeConfig,
   edgeRoutes,
   haproxyConfig,
+  hasAuth,
   nginxConfig,
   type Ports,
   type Setting,
@@ -102,14 +104,21 @@ export function versionOf(server: ServerSpec): string {
 }
 
 /** Starts a server in one setting and waits for its first answer; null, with its last words printed, when none comes. */
-export async function startServer(server: ServerSpec, lab: Lab, setting: Setting): Promise<RunningServer | null> {
+export async function startServer(
+  server: ServerSpec,
+  lab: Lab,
+  setting: Setting,
+  patienceMs?: number,
+): Promise<RunningServer | null> {
   const [http, tls] = freePorts(2) as [number, number];
   const ports = { http, tls };
-  if (setting === "auth") putUsers(lab);
+  if (hasAuth(setting)) putUsers(lab);
+  if (setting === "everything")
+    put(lab, "countries.mmdb", writeMmdb({ "192.0.2.0/24": { country: { iso_code: "AQ" } } }));
   const command = [server.executable, ...server.configure(lab, ports, setting)];
   const started = performance.now();
   const running = new ServerProcess(command, lab.dir, join(lab.dir, `${server.name}.log`));
-  if (await running.isReady(http, "/health")) {
+  if (await running.isReady(http, "/health", patienceMs)) {
     return { ports, process: running, readyMs: performance.now() - started };
   }
   console.error(`${server.name} (${setting}) did not start:\n${running.lastWords()}`);
@@ -123,7 +132,7 @@ function putUsers(lab: Lab): void {
   put(lab, "token.pem", TOKEN_KEY);
 }
 
-function put(lab: Lab, name: string, text: string): string {
+function put(lab: Lab, name: string, text: string | Buffer): string {
   const file = join(lab.dir, name);
   writeFileSync(file, text);
   return file;
