@@ -256,6 +256,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "bans",
+    {
+      run: changeBans,
+      summary: "list, add and lift bans of the running gateway",
+      specs: async () => [(await import("./bans.ts")).bansCommand],
+    },
+  ],
+  [
     "nodes",
     {
       run: listNodes,
@@ -531,6 +539,11 @@ async function switchMaintenance(args: readonly string[], io: CommandIo): Promis
 async function watchGateway(args: readonly string[], io: CommandIo, signals: HeldSignals): Promise<number> {
   const { runTop } = await import("./top.ts");
   return runTop(args, io, signals);
+}
+
+async function changeBans(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runBans } = await import("./bans.ts");
+  return runBans(args, io);
 }
 
 async function listNodes(args: readonly string[], io: CommandIo): Promise<number> {

@@ -199,6 +199,10 @@ export class Control implements PoolListener, ThreadPorts {
     return this.options.cluster;
   }
 
+  get state(): StateFolder {
+    return this.options.state;
+  }
+
   get beside(): BesidePorts {
     return this.options.beside;
   }
@@ -216,6 +220,7 @@ export class Control implements PoolListener, ThreadPorts {
   private makeOperations(): Operations {
     return new Operations({
       nodes: this.parts.nodes,
+      bans: this.parts.bans,
       reloads: this.reloads,
       files: this.options.files,
       state: this.options.state,
@@ -527,7 +532,7 @@ export class Control implements PoolListener, ThreadPorts {
 
   private answers() {
     const { exposition } = this;
-    const { keys, nodes, member, fleet, cache, live } = this.parts;
+    const { keys, nodes, member, fleet, cache, live, bans } = this.parts;
     const survey = new UpstreamSurvey(nodes);
     const answers = internalAnswers({
       config: () => this.config,
@@ -552,6 +557,10 @@ export class Control implements PoolListener, ThreadPorts {
       ...answers,
       ...this.operations.answers(),
       ...this.routeCalls().answers(),
+      bans: async () => {
+        const { status, body } = bans.listing();
+        return jsonAnswer(status, body);
+      },
       nodes: () => fleet.listing().then(({ status, body }) => jsonAnswer(status, body)),
       openapi: async () => jsonAnswer(200, (await import("../features/admin/openapi.ts")).openApi()),
       config: () => ({ status: 200, contentType: "application/yaml", body: listConfig(this.config) }),

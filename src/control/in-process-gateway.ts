@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { formatFault } from "../config/config-fault.ts";
 import { readClock } from "../core/shared-clock.ts";
 import { createChallengeTable } from "../features/acme/challenge-table.ts";
+import { createBanTable } from "../features/bans/ban-table.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
 import { ALONE } from "../features/fleet/control/fleet.ts";
@@ -74,6 +75,7 @@ export class InProcessGateway {
       bodyBudget: createBodyBudget(1, crypto.getRandomValues(new Int32Array(2))),
       buckets: createTokenBuckets(crypto.getRandomValues(new Int32Array(2))),
       challenges: createChallengeTable(),
+      bans: { table: createBanTable(crypto.getRandomValues(new Int32Array(2))), networks: null },
       clock: readClock(),
       nodes: this.nodes.buffer,
       names: [],

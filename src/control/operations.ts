@@ -1,9 +1,11 @@
+import { parseDuration } from "../config/duration.ts";
 import { errorBody } from "../core/status.ts";
 import type { FieldsOfEvent, WriteEvent } from "../facts/events.ts";
 import type { ActionCall } from "../features/admin/action-handler.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import { type ControlAnswer, jsonAnswer, refusalAnswer } from "../features/admin/control-rpc.ts";
 import type { Operator } from "../features/admin/operator.ts";
+import type { BanService } from "../features/bans/control/ban-service.ts";
 import type { ConfigurationState, FileConfigurations } from "../features/history/control/file-configurations.ts";
 import type { StateFolder } from "../features/history/control/state-folder.ts";
 import {
@@ -23,6 +25,7 @@ import { needsRestart, type ReloadOutcome, type Reloads, type RestartSettings, r
 /** What the operators' actions ask of the control thread. */
 interface OperationPorts {
   readonly nodes: NodeRegistry;
+  readonly bans: Pick<BanService, "add" | "lift">;
   readonly reloads: Pick<Reloads, "want" | "take" | "rebuild" | "generation">;
   /** Configurations read from files; null with a remote source. */
   readonly files: FileConfigurations | null;
@@ -179,10 +182,15 @@ export class Operations {
   }
 
   /** Who answers the actions' questions, for a ControlRpc. */
-  answers(): Pick<EndpointAnswers, "drain" | "undrain" | "maintenance" | "reload" | "rollback" | "log-level"> {
+  answers(): Pick<
+    EndpointAnswers,
+    "drain" | "undrain" | "ban" | "ban-lift" | "maintenance" | "reload" | "rollback" | "log-level"
+  > {
     return {
       drain: (body) => this.drain(readCall(body), true),
       undrain: (body) => this.drain(readCall(body), false),
+      ban: async (body) => this.ban(readCall(body)),
+      "ban-lift": async (body) => this.liftBan(readCall(body)),
       maintenance: (body) => this.switchMaintenance(readCall(body)),
       reload: (body) => this.reloadCall(readCall(body)),
       rollback: (body) => this.rollback(readCall(body)),
@@ -281,6 +289,30 @@ export class Operations {
     return [...new Set(found.map(pathOf))].slice(0, MAX_SET);
   }
 
+  private ban({ operator, call }: ActionCall): ControlAnswer {
+    const { address, for: time = "", ...others } = call;
+    const forMs = time === "" ? 0 : typeof time === "string" ? parseDuration(time) : Number.NaN;
+    const isTime = forMs === 0 || (forMs >= 1000 && forMs <= MAX_BAN_MS);
+    if (typeof address !== "string" || !isTime || Object.keys(others).length > 0)
+      return refusalAnswer(
+        400,
+        'expected {"address": "…"}, with "for": "1h" or another time of up to 365 days beside it',
+      );
+    const { status, body } = this.port.bans.add(address, forMs);
+    const { until } = body as { readonly until?: string };
+    this.audit("ban", operator, { ok: status === 200, address, ...(until === undefined ? {} : { until }) });
+    return jsonAnswer(status, body);
+  }
+
+  private liftBan({ operator, call }: ActionCall): ControlAnswer {
+    const { address, ...others } = call;
+    if (typeof address !== "string" || Object.keys(others).length > 0)
+      return refusalAnswer(400, 'expected {"address": "…"}');
+    const { status, body } = this.port.bans.lift(address);
+    this.audit("ban_lift", operator, { ok: status === 200, address });
+    return jsonAnswer(status, body);
+  }
+
   private switchMaintenance({ operator, call }: ActionCall): Promise<ControlAnswer> {
     const { on, route = null, ...others } = call;
     const isRoute = route === null || typeof route === "string";
@@ -337,6 +369,8 @@ function isSetState(kept: object): kept is SetState {
 
 /** The part of the state folder. */
 const PART = "operators";
+/** The longest ban of an operator. */
+const MAX_BAN_MS = 365 * 86_400_000;
 /** Settings that a listing shows. */
 const MAX_SET = 100;
 const FROM_AFAR = "the configuration comes from a URL: publish the earlier one there";

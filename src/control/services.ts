@@ -6,6 +6,7 @@ import { ServiceList } from "../core/service-list.ts";
 import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
 import { type AcmePorts, AcmeService, ListenerSink } from "../features/acme/control/acme-service.ts";
 import { KeyService } from "../features/auth/control/key-service.ts";
+import { BanService } from "../features/bans/control/ban-service.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { DiskReports } from "../features/cache/control/disk/cache-disk.ts";
 import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
@@ -15,6 +16,7 @@ import { FleetMember, type MemberPorts } from "../features/fleet/control/fleet-m
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import { Functions } from "../features/functions/control/functions.ts";
 import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
+import type { StateFolder } from "../features/history/control/state-folder.ts";
 import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
 import { type KubernetesPorts, KubernetesSource } from "../features/kubernetes/control/kubernetes-source.ts";
 import { ListFiles, type ListPorts } from "../features/lists/control/list-files.ts";
@@ -59,6 +61,7 @@ export interface ThreadPorts {
   readonly startedAtMs: number;
   readonly beside: BesidePorts;
   readonly cluster: ClusterLists;
+  readonly state: StateFolder;
   readonly events: GatewayLog;
   readonly event: WriteEvent;
   /** The listening sockets of each worker. */
@@ -91,7 +94,13 @@ export function makeServices(site: ThreadPorts) {
     stateFolder: stateFolderOf(process.env, process.cwd()),
   });
   const member = new FleetMember(site.remote, totals, nodes, memberPorts(site));
-  const fleet = new Fleet({ ...fleetPorts(site), ...member.fleetPorts });
+  const bans = new BanService({ broadcast, event, state: site.state });
+  const { onBeat } = member.fleetPorts;
+  const beat: FleetPorts["onBeat"] = async (store, cluster) => {
+    await onBeat(store, cluster);
+    await bans.beat(store);
+  };
+  const fleet = new Fleet({ ...fleetPorts(site), ...member.fleetPorts, onBeat: beat });
   const functions = new Functions(pool, fleet, site.threshold, event);
   const watch = new WorkerWatch(pool.size, watchPorts(site));
   const cache = new CacheOwner(config.server.cache, pool.size, diskReports(event));
@@ -111,6 +120,7 @@ export function makeServices(site: ThreadPorts) {
     certificates,
     geo: new GeoDatabases({ broadcast, event }),
     lists: new ListFiles(listPorts(site)),
+    bans,
     // Before functions, whose schedules ask for its lock.
     fleet,
     functions,

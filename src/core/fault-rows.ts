@@ -389,6 +389,12 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     cure: "Where it should be let in, add it to `allow`. Behind a load balancer, name that in `server.trusted_proxies`.",
     page: "guards.md#address-rules",
   }),
+  [Fault.Banned]: refusal("banned", 403, "banned for a while", {
+    close: true,
+    cause: "The client is banned (`server.bans`): it was refused too often, or a list or an operator names it.",
+    cure: "See `edge bans list`. `edge bans rm ADDRESS` lifts it, and `bans.allow` keeps it from coming again.",
+    page: "bans.md",
+  }),
   [Fault.IdentityDenied]: refusal("identity_denied", 403, "not allowed for this identity", {
     cause: "The client is known, and may not come in here: a claim, group or subject does not fit.",
     cure: "See `auth_refused` in the log for the reason.",

@@ -80,6 +80,7 @@ export const enum Fault {
   PrefixEscape,
   SymlinkEscape,
   AccessDenied,
+  Banned,
   IdentityDenied,
   Unauthenticated,
   AuthUnavailable,

@@ -15,7 +15,7 @@ export interface ClientConnection {
   drain(): void;
   /** For how long it has had nothing to do, in milliseconds; -1 where it is busy, or has only just begun. */
   idleMs(nowMs: number): number;
-  /** Its place is wanted: one that is idle closes in order. */
+  /** Its place is wanted: an idle connection closes in order. */
   closeIdle(): void;
   /** Ends it at once. Without it, the connection is told that its peer is gone. */
   endNow?(): void;

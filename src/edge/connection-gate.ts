@@ -2,7 +2,7 @@ import type { ClientConnection, ClientSocket } from "./client-connection.ts";
 
 /** Connections that a worker holds back unread because another worker took the last place at the same time. */
 const MAX_HELD_CONNECTIONS = 64;
-/** Idle connections that a worker closes in one tick for those who wait. */
+/** Idle connections that a worker closes in one tick for connections that wait. */
 const MAX_IDLE_CLOSED = 16;
 
 /** A listener that can stop accepting for a while: what comes meanwhile waits in the kernel's queue. */
@@ -35,6 +35,8 @@ export interface GateObserver {
   onIdleClosed(): void;
   /** An address has as many connections as it may. */
   onTooMany(address: string): void;
+  /** A connection of a banned client is closed. */
+  onBanned(): void;
   /** So many were refused since there is no queue in which they could wait. */
   onBeyond(count: number): void;
 }
@@ -47,6 +49,17 @@ export interface GateLimits {
   readonly maxPerAddress: number;
   /** Addresses without a limit: trusted proxies, which speak for many. */
   readonly exempt: { has(address: string): boolean };
+  /** Whose connections are closed at once; null if no client is banned. */
+  readonly bans: { isBanned(address: string): boolean } | null;
+}
+
+/** Whether a connection may come in, or why not. */
+export const enum GateVerdict {
+  Taken = 0,
+  /** Its address has as many as it may. */
+  TooMany,
+  /** Its client is banned: the gateway says nothing to it. */
+  Banned,
 }
 
 /** A connection that may be closed to make room. */
@@ -106,9 +119,9 @@ export class ConnectionGate {
     this.limits = limits;
   }
 
-  /** Whether no address has a limit, so that none need be known. */
+  /** Whether no address has a limit or may be banned, so that none need be known. */
   get isUnlimited(): boolean {
-    return this.limits.maxPerAddress === 0;
+    return this.limits.maxPerAddress === 0 && this.limits.bans === null;
   }
 
   /** A listener that the gate may stop; one that is opened while nothing is accepted waits with the others. */
@@ -160,18 +173,22 @@ export class ConnectionGate {
    * Whether its address may have one connection more; it is counted until `closed`.
    * @param socket or whatever else the connection is
    */
-  takesAddress(socket: object, address: string): boolean {
-    const { maxPerAddress, exempt } = this.limits;
-    if (maxPerAddress === 0 || exempt.has(address)) return true;
+  takesAddress(socket: object, address: string): GateVerdict {
+    const { maxPerAddress, exempt, bans } = this.limits;
+    if (bans?.isBanned(address) === true) {
+      this.observer.onBanned();
+      return GateVerdict.Banned;
+    }
+    if (maxPerAddress === 0 || exempt.has(address)) return GateVerdict.Taken;
     const { addresses } = this.counts;
     const id = addresses.idOf(address);
     if (addresses.total(id) >= maxPerAddress) {
       this.observer.onTooMany(address);
-      return false;
+      return GateVerdict.TooMany;
     }
     addresses.add(id, 1);
     this.addressOf.set(socket, id);
-    return true;
+    return GateVerdict.Taken;
   }
 
   /** TLS was laid on a socket: it is that one's close that will be told. */

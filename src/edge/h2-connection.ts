@@ -157,7 +157,7 @@ export class H2Connection implements ClientConnection, H2StreamsConnection, Time
     this.life.startClosing(true);
   }
 
-  /** No further stream is taken; the connection closes when those that are there are over. */
+  /** No further stream is taken; the connection closes when its open ones are over. */
   goAway(): void {
     if (this.leave === Leave.Gone || this.session.isOver) return;
     this.leave = Leave.Gone;

@@ -8,7 +8,7 @@ import type { TrailerReader } from "../proto/h2/trailer-reader.ts";
 import type { FieldDictionary, FieldRecord } from "../proto/h3/field-dictionary.ts";
 import type { LineBuffer } from "../proto/hpack/line-buffer.ts";
 import type { ClientSocketPorts } from "./client-socket.ts";
-import type { IdleConnection } from "./connection-gate.ts";
+import { GateVerdict, type IdleConnection } from "./connection-gate.ts";
 import { H3HeadWait, H3Stream, type H3StreamSession } from "./h3-stream.ts";
 import { IDLE_NEWCOMER_MS } from "./limits.ts";
 
@@ -179,7 +179,7 @@ export class H3Session implements IdleConnection, H3StreamSession {
     )
       return refuseSession(this.session);
     const address = this.session.path?.remote.address ?? "";
-    if (!this.ctx.gate.takesAddress(this.session, address)) refuseSession(this.session);
+    if (this.ctx.gate.takesAddress(this.session, address) !== GateVerdict.Taken) refuseSession(this.session);
   }
 
   private close(): void {

@@ -4,7 +4,7 @@ import { ClientPeer } from "../message/client-peer.ts";
 import { duplicate, originalDestination, waitingOn } from "../net/system-socket.ts";
 import type { ClientSocket } from "./client-connection.ts";
 import { type ClientSocketPorts, type ConnectionSet, connectionEvents } from "./client-socket.ts";
-import type { ConnectionGate, Opener, PausableListener } from "./connection-gate.ts";
+import { type ConnectionGate, DETACHED, GateVerdict, type Opener, type PausableListener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
 import { peerAddress } from "./peer-address.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "./proxied-connection.ts";
@@ -49,23 +49,33 @@ export function listenPlain(
   const { isUnix } = ctx.listener;
   const handler: ProxyHeaderHandler = {
     proxied(socket: ClientSocket, peer, rest): void {
-      if (takesPeer(ctx, socket, peer)) starter.start(socket, peer, "");
-      else refuse(socket);
+      const admission = admits(ctx, socket, peer);
+      if (admission === GateVerdict.Taken) starter.start(socket, peer, "");
+      else refuse(socket, admission);
       if (rest.length > 0) socket.data.onData(rest);
     },
   };
-  const refuse = (socket: ClientSocket): void =>
+  const refuse = (socket: ClientSocket, admission: GateVerdict): void => {
+    if (admission === GateVerdict.Banned) {
+      connections.delete(socket.data);
+      cut(ctx, socket);
+      return;
+    }
     connections.replace(socket, new RefusedConnection(socket, ctx, plainRefusal(Fault.TooManyConnections, ctx.clock)));
+  };
   const opener: Opener = {
     opened(socket): void {
       const isKnown = isUnix || ctx.settings.logsAddresses;
       const peer = new ClientPeer(isKnown ? peerAddress(ctx, socket) : socket, false, 0);
       if (isRedirected()) peer.destination = originalDestination(socket.fd);
+      ctx.observer.onOpen();
       if (ctx.settings.proxies?.has(peer.address) === true) {
         connections.replace(socket, new ProxiedConnection(socket, ctx, handler));
-      } else if (ctx.gate.isUnlimited || takesPeer(ctx, socket, peer)) starter.start(socket, peer, "");
-      else refuse(socket);
-      ctx.observer.onOpen();
+        return;
+      }
+      const admission = ctx.gate.isUnlimited ? GateVerdict.Taken : admits(ctx, socket, peer);
+      if (admission === GateVerdict.Taken) starter.start(socket, peer, "");
+      else refuse(socket, admission);
     },
   };
   return listen(where, ctx.gate, {
@@ -78,8 +88,15 @@ export function listenPlain(
 }
 
 /** Whether the address of a connection may have one more; the peers of a UNIX socket have none that could be counted. */
-export function takesPeer({ gate, listener }: ClientSocketPorts, socket: ClientSocket, peer: ClientPeer): boolean {
-  return (listener.isUnix && peer.isDirect()) || gate.takesAddress(socket, peer.address);
+export function admits({ gate, listener }: ClientSocketPorts, socket: ClientSocket, peer: ClientPeer): GateVerdict {
+  return listener.isUnix && peer.isDirect() ? GateVerdict.Taken : gate.takesAddress(socket, peer.address);
+}
+
+/** Closes a connection of which nothing was read: there is no way to say why before TLS, and banned clients hear nothing. */
+export function cut(ctx: ClientSocketPorts, socket: ClientSocket): void {
+  socket.data = DETACHED;
+  socket.close();
+  ctx.observer.onClose();
 }
 
 /**

@@ -86,7 +86,8 @@ export function endsConnection(fault: Fault): boolean {
     fault === Fault.WafBlocked ||
     fault === Fault.RuleRefused ||
     fault === Fault.PrefixEscape ||
-    fault === Fault.SymlinkEscape
+    fault === Fault.SymlinkEscape ||
+    fault === Fault.Banned
   );
 }
 

@@ -4,9 +4,9 @@ import { acknowledge } from "../net/tcp-options.ts";
 import { type HandshakeError, type TlsSocket, upgradeToTls } from "../net/tls-upgrade.ts";
 import type { ClientConnection, ClientSocket } from "./client-connection.ts";
 import { type ClientSocketPorts, type ConnectionSet, connectionEvents } from "./client-socket.ts";
-import { DETACHED, type Opener } from "./connection-gate.ts";
+import { DETACHED, GateVerdict, type Opener } from "./connection-gate.ts";
 import { ConnectionStarter } from "./connection-starter.ts";
-import { type ListenAt, type Listener, listen, takesPeer } from "./listener.ts";
+import { admits, cut, type ListenAt, type Listener, listen } from "./listener.ts";
 import { peerAddress } from "./peer-address.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "./proxied-connection.ts";
 import { plainRefusal } from "./refusal.ts";
@@ -30,7 +30,7 @@ export function listenTls(
   const handler = handshakeHandler(ctx, connections, () => endpoint.passed);
   const proxyHandler: ProxyHeaderHandler = {
     proxied(socket: ClientSocket, peer, rest): void {
-      if (!takesPeer(ctx, socket, peer)) {
+      if (admits(ctx, socket, peer) !== GateVerdict.Taken) {
         connections.delete(socket.data);
         cut(ctx, socket);
         return;
@@ -45,7 +45,7 @@ export function listenTls(
       const peer = new ClientPeer(peerAddress(ctx, socket), true, 0);
       const isProxy = ctx.settings.proxies?.has(peer.address) === true;
       ctx.observer.onOpen();
-      if (!isProxy && !takesPeer(ctx, socket, peer)) {
+      if (!isProxy && admits(ctx, socket, peer) !== GateVerdict.Taken) {
         cut(ctx, socket);
         return;
       }
@@ -121,13 +121,6 @@ function handshakeHandler(
       connections.replace(socket, new RefusedConnection(socket, ctx, answer));
     },
   };
-}
-
-/** Before TLS nothing can be said. */
-function cut(ctx: ClientSocketPorts, socket: ClientSocket): void {
-  socket.data = DETACHED;
-  socket.close();
-  ctx.observer.onClose();
 }
 
 /** A fatal alert in a record of its own, as it is sent before there is a key. RFC 8446 §6. */

@@ -250,6 +250,7 @@ export class DryRun {
       control: { ask: nothing },
       onPurged: nothing,
       onInvalidated: nothing,
+      bans: NO_BANS,
       threshold: new LogThreshold(),
       reports,
       requestIds,
@@ -258,8 +259,7 @@ export class DryRun {
       cookieKey: machineKey(),
       concurrency: makeGates(services, 0),
       pressure: new WorkerPressure(0, 0),
-      // No name server is asked.
-      reverse: { confirm: nothing },
+      reverse: { confirm: nothing }, // No name server is asked.
       functions: null,
       spans: null,
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),
@@ -510,6 +510,9 @@ function listsOf(config: RuntimeConfig): ListMemory {
 }
 
 function nothing(): void {}
+
+/** No client is banned, and nothing is counted. */
+const NO_BANS: WayPorts["bans"] = { isBanned: () => false, refused: nothing, blocked: nothing };
 
 function rethrow(error: unknown): never {
   throw error;

@@ -1,6 +1,7 @@
 import type { EventRow, EventWriter, FieldsOf } from "../core/event-row.ts";
 import { ACME_EVENTS } from "../features/acme/events.ts";
 import { AUTH_EVENTS } from "../features/auth/events.ts";
+import { BAN_EVENTS } from "../features/bans/events.ts";
 import { BOT_EVENTS } from "../features/bots/events.ts";
 import { CACHE_EVENTS } from "../features/cache/events.ts";
 import { FLEET_EVENTS, REMOTE_EVENTS } from "../features/fleet/events.ts";
@@ -42,6 +43,7 @@ export const EVENTS = {
   ...OVERLOAD_EVENTS,
   ...AUTH_EVENTS,
   ...BOT_EVENTS,
+  ...BAN_EVENTS,
   ...TRANSCODE_EVENTS,
   ...TLS_EVENTS,
   ...ACME_EVENTS,

@@ -92,7 +92,7 @@ export const GATEWAY_EVENTS = {
     advice: "Keep it: it says who changed what.",
     fields: {
       action: textField(
-        "reload, reload_dry_run, rollback, drain, undrain, maintenance, log_level, purge, upgrade, log_reopen, stop, route_put, route_delete or route_weights",
+        "reload, reload_dry_run, rollback, drain, undrain, maintenance, log_level, purge, ban, ban_lift, upgrade, log_reopen, stop, route_put, route_delete or route_weights",
       ),
       by: nullable(textField("a user of `internal_api.auth`, token, `uid 0` at the UNIX socket, signal, or null")),
       from: textField("an address, unix, or the name of the signal"),
@@ -103,6 +103,8 @@ export const GATEWAY_EVENTS = {
       target: optional(textField("of drain and undrain: the origin")),
       targets: optional(texts("of drain and undrain: all origins, if a name is that of several")),
       without_target: optional(texts("of drain: routes that have no target left")),
+      address: optional(textField("of ban and ban_lift: the address or network")),
+      until: optional(textField("of ban: when it ends")),
       steps: optional(numberField("of a rollback: how many configurations back")),
       to: optional(textField("of a rollback: when that configuration first served")),
       on: optional(flagField("of maintenance: whether it is on")),

@@ -1,6 +1,7 @@
 import type { MetricRows } from "../core/metric-row.ts";
 import { ACME_METRICS } from "../features/acme/metrics.ts";
 import { AUTH_METRICS } from "../features/auth/metrics.ts";
+import { BAN_METRICS } from "../features/bans/metrics.ts";
 import { BOT_METRICS } from "../features/bots/metrics.ts";
 import { CACHE_METRICS } from "../features/cache/metrics.ts";
 import { COMPRESS_METRICS } from "../features/compress/metrics.ts";
@@ -29,6 +30,7 @@ export const METRICS = {
   ...CONCURRENCY_METRICS,
   ...OVERLOAD_METRICS,
   ...BOT_METRICS,
+  ...BAN_METRICS,
   ...GEO_METRICS,
   ...AUTH_METRICS,
   ...CACHE_METRICS,

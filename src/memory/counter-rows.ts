@@ -58,6 +58,8 @@ export const COUNTERS = placed({
   botWeak: counter("gateway_bot_solutions_total", { result: "weak" }),
   botForged: counter("gateway_bot_solutions_total", { result: "forged" }),
   botUnsolved: counter("gateway_bot_solutions_total", { result: "unsolved" }),
+  bannedConnections: counter("gateway_bans_refused_total", { what: "connection" }),
+  bannedRequests: counter("gateway_bans_refused_total", { what: "request" }),
   crawlersVerified: counter("gateway_bot_crawlers_total", { result: "verified" }),
   crawlersRefused: counter("gateway_bot_crawlers_total", { result: "refused" }),
   signInLogin: counter("gateway_sign_in_failures_total", { step: "login" }),

@@ -24,6 +24,7 @@ import { LENIENT_MEANING } from "../core/leniency.ts";
 import { acme } from "../features/acme/settings.ts";
 import type { TlsTerms as TlsDemand } from "../features/auth/mtls-settings.ts";
 import { auth, warnOfAuth } from "../features/auth/settings.ts";
+import { bans } from "../features/bans/settings.ts";
 import { asksClients, bots } from "../features/bots/settings.ts";
 import { cache } from "../features/cache/settings.ts";
 import { ipRules } from "../features/client/settings.ts";
@@ -201,6 +202,11 @@ const serverRows = {
     type: bots,
     guard: true,
     doc: "proof-of-work challenge; verified search engines pass. Off without this section",
+  },
+  bans: {
+    type: bans,
+    guard: true,
+    doc: "clients that are refused too often, or are on a list, are kept out for a while. Off without this section",
   },
   access_log: { type: accessLog, doc: "one line for each request" },
   debug_header: {

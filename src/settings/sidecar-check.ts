@@ -20,6 +20,7 @@ export const SIDECAR_USE: Readonly<Record<ServerKey, "taken" | "left" | "own">> 
   half_close_grace: "taken",
   shutdown_timeout: "taken",
   drain_delay: "taken",
+  bans: "left",
   max_header_bytes: "taken",
   max_header_fields: "taken",
   max_body_bytes: "taken",

@@ -1,6 +1,6 @@
 import type { ClientSocket } from "../edge/client-connection.ts";
 import { type ClientSocketPorts, type ConnectionSet, connectionEvents } from "../edge/client-socket.ts";
-import { DETACHED, type Opener } from "../edge/connection-gate.ts";
+import { DETACHED, GateVerdict, type Opener } from "../edge/connection-gate.ts";
 import { type ListenAt, type Listener, listen } from "../edge/listener.ts";
 import { ProxiedConnection, type ProxyHeaderHandler } from "../edge/proxied-connection.ts";
 import type { ForwardedConnection } from "../edge/tls-endpoint.ts";
@@ -31,8 +31,9 @@ export function listenStream(
     peer: ClientPeer,
     received: Uint8Array,
   ): void => {
-    const isTaken = current !== null && (ctx.gate.isUnlimited || ctx.gate.takesAddress(socket, peer.address));
-    if (!isTaken) return cut(ctx, connections, socket);
+    const { gate } = ctx;
+    const isLetIn = gate.isUnlimited || gate.takesAddress(socket, peer.address) === GateVerdict.Taken;
+    if (current === null || !isLetIn) return cut(ctx, connections, socket);
     const connection = current.forward(ctx, socket, peer);
     connections.replace(socket, connection);
     connection.start(received);

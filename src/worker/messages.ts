@@ -3,6 +3,7 @@ import type { ClockReading } from "../core/shared-clock.ts";
 import type { WantedMessage } from "../features/acme/acme-messages.ts";
 import type { QuestionMessage } from "../features/admin/control-channel.ts";
 import type { BreakerMessage } from "../features/balance/balancer.ts";
+import type { BannedMessage } from "../features/bans/ban-watch.ts";
 import type { CacheBuffers } from "../features/cache/store/cache-memory.ts";
 import type { DashboardWord } from "../features/dashboard/dashboard-messages.ts";
 import type { FleetWord } from "../features/fleet/fleet-messages.ts";
@@ -110,6 +111,7 @@ export type FromWorker =
       readonly listener: OpeningListener;
     }
   | QuestionMessage
+  | BannedMessage
   | DashboardWord
   | { readonly kind: "fenced"; readonly id: number }
   /** `error` is "" where the configuration can be used. */

@@ -36,6 +36,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     ends: "",
     why: "Before all rules about clients: it decides who is asking, and everything after it can rely on that.",
   },
+  bans: {
+    needs: "[`bans`](bans.md)",
+    reads: "client's address",
+    sets: "",
+    ends: "403",
+    why: "Right after `clientAddress`, which says who asks behind a trusted proxy: nothing is paid for a banned client. Clients without a proxy are refused before, when they connect.",
+  },
   trace: {
     needs: "[`telemetry`](tracing.md)",
     reads: "`traceparent`, whether the client is trusted",
@@ -315,6 +322,7 @@ export const HEAD_TAP_ROWS: Readonly<Record<HeadTapName, TapRow>> = {
 /** A row for each tap that runs when an exchange is over. */
 export const END_TAP_ROWS: Readonly<Record<EndTapName, TapRow>> = {
   counters: { needs: "", does: "counts the response" },
+  bans: { needs: "`bans`", does: "counts refusals by firewall and path guard" },
   forwardEnd: { needs: "", does: "ends with the breaker, the connection to the origin and the kept body" },
   concurrency: { needs: "a `concurrency`", does: "gives the places back, to what waits for one" },
   cacheStore: { needs: "`cache`", does: "lets go of the entry that was being sent" },

@@ -2,6 +2,7 @@ import { clientDemand } from "../config/tls-settings.ts";
 import { Fault } from "../core/fault.ts";
 import { Http01Phase, type LeavesChallenge } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
+import { BanPhase } from "../features/bans/ban-phase.ts";
 import { asksClients } from "../features/bots/settings.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
 import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
@@ -63,6 +64,8 @@ interface Way extends PipelinePorts {
   readonly prefix: RoutePrefixPhase;
   readonly finder: RouteLookup;
   readonly waf: WafPolicy;
+  /** Null if no client is banned. */
+  readonly bans: BanPhase | null;
 }
 
 /**
@@ -74,6 +77,7 @@ const DOWN = {
   http01: ({ inputs, router, config, finder }) =>
     new Http01Phase(inputs.challenges, router.routes.length, bodyRules(config), challengeTakers(router, finder)),
   clientAddress: ({ client }) => client.clientAddress,
+  bans: ({ bans }) => bans,
   trace: ({ tracer }) => tracer?.phase ?? null,
   passedNames: ({ config }) => passedNamesPhase(config),
   hostDemands: ({ config }) => hostDemandsPhase(config),
@@ -125,6 +129,7 @@ const UP = {
 /** THE order of what runs when an exchange is over, answered or cut. */
 const END = {
   counters: ({ inputs }) => inputs.counters,
+  bans: ({ bans }) => bans,
   forwardEnd: () => new ForwardEnd(),
   concurrency: ({ config }) => concurrencyEnd(config.routes),
   cacheStore: ({ cache }) => cache?.tap ?? null,
@@ -159,7 +164,8 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipe
   const prefix = new RoutePrefixPhase(router, bodyRules(config), nothing);
   const finder = new RouteLookup(router, exact, prefix);
   const waf = wafPolicy(config, router, finder, inputs);
-  const way: Way = { ...parts, config, guard, pages, exact, prefix, finder, waf };
+  const bans = config.server.bans.enabled ? new BanPhase(inputs.bans) : null;
+  const way: Way = { ...parts, config, guard, pages, exact, prefix, finder, waf, bans };
   const pipeline = new Pipeline(
     made<Phase>(DOWN, way),
     made<ReplyTap>(UP, way),

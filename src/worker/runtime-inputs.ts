@@ -4,6 +4,7 @@ import type { ChallengeAnswers } from "../features/acme/http01-phase.ts";
 import type { ControlPort } from "../features/admin/control-handler.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { PurgeAudit } from "../features/admin/purge-handler.ts";
+import type { BanJudge } from "../features/bans/ban-phase.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import type { InvalidationNote } from "../features/cache/cache-tap.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
@@ -45,6 +46,7 @@ export interface RuntimePorts {
   readonly onPurged: PurgeAudit;
   /** Is told of what requests that change a resource have taken out of the cache. */
   readonly onInvalidated: InvalidationNote;
+  readonly bans: BanJudge;
   readonly health: HealthHandler;
   /** The open streams of the dashboard. */
   readonly watchers: Watchers;
@@ -94,6 +96,7 @@ export type WayPorts = Pick<
   | "control"
   | "onPurged"
   | "onInvalidated"
+  | "bans"
   | "threshold"
   | "reports"
   | "requestIds"

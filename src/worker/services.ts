@@ -4,6 +4,7 @@ import type { WorkerService } from "../core/worker-service.ts";
 import type { ControlChannel } from "../features/admin/control-channel.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
+import type { BanWatch } from "../features/bans/ban-watch.ts";
 import type { Gates } from "../features/concurrency/gates.ts";
 import type { SeenReports } from "../features/dashboard/seen-reports.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
@@ -31,6 +32,7 @@ export interface GivenServices {
   readonly seen: SeenReports;
   /** Before gates: streams that end give their places back. */
   readonly watchers: Watchers;
+  readonly bans: BanWatch;
   readonly gates: WorkerGates;
   readonly keySets: KeySets;
   readonly fleet: WorkerFleet;

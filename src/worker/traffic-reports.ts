@@ -10,6 +10,7 @@ import type { AuthListener } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
 import type { OidcStep } from "../features/auth/oidc/oidc-method.ts";
 import type { SignInListener } from "../features/auth/oidc/sign-in.ts";
+import type { BanWatch } from "../features/bans/ban-watch.ts";
 import type { BotListener, ChallengeCause } from "../features/bots/bot-phase.ts";
 import type { SpoolListener } from "../features/ingest/buffered-body.ts";
 import { spoolFolder } from "../features/ingest/spool-file.ts";
@@ -60,6 +61,8 @@ export class TrafficReports
     DenialListener,
     PeerTally
 {
+  /** Counts refusals by client; null without bans. */
+  bans: BanWatch | null = null;
   private readonly to: ReportPorts;
 
   constructor(to: ReportPorts) {
@@ -173,6 +176,7 @@ export class TrafficReports
     const { counters, log, names } = this.to;
     const route = ex.route!.label;
     counters.rateLimited(route);
+    this.bans?.blocked(ex.clientIp);
     // The access line names it too.
     const requestId = names.idOf(ex);
     if (!log.takes("rate_limited")) return;
@@ -310,6 +314,10 @@ export class TrafficReports
 
   onIdleClosed(): void {
     this.to.counters.add(COUNTERS.idleClosed);
+  }
+
+  onBanned(): void {
+    this.to.counters.add(COUNTERS.bannedConnections);
   }
 
   onTooMany(address: string): void {

@@ -7,16 +7,29 @@ import {
   type IdleSource,
   type OpenCounts,
 } from "../edge/connection-gate.ts";
+import { type BannedMessage, BanWatch } from "../features/bans/ban-watch.ts";
+import { COUNTERS } from "../memory/counter-rows.ts";
+import type { WorkerCounters } from "../memory/counter-table.ts";
+import type { NowMs } from "../message/ports.ts";
 import { connectionLimit, DescriptorWatch, descriptorLimit } from "../net/descriptor-watch.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import type { TrafficReports } from "./traffic-reports.ts";
 
 /** The gates of one worker: that of clients, and that of the internal listener, which operators need most when it is full. */
 export class WorkerGates implements WorkerService<RuntimeConfig> {
   readonly clients: ConnectionGate;
   readonly internal: ConnectionGate;
   private readonly descriptors: number = descriptorLimit();
+  private readonly bans: NonNullable<GateLimits["bans"]>;
 
-  constructor(config: RuntimeConfig, counts: OpenCounts, connections: IdleSource, observer: GateObserver) {
+  constructor(
+    config: RuntimeConfig,
+    counts: OpenCounts,
+    connections: IdleSource,
+    observer: GateObserver,
+    bans: NonNullable<GateLimits["bans"]>,
+  ) {
+    this.bans = bans;
     const watch = new DescriptorWatch(this.descriptors);
     let isShort = false;
     this.clients = new ConnectionGate(this.limitsOf(config), counts, connections, observer, () => {
@@ -47,8 +60,20 @@ export class WorkerGates implements WorkerService<RuntimeConfig> {
       maxConnections: connectionLimit(maxConnections, this.descriptors),
       maxPerAddress: maxConnectionsPerIp,
       exempt: new NetworkSet(trustedProxies),
+      bans: server.bans.enabled ? this.bans : null,
     };
   }
+}
+
+/** The bans of one worker, which its reports tell of refusals. */
+export function makeBans(
+  clock: NowMs,
+  counters: WorkerCounters,
+  reports: TrafficReports,
+  post: (message: BannedMessage) => void,
+): BanWatch {
+  reports.bans = new BanWatch(clock, post, () => counters.add(COUNTERS.bannedRequests));
+  return reports.bans;
 }
 
 /** Connections that count for no other worker. */
@@ -68,4 +93,5 @@ const NO_LIMITS: GateLimits = {
   maxConnections: Number.POSITIVE_INFINITY,
   maxPerAddress: 0,
   exempt: { has: () => true },
+  bans: null,
 };

@@ -12,6 +12,7 @@ import { ChallengeReader } from "../features/acme/challenge-table.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
+import type { BanWatch } from "../features/bans/ban-watch.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
 import { SeenReports } from "../features/dashboard/seen-reports.ts";
 import { TrafficObserver } from "../features/dashboard/traffic-observer.ts";
@@ -65,7 +66,7 @@ import type { UdpListeners } from "./udp-listeners.ts";
 import { WorkerCache } from "./worker-cache.ts";
 import { WorkerCertificates } from "./worker-certificates.ts";
 import { WorkerFleet } from "./worker-fleet.ts";
-import { WorkerGates } from "./worker-gates.ts";
+import { makeBans, WorkerGates } from "./worker-gates.ts";
 import { type PreparedPlaces, PublicListeners, WorkerListeners } from "./worker-listeners.ts";
 import { buildRuntime, type WorkerRuntime } from "./worker-runtime.ts";
 import { WorkerServices } from "./worker-services.ts";
@@ -129,6 +130,7 @@ export class Worker {
   private readonly nodes: NodeSet;
   private readonly bodies: BodyBudget;
   private readonly gates: WorkerGates;
+  private readonly bans: BanWatch;
   private readonly cache: WorkerCache = new WorkerCache();
   private readonly challenges: ChallengeReader;
   private readonly keySets: KeySets;
@@ -180,8 +182,7 @@ export class Worker {
     this.refusals = new Refusals(this.counters, this.events, this.requestIds);
     this.countersTap = new CountersTap(this.counters, this.refusals);
     this.watchers = new Watchers((count) => post({ kind: "watchers", count }));
-    const { clock } = this.services;
-    this.observer = new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL, addresses: this.addresses });
+    this.observer = this.makeObserver();
     this.seenReports = this.makeSeenReports();
     this.challenges = new ChallengeReader(start.challenges);
     this.keySets = this.makeKeySets();
@@ -194,7 +195,8 @@ export class Worker {
     this.bodies = new BodyBudget(start.bodyBudget, start.index, this.services.turn, bodyLimitsOf(config, 0));
     const counts = new ConnectionCounts(start.connections, start.index);
     this.reports = this.makeReports(counts);
-    this.gates = new WorkerGates(config, counts, this.connections, this.reports);
+    this.bans = makeBans(this.services.clock, this.counters, this.reports, post);
+    this.gates = new WorkerGates(config, counts, this.connections, this.reports, this.bans);
     this.certificates = this.makeCertificates(config);
     this.functions = this.makeFunctions();
     this.purges = this.makePurges();
@@ -222,6 +224,11 @@ export class Worker {
       shown: () => this.quic?.useCertificates(),
       renewed: () => this.runtime.pools.renewSidecar(),
     });
+  }
+
+  private makeObserver(): TrafficObserver {
+    const { clock } = this.services;
+    return new TrafficObserver({ clock, unmatched: UNMATCHED_LABEL, addresses: this.addresses });
   }
 
   private makeSeenReports(): SeenReports {
@@ -294,9 +301,9 @@ export class Worker {
 
   private given(): GivenServices {
     const { services, health, threshold, control, watchers, gates, keySets, fleet, certificates } = this;
-    const { seenReports: seen, functions, purges, addresses } = this;
+    const { seenReports: seen, functions, purges, addresses, bans } = this;
     return {
-      ...{ services, health, threshold, addresses, control, seen, watchers, gates },
+      ...{ services, health, threshold, addresses, control, seen, watchers, bans, gates },
       ...{
         keySets,
         fleet,
@@ -536,6 +543,7 @@ export class Worker {
       threshold: this.threshold,
       onPurged: this.purges.onPurged,
       onInvalidated: this.purges.onInvalidated,
+      bans: this.bans,
       health: this.health,
       watchers: this.watchers,
       requestIds: this.requestIds,

@@ -40,6 +40,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["server.auth.mtls", "authentication.md#client-certificates"],
   ["server.auth.oidc", "authentication.md#openid-connect"],
   ["server.auth.any", "authentication.md#several-methods"],
+  ["server.bans", "bans.md"],
   ["server.bots", "bots.md"],
   ["server.access_log", "operations.md#access-log"],
   ["server.access_log.only", "operations.md#chosen-lines"],

@@ -6,6 +6,7 @@ import { ControlHandler, type ControlPort } from "./control-handler.ts";
 import type { Answerer } from "./control-rpc.ts";
 import {
   among,
+  BAN,
   COUNT,
   call,
   type EndpointSchema,
@@ -307,6 +308,25 @@ export const ENDPOINTS = [
     }),
     refusals: [404, 503],
   }),
+  asked("/internal/api/bans", "bans", {
+    summary: "Banned clients and networks, the newest first, and the feeds.",
+    shown: "[bans](bans.md#by-hand)",
+    page: "bans.md#by-hand",
+    response: object({
+      total: COUNT,
+      bans: listOf(BAN),
+      feeds: listOf(
+        object({
+          feed: TEXT_SCHEMA,
+          networks: COUNT,
+          skipped: COUNT,
+          taken_at: { type: ["string", "null"] },
+          error: { type: ["string", "null"] },
+        }),
+      ),
+    }),
+    refusals: [404, 503],
+  }),
   asked("/internal/api/security/incidents", "incidents", {
     summary: "What the firewall and the guards found, the newest first.",
     shown: "[incidents](#incidents)",
@@ -374,6 +394,22 @@ export const ENDPOINTS = [
     summary: "Takes a target back into service.",
     shown: "[and back into it](#actions)",
     ...DRAINED,
+  }),
+  action("/internal/api/bans/add", "ban", {
+    summary: "Bans an address or a network for a while.",
+    shown: "[a ban](bans.md#by-hand)",
+    page: "bans.md#by-hand",
+    request: call({ address: TEXT_SCHEMA }, { for: TEXT_SCHEMA }),
+    response: BAN,
+    refusals: [400, 404, 409, 413, 415],
+  }),
+  action("/internal/api/bans/rm", "ban-lift", {
+    summary: "Lifts a ban.",
+    shown: "[a lifted ban](bans.md#by-hand)",
+    page: "bans.md#by-hand",
+    request: call({ address: TEXT_SCHEMA }),
+    response: object({ address: TEXT_SCHEMA }),
+    refusals: [400, 404, 413, 415],
   }),
   action("/internal/api/maintenance", "maintenance", {
     summary: "Switches maintenance of all routes, or of one, on or off.",

@@ -44,6 +44,15 @@ export function call(
   return { ...object(properties, optional), additionalProperties: false };
 }
 
+/** A ban. docs/bans.md#by-hand */
+export const BAN: EndpointSchema = object({
+  address: TEXT_SCHEMA,
+  source: among("blocks", "operator", "fleet"),
+  since: TIME,
+  until: TIME,
+  count: COUNT,
+});
+
 /** The body of every refusal. */
 export const ERROR_SCHEMA: EndpointSchema = openObject({ error: TEXT_SCHEMA, message: TEXT_SCHEMA });
 

@@ -8,8 +8,14 @@ const COUNTS = {
   askForRoom: () => {},
   isAskedForRoom: () => false,
 };
-const OBSERVER = { onPaused: () => {}, onIdleClosed: () => {}, onTooMany: () => {}, onBeyond: () => {} };
-const LIMITS = { maxConnections: Number.POSITIVE_INFINITY, maxPerAddress: 0, exempt: { has: () => false } };
+const OBSERVER = {
+  onPaused: () => {},
+  onIdleClosed: () => {},
+  onTooMany: () => {},
+  onBanned: () => {},
+  onBeyond: () => {},
+};
+const LIMITS = { maxConnections: Number.POSITIVE_INFINITY, maxPerAddress: 0, exempt: { has: () => false }, bans: null };
 
 /** A gate that lets everybody in. */
 export function openGate(): ConnectionGate {

@@ -58,6 +58,7 @@ test("phases have the names of the table, and a request passes them in its order
   rate_limit: {enabled: true, requests: 100}
   compression: {enabled: true}
   cache: {enabled: true, cookies: bypass}
+  bans: {for: 1h}
   bots: {enabled: true}
   overload: {cpu: 0.9}
   security_headers: {enabled: true}
