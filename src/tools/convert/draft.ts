@@ -50,19 +50,21 @@ export class Draft {
     const served = plan.rules.filter((rule) => !isRefusedAnyway(rule));
     for (const { origin, methods } of plan.rules.filter(isRefusedAnyway))
       plan.ledger.note(origin, `the gateway always answers ${methods.join(" and ")} with 405`, "nothing");
-    this.routes = arrange(served).map(({ rule, keys }) => ({
-      keys: plainValues(keys, folder) as Keys,
-      rule,
-      standIn: null,
-      fault: "",
-    }));
+    this.routes = byListeners(served).flatMap((rules) =>
+      arrange(rules).map(({ rule, keys }) => ({
+        keys: plainValues(rule.listeners === undefined ? keys : { ...keys, listeners: rule.listeners }, folder) as Keys,
+        rule,
+        standIn: null,
+        fault: "",
+      })),
+    );
     this.streams = plan.streams.map(({ origin, keys }) => ({ origin, keys: plainValues(keys, folder) as Keys }));
     const reached = new Set(this.routes.map(({ rule }) => rule.origin));
     for (const { origin } of served)
       if (!reached.has(origin))
         plan.ledger.note(origin, "no request reaches it: rules before it take all of them", "nothing, or remove it");
     hoist(this.routes, this.config.server);
-    if (hasNestedHosts(served)) this.config.server.route_order = "path_first";
+    if (byListeners(served).some(hasNestedHosts)) this.config.server.route_order = "path_first";
     for (const route of this.routes) this.noteEndpoints(route);
   }
 
@@ -156,6 +158,8 @@ export class Draft {
 
   /** Takes a section or a key of one out of config.yaml. */
   takeFromConfig(path: string, reason: string): void {
+    const [, listed] = /^server\.listeners\[(\d+)\]/.exec(path) ?? [];
+    if (listed !== undefined) return this.takeListener(Number(listed), reason);
     const [root = "", key = ""] = path.split(/\.|\[/);
     const keys = (this.config as Record<string, Keys>)[root];
     if (this.removedKeys.has(`${root}.${key}`)) return;
@@ -172,9 +176,33 @@ export class Draft {
     );
   }
 
+  /** Takes an address out, and its name out of the routes of several; a route of it alone has a fault in the next round. */
+  private takeListener(at: number, reason: string): void {
+    const entry = (this.config.server.listeners as (Keys | null)[])[at];
+    if (entry == null) return;
+    (this.config.server.listeners as (Keys | null)[])[at] = null;
+    this.removed.push({ yaml: yamlOf({ server: { listeners: [entry] } }), fault: shown(reason) });
+    for (const route of this.routes) {
+      const { listeners } = route.keys;
+      if (!Array.isArray(listeners) || listeners.length < 2 || !listeners.includes(entry.name)) continue;
+      route.keys.listeners = listeners.filter((name) => name !== entry.name);
+      this.texts.delete(route);
+    }
+    this.plan.ledger.remark(
+      { file: "config.yaml", line: 0 },
+      `server.listeners ${String(entry.address)}`,
+      `the address is a comment: ${shown(reason)}`,
+      "remove the # signs when it is in order, and those of its routes",
+    );
+  }
+
   /** config.yaml. */
   configText(): string {
     const { server, proxy } = this.config;
+    if (Array.isArray(server.listeners)) {
+      server.listeners = server.listeners.filter((one) => one !== null);
+      if ((server.listeners as Keys[]).length === 0) delete server.listeners;
+    }
     const parts: string[] = [`# Made by edge convert from ${this.plan.product}; edge help config shows every key.`];
     parts.push(...this.generalNotes());
     for (const { yaml, fault } of this.removed)
@@ -272,6 +300,11 @@ export class Draft {
   }
 }
 
+/** Rules that count at the same listeners: no request is for two of these lists. */
+function byListeners(rules: readonly Rule[]): readonly (readonly Rule[])[] {
+  return [...Map.groupBy(rules, ({ listeners = [] }) => listeners.join()).values()];
+}
+
 /** What the gateway answers itself. docs/endpoints.md */
 const OWN_PATHS: readonly string[] = ["/health", "/api/status", "/metrics", "/internal"];
 
@@ -304,15 +337,16 @@ function withoutIndex(name: string): string {
   return rest.endsWith("[") ? rest.slice(0, -1) : rest;
 }
 
-/** The path or prefix of a route. */
+/** The path or prefix of a route, behind its listeners. */
 function placeOf(keys: Keys): string {
-  return String(keys.path ?? keys.prefix);
+  return `${Array.isArray(keys.listeners) ? keys.listeners.join() : ""}${String(keys.path ?? keys.prefix)}`;
 }
 
-/** All prefixes that hold a path, and the path. */
-function holdersOf(path: string): string[] {
-  const found = [path, "/"];
-  for (let at = path.indexOf("/", 1); at >= 0; at = path.indexOf("/", at + 1)) found.push(path.slice(0, at));
+/** All prefixes that hold a place, and the place. */
+function holdersOf(place: string): string[] {
+  const root = place.indexOf("/");
+  const found = [place, place.slice(0, root + 1)];
+  for (let at = place.indexOf("/", root + 1); at >= 0; at = place.indexOf("/", at + 1)) found.push(place.slice(0, at));
   return found;
 }
 
@@ -327,7 +361,7 @@ function conditionsOf(keys: Keys): Keys {
 
 /** Keys that let requests through to other routes. */
 const CONDITION_KEYS: readonly string[] = ["match", "regex"];
-const PLACE_KEYS: readonly string[] = ["prefix", "path", "host", "methods", "match", "regex"];
+const PLACE_KEYS: readonly string[] = ["prefix", "path", "host", "listeners", "methods", "match", "regex"];
 /** Keys without which a route does the same for fewer comforts; no rule about who may come in is one of them. */
 const DROPPABLE: ReadonlySet<string> = new Set([
   "cache_control",

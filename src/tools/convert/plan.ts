@@ -27,6 +27,8 @@ export interface Rule {
   keys: Keys;
   /** Whose notes are shown at the route, beside those of `origin`. */
   readonly scopes: Statement[];
+  /** Names in `server.listeners` at which it counts; every address without it. */
+  readonly listeners?: readonly string[];
 }
 
 /** A stream of the new file. */

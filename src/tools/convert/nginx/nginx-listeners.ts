@@ -1,3 +1,4 @@
+import { MAX_LISTENERS } from "../../../core/limits.ts";
 import { type Keys, sectionAt } from "../keys.ts";
 import type { Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
@@ -16,6 +17,8 @@ interface Listen {
 /** A server with its names. */
 export interface Listening {
   readonly scope: Scope;
+  /** Its place among all servers. */
+  readonly at: number;
   readonly listens: readonly Listen[];
   readonly hosts: readonly string[];
   /** Names that no `host` of a route says: expressions, `name.*`, variables. */
@@ -26,7 +29,9 @@ export interface Listening {
 
 /** Reads `listen` and `server_name` of all servers. */
 export function nginxListeners(servers: readonly Scope[]): Listening[] {
-  return servers.map((scope): Listening => ({ scope, listens: listensOf(scope), ...hostsOf(scope), isDefault: false }));
+  return servers.map(
+    (scope, at): Listening => ({ scope, at, listens: listensOf(scope), ...hostsOf(scope), isDefault: false }),
+  );
 }
 
 function listensOf(scope: Scope): Listen[] {
@@ -41,7 +46,11 @@ function listenOf(statement: Statement, hasTls: boolean): Listen {
   const isPort = /^\d+$/.test(address);
   return {
     statement,
-    host: isPort ? "" : (parts?.[1] ?? "").replace(/^(\*|\[::\]|0\.0\.0\.0)$/, ""),
+    host: isPort
+      ? ""
+      : address.startsWith("unix:")
+        ? address
+        : (parts?.[1] ?? "").replace(/^(\*|\[::\]|0\.0\.0\.0)$/, ""),
     port: isPort ? Number(address) : address.startsWith("unix:") ? 0 : Number(parts?.[2] ?? 80),
     isTls: hasTls || options.includes("ssl") || options.includes("quic"),
     isDefault: options.includes("default_server") || options.includes("default"),
@@ -69,7 +78,7 @@ function hostsOf(scope: Scope): Pick<Listening, "hosts" | "unsaid"> {
   return { hosts: [...new Set(hosts)], unsaid };
 }
 
-/** What has become of the servers. */
+/** Servers that are asked at the same addresses. */
 export interface NginxListeners {
   /** Those that become routes. */
   readonly served: readonly Listening[];
@@ -77,41 +86,162 @@ export interface NginxListeners {
   readonly settled: ReadonlySet<Statement>;
   /** Whether no client comes in clear text, but to be sent to TLS. */
   readonly isTlsAlone: boolean;
+  /** What counts of TLS there. */
+  readonly tls: Keys;
+  /** Names in `server.listeners`; empty if all routes are for every address. */
+  readonly names: readonly string[];
 }
 
 /**
- * Makes ports and certificates of what servers listen on. The gateway has one address, with one port for clear text and one for TLS: a server
- * that listens elsewhere alone is left out, so that nothing becomes public that was not.
+ * Makes addresses and certificates of what servers listen on: one port for clear text and one for TLS are `server.port` and `server.tls`; with
+ * further ones, each is an entry of `server.listeners`. A server is asked where it listened, so that nothing becomes public that was not.
  */
-export function convertListeners(plan: Plan, list: readonly Listening[]): NginxListeners {
+export function convertListeners(plan: Plan, list: readonly Listening[]): readonly NginxListeners[] {
   const { server } = plan.config;
-  const settled = new Set<Statement>();
-  if (list.length === 0) return { served: [], settled, isTlsAlone: false };
   const all = list.flatMap(({ listens }) => listens).filter(({ port }) => port > 0);
   const tls = chosen(
     all.filter(({ isTls }) => isTls),
     443,
   );
-  const clear = chosen(
+  const beside = chosen(
     all.filter(({ isTls, host }) => !isTls && (tls === null || host === tls.host)),
     80,
   );
+  const clear = hasOwnClearText(list, beside, tls) ? null : beside;
+  const usual = [clear, tls].filter((one) => one !== null);
+  const others = otherPlaces(plan, list, usual);
+  const first = usualListeners(plan, list, { clear, tls, others });
+  if (others.length === 0) return [first];
+  const entries: Keys[] = [];
+  const { port: _port, redirect_http: leadsToTls = false, ...terms } = first.tls;
+  if (clear !== null) entries.push({ name: "http", address: addressOf(clear), redirect_https: leadsToTls });
+  const withQuic = server.http3 !== undefined;
+  if (tls !== null) entries.push({ name: "https", address: addressOf(tls), tls: true, http3: withQuic });
+  const groups = [{ ...first, names: entries.map(({ name }) => String(name)), key: keyOfGroup(first, usual, terms) }];
+  for (const place of others) {
+    const group = groupAt(plan, list, place);
+    const { tls: own } = group;
+    const name = nameOf(place);
+    const secure = { tls: Bun.deepEquals(own, terms) || own, http3: group.isQuic };
+    entries.push({ name, address: addressOf(place), ...(place.isTls ? secure : { redirect_https: false }) });
+    const key = keyOfGroup(group, [place], own);
+    const known = groups.find((one) => one.key === key);
+    if (known === undefined) groups.push({ ...group, names: [name], key });
+    else known.names.push(name);
+  }
+  server.listeners = entries;
+  for (const name of ["host", "port"]) delete server[name];
+  if (server.tls !== undefined) server.tls = terms;
+  const asked = groups.filter(({ served }) => served.length > 0);
+  return asked.length === 1 ? asked.map((one) => ({ ...one, names: [] })) : asked;
+}
+
+/** Whether clear text and TLS have other servers, and those in clear text do more than lead to TLS: each has routes of its own. */
+function hasOwnClearText(list: readonly Listening[], clear: Listen | null, tls: Listen | null): boolean {
+  if (clear === null || tls === null) return false;
+  const at = (place: Listen) => list.filter(({ listens }) => listens.some((own) => isSame(own, place)));
+  const [inClear, inTls] = [at(clear), at(tls)];
+  const isLed = (one: Listening): boolean => leadsToTls(one) || redirectsInside(one) !== null;
+  // A redirect by the name of the request needs names that the file says.
+  const isSayable = inClear.filter(isLed).every(({ hosts, unsaid }) => hosts.length > 0 && unsaid.length === 0);
+  const isSameList = inClear.length === inTls.length && inClear.every((one) => inTls.includes(one));
+  const isSameDefault = defaultAt(inClear, clear) === defaultAt(inTls, tls);
+  return isSayable && !inClear.every(isLed) && !(isSameList && isSameDefault);
+}
+
+/** The server of an address for names that none has. */
+function defaultAt(served: readonly Listening[], place: Listen): Listening | undefined {
+  const isMeant = ({ listens }: Listening): boolean => listens.some((own) => isSame(own, place) && own.isDefault);
+  return served.find(isMeant) ?? served[0];
+}
+
+/** What two addresses have in common whose routes are the same. */
+function keyOfGroup({ served, isTlsAlone }: NginxListeners, places: readonly Listen[], tls: Keys): string {
+  if (isTlsAlone && places.length > 1) return "";
+  const kinds = [...new Set(places.map(({ isTls }) => isTls))];
+  const servers = served.map(({ at, isDefault }) => [at, isDefault]);
+  return kinds.length > 1 ? "" : JSON.stringify([kinds, servers, kinds[0] === true ? tls : {}]);
+}
+
+/** Addresses beside the usual ones that can be entries of `server.listeners`. */
+function otherPlaces({ streams }: Plan, list: readonly Listening[], usual: readonly Listen[]): readonly Listen[] {
+  // A pass-through by name is at the port of server.tls.
+  if (streams.some(({ keys }) => keys.listen === undefined)) return [];
+  const found: Listen[] = [];
+  for (const one of list.flatMap(({ listens }) => listens)) {
+    const isKnown = [...usual, ...found].some((known) => isSame(known, one));
+    if (isKnown || (one.port === 0 && !one.host.startsWith("unix:/"))) continue;
+    // The system gives a connection to the address that fits best; the gateway has one socket for each port.
+    const isShared = [...usual, ...found].some((known) => known.port === one.port && one.port > 0);
+    if (!isShared && one.statement?.args.includes("proxy_protocol") !== true) found.push(one);
+  }
+  return found.length + usual.length > MAX_LISTENERS ? [] : found;
+}
+
+/** The servers of an address of its own. */
+function groupAt(plan: Plan, list: readonly Listening[], place: Listen): NginxListeners & { readonly isQuic: boolean } {
+  const served = list
+    .map((one) => ({ ...one, listens: one.listens.filter((own) => isSame(own, place)), isDefault: false }))
+    .filter(({ listens }) => listens.length > 0);
+  for (const { listens } of served) for (const { statement } of listens) plan.ledger.carry(statement);
+  const tls: Keys = {};
+  chooseDefault(served, place);
+  const isQuic = place.isTls && certificates(served, tls);
+  const settled = new Set<Statement>();
+  if (place.isTls) for (const one of served) for (const statement of redirectsInside(one) ?? []) settled.add(statement);
+  return { served, settled, isTlsAlone: place.isTls, tls, names: [], isQuic };
+}
+
+/** As `server.listeners` writes an address. */
+function addressOf({ host, port }: Listen): string {
+  return port === 0 ? host : `${host}:${port}`;
+}
+
+function nameOf({ host, port, isTls }: Listen): string {
+  const parts = [isTls ? "https" : "http", host.replace(/^unix:/, ""), port === 0 ? "" : String(port)];
+  return parts
+    .flatMap((part) => part.split(/[^a-z0-9]/i))
+    .filter((part) => part !== "")
+    .join("-")
+    .slice(0, MAX_NAME);
+}
+
+/** The usual addresses of a file, and those that are elsewhere. */
+interface Places {
+  readonly clear: Listen | null;
+  readonly tls: Listen | null;
+  readonly others: readonly Listen[];
+}
+
+/** The servers at one port for clear text and one for TLS. */
+function usualListeners(plan: Plan, list: readonly Listening[], { clear, tls, others }: Places): NginxListeners {
+  const { server } = plan.config;
+  const settled = new Set<Statement>();
+  if (list.length === 0) return { served: [], settled, isTlsAlone: false, tls: {}, names: [] };
   const host = (tls ?? clear)?.host ?? "";
   if (host !== "") server.host = host.replace(/^\[|\]$/g, "");
   server.port = clear?.port ?? "off";
   const by = (place: Listen | null) => (one: Listening) =>
     place !== null && one.listens.some((own) => isSame(own, place));
   const [inTls, inClear] = [list.filter(by(tls)), list.filter(by(clear))];
-  for (const { listens } of list) for (const one of listens) judgeListen(plan, one, clear, tls);
-  if (tls === null) return { served: leaveOut(plan, list, inClear, clear), settled, isTlsAlone: false };
-  sectionAt(server, "tls").port = tls.port;
-  certificates(plan, inTls);
+  for (const { listens } of list)
+    for (const one of listens) if (!others.some((other) => isSame(other, one))) judgeListen(plan, one, clear, tls);
+  const isElsewhere = ({ listens }: Listening): boolean =>
+    listens.some((one) => others.some((other) => isSame(other, one)));
+  const of = (served: readonly Listening[], place: Listen | null, isTlsAlone: boolean, from = list): NginxListeners => {
+    leaveOut(plan, from, served, isElsewhere);
+    chooseDefault(served, place);
+    return { served, settled, isTlsAlone, tls: (server.tls ?? {}) as Keys, names: [] };
+  };
+  if (tls === null) return of(inClear, clear, false);
+  const terms = sectionAt(server, "tls");
+  terms.port = tls.port;
+  if (certificates(inTls, terms)) server.http3 = { enabled: true };
   const leading = inClear.filter((one) => !inTls.includes(one) && leadsToTls(one));
   // What is served by TLS alone must not be had in clear text, where no client shows a certificate.
   const isTlsAlone = inTls.some((one) => !inClear.includes(one)) || inTls.every((one) => redirectsInside(one) !== null);
-  if (!isTlsAlone)
-    return { served: leaveOut(plan, list, [...new Set([...inTls, ...inClear])], tls), settled, isTlsAlone };
-  if (clear !== null) sectionAt(server, "tls").redirect_http = true;
+  if (!isTlsAlone) return of([...new Set([...inTls, ...inClear])], tls, false);
+  if (clear !== null) terms.redirect_http = true;
   for (const one of leading) noteRedirect(plan, one);
   for (const one of inTls) for (const statement of redirectsInside(one) ?? []) settled.add(statement);
   noteClearText(
@@ -120,7 +250,7 @@ export function convertListeners(plan: Plan, list: readonly Listening[]): NginxL
   );
   const elsewhere = list.filter((one) => !leading.includes(one));
   const served = elsewhere.filter((one) => inTls.includes(one) || inClear.includes(one));
-  return { served: leaveOut(plan, elsewhere, served, tls), settled, isTlsAlone };
+  return of(served, tls, isTlsAlone, elsewhere);
 }
 
 /** Says what is sent to TLS now, and was served in clear text. */
@@ -137,29 +267,32 @@ function noteClearText({ ledger }: Plan, inClear: readonly Listening[]): void {
   }
 }
 
-/** Notes the servers that listen elsewhere, and finds who takes the requests for names that no server has. */
+/** Notes the servers that listen at an address that the gateway has not. */
 function leaveOut(
   { ledger }: Plan,
   list: readonly Listening[],
   served: readonly Listening[],
-  place: Listen | null,
-): readonly Listening[] {
+  isElsewhere: (one: Listening) => boolean,
+): void {
   for (const one of list) {
     const { statement } = one.scope;
-    if (served.includes(one) || statement === null) continue;
+    if (served.includes(one) || isElsewhere(one) || statement === null) continue;
     ledger.noteWhole(
       statement,
       "it listens at another address or port than the gateway: it is left out",
       "start a second gateway for it",
     );
   }
+}
+
+/** Finds who takes the requests for names that no server has. */
+function chooseDefault(served: readonly Listening[], place: Listen | null): void {
   const isAt = (one: Listening, mustBe: boolean): boolean =>
     one.listens.some((own) => place !== null && isSame(own, place) && (!mustBe || own.isDefault));
   const first = served.find((one) => isAt(one, true)) ?? served.find((one) => isAt(one, false)) ?? served[0];
   // Where clear text and TLS have different ones, one that refuses counts.
   const strict = served.find(({ listens, scope: own }) => listens.some(({ isDefault }) => isDefault) && refuses(own));
   if (first !== undefined) (strict ?? first).isDefault = true;
-  return served;
 }
 
 function refuses(scope: Scope): boolean {
@@ -251,10 +384,9 @@ function leadsToTls({ scope, listens, hosts }: Listening): boolean {
   );
 }
 
-function certificates(plan: Plan, list: readonly Listening[]): void {
+/** Puts the certificates of servers into a section of TLS. @returns whether one of them speaks HTTP/3 */
+function certificates(list: readonly Listening[], tls: Keys): boolean {
   const pairs: { readonly cert_file: string; readonly key_file: string }[] = [];
-  const { ledger } = plan;
-  const tls = sectionAt(plan.config.server, "tls");
   const known = new Set<string>();
   for (const { scope, isDefault, listens } of list) {
     if (!listens.some(({ isTls }) => isTls)) continue;
@@ -270,13 +402,9 @@ function certificates(plan: Plan, list: readonly Listening[]): void {
   const [first, ...others] = pairs;
   if (first !== undefined) Object.assign(tls, first);
   if (others.length > 0) tls.certificates = others;
-  if (
-    list.some(
-      ({ scope, listens }) => listens.some(({ statement }) => statement?.args.includes("quic")) || scope.isOn("http3"),
-    )
-  )
-    plan.config.server.http3 = { enabled: true };
-  void ledger;
+  return list.some(
+    ({ scope, listens }) => listens.some(({ statement }) => statement?.args.includes("quic")) || scope.isOn("http3"),
+  );
 }
 
 /** Servers that ask no client for a certificate, beside one that does. */
@@ -333,9 +461,8 @@ function clientCertificates(scope: Scope, tls: Keys): void {
 }
 
 /** Whether a server asks of certificates what the gateway does not: those that it would refuse would come in. */
-export function isClosedByTls({ config, ledger }: Plan, { scope, listens }: Listening): boolean {
+export function isClosedByTls({ ledger }: Plan, { scope, listens }: Listening, tls: Keys): boolean {
   if (!listens.some(({ isTls }) => isTls)) return false;
-  const tls = (config.server.tls ?? {}) as Keys;
   const reject = scope.one("ssl_reject_handshake");
   const closing = reject?.args[0] === "on" ? [reject] : [];
   if ((scope.one("ssl_verify_client")?.args[0] ?? "off") !== "off") {
@@ -355,3 +482,5 @@ export function isClosedByTls({ config, ledger }: Plan, { scope, listens }: List
     );
   return closing.length > 0;
 }
+
+const MAX_NAME = 64;

@@ -39,25 +39,20 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
   const own = plan.config.server;
   convertStreams(plan, main);
   const isLocations = listeners.length === 0 && main.here("location").length > 0;
-  const result = convertListeners(plan, listeners);
-  const { served } = result;
+  const groups = convertListeners(plan, listeners);
   if (isLocations) own.port = 80;
   else if (listeners.length === 0) noClients(plan);
-  const trust = convertTrust(plan, served);
-  // Routes do not go by the port: where a name is served in clear text too, that of TLS counts.
-  const sites: Site[] = [];
-  const hasTls = ({ listens }: Listening): boolean => listens.some(({ isTls }) => isTls);
-  for (const listening of [...served.filter(hasTls), ...served.filter((one) => !hasTls(one))]) {
-    ledger.carry(listening.scope.statement);
-    sites.push(...convertServer(plan, listening, http, { ...result, trust }));
-  }
+  const trust = convertTrust(
+    plan,
+    groups.flatMap(({ served }) => served),
+  );
+  for (const group of groups) plan.rules.push(...rulesOf(plan, http, { ...group, trust }));
   // A file of locations alone, as those that servers include.
   if (isLocations) {
     const rules: Rule[] = [];
     convertSite({ scope: main, http: main, rules, settled: new Set(), isTlsAlone: false, staysHere: staysAt });
-    sites.push({ names: [], rules });
+    plan.rules.push(...rules);
   }
-  plan.rules.push(...sites.sort((a, b) => siteRank(b.names) - siteRank(a.names)).flatMap(({ rules }) => rules));
   convertServerWide(plan, main, http);
   for (const { statement } of ledger.account()) {
     if (ledger.isJudged(statement)) continue;
@@ -83,14 +78,27 @@ interface Servers extends NginxListeners {
   readonly trust: CommonTrust;
 }
 
+/** The rules of the servers that are asked at the same addresses. */
+function rulesOf(plan: Plan, http: Scope, servers: Servers): Rule[] {
+  const { served, names } = servers;
+  // Routes do not go by the port: where a name is served in clear text too, that of TLS counts.
+  const hasTls = ({ listens }: Listening): boolean => listens.some(({ isTls }) => isTls);
+  const sites = [...served.filter(hasTls), ...served.filter((one) => !hasTls(one))].flatMap((listening) => {
+    plan.ledger.carry(listening.scope.statement);
+    return convertServer(plan, listening, http, servers);
+  });
+  const rules = sites.sort((a, b) => siteRank(b.names) - siteRank(a.names)).flatMap((site) => site.rules);
+  return names.length === 0 ? rules : rules.map((rule) => ({ ...rule, listeners: names }));
+}
+
 function convertServer(plan: Plan, listening: Listening, http: Scope, servers: Servers): Site[] {
   const { scope, hosts, isDefault } = listening;
-  const { served, settled, isTlsAlone, trust } = servers;
+  const { served, settled, isTlsAlone, trust, tls } = servers;
   const isSingle = served.length === 1;
   const rules: Rule[] = [];
   convertSite({ scope, http, rules, settled, isTlsAlone, staysHere: staysAt });
   closeByTrust(plan, listening, rules, trust);
-  if (isClosedByTls(plan, listening)) for (const rule of rules) refuseRule(rule);
+  if (isClosedByTls(plan, listening, tls)) for (const rule of rules) refuseRule(rule);
   // nginx finds the server first, then the location: full names, then patterns, then the default.
   const others = served.filter((one) => one !== listening).flatMap(({ unsaid }) => unsaid);
   const isShut = isDefault && others.length > 0;

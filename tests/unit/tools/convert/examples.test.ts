@@ -104,13 +104,15 @@ describe("nginx", () => {
     expect(convert("nginx", "certbot.conf").config).toContain("redirect_http: true");
   });
 
-  test("of two servers with one name that of TLS counts, and one that leads to another name stays a redirect", () => {
-    const routes = routesOf("nginx", "clear-and-tls.conf");
-    const at = (host: string): unknown => routes.find((one) => one.prefix === "/" && one.host === host);
-    expect(at("site.example.com")).toMatchObject({ target: "http://127.0.0.1:8002" });
-    expect(at("old.example.com")).toMatchObject({ to: "https://new.example.com{uri}" });
-    // What is served by TLS alone is not to be had in clear text.
-    expect(convert("nginx", "clear-and-tls.conf").config).toContain("redirect_http: true");
+  test("clear text and TLS of one name have routes of their own", () => {
+    const { config, routes } = convert("nginx", "clear-and-tls.conf");
+    // The certificate is not there: what is served by TLS alone is a comment, and not to be had in clear text.
+    expect(config).toContain('# server:\n#   listeners:\n#     - name: https\n#       address: ":443"');
+    const served = (parse(routes) as { routes: Record<string, unknown>[] }).routes;
+    const at = (host: string): unknown => served.find((one) => one.prefix === "/" && one.host === host);
+    expect(at("old.example.com")).toMatchObject({ to: "https://new.example.com{uri}", listeners: ["http-80"] });
+    expect(JSON.stringify(served)).toContain("http://127.0.0.1:8001");
+    expect(JSON.stringify(served)).not.toContain("http://127.0.0.1:8002");
   });
 
   test("a single quote, an escape and a brace in a word are read as nginx reads them", () => {
@@ -279,7 +281,7 @@ backend x
   test("a server that no route can be chosen for is named with what it refuses", () => {
     const text = `server { listen 80; location / { return 200 a; } }
 server { listen 80; server_name ~^b; location / { deny all; } }
-server { listen 8081; location / { allow 10.0.0.0/8; deny all; } }`;
+server { listen 127.0.0.1:80; location / { allow 10.0.0.0/8; deny all; } }`;
     const { routes } = convert("nginx", "nginx.conf", text);
     for (const words of ["nginx.conf:2 | deny all", "nginx.conf:3 | allow 10.0.0.0/8", "nginx.conf:3 | deny all"])
       expect(routes).toContain(words);

@@ -1,11 +1,21 @@
 // What nginx keeps closed and no route says is closed here, and the report says so. docs/migrate.md#nginx
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parse } from "yaml";
+import { makeCertificate } from "../../../harness/certificate.ts";
 import { convert } from "../../../harness/conversions.ts";
 
 type Route = Readonly<Record<string, unknown>>;
 const DENIED = { deny: ["0.0.0.0/0", "::/0"] };
 const ROOT = import.meta.dir;
+const folder = mkdtempSync(join(tmpdir(), "edge-converted-tls-"));
+const certificate = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+const made = await makeCertificate();
+writeFileSync(certificate.cert, made.cert);
+writeFileSync(certificate.key, made.key);
+afterAll(() => rmSync(folder, { recursive: true }));
 
 interface Result {
   readonly routes: Route[];
@@ -161,7 +171,7 @@ describe("conditions and rewrites that no route has", () => {
 describe("listeners", () => {
   const inside = "location / { return 200 inside; }";
 
-  test.each(["10.0.0.5:80", "127.0.0.1:80", "8081", "10.0.0.5:8081", "unix:/run/x.sock"])("%s is left out", (place) => {
+  test.each(["10.0.0.5:80", "127.0.0.1:80"])("%s, beside the same port of every address, is left out", (place) => {
     const { routes, said } = converted(
       `${site("server_name a.test;")} server { listen ${place}; server_name b.test; ${inside} }`,
     );
@@ -169,13 +179,57 @@ describe("listeners", () => {
     expect(said).toContain("it is left out");
   });
 
+  test.each(["8081", "10.0.0.5:8081", "unix:/run/x.sock"])("%s has routes of its own", (place) => {
+    const text = `server { listen 80; root ${ROOT}; location /a { } } server { listen ${place}; ${inside} }`;
+    const { routes, server } = converted(text);
+    const [, own] = server.listeners as readonly Route[];
+    expect(own).toMatchObject({ address: place === "8081" ? ":8081" : place });
+    const bodies = routes.filter(({ body }) => body === "inside");
+    expect(bodies.map(({ listeners }) => listeners)).toEqual([[own!.name]]);
+    expect(routes.every(({ listeners }) => Array.isArray(listeners))).toBe(true);
+  });
+
+  test("two ports of the same servers have the same routes", () => {
+    const { routes, server } = converted(`server { listen 80; listen 8080; ${inside} }`);
+    expect(server.listeners).toMatchObject([{ address: ":80" }, { address: ":8080" }]);
+    expect(routes).toMatchObject([{ body: "inside" }]);
+    expect(routes[0]).not.toHaveProperty("listeners");
+  });
+
+  test("each port has a server of its own for names that none has", () => {
+    const text = `server { listen 80; server_name a.test; return 200 one; }
+server { listen 8081; server_name a.test; return 200 two; }
+server { listen 8081 default_server; server_name b.test; return 200 three; }`;
+    const at = (name: string) =>
+      converted(text)
+        .routes.filter(({ listeners }) => (listeners as string[]).includes(name))
+        .map(({ host, body }) => [host, body]);
+    expect(at("http")).toEqual([[undefined, "one"]]);
+    expect(at("http-8081")).toEqual([
+      ["a.test", "two"],
+      [undefined, "three"],
+    ]);
+  });
+
   test("what is served by TLS alone is not served in clear text", () => {
-    const tls = "ssl_certificate c; ssl_certificate_key k; ssl_client_certificate ca; ssl_verify_client on;";
-    const { said } = converted(
+    const { cert, key } = certificate;
+    const tls = `ssl_certificate ${cert}; ssl_certificate_key ${key}; ssl_client_certificate ${cert}; ssl_verify_client on;`;
+    const { routes } = converted(
       `server { listen 443 ssl; server_name b.test; ${tls} ${inside} } ${site("server_name a.test;")}`,
     );
-    expect(said).toContain("redirect_http: true");
-    expect(said).toContain("clear text is led to TLS");
+    expect(routes.map(({ type, listeners }) => [type, listeners])).toEqual([
+      ["respond", ["https"]],
+      ["static", ["http-80"]],
+    ]);
+  });
+
+  test("without its certificate, an address of TLS and its routes are comments", () => {
+    const { routes, server, said } = converted(
+      `server { listen 443 ssl; server_name b.test; ssl_certificate c; ssl_certificate_key k; ${inside} } ${site("server_name a.test;")}`,
+    );
+    expect(server.listeners).toMatchObject([{ address: ":80" }]);
+    expect(routes).toMatchObject([{ type: "static", listeners: ["http-80"] }]);
+    expect(said).toContain("server.listeners :443: the address is a comment");
   });
 
   test("a file of streams alone opens no port for other machines", () => {
