@@ -75,7 +75,7 @@ function hostClasses(rules: readonly Rule[]): (rule: Rule) => readonly HostClass
   const places = new Map([...namedBy.keys()].map((name, at) => [name, at]));
   const known = new Map<string, HostClass>();
   const byKey = new Map<string, HostClass & { readonly hosts: HostClass["hosts"][number][] }>();
-  // Those that hold others come first.
+  // Wider ones come first.
   for (const host of [...places.keys()].sort((a, b) => hostRank(a) - hostRank(b))) {
     const wider = widerHosts(host)
       .slice(1)
@@ -101,7 +101,7 @@ interface Cells {
   readonly paths: Map<HostClass, Map<string, PathRule>>;
 }
 
-/** Paths at which the rules of a host, or of one that holds it, begin; from wide to narrow. */
+/** Paths at which the rules of a host, or of its patterns, begin; from wide to narrow. */
 function pathsAt(host: HostClass, paths: Cells["paths"]): PathRule[] {
   const found = new Map([host, ...host.wider].flatMap((wide) => [...(paths.get(wide) ?? [])]));
   return [...found.values()].sort((a, b) => pathRank(a) - pathRank(b));

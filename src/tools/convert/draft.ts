@@ -9,7 +9,7 @@ import { networkFrom } from "./networks.ts";
 import { isRefusal, type Plan, type PlannedStream, type Rule } from "./plan.ts";
 import { shown } from "./statement.ts";
 
-/** A route of the new file, with what is said above it. */
+/** A route of the new file, with its comment. */
 interface PlannedRoute {
   keys: Keys;
   readonly rule: Rule;
@@ -313,7 +313,7 @@ function isRefusedAnyway({ methods }: Rule): boolean {
   return methods.length > 0 && methods.every((one) => one === "TRACE" || one === "CONNECT");
 }
 
-/** A route that keeps the place of one that is not in order. */
+/** A route that keeps the place of a faulty one. */
 function standInOf(keys: Keys): Keys {
   const place = PLACE_KEYS.filter((key) => key in keys).map((key) => [key, keys[key]] as const);
   return { type: "respond", ...Object.fromEntries(place), status: 503 };
@@ -412,7 +412,7 @@ function hasNestedHosts(rules: readonly Rule[]): boolean {
   return isNamed && rules.some(({ hosts }) => hosts.length === 0 || hosts.some((host) => host.startsWith("*.")));
 }
 
-/** What all routes say alike is said once, at the server. */
+/** Puts settings that all routes share at the server. */
 function hoist(routes: readonly PlannedRoute[], server: Keys): void {
   for (const [key, fits] of HOISTED) {
     // What only refuses says nothing of it.

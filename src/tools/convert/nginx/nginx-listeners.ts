@@ -78,7 +78,7 @@ function hostsOf(scope: Scope): Pick<Listening, "hosts" | "unsaid"> {
   return { hosts: [...new Set(hosts)], unsaid };
 }
 
-/** Servers that are asked at the same addresses. */
+/** Servers of the same addresses. */
 export interface NginxListeners {
   /** Those that become routes. */
   readonly served: readonly Listening[];
@@ -94,7 +94,7 @@ export interface NginxListeners {
 
 /**
  * Makes addresses and certificates of what servers listen on: one port for clear text and one for TLS are `server.port` and `server.tls`; with
- * further ones, each is an entry of `server.listeners`. A server is asked where it listened, so that nothing becomes public that was not.
+ * further ones, each is an entry of `server.listeners`. A server keeps its addresses, so that nothing becomes public that was not.
  */
 export function convertListeners(plan: Plan, list: readonly Listening[]): readonly NginxListeners[] {
   const { server } = plan.config;
@@ -163,7 +163,7 @@ function keyOfGroup({ served, isTlsAlone }: NginxListeners, places: readonly Lis
   return kinds.length > 1 ? "" : JSON.stringify([kinds, servers, kinds[0] === true ? tls : {}]);
 }
 
-/** Addresses beside the usual ones that can be entries of `server.listeners`. */
+/** Further addresses: entries of `server.listeners`. */
 function otherPlaces({ streams }: Plan, list: readonly Listening[], usual: readonly Listen[]): readonly Listen[] {
   // A pass-through by name is at the port of server.tls.
   if (streams.some(({ keys }) => keys.listen === undefined)) return [];
@@ -206,7 +206,7 @@ function nameOf({ host, port, isTls }: Listen): string {
     .slice(0, MAX_NAME);
 }
 
-/** The usual addresses of a file, and those that are elsewhere. */
+/** The usual addresses of a file, and all others. */
 interface Places {
   readonly clear: Listen | null;
   readonly tls: Listen | null;
@@ -290,7 +290,7 @@ function chooseDefault(served: readonly Listening[], place: Listen | null): void
   const isAt = (one: Listening, mustBe: boolean): boolean =>
     one.listens.some((own) => place !== null && isSame(own, place) && (!mustBe || own.isDefault));
   const first = served.find((one) => isAt(one, true)) ?? served.find((one) => isAt(one, false)) ?? served[0];
-  // Where clear text and TLS have different ones, one that refuses counts.
+  // If clear text and TLS have different ones, a refusal counts.
   const strict = served.find(({ listens, scope: own }) => listens.some(({ isDefault }) => isDefault) && refuses(own));
   if (first !== undefined) (strict ?? first).isDefault = true;
 }
@@ -407,7 +407,7 @@ function certificates(list: readonly Listening[], tls: Keys): boolean {
   );
 }
 
-/** Servers that ask no client for a certificate, beside one that does. */
+/** Notes servers without client certificates beside a server with them. */
 function noteOpenServers(list: readonly Listening[], tls: Keys): void {
   if (tls.client_auth !== "require") return;
   for (const { scope, listens } of list) {

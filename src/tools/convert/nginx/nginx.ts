@@ -47,7 +47,7 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
     groups.flatMap(({ served }) => served),
   );
   for (const group of groups) plan.rules.push(...rulesOf(plan, http, { ...group, trust }));
-  // A file of locations alone, as those that servers include.
+  // A file of locations alone, for the includes of servers.
   if (isLocations) {
     const rules: Rule[] = [];
     convertSite({ scope: main, http: main, rules, settled: new Set(), isTlsAlone: false, staysHere: staysAt });
@@ -78,7 +78,7 @@ interface Servers extends NginxListeners {
   readonly trust: CommonTrust;
 }
 
-/** The rules of the servers that are asked at the same addresses. */
+/** The rules of the servers of the same addresses. */
 function rulesOf(plan: Plan, http: Scope, servers: Servers): Rule[] {
   const { served, names } = servers;
   // Routes do not go by the port: where a name is served in clear text too, that of TLS counts.
