@@ -1,0 +1,378 @@
+import { hostAndPort } from "../../../core/ip-address.ts";
+import { compileExpression, isExpressionFault } from "../../../proto/expression/expression.ts";
+import { backendOf, certificateOf } from "../backends.ts";
+import { listenerName } from "../gateway/addresses.ts";
+import type { ObjectStore } from "../object-store.ts";
+import {
+  type CertificateUse,
+  type ListenerInput,
+  nameOf,
+  type ObjectEvent,
+  type ObjectRoutes,
+  type RouteInput,
+  refOf,
+  type Service,
+  type StatusPatch,
+  type Translation,
+  type TranslationSettings,
+} from "../objects.ts";
+import type { PolicyTable } from "../policy/policy-table.ts";
+import { secretPairs } from "../secret-lists.ts";
+import { ANNOTATION_PREFIX } from "./annotation-rows.ts";
+import { type IngressBackend, type IngressObject, type IngressPath, ownIngresses, pathsOf } from "./ingress-shapes.ts";
+import { type CanaryTerms, type IngressTerms, ingressTerms } from "./ingress-terms.ts";
+
+type Keys = Readonly<Record<string, unknown>>;
+
+const HTTP_PORT = 80;
+const HTTPS_PORT = 443;
+
+/** Makes routes, listeners, statuses and events of Ingresses. docs/kubernetes-ingress.md */
+export function translatedIngresses(
+  store: ObjectStore,
+  settings: TranslationSettings,
+  policies: PolicyTable,
+): Translation {
+  const ours = ownIngresses(store, settings);
+  if (ours.length === 0) return { routes: [], listeners: [], statuses: [], events: [] };
+  return new IngressWork(store, settings, policies, ours).result();
+}
+
+/** An Ingress with what its annotations say. */
+interface ReadIngress {
+  readonly ingress: IngressObject;
+  readonly terms: IngressTerms;
+  readonly routes: RouteInput[];
+}
+
+/** A path that an Ingress has taken: a canary may have a part of it. */
+interface TakenPath {
+  readonly by: ReadIngress;
+  /** The route that leads to the Service; null where none does. */
+  readonly main: RouteInput | null;
+  /** Whether another Ingress has a part of it. */
+  canary: ReadIngress | null;
+}
+
+class IngressWork {
+  private readonly store: ObjectStore;
+  private readonly settings: TranslationSettings;
+  private readonly policies: PolicyTable;
+  private readonly all: readonly ReadIngress[];
+  private readonly events: ObjectEvent[] = [];
+  private readonly certificates: readonly CertificateUse[];
+  /** Hosts with a certificate; "" for every host. */
+  private readonly secured: Set<string> = new Set();
+  private readonly taken: Map<string, TakenPath> = new Map();
+  private readonly address: string;
+
+  constructor(
+    store: ObjectStore,
+    settings: TranslationSettings,
+    policies: PolicyTable,
+    ours: readonly IngressObject[],
+  ) {
+    this.store = store;
+    this.settings = settings;
+    this.policies = policies;
+    this.all = ours.map((ingress) => ({ ingress, terms: ingressTerms(ingress, store), routes: [] }));
+    this.address = settings.pool.findLast((one) => settings.isUsable(one)) ?? "0.0.0.0";
+    this.certificates = this.readCertificates();
+  }
+
+  result(): Translation {
+    for (const one of this.all) this.noteAnnotations(one);
+    const [canaries, mains] = [this.all.filter(isCanary), this.all.filter((one) => !isCanary(one))];
+    for (const one of mains) this.routesOf(one);
+    for (const one of mains) this.furtherRoutes(one);
+    for (const one of canaries) this.canaryOf(one);
+    const routes = this.all.flatMap(({ ingress, routes: list }): ObjectRoutes[] =>
+      list.length === 0 ? [] : [{ name: `Ingress ${nameOf(ingress)}`, object: refOf(ingress), routes: list }],
+    );
+    return { routes, listeners: this.listeners(), statuses: this.statuses(), events: this.events };
+  }
+
+  private note({ ingress }: ReadIngress, reason: string, message: string): void {
+    this.events.push({ object: refOf(ingress), type: "Warning", reason, message });
+  }
+
+  private noteAnnotations(one: ReadIngress): void {
+    const { ignored, refused } = one.terms;
+    for (const { name, why } of ignored) this.note(one, "AnnotationIgnored", `${ANNOTATION_PREFIX}${name}: ${why}`);
+    for (const { name, why } of refused)
+      this.note(one, "AnnotationRefused", `${ANNOTATION_PREFIX}${name}: ${why}. Paths of this Ingress answer 503`);
+  }
+
+  private readCertificates(): CertificateUse[] {
+    const uses = new Map<string, CertificateUse>();
+    for (const one of this.all) {
+      const { spec, metadata } = one.ingress;
+      const namespace = metadata.namespace ?? "";
+      for (const { hosts = [], secretName = "" } of spec?.tls ?? []) {
+        // What ends TLS for these hosts is known, even if its certificate is not there yet.
+        for (const host of hosts.length > 0 ? hosts : (spec?.rules ?? []).map((rule) => rule.host ?? ""))
+          this.secured.add(host.toLowerCase());
+        if (secretName === "") continue;
+        if (certificateOf(this.store, namespace, secretName) === null) {
+          this.note(one, "CertificateInvalid", `the Secret ${namespace}/${secretName} is no certificate with its key`);
+          continue;
+        }
+        const names = hosts.map((host) => host.toLowerCase());
+        const secret = { kind: "Secret", namespace, name: secretName };
+        uses.set(JSON.stringify([names, secret]), { names, secret });
+      }
+    }
+    return [...uses.values()];
+  }
+
+  private get hasTls(): boolean {
+    return this.certificates.length > 0;
+  }
+
+  private get listenerNames(): { readonly http: string; readonly https: readonly string[] } {
+    const https = this.hasTls ? [listenerName(this.address, HTTPS_PORT, "tls")] : [];
+    return { http: listenerName(this.address, HTTP_PORT, "http"), https };
+  }
+
+  private listeners(): ListenerInput[] {
+    const { http, https } = this.listenerNames;
+    const { certificates } = this;
+    const at = (port: number) => hostAndPort(this.address, port) ?? `${this.address}:${port}`;
+    const secure = https.map((name) => ({ name, address: at(HTTPS_PORT), tls: { certificates } }));
+    return [{ name: http, address: at(HTTP_PORT) }, ...secure];
+  }
+
+  private statuses(): StatusPatch[] {
+    const shown = this.settings.pool.includes(this.address) ? [this.address] : this.settings.addresses;
+    const ingress = shown.map((value) => (/^[\d.]+$|:/.test(value) ? { ip: value } : { hostname: value }));
+    if (ingress.length === 0) return [];
+    return this.all.map((one) => ({ object: refOf(one.ingress), status: { loadBalancer: { ingress } } }));
+  }
+
+  private isSecured(host: string): boolean {
+    const parent = host.replace(/^[^.]+/, "*");
+    return this.secured.has(host) || (host !== "" && this.secured.has(parent));
+  }
+
+  private routesOf(one: ReadIngress): void {
+    const { terms, ingress } = one;
+    for (const path of pathsOf(ingress, terms.isRegex)) {
+      const key = claimOf(path);
+      const owner = this.taken.get(key);
+      if (owner !== undefined) {
+        const shown = `${path.host === "" ? "every host" : path.host} ${path.path}`;
+        if (owner.by !== one)
+          this.note(one, "PathConflict", `${shown} belongs to the older Ingress ${nameOf(owner.by.ingress)}`);
+        continue;
+      }
+      const expression = path.type === "Regex" ? compileExpression(patternOf(path)) : null;
+      if (expression !== null && isExpressionFault(expression)) {
+        this.note(one, "PathInvalid", `${path.path}: ${expression.fault}`);
+        continue;
+      }
+      const main = this.mainRoute(one, path);
+      this.taken.set(key, { by: one, main: main.type === "upstream" ? main : null, canary: null });
+      one.routes.push(...this.placed(main, path.host, terms));
+    }
+  }
+
+  /** A route with the listeners that serve it; before it, for cleartext, the redirect to HTTPS. */
+  private placed(route: RouteInput, host: string, { toHttps }: IngressTerms): RouteInput[] {
+    const { http, https } = this.listenerNames;
+    const isRedirected = toHttps === "always" || (toHttps === "tls" && this.isSecured(host));
+    if (!isRedirected) return [{ ...route, listeners: [http, ...https] }];
+    const secure = https.length > 0 ? [{ ...route, listeners: https }] : [];
+    // Where a route of every host leads, a client would say.
+    if (host === "") return secure;
+    const { hosts, path, prefix, regex } = route;
+    const where = Object.fromEntries(Object.entries({ hosts, path, prefix, regex }).filter(([, at]) => at !== undefined));
+    return [{ type: "redirect", ...where, to: "https://{host}{uri}", status: 308, listeners: [http] }, ...secure];
+  }
+
+  private mainRoute(one: ReadIngress, path: IngressPath): RouteInput {
+    const { terms, ingress } = one;
+    const where = { ...this.hostsOf(one, path.host), ...placeOf(path) };
+    const { namespace = "", name } = ingress.metadata;
+    const found = this.policies.keysAt([{ kind: "Ingress", namespace, name, section: "" }]);
+    if (terms.refused.length > 0) return closed(where, "this route is not served: its guard is not carried");
+    if (found.fault !== "") {
+      this.note(one, "PolicyInvalid", found.fault);
+      return closed(where, "this route is not served: its policy is not valid");
+    }
+    const keys: Keys = { ...withUsers(terms.keys, namespace, this.store), ...found.keys };
+    if (terms.redirect !== null) return { type: "redirect", ...where, ...terms.redirect, ...optionsOf(keys) };
+    const targets = this.targetsOf(one, path.backend, terms.scheme);
+    if (targets.length === 0) return closed(where, "no endpoint is ready");
+    const target = terms.rewriteTarget.replace(/\$(\d)/g, "{match.$1}");
+    return {
+      type: "upstream",
+      ...where,
+      strip_prefix: false,
+      targets,
+      ...keys,
+      ...(target === "" ? {} : { rewrite: { path: target } }),
+    };
+  }
+
+  private hostsOf({ terms, ingress }: ReadIngress, host: string): Keys {
+    if (host === "") return {};
+    const own = new Set((ingress.spec?.rules ?? []).map((rule) => (rule.host ?? "").toLowerCase()));
+    const others = terms.aliases.map((alias) => alias.toLowerCase()).filter((alias) => !own.has(alias));
+    const free = others.filter((alias) => !this.hasHost(alias));
+    return { hosts: [host, ...new Set(free)] };
+  }
+
+  private hasHost(host: string): boolean {
+    return this.all.some(({ ingress }) => (ingress.spec?.rules ?? []).some((rule) => rule.host?.toLowerCase() === host));
+  }
+
+  /** The servers behind a Service; none where it has none, which is noted. */
+  private targetsOf(one: ReadIngress, backend: IngressBackend, scheme: IngressTerms["scheme"]): object[] {
+    const { terms } = one;
+    const namespace = one.ingress.metadata.namespace ?? "";
+    if (backend.resource !== undefined) {
+      this.note(one, "ResourceBackend", `a backend of the kind ${backend.resource.kind} is not served: name a Service`);
+      return [];
+    }
+    const name = backend.service?.name ?? "";
+    const port = backend.service?.port?.name ?? backend.service?.port?.number ?? 0;
+    const found = this.endpointsOf(namespace, name, port, terms.usesServiceAddress);
+    if (typeof found === "string") this.note(one, "BackendNotFound", `Service ${namespace}/${name}, port ${port}: ${found}`);
+    else if (found.addresses.length > 0) return urlsOf(found.addresses, scheme || schemeFor(found.appProtocol));
+    if (terms.spareService === "") return [];
+    const spare = this.store.get<Service>("Service", namespace, terms.spareService);
+    const first = spare?.spec?.ports?.[0]?.port ?? 0;
+    const others = this.endpointsOf(namespace, terms.spareService, first, false);
+    return typeof others === "string" ? [] : urlsOf(others.addresses, "http");
+  }
+
+  private endpointsOf(namespace: string, name: string, port: number | string, isByService: boolean) {
+    const found = backendOf(this.store, namespace, name, port);
+    const service = this.store.get<Service>("Service", namespace, name);
+    if (service?.spec?.type === "ExternalName") return "an ExternalName leads anywhere, and is not followed";
+    if (!isByService || typeof found === "string") return found;
+    const { clusterIP = "None", ports = [] } = service?.spec ?? {};
+    const number = ports.find((each) => each.port === port || each.name === port)?.port ?? 0;
+    const address = clusterIP === "None" || clusterIP === "" ? null : hostAndPort(clusterIP, number);
+    return address === null ? found : { ...found, addresses: [address] };
+  }
+
+  /** Redirects that have no path of an Ingress of their own. */
+  private furtherRoutes(one: ReadIngress): void {
+    const { terms, ingress } = one;
+    const hosts = [...new Set((ingress.spec?.rules ?? []).map(({ host = "" }) => host.toLowerCase()))];
+    const claim = (path: IngressPath): boolean => {
+      if (this.taken.has(claimOf(path))) return false;
+      this.taken.set(claimOf(path), { by: one, main: null, canary: null });
+      return true;
+    };
+    const root = { type: "Exact", path: "/", backend: {} } as const;
+    for (const host of terms.appRoot === "" ? [] : hosts) {
+      const where = { ...this.hostsOf(one, host), path: "/" };
+      const route = { type: "redirect", ...where, to: terms.appRoot, status: 302 };
+      if (claim({ ...root, host })) one.routes.push(...this.placed(route, host, terms));
+    }
+    for (const host of terms.hasWwwRedirect ? hosts : []) {
+      if (host === "" || host.startsWith("*.")) continue;
+      const other = host.startsWith("www.") ? host.slice(4) : `www.${host}`;
+      const scheme = this.isSecured(host) ? "https" : "http";
+      const { http, https } = this.listenerNames;
+      if (!this.hasHost(other) && claim({ ...root, type: "Prefix", host: other }))
+        one.routes.push({
+          ...{ type: "redirect", hosts: [other], prefix: "/", to: `${scheme}://${host}{uri}`, status: 308 },
+          listeners: [http, ...https],
+        });
+    }
+  }
+
+  /** Puts the routes of a canary before that whose part it takes. */
+  private canaryOf(one: ReadIngress): void {
+    const { terms, ingress } = one;
+    for (const path of pathsOf(ingress, terms.isRegex)) {
+      const taken = this.taken.get(claimOf(path)) ?? this.taken.get(claimOf({ ...path, type: "Regex" }));
+      if (terms.refused.length > 0) continue;
+      if (taken === undefined || taken.main === null || isCanary(taken.by)) {
+        this.note(one, "CanaryWithoutMain", `no other Ingress serves ${path.host} ${path.path}`);
+        continue;
+      }
+      if (taken.canary !== null) {
+        this.note(one, "PathConflict", `${path.host} ${path.path} has the older canary ${nameOf(taken.canary.ingress)}`);
+        continue;
+      }
+      taken.canary = one;
+      const targets = this.targetsOf(one, path.backend, terms.scheme || taken.by.terms.scheme);
+      if (targets.length === 0) continue;
+      const { routes } = taken.by;
+      const at = routes.findIndex((route) => route.type === "upstream" && route.targets === taken.main!.targets);
+      if (at >= 0) routes.splice(at, 1, ...canaryRoutes(routes[at]!, targets, terms.canary!));
+    }
+  }
+}
+
+function isCanary({ terms }: ReadIngress): boolean {
+  return terms.canary !== null;
+}
+
+function canaryRoutes(main: RouteInput, targets: readonly object[], canary: CanaryTerms): RouteInput[] {
+  const other = { ...main, targets };
+  const { header, headerValue, cookie, percent } = canary;
+  const routes: RouteInput[] = [];
+  if (header !== "" && headerValue !== "") routes.push({ ...other, match: { header: { [header]: headerValue } } });
+  else if (header !== "") {
+    routes.push({ ...main, match: { header: { [header]: "never" } } });
+    routes.push({ ...other, match: { header: { [header]: "always" } } });
+  }
+  if (cookie !== "") {
+    routes.push({ ...main, match: { cookie: { [cookie]: "never" } } });
+    routes.push({ ...other, match: { cookie: { [cookie]: "always" } } });
+  }
+  if (percent >= 100) return [...routes, other];
+  if (percent > 0) routes.push({ ...other, match: { share: `${Number(percent.toFixed(3))}%` } });
+  return [...routes, main];
+}
+
+function claimOf({ host, type, path }: IngressPath): string {
+  return `${host} ${type} ${path}`;
+}
+
+function placeOf(path: IngressPath): Keys {
+  if (path.type === "Exact") return { path: path.path };
+  return path.type === "Regex" ? { regex: patternOf(path) } : { prefix: path.path };
+}
+
+/** As ingress-nginx reads it: without regard to case, from the beginning. */
+function patternOf({ path }: IngressPath): string {
+  return `^(?i:${path})`;
+}
+
+function closed(where: Keys, why: string): RouteInput {
+  return { type: "respond", ...where, status: 503, body: `${why}\n` };
+}
+
+function schemeFor(appProtocol: string): string {
+  if (appProtocol === "kubernetes.io/h2c") return "h2c";
+  return appProtocol === "https" ? "https" : "http";
+}
+
+function urlsOf(addresses: readonly string[], scheme: string): object[] {
+  return addresses.map((address) => ({ url: `${scheme}://${address}` }));
+}
+
+/** Keys with the users of a Secret in place of its name. */
+function withUsers(keys: Keys, namespace: string, store: ObjectStore): Keys {
+  const { basic } = (keys.auth ?? {}) as { readonly basic?: Keys & { readonly users_secret?: Readonly<Record<string, string>> } };
+  if (basic?.users_secret === undefined) return keys;
+  const { users_secret: secret, ...others } = basic;
+  const users = secretPairs(store, namespace, secret.name ?? "", secret.key ?? "");
+  return { ...keys, auth: { basic: { ...others, users: typeof users === "string" ? {} : users } } };
+}
+
+/** The keys that routes of every type have. */
+function optionsOf(keys: Keys): Keys {
+  return Object.fromEntries(Object.entries(keys).filter(([key]) => !UPSTREAM_KEYS.has(key)));
+}
+
+const UPSTREAM_KEYS: ReadonlySet<string> = new Set([
+  ...["load_balancing", "mirror", "circuit_breaker", "retries", "timeouts", "rewrite_location", "rewrite_cookies", "tls"],
+  ...["health_check", "preserve_host", "strict_origins", "grpc_web", "canary"],
+]);
