@@ -1,5 +1,5 @@
 import type { Form, FormRow, FormRows } from "../config/form.ts";
-import { POLICY_KEYS } from "../routes/policy-keys.ts";
+import { POLICY_KEYS, SECRET_LISTS } from "../routes/policy-keys.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 /** The group and version of the kinds that edge brings into a cluster. */
@@ -70,6 +70,7 @@ function propertiesOf(rows: FormRows): Record<string, JsonSchema> {
     const schema = structural(row.type.form);
     return schema === null ? [] : [[key, described(schema, row)] as const];
   });
+  for (const [key, { file }] of Object.entries(SECRET_LISTS)) if (file in rows) all.push([key, SECRET_LIST]);
   return Object.fromEntries(all);
 }
 
@@ -179,6 +180,15 @@ const SECRET: JsonSchema = {
   type: "object",
   required: ["name", "key"],
   properties: { name: { ...NAME, description: "of a Secret in the namespace of the policy" }, key: NAME },
+};
+
+/** Lines of a value of a Secret, or, without a key, all its values by their names. */
+const SECRET_LIST: JsonSchema = {
+  type: "object",
+  description:
+    "a Secret in the namespace of the policy, with lines of name:hash at a key, or without one a hash at each name",
+  required: ["name"],
+  properties: { name: NAME, key: NAME },
 };
 
 const TARGET: JsonSchema = {

@@ -3,6 +3,7 @@ import type { RouteFile } from "../../../loading/route-folder.ts";
 import type { SourceListener } from "../../../loading/source-listeners.ts";
 import { certificateOf } from "../backends.ts";
 import { translatedGateways } from "../gateway/translation.ts";
+import { translatedIngresses } from "../ingress/ingress-translation.ts";
 import type { ObjectStore } from "../object-store.ts";
 import type {
   ListenerInput,
@@ -14,13 +15,17 @@ import type {
   Translation,
   TranslationSettings,
 } from "../objects.ts";
+import { PolicyTable } from "../policy/policy-table.ts";
 import type { KubernetesConfig } from "../settings.ts";
 import type { CertificateFolder } from "./certificate-folder.ts";
+import { judgePolicy } from "./policy-judge.ts";
 
 /** THE translations, in the order of precedence. */
-const TRANSLATIONS: readonly ((store: ObjectStore, settings: TranslationSettings) => Translation)[] = [
-  translatedGateways,
-];
+const TRANSLATIONS: readonly ((
+  store: ObjectStore,
+  settings: TranslationSettings,
+  policies: PolicyTable,
+) => Translation)[] = [translatedGateways, translatedIngresses];
 
 /** A list of routes as text. */
 interface RouteText extends Omit<RouteFile, "file"> {
@@ -51,7 +56,8 @@ export function clusterResult(
     used.add(path);
     return path;
   };
-  const all = TRANSLATIONS.map((translate) => translate(store, { ...settings, fileOf }));
+  const policies = new PolicyTable(store, judgePolicy);
+  const all = TRANSLATIONS.map((translate) => translate(store, { ...settings, fileOf }, policies));
   const groups = all.flatMap(({ routes }) => routes);
   // Of routes of one path, the more specific ones come first, whatever object they are in.
   const ordered = groups.toSorted((a, b) => (b.rank ?? 0) - (a.rank ?? 0));
@@ -64,8 +70,8 @@ export function clusterResult(
       isLeftOut: true,
     };
   });
-  const listeners = all.flatMap((one) => one.listeners).map((one) => sourceListener(one, store, fileOf));
-  const statuses = all.flatMap((one) => one.statuses);
+  const listeners = joinedListeners(all.flatMap((one) => one.listeners)).map((one) => sourceListener(one, store, fileOf));
+  const statuses = [...all.flatMap((one) => one.statuses), ...policies.statuses(settings.controller)];
   const owners = new Map(groups.map(({ name, object }) => [name, object]));
   return {
     files,
@@ -107,6 +113,18 @@ function withFault(patch: StatusPatch, text: string, controller: string): Status
 interface Parent {
   readonly controllerName: string;
   readonly conditions: readonly ObjectCondition[];
+}
+
+/** Listeners of one name, which Gateways and Ingresses share, as one. */
+function joinedListeners(all: readonly ListenerInput[]): ListenerInput[] {
+  const byName = new Map<string, ListenerInput>();
+  for (const one of all) {
+    const known = byName.get(one.name);
+    const certificates = [...(known?.tls?.certificates ?? []), ...(one.tls?.certificates ?? [])];
+    const tls = { ...one.tls, ...known?.tls, certificates };
+    byName.set(one.name, known === undefined || one.tls === undefined ? (known ?? one) : { ...known, tls });
+  }
+  return [...byName.values()];
 }
 
 function sourceListener(

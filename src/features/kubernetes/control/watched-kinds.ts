@@ -21,6 +21,7 @@ export const KINDS: readonly WatchedKind[] = [
   { kind: "UDPRoute", base: GATEWAY, plural: "udproutes" },
   { kind: "ReferenceGrant", base: GATEWAY, plural: "referencegrants" },
   { kind: "BackendTLSPolicy", base: GATEWAY, plural: "backendtlspolicies" },
+  { kind: "EdgePolicy", base: "/apis/edge.dev/v1alpha1", plural: "edgepolicies" },
 ];
 
 export const KINDS_BY_NAME: ReadonlyMap<string, WatchedKind> = new Map(KINDS.map((one) => [one.kind, one]));

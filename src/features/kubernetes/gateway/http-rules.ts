@@ -2,6 +2,8 @@ import { type ObjectRoutes, type RouteInput, refOf } from "../objects.ts";
 import type { AttachedRoute } from "./attachment.ts";
 import type { BackendResolver, ResolvedBackend } from "./backend-refs.ts";
 import { type FilterKeys, filterKeys } from "./filters.ts";
+import { optionsOf } from "../policy/option-keys.ts";
+import type { PolicyPlace, PolicyTable } from "../policy/policy-table.ts";
 import type { JudgedListener } from "./listeners.ts";
 import type { FieldMatch, RouteMatch, RouteObject, RouteRule } from "./shapes.ts";
 
@@ -22,6 +24,8 @@ interface Place {
   readonly hosts: readonly string[];
   readonly scheme: "http" | "https";
   readonly port: number;
+  /** The Gateway and its listener, as policies name them. */
+  readonly parents: readonly PolicyPlace[];
 }
 
 /** Makes routes of the rules of an object. */
@@ -29,9 +33,10 @@ export function translatedRules(
   { route, attachments }: AttachedRoute,
   backends: BackendResolver,
   namesOf: ListenerNames,
+  policies: PolicyTable,
 ): TranslatedRules {
   const served = attachments.filter(({ listener, hosts }) => listener.isServed && hosts.length > 0);
-  const places = placesOf(served, namesOf);
+  const places = placesOf(served, namesOf, policies);
   const gateways = [
     ...new Set(
       attachments.map(({ listener: { gateway } }) => `${gateway.metadata.namespace}/${gateway.metadata.name}`),
@@ -57,7 +62,11 @@ export function translatedRules(
         taken.add(claim);
         const list = byRank.get(asked.rank) ?? [];
         byRank.set(asked.rank, list);
-        list.push(...sharedParts(parts, keys).map((part) => routeOf(asked, place, part, keys, rule)));
+        const said = policies.keysAt([...place.parents, ...ownPlaces(route, rule)]);
+        const isUsable = said.fault === "";
+        const filters = isUsable ? keys : { ...keys, redirect: null };
+        const shared = sharedParts(isUsable ? parts : [failing(1, 500)], keys);
+        list.push(...shared.map((part) => routeOf(asked, place, part, filters, said.keys)));
       }
   }
   const name = `${route.kind} ${route.metadata.namespace}/${route.metadata.name}`;
@@ -65,11 +74,30 @@ export function translatedRules(
   return { groups, reason: fault.reason, message: fault.message };
 }
 
-function placesOf(served: AttachedRoute["attachments"], namesOf: ListenerNames): Place[] {
+/** The route and its rule, as policies name them. */
+function ownPlaces({ kind, metadata }: RouteObject, { name: section = "" }: RouteRule): PolicyPlace[] {
+  const whole = { kind, namespace: metadata.namespace ?? "", name: metadata.name, section: "" };
+  return section === "" ? [whole] : [whole, { ...whole, section }];
+}
+
+/** A listener and its Gateway, as policies name them; nothing while there is no policy. */
+function parentPlaces({ gateway, owner, shape }: JudgedListener, policies: PolicyTable): PolicyPlace[] {
+  if (policies.isEmpty) return [];
+  const { namespace = "", name } = gateway.metadata;
+  const whole = { kind: "Gateway", namespace, name, section: "" };
+  return owner === gateway ? [whole, { ...whole, section: shape.name }] : [whole];
+}
+
+function placesOf(
+  served: AttachedRoute["attachments"],
+  namesOf: ListenerNames,
+  policies: PolicyTable,
+): Place[] {
   const places = new Map<string, { listeners: string[]; place: Omit<Place, "listeners"> }>();
   for (const { listener, hosts } of served) {
     const { protocol, port } = listener.shape;
-    const place = { hosts, scheme: protocol === "HTTP" ? ("http" as const) : ("https" as const), port };
+    const scheme = protocol === "HTTP" ? ("http" as const) : ("https" as const);
+    const place = { hosts, scheme, port, parents: parentPlaces(listener, policies) };
     const key = JSON.stringify(place);
     const known = places.get(key) ?? { listeners: [], place };
     places.set(key, known);
@@ -245,7 +273,7 @@ function routeOf(
   { hosts, listeners, scheme, port }: Place,
   part: Part & { readonly share: string },
   { redirect, ...own }: FilterKeys,
-  _rule: RouteRule,
+  policy: Readonly<Record<string, unknown>>,
 ): RouteInput {
   const asked = part.share === "" ? match : { ...match, share: part.share, sticky_by: "request" };
   const keys = part.filters === null ? own.keys(where) : merged(own.keys(where), part.filters.keys(where));
@@ -256,14 +284,16 @@ function routeOf(
     listeners,
     ...(Object.keys(asked).length > 0 ? { match: asked } : {}),
     ...(redirect === null ? part.keys : { type: "redirect", ...redirect(where, scheme, port) }),
-    ...(part.isForwarded ? { ...DEFAULTS, ...keys } : keys.headers === undefined ? {} : responseOf(keys)),
+    ...(part.isForwarded
+      ? merged(policy, { ...DEFAULTS, ...keys })
+      : merged(optionsOf(policy), keys.headers === undefined ? {} : responseOf(keys))),
   };
 }
 
 /** Paths go on as they are. */
 const DEFAULTS = { strip_prefix: false };
 
-function responseOf({ headers }: Readonly<Record<string, unknown>>): object {
+function responseOf({ headers }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { response } = headers as { readonly response?: object };
   return response === undefined ? {} : { headers: { response } };
 }

@@ -9,6 +9,7 @@ import {
   type Translation,
   type TranslationSettings,
 } from "../objects.ts";
+import type { PolicyTable } from "../policy/policy-table.ts";
 import { type GatewayPlace, gatewayPlaces, listenerName } from "./addresses.ts";
 import { type AttachedRoute, attachedRoute } from "./attachment.ts";
 import { BackendResolver } from "./backend-refs.ts";
@@ -29,7 +30,11 @@ interface JudgedGateway {
 }
 
 /** Makes routes, listeners and statuses of the objects of the Gateway API. docs/gateway-api.md#gateways */
-export function translatedGateways(store: ObjectStore, settings: TranslationSettings): Translation {
+export function translatedGateways(
+  store: ObjectStore,
+  settings: TranslationSettings,
+  edgePolicies: PolicyTable,
+): Translation {
   const classes = store
     .list<ClassObject>("GatewayClass")
     .filter(({ spec }) => spec?.controllerName === settings.controller);
@@ -55,7 +60,7 @@ export function translatedGateways(store: ObjectStore, settings: TranslationSett
     store.list<RouteObject>(kind).flatMap((route) => attachedRoute(store, route, parentsOf) ?? []),
   );
   const policies = new BackendTlsPolicies(store, (pem) => settings.fileOf(pem));
-  const translated = translatedRoutes(routes, new BackendResolver(store, policies), places);
+  const translated = translatedRoutes(routes, new BackendResolver(store, policies), places, edgePolicies);
   return {
     routes: [...translated.groups, ...gateways.flatMap(isolation)],
     listeners: gateways.flatMap(listenersOf),
@@ -83,6 +88,7 @@ function translatedRoutes(
   routes: readonly AttachedRoute[],
   backends: BackendResolver,
   places: ReadonlyMap<GatewayObject, GatewayPlace>,
+  edgePolicies: PolicyTable,
 ) {
   const groups: ObjectRoutes[] = [];
   const faults: { of: AttachedRoute; reason: string; message: string }[] = [];
@@ -93,7 +99,7 @@ function translatedRoutes(
   for (const one of routes) {
     const isHttp = one.route.kind === "HTTPRoute" || one.route.kind === "GRPCRoute";
     const found = isHttp
-      ? translatedRules(one, backends, namesOf)
+      ? translatedRules(one, backends, namesOf, edgePolicies)
       : translatedStreams(one, backends, addressesOf, namesOf, taken);
     groups.push(...found.groups);
     faults.push({ of: one, reason: found.reason, message: found.message });

@@ -68,9 +68,14 @@ export const ANNOTATION_ROWS = {
   "proxy-busy-buffers-size": standard("size of busy buffers", BUFFERS, "8k"),
   "proxy-max-temp-file-size": standard("size of a file for a response", BUFFERS, "8m"),
   "proxy-http-version": standard("1.1 to the backend", "edge speaks HTTP/1.1, or HTTP/2 by its scheme", "1.1"),
-  "proxy-redirect-from": carried("rewrite_location", "the beginning of Location of the backend, off or default", "http://app/", {
-    with: { "proxy-redirect-to": "/app/" },
-  }),
+  "proxy-redirect-from": carried(
+    "rewrite_location",
+    "the beginning of Location of the backend, off or default",
+    "http://app/",
+    {
+      with: { "proxy-redirect-to": "/app/" },
+    },
+  ),
   "proxy-redirect-to": carried("rewrite_location", "what comes in its place", "/app/", {
     with: { "proxy-redirect-from": "http://app/" },
   }),
@@ -112,7 +117,9 @@ export const ANNOTATION_ROWS = {
   "canary-weight-total": carried("match.share", "of how many; 100", "200", {
     with: { canary: "true", "canary-weight": "20" },
   }),
-  "canary-by-header": carried("match.header", "always or never in this field", "X-Canary", { with: { canary: "true" } }),
+  "canary-by-header": carried("match.header", "always or never in this field", "X-Canary", {
+    with: { canary: "true" },
+  }),
   "canary-by-header-value": carried("match.header", "or this value", "blue", {
     with: { canary: "true", "canary-by-header": "X-Canary" },
   }),
@@ -128,10 +135,15 @@ export const ANNOTATION_ROWS = {
     ...guard,
     with: { "auth-type": "basic" },
   }),
-  "auth-secret-type": carried("auth.basic.users", "auth-file: lines of name:hash; auth-map: a key for each", "auth-map", {
-    ...guard,
-    with: { "auth-type": "basic", "auth-secret": "map" },
-  }),
+  "auth-secret-type": carried(
+    "auth.basic.users",
+    "auth-file: lines of name:hash; auth-map: a key for each",
+    "auth-map",
+    {
+      ...guard,
+      with: { "auth-type": "basic", "auth-secret": "map" },
+    },
+  ),
   "auth-realm": carried("auth.basic.realm", "what browsers show", "Shop", {
     with: { "auth-type": "basic", "auth-secret": "users" },
   }),
@@ -140,16 +152,29 @@ export const ANNOTATION_ROWS = {
     ...guard,
     with: { "auth-url": "http://auth.default.svc/" },
   }),
-  "auth-response-headers": carried("auth.forward.response_headers", "fields of its response for the backend", "X-User", {
-    with: { "auth-url": "http://auth.default.svc/" },
-  }),
+  "auth-response-headers": carried(
+    "auth.forward.response_headers",
+    "fields of its response for the backend",
+    "X-User",
+    {
+      with: { "auth-url": "http://auth.default.svc/" },
+    },
+  ),
   "auth-signin": lost("the page to sign in", "clients get the response of the service", "https://id.example"),
   "auth-signin-redirect-param": lost("its parameter", "clients get the response of the service", "rd"),
   "auth-request-redirect": lost("X-Auth-Request-Redirect", "the service gets the fields of the request", "/"),
-  "auth-proxy-set-headers": lost("fields for the service, in a ConfigMap", "the service gets those of the request", "a/b"),
+  "auth-proxy-set-headers": lost(
+    "fields for the service, in a ConfigMap",
+    "the service gets those of the request",
+    "a/b",
+  ),
   "auth-cache-key": lost("what its responses are kept by", "each request is judged", "$http_cookie"),
   "auth-cache-duration": lost("how long they are kept", "each request is judged", "200 5m"),
-  "auth-always-set-cookie": lost("cookies of the service", "auth.forward.response_headers goes to the backend alone", "true"),
+  "auth-always-set-cookie": lost(
+    "cookies of the service",
+    "auth.forward.response_headers goes to the backend alone",
+    "true",
+  ),
   "auth-keepalive": standard("connections that are kept", "edge keeps them", "8"),
   "auth-keepalive-requests": standard("requests of each", "edge keeps them", "8"),
   "auth-keepalive-timeout": standard("for how long", "edge keeps them", "8"),
@@ -177,11 +202,15 @@ export const ANNOTATION_ROWS = {
   "limit-rate": lost("KiB a second of a response", "there is no such limit of a route", "100"),
   "limit-rate-after": lost("from which byte on", "there is no such limit of a route", "100"),
   "enable-cors": carried("cors", "scripts of other sites may call", "true"),
-  "cors-allow-origin": carried("cors.allowed_origins", "which; *", "https://a.example", { with: { "enable-cors": "true" } }),
+  "cors-allow-origin": carried("cors.allowed_origins", "which; *", "https://a.example", {
+    with: { "enable-cors": "true" },
+  }),
   "cors-allow-methods": carried("cors.allowed_methods", "with which methods", "GET, POST", {
     with: { "enable-cors": "true" },
   }),
-  "cors-allow-headers": carried("cors.allowed_headers", "with which fields", "X-One", { with: { "enable-cors": "true" } }),
+  "cors-allow-headers": carried("cors.allowed_headers", "with which fields", "X-One", {
+    with: { "enable-cors": "true" },
+  }),
   "cors-allow-credentials": carried("cors.allow_credentials", "with cookies; true", "false", {
     with: { "enable-cors": "true", "cors-allow-origin": "https://a.example" },
   }),
@@ -197,14 +226,26 @@ export const ANNOTATION_ROWS = {
   "temporal-redirect-code": carried("status", "its status; 302", "307", {
     with: { "temporal-redirect": "https://new.example" },
   }),
-  "from-to-www-redirect": carried("a route of the other host, type redirect", "www and the bare name lead to each other", "true"),
+  "from-to-www-redirect": carried(
+    "a route of the other host, type redirect",
+    "www and the bare name lead to each other",
+    "true",
+  ),
   "relative-redirects": lost("redirects without a host", "Location has the host", "true"),
   "use-port-in-redirects": lost("redirects with a port", "Location has none", "true"),
   "server-alias": carried("hosts", "further hosts", "b.example"),
   "default-backend": carried("targets", "the Service that serves while this one has no endpoints", "spare"),
-  "custom-http-errors": lost("statuses that default-backend answers", "error pages are files: errors of a route", "404"),
+  "custom-http-errors": lost(
+    "statuses that default-backend answers",
+    "error pages are files: errors of a route",
+    "404",
+  ),
   "disable-proxy-intercept-errors": standard("errors of the backend go through", "they do", "true"),
-  "custom-headers": carried("headers.response.set", "response fields, in a ConfigMap of the namespace", "default/fields"),
+  "custom-headers": carried(
+    "headers.response.set",
+    "response fields, in a ConfigMap of the namespace",
+    "default/fields",
+  ),
   "mirror-target": carried("mirror.target", "a copy of each request goes there", "http://copy.default.svc$request_uri"),
   "mirror-request-body": lost("off: without the body", "copies have the body", "off"),
   "mirror-host": lost("the Host of copies", "copies have the client's", "copy.example"),

@@ -47,7 +47,9 @@ export function ownIngresses(
   { controller, ingressClass }: { readonly controller: string; readonly ingressClass: string },
 ): readonly IngressObject[] {
   const classes = store.list<ClassObject>("IngressClass");
-  const ours = new Set(classes.filter(({ spec }) => spec?.controller === controller).map(({ metadata }) => metadata.name));
+  const ours = new Set(
+    classes.filter(({ spec }) => spec?.controller === controller).map(({ metadata }) => metadata.name),
+  );
   // Without an object of this name, the name itself counts.
   if (!classes.some(({ metadata }) => metadata.name === ingressClass)) ours.add(ingressClass);
   const isDefault = classes.some(

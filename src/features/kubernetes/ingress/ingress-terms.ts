@@ -59,7 +59,9 @@ export function ingressTerms(ingress: KubeObject, store: ObjectStore): IngressTe
     appRoot: appRootOf(read),
     toHttps: read.isOn("force-ssl-redirect") ? "always" : read.isOn("ssl-redirect", true) ? "tls" : "never",
     hasWwwRedirect: read.isOn("from-to-www-redirect"),
-    aliases: read.list("server-alias").filter((alias) => isHost(alias) || read.lose("server-alias", `${alias} is no host`)),
+    aliases: read
+      .list("server-alias")
+      .filter((alias) => isHost(alias) || read.lose("server-alias", `${alias} is no host`)),
     isRegex: read.isOn("use-regex") || /\$\d/.test(target),
     rewriteTarget: rewriteOf(read, target),
     usesServiceAddress: read.isOn("service-upstream"),
@@ -79,7 +81,8 @@ function isHost(text: string): boolean {
 function schemeOf(read: AnnotationReader): IngressTerms["scheme"] {
   const word = read.text("backend-protocol").toUpperCase();
   const scheme = SCHEMES[word];
-  if (scheme === undefined && word !== "") read.lose("backend-protocol", `${word} is not carried: use a route with fastcgi`);
+  if (scheme === undefined && word !== "")
+    read.lose("backend-protocol", `${word} is not carried: use a route with fastcgi`);
   return scheme ?? "";
 }
 
@@ -142,7 +145,9 @@ function trafficKeys(read: AnnotationReader): Keys {
   seconds("proxy-connect-timeout", "connect");
   seconds("proxy-read-timeout", "response_header", "idle");
   return {
-    ...(digits === "" ? {} : { max_body_bytes: Number(digits) === 0 ? "unlimited" : `${digits}${UNITS[unit.toLowerCase()]}` }),
+    ...(digits === ""
+      ? {}
+      : { max_body_bytes: Number(digits) === 0 ? "unlimited" : `${digits}${UNITS[unit.toLowerCase()]}` }),
     ...(Object.keys(timeouts).length === 0 ? {} : { timeouts }),
     ...attempts(read),
   };
@@ -152,11 +157,15 @@ const UNITS: Readonly<Record<string, string>> = { "": "B", k: "KiB", m: "MiB", g
 const MOST_ATTEMPTS = 10;
 
 function attempts(read: AnnotationReader): Keys {
-  const words = read.text("proxy-next-upstream").split(/\s+/).filter((word) => word !== "");
+  const words = read
+    .text("proxy-next-upstream")
+    .split(/\s+/)
+    .filter((word) => word !== "");
   const tries = read.number("proxy-next-upstream-tries");
   const statuses = words.flatMap((word) => (/^http_[45]\d\d$/.test(word) ? [Number(word.slice(5))] : []));
   const unknown = words.filter((word) => !/^(http_[45]\d\d|error|timeout|off|invalid_header)$/.test(word));
-  if (unknown.length > 0) read.lose("proxy-next-upstream", `${unknown.join(", ")}: edge sends no request again that may have been acted on`);
+  if (unknown.length > 0)
+    read.lose("proxy-next-upstream", `${unknown.join(", ")}: edge sends no request again that may have been acted on`);
   const more = tries === null ? null : tries === 0 ? MOST_ATTEMPTS : Math.min(tries - 1, MOST_ATTEMPTS);
   const count = words.includes("off") ? 0 : more;
   return {
@@ -172,7 +181,10 @@ function upstreamTls(read: AnnotationReader, scheme: string): Keys {
   if (name !== "" && !isHost(name)) read.lose("proxy-ssl-name", "expected a host name");
   if (scheme !== "https" && scheme !== "h2") return {};
   return {
-    tls: { ...(isChecked ? {} : { insecure_skip_verify: true }), ...(name !== "" && isHost(name) ? { server_name: name } : {}) },
+    tls: {
+      ...(isChecked ? {} : { insecure_skip_verify: true }),
+      ...(name !== "" && isHost(name) ? { server_name: name } : {}),
+    },
   };
 }
 
@@ -206,7 +218,10 @@ function customHeaders(read: AnnotationReader, namespace: string, store: ObjectS
     ([field, value]) => /^[A-Za-z0-9-]+$/.test(field) && /^[\x20-\x7e]*$/.test(value) && !/[{}$]/.test(value),
   );
   if (fields !== undefined && isPlain) return fields;
-  read.lose("custom-headers", "expected namespace/name of a ConfigMap in the namespace of the Ingress, with plain values");
+  read.lose(
+    "custom-headers",
+    "expected namespace/name of a ConfigMap in the namespace of the Ingress, with plain values",
+  );
   return null;
 }
 
@@ -215,7 +230,11 @@ function locations(read: AnnotationReader): Keys {
   if (from === "" && to === "") return {};
   if (from === "off" || to === "off") return {};
   if (from === "default" || to === "default") return { rewrite_location: { enabled: true } };
-  if (/^(https?:\/\/|\/)[\x21-\x7e]*$/.test(from) && /^(https?:\/\/|\/)[\x21-\x7e]*$/.test(to) && !/[$~]/.test(from + to))
+  if (
+    /^(https?:\/\/|\/)[\x21-\x7e]*$/.test(from) &&
+    /^(https?:\/\/|\/)[\x21-\x7e]*$/.test(to) &&
+    !/[$~]/.test(from + to)
+  )
     return { rewrite_location: { rules: [{ from, to }] } };
   read.lose("proxy-redirect-from", "expected a URL or path here and in proxy-redirect-to, without variables");
   return {};
@@ -250,7 +269,8 @@ function balancing(read: AnnotationReader): Keys {
   if (read.has("affinity")) read.lose("affinity", "expected cookie");
   const policy = hashPolicy(by.replace(/^\$\{(\w+)\}$/, "$$$1"));
   if (policy !== null) return { load_balancing: policy };
-  if (by !== "") read.lose("upstream-hash-by", "expected one variable: $request_uri, $remote_addr, $http_NAME or $cookie_NAME");
+  if (by !== "")
+    read.lose("upstream-hash-by", "expected one variable: $request_uri, $remote_addr, $http_NAME or $cookie_NAME");
   if (word === "ewma") return { load_balancing: { policy: "p2c" } };
   if (word !== "" && word !== "round_robin") read.lose("load-balance", "expected round_robin or ewma");
   return {};

@@ -16,6 +16,7 @@ import {
   type Translation,
   type TranslationSettings,
 } from "../objects.ts";
+import { optionsOf } from "../policy/option-keys.ts";
 import type { PolicyTable } from "../policy/policy-table.ts";
 import { secretPairs } from "../secret-lists.ts";
 import { ANNOTATION_PREFIX } from "./annotation-rows.ts";
@@ -165,9 +166,9 @@ class IngressWork {
           this.note(one, "PathConflict", `${shown} belongs to the older Ingress ${nameOf(owner.by.ingress)}`);
         continue;
       }
-      const expression = path.type === "Regex" ? compileExpression(patternOf(path)) : null;
-      if (expression !== null && isExpressionFault(expression)) {
-        this.note(one, "PathInvalid", `${path.path}: ${expression.fault}`);
+      const fault = pathFault(path);
+      if (fault !== "") {
+        this.note(one, "PathInvalid", `${path.path}: ${fault}`);
         continue;
       }
       const main = this.mainRoute(one, path);
@@ -185,7 +186,9 @@ class IngressWork {
     // Where a route of every host leads, a client would say.
     if (host === "") return secure;
     const { hosts, path, prefix, regex } = route;
-    const where = Object.fromEntries(Object.entries({ hosts, path, prefix, regex }).filter(([, at]) => at !== undefined));
+    const where = Object.fromEntries(
+      Object.entries({ hosts, path, prefix, regex }).filter(([, at]) => at !== undefined),
+    );
     return [{ type: "redirect", ...where, to: "https://{host}{uri}", status: 308, listeners: [http] }, ...secure];
   }
 
@@ -223,7 +226,9 @@ class IngressWork {
   }
 
   private hasHost(host: string): boolean {
-    return this.all.some(({ ingress }) => (ingress.spec?.rules ?? []).some((rule) => rule.host?.toLowerCase() === host));
+    return this.all.some(({ ingress }) =>
+      (ingress.spec?.rules ?? []).some((rule) => rule.host?.toLowerCase() === host),
+    );
   }
 
   /** The servers behind a Service; none where it has none, which is noted. */
@@ -237,7 +242,8 @@ class IngressWork {
     const name = backend.service?.name ?? "";
     const port = backend.service?.port?.name ?? backend.service?.port?.number ?? 0;
     const found = this.endpointsOf(namespace, name, port, terms.usesServiceAddress);
-    if (typeof found === "string") this.note(one, "BackendNotFound", `Service ${namespace}/${name}, port ${port}: ${found}`);
+    if (typeof found === "string")
+      this.note(one, "BackendNotFound", `Service ${namespace}/${name}, port ${port}: ${found}`);
     else if (found.addresses.length > 0) return urlsOf(found.addresses, scheme || schemeFor(found.appProtocol));
     if (terms.spareService === "") return [];
     const spare = this.store.get<Service>("Service", namespace, terms.spareService);
@@ -296,7 +302,11 @@ class IngressWork {
         continue;
       }
       if (taken.canary !== null) {
-        this.note(one, "PathConflict", `${path.host} ${path.path} has the older canary ${nameOf(taken.canary.ingress)}`);
+        this.note(
+          one,
+          "PathConflict",
+          `${path.host} ${path.path} has the older canary ${nameOf(taken.canary.ingress)}`,
+        );
         continue;
       }
       taken.canary = one;
@@ -331,6 +341,14 @@ function canaryRoutes(main: RouteInput, targets: readonly object[], canary: Cana
   return [...routes, main];
 }
 
+function pathFault(path: IngressPath): string {
+  if (path.type !== "Regex") return PLAIN_PATH.test(path.path) ? "" : "expected a path of plain characters";
+  const expression = compileExpression(patternOf(path));
+  return isExpressionFault(expression) ? expression.fault : "";
+}
+
+const PLAIN_PATH = /^\/[^*?#{}\s\\]*$/;
+
 function claimOf({ host, type, path }: IngressPath): string {
   return `${host} ${type} ${path}`;
 }
@@ -360,19 +378,11 @@ function urlsOf(addresses: readonly string[], scheme: string): object[] {
 
 /** Keys with the users of a Secret in place of its name. */
 function withUsers(keys: Keys, namespace: string, store: ObjectStore): Keys {
-  const { basic } = (keys.auth ?? {}) as { readonly basic?: Keys & { readonly users_secret?: Readonly<Record<string, string>> } };
+  const { basic } = (keys.auth ?? {}) as {
+    readonly basic?: Keys & { readonly users_secret?: Readonly<Record<string, string>> };
+  };
   if (basic?.users_secret === undefined) return keys;
   const { users_secret: secret, ...others } = basic;
   const users = secretPairs(store, namespace, secret.name ?? "", secret.key ?? "");
   return { ...keys, auth: { basic: { ...others, users: typeof users === "string" ? {} : users } } };
 }
-
-/** The keys that routes of every type have. */
-function optionsOf(keys: Keys): Keys {
-  return Object.fromEntries(Object.entries(keys).filter(([key]) => !UPSTREAM_KEYS.has(key)));
-}
-
-const UPSTREAM_KEYS: ReadonlySet<string> = new Set([
-  ...["load_balancing", "mirror", "circuit_breaker", "retries", "timeouts", "rewrite_location", "rewrite_cookies", "tls"],
-  ...["health_check", "preserve_host", "strict_origins", "grpc_web", "canary"],
-]);

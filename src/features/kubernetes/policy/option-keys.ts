@@ -1,0 +1,10 @@
+/** Keys that upstream routes alone have. */
+export const UPSTREAM_KEYS: ReadonlySet<string> = new Set([
+  ...["load_balancing", "mirror", "circuit_breaker", "retries", "timeouts", "rewrite_location", "rewrite_cookies", "tls"],
+  ...["health_check", "preserve_host", "strict_origins", "grpc_web"],
+]);
+
+/** Those of these keys that routes of every type have. */
+export function optionsOf(keys: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(keys).filter(([key]) => !UPSTREAM_KEYS.has(key)));
+}
