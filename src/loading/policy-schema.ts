@@ -88,7 +88,7 @@ function structural(form: Form): JsonSchema | null {
   switch (form.is) {
     case "section": {
       const properties = propertiesOf(form.rows);
-      const required = Object.keys(properties).filter((key) => form.rows[key]!.required !== undefined);
+      const required = Object.keys(properties).filter((key) => form.rows[key]?.required !== undefined);
       if (Object.keys(properties).length === 0) return null;
       return { type: "object", properties, ...(required.length === 0 ? {} : { required }) };
     }
