@@ -13,6 +13,7 @@ import { readSource } from "../tools/convert/source-text.ts";
 import { ConvertFault } from "../tools/convert/statement.ts";
 import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
+import { runConvertIngress } from "./convert-ingress.ts";
 import { startCommand } from "./flags.ts";
 
 /** The command as `edge help convert` shows it. */
@@ -45,12 +46,15 @@ export const convertCommand = {
     "  edge convert /etc/nginx/nginx.conf --out /etc/edge",
     "  edge convert Caddyfile | less",
     "",
+    "edge convert ingress FILE converts Ingresses of Kubernetes: edge convert ingress --help.",
+    "",
     "Exit codes: 0 converted, 1 there is nothing to convert, the file cannot be read, or a file is there already, 2 wrong usage.",
   ],
 } as const;
 
 /** `edge convert`: writes or prints both files. Gives the exit code. docs/migrate.md */
 export function runConvert(args: readonly string[], io: CommandIo): number {
+  if (args[0] === "ingress") return runConvertIngress(args.slice(1), io);
   const call = startCommand(convertCommand, args, io);
   if (typeof call === "number") return call;
   const file = call.operands[0]!;

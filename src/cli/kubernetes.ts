@@ -1,10 +1,10 @@
-import { stringify } from "yaml";
 import { parseCidr } from "../config/cidr.ts";
 import { VERSION } from "../core/version.ts";
 import { type ManifestOptions, manifests } from "../features/kubernetes/manifests/manifests.ts";
 import { policyDefinition } from "../loading/policy-schema.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, startCommand } from "./flags.ts";
+import { kubernetesYaml } from "./kubernetes-yaml.ts";
 
 /** The command as `edge help kubernetes` shows it. */
 export const manifestsCommand = {
@@ -96,7 +96,7 @@ export function runKubernetes([word, ...args]: readonly string[], io: CommandIo)
   }
   const all = manifests(options);
   if (call.values.json) io.out(`${JSON.stringify({ apiVersion: "v1", kind: "List", items: all }, null, 2)}\n`);
-  else io.out(all.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n"));
+  else io.out(all.map((one) => kubernetesYaml(one)).join("---\n"));
   return ExitCode.Done;
 }
 

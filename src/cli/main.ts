@@ -120,8 +120,11 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "convert",
     {
       run: convert,
-      summary: "convert a configuration of nginx, Caddy, HAProxy or Traefik",
-      specs: async () => [(await import("./convert.ts")).convertCommand],
+      summary: "convert a configuration of nginx, Caddy, HAProxy or Traefik, or Ingresses of Kubernetes",
+      specs: async () => [
+        (await import("./convert.ts")).convertCommand,
+        (await import("./convert-ingress.ts")).convertIngressCommand,
+      ],
     },
   ],
   [

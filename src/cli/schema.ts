@@ -1,8 +1,8 @@
-import { stringify } from "yaml";
 import { configSchema, type JsonSchema, routesSchema } from "../loading/json-schema.ts";
 import { policyDefinition } from "../loading/policy-schema.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
+import { kubernetesYaml } from "./kubernetes-yaml.ts";
 
 /** The command as `edge help schema` shows it. */
 export const schemaCommand = {
@@ -27,7 +27,7 @@ export function runSchema(args: readonly string[], io: CommandIo): number {
   const call = startCommand(schemaCommand, args, io);
   if (typeof call === "number") return call;
   if (call.operands[0] === "crd") {
-    io.out(stringify(policyDefinition(), { lineWidth: 0, aliasDuplicateObjects: false }));
+    io.out(kubernetesYaml(policyDefinition()));
     return ExitCode.Done;
   }
   io.out(`${JSON.stringify(fileSchema(call.operands[0] === "config" ? "config" : "routes"), null, 2)}\n`);

@@ -19,7 +19,14 @@ export type Particulars = Readonly<Record<string, unknown>> & {
 
 const CLUSTER_KINDS = ["IngressClass", "GatewayClass", "Namespace"];
 
-export function objectOf({ kind, name, namespace = "default", annotations, born = 0, ...rest }: Particulars): KubeObject {
+export function objectOf({
+  kind,
+  name,
+  namespace = "default",
+  annotations,
+  born = 0,
+  ...rest
+}: Particulars): KubeObject {
   const place = CLUSTER_KINDS.includes(kind) ? {} : { namespace };
   const creationTimestamp = `2026-01-01T00:00:${String(born).padStart(2, "0")}Z`;
   return {

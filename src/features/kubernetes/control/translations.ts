@@ -70,7 +70,9 @@ export function clusterResult(
       isLeftOut: true,
     };
   });
-  const listeners = joinedListeners(all.flatMap((one) => one.listeners)).map((one) => sourceListener(one, store, fileOf));
+  const listeners = joinedListeners(all.flatMap((one) => one.listeners)).map((one) =>
+    sourceListener(one, store, fileOf),
+  );
   const statuses = [...all.flatMap((one) => one.statuses), ...policies.statuses(settings.controller)];
   const owners = new Map(groups.map(({ name, object }) => [name, object]));
   return {

@@ -1,9 +1,9 @@
 import { type ObjectRoutes, type RouteInput, refOf } from "../objects.ts";
+import { optionsOf } from "../policy/option-keys.ts";
+import type { PolicyPlace, PolicyTable } from "../policy/policy-table.ts";
 import type { AttachedRoute } from "./attachment.ts";
 import type { BackendResolver, ResolvedBackend } from "./backend-refs.ts";
 import { type FilterKeys, filterKeys } from "./filters.ts";
-import { optionsOf } from "../policy/option-keys.ts";
-import type { PolicyPlace, PolicyTable } from "../policy/policy-table.ts";
 import type { JudgedListener } from "./listeners.ts";
 import type { FieldMatch, RouteMatch, RouteObject, RouteRule } from "./shapes.ts";
 
@@ -88,11 +88,7 @@ function parentPlaces({ gateway, owner, shape }: JudgedListener, policies: Polic
   return owner === gateway ? [whole, { ...whole, section: shape.name }] : [whole];
 }
 
-function placesOf(
-  served: AttachedRoute["attachments"],
-  namesOf: ListenerNames,
-  policies: PolicyTable,
-): Place[] {
+function placesOf(served: AttachedRoute["attachments"], namesOf: ListenerNames, policies: PolicyTable): Place[] {
   const places = new Map<string, { listeners: string[]; place: Omit<Place, "listeners"> }>();
   for (const { listener, hosts } of served) {
     const { protocol, port } = listener.shape;

@@ -38,8 +38,8 @@ export interface IngressTerms {
   readonly refused: readonly LostAnnotation[];
 }
 
-/** Reads the annotations of an Ingress. docs/kubernetes-annotations.md */
-export function ingressTerms(ingress: KubeObject, store: ObjectStore): IngressTerms {
+/** Reads the annotations of an Ingress. @param isStrict whether its Secrets must be there. docs/kubernetes-annotations.md */
+export function ingressTerms(ingress: KubeObject, store: ObjectStore, isStrict = true): IngressTerms {
   const { annotations = {}, namespace = "" } = ingress.metadata;
   const read = new AnnotationReader(annotations);
   const target = read.text("rewrite-target");
@@ -49,7 +49,7 @@ export function ingressTerms(ingress: KubeObject, store: ObjectStore): IngressTe
     ...trafficKeys(read),
     ...upstreamTls(read, scheme),
     ...balancing(read),
-    ...guards(read, namespace, store),
+    ...guards(read, namespace, isStrict ? store : null),
     ...cors(read),
   };
   return {
@@ -285,7 +285,7 @@ function hashPolicy(variable: string): Keys | null {
 }
 
 /** Who may come in, and how often. */
-function guards(read: AnnotationReader, namespace: string, store: ObjectStore): Keys {
+function guards(read: AnnotationReader, namespace: string, store: ObjectStore | null): Keys {
   const allow = [...networks(read, "whitelist-source-range"), ...networks(read, "allowlist-source-range")];
   const deny = networks(read, "denylist-source-range");
   const rules = { ...(allow.length > 0 ? { allow } : {}), ...(deny.length > 0 ? { deny } : {}) };
@@ -306,7 +306,7 @@ function networks(read: AnnotationReader, name: AnnotationName): readonly string
   return all;
 }
 
-function authKeys(read: AnnotationReader, namespace: string, store: ObjectStore): Keys {
+function authKeys(read: AnnotationReader, namespace: string, store: ObjectStore | null): Keys {
   const basic = basicOf(read, namespace, store);
   const forward = forwardOf(read);
   if (basic !== null && forward !== null) {
@@ -317,7 +317,7 @@ function authKeys(read: AnnotationReader, namespace: string, store: ObjectStore)
   return forward === null ? {} : { auth: { forward } };
 }
 
-function basicOf(read: AnnotationReader, namespace: string, store: ObjectStore): Keys | null {
+function basicOf(read: AnnotationReader, namespace: string, store: ObjectStore | null): Keys | null {
   if (!read.has("auth-type")) {
     if (read.has("auth-secret")) read.lose("auth-secret", "needs auth-type: basic");
     return null;
@@ -333,7 +333,7 @@ function basicOf(read: AnnotationReader, namespace: string, store: ObjectStore):
   else if (kind !== "auth-file" && kind !== "auth-map") read.lose("auth-secret-type", "expected auth-file or auth-map");
   else {
     const key = kind === "auth-file" ? "auth" : "";
-    const users = secretPairs(store, namespace, name, key);
+    const users = store === null ? {} : secretPairs(store, namespace, name, key);
     if (typeof users === "string") read.lose("auth-secret", users);
     else if (!Object.values(users).every((hash) => /^\$(2[aby]|argon2(id|i|d))\$/.test(hash)))
       read.lose("auth-secret", "has a hash that is too weak to be used: make bcrypt ones with htpasswd -B");

@@ -1,6 +1,15 @@
 /** Keys that upstream routes alone have. */
 export const UPSTREAM_KEYS: ReadonlySet<string> = new Set([
-  ...["load_balancing", "mirror", "circuit_breaker", "retries", "timeouts", "rewrite_location", "rewrite_cookies", "tls"],
+  ...[
+    "load_balancing",
+    "mirror",
+    "circuit_breaker",
+    "retries",
+    "timeouts",
+    "rewrite_location",
+    "rewrite_cookies",
+    "tls",
+  ],
   ...["health_check", "preserve_host", "strict_origins", "grpc_web"],
 ]);
 

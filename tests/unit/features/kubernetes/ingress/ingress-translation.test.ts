@@ -7,8 +7,8 @@ import {
 import { translatedIngresses } from "../../../../../src/features/kubernetes/ingress/ingress-translation.ts";
 import type { KubeObject, RouteInput, Translation } from "../../../../../src/features/kubernetes/objects.ts";
 import { PolicyTable } from "../../../../../src/features/kubernetes/policy/policy-table.ts";
-import { CLUSTER_SETTINGS, objectOf, routeFaults, serviceOf, storeOf } from "../../../../harness/cluster-objects.ts";
 import { makeCertificate } from "../../../../harness/certificate.ts";
+import { CLUSTER_SETTINGS, objectOf, routeFaults, serviceOf, storeOf } from "../../../../harness/cluster-objects.ts";
 
 const HASH = "$2y$10$EBOqD2jX7qdlirb.F7pwBe2yDake26gpiTCuY04uyn.YdYxKoE.B2";
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -38,7 +38,12 @@ interface PathShape {
   readonly port?: object;
 }
 
-function ingress(name: string, host: string, paths: readonly PathShape[], more: Record<string, unknown> = {}): KubeObject {
+function ingress(
+  name: string,
+  host: string,
+  paths: readonly PathShape[],
+  more: Record<string, unknown> = {},
+): KubeObject {
   const { annotations = {}, born = 0, spec = {}, ...rest } = more as never as Record<string, never>;
   const http = {
     paths: paths.map(({ path = "/", pathType = "Prefix", service = "web", port = { number: 80 } }) => ({
@@ -115,7 +120,12 @@ describe("an Ingress", () => {
       translated(...all, ...more).routes.map(({ object }) => object.name);
     expect(names().sort()).toEqual(["legacy", "ours"]);
     const annotations = { "ingressclass.kubernetes.io/is-default-class": "true" };
-    const usual = objectOf({ kind: "IngressClass", name: "public", annotations, spec: { controller: "edge.dev/gateway" } });
+    const usual = objectOf({
+      kind: "IngressClass",
+      name: "public",
+      annotations,
+      spec: { controller: "edge.dev/gateway" },
+    });
     expect(names(usual).sort()).toEqual(["legacy", "named", "none", "ours"]);
     const stolen = objectOf({ kind: "IngressClass", name: "edge", spec: { controller: "k8s.io/ingress-nginx" } });
     expect(names(stolen)).toEqual([]);
@@ -223,7 +233,10 @@ describe("a canary", () => {
 
   test("of nothing says so", () => {
     const result = translated(canary({ "canary-weight": "20" }));
-    expect([routesOf(result), said(result)]).toEqual([[], ["next CanaryWithoutMain no other Ingress serves a.example /"]]);
+    expect([routesOf(result), said(result)]).toEqual([
+      [],
+      ["next CanaryWithoutMain no other Ingress serves a.example /"],
+    ]);
   });
 });
 

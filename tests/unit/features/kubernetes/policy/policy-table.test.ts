@@ -75,7 +75,9 @@ function served(...policies: readonly KubeObject[]) {
   const routes = groups.flatMap((group) => [...group.routes]);
   const statuses = Object.fromEntries(
     table.statuses("edge.dev/gateway").map(({ object, status }) => {
-      const { ancestors } = status as { ancestors: { conditions: { status: string; reason: string; message: string }[] }[] };
+      const { ancestors } = status as {
+        ancestors: { conditions: { status: string; reason: string; message: string }[] }[];
+      };
       return [object.name, ancestors.map(({ conditions: [one] }) => [one!.status, one!.reason, one!.message])];
     }),
   );
