@@ -19,7 +19,7 @@ export const convertIngressCommand = {
   name: "edge convert ingress",
   page: "kubernetes-ingress.md#from-ingress-to-the-gateway-api",
   summary:
-    "Prints resources of the Gateway API and EdgePolicies for the Ingresses in files of YAML or JSON, with the annotations of ingress-nginx; what is lost is named in comments at the end.",
+    "Prints resources of the Gateway API and EdgePolicies for the Ingresses in files of YAML or JSON, with the annotations of ingress-nginx; comments at the end name each lost part.",
   operands: { usage: "FILE|-", min: 1, max: 1000 },
   flags: [
     {
@@ -30,7 +30,7 @@ export const convertIngressCommand = {
       help: "the Gateway that is printed, to which all routes are attached",
     },
     { name: "gateway-class", type: "string", default: "edge", placeholder: "NAME", help: "its GatewayClass" },
-    { name: "json", type: "bool", default: false, help: "print one JSON object: objects, and what is lost" },
+    { name: "json", type: "bool", default: false, help: "print one JSON object: objects, and each lost part" },
   ],
   notes: [
     "Files with Services and ConfigMaps beside the Ingresses give ports by name and custom headers.",
@@ -82,7 +82,7 @@ function textOf({ objects, lost }: Conversion): string {
   return `${objects.map(kubernetesYaml).join("---\n")}${notes}`;
 }
 
-/** The objects of a text, those of lists among them. @throws ConvertFault where it is no YAML */
+/** The objects of a text, and of lists in it. @throws ConvertFault if it is no YAML */
 function objectsIn(text: string, file: string): KubeObject[] {
   return parseAllDocuments(text).flatMap((document) => {
     const [error] = document.errors;

@@ -53,3 +53,8 @@ export const ANY_NUMBER: Form = { is: "number", min: -Number.MAX_VALUE, max: Num
 export function orWord(form: Form, ...words: readonly string[]): Form {
   return { is: "either", forms: [form, { is: "word", words }] };
 }
+
+/** All forms in which a value may be written. */
+export function formsIn(form: Form): readonly Form[] {
+  return form.is === "either" ? form.forms.flatMap(formsIn) : [form];
+}

@@ -1,4 +1,4 @@
-import type { Form, FormRow, FormRows } from "../config/form.ts";
+import { type Form, type FormRow, type FormRows, formsIn } from "../config/form.ts";
 import { POLICY_KEYS, SECRET_LISTS } from "../routes/policy-keys.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
@@ -101,16 +101,12 @@ function structural(form: Form): JsonSchema | null {
       return values === null ? null : { type: "object", additionalProperties: values };
     }
     case "either":
-      return eitherOf(form.forms.flatMap(flat));
+      return eitherOf(form.forms.flatMap(formsIn));
     case "anything":
       return OPEN;
     default:
       return scalar(form);
   }
-}
-
-function flat(form: Form): readonly Form[] {
-  return form.is === "either" ? form.forms.flatMap(flat) : [form];
 }
 
 /** The longest form of several: a section before a list, a map, a scalar. A section or a list of sections has no type, and both contents. */

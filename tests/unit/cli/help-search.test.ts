@@ -117,7 +117,7 @@ const PHRASES: readonly (readonly [words: string, place: string])[] = [
   ["spiffe", "sidecar#workload-api"],
   ["docker", "install#in-a-container"],
   ["kubernetes", "kubernetes"],
-  ["k8s ingress", "kubernetes"],
+  ["k8s ingress", "kubernetes-ingress"],
   ["systemd", "install#on-debian-and-ubuntu"],
   ["migrate from nginx", "migrate#nginx"],
   ["caddyfile", "migrate#caddy"],

@@ -59,7 +59,12 @@ describe("the CustomResourceDefinition of EdgePolicy", () => {
   test("names no file, folder or module, and a secret by a Secret alone", () => {
     const named = nodes.filter(([path]) => /(_file|_files|_dir|_folder|_db|module)$/.test(path));
     expect(named.map(([path]) => path)).toEqual([]);
-    const secrets = nodes.filter(([path, { type }]) => /(^|[.[\]])(\w*_)?(secret|password|token)$/.test(path) && !/(users|keys)_secret$/.test(path) && type !== "array");
+    const secrets = nodes.filter(
+      ([path, { type }]) =>
+        /(^|[.[\]])(\w*_)?(secret|password|token)$/.test(path) &&
+        !/(users|keys)_secret$/.test(path) &&
+        type !== "array",
+    );
     expect(secrets.length).toBeGreaterThan(2);
     for (const [path, { properties }] of secrets)
       expect([path, Object.keys(properties as object)]).toEqual([path, ["name", "key"]]);

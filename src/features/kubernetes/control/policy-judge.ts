@@ -1,7 +1,7 @@
 import { formatFault } from "../../../config/config-fault.ts";
 import { ConfiguredFiles, NoFiles } from "../../../config/configured-file.ts";
 import { FaultLog } from "../../../config/fault-log.ts";
-import type { Form, FormRows } from "../../../config/form.ts";
+import { type Form, type FormRows, formsIn } from "../../../config/form.ts";
 import { SharedParts } from "../../../config/shared-parts.ts";
 import { resolveRoutes } from "../../../loading/route-resolution.ts";
 import { asItIs } from "../../../loading/source-listeners.ts";
@@ -65,7 +65,7 @@ class SecretValues {
 
   in(value: unknown, form: Form): unknown {
     if (typeof value !== "object" || value === null) return value;
-    const forms = flat(form);
+    const forms = formsIn(form);
     if (Array.isArray(value)) {
       const list = forms.find(({ is }) => is === "list") as { readonly item: Form } | undefined;
       return list === undefined ? value : value.map((one) => this.in(one, list.item));
@@ -99,8 +99,4 @@ class SecretValues {
     this.faults.push(found);
     return {};
   }
-}
-
-function flat(form: Form): readonly Form[] {
-  return form.is === "either" ? form.forms.flatMap(flat) : [form];
 }

@@ -181,7 +181,11 @@ function addressesOf({ spec, status }: Service): string[] {
 const MAX_POOL = 4096;
 
 /** The addresses of a network; of an IPv4 network, without its first and its last one. */
-function poolOf({ bytes, bits }: Cidr): string[] {
+function poolOf(network: Cidr): string[] {
+  // IPv4 is written within IPv6.
+  const isMapped = network.bytes.length === 16 && MAPPED.every((byte, i) => network.bytes[i] === byte);
+  const bytes = isMapped ? network.bytes.slice(MAPPED.length) : network.bytes;
+  const bits = isMapped ? network.bits - MAPPED.length * 8 : network.bits;
   const free = bytes.length * 8 - bits;
   const size = Math.min(2 ** free, MAX_POOL);
   const isNetwork = bytes.length === 4 && free > 1;
@@ -189,6 +193,8 @@ function poolOf({ bytes, bits }: Cidr): string[] {
   const to = isNetwork && size === 2 ** free ? size - 1 : size;
   return Array.from({ length: to - from }, (_, i) => addressAt(bytes, from + i));
 }
+
+const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255];
 
 function addressAt(bytes: readonly number[], offset: number): string {
   const all = [...bytes];

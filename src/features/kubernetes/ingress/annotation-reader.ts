@@ -6,7 +6,7 @@ export interface LostAnnotation {
   readonly why: string;
 }
 
-/** Reads the annotations of one Ingress, and notes what is not carried. */
+/** Reads the annotations of one Ingress, and notes each loss. */
 export class AnnotationReader {
   /** Left aside; the routes serve. */
   readonly ignored: LostAnnotation[] = [];
@@ -72,7 +72,7 @@ export class AnnotationReader {
   }
 }
 
-/** A name that nobody knows and that seems to say who may come in. */
+/** An unknown name that reads as if it said who may come in. */
 const LIKE_A_GUARD = /auth|allow|deny|whitelist|blacklist|secur|snippet|waf|access/;
 
 /** A value by which an annotation asks for nothing. */

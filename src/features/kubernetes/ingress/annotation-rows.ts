@@ -5,7 +5,7 @@ interface AnnotationRow {
   readonly here: string;
   /**
    * `carried`; `standard`: edge does so anyway; `lost`: an event names it, and the routes serve without it; `guard`: it says who may come in,
-   * or could, so that the routes are left out where it is not carried.
+   * or could, so that without it the routes answer 503.
    */
   readonly fate: "carried" | "standard" | "lost";
   /** Whether routes are left out, if it is not carried. */
@@ -148,7 +148,7 @@ export const ANNOTATION_ROWS = {
     with: { "auth-type": "basic", "auth-secret": "users" },
   }),
   "auth-url": carried("auth.forward.url", "another server decides", "http://auth.default.svc/verify", guard),
-  "auth-method": carried("auth.forward.method", "how it is asked", "HEAD", {
+  "auth-method": carried("auth.forward.method", "the method of the question", "HEAD", {
     ...guard,
     with: { "auth-url": "http://auth.default.svc/" },
   }),
@@ -271,7 +271,7 @@ export const ANNOTATION_ROWS = {
 /** The name of an annotation, without its prefix. */
 export type AnnotationName = keyof typeof ANNOTATION_ROWS;
 
-/** The row of a name; null for one that ingress-nginx does not have. */
+/** The row of a name; null for an unknown one. */
 export function annotationRow(name: string): AnnotationRow | null {
   return Object.hasOwn(ANNOTATION_ROWS, name) ? ANNOTATION_ROWS[name as AnnotationName] : null;
 }

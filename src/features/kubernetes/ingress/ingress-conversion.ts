@@ -7,8 +7,8 @@ import { backendTls, mirrorFilter, policySpec, redirectFilter, rewriteFilter } f
 
 type Keys = Readonly<Record<string, unknown>>;
 
-/** Something that an Ingress has, and what is printed has not. */
-export interface LostPart {
+/** A part of an Ingress without a counterpart in the result. */
+interface LostPart {
   /** `namespace/name` of the Ingress. */
   readonly ingress: string;
   /** The annotation, or the part of the Ingress. */
@@ -16,8 +16,8 @@ export interface LostPart {
   readonly why: string;
 }
 
-/** Where the routes are attached. */
-export interface ConversionOptions {
+/** The Gateway of all routes. */
+interface ConversionOptions {
   readonly gateway: { readonly namespace: string; readonly name: string };
   readonly gatewayClass: string;
 }

@@ -23,7 +23,7 @@ export interface IngressTerms {
   readonly keys: Keys;
   readonly scheme: "http" | "https" | "h2c" | "h2" | "";
   readonly redirect: { readonly to: string; readonly status: number } | null;
-  /** Where / leads; "" for nowhere. */
+  /** The target of a redirect of /; "" for none. */
   readonly appRoot: string;
   readonly toHttps: "tls" | "always" | "never";
   readonly hasWwwRedirect: boolean;
@@ -174,7 +174,7 @@ function attempts(read: AnnotationReader): Keys {
   };
 }
 
-/** TLS to the backend. ingress-nginx checks no certificate unless it is asked to. */
+/** TLS to the backend. ingress-nginx checks no certificate unless proxy-ssl-verify is on. */
 function upstreamTls(read: AnnotationReader, scheme: string): Keys {
   const isChecked = read.isOn("proxy-ssl-verify");
   const name = read.text("proxy-ssl-name");

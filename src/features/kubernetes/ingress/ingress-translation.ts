@@ -49,7 +49,7 @@ interface ReadIngress {
 /** A path that an Ingress has taken: a canary may have a part of it. */
 interface TakenPath {
   readonly by: ReadIngress;
-  /** The route that leads to the Service; null where none does. */
+  /** The route that leads to the Service; null if none does. */
   readonly main: RouteInput | null;
   /** Whether another Ingress has a part of it. */
   canary: ReadIngress | null;
@@ -172,7 +172,7 @@ class IngressWork {
         continue;
       }
       const main = this.mainRoute(one, path);
-      this.taken.set(key, { by: one, main: main.type === "upstream" ? main : null, canary: null });
+      this.taken.set(key, { by: one, main: "targets" in main ? main : null, canary: null });
       one.routes.push(...this.placed(main, path.host, terms));
     }
   }
@@ -183,7 +183,7 @@ class IngressWork {
     const isRedirected = toHttps === "always" || (toHttps === "tls" && this.isSecured(host));
     if (!isRedirected) return [{ ...route, listeners: [http, ...https] }];
     const secure = https.length > 0 ? [{ ...route, listeners: https }] : [];
-    // Where a route of every host leads, a client would say.
+    // Without a host of the route, the client would choose the target.
     if (host === "") return secure;
     const { hosts, path, prefix, regex } = route;
     const where = Object.fromEntries(
@@ -231,7 +231,7 @@ class IngressWork {
     );
   }
 
-  /** The servers behind a Service; none where it has none, which is noted. */
+  /** The servers behind a Service. Notes why there are none. */
   private targetsOf(one: ReadIngress, backend: IngressBackend, scheme: IngressTerms["scheme"]): object[] {
     const { terms } = one;
     const namespace = one.ingress.metadata.namespace ?? "";
@@ -313,7 +313,7 @@ class IngressWork {
       const targets = this.targetsOf(one, path.backend, terms.scheme || taken.by.terms.scheme);
       if (targets.length === 0) continue;
       const { routes } = taken.by;
-      const at = routes.findIndex((route) => route.type === "upstream" && route.targets === taken.main!.targets);
+      const at = routes.findIndex((route) => "targets" in route && route.targets === taken.main!.targets);
       if (at >= 0) routes.splice(at, 1, ...canaryRoutes(routes[at]!, targets, terms.canary!));
     }
   }

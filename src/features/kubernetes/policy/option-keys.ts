@@ -1,5 +1,5 @@
 /** Keys that upstream routes alone have. */
-export const UPSTREAM_KEYS: ReadonlySet<string> = new Set([
+const UPSTREAM_KEYS: ReadonlySet<string> = new Set([
   ...[
     "load_balancing",
     "mirror",

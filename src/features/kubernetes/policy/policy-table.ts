@@ -13,7 +13,7 @@ export interface PolicyPlace {
 }
 
 /** What policies say of a route. */
-export interface PolicyKeys {
+interface PolicyKeys {
   /** Keys of a route, as routes.yaml has them, secrets in place of references. */
   readonly keys: Keys;
   /** Why the route must not serve: a policy of it cannot be taken; "" if all can. */

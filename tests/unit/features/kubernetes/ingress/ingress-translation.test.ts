@@ -106,8 +106,8 @@ describe("an Ingress", () => {
   });
 
   test("is served by its class, by the annotation of before, or by the default class", () => {
-    const classed = (name: string, spec: object, annotations = {}): KubeObject =>
-      ingress(name, `${name}.example`, [{}], { spec, annotations });
+    const classed = (name: string, of: object, annotations = {}): KubeObject =>
+      ingress(name, `${name}.example`, [{}], { annotations, ["spec"]: of });
     const all = [
       classed("ours", {}),
       classed("other", { ingressClassName: "nginx" }),
