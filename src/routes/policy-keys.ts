@@ -28,7 +28,7 @@ export const POLICY_KEYS: Readonly<Record<string, FormRow>> = Object.fromEntries
   Object.entries<FormRow>({ ...ROUTE_OPTIONS.rows, ...upstreamKeys.rows }).filter(([key]) => !(key in NO_POLICY_KEYS)),
 );
 
-/** In a policy, references to a Secret with what a file would hold: the key of the file, and that of the values themselves. */
+/** In a policy, references to a Secret in place of a file: the key of the file, and that of the values themselves. */
 export const SECRET_LISTS: Readonly<Record<string, { readonly file: string; readonly values: string }>> = {
   users_secret: { file: "users_file", values: "users" },
   keys_secret: { file: "keys_file", values: "keys" },

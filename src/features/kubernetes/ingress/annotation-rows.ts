@@ -10,7 +10,7 @@ interface AnnotationRow {
   readonly fate: "carried" | "standard" | "lost";
   /** Whether routes are left out, if it is not carried. */
   readonly isGuard?: true;
-  /** A value that is carried, and others that it needs beside it: what the test tries. */
+  /** A value that the test tries, and others that it needs beside it. */
   readonly sample: string;
   readonly with?: Readonly<Record<string, string>>;
 }
@@ -76,7 +76,7 @@ export const ANNOTATION_ROWS = {
       with: { "proxy-redirect-to": "/app/" },
     },
   ),
-  "proxy-redirect-to": carried("rewrite_location", "what comes in its place", "/app/", {
+  "proxy-redirect-to": carried("rewrite_location", "its replacement", "/app/", {
     with: { "proxy-redirect-from": "http://app/" },
   }),
   "proxy-cookie-domain": carried("rewrite_cookies.domain", "old and new domain of cookies", "a.internal b.example"),
@@ -199,8 +199,8 @@ export const ANNOTATION_ROWS = {
   "limit-connections": lost("connections of an address", "server.max_connections_per_ip holds for all", "5"),
   "limit-whitelist": lost("networks without limits", "limits hold for all", "10.0.0.0/8"),
   "limit-allowlist": lost("the same", "limits hold for all", "10.0.0.0/8"),
-  "limit-rate": lost("KiB a second of a response", "there is no such limit of a route", "100"),
-  "limit-rate-after": lost("from which byte on", "there is no such limit of a route", "100"),
+  "limit-rate": carried("limit_rate", "KiB a second of a response", "100"),
+  "limit-rate-after": lost("from which KiB on", "limit_rate holds from the first byte on", "100"),
   "enable-cors": carried("cors", "scripts of other sites may call", "true"),
   "cors-allow-origin": carried("cors.allowed_origins", "which; *", "https://a.example", {
     with: { "enable-cors": "true" },

@@ -67,7 +67,7 @@ class ConversionWork {
   private readonly listeners: Map<string, Keys & { readonly name: string; readonly hostname: string }> = new Map();
   private readonly granted: Map<string, Set<string>> = new Map();
   private readonly issuers: Map<string, string> = new Map();
-  /** Rules by host and path: what a canary takes a part of. */
+  /** Rules by host and path: a canary takes a part of one. */
   private readonly rules: Map<string, Rule[]> = new Map();
   private readonly tlsPolicies: Set<string> = new Set();
 
@@ -304,7 +304,7 @@ class ConversionWork {
     return null;
   }
 
-  /** TLS and HTTP/2 to a Service are said beside the route. */
+  /** Other objects say TLS and HTTP/2 to a Service. */
   private protocolOf(one: ReadIngress, service: string): void {
     const { scheme, keys } = one.terms;
     const namespace = one.ingress.metadata.namespace ?? "";

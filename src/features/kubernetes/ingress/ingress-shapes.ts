@@ -1,7 +1,7 @@
 import type { ObjectStore } from "../object-store.ts";
 import type { KubeObject } from "../objects.ts";
 
-/** What an Ingress leads to. */
+/** The target of a path. */
 export interface IngressBackend {
   readonly service?: {
     readonly name?: string;

@@ -17,7 +17,7 @@ export interface CanaryTerms {
   readonly percent: number;
 }
 
-/** What the annotations of an Ingress say, for all its paths. */
+/** The annotations of an Ingress as keys of edge, for all its paths. */
 export interface IngressTerms {
   /** Keys of upstream routes, as routes.yaml has them. Users are references to their Secret. */
   readonly keys: Keys;
@@ -364,12 +364,14 @@ const OVER_LIMIT = 503;
 
 function limits(read: AnnotationReader): Keys {
   const times = read.number("limit-burst-multiplier") || BURST;
+  const speed = read.number("limit-rate") ?? 0;
+  const paced = speed > 0 ? { limit_rate: `${speed}KiB` } : {};
   const all = [
     { requests: read.number("limit-rps") ?? 0, window: "1s" },
     { requests: read.number("limit-rpm") ?? 0, window: "1m" },
   ].filter(({ requests }) => requests > 0);
-  if (all.length === 0) return {};
-  return { rate_limit: all.map((one) => ({ ...one, burst: one.requests * times, status: OVER_LIMIT })) };
+  if (all.length === 0) return paced;
+  return { ...paced, rate_limit: all.map((one) => ({ ...one, burst: one.requests * times, status: OVER_LIMIT })) };
 }
 
 function cors(read: AnnotationReader): Keys {

@@ -16,7 +16,7 @@ export interface PolicyPlace {
 interface PolicyKeys {
   /** Keys of a route, as routes.yaml has them, secrets in place of references. */
   readonly keys: Keys;
-  /** Why the route must not serve: a policy of it cannot be taken; "" if all can. */
+  /** Why the route must not serve: a policy of it is not valid; "" if all are. */
   readonly fault: string;
 }
 
