@@ -4,6 +4,7 @@ import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { FeedPorts } from "../features/dashboard/live-feed.ts";
 import type { LiveGateway, LiveTarget } from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
+import type { SloBook } from "../features/slo/control/slo-book.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { exclusionLine } from "../features/waf/learned-exclusions.ts";
@@ -42,6 +43,7 @@ interface DashboardPorts {
   readonly certificates: TlsCertificates;
   readonly cache: CacheOwner;
   readonly functions: Pick<Functions, "live">;
+  readonly slos: Pick<SloBook, "standings">;
   /** Outputs of the access log that cannot be written. */
   failedLogs(): readonly string[];
 }
@@ -64,6 +66,7 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
     },
     exclusionOf: ({ ruleId, path, location }) => exclusionLine(ruleId, path, location),
     modules: () => from.functions.live(),
+    objectives: () => from.slos.standings(),
     observe: (isWatched) => pool.broadcast({ kind: "observe", isWatched }),
     send: (worker, text) => pool.send(worker, { kind: "live", text }),
   };

@@ -85,6 +85,7 @@ export class InProcessGateway {
       geo: NO_GEO,
       lists: {},
       overload: createPressureNumbers(1),
+      slos: [],
       gates: new ConcurrencyLimits(config, 1).startFields().gates,
       spans: [],
       fleet: ALONE,

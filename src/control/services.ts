@@ -22,6 +22,7 @@ import { type KubernetesPorts, KubernetesSource } from "../features/kubernetes/c
 import { ListFiles, type ListPorts } from "../features/lists/control/list-files.ts";
 import { OverloadWatch } from "../features/overload/control/overload-watch.ts";
 import { type ProviderPorts, RouteProviders } from "../features/providers/control/route-providers.ts";
+import { SloBook } from "../features/slo/control/slo-book.ts";
 import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import { type ExportPorts, TelemetryExport } from "../features/telemetry/control/telemetry-export.ts";
 import type { Exposition } from "../features/telemetry/exposition.ts";
@@ -102,6 +103,7 @@ export function makeServices(site: ThreadPorts) {
   };
   const fleet = new Fleet({ ...fleetPorts(site), ...member.fleetPorts, onBeat: beat });
   const functions = new Functions(pool, fleet, site.threshold, event);
+  const slos = new SloBook(config, pool.size);
   const watch = new WorkerWatch(pool.size, watchPorts(site));
   const cache = new CacheOwner(config.server.cache, pool.size, diskReports(event));
   const outputs = new LogOutputs((output, error) => event("log_failed", { output, error }), site.addresses);
@@ -109,7 +111,7 @@ export function makeServices(site: ThreadPorts) {
   return {
     socket: new UnixSockets(),
     watch,
-    live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, failedLogs })),
+    live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, slos, failedLogs })),
     nodes,
     keys: new KeyService({ broadcast, event }),
     schemas,
@@ -125,6 +127,7 @@ export function makeServices(site: ThreadPorts) {
     fleet,
     functions,
     concurrency: new ConcurrencyLimits(config, pool.size),
+    slos,
     overload: new OverloadWatch(pool.size, { event }),
     cache,
     acme: new AcmeService(acmePorts(site, certificates)),

@@ -18,7 +18,6 @@ import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { readDatabase } from "../features/geo/settings.ts";
 import { FleetBuckets } from "../features/limit/fleet-buckets.ts";
 import { type ListMemory, ListTables, listId } from "../features/lists/list-tables.ts";
-import { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import type { Router } from "../features/route/router.ts";
 import { AccessLines } from "../features/telemetry/access-outputs.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
@@ -53,8 +52,8 @@ import { RequestParser } from "../proto/h1/request-parser.ts";
 import { RequestHeadReader } from "../proto/h2/request-head-reader.ts";
 import { FieldDictionary } from "../proto/h3/field-dictionary.ts";
 import { LineBuffer } from "../proto/hpack/line-buffer.ts";
-import { makeGates } from "../routes/concurrency-gates.ts";
 import { LIST_READERS, listUses } from "../routes/list-uses.ts";
+import { pressurePorts } from "../routes/pressure-ports.ts";
 import type { RouteConfig } from "../routes/route-config.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
 import { routeTypeOf } from "../routes/route-types.ts";
@@ -257,8 +256,7 @@ export class DryRun {
       challenges: { answerTo: () => null },
       cacheStore,
       cookieKey: machineKey(),
-      concurrency: makeGates(services, 0),
-      pressure: new WorkerPressure(0, 0),
+      under: pressurePorts(services, 0),
       reverse: { confirm: nothing }, // No name server is asked.
       functions: null,
       spans: null,

@@ -14,6 +14,7 @@ import { MIRROR_METRICS } from "../features/mirror/metrics.ts";
 import { OVERLOAD_METRICS } from "../features/overload/metrics.ts";
 import { PAGE_METRICS } from "../features/pages/metrics.ts";
 import { SIDECAR_METRICS } from "../features/sidecar/metrics.ts";
+import { SLO_METRICS } from "../features/slo/metrics.ts";
 import { TELEMETRY_METRICS } from "../features/telemetry/metrics.ts";
 import { TLS_METRICS } from "../features/tls/metrics.ts";
 import { WAF_METRICS } from "../features/waf/metrics.ts";
@@ -28,6 +29,7 @@ export const METRICS = {
   ...TELEMETRY_METRICS,
   ...LIMIT_METRICS,
   ...CONCURRENCY_METRICS,
+  ...SLO_METRICS,
   ...OVERLOAD_METRICS,
   ...BOT_METRICS,
   ...BAN_METRICS,

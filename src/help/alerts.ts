@@ -19,7 +19,7 @@ interface AlertRow {
 
 /** The rules of `edge alerts`, which go by the thresholds of the verdict. docs/tools.md#grafana-and-alerts */
 export function alertRows(from: Thresholds = THRESHOLDS): readonly AlertRow[] {
-  return [...ofRequests(from), ...ofState(from), ...ofProcess(), ...ofRefusals(from)];
+  return [...ofRequests(from), ...ofObjectives(from), ...ofState(from), ...ofProcess(), ...ofRefusals(from)];
 }
 
 function ofRequests({ manyErrors, routeErrors, routeRequests, slow }: Thresholds): AlertRow[] {
@@ -62,6 +62,35 @@ function ofRequests({ manyErrors, routeErrors, routeRequests, slow }: Thresholds
       description: `The 99th percentile of all requests is above ${slow.value} seconds. Set the bound to what is usual here.`,
     },
   ];
+}
+
+function ofObjectives({ budgetOfHour, budgetOfSixHours }: Thresholds): AlertRow[] {
+  return [
+    {
+      name: "EdgeObjectiveMissed",
+      metrics: ["gateway_slo_burn_rate", "gateway_slo_window_seconds"],
+      expr: `${burning("1h", budgetOfHour)} and ${burning("5m", budgetOfHour)}`,
+      lasting: "2m",
+      severity: "critical",
+      summary: "{{ $labels.route }} at {{ $labels.instance }} misses its objective ({{ $labels.slo }})",
+      description: `An hour at this rate uses ${percentText(budgetOfHour.value)} of the bad requests up that the route's slo allows for its whole window.`,
+    },
+    {
+      name: "EdgeObjectiveBurns",
+      metrics: ["gateway_slo_burn_rate", "gateway_slo_window_seconds"],
+      expr: `${burning("6h", budgetOfSixHours)} and ${burning("1h", budgetOfSixHours)}`,
+      lasting: "15m",
+      severity: "warning",
+      summary: "{{ $labels.route }} at {{ $labels.instance }} uses up its budget of bad requests ({{ $labels.slo }})",
+      description: `Six hours at this rate use ${percentText(budgetOfSixHours.value)} of the bad requests up that the route's slo allows for its whole window.`,
+    },
+  ];
+}
+
+/** Whether a window's burn rate would use so much of the budget up, in the time of the threshold. */
+function burning(window: string, { value, alertS = 0 }: Threshold): string {
+  const rate = `max by (instance, route, slo) (gateway_slo_burn_rate{window="${window}"})`;
+  return `${rate} > ${value} * max by (instance, route, slo) (gateway_slo_window_seconds) / ${alertS}`;
 }
 
 function ofState({ certificateEnds }: Thresholds): AlertRow[] {

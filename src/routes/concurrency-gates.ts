@@ -80,7 +80,7 @@ export function makeGates(services: GateServices, worker: number): Gates {
 }
 
 /** What gates need of their worker. */
-interface GateServices {
+export interface GateServices {
   readonly turn: NowMs;
   readonly wheel: TimerWheel;
   inTurn(work: () => void): void;

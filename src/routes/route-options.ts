@@ -36,6 +36,7 @@ import {
   maintenance,
 } from "../features/pages/settings.ts";
 import { routeSecurityHeaders } from "../features/security/settings.ts";
+import { slo } from "../features/slo/settings.ts";
 import { routeAccessLog } from "../features/telemetry/access-log-settings.ts";
 import { routeWaf } from "../features/waf/settings.ts";
 import { demandOf } from "../settings/server-settings.ts";
@@ -102,6 +103,7 @@ const rows = {
     default: "normal",
     doc: "high, normal or low: what server.overload sheds first is low, and never high",
   },
+  slo: { type: slo, absent: null, doc: "how many requests go well: burn rates in metrics, edge status and alerts" },
   concurrency: {
     type: concurrency,
     absent: null,
@@ -296,6 +298,7 @@ export function explainOptions(route: RouteOptions): object {
     compression: explainCompression(route.compression),
     rate_limit: explainRateLimit(route.rateLimit),
     ...(route.priority === "normal" ? {} : { priority: route.priority }),
+    ...(route.slo === null ? {} : { slo: slo.write(route.slo) }),
     ...(route.concurrency === null ? {} : { concurrency: concurrency.write(route.concurrency) }),
     ...(route.limitRate === 0 ? {} : { limit_rate: route.limitRate }),
     ...(route.allowedMethods === null ? {} : { allowed_methods: route.allowedMethods }),

@@ -325,6 +325,7 @@ export const END_TAP_ROWS: Readonly<Record<EndTapName, TapRow>> = {
   bans: { needs: "`bans`", does: "counts refusals by firewall and path guard" },
   forwardEnd: { needs: "", does: "ends with the breaker, the connection to the origin and the kept body" },
   concurrency: { needs: "a `concurrency`", does: "gives the places back, to what waits for one" },
+  slo: { needs: "an `slo`", does: "counts the response for the objectives of its route" },
   cacheStore: { needs: "`cache`", does: "lets go of the entry that was being sent" },
   accessLog: { needs: "`access_log`", does: "writes the line, which tells what the others have found out" },
   spans: { needs: "`telemetry`", does: "ends the span; last, since the line of the log names the trace" },

@@ -34,6 +34,7 @@ import { concurrencyEnd, concurrencyPhase } from "../routes/concurrency-gates.ts
 import { lateFields } from "../routes/header-operations.ts";
 import { wafOf } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { sloTap } from "../routes/slo-routes.ts";
 import { sitesIn } from "../settings/server-listeners.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import { passedNames } from "./passed-names.ts";
@@ -132,6 +133,7 @@ const END = {
   bans: ({ bans }) => bans,
   forwardEnd: () => new ForwardEnd(),
   concurrency: ({ config }) => concurrencyEnd(config.routes),
+  slo: ({ config, router, inputs }) => sloTap(settingsByIndex(config, router.routes), inputs.under.slos),
   cacheStore: ({ cache }) => cache?.tap ?? null,
   accessLog: ({ accessLog }) => accessLog,
   spans: ({ tracer }) => tracer?.tap ?? null,
@@ -213,12 +215,12 @@ function sheddingPhase(name: SheddingPhase["name"], { config, router, inputs }: 
     route === null ? null : { priority: route.priority, knowsUsers: route.auth.enabled },
   );
   if (name === "userShedding" && !routes.some((route) => route?.knowsUsers)) return null;
-  return new SheddingPhase(name, routes, inputs.pressure);
+  return new SheddingPhase(name, routes, inputs.under.pressure);
 }
 
 function limitedPhase(name: "concurrency" | "fetchConcurrency", { config, router, inputs }: Way): Phase | null {
-  const { concurrency, services } = inputs;
-  return concurrencyPhase(name, settingsByIndex(config, router.routes), concurrency, services.turn);
+  const { under, services } = inputs;
+  return concurrencyPhase(name, settingsByIndex(config, router.routes), under.concurrency, services.turn);
 }
 
 /** Null if all names have one demand. */

@@ -8,10 +8,8 @@ import type { BanJudge } from "../features/bans/ban-phase.ts";
 import type { ReverseNames } from "../features/bots/crawler-check.ts";
 import type { InvalidationNote } from "../features/cache/cache-tap.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
-import type { Gates } from "../features/concurrency/gates.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
 import type { RequestIds } from "../features/forward/forward-head.ts";
-import type { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import type { AccessLines } from "../features/telemetry/access-outputs.ts";
 import type { CountersTap } from "../features/telemetry/counters-tap.ts";
 import type { LogBatch } from "../features/telemetry/log-batch.ts";
@@ -21,6 +19,7 @@ import type { BodyBudget } from "../memory/body-budget.ts";
 import type { WorkerCounters } from "../memory/counter-table.ts";
 import type { SpanWriter } from "../memory/span-ring.ts";
 import type { RouteInit } from "../message/exchange.ts";
+import type { PressurePorts } from "../routes/pressure-ports.ts";
 import type { RouteTypePorts } from "../routes/route-type.ts";
 import type { ClientPolicyPorts } from "./client-policy.ts";
 import type { ConfiguredNodes } from "./node-set.ts";
@@ -68,10 +67,8 @@ export interface RuntimePorts {
   /** The worker's own; it outlives configurations. */
   readonly budget: BodyBudget;
   readonly client: ClientPolicyPorts;
-  /** How many requests there may be at once. */
-  readonly concurrency: Gates;
-  /** How much is shed. */
-  readonly pressure: WorkerPressure;
+  /** The parts of docs/pressure.md. */
+  readonly under: PressurePorts;
   /** Where spans go; null where no configuration has asked for them. */
   readonly spans: SpanWriter | null;
   readonly counterTable: WorkerCounters;
@@ -104,8 +101,7 @@ export type WayPorts = Pick<
   | "cacheStore"
   | "budget"
   | "client"
-  | "concurrency"
-  | "pressure"
+  | "under"
   | "cookieKey"
   | "reverse"
   | "functions"

@@ -11,6 +11,7 @@ import type { Watchers } from "../features/dashboard/watchers.ts";
 import { PlaceFinder } from "../features/geo/place-finder.ts";
 import { ListTables } from "../features/lists/list-tables.ts";
 import type { WorkerPressure } from "../features/overload/shared-pressure.ts";
+import type { SloCounts } from "../features/slo/slo-counts.ts";
 import type { LogAddresses } from "../features/telemetry/log-addresses.ts";
 import type { LogThreshold } from "../features/telemetry/log-level.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -41,6 +42,7 @@ export interface GivenServices {
   readonly purges: Purges;
   readonly concurrency: Gates;
   readonly pressure: WorkerPressure;
+  readonly slos: SloCounts;
 }
 
 /**

@@ -353,15 +353,15 @@ function routeSite(
     cookieKey,
     poolOf: (target, route) => pools.poolOf(target, route),
     nodesOf: (route) => nodes.nodesOf(route),
-    slotsOf: slotsOf(inputs.concurrency),
+    slotsOf: slotsOf(inputs.under),
   };
 }
 
 /** Gives the slots of targets. */
-export function slotsOf(gates: WayPorts["concurrency"]): RouteTypePorts["slotsOf"] {
+function slotsOf({ concurrency }: WayPorts["under"]): RouteTypePorts["slotsOf"] {
   return (route) => {
     const init = targetGate(route);
-    return init === null ? null : gates.of(init);
+    return init === null ? null : concurrency.of(init);
   };
 }
 

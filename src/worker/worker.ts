@@ -19,7 +19,6 @@ import { TrafficObserver } from "../features/dashboard/traffic-observer.ts";
 import { Watchers } from "../features/dashboard/watchers.ts";
 import { RequestIds } from "../features/forward/forward-head.ts";
 import { freeSpoolBytes } from "../features/ingest/spool-file.ts";
-import { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import { hasCertificate } from "../features/sidecar/settings.ts";
 import { AccessLines } from "../features/telemetry/access-outputs.ts";
 import { CountersTap } from "../features/telemetry/counters-tap.ts";
@@ -42,7 +41,7 @@ import { ClientListener, NO_LISTENER } from "../message/client-listener.ts";
 import { IDLE_PIPELINE, type Pipeline } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import { duplicate } from "../net/system-socket.ts";
-import { makeGates } from "../routes/concurrency-gates.ts";
+import { pressurePorts } from "../routes/pressure-ports.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { LateFunctions } from "./late-functions.ts";
 import {
@@ -310,8 +309,7 @@ export class Worker {
         certificates,
         functions,
         purges,
-        concurrency: makeGates(services, this.start.index),
-        pressure: new WorkerPressure(this.start.index, TICK_MS),
+        ...pressurePorts(services, this.start.index),
       },
     };
   }
@@ -573,8 +571,7 @@ export class Worker {
         keySets: this.keySets,
         wallClock: this.services.clock,
       },
-      concurrency: this.parts.concurrency,
-      pressure: this.parts.pressure,
+      under: this.parts,
       counterTable: this.counters,
       open: this.start.connections.streams,
       worker: this.start.index,

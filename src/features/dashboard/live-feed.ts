@@ -18,6 +18,7 @@ import type {
   LiveHit,
   LiveLabel,
   LiveModule,
+  LiveObjective,
   LivePoint,
   LiveRow,
   LiveState,
@@ -43,6 +44,7 @@ export interface FeedPorts {
   readonly cache: () => Omit<LiveCache, "results"> | null;
   /** Modules of functions and hooks, with counts since the start. */
   readonly modules: () => readonly LiveModule[];
+  readonly objectives: () => readonly LiveObjective[];
   /** The line that silences the rule of an incident where it was found. */
   readonly exclusionOf: (incident: Incident) => string;
   /** Tells all workers whether to show rows of their traffic. */
@@ -260,6 +262,7 @@ export class LiveFeed implements ControlService<unknown> {
       workers: this.workers(),
       targets,
       modules,
+      objectives: from.objectives(),
       certificates: this.certificates,
     };
     return {
@@ -276,6 +279,7 @@ export class LiveFeed implements ControlService<unknown> {
       cache: this.cache(),
       certificates: this.certificates.slice(0, MAX_CERTIFICATES),
       modules: shownModules(modules),
+      objectives: [...judged.objectives].sort((a, b) => b.burn[0]! - a.burn[0]!).slice(0, MAX_LABELS),
       changes: this.changes,
       rows: this.rows.sort((a, b) => a.at - b.at),
       rowsLeftOut: this.rowsLeftOut,

@@ -130,6 +130,17 @@ export interface LiveModule {
   readonly heap: number;
 }
 
+/** An objective of a route. docs/pressure.md#objectives */
+export interface LiveObjective {
+  readonly route: string;
+  readonly slo: "availability" | "latency";
+  /** Share of good requests. */
+  readonly objective: number;
+  readonly windowMs: number;
+  /** Over 5 minutes, 1 hour and 6 hours: 1 uses the budget up at the end of the window. */
+  readonly burn: readonly number[];
+}
+
 /** Something that happened to the gateway: an event of the log. */
 export interface LiveChange {
   readonly at: number;
@@ -191,7 +202,7 @@ export type LivePoint = readonly [
 ];
 
 /** What a finding is about: the section of the dashboard that shows more of it. */
-export type FindingTopic = "upstreams" | "slow" | "system" | "functions" | "log" | "changes";
+export type FindingTopic = "upstreams" | "slow" | "pressure" | "system" | "functions" | "log" | "changes";
 
 /** Something that is not as it should be. */
 export interface LiveFinding {
@@ -235,6 +246,8 @@ export interface LiveState {
   readonly workers: readonly LiveWorker[];
   /** The busiest first; empty where there are neither functions nor hooks. */
   readonly modules: readonly LiveModule[];
+  /** The fastest burning first. An older gateway does not say. */
+  readonly objectives?: readonly LiveObjective[];
   /** The newest first. */
   readonly changes: readonly LiveChange[];
   /** Requests that ended since the last event, and how many more there were. */

@@ -51,6 +51,20 @@ export const THRESHOLDS = {
     alertS: 300,
     meaning: "The 99th percentile of the time that requests take.",
   },
+  budgetOfHour: {
+    value: 0.02,
+    unit: "share of the budget",
+    liveS: 3600,
+    alertS: 3600,
+    meaning: "The part of an objective's bad requests that an hour may use up before the gateway is not well.",
+  },
+  budgetOfSixHours: {
+    value: 0.05,
+    unit: "share of the budget",
+    liveS: 21_600,
+    alertS: 21_600,
+    meaning: "The part that six hours may use up before it is a note.",
+  },
   certificateEnds: {
     value: 7,
     unit: "days",

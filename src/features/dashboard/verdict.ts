@@ -3,6 +3,7 @@ import type {
   FindingTopic,
   LiveFinding,
   LiveGateway,
+  LiveObjective,
   LivePoint,
   LiveState,
   LiveTarget,
@@ -11,7 +12,10 @@ import type {
 import { THRESHOLDS } from "./thresholds.ts";
 
 /** What the verdict goes by: all targets, modules and certificates, not only those that an event has room for. */
-type JudgedState = Pick<LiveState, "at" | "gateway" | "totals" | "workers" | "targets" | "modules" | "certificates">;
+type JudgedState = Pick<
+  LiveState,
+  "at" | "gateway" | "totals" | "workers" | "targets" | "modules" | "objectives" | "certificates"
+>;
 
 /**
  * Whether the gateway is well, and why not: the one place that says so. The control thread makes it of each event, and the dashboard,
@@ -26,6 +30,7 @@ export function verdict(state: JudgedState, past: readonly LivePoint[]): LiveVer
     ...ofTargets(state.targets),
     ...ofModules(state),
     ...errors,
+    ...ofObjectives(state),
     ...ofCertificates(state),
     ...ofOperation(state),
   ];
@@ -172,6 +177,31 @@ function ofModules({ modules }: JudgedState): LiveFinding[] {
     : [bad("functions", `${counted(away.length, "module")} without a thread: ${listed(away)}`)];
 }
 
+/** An objective that uses its budget up fast, now and for an hour, or for six. */
+function ofObjectives({ objectives = [] }: JudgedState): LiveFinding[] {
+  return objectives.flatMap((one) => {
+    const grade = gradeOfBurn(one);
+    if (grade === "none") return [];
+    const text = `${one.route} misses its objective of ${objectiveText(one)}: burn rate ${numberText(one.burn[1]!)} over an hour`;
+    return [grade === "bad" ? bad("pressure", text) : note("pressure", text)];
+  });
+}
+
+/** An objective in words, such as `99.9 % without 5xx`. */
+export function objectiveText({ slo, objective }: Pick<LiveObjective, "slo" | "objective">): string {
+  const share = `${Number((objective * 100).toFixed(4))} %`;
+  return slo === "availability" ? `${share} without 5xx` : `${share} in time`;
+}
+
+/** How an objective stands out, by its burn rates: the shares of the budget that an hour and six hours may use are thresholds. */
+export function gradeOfBurn({ burn, windowMs }: Pick<LiveObjective, "burn" | "windowMs">): "none" | "warn" | "bad" {
+  const [now = 0, hour = 0, long = 0] = burn;
+  const fast = (THRESHOLDS.budgetOfHour.value * windowMs) / HOUR_MS;
+  const slow = (THRESHOLDS.budgetOfSixHours.value * windowMs) / (6 * HOUR_MS);
+  if (now > fast && hour > fast) return "bad";
+  return hour > slow && long > slow ? "warn" : "none";
+}
+
 function ofCertificates({ at, certificates }: JudgedState): LiveFinding[] {
   const ending = certificates
     .map(({ domain, notAfterS }) => ({ domain, left: notAfterS * 1000 - at }))
@@ -213,3 +243,4 @@ function note(about: FindingTopic, text: string): LiveFinding {
 }
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;

@@ -1,4 +1,5 @@
 import type { WorkerService } from "../../core/worker-service.ts";
+import { workerNumbers } from "../../memory/worker-numbers.ts";
 
 /** Shortages, in the order of their numbers. */
 export const SHORTAGES = ["cpu", "memory", "descriptors", "loop_delay"] as const;
@@ -32,7 +33,7 @@ const NUMBERS: number = COUNTS + SHED_LABELS.length * SHORTAGES.length;
 
 /** Makes the numbers of all workers. */
 export function createPressureNumbers(workers: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(workers * NUMBERS * Float64Array.BYTES_PER_ELEMENT);
+  return workerNumbers(workers, NUMBERS);
 }
 
 /** The numbers, for the control thread, which decides. */

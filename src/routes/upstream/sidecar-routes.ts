@@ -123,6 +123,7 @@ const NO_FURTHER_PARTS = {
   concurrency: null,
   priority: "normal",
   limitRate: 0,
+  slo: null,
 } as const;
 
 /** How chunked bodies are taken: as the edge takes them, but that `buffer` says whether they stream. docs/sidecar.md#bodies */

@@ -1,7 +1,22 @@
 import { isInternalPath } from "../../core/internal-path.ts";
 import { bytes, durationText, numberText, percentText, span } from "../../core/number-text.ts";
-import type { LiveLabel, LiveModule, LivePoint, LiveState, LiveVerdict } from "../../features/dashboard/live-state.ts";
-import { endsSoon, Trouble, targetState, targetTitle, troubleOf } from "../../features/dashboard/verdict.ts";
+import type {
+  LiveLabel,
+  LiveModule,
+  LiveObjective,
+  LivePoint,
+  LiveState,
+  LiveVerdict,
+} from "../../features/dashboard/live-state.ts";
+import {
+  endsSoon,
+  gradeOfBurn,
+  objectiveText,
+  Trouble,
+  targetState,
+  targetTitle,
+  troubleOf,
+} from "../../features/dashboard/verdict.ts";
 import { type Column, Line, type Paint, type Paints, textTable } from "./text.ts";
 
 /** What `edge status` shows: one screen. */
@@ -14,6 +29,7 @@ export function statusText(state: LiveState, label: string, width: number, paint
     ...routes(state, width, paints),
     ...upstreams(state, width, paints),
     ...modules(state, width, paints),
+    ...objectives(state, width, paints),
     ...rest(state, width, paints),
     ...changes(state, width, paints),
   ];
@@ -185,6 +201,27 @@ function modules({ modules: all }: LiveState, width: number, paints: Paints): st
     { title: "THREADS", width: 7, rank: 1, cell: ({ threads }) => numberText(threads), paint: threadless },
     { title: "RESTARTS", width: 8, rank: 3, cell: ({ ends }) => numberText(ends) },
     { title: "HEAP", width: 9, rank: 4, cell: ({ heap }) => bytes(heap) },
+  ];
+  const shown = all.slice(0, MAX_ROWS);
+  return ["", ...textTable(columns, shown, width, paints), ...more(all.length - shown.length, paints)];
+}
+
+function objectives({ objectives: all = [] }: LiveState, width: number, paints: Paints): string[] {
+  if (all.length === 0) return [];
+  const burn = (place: number, title: string, rank: number): Column<LiveObjective> => ({
+    title,
+    width: 7,
+    rank,
+    cell: (one) => numberText(one.burn[place]!),
+    paint: (one) =>
+      gradeOfBurn(one) === "none" ? paints.plain : gradeOfBurn(one) === "bad" ? paints.bad : paints.warn,
+  });
+  const columns: Column<LiveObjective>[] = [
+    { title: `OBJECTIVES (${all.length})`, width: 0, rank: 0, cell: ({ route }) => route },
+    { title: "", width: 24, rank: 0, cell: objectiveText },
+    burn(0, "5M", 0),
+    burn(1, "1H", 0),
+    burn(2, "6H", 1),
   ];
   const shown = all.slice(0, MAX_ROWS);
   return ["", ...textTable(columns, shown, width, paints), ...more(all.length - shown.length, paints)];

@@ -1,7 +1,25 @@
 import { isInternalPath } from "../../../core/internal-path.ts";
 import { bytes, counted, durationText, numberText, percentText, span } from "../../../core/number-text.ts";
-import type { LiveAttacker, LiveChange, LiveHit, LiveState, LiveTarget, LiveWorker } from "../live-state.ts";
-import { endsSoon, gradeOfErrors, isBusy, Trouble, targetState, targetTitle, troubleOf } from "../verdict.ts";
+import type {
+  LiveAttacker,
+  LiveChange,
+  LiveHit,
+  LiveObjective,
+  LiveState,
+  LiveTarget,
+  LiveWorker,
+} from "../live-state.ts";
+import {
+  endsSoon,
+  gradeOfBurn,
+  gradeOfErrors,
+  isBusy,
+  objectiveText,
+  Trouble,
+  targetState,
+  targetTitle,
+  troubleOf,
+} from "../verdict.ts";
 import { askDrain, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
 import { refusalRate, slowest } from "./answers.ts";
@@ -17,6 +35,12 @@ export class Views {
   private readonly routes: LiveTable<BusyLabel>;
   private readonly targets: LiveTable<TargetRow>;
   private readonly modules: LiveTable<BusyModule>;
+  private readonly objectives = placed<LiveObjective>("objectives", {
+    name: "Objectives of routes",
+    columns: OBJECTIVE_COLUMNS,
+    keyOf: ({ route, slo }) => `${route} ${slo}`,
+    empty: "–",
+  });
   private readonly attackers: LiveTable<LiveAttacker>;
   private readonly hits: LiveTable<LiveHit>;
   private readonly timeline: LiveTable<LiveChange>;
@@ -88,6 +112,7 @@ export class Views {
     this.showRoutes();
     this.showTargets(state);
     this.showModules(state);
+    this.showObjectives(state);
     this.showAttacks(state);
     this.timeline.show(state.changes);
     const [change] = state.changes;
@@ -156,6 +181,18 @@ export class Views {
         : `All ${numberText(modules.length)} modules have their threads.`;
     const says = away === 0 ? all : `${counted(away, "module")} without a thread: requests get 500, or wait.`;
     say(byId("functions-say"), waiting === 0 ? says : `${says} ${counted(waiting, "call")} waiting.`);
+  }
+
+  private showObjectives({ objectives = [] }: LiveState): void {
+    const isUsed = objectives.length > 0;
+    byId("pressure").hidden = !isUsed;
+    document.querySelector<HTMLElement>("nav a[href='#pressure']")!.hidden = !isUsed;
+    if (!isUsed) return;
+    this.objectives.show(objectives);
+    const missed = objectives.filter((one) => gradeOfBurn(one) !== "none").length;
+    const all =
+      objectives.length === 1 ? "The objective holds." : `All ${numberText(objectives.length)} objectives hold.`;
+    say(byId("pressure-says"), missed === 0 ? all : `${counted(missed, "objective")} missed.`);
   }
 
   private showAttacks(state: LiveState): void {
@@ -373,6 +410,29 @@ const TARGET_COLUMNS: readonly PageColumn<TargetRow>[] = [
   textCell("p50", "p50", ({ traffic }) => durationText(traffic?.latency?.[0]), { style: "number minor" }),
   textCell("p99", "p99", ({ traffic }) => durationText(traffic?.latency?.[2]), { style: "number" }),
   { key: "drain", head: "Action", show: showDrain },
+];
+
+const OBJECTIVE_COLUMNS: readonly PageColumn<LiveObjective>[] = [
+  textCell("route", "Route", ({ route }) => plain(route), {
+    isName: true,
+    style: "mono name",
+    by: ({ route }) => route,
+  }),
+  textCell("objective", "Objective", objectiveText, { by: ({ slo }) => slo }),
+  ...(["5 min", "1 h", "6 h"] as const).map(
+    (window, i): PageColumn<LiveObjective> => ({
+      key: `burn${i}`,
+      head: `Burn ${window}`,
+      style: "number",
+      by: ({ burn }) => burn[i]!,
+      show: (cell, one) => {
+        say(cell, numberText(one.burn[i]!));
+        const grade = gradeOfBurn(one);
+        cell.classList.toggle("bad", grade === "bad");
+        cell.classList.toggle("warn", grade === "warn");
+      },
+    }),
+  ),
 ];
 
 const MODULE_COLUMNS: readonly PageColumn<BusyModule>[] = [

@@ -26,6 +26,7 @@ function setUp(targets: LiveState["targets"] = []) {
     certificates: () => [],
     cache: () => null,
     modules: () => [],
+    objectives: () => [],
     exclusionOf: () => "",
     observe: (isWatched) => observed.push(isWatched),
     send: (worker, text) => sent.push({ worker, state: JSON.parse(text) }),

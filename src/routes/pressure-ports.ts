@@ -1,0 +1,25 @@
+import { TICK_MS } from "../core/timer-wheel.ts";
+import type { Gates } from "../features/concurrency/gates.ts";
+import { WorkerPressure } from "../features/overload/shared-pressure.ts";
+import { SloCounts } from "../features/slo/slo-counts.ts";
+import { type GateServices, makeGates } from "./concurrency-gates.ts";
+import { sloKeys } from "./slo-routes.ts";
+
+/** The parts of a worker for docs/pressure.md; they outlive configurations. */
+export interface PressurePorts {
+  /** How many requests there are at once. */
+  readonly concurrency: Gates;
+  /** How much is shed. */
+  readonly pressure: WorkerPressure;
+  /** Counters of objectives. */
+  readonly slos: SloCounts;
+}
+
+/** Makes them. @param worker its number */
+export function pressurePorts(services: GateServices, worker: number): PressurePorts {
+  return {
+    concurrency: makeGates(services, worker),
+    pressure: new WorkerPressure(worker, TICK_MS),
+    slos: new SloCounts(worker, sloKeys),
+  };
+}
