@@ -12,6 +12,8 @@ import { FileConfigurations } from "../features/history/control/file-configurati
 import { StateFolder } from "../features/history/control/state-folder.ts";
 import { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
 import { ApiRoutes } from "../features/providers/control/api-routes.ts";
+import { DockerSource } from "../features/providers/control/docker/docker-provider.ts";
+import { DockerRoutes, type TraefikReader } from "../features/providers/control/docker/docker-routes.ts";
 import { StartError } from "../help/error-guide.ts";
 import { asEvents } from "../help/start-lines.ts";
 import { RepeatedLoad } from "../loading/repeated-load.ts";
@@ -165,17 +167,20 @@ export async function serveGateway(
     stateOf === undefined
       ? new StateFolder("", "")
       : new StateFolder(stateFolderOf(process.env, cwd), resolve(cwd, stateOf));
-  const api = new ApiRoutes(state, dirname(resolve(cwd, stateOf ?? "config.yaml")));
-  files.others = () => api.files();
+  const folder = dirname(resolve(cwd, stateOf ?? "config.yaml"));
+  const api = new ApiRoutes(state, folder);
+  const docker = new DockerSource(new DockerRoutes(folder, readTraefik), state);
+  files.others = () => [...api.files(), ...docker.routes.files()];
   const cluster = new ClusterLists();
   files.sources = cluster;
   const kept = remote === null ? new FileConfigurations(files, state, placed) : null;
-  const loaded = await firstLoad(serving, kept, io);
-  if (loaded === null) return ExitCode.Failure;
+  const read = await firstLoad(serving, kept, io);
+  if (read === null) return ExitCode.Failure;
+  const loaded = await withContainers(read, docker, kept);
   const onTerminal = isTerminal(STDOUT) && serving.logFormat !== "json";
   const hasColor = mayColor(process.env);
   const control = new Control({
-    config: placed(loaded.config),
+    config: loaded.isPlaced ? loaded.config : placed(loaded.config),
     notes: [...startNotes(loaded.config, loaded.usingDefaults, process.env), ...loaded.notes.map((note) => ({ note }))],
     summary: onTerminal ? { hasColor, cwd } : null,
     showLine: onTerminal || serving.logFormat === "text" ? shownLines(onTerminal && hasColor) : null,
@@ -186,6 +191,7 @@ export async function serveGateway(
     },
     apiRoutes: api,
     cluster,
+    docker,
     lostSecrets: () => files.takeLostSecrets(),
     remote,
     files: kept,
@@ -201,6 +207,28 @@ export async function serveGateway(
     io.err(moreLine([error instanceof StartError ? error.guide : "start-failed"]));
     return ExitCode.Failure;
   }
+}
+
+/** The converter is loaded if there are labels for it. */
+const readTraefik: TraefikReader = (containers, around) => {
+  const { traefikRoutes } =
+    require("../tools/convert/traefik/traefik-labels.ts") as typeof import("../tools/convert/traefik/traefik-labels.ts");
+  return traefikRoutes(containers, around);
+};
+
+/** The first configuration with the routes of containers, as far as the engine says them in time. */
+async function withContainers<T extends { readonly config: RuntimeConfig }>(
+  read: T,
+  docker: DockerSource,
+  files: FileConfigurations | null,
+): Promise<T & { readonly isPlaced: boolean }> {
+  const plain = { ...read, isPlaced: false };
+  if (read.config.providers.docker === null || files === null) return plain;
+  await docker.use(read.config);
+  docker.read();
+  if (docker.routes.files().length === 0) return plain;
+  const again = files.again();
+  return again.ok ? { ...read, config: again.config, isPlaced: true } : plain;
 }
 
 const EVERY_LINE = { statuses: [], route: "", events: [], id: "", sinceMs: 0 } as const;

@@ -155,14 +155,38 @@ export class ConfiguredFiles {
   }
 }
 
-/** Why a text that is confined cannot name a file. */
-export const NO_FILE =
-  "names a file, a folder or a socket, which takes an operator with internal_api.token, a user of internal_api.auth, or internal_api.socket";
+/** Why a text that is confined cannot name a file. @param cure who may, or what lets it */
+export function noFile(cure: string): string {
+  return `names a file, a folder or a socket, ${cure}`;
+}
 
 /** For a text that may name no file: what others than the owner of the files wrote. */
 export class NoFiles extends ConfiguredFiles {
+  private readonly cure: string;
+
+  constructor(log: FaultLog, baseDir: string, cure: string) {
+    super(log, baseDir);
+    this.cure = cure;
+  }
+
   override absolute(path: string): string {
-    if (path !== "") this.log.fault([], NO_FILE);
+    return this.none([], path);
+  }
+
+  override file(key: KeyPath, path: string): string {
+    return this.none(key, path);
+  }
+
+  override folder(key: KeyPath, path: string): string {
+    return this.none(key, path);
+  }
+
+  override workFolder(key: KeyPath, path: string): string {
+    return this.none(key, path);
+  }
+
+  private none(key: KeyPath, path: string): string {
+    if (path !== "") this.log.fault(key, noFile(this.cure));
     return "";
   }
 }

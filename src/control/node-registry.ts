@@ -61,6 +61,8 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
   private readonly event: WriteEvent;
   /** Keys of the origins that an operator has drained. A reload keeps them. */
   private readonly drained: Set<string> = new Set();
+  /** The same for targets that their source has taken away, until a configuration without them serves. */
+  private withheld: ReadonlySet<string> = new Set();
   /** Nodes whose last change came of a probe that got no response at all. */
   private readonly unreachable: Set<string> = new Set();
 
@@ -119,8 +121,8 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
       const before = this.list.slotOf(key);
       if (before >= 0) table.copyFrom(this.table, before, slot);
     });
-    list.nodes.forEach(({ target }, slot) => void table.setDrained(slot, this.drained.has(target.originKey)));
-    for (const key of list.others) table.setDrained(list.otherSlotOf(key), this.drained.has(key));
+    list.nodes.forEach(({ target }, slot) => void table.setDrained(slot, this.isOut(target.originKey)));
+    for (const key of list.others) table.setDrained(list.otherSlotOf(key), this.isOut(key));
     this.list = list;
     this.shared = shared;
     this.table = table;
@@ -202,13 +204,31 @@ export class NodeRegistry implements ControlService<RuntimeConfig> {
     for (const originKey of originKeys) {
       if (isDrained) this.drained.add(originKey);
       else this.drained.delete(originKey);
-      this.list.nodes.forEach((node, slot) => {
-        if (node.target.originKey === originKey) this.table.setDrained(slot, isDrained);
-      });
-      const other = this.list.otherSlotOf(originKey);
-      if (other >= 0) this.table.setDrained(other, isDrained);
+      this.mark(originKey);
     }
     return originKeys;
+  }
+
+  /** Gives targets of these URLs no new request, whatever operators say, and those of earlier calls theirs again. */
+  withhold(urls: ReadonlySet<string>): void {
+    if (urls.size === 0 && this.withheld.size === 0) return;
+    const before = this.withheld;
+    this.withheld = new Set([...urls].flatMap((url) => this.originsAt(url)));
+    for (const key of new Set([...before, ...this.withheld])) this.mark(key);
+  }
+
+  private isOut(originKey: string): boolean {
+    return this.drained.has(originKey) || this.withheld.has(originKey);
+  }
+
+  /** Tells the workers whether an origin gets requests. */
+  private mark(originKey: string): void {
+    const isOut = this.isOut(originKey);
+    this.list.nodes.forEach((node, slot) => {
+      if (node.target.originKey === originKey) this.table.setDrained(slot, isOut);
+    });
+    const other = this.list.otherSlotOf(originKey);
+    if (other >= 0) this.table.setDrained(other, isOut);
   }
 
   /** The key of the origin at an address; none if no route has it. */

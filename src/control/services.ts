@@ -1,3 +1,4 @@
+import { formatFault } from "../config/config-fault.ts";
 import { stateFolderOf } from "../config/state-folder.ts";
 import type { ControlService, Prepared } from "../core/control-service.ts";
 import type { Together } from "../core/message-takers.ts";
@@ -21,6 +22,11 @@ import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.
 import { type KubernetesPorts, KubernetesSource } from "../features/kubernetes/control/kubernetes-source.ts";
 import { ListFiles, type ListPorts } from "../features/lists/control/list-files.ts";
 import { OverloadWatch } from "../features/overload/control/overload-watch.ts";
+import {
+  type DockerPorts,
+  DockerProvider,
+  type DockerSource,
+} from "../features/providers/control/docker/docker-provider.ts";
 import { type ProviderPorts, RouteProviders } from "../features/providers/control/route-providers.ts";
 import { SloBook } from "../features/slo/control/slo-book.ts";
 import { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
@@ -63,6 +69,7 @@ export interface ThreadPorts {
   readonly beside: BesidePorts;
   readonly cluster: ClusterLists;
   readonly state: StateFolder;
+  readonly docker: DockerSource;
   readonly events: GatewayLog;
   readonly event: WriteEvent;
   /** The listening sockets of each worker. */
@@ -118,6 +125,7 @@ export function makeServices(site: ThreadPorts) {
     member,
     providers: new RouteProviders(providerPorts(site)),
     kubernetes: new KubernetesSource(kubernetesPorts(site)),
+    docker: new DockerProvider(site.docker, dockerPorts(site, nodes)),
     // Before acme, which puts its own among them.
     certificates,
     geo: new GeoDatabases({ broadcast, event }),
@@ -169,6 +177,8 @@ function providerPorts(site: ThreadPorts): ProviderPorts {
   return {
     beside: () => site.beside.files(),
     reload: () => site.reloads.take(() => site.beside.read()),
+    shownFault: (one, fault) =>
+      one.source === "docker" ? site.docker.routes.shownFault(one.name, fault) : formatFault(fault),
     event: site.event,
   };
 }
@@ -183,6 +193,11 @@ function kubernetesPorts({ cluster, beside, reloads, event }: ThreadPorts): Kube
       event("provider_unavailable", { source: "kubernetes", name, error, kept: cluster.files.length }),
     event,
   };
+}
+
+function dockerPorts(site: ThreadPorts, nodes: NodeRegistry): DockerPorts {
+  const { reload, event } = providerPorts(site);
+  return { reload, event, withhold: (urls) => nodes.withhold(urls) };
 }
 
 function listPorts(site: ThreadPorts): ListPorts {

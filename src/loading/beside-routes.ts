@@ -85,7 +85,7 @@ export function besideRoutes(
       return { file, part, left: null };
     }
     if (!file.isLeftOut) return { file, part, left: null };
-    const before = memory?.textOf(path) ?? null;
+    const before = file.isNeverKept === true ? null : (memory?.textOf(path) ?? null);
     const kept = before === null ? null : read(file, before);
     const isKept = kept !== null && kept.log.faults.length === 0;
     return { file, part: isKept ? kept : null, left: { ...part.origin, faults: part.log.faults, isKept } };

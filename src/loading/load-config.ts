@@ -8,7 +8,7 @@ import {
   readConfigText,
   SYSTEM_CONFIG,
 } from "../config/config-file.ts";
-import { ConfiguredFiles, NO_FILE, NoFiles } from "../config/configured-file.ts";
+import { ConfiguredFiles, NoFiles, noFile } from "../config/configured-file.ts";
 import { deepFreeze } from "../config/deep-freeze.ts";
 import { FaultLog } from "../config/fault-log.ts";
 import { unknownKey } from "../config/piece.ts";
@@ -35,6 +35,7 @@ import type { Sections } from "../settings/sections.ts";
 import { noteLeftBySidecar } from "../settings/sidecar-check.ts";
 import { type BesideRoutes, besideRoutes, type LeftFile, type RouteMemory } from "./beside-routes.ts";
 import { noteClearSignIn, noteEmptyPlaceholders, type WrittenPlace } from "./empty-placeholders.ts";
+import { noteGuests } from "./guest-routes.ts";
 import { type JoinedRoutes, joinedRoutes, type RoutePart, type ShadowedRoute } from "./joined-routes.ts";
 import { checkClientAuth, checkListeners, checkShortForm, checkStreamListeners } from "./listener-check.ts";
 import { noteUnknownMaps } from "./map-placeholders.ts";
@@ -147,18 +148,17 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     routes === null
       ? NO_ROUTES
       : readRoutes(routes, routesLog!, routesFile!, main, request, { parts: shared, maps: [] });
-  const { entries, base, maps } = own;
+  const { entries, base, maps, tests } = own;
   if (config.readable && routesLog !== null) checkStreamListeners(main, entries.streams, base, routesLog);
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   checkShortForm(config.value, main, configLog);
   noteLeftBySidecar(config.value, main, configLog);
   const { beside, folder } = readBeside(main, config.readable, configLog, request, { parts: shared, maps });
-  const hasRoutes = routes !== null || main.providers.directory.path !== "";
-  const origin = { source: "file" as const, name: routesFile?.name ?? "" };
-  const first = routesLog === null ? [] : [{ origin, ...own, log: routesLog }];
+  const first = routesLog === null ? [] : [{ origin: fileOrigin(routesFile), ...own, log: routesLog }];
   const { joined, parts, left, streams } = judgedRoutes(first, beside, (all, some) => {
+    noteGuests(all, beside, main.server.routeOrder !== "path_first");
     notePublished(all.routes, configFile, configLog);
-    if (config.readable) noteUnserved(main, all.routes, configFile, hasRoutes, configLog);
+    if (config.readable) noteUnserved(main, all.routes, configFile, routes !== null, configLog);
     if ([configLog, ...some.map(({ log }) => log)].some((log) => log.faults.length > 0)) return;
     const known = { ...main, routes: all.routes, streams: streamsIn(some), maps };
     const files = writtenIn(config, configLog, routes, routesLog, base);
@@ -185,9 +185,13 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     },
     usingDefaults: configFile === null,
     warnings,
-    tests: own.tests,
+    tests,
     beside: { left: [...closed, ...left], shadowed: joined.shadowed, folders: folder.folders, stamp: folder.stamp },
   };
+}
+
+function fileOrigin(file: FoundFile | null): RoutePart["origin"] {
+  return { source: "file", name: file?.name ?? "" };
 }
 
 function notedIn(logs: readonly FaultLog[], kind: "faults" | "warnings", most: number = MAX_FAULTS): ConfigFault[] {
@@ -356,8 +360,8 @@ interface RoutesFile {
 
 /** Facts that all lists have in common. */
 interface ListShares {
-  /** Whether the list may name no files. */
-  readonly isConfined?: boolean;
+  /** What would let the list name files; absent or "" if it may. */
+  readonly fileCure?: string;
   readonly parts: SharedParts;
   /** The maps of routes.yaml. */
   readonly maps: readonly MapConfig[];
@@ -381,7 +385,10 @@ function readRoutes(
     proxy,
     cluster,
     log,
-    files: shares.isConfined ? new NoFiles(log, dirname(file.path)) : new ConfiguredFiles(log, dirname(file.path)),
+    files:
+      (shares.fileCure ?? "") === ""
+        ? new ConfiguredFiles(log, dirname(file.path))
+        : new NoFiles(log, dirname(file.path), shares.fileCure!),
     parts: shares.parts,
     knownWafRules,
     maps: shares.maps,
@@ -432,8 +439,9 @@ function partOf(
         : sourceOf(file, text, known);
   const yaml = source === "api" ? listOfOne(read) : read;
   const log = new FaultLog(yaml);
-  const { entries, base, tests, maps } = readRoutes(yaml, log, file, main, request, { ...shares, isConfined });
-  if (isConfined) checkSockets(entries, base, log);
+  const fileCure = isConfined ? FILE_CURES[source === "docker" ? "docker" : "api"] : "";
+  const { entries, base, tests, maps } = readRoutes(yaml, log, file, main, request, { ...shares, fileCure });
+  if (isConfined) checkSockets(entries, base, log, fileCure);
   if (maps.length > 0) log.fault(["maps"], "stand in routes.yaml alone, for the routes of all files");
   if (tests.length > 0) log.warn(["tests"], "stand in routes.yaml alone: edge check runs none of this file");
   entries.streams.forEach((stream, i) => {
@@ -446,11 +454,16 @@ function partOf(
 }
 
 /** A UNIX socket is a file. */
-function checkSockets({ routes }: PlacedEntries, base: KeyPath, log: FaultLog): void {
+function checkSockets({ routes }: PlacedEntries, base: KeyPath, log: FaultLog, cure: string): void {
   for (const [i, route] of routes.entries())
     if (route !== null && hasTargets(route) && route.targets.some(({ socketPath }) => socketPath !== ""))
-      log.fault([...base, i], NO_FILE);
+      log.fault([...base, i], noFile(cure));
 }
+
+const FILE_CURES = {
+  api: "which takes an operator with internal_api.token, a user of internal_api.auth, or internal_api.socket",
+  docker: "which takes providers.docker.trusted",
+} as const;
 
 /** A text with one route as a list. */
 function listOfOne(yaml: YamlSource): YamlSource {
@@ -504,7 +517,9 @@ function noteUnserved(
   log: FaultLog,
 ): void {
   // A sidecar and a transcoder have their routes in config.yaml.
-  if (configFile !== null && !hasRoutesFile && !main.sidecar.enabled && !main.transcoder.enabled) {
+  const { directory, docker } = main.providers;
+  const hasLists = hasRoutesFile || directory.path !== "" || docker !== null;
+  if (configFile !== null && !hasLists && !main.sidecar.enabled && !main.transcoder.enabled) {
     log.warn([], "no routes.yaml beside this file: only the built-in endpoints are served");
   }
   checkClientAuth(main, routes.length, log);

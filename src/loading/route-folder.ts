@@ -14,6 +14,10 @@ export interface RouteFile {
   readonly isLeftOut: boolean;
   /** Whether its routes may name no files, no sockets, no variables and no secrets. */
   readonly isConfined?: boolean;
+  /** Whether nothing of it serves once it has a fault: its last good routes may lead to what is gone. */
+  readonly isNeverKept?: boolean;
+  /** Whether its routes may have no hosts that earlier sources name. */
+  readonly isGuest?: boolean;
 }
 
 /** Files of a folder of routes, and folders below it: more are no folder of routes. */

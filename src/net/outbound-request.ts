@@ -21,6 +21,8 @@ interface OutboundRequest {
   readonly isDirect?: boolean;
   /** Ends the request early. */
   readonly signal?: AbortSignal;
+  /** The UNIX socket to ask in place of the host; absent or "" for none. */
+  readonly socket?: string;
 }
 
 /** The response. */
@@ -69,6 +71,8 @@ interface LineBounds {
   readonly maxLineBytes: number;
   /** Without a byte for so long, it ends. */
   readonly silentMs: number;
+  /** Its head is there. */
+  onHead?(): void;
 }
 
 /**
@@ -91,13 +95,14 @@ export async function outboundLines(
   try {
     const response = await begin(request, ended.signal);
     const { status, headers, body } = response;
+    request.onHead?.();
     const text = new TextDecoder();
     let rest = "";
     for await (const part of body ?? []) {
       clearTimeout(timer);
       timer = setTimeout(() => end(`no byte for ${request.silentMs / 1000} s`), request.silentMs);
       rest += text.decode(part, { stream: true });
-      if (rest.length > request.maxLineBytes && !rest.includes("\n"))
+      if (rest.length > request.maxLineBytes && (status !== 200 || !rest.includes("\n")))
         throw new RangeError(`a line has more than ${request.maxLineBytes} bytes`);
       if (status !== 200) continue;
       const lines = rest.split("\n");
@@ -116,7 +121,17 @@ export async function outboundLines(
 }
 
 function begin(
-  { url, method = "GET", headers, body, ca, pair, isDirect, signal }: Omit<OutboundRequest, "wants" | "maxBytes">,
+  {
+    url,
+    method = "GET",
+    headers,
+    body,
+    ca,
+    pair,
+    isDirect,
+    signal,
+    socket = "",
+  }: Omit<OutboundRequest, "wants" | "maxBytes">,
   late: AbortSignal,
 ) {
   return fetch(url, {
@@ -128,6 +143,10 @@ function begin(
     tls: { rejectUnauthorized: true, ...(ca === "" ? {} : { ca }), ...pair },
     ...(body === undefined ? {} : { body: body as string }),
     ...(isDirect === true ? { proxy: false as never } : {}),
+    // Each request has its own limits, and events may be silent for hours.
+    timeout: false as never,
+    // A connection that the other end is about to close serves no second request.
+    ...(socket === "" ? {} : { unix: socket, keepalive: false }),
   });
 }
 

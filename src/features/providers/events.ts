@@ -1,4 +1,4 @@
-import { flagField, numberField, textField, texts } from "../../core/event-row.ts";
+import { flagField, numberField, optional, textField, texts } from "../../core/event-row.ts";
 
 const SOURCE = textField("the kind of source: directory, api, docker, kubernetes");
 const NAME = textField("the file, the name or the container");
@@ -21,7 +21,8 @@ export const PROVIDER_EVENTS = {
     level: "warn",
     meaning:
       "A source of routes cannot be reached, or does not give its routes. Its last good routes serve, and edge tries again.",
-    advice: "See `error`. Of a cluster: is the API server up, and may edge's account list and watch this resource?",
+    advice:
+      "See `error`. Of a cluster: is the API server up, and may edge's account list and watch this resource? Of containers: does the engine run, and may edge read its socket?",
     fields: {
       source: SOURCE,
       name: textField("its endpoint, or the resource"),
@@ -42,5 +43,24 @@ export const PROVIDER_EVENTS = {
       by_source: textField("the source of the route that serves"),
       by_name: textField("its file or name"),
     },
+  },
+  label_ignored: {
+    level: "warn",
+    meaning: "A label of a container is not carried over. With `route`, its whole route is left out.",
+    advice:
+      "Do what `cure` says, or take the label away. docs/providers.md#labels-of-traefik lists what edge carries over.",
+    fields: {
+      source: SOURCE,
+      container: textField("its name"),
+      label: textField("the label"),
+      reason: textField("why it does not count"),
+      cure: textField("what to do"),
+      route: optional(textField("the route that is left out")),
+    },
+  },
+  provider_available: {
+    meaning: "A source of routes that was away is back, and its changes of the meantime are taken up.",
+    advice: "Nothing.",
+    fields: { source: SOURCE, name: textField("its endpoint"), containers: numberField("with routes") },
   },
 } as const;

@@ -316,7 +316,7 @@ export function moved(rule: Rule, path: PathRule, keys: Keys): Keys {
   const own = rule.path.kind === "exact" ? "" : rule.path.value.replace(/\/$/, "");
   if (own === "") return isForwarded ? { ...keys, strip_prefix: false } : { ...keys, rewrite: { path: "{path}" } };
   if (path.kind === "exact" && path.value === own) return { ...keys, rewrite: { path: "/" } };
-  return { ...keys, rewrite: { regex: `^${escapedRegex(own)}(/.*)$`, to: "{match.1}" } };
+  return { ...keys, rewrite: { regex: `^${escapedRegex(own)}/(.*)$`, to: "/{match.1}" } };
 }
 
 function keyOf({ kind, value }: PathRule): string {

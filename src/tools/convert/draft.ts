@@ -379,7 +379,7 @@ const DROPPABLE: ReadonlySet<string> = new Set([
 ]);
 
 /** Relative names of files and folders count from the folder of the file that was converted; networks have nothing beyond their prefix. */
-function plainValues(value: unknown, folder: string, key = ""): unknown {
+export function plainValues(value: unknown, folder: string, key = ""): unknown {
   EFFORT.take(1);
   if (Array.isArray(value)) return value.map((one) => plainValues(one, folder, key));
   if (typeof value === "object" && value !== null)
@@ -435,7 +435,7 @@ const HOISTED: readonly (readonly [string, readonly string[]])[] = [
 
 /** YAML of a value; `${` is written so that it names no variable. */
 function yamlOf(value: unknown): string {
-  const plain = escaped(value);
+  const plain = literalValues(value);
   // The runtime's writer takes a twentieth of the time, but writes texts of several lines on one.
   if (!JSON.stringify(plain).includes("\\n")) return Bun.YAML.stringify(plain, null, 2).trimEnd();
   return stringify(plain, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd();
@@ -445,11 +445,12 @@ function indented(text: string): string {
   return text.replace(/^(?=.)/gm, "  ");
 }
 
-function escaped(value: unknown): unknown {
+/** A value in which no text names a variable. */
+export function literalValues(value: unknown): unknown {
   if (typeof value === "string") return value.replaceAll("${", () => "$${");
-  if (Array.isArray(value)) return value.map(escaped);
+  if (Array.isArray(value)) return value.map(literalValues);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, escaped(one)]));
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, literalValues(one)]));
 }
 
 function commented(text: string): string {

@@ -1,10 +1,11 @@
 import { join } from "node:path";
-import { formatFault } from "../../../config/config-fault.ts";
+import type { ConfigFault } from "../../../config/config-fault.ts";
 import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import type { BesideFiles } from "../../../loading/load-config.ts";
 import { routeFolder } from "../../../loading/route-folder.ts";
 import { FileWatch } from "../../../net/file-watch.ts";
+import type { RouteOrigin } from "../../../routes/route-source.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { PROVIDER_EVENTS } from "../events.ts";
 import type { DirectoryConfig } from "../settings.ts";
@@ -15,6 +16,8 @@ export interface ProviderPorts {
   beside(): BesideFiles;
   /** Takes up changes of the sources, without reading config.yaml and routes.yaml again. */
   reload(): Promise<unknown>;
+  /** One line of a fault of a list. */
+  shownFault(list: RouteOrigin, fault: ConfigFault): string;
   readonly event: EventWriter<typeof PROVIDER_EVENTS>;
 }
 
@@ -71,8 +74,9 @@ export class RouteProviders implements ControlService<RuntimeConfig> {
       said.add(key);
       if (!this.said.has(key)) write();
     };
-    for (const { source, name, faults, isKept } of left) {
-      const fields = { source, name, faults: faults.slice(0, MAX_FAULTS).map(formatFault), kept: isKept };
+    for (const { faults, isKept, ...list } of left) {
+      const shown = faults.slice(0, MAX_FAULTS).map((fault) => this.ports.shownFault(list, fault));
+      const fields = { source: list.source, name: list.name, faults: shown, kept: isKept };
       once(fields, () => this.ports.event("route_invalid", fields));
     }
     for (const { source, name, route, hosts, by } of shadowed.slice(0, MAX_SHADOWED)) {

@@ -506,7 +506,7 @@ function forward(rule: Rule, stripped: string): void {
   if (stripped === "") {
     if (kind === "prefix" && value !== "/") rule.keys.strip_prefix = false;
   } else if (kind === "exact") rule.keys.rewrite = { path: value === stripped ? "/" : value.slice(stripped.length) };
-  else if (value !== stripped) rule.keys.rewrite = { regex: `^${escapedRegex(stripped)}(/.*)$`, to: "{match.1}" };
+  else if (value !== stripped) rule.keys.rewrite = { regex: `^${escapedRegex(stripped)}/(.*)$`, to: "/{match.1}" };
 }
 
 function fileServer(

@@ -141,11 +141,18 @@ function fromToml(file: string, text: string): Statement[] {
   return tableOf(value as Record<string, unknown>, null, [], { file, finder });
 }
 
+/** The same for sections and values that stand in no file, such as labels. @param file what they are in, for messages */
+export function sectionStatements(value: Readonly<Record<string, unknown>>, file: string): Statement[] {
+  return tableOf(value, null, [], { file, finder: NO_LINES });
+}
+
+const NO_LINES = { lineOf: () => 0 };
+
 function tableOf(
-  table: Record<string, unknown>,
+  table: Readonly<Record<string, unknown>>,
   parent: Statement | null,
   path: readonly string[],
-  at: { readonly file: string; readonly finder: TomlLines },
+  at: { readonly file: string; readonly finder: Pick<TomlLines, "lineOf"> },
 ): Statement[] {
   if (path.length > MAX_DEPTH)
     throw new ConvertFault({ file: at.file, line: at.finder.lineOf(path) }, "nested too deep");

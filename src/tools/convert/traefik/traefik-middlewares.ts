@@ -21,16 +21,18 @@ export const MIDDLEWARES: Readonly<Record<string, Apply>> = {
     const fits = (prefixes?.args ?? [])
       .map((one) => one.replace(/\/$/, ""))
       .find((one) => value === one || value.startsWith(`${one}/`));
+    // A path that has none of the prefixes stays as it is.
+    if (fits === undefined && kind === "exact") return true;
     if (fits === undefined) {
       // The prefix is narrower than the path of the rule.
       const [first] = prefixes?.args ?? [];
       if (first !== undefined && prefixes!.args.length === 1)
-        rule.keys.rewrite = { regex: `^${escapedRegex(first.replace(/\/$/, ""))}(/.*)$`, to: "{match.1}" };
+        rule.keys.rewrite = { regex: `^${escapedRegex(first.replace(/\/$/, ""))}/(.*)$`, to: "/{match.1}" };
       return prefixes?.args.length === 1;
     }
     if (kind === "exact") rule.keys.rewrite = { path: value.slice(fits.length) || "/" };
     else if (fits === value) delete rule.keys.strip_prefix;
-    else rule.keys.rewrite = { regex: `^${escapedRegex(fits)}(/.*)$`, to: "{match.1}" };
+    else rule.keys.rewrite = { regex: `^${escapedRegex(fits)}/(.*)$`, to: "/{match.1}" };
     return true;
   },
   addPrefix(statement, rule, ledger) {

@@ -184,13 +184,7 @@ function routerRules(statement: Statement, work: Work): Rule[] {
   ledger.carry(statement, rule);
   const keys = service === null ? null : serviceKeys(service.args[0] ?? "", work.services);
   const places = byPaths(parsed.any);
-  if (places === null && fault === "")
-    ledger.note(
-      statement,
-      "routes go by paths, not by expressions: its requests are closed",
-      "write routes with match",
-    );
-  const isShut = fault !== "" || places === null;
+  const isShut = fault !== "";
   return (places ?? parsed.any).map((condition) => {
     const made = placed(statement, condition);
     target(made, keys, service, work);
