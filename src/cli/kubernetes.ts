@@ -1,4 +1,5 @@
 import { parseCidr } from "../config/cidr.ts";
+import { commaList } from "../core/comma-list.ts";
 import { VERSION } from "../core/version.ts";
 import { type ManifestOptions, manifests } from "../features/kubernetes/manifests/manifests.ts";
 import { policyDefinition } from "../loading/policy-schema.ts";
@@ -102,8 +103,8 @@ export function runKubernetes([word, ...args]: readonly string[], io: CommandIo)
 
 /** @returns why a flag is wrong */
 function optionsOf(flags: Flags): ManifestOptions | string {
-  const namespaces = listOf(flags.namespaces);
-  const ports = listOf(flags.ports).map(Number);
+  const namespaces = commaList(flags.namespaces);
+  const ports = commaList(flags.ports).map(Number);
   for (const [flag, names] of Object.entries({ namespace: [flags.namespace], namespaces }))
     for (const name of names) if (!LABEL.test(name)) return `--${flag}: ${name}: ${A_NAME}`;
   for (const flag of ["gateway-class", "ingress-class"] as const)
@@ -129,13 +130,6 @@ function optionsOf(flags: Flags): ManifestOptions | string {
     hasServiceMonitor: flags["service-monitor"],
     definition: flags.crd ? policyDefinition() : null,
   };
-}
-
-function listOf(text: string): readonly string[] {
-  return text
-    .split(",")
-    .map((one) => one.trim())
-    .filter((one) => one !== "");
 }
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;

@@ -14,7 +14,7 @@ export interface RouteFile {
   readonly isLeftOut: boolean;
   /** Whether its routes may name no files, no sockets, no variables and no secrets. */
   readonly isConfined?: boolean;
-  /** Whether nothing of it serves once it has a fault: its last good routes may lead to what is gone. */
+  /** Whether nothing of it serves once it has a fault: its last good routes may lead to targets that are gone. */
   readonly isNeverKept?: boolean;
   /** Whether its routes may have no hosts that earlier sources name. */
   readonly isGuest?: boolean;

@@ -59,7 +59,7 @@ export const PROVIDER_EVENTS = {
     },
   },
   provider_available: {
-    meaning: "A source of routes that was away is back, and its changes of the meantime are taken up.",
+    meaning: "A source of routes that was away is back, and edge has its changes of the meantime.",
     advice: "Nothing.",
     fields: { source: SOURCE, name: textField("its endpoint"), containers: numberField("with routes") },
   },

@@ -141,7 +141,7 @@ function fromToml(file: string, text: string): Statement[] {
   return tableOf(value as Record<string, unknown>, null, [], { file, finder });
 }
 
-/** The same for sections and values that stand in no file, such as labels. @param file what they are in, for messages */
+/** The same for sections and values that stand in no file, such as labels. @param file their name in messages */
 export function sectionStatements(value: Readonly<Record<string, unknown>>, file: string): Statement[] {
   return tableOf(value, null, [], { file, finder: NO_LINES });
 }

@@ -1,3 +1,4 @@
+import { commaList } from "../../../core/comma-list.ts";
 import { arrange } from "../arrange.ts";
 import { literalValues, plainValues } from "../draft.ts";
 import { EFFORT } from "../effort.ts";
@@ -26,7 +27,7 @@ interface LabelledContainer {
   urlAt(at: { readonly port: string; readonly scheme: string; readonly network: string }): string | NoUrl;
 }
 
-/** What the gateway has of its own. */
+/** The gateway, as far as labels depend on it. */
 interface Surroundings {
   /** Names of listeners, which entry points may have. */
   readonly listeners: readonly string[];
@@ -208,7 +209,7 @@ class LabelConversion {
       if (!others) this.fault(owner, `${label}.service`, `no container has the service ${service}`, "name one", name);
       return false;
     }
-    const points = listed(valueAt(values, "entrypoints"));
+    const points = commaList(valueAt(values, "entrypoints"));
     const known = points.filter((one) => this.around.listeners.includes(one));
     if (points.length === 0 || (known.length === 0 && points.some((one) => USUAL.test(one)))) return true;
     if (known.length === 0) {
@@ -252,7 +253,7 @@ class LabelConversion {
       if (own.length === 0 && redirects && !this.around.redirectsHttps)
         this.fault(owner, label, "clear text leads to https:// by a setting", "set server.tls.redirect_http: true");
       const isOut = shut.has(name);
-      // What it would keep clients from must not fall to another route.
+      // Its requests must not fall to another route, which lacks the guard.
       if (own.length === 0 || (isOut && !hasOthers)) return [];
       const listeners = this.listenersOf.get(name);
       const routes = own.map(({ keys }) => ({
@@ -271,12 +272,13 @@ class LabelConversion {
       if (part === undefined || Object.hasOwn(tree.middlewares, name) || depth > 8) return;
       tree.middlewares[name] = sections(part.values);
       for (const [path, value] of part.values)
-        if (/^chain\.middlewares$/i.test(path)) for (const one of listed(value)) middleware(localName(one), depth + 1);
+        if (/^chain\.middlewares$/i.test(path))
+          for (const one of commaList(value)) middleware(localName(one), depth + 1);
     };
     for (const { name, values } of group) {
       const named = this.serviceOf.get(name)!;
       const service = named === "" ? `${name}-of-router` : named;
-      const middlewares = listed(valueAt(values, "middlewares")).map(localName);
+      const middlewares = commaList(valueAt(values, "middlewares")).map(localName);
       for (const one of middlewares) middleware(one, 0);
       const own = [...values].filter(([path]) => !/^(service|middlewares|entrypoints)$/i.test(path));
       tree.routers[name] = {
@@ -305,7 +307,7 @@ class LabelConversion {
     for (const note of plan.ledger.notes()) {
       const path = pathOf(note);
       const [, kind, name] = path;
-      // What is below something that is not carried over goes with it.
+      // A label below one that is not carried over goes with it.
       if (path.length < 3 || note.why.startsWith("belongs to ")) continue;
       const part = this.parts[kind as Kind]?.get(name ?? "") ?? group[0]!;
       const label = ["traefik", ...path].join(".");
@@ -386,13 +388,6 @@ function valueAt(values: ReadonlyMap<string, string>, path: string): string {
   return "";
 }
 
-function listed(text: string): string[] {
-  return text
-    .split(",")
-    .map((one) => one.trim())
-    .filter((one) => one !== "");
-}
-
 /** Names of other providers are no names here. */
 function localName(name: string): string {
   const plain = name.replace(/@docker$/i, "");
@@ -415,7 +410,7 @@ function sections(values: ReadonlyMap<string, string>): Keys {
       if (isLast) {
         const isList = LISTS.test(name);
         Object.defineProperty(at, name, {
-          value: typeof known === "object" ? known : isList ? listed(value) : value,
+          value: typeof known === "object" ? known : isList ? commaList(value) : value,
           enumerable: true,
           writable: true,
           configurable: true,
@@ -434,7 +429,7 @@ function sections(values: ReadonlyMap<string, string>): Keys {
   return made;
 }
 
-/** The names from the top to what a note is about. */
+/** The names from the top to the subject of a note. */
 function pathOf({ place }: Note): string[] {
   const names: string[] = [];
   for (let at = place instanceof Statement ? place : null; at !== null; at = at.parent) names.unshift(at.name);

@@ -138,7 +138,7 @@ function partsOf(container: Container, faults: LabelFault[]): Map<string, Part> 
 
 const OWN: ReadonlySet<string> = new Set(["edge.enable", "edge.port", "edge.scheme"]);
 
-/** A route of all containers that name it: what the one says that was started first counts. */
+/** A route of all containers that name it. The labels of the one that was started first count. */
 function routeOf(name: string, parts: readonly Part[], config: DockerConfig, faults: LabelFault[]): LabelRoute | null {
   // Others may say no more than their ports.
   const first = parts.find(({ keys }) => Object.keys(keys).length > 0) ?? parts[0]!;
@@ -172,7 +172,7 @@ function routeOf(name: string, parts: readonly Part[], config: DockerConfig, fau
   return { name, label, containers: parts.map(({ container }) => container.name), routes: [keys] };
 }
 
-/** Names what a later container says otherwise. */
+/** Names a label of a later container that differs. */
 function noteOther(label: string, { container, keys }: Part, first: Part, faults: LabelFault[]): void {
   if (Object.keys(keys).length === 0 || Bun.deepEquals(keys, first.keys)) return;
   const names = new Set([...Object.keys(keys), ...Object.keys(first.keys)]);

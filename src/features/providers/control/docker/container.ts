@@ -14,7 +14,7 @@ export interface Container {
   readonly ports: readonly number[];
 }
 
-/** What an engine says of a container. */
+/** A container, as an engine describes it. */
 export interface ContainerFacts {
   /** Null if it gets no requests: stopped, paused, starting, unhealthy. */
   readonly container: Container | null;
@@ -24,7 +24,7 @@ export interface ContainerFacts {
   readonly stopSignal: string;
 }
 
-/** Reads what `/containers/ID/json` has given; null for what is none. */
+/** Reads the document of `/containers/ID/json`; null for any other. */
 export function containerFacts(document: unknown): ContainerFacts | null {
   const { Id, Name, State, Config, NetworkSettings, HostConfig } = fieldsOf(document);
   const id = textOf(Id);
@@ -50,7 +50,7 @@ export function containerFacts(document: unknown): ContainerFacts | null {
   };
 }
 
-/** `/containers/json`: the labels of each by its id. @throws Error for what is no list */
+/** `/containers/json`: the labels of each by its id. @throws Error for any other document */
 export function listedContainers(document: unknown): ReadonlyMap<string, Readonly<Record<string, string>>> {
   if (!Array.isArray(document)) throw new Error("/containers/json: the response is no list");
   const found = new Map<string, Readonly<Record<string, string>>>();

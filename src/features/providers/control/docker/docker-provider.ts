@@ -184,7 +184,7 @@ export class DockerProvider implements ControlService<RuntimeConfig> {
       this.isDue = false;
       const before = this.source.routes.files();
       this.source.read();
-      // At once: what is gone gets no new request, however long a configuration takes.
+      // At once: a target that is gone gets no new request, however long a configuration takes.
       this.withhold();
       this.report();
       const after = this.source.routes.files();

@@ -3,7 +3,7 @@ import { shorterInTests } from "../../../../core/shorter-in-tests.ts";
 import { type Container, type ContainerFacts, containerFacts, listedContainers, MAX_CONTAINERS } from "./container.ts";
 import { type Engine, type EngineEvent, engineFailure } from "./engine.ts";
 
-/** What the watch of an engine tells. */
+/** The source, as the watch of an engine uses it. */
 interface WatchPorts {
   /** Whether a container with these labels may have routes. */
   isWanted(labels: Readonly<Record<string, string>>): boolean;
@@ -17,7 +17,7 @@ interface WatchPorts {
 
 /**
  * Keeps the containers of an engine that get requests: a list when it begins, then events. If the engine goes away or says nonsense, what
- * was known stays, and a new list comes as soon as it is back. Nothing is asked again and again while all is well.
+ * was known stays, and a new list comes as soon as it is back. It polls nothing.
  */
 export class EngineWatch {
   private readonly known: Map<string, Container> = new Map();
@@ -26,7 +26,7 @@ export class EngineWatch {
   private readonly stopped: AbortController = new AbortController();
   /** The question that is under way for each container: a later one, or its end, makes the response of no use. */
   private readonly asked: Map<string, symbol> = new Map();
-  /** Containers that are still to be asked for. */
+  /** Containers to ask for. */
   private readonly waiting: Set<string> = new Set();
   private readonly failures: Map<string, number> = new Map();
   private readonly stops: Map<string, Pick<ContainerFacts, "stopSeconds" | "stopSignal">> = new Map();
@@ -70,7 +70,7 @@ export class EngineWatch {
     let isListed = false;
     const onOpen = (): void => {
       opened.resolve();
-      // What has happened between an early list and the first event is in another list.
+      // Another list has the changes between an early one and the first event.
       if (isListed && !isOpen) void this.catchUp(signal).catch(() => session.abort());
       isOpen = true;
     };
@@ -80,7 +80,7 @@ export class EngineWatch {
     await Promise.race([opened.promise, events, this.pause(OPEN_MS)]);
     await Promise.race([this.catchUp(signal), events]);
     isListed = true;
-    // An engine that lets go again and again is asked less and less often.
+    // edge waits longer and longer for an engine that lets go again and again.
     const calm = setTimeout(() => {
       this.pauseMs = FIRST_PAUSE_MS;
     }, CALM_MS);
@@ -220,7 +220,7 @@ function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The number of a signal that is a number or a name; 0 for what is none. */
+/** The number of a signal by its number or name; 0 for an unknown one. */
 function signalNumber(signal: string): number {
   if (/^\d+$/.test(signal)) return Number(signal);
   const numbers: Readonly<Record<string, number>> = constants.signals;
@@ -229,13 +229,13 @@ function signalNumber(signal: string): number {
 
 /** After these a container gets nothing. */
 const OUT = /^(stop|die|died|destroy|pause|remove)$/;
-/** After these it is looked at. */
+/** After these edge asks for it. */
 const AGAIN = /^(start|restart|unpause|rename|update|health_status)/;
 /** Signals after which programs run on, unless they are the container's own for its stop. */
 const HARMLESS: ReadonlySet<number> = new Set(
   ["HUP", "USR1", "USR2", "CHLD", "CONT", "URG", "WINCH"].map(signalNumber),
 );
-/** So many containers are asked for at once. */
+/** So many questions about containers at once. */
 const AT_ONCE = 8;
 const MAX_FAILURES = 6;
 const FIRST_PAUSE_MS = 100;

@@ -1,7 +1,7 @@
 import { messageOf } from "../../../../core/error-text.ts";
 import { outboundLines, outboundRequest } from "../../../../net/outbound-request.ts";
 
-/** What of an engine's HTTP API is asked for. Nothing but GET goes there. docs/providers.md#docker-and-podman */
+/** The HTTP API of an engine, as far as edge uses it: by GET alone. docs/providers.md#docker-and-podman */
 export class Engine {
   private readonly base: string;
   private readonly socket: string;
@@ -98,7 +98,7 @@ export interface EngineEvent {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** @throws Error for what is no event */
+/** @throws Error for any other text */
 function eventOf(line: string): EngineEvent | null {
   let value: unknown;
   try {

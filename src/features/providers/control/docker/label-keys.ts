@@ -19,7 +19,7 @@ export function putAt(keys: LabelKeys, path: string, value: string): string {
       at[name] = value;
       return "";
     }
-    if (known !== undefined && typeof known !== "object") return "another label says a value for what is above it";
+    if (known !== undefined && typeof known !== "object") return "another label has a value for the section above it";
     const below = (known ?? newKeys()) as LabelKeys;
     at[name] = below;
     at = below;
