@@ -34,7 +34,7 @@ function faultsOf(keys: Keys): string[] {
   const log = new FaultLog(asItIs("", null));
   const { server, proxy, cluster } = defaults();
   const route = { type: "upstream", prefix: "/", target: "http://127.0.0.1:1", ...keys };
-  const spot = { path: [], log, files: new NoFiles(log, "/") };
+  const spot = { path: [], log, files: new NoFiles(log, "/", "which a policy may not do") };
   resolveRoutes([route], { ...spot, server, proxy, cluster, parts: new SharedParts(), knownWafRules: [], maps: [] });
   return log.faults.map((fault) =>
     formatFault({ ...fault, file: "", path: fault.path.replace(/^\[0\]\.?/, "") }).replace(/^[:\d ]*/, ""),
