@@ -62,6 +62,7 @@ export function keywordMemory(groups: readonly KeywordGroup[]): SharedArrayBuffe
   const memory = new SharedArrayBuffer(trie.count * STATE_BYTES);
   new Int32Array(memory, 0, trie.count).set(trie.bits.subarray(0, trie.count));
   new Uint16Array(memory, trie.count * 4).set(trie.next.subarray(0, trie.count << CLASS_BITS));
+  trie.release();
   return memory;
 }
 
@@ -108,6 +109,11 @@ class Trie {
         queue[queued++] = child;
       }
     }
+  }
+
+  /** Gives the largest part of the memory back at once: each start has built this, and the collector has no haste. */
+  release(): void {
+    (this.next.buffer as ArrayBuffer).transfer(0);
   }
 
   private addChild(parent: number, one: number): number {
@@ -197,7 +203,7 @@ export function spellingsOf(keyword: string): number[][] {
 }
 
 /** Enough for the rules as they are. */
-const INITIAL_STATES = 16384;
+const INITIAL_STATES = 24576;
 const MAX_STATES = 65536;
 /** Bits and a row of next states. */
 const STATE_BYTES: number = 4 + 2 * CLASS_COUNT;
