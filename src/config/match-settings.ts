@@ -9,7 +9,7 @@ import { isToken, routeMethod } from "./http-syntax.ts";
 import { describe, type Kind, list, pairs, piece, resolved, Wrong, written } from "./piece.ts";
 import { country } from "./place-kinds.ts";
 import { block } from "./row.ts";
-import { cidr, percent, textLike } from "./scalars.ts";
+import { cidr, flag, percent, textLike } from "./scalars.ts";
 
 /** What is asked of the values of some names: `NAME: value`, `/expression/`, `true` or `false`. */
 function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {
@@ -81,6 +81,12 @@ export const match = block(
       example: ["POST"],
       doc: "requests with other methods go on to the next route; HEAD goes with GET",
     },
+    head_with_get: {
+      type: flag(),
+      default: true,
+      field: "takesHeadWithGet",
+      doc: "false: GET in method takes no HEAD",
+    },
     header: { type: fieldTests(true), example: { "X-Team": "blue" }, doc: "fields of the request, and their values" },
     query: {
       type: fieldTests(false),
@@ -132,6 +138,7 @@ export const EACH_REQUEST = ":request";
 function isAsked(key: string, config: Omit<MatchConfig, "stickyBy">): boolean {
   if (key === "share") return config.share < 1;
   if (key === "sticky_by") return false;
+  if (key === "head_with_get") return config.takesHeadWithGet === false;
   const field = key === "client_ip" ? "clientIp" : (key as "method" | "header" | "query" | "cookie" | "country");
   return (config[field] ?? []).length > 0;
 }
@@ -140,6 +147,8 @@ function isAsked(key: string, config: Omit<MatchConfig, "stickyBy">): boolean {
 export interface MatchConfig {
   /** Upper-case; absent or empty means every method. HEAD fits wherever GET does. */
   readonly method?: readonly string[];
+  /** False: GET takes no HEAD. */
+  readonly takesHeadWithGet?: boolean;
   readonly header: readonly FieldTest[];
   readonly query: readonly FieldTest[];
   readonly cookie: readonly FieldTest[];
@@ -155,6 +164,7 @@ export interface MatchConfig {
 /** What a route without `match` asks: nothing. */
 export const NO_MATCH: Required<MatchConfig> = {
   method: [],
+  takesHeadWithGet: true,
   header: [],
   query: [],
   cookie: [],

@@ -42,7 +42,7 @@ function* loopsOf(config: RuntimeConfig): Generator<Loop & { readonly route: num
   const told = new Set<string>();
   let followed = 0;
   for (const [i, route] of config.routes.entries()) {
-    if (!("to" in route) || ++followed > MAX_FOLLOWED) continue;
+    if (!("to" in route) || route.isForAnyHost || ++followed > MAX_FOLLOWED) continue;
     const loop = loopFrom(config, dry, i);
     if (loop === null) continue;
     const members = [...loop.members].sort((a, b) => a - b);

@@ -68,6 +68,7 @@ test("the store holds what puts, removals and lists have left, the oldest first"
         addresses: [],
         pool: [],
         isUsable: () => true,
+        canListen: () => true,
         fileOf: () => "",
       };
       expect(shown(store, settings).routes.map(({ name }) => name)).toEqual(wanted);

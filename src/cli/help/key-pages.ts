@@ -58,6 +58,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["server.tls.hosts", "tls.md#tls-by-host"],
   ["server.tls", "tls.md"],
   ["providers.kubernetes", "gateway-api.md"],
+  ["routes.host_header", "upstreams.md#fields-that-are-sent"],
   ["routes.any_host", "answers.md#redirects"],
   ["routes.terminate", "streams.md#tls-pass-through"],
   ["routes.listeners", "listeners.md#routes-of-a-listener"],

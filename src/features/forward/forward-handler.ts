@@ -107,7 +107,12 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
 
   requestBound(ex: Exchange): number {
     const { requestEdits } = this.settings;
-    return forwardHeadBound(ex, ex.attempt.target!) + (requestEdits === null ? 0 : requestEdits.boundOf(ex));
+    const { hostHeader = "" } = this.settings;
+    return (
+      forwardHeadBound(ex, ex.attempt.target!) +
+      hostHeader.length +
+      (requestEdits === null ? 0 : requestEdits.boundOf(ex))
+    );
   }
 
   encodeRequest(ex: Exchange, out: Buffer, at: number): number {

@@ -24,6 +24,8 @@ const MAX_VIA_HOPS = 10;
 export interface ForwardHeadSettings {
   /** Whether the client's Host is forwarded; if not, the target's own authority is. */
   readonly preserveHost: boolean;
+  /** Sent in the place of both; absent or "" for none. */
+  readonly hostHeader?: string;
 }
 
 /** Bytes that `encodeForwardHead` may add to what came from the client. */
@@ -59,8 +61,10 @@ export function encodeForwardHead(
   let at = copyBytes(out, start, head.bytes, head.methodFrom, head.methodTo);
   at = writeTarget(ex, target.basePath, out, at);
   // HTTP/1.0 clients may leave Host out; HTTP/1.1 origins must get one (RFC 9112 §3.2).
-  const keepsHost = settings.preserveHost && (head.hostIndex >= 0 || head.authorityTo > head.authorityFrom);
-  at = writeHost(head, keepsHost ? "" : target.upstream.authority, out, at);
+  const { hostHeader = "" } = settings;
+  const keepsHost =
+    hostHeader === "" && settings.preserveHost && (head.hostIndex >= 0 || head.authorityTo > head.authorityFrom);
+  at = writeHost(head, keepsHost ? "" : hostHeader || target.upstream.authority, out, at);
   at = copyFields(out, at, head.headers, upgrade ? DROP_ON_UPGRADE : DROP);
   if (head.framing === Framing.Length || (head.framing === Framing.None && saysNone(head))) {
     at = copyBytes(out, at, CONTENT_LENGTH, 0, CONTENT_LENGTH.length);

@@ -148,6 +148,8 @@ export interface TranslationSettings {
   readonly pool: readonly string[];
   /** Whether the gateway can listen at an address. */
   isUsable(address: string): boolean;
+  /** Whether it can listen at a port of it, beside its own sockets. */
+  canListen(address: string, port: number): boolean;
   /** The path of a file with this text, which the owner alone can read. */
   fileOf(pem: string): string;
 }

@@ -3,7 +3,7 @@ import { latin1 } from "../../core/bytes.ts";
 import { NetworkSet } from "../../core/network-set.ts";
 import { trimmed } from "../../core/trimming.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
-import type { Method, RequestHead } from "../../message/request-head.ts";
+import { Method, type RequestHead } from "../../message/request-head.ts";
 import type { RouteMatcher } from "../../message/route.ts";
 import { type Expression, expressionIn, LateExpression } from "../../proto/expression/expression.ts";
 import { SentField } from "../../proto/h1/sent-fields.ts";
@@ -49,7 +49,7 @@ export class RequestMatcher implements RouteMatcher {
     this.headers = config.header.map((test) => [new SentField(test[0]), namedTest(test)]);
     this.cookies = config.cookie.map(namedTest);
     this.queries = config.query.map(namedTest);
-    this.methods = config.method === undefined || config.method.length === 0 ? null : methodSet(config.method).allowed;
+    this.methods = config.method === undefined || config.method.length === 0 ? null : methodsOf(config.method, config);
     this.path = path;
     this.listeners = listeners.length === 0 ? null : new Set(listeners);
   }
@@ -69,6 +69,14 @@ export class RequestMatcher implements RouteMatcher {
   groupsOf(head: RequestHead): readonly string[] | null {
     return this.path?.match(routedPath(head, head.sender.canonicalPath))?.map(encodedPart) ?? null;
   }
+}
+
+function methodsOf(names: readonly string[], { takesHeadWithGet = true }: MatchConfig): Uint8Array {
+  const { allowed } = methodSet(names);
+  if (takesHeadWithGet || names.includes("HEAD")) return allowed;
+  const own = allowed.slice();
+  own[Method.Head] = 0;
+  return own;
 }
 
 /** What is asked of the values of one name. */

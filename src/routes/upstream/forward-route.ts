@@ -29,6 +29,7 @@ export function forwardHandler(
   return new ForwardHandler(
     {
       preserveHost: route.preserveHost,
+      hostHeader: route.hostHeader,
       times: { connectMs, responseHeaderMs, idleMs },
       totalMs,
       retryAttempts: route.retryAttempts,

@@ -101,7 +101,7 @@ function sidecarRoute(
       responseHeaderMs: timeouts.responseHeaderMs ?? responseHeaderTimeoutMs,
     },
     strictOrigins: true,
-    preserveHost: true,
+    ...KEPT_HOST,
     grpcWeb: false,
     stripPrefix: false,
     tls: {
@@ -169,3 +169,5 @@ const NO_CHECK: UpstreamRouteConfig["healthCheck"] = {
   expectStatusFrom: 200,
   expectStatusTo: 399,
 };
+
+const KEPT_HOST = { preserveHost: true, hostHeader: "" } as const;

@@ -10,7 +10,7 @@ import {
 } from "../../config/origin.ts";
 import { list, type Spot } from "../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
-import { flag, integer, percent, text } from "../../config/scalars.ts";
+import { flag, integer, percent, text, textLike } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
 import { balancing } from "../../features/balance/settings.ts";
@@ -88,6 +88,12 @@ const rows = {
     doc: "the server's by default; false accepts bare LF, folding, repeated lengths, a 204 body",
   },
   preserve_host: { type: flag(), default: true, doc: "false sends the target's own name as Host" },
+  host_header: {
+    type: hostHeader(),
+    absent: "",
+    example: "shop.internal",
+    doc: "sent as Host in the place of both",
+  },
   strip_prefix: { type: flag(), default: true, doc: "false: the upstream gets the path with its prefix" },
   rewrite: {
     type: rewrite,
@@ -111,6 +117,10 @@ const rows = {
   fastcgi: { type: fastcgi, absent: null, doc: "for fastcgi:// targets, such as php-fpm" },
   tls: { type: upstreamTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;
+
+function hostHeader() {
+  return textLike(/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:\d{1,5})?$/, "a host name such as shop.internal");
+}
 
 /** The keys of `type: upstream`: docs/upstreams.md#upstreams */
 export const upstreamKeys = block(rows, {

@@ -61,6 +61,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     ...(route.rewriteCookies === null ? {} : { rewrite_cookies: rewriteCookies.write(route.rewriteCookies) }),
     strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
+    ...(route.hostHeader === "" ? {} : { host_header: route.hostHeader }),
     ...(route.grpcWeb ? { grpc_web: true } : {}),
     retries: { attempts: route.retryAttempts },
     timeouts: timeouts.show(route.timeouts),

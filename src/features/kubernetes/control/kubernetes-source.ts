@@ -210,6 +210,11 @@ class Cluster {
           this.retry = null;
           this.changed();
         }, RETRY_MS);
+        // Classes are not about what serves.
+        this.writer?.use(
+          statuses.filter(({ object }) => object.kind === "GatewayClass"),
+          [],
+        );
         return;
       }
       this.served = text;

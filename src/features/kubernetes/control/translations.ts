@@ -166,6 +166,7 @@ export function settingsFor(
     addresses: shared === null ? [] : addressesOf(shared),
     pool: addresses.flatMap(poolOf),
     isUsable,
+    canListen: isFreePort,
   };
 }
 
@@ -209,19 +210,28 @@ function addressAt(bytes: readonly number[], offset: number): string {
   return new URL(`http://[${words.join(":")}]`).hostname.slice(1, -1);
 }
 
-const known: Map<string, boolean> = new Map();
+/** Addresses, and addresses with ports, at which something could listen. */
+const known: Set<string> = new Set();
 
 /** Whether this machine has an address: whether something can listen there. */
 export function isOwnAddress(address: string): boolean {
-  const before = known.get(address);
-  if (before === true) return true;
-  let isOwn = false;
+  return canBind(address, 0);
+}
+
+/** Whether the gateway can listen at a port, beside its own sockets. */
+function isFreePort(address: string, port: number): boolean {
+  return canBind(address, port);
+}
+
+function canBind(hostname: string, port: number): boolean {
+  const key = `${hostname} ${port}`;
+  if (known.has(key)) return true;
   try {
-    Bun.listen({ hostname: address, port: 0, socket: { data() {} } }).stop(true);
-    isOwn = true;
+    // Another socket of this process may be there already, since each worker has one.
+    Bun.listen({ hostname, port, reusePort: true, socket: { data() {} } } as never).stop(true);
+    known.add(key);
+    return true;
   } catch {
-    // It is another machine's.
+    return false;
   }
-  known.set(address, isOwn);
-  return isOwn;
 }

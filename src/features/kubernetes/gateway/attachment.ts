@@ -17,8 +17,13 @@ export interface AttachedRoute {
   readonly parents: readonly { readonly ref: ParentReference; readonly accepted: ObjectCondition }[];
 }
 
-/** The judged listeners of a Gateway or a ListenerSet, or null if another controller serves it. */
-type ParentLookup = (kind: string, namespace: string, name: string) => readonly JudgedListener[] | null;
+/** The listeners of a Gateway or a ListenerSet, and all of that Gateway; null if another controller serves it. */
+type ParentLookup = (kind: string, namespace: string, name: string) => ParentListeners | null;
+
+interface ParentListeners {
+  readonly own: readonly JudgedListener[];
+  readonly all: readonly JudgedListener[];
+}
 
 const WITH_HOSTS: readonly string[] = ["HTTPRoute", "GRPCRoute", "TLSRoute"];
 
@@ -45,7 +50,7 @@ function foundListeners(
   store: ObjectStore,
   { kind, metadata, ...route }: RouteObject,
   ref: ParentReference,
-  listeners: readonly JudgedListener[],
+  { own: listeners, all }: ParentListeners,
 ): { readonly found: readonly Attachment[]; readonly reason: string; readonly message: string } {
   const named = listeners.filter(
     ({ shape }) =>
@@ -67,7 +72,7 @@ function foundListeners(
   const found = allowed.flatMap((listener): Attachment[] => {
     const common = commonHosts(listener.host, asked);
     if (common.length === 0) return [];
-    return [{ listener, hosts: common.filter((host) => !isAnothers(host, listener, listeners)) }];
+    return [{ listener, hosts: common.filter((host) => !isAnothers(host, listener, all)) }];
   });
   if (found.length === 0)
     return { found, reason: "NoMatchingListenerHostname", message: "no listener has one of the route's hostnames" };

@@ -81,7 +81,7 @@ function redirectOf({
     return {
       to: `${to}://${host}${suffix}${pathText(path, where)}`,
       status: statusCode,
-      ...(hostname === undefined ? { any_host: true } : {}),
+      any_host: true,
     };
   };
 }

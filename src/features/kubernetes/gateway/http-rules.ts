@@ -113,7 +113,8 @@ interface Asked {
 function askedBy({ kind }: RouteObject, match: RouteMatch): Asked {
   const { headers = [], queryParams = [], method } = match;
   const asked: Record<string, unknown> = {};
-  if (typeof method === "string") asked.method = [method];
+  if (typeof method === "string")
+    Object.assign(asked, { method: [method], ...(method === "GET" ? { head_with_get: false } : {}) });
   if (headers.length > 0) asked.header = testsOf(headers);
   if (queryParams.length > 0) asked.query = testsOf(queryParams);
   const where = kind === "GRPCRoute" ? callPlace(method) : pathPlace(match.path);
@@ -183,7 +184,7 @@ function partsOf(
     const keys = { ...tlsKeys(one), ...ruleKeys(rule) };
     const filters = one.filters.length > 0 ? own : null;
     const scheme = schemeOf(route, one);
-    const key = JSON.stringify([scheme, keys, filters]);
+    const key = JSON.stringify([scheme, keys, one.filters]);
     const known = parts.get(key) ?? { keys: { ...keys, scheme }, filters, all: [] };
     parts.set(key, known);
     known.all.push(one);

@@ -52,6 +52,7 @@ export function judgedListeners(
   store: ObjectStore,
   gateway: GatewayObject,
   sets: readonly ListenerSetObject[],
+  bound: readonly string[],
   settings: TranslationSettings,
 ): readonly JudgedListener[] {
   const owners: readonly (GatewayObject | ListenerSetObject)[] = [gateway, ...sets];
@@ -59,12 +60,17 @@ export function judgedListeners(
     (owner.spec?.listeners ?? []).map((shape) => judged(store, gateway, owner, shape, settings)),
   );
   findConflicts(all);
+  for (const one of all) {
+    const { port, protocol } = one.shape;
+    const isFree = protocol === "UDP" || bound.every((address) => settings.canListen(address, port));
+    if (!isFree && one.accepted.reason === "")
+      one.accepted = { reason: "PortUnavailable", message: `another program listens at port ${port}` };
+  }
   for (const one of all) one.isServed = one.accepted.reason === "" && one.conflict.reason === "" && isUsable(one);
   return all;
 }
 
-function isUsable({ shape: { protocol, tls }, certificates, refs }: JudgedListener): boolean {
-  if (refs.reason.startsWith("InvalidCACertificate")) return false;
+function isUsable({ shape: { protocol, tls }, certificates }: JudgedListener): boolean {
   const needsPair = protocol === "HTTPS" || (protocol === "TLS" && tls?.mode !== "Passthrough");
   return !needsPair || certificates.length > 0;
 }
@@ -97,7 +103,9 @@ function judged(
     accepted:
       possible.length === 0
         ? { reason: "UnsupportedProtocol", message: `the protocol ${shape.protocol} is not served` }
-        : GOOD,
+        : clients !== null && clients.terms === null
+          ? { reason: "NoValidCACertificate", message: clients.fault.message }
+          : GOOD,
     conflict: GOOD,
     refs,
     attached: 0,
@@ -188,13 +196,13 @@ function findConflicts(all: readonly JudgedListener[]): void {
   const valid = all.filter(({ accepted }) => accepted.reason === "");
   for (const [i, one] of valid.entries())
     for (const other of valid.slice(0, i)) {
-      if (other.shape.port !== one.shape.port || isDatagram(other) !== isDatagram(one)) continue;
+      if (other.conflict.reason !== "" || other.shape.port !== one.shape.port) continue;
+      if (isDatagram(other) !== isDatagram(one)) continue;
       const reason = conflictOf(one, other);
       if (reason === "") continue;
       const message = `in conflict with the listener ${other.shape.name} of ${other.owner.kind} ${other.owner.metadata.name}`;
       one.conflict = { reason, message };
-      // Within one list none is the earlier one.
-      if (other.owner === one.owner && other.conflict.reason === "") other.conflict = { reason, message: message };
+      break;
     }
 }
 
@@ -229,7 +237,7 @@ export function listenerStatus(one: JudgedListener, isProgrammed: boolean): obje
     condition(at, "ResolvedRefs", refs.reason === "", refs.reason === "" ? "ResolvedRefs" : refs.reason, refs.message),
   );
   const isServed = one.isServed && isProgrammed;
-  conditions.push(condition(at, "Programmed", isServed, isServed ? "Programmed" : "Invalid"));
+  conditions.push(condition(at, "Programmed", isServed, isServed ? "Programmed" : conflict.reason || "Invalid"));
   return {
     name: shape.name,
     supportedKinds: kinds.map((kind) => ({ group: GATEWAY_GROUP, kind })),

@@ -16,6 +16,7 @@ import { BackendResolver } from "./backend-refs.ts";
 import { BackendTlsPolicies } from "./backend-tls.ts";
 import { SUPPORTED_FEATURES } from "./features.ts";
 import { translatedRules } from "./http-rules.ts";
+import { isSetServed, type JudgedSet, judgedSets, setStatus } from "./listener-sets.ts";
 import { type JudgedListener, judgedListeners, listenerStatus } from "./listeners.ts";
 import { condition, type GatewayObject, type RouteObject } from "./shapes.ts";
 import { translatedStreams } from "./stream-rules.ts";
@@ -45,28 +46,37 @@ export function translatedGateways(
       ({ spec, metadata }) => names.has(spec?.gatewayClassName ?? "") && metadata.deletionTimestamp === undefined,
     );
   const places = gatewayPlaces(all, settings);
+  const sets = judgedSets(store, all);
   const gateways = all.map((gateway): JudgedGateway => {
-    const listeners = judgedListeners(store, gateway, [], settings);
-    return { gateway, place: places.get(gateway)!, listeners };
+    const place = places.get(gateway)!;
+    const own = sets.filter(({ parent, isAllowed }) => parent === gateway && isAllowed).map(({ set }) => set);
+    return { gateway, place, listeners: judgedListeners(store, gateway, own, place.bound, settings) };
   });
+  const listeners = gateways.flatMap((one) => one.listeners);
   const byName = new Map(
     gateways.map((one) => [`${one.gateway.metadata.namespace}/${one.gateway.metadata.name}`, one]),
   );
   const parentsOf = (kind: string, namespace: string, name: string) => {
-    const found = kind === "Gateway" ? byName.get(`${namespace}/${name}`) : undefined;
-    return found === undefined ? null : found.listeners.filter(({ owner }) => owner === found.gateway);
+    const set = kind === "ListenerSet" ? sets.find((one) => isNamed(one.set, namespace, name)) : undefined;
+    const owner = set === undefined ? byName.get(`${namespace}/${name}`)?.gateway : set.set;
+    const gateway = set === undefined ? owner : set.parent;
+    if (owner === undefined || gateway === undefined || (set === undefined && kind !== "Gateway")) return null;
+    const there = listeners.filter((one) => one.gateway === gateway);
+    return { own: there.filter((one) => one.owner === owner), all: there };
   };
   const routes = ROUTE_KINDS.flatMap((kind) =>
     store.list<RouteObject>(kind).flatMap((route) => attachedRoute(store, route, parentsOf) ?? []),
   );
   const policies = new BackendTlsPolicies(store, (pem) => settings.fileOf(pem));
   const translated = translatedRoutes(routes, new BackendResolver(store, policies), places, edgePolicies);
+  const whole = wholePlaces(translated.groups);
   return {
-    routes: [...translated.groups, ...gateways.flatMap(isolation)],
-    listeners: gateways.flatMap(listenersOf),
+    routes: [...translated.groups, ...gateways.flatMap((one) => isolation(one, whole))],
+    listeners: merged(gateways.flatMap(listenersOf)),
     statuses: [
       ...classes.map(classStatus),
-      ...gateways.map(gatewayStatus),
+      ...gateways.map((one) => gatewayStatus(one, sets)),
+      ...sets.map((one) => setStatus(one, listeners, places)),
       ...translated.faults.map(({ of, reason, message }) => routeStatus(of, reason, message, settings.controller)),
       ...policies.statuses(settings.controller),
     ],
@@ -138,10 +148,14 @@ function routeStatus(
   return { object: refOf(route), status: { parents: [...others, ...own] } };
 }
 
-function gatewayStatus({ gateway, place, listeners }: JudgedGateway): StatusPatch {
+function isNamed({ metadata }: KubeObject, namespace: string, name: string): boolean {
+  return metadata.namespace === namespace && metadata.name === name;
+}
+
+function gatewayStatus({ gateway, place, listeners }: JudgedGateway, sets: readonly JudgedSet[]): StatusPatch {
   const { generation } = gateway.metadata;
   const own = listeners.filter(({ owner }) => owner === gateway);
-  const isAnyGood = listeners.some(({ accepted, conflict }) => accepted.reason + conflict.reason === "");
+  const isAnyGood = own.some(({ accepted, conflict }) => accepted.reason + conflict.reason === "");
   const isAllGood = own.every(({ accepted, conflict }) => accepted.reason + conflict.reason === "");
   const isAccepted = place.refused === "" && isAnyGood;
   const acceptedReason = place.refused !== "" ? place.refused : isAllGood ? "Accepted" : "ListenersNotValid";
@@ -155,6 +169,7 @@ function gatewayStatus({ gateway, place, listeners }: JudgedGateway): StatusPatc
     object: refOf(gateway),
     status: {
       addresses: place.shown,
+      attachedListenerSets: sets.filter((one) => one.parent === gateway && isSetServed(one, listeners)).length,
       conditions,
       listeners: own.map((one) => listenerStatus(one, place.bound.length > 0)),
     },
@@ -176,6 +191,21 @@ function listenersOf({ place, listeners }: JudgedGateway): ListenerInput[] {
   );
 }
 
+/** Gateways that share an address share its listeners. */
+function merged(all: readonly ListenerInput[]): ListenerInput[] {
+  const byName = new Map<string, ListenerInput>();
+  for (const one of all) {
+    const known = byName.get(one.name);
+    if (known === undefined) byName.set(one.name, one);
+    else if (known.tls !== undefined && one.tls !== undefined) {
+      const taken = new Set(known.tls.certificates.flatMap(({ names }) => names));
+      const more = one.tls.certificates.filter(({ names }) => !names.some((name) => taken.has(name)));
+      byName.set(one.name, { ...known, tls: { ...known.tls, certificates: [...known.tls.certificates, ...more] } });
+    }
+  }
+  return [...byName.values()];
+}
+
 function tlsOf(all: readonly JudgedListener[]): NonNullable<ListenerInput["tls"]> {
   const certificates = new Map<string, CertificateUse>();
   for (const { certificates: own, host, clients } of all)
@@ -188,22 +218,34 @@ function tlsOf(all: readonly JudgedListener[]): NonNullable<ListenerInput["tls"]
   return { ...open, certificates: [...certificates.values()] };
 }
 
-/** A request belongs to the listener with the most specific host: no other listener's routes take the rest. */
-function isolation({ gateway, place, listeners }: JudgedGateway): ObjectRoutes[] {
+/** A request belongs to the listener with the most specific host: no other listener's routes take the rest, nor do those of files. */
+function isolation({ gateway, place, listeners }: JudgedGateway, whole: ReadonlySet<string>): ObjectRoutes[] {
   const routes = listeners.flatMap((one) => {
-    const { protocol, port } = one.shape;
-    if (!one.isServed || one.host === "" || (protocol !== "HTTP" && protocol !== "HTTPS")) return [];
-    const isBeside = listeners.some(
-      (other) => other !== one && other.isServed && other.shape.port === port && isWider(other.host, one.host),
-    );
-    if (!isBeside) return [];
-    const names = place.bound.map((address) => nameAt(address, one));
-    return [{ type: "respond", prefix: "/", hosts: [one.host], listeners: names, status: 404 }];
+    const { protocol } = one.shape;
+    if (!one.isServed || (protocol !== "HTTP" && protocol !== "HTTPS")) return [];
+    const hosts = one.host === "" ? {} : { hosts: [one.host] };
+    return place.bound
+      .map((address) => nameAt(address, one))
+      .filter((name) => !whole.has(wholeKey(hosts.hosts, [name])))
+      .map((name) => ({ type: "respond", prefix: "/", ...hosts, listeners: [name], status: 404 }));
   });
   const name = `Gateway ${gateway.metadata.namespace}/${gateway.metadata.name}`;
   return routes.length === 0 ? [] : [{ name, object: refOf(gateway), routes, rank: -1 }];
 }
 
-function isWider(host: string, than: string): boolean {
-  return host === "" || (host.startsWith("*.") && than.endsWith(host.slice(1)) && than !== host);
+/** Places of which a route takes every request. */
+function wholePlaces(groups: readonly ObjectRoutes[]): ReadonlySet<string> {
+  const places = new Set<string>();
+  for (const { prefix, match, hosts, listeners } of groups.flatMap(({ routes }) => routes))
+    if (prefix === "/" && match === undefined) {
+      const all = hosts as readonly string[] | undefined;
+      for (const host of all ?? [undefined])
+        for (const one of listeners as readonly string[])
+          places.add(wholeKey(host === undefined ? undefined : [host], [one]));
+    }
+  return places;
+}
+
+function wholeKey(hosts: readonly string[] | undefined, listeners: readonly string[]): string {
+  return JSON.stringify([hosts ?? [], listeners]);
 }
