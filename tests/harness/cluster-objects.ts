@@ -63,6 +63,7 @@ export const CLUSTER_SETTINGS: TranslationSettings = {
   addresses: ["192.0.2.1"],
   pool: [],
   isUsable: () => true,
+  canListen: () => true,
   fileOf: () => "/certificate.pem",
 };
 

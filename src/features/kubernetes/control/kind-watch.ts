@@ -24,7 +24,7 @@ interface WatchListener {
   onState(watch: KindWatch, state: WatchState, reason: string): void;
 }
 
-const FIRST_WAIT_MS = 500;
+const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 30_000;
 const PAGE = 500;
 /** A watch ends by itself after about so many seconds, so that those of one gateway do not end together. */

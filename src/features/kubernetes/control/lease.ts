@@ -12,7 +12,7 @@ interface LeaseObject {
 }
 
 const LEASE_SECONDS = 10;
-const RENEW_MS = 3000;
+const RENEW_MS = 2000;
 const PATH = "/apis/coordination.k8s.io/v1/namespaces";
 
 /** Gets the outcome of an election. */

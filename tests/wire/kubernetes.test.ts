@@ -1,0 +1,226 @@
+// docs/gateway-api.md: objects of a cluster, by an API server that does as the test says.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { ApiServer, type ClusterObject } from "../harness/api-server.ts";
+import { makeCertificate } from "../harness/certificate.ts";
+import { eventually } from "../harness/eventually.ts";
+import { freePort, type Gateway, startGateway } from "../harness/gateway.ts";
+import { stopAll } from "../harness/teardown.ts";
+
+const api = new ApiServer();
+const port = await freePort();
+const origins = ["one", "two"].map((name) =>
+  Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: (request) => new Response(`${name} ${new URL(request.url).pathname}`),
+  }),
+);
+const NS = "web";
+const GATEWAY = "gateway.networking.k8s.io/v1";
+
+const meta = (name: string) => ({ name, namespace: NS });
+const route = (name: string, rules: readonly object[], more: object = {}): ClusterObject => ({
+  ...{ apiVersion: GATEWAY, kind: "HTTPRoute", metadata: meta(name) },
+  spec: { parentRefs: [{ name: "public" }], ...more, rules },
+});
+const to = (...names: readonly string[]) => names.map((name) => ({ name, port: 80 }));
+const service = (name: string): ClusterObject => ({
+  ...{ kind: "Service", metadata: meta(name) },
+  spec: { clusterIP: "10.0.0.1", ports: [{ name: "http", port: 80 }] },
+});
+const slice = (name: string, at: number): ClusterObject => ({
+  ...{ kind: "EndpointSlice", metadata: { ...meta(`${name}-1`), labels: { "kubernetes.io/service-name": name } } },
+  ...{ addressType: "IPv4", ports: [{ name: "http", port: at }] },
+  endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready: true } }],
+});
+
+let gateways: Gateway[] = [];
+const start = (account: string) =>
+  startGateway({
+    config: { providers: { kubernetes: { kubeconfig: "kubeconfig", addresses: ["127.0.0.80/30"] } } },
+    routes: [{ type: "respond", prefix: "/file", body: "file" }],
+    files: { kubeconfig: api.kubeconfig(account) },
+  });
+
+beforeAll(async () => {
+  api.put(
+    { kind: "Namespace", metadata: { name: NS } },
+    {
+      apiVersion: GATEWAY,
+      kind: "GatewayClass",
+      metadata: { name: "edge" },
+      spec: { controllerName: "edge.dev/gateway" },
+    },
+    { apiVersion: GATEWAY, kind: "GatewayClass", metadata: { name: "other" }, spec: { controllerName: "x.y/z" } },
+    {
+      ...{ apiVersion: GATEWAY, kind: "Gateway", metadata: meta("public") },
+      spec: { gatewayClassName: "edge", listeners: [{ name: "http", port, protocol: "HTTP" }] },
+    },
+    service("one"),
+    service("two"),
+    service("empty"),
+    slice("one", origins[0]!.port!),
+    slice("two", origins[1]!.port!),
+    route("app", [
+      { matches: [{ path: { value: "/a" } }], backendRefs: to("one") },
+      { matches: [{ path: { value: "/none" } }], backendRefs: to("gone") },
+      { matches: [{ path: { value: "/empty" } }], backendRefs: to("empty") },
+    ]),
+  );
+  gateways = [await start("first")];
+});
+afterAll(async () => {
+  for (const one of gateways) await stopAll(one);
+  await api.away();
+  for (const one of origins) await one.stop(true);
+});
+
+async function says(path: string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
+  const reply = await fetch(`http://127.0.0.81:${port}${path}`, { headers });
+  const text = await reply.text();
+  return reply.status === 200 ? text : String(reply.status);
+}
+const becomes = (path: string, wanted: string, more?: Readonly<Record<string, string>>) =>
+  eventually(async () => expect(await says(path, more)).toBe(wanted));
+
+interface Conditions {
+  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
+}
+const shown = (all: Conditions["conditions"] = []) =>
+  all.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+function parentOf(name: string): readonly string[] {
+  const { parents = [] } = (api.get("HTTPRoute", name)?.status ?? {}) as { readonly parents?: readonly Conditions[] };
+  return parents.flatMap(({ conditions }) => shown(conditions));
+}
+
+test("a Gateway gets an address and serves its routes; statuses say so", async () => {
+  await becomes("/a/x", "one /a/x");
+  expect([await says("/none"), await says("/empty"), await says("/b"), await says("/file")]).toEqual([
+    ...["500", "503", "404", "file"],
+  ]);
+  await eventually(() =>
+    expect(parentOf("app")).toEqual(["Accepted True Accepted", "ResolvedRefs False BackendNotFound"]),
+  );
+  const { addresses, conditions, listeners } = api.get("Gateway", "public")!.status as {
+    readonly addresses: unknown;
+    readonly listeners: readonly (Conditions & { readonly attachedRoutes: number })[];
+  } & Conditions;
+  expect(addresses).toEqual([{ type: "IPAddress", value: "127.0.0.81" }]);
+  expect(shown(conditions)).toEqual(["Accepted True Accepted", "Programmed True Programmed"]);
+  expect(listeners[0]?.attachedRoutes).toBe(1);
+  expect(api.get("GatewayClass", "edge")?.status).toBeDefined();
+  expect(api.get("GatewayClass", "other")?.status).toBeUndefined();
+});
+
+test("changes are taken up: endpoints, rules, precedence across routes; literal braces and variables", async () => {
+  api.put(slice("one", origins[1]!.port!));
+  await becomes("/a", "two /a");
+  api.put(
+    route("narrow", [
+      {
+        matches: [{ path: { value: "/a" }, headers: [{ name: "X-V", value: "1" }] }],
+        backendRefs: to("two"),
+        filters: [
+          { type: "URLRewrite", urlRewrite: { path: { type: "ReplacePrefixMatch", replacePrefixMatch: "/{path}" } } },
+        ],
+      },
+      { matches: [{ path: { value: "/head" }, method: "GET" }], backendRefs: to("one") },
+    ]),
+  );
+  await becomes("/a/b", "two /%7Bpath%7D/b", { "X-V": "1" });
+  expect(await says("/a/b")).toBe("two /a/b");
+  api.put(slice("one", origins[0]!.port!));
+  await becomes("/a", "one /a");
+});
+
+test("a faulty object takes no other one down, and says why", async () => {
+  api.put(
+    route("broken", [{ matches: [{ path: { type: "RegularExpression", value: "/(?=x)" } }], backendRefs: to("one") }]),
+    route("good", [{ matches: [{ path: { value: "/good" } }], backendRefs: to("two") }]),
+  );
+  await becomes("/good", "two /good");
+  await eventually(() => expect(parentOf("broken")[0]).toBe("Accepted False UnsupportedValue"));
+  expect(await says("/a")).toBe("one /a");
+  api.remove(route("broken", []));
+});
+
+test("Secrets: one that is no pair closes its listener alone, a good one serves, and none is in the log or a listing", async () => {
+  const { cert, key } = await makeCertificate([{ type: "ip", value: "127.0.0.81" }]);
+  const secret = (text: string): ClusterObject => ({
+    ...{ kind: "Secret", type: "kubernetes.io/tls", metadata: meta("tls") },
+    data: { "tls.crt": Buffer.from(cert).toString("base64"), "tls.key": Buffer.from(text).toString("base64") },
+  });
+  const secure = await freePort();
+  api.put(secret("no key"), {
+    ...{ apiVersion: GATEWAY, kind: "Gateway", metadata: meta("public") },
+    spec: {
+      gatewayClassName: "edge",
+      listeners: [
+        { name: "http", port, protocol: "HTTP" },
+        { name: "https", port: secure, protocol: "HTTPS", tls: { certificateRefs: [{ name: "tls" }] } },
+      ],
+    },
+  });
+  const listener = () => {
+    const { listeners = [] } = api.get("Gateway", "public")!.status as { readonly listeners?: readonly Conditions[] };
+    return shown(listeners[1]?.conditions).find((one) => one.startsWith("ResolvedRefs"));
+  };
+  await eventually(() => expect(listener()).toBe("ResolvedRefs False InvalidCertificateRef"));
+  expect(await says("/a")).toBe("one /a");
+  api.put(secret(key));
+  const get = () => fetch(`https://127.0.0.81:${secure}/a`, { tls: { ca: cert } }).then((reply) => reply.text());
+  await eventually(async () => expect(await get()).toBe("one /a"));
+  const [first] = gateways;
+  const listing = await first!.once("GET /internal/api/config HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const body = key.split("\n")[1]!;
+  expect(`${listing.text}${JSON.stringify(first!.logs.json)}`).not.toContain(body);
+});
+
+test("half JSON, 410, 429, 500 and a cut watch: traffic goes on, and the next change is taken up", async () => {
+  const lists = () => api.lists.get("httproutes") ?? 0;
+  const before = lists();
+  const troubles: (() => void)[] = [
+    () => api.say("HTTPRoute", '{"type":"MODIFIED","obj\n'),
+    () => api.say("HTTPRoute", `${JSON.stringify({ type: "ERROR", object: { code: 410, message: "too old" } })}\n`),
+    () => {
+      api.refusals.push({ plural: "httproutes", status: 429, wait: 0 }, { plural: "httproutes", status: 500 });
+      api.cut("HTTPRoute");
+    },
+    () => api.say("HTTPRoute", '{"type":"MODI'),
+  ];
+  for (const [i, trouble] of troubles.entries()) {
+    trouble();
+    api.cut("HTTPRoute");
+    expect(await says("/a")).toBe("one /a");
+    api.put(route("late", [{ matches: [{ path: { value: `/late${i}` } }], backendRefs: to("one") }]));
+    await becomes(`/late${i}`, `one /late${i}`);
+  }
+  expect(lists()).toBeGreaterThan(before);
+});
+
+test("the API server away, and back with another history: the last good routes serve", async () => {
+  await api.away();
+  expect([await says("/a"), await says("/good")]).toEqual(["one /a", "two /good"]);
+  api.remove(route("good", []));
+  api.back();
+  await becomes("/good", "404");
+  expect(await says("/a")).toBe("one /a");
+  const [first] = gateways;
+  expect(first!.logs.json.some(({ event }) => event === "provider_unavailable")).toBe(true);
+});
+
+test("one of two gateways writes statuses; when it ends, the other one does", async () => {
+  const isLeader = (one: Gateway) =>
+    one.logs.json.findLast(({ event }) => event === "kubernetes_leader")?.leader === true;
+  gateways.push(await start("second"));
+  await eventually(() => expect(isLeader(gateways[0]!)).toBe(true));
+  api.writers.length = 0;
+  api.put(route("who", [{ backendRefs: to("one") }]));
+  await eventually(() => expect(parentOf("who")[0]).toBe("Accepted True Accepted"));
+  expect([...new Set(api.writers)]).toEqual(["Bearer first"]);
+  await gateways.shift()!.stop();
+  await gateways[0]!.log("the lease", ({ event, leader }) => event === "kubernetes_leader" && leader === true);
+  api.put(route("then", [{ backendRefs: to("gone") }]));
+  await eventually(() => expect(parentOf("then")[1]).toBe("ResolvedRefs False BackendNotFound"));
+  expect(await says("/a")).toBe("one /a");
+});
