@@ -32,8 +32,29 @@ const word = fc.constantFrom(
   "a: b",
   "- a",
   "",
-  "[a]",
-  "{a: b}",
+  ..."[a] [] {} [a,b] [a:b,http://x:1] {a:b} {a:,b} [a,] [,] [[a],{}] {} [5,0x1f,007] [true,Null,~] [a]b [a] {".split(
+    " ",
+  ),
+  ...'{a: b}|[a, \'b: c\', "d, e"]|{a: b, a: c}|{ a: [b, {c: 5}], "404": d }|[a b]|[a #b]|[a: b]|{__proto__: a}|[a ,b ]|{a}'.split(
+    "|",
+  ),
+  "{a: 'it''s'}",
+  "[a] # b",
+  "'a' # b",
+  "a #",
+  "a# b",
+  "[*a]",
+  "[&a b]",
+  "{<<: a}",
+  "[a, b: c]",
+  '{"a": b}',
+  '{"a":b}',
+  "['a'b]",
+  "[${A}]",
+  "{a: }",
+  "[http://]",
+  ..."./a ../a/b . .. ./ .5 .inf .../a [./a,../b,.5]".split(" "),
+  "{a: b }",
   "&a b",
   "*a",
   "!t a",
@@ -122,6 +143,9 @@ const plainWord = fc.constantFrom(
   "'a: b'",
   '"c # d"',
   "two words",
+  "[a, http://10.0.0.1:80, '/a b']",
+  "{ a: 5, b: [true, {}] }",
+  "word # note",
 );
 const plainKey = fc.constantFrom("a", "b", "c-d", "_e");
 type Tree = string | readonly Tree[] | { readonly [key: string]: Tree };
@@ -155,6 +179,12 @@ test("plain trees are taken, and as the library takes them", () => {
     }),
     { numRuns: 1000 },
   );
+});
+
+test("lists and maps in brackets, comments behind values and relative paths are plain", () => {
+  const text =
+    "a:\n  - {type: redirect, list: ./r.csv} # note\n  - listeners: [l0, l1]\n    dir: ../site # note\n    b: { c: [] }\n";
+  expect(agrees(text)).toBe(true);
 });
 
 test("the shipped files and the vectors", () => {
