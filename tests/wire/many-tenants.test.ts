@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, startGateway } from "../harness/gateway.ts";
-import type { LogLine } from "../harness/log-file.ts";
+import type { LogLine } from "../harness/line-collector.ts";
 import { longTest } from "../harness/long-lane.ts";
 import { exchangeOnce, json, request } from "../harness/raw-client.ts";
 import { startSteadyClients } from "../harness/steady-clients.ts";
