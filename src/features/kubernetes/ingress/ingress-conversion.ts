@@ -1,7 +1,7 @@
 import type { ObjectStore } from "../object-store.ts";
 import { type KubeObject, nameOf, type Service } from "../objects.ts";
 import { ANNOTATION_PREFIX } from "./annotation-rows.ts";
-import { type IngressObject, type IngressPath, pathsOf } from "./ingress-shapes.ts";
+import { type IngressObject, type IngressPath, isHost, pathFault, pathsOf } from "./ingress-shapes.ts";
 import { type IngressTerms, ingressTerms } from "./ingress-terms.ts";
 import { backendTls, mirrorFilter, policySpec, redirectFilter, rewriteFilter } from "./route-parts.ts";
 
@@ -255,6 +255,12 @@ class ConversionWork {
   /** Null for a path that cannot be carried, which is noted. */
   private ruleOf(one: ReadIngress, path: IngressPath): PlacedRule | null {
     const { terms } = one;
+    const fault = pathFault(path);
+    if (fault !== "") {
+      const isHostFault = path.host !== "" && !isHost(path.host);
+      this.lose(one, isHostFault ? `host ${path.host}` : `path ${path.path}`, fault);
+      return null;
+    }
     const rewrite = rewriteFilter(path, terms.rewriteTarget);
     if (typeof rewrite === "string") {
       this.lose(one, `path ${path.path}`, rewrite);

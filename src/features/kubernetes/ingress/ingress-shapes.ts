@@ -1,3 +1,4 @@
+import { compileExpression, isExpressionFault } from "../../../proto/expression/expression.ts";
 import type { ObjectStore } from "../object-store.ts";
 import type { KubeObject } from "../objects.ts";
 
@@ -82,4 +83,26 @@ export function pathsOf({ spec }: IngressObject, isRegex: boolean): readonly Ing
   }
   if (defaultBackend !== undefined) all.push({ host: "", type: "Prefix", path: "/", backend: defaultBackend });
   return all.sort((a, b) => b.path.length - a.path.length);
+}
+
+/** Why a path cannot be served, or "". */
+export function pathFault(path: IngressPath): string {
+  if (path.host !== "" && !isHost(path.host)) return "expected a host name";
+  if (path.type !== "Regex") return PLAIN_PATH.test(path.path) ? "" : "expected a path of plain characters";
+  const expression = compileExpression(patternOf(path));
+  return isExpressionFault(expression) ? expression.fault : "";
+}
+
+const PLAIN_PATH = /^\/[^*?#{}\s\\]*$/;
+
+/** As ingress-nginx reads it: without regard to case, from the beginning. */
+export function patternOf({ path }: Pick<IngressPath, "path">): string {
+  return `^(?i:${path})`;
+}
+
+const HOST = /^(\*\.)?[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*$/i;
+
+/** A host name, or a wildcard of its first part. */
+export function isHost(text: string): boolean {
+  return HOST.test(text) && text.length <= 253;
 }

@@ -4,6 +4,7 @@ import type { ConfigMap, KubeObject } from "../objects.ts";
 import { secretPairs } from "../secret-lists.ts";
 import { AnnotationReader, type LostAnnotation } from "./annotation-reader.ts";
 import type { AnnotationName } from "./annotation-rows.ts";
+import { isHost } from "./ingress-shapes.ts";
 
 type Keys = Readonly<Record<string, unknown>>;
 
@@ -72,12 +73,6 @@ export function ingressTerms(ingress: KubeObject, store: ObjectStore, isStrict =
   };
 }
 
-const HOST = /^(\*\.)?[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*$/i;
-
-function isHost(text: string): boolean {
-  return HOST.test(text) && text.length <= 253;
-}
-
 function schemeOf(read: AnnotationReader): IngressTerms["scheme"] {
   const word = read.text("backend-protocol").toUpperCase();
   const scheme = SCHEMES[word];
@@ -96,7 +91,7 @@ const SCHEMES: Readonly<Record<string, IngressTerms["scheme"]>> = {
 
 function rewriteOf(read: AnnotationReader, target: string): string {
   if (target === "") return "";
-  if (/^\/[\x21-\x7e]*$|^\$\d/.test(target) && !/[?#{}]/.test(target)) return target;
+  if (/^\/[\x21-\x7e]*$/.test(target) && !/[?#{}]/.test(target)) return target;
   read.lose("rewrite-target", "expected a path");
   return "";
 }
@@ -115,7 +110,10 @@ function redirectOf(read: AnnotationReader): IngressTerms["redirect"] {
   ] as const) {
     const text = read.text(name);
     if (text === "") continue;
-    const to = text.replace(/\$(\w+)/g, (whole, variable: string) => URL_VARIABLES[variable] ?? whole);
+    const to = text.replace(/\$(\w+)/g, (whole, variable: string) => {
+      const isGroup = /^\d$/.test(variable) && read.isOn("use-regex");
+      return isGroup ? `{match.${variable}}` : (URL_VARIABLES[variable] ?? whole);
+    });
     if (/[$\\\s]/.test(to) || !/^(https?:\/\/[^/]|\/(?!\/))/i.test(to)) {
       read.lose(name, "expected a URL, with no other variable than $host, $uri and $request_uri");
       continue;

@@ -1,5 +1,4 @@
 import { hostAndPort } from "../../../core/ip-address.ts";
-import { compileExpression, isExpressionFault } from "../../../proto/expression/expression.ts";
 import { backendOf, certificateOf } from "../backends.ts";
 import { listenerName } from "../gateway/addresses.ts";
 import type { ObjectStore } from "../object-store.ts";
@@ -20,7 +19,15 @@ import { optionsOf } from "../policy/option-keys.ts";
 import type { PolicyTable } from "../policy/policy-table.ts";
 import { secretPairs } from "../secret-lists.ts";
 import { ANNOTATION_PREFIX } from "./annotation-rows.ts";
-import { type IngressBackend, type IngressObject, type IngressPath, ownIngresses, pathsOf } from "./ingress-shapes.ts";
+import {
+  type IngressBackend,
+  type IngressObject,
+  type IngressPath,
+  ownIngresses,
+  pathFault,
+  pathsOf,
+  patternOf,
+} from "./ingress-shapes.ts";
 import { type CanaryTerms, type IngressTerms, ingressTerms } from "./ingress-terms.ts";
 
 type Keys = Readonly<Record<string, unknown>>;
@@ -341,14 +348,6 @@ function canaryRoutes(main: RouteInput, targets: readonly object[], canary: Cana
   return [...routes, main];
 }
 
-function pathFault(path: IngressPath): string {
-  if (path.type !== "Regex") return PLAIN_PATH.test(path.path) ? "" : "expected a path of plain characters";
-  const expression = compileExpression(patternOf(path));
-  return isExpressionFault(expression) ? expression.fault : "";
-}
-
-const PLAIN_PATH = /^\/[^*?#{}\s\\]*$/;
-
 function claimOf({ host, type, path }: IngressPath): string {
   return `${host} ${type} ${path}`;
 }
@@ -356,11 +355,6 @@ function claimOf({ host, type, path }: IngressPath): string {
 function placeOf(path: IngressPath): Keys {
   if (path.type === "Exact") return { path: path.path };
   return path.type === "Regex" ? { regex: patternOf(path) } : { prefix: path.path };
-}
-
-/** As ingress-nginx reads it: without regard to case, from the beginning. */
-function patternOf({ path }: IngressPath): string {
-  return `^(?i:${path})`;
 }
 
 function closed(where: Keys, why: string): RouteInput {

@@ -107,7 +107,7 @@ describe("an Ingress", () => {
 
   test("is served by its class, by the annotation of before, or by the default class", () => {
     const classed = (name: string, of: object, annotations = {}): KubeObject =>
-      ingress(name, `${name}.example`, [{}], { annotations, ["spec"]: of });
+      ingress(name, `${name}.example`, [{}], { annotations, spec: of });
     const all = [
       classed("ours", {}),
       classed("other", { ingressClassName: "nginx" }),
