@@ -70,3 +70,21 @@ export function certificateOf(
 function textIn({ data }: Secret, key: string): string {
   return Buffer.from(data?.[key] ?? "", "base64").toString();
 }
+
+interface CertificatePair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+const kept: WeakMap<ObjectStore, Map<string, CertificatePair>> = new WeakMap();
+
+/** The same; while the Secret is no pair, the one that it was before. A Secret that is gone has none. */
+export function keptCertificateOf(store: ObjectStore, namespace: string, name: string): CertificatePair | null {
+  const pairs = kept.get(store) ?? new Map<string, CertificatePair>();
+  kept.set(store, pairs);
+  const key = `${namespace}/${name}`;
+  const pair = certificateOf(store, namespace, name);
+  if (pair !== null) pairs.set(key, pair);
+  else if (store.get("Secret", namespace, name) === null) pairs.delete(key);
+  return pairs.get(key) ?? null;
+}

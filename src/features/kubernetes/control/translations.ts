@@ -1,7 +1,7 @@
 import type { Cidr } from "../../../config/cidr.ts";
 import type { RouteFile } from "../../../loading/route-folder.ts";
 import type { SourceListener } from "../../../loading/source-listeners.ts";
-import { certificateOf } from "../backends.ts";
+import { keptCertificateOf } from "../backends.ts";
 import { translatedGateways } from "../gateway/translation.ts";
 import { translatedIngresses } from "../ingress/ingress-translation.ts";
 import type { ObjectStore } from "../object-store.ts";
@@ -138,7 +138,7 @@ function sourceListener(
   if (tls === undefined) return { ...origin, entry: { name, address } };
   const { certificates, ...options } = tls;
   const made = certificates.flatMap(({ names, secret, options: own }) => {
-    const pair = certificateOf(store, secret.namespace, secret.name);
+    const pair = keptCertificateOf(store, secret.namespace, secret.name);
     return pair === null ? [] : [{ names, own, cert_file: fileOf(pair.cert), key_file: fileOf(pair.key) }];
   });
   const plain = made

@@ -1,5 +1,5 @@
 import { hostAndPort } from "../../../core/ip-address.ts";
-import { backendOf, certificateOf } from "../backends.ts";
+import { backendOf, certificateOf, keptCertificateOf } from "../backends.ts";
 import { listenerName } from "../gateway/addresses.ts";
 import type { ObjectStore } from "../object-store.ts";
 import {
@@ -121,10 +121,16 @@ class IngressWork {
         for (const host of hosts.length > 0 ? hosts : (spec?.rules ?? []).map((rule) => rule.host ?? ""))
           this.secured.add(host.toLowerCase());
         if (secretName === "") continue;
+        const serving = keptCertificateOf(this.store, namespace, secretName);
         if (certificateOf(this.store, namespace, secretName) === null) {
-          this.note(one, "CertificateInvalid", `the Secret ${namespace}/${secretName} is no certificate with its key`);
-          continue;
+          const end = serving === null ? "" : ": the one of before serves";
+          this.note(
+            one,
+            "CertificateInvalid",
+            `the Secret ${namespace}/${secretName} is no certificate with its key${end}`,
+          );
         }
+        if (serving === null) continue;
         const names = hosts.map((host) => host.toLowerCase());
         const secret = { kind: "Secret", namespace, name: secretName };
         uses.set(JSON.stringify([names, secret]), { names, secret });

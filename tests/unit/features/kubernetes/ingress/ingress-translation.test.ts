@@ -73,6 +73,9 @@ function translated(...objects: readonly KubeObject[]): Translation {
   return result;
 }
 
+const inSpec = (keys: object): object => ({
+  spec: { ...keys },
+});
 const routesOf = (result: Translation): RouteInput[] => result.routes.flatMap(({ routes }) => [...routes]);
 const said = (result: Translation): string[] =>
   result.events.map(({ reason, object, message }) => `${object.name} ${reason} ${message}`);
@@ -107,7 +110,7 @@ describe("an Ingress", () => {
 
   test("is served by its class, by the annotation of before, or by the default class", () => {
     const classed = (name: string, of: object, annotations = {}): KubeObject =>
-      ingress(name, `${name}.example`, [{}], { annotations, spec: of });
+      ingress(name, `${name}.example`, [{}], { annotations, ...inSpec(of) });
     const all = [
       classed("ours", {}),
       classed("other", { ingressClassName: "nginx" }),
@@ -149,6 +152,22 @@ describe("an Ingress", () => {
     const result = translated(ingress("a", "a.example", [{}], { spec }));
     expect(routesOf(result).map(({ type }) => type)).toEqual(["redirect"]);
     expect(said(result)).toEqual(["a CertificateInvalid the Secret default/users is no certificate with its key"]);
+  });
+
+  test("keeps the certificate that it had while its Secret is no pair", () => {
+    const store = storeOf(...COMMON, ingress("a", "a.example", [{}], TLS));
+    const translate = (): Translation =>
+      translatedIngresses(store, CLUSTER_SETTINGS, new PolicyTable(store, (keys) => ({ keys, faults: [] })));
+    const secret = store.get("Secret", "default", "pair")!;
+    expect(translate().listeners).toHaveLength(2);
+    store.put({ ...secret, data: { "tls.crt": base64("none"), "tls.key": base64("none") } } as never);
+    const kept = translate();
+    expect([kept.listeners.length, routesOf(kept).map(({ type }) => type)]).toEqual([2, ["redirect", "upstream"]]);
+    expect(said(kept)).toEqual([
+      "a CertificateInvalid the Secret default/pair is no certificate with its key: the one of before serves",
+    ]);
+    store.remove("Secret", "default", "pair");
+    expect(translate().listeners).toHaveLength(1);
   });
 
   test("has a default backend, for its hosts without paths as well", () => {
