@@ -60,6 +60,7 @@ export function storeOf(...objects: readonly KubeObject[]): ObjectStore {
 export const CLUSTER_SETTINGS: TranslationSettings = {
   controller: "edge.dev/gateway",
   ingressClass: "edge",
+  ingressPorts: { http: 80, https: 443 },
   addresses: ["192.0.2.1"],
   pool: [],
   isUsable: () => true,

@@ -65,6 +65,7 @@ test("the store holds what puts, removals and lists have left, the oldest first"
       const settings = {
         controller: "x",
         ingressClass: "edge",
+        ingressPorts: { http: 80, https: 443 },
         addresses: [],
         pool: [],
         isUsable: () => true,

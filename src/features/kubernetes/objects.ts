@@ -142,6 +142,8 @@ export interface TranslationSettings {
   /** The name of the controller, of GatewayClass and IngressClass. */
   readonly controller: string;
   readonly ingressClass: string;
+  /** Of the listeners of Ingresses. */
+  readonly ingressPorts: { readonly http: number; readonly https: number };
   /** Addresses for statuses where a resource has none of its own: those of `service`, or of the machine. */
   readonly addresses: readonly string[];
   /** Addresses of which each Gateway gets one; none: all share those of the machine. */

@@ -1,6 +1,6 @@
 import { list, resolved } from "../../config/piece.ts";
 import { block, type ConfigOf } from "../../config/row.ts";
-import { cidr, flag, text, textLike } from "../../config/scalars.ts";
+import { cidr, flag, port, text, textLike } from "../../config/scalars.ts";
 
 const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
@@ -23,6 +23,13 @@ export const kubernetes = block(
       doc: "GatewayClasses and IngressClasses with this controller are served",
     },
     ingress_class: { type: name(), default: "edge", doc: "Ingresses of this class are served" },
+    ingress_ports: {
+      type: block({
+        http: { type: port(1), default: 80, doc: "clear text" },
+        https: { type: port(1), default: 443, doc: "TLS" },
+      }),
+      doc: "ports of Ingresses",
+    },
     namespaces: {
       type: list(name(), "namespaces"),
       example: ["shop", "billing"],

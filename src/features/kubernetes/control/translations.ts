@@ -154,7 +154,7 @@ function sourceListener(
 
 /** What translations know beside the objects. */
 export function settingsFor(
-  { controller, ingressClass, addresses, service }: KubernetesConfig,
+  { controller, ingressClass, ingressPorts, addresses, service }: KubernetesConfig,
   store: ObjectStore,
   isUsable: (address: string) => boolean,
 ): Omit<TranslationSettings, "fileOf"> {
@@ -163,6 +163,7 @@ export function settingsFor(
   return {
     controller,
     ingressClass,
+    ingressPorts,
     addresses: shared === null ? [] : addressesOf(shared),
     pool: addresses.flatMap(poolOf),
     isUsable,

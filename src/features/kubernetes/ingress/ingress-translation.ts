@@ -32,9 +32,6 @@ import { type CanaryTerms, type IngressTerms, ingressTerms } from "./ingress-ter
 
 type Keys = Readonly<Record<string, unknown>>;
 
-const HTTP_PORT = 80;
-const HTTPS_PORT = 443;
-
 /** Makes routes, listeners, statuses and events of Ingresses. docs/kubernetes-ingress.md */
 export function translatedIngresses(
   store: ObjectStore,
@@ -144,16 +141,18 @@ class IngressWork {
   }
 
   private get listenerNames(): { readonly http: string; readonly https: readonly string[] } {
-    const https = this.hasTls ? [listenerName(this.address, HTTPS_PORT, "tls")] : [];
-    return { http: listenerName(this.address, HTTP_PORT, "http"), https };
+    const { ingressPorts: ports } = this.settings;
+    const https = this.hasTls ? [listenerName(this.address, ports.https, "tls")] : [];
+    return { http: listenerName(this.address, ports.http, "http"), https };
   }
 
   private listeners(): ListenerInput[] {
     const { http, https } = this.listenerNames;
     const { certificates } = this;
+    const { ingressPorts: ports } = this.settings;
     const at = (port: number) => hostAndPort(this.address, port) ?? `${this.address}:${port}`;
-    const secure = https.map((name) => ({ name, address: at(HTTPS_PORT), tls: { certificates } }));
-    return [{ name: http, address: at(HTTP_PORT) }, ...secure];
+    const secure = https.map((name) => ({ name, address: at(ports.https), tls: { certificates } }));
+    return [{ name: http, address: at(ports.http) }, ...secure];
   }
 
   private statuses(): StatusPatch[] {

@@ -104,7 +104,8 @@ function accessOf({ namespace, namespaces }: ManifestOptions): readonly Manifest
   ];
 }
 
-function configOf({ namespace, namespaces, controller, ingressClass, podNetwork }: ManifestOptions): string {
+function configOf(options: ManifestOptions): string {
+  const { namespace, namespaces, controller, ingressClass, podNetwork } = options;
   const listed = namespaces.length === 0 ? [] : [`    namespaces: [${namespaces.join(", ")}]`];
   return [
     "# Every key: edge help config",
@@ -124,11 +125,19 @@ function configOf({ namespace, namespaces, controller, ingressClass, podNetwork 
     "  kubernetes:",
     `    controller: ${controller}`,
     `    ingress_class: ${ingressClass}`,
+    ...ingressPorts(options),
     "    # The Service whose addresses statuses name.",
     `    service: ${namespace}/${NAME}`,
     ...listed,
     "",
   ].join("\n");
+}
+
+/** Ingresses have the first two of the ports, unless those of HTTP and HTTPS are among them. */
+function ingressPorts({ ports }: ManifestOptions): string[] {
+  const [first = 80, second] = ports;
+  if (ports.includes(80)) return [];
+  return [`    ingress_ports: {http: ${first}${second === undefined ? "" : `, https: ${second}`}}`];
 }
 
 const DRAIN_SECONDS = 10;

@@ -49,6 +49,8 @@ describe("edge kubernetes manifests", () => {
     const high = one(objects("--ports", "8000,8443"), "Deployment").spec.template.spec;
     expect(high.containers[0].securityContext.capabilities).toEqual({ drop: ["ALL"] });
     expect(high.securityContext).not.toHaveProperty("sysctls");
+    const config = parse(one(objects("--ports", "8000,8443"), "ConfigMap").data["config.yaml"]);
+    expect(config.providers.kubernetes.ingress_ports).toEqual({ http: 8000, https: 8443 });
   });
 
   test("ports, probes, selectors and times fit each other and the configuration", () => {
