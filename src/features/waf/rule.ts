@@ -25,7 +25,7 @@ export interface WafRule {
   readonly description: string;
   /**
    * What calls the detector: of all that this rule can match, a part that hardly any other text has. None where keywords of the
-   * group, or of another of its rules, are part of it anyway. `spellingsOf` says how they are written.
+   * group, or of another of its rules, are part of it anyway. `KeywordGroup` says how they are written.
    */
   readonly keywords?: readonly string[];
   /** 2 for a rule that also finds what is no attack: it counts from `waf.level: 2` on. 1 where it is not said. */

@@ -4,7 +4,9 @@ import { isQuote } from "./scan.ts";
 /** Keywords that are looked for together, and the bit that stands for them. */
 export interface KeywordGroup {
   readonly bit: number;
-  /** See `spellingsOf` for how they are written. */
+  /**
+   * `^` in front is the start of a value, a space is any white space, a digit any digit, a quote either quote; all else is itself.
+   */
   readonly keywords: readonly string[];
 }
 
@@ -56,7 +58,7 @@ export class KeywordAutomaton {
 export function keywordMemory(groups: readonly KeywordGroup[]): SharedArrayBuffer {
   const trie = new Trie();
   for (const { bit, keywords } of groups) {
-    for (const keyword of keywords) for (const spelling of spellingsOf(keyword)) trie.add(spelling, bit);
+    for (const keyword of keywords) trie.add(keyword, bit);
   }
   trie.link();
   const memory = new SharedArrayBuffer(trie.count * STATE_BYTES);
@@ -76,13 +78,17 @@ class Trie {
   private firstChild: Uint16Array = new Uint16Array(INITIAL_STATES);
   private sibling: Uint16Array = new Uint16Array(INITIAL_STATES);
 
-  add(classes: readonly number[], bit: number): void {
-    if (this.count + classes.length > this.bits.length) this.grow();
-    let state = 0;
-    for (const one of classes) {
-      const at = (state << CLASS_BITS) | one;
-      if (this.next[at] === 0) this.next[at] = this.addChild(state, one);
-      state = this.next[at]!;
+  /**
+   * Adds all spellings of a keyword, from a character and a state on. It makes no lists of them, since thousands of keywords are added
+   * in each start, before anything is compiled.
+   */
+  add(keyword: string, bit: number, from = 0, begin = 0): void {
+    let state = begin;
+    const isAnchored = keyword.length > 1 && keyword.charCodeAt(0) === ANCHOR;
+    for (let i = from; i < keyword.length; i++) {
+      const one = CLASS_OF[keyword.charCodeAt(i)]!;
+      if (one === ByteClass.Space) this.add(keyword, bit, i + 1, this.childOf(state, ByteClass.NewLine));
+      state = this.childOf(state, i === 0 && isAnchored ? ByteClass.Boundary : one);
     }
     this.bits[state]! |= bit;
   }
@@ -116,8 +122,13 @@ class Trie {
     (this.next.buffer as ArrayBuffer).transfer(0);
   }
 
-  private addChild(parent: number, one: number): number {
+  private childOf(parent: number, one: number): number {
+    const at = (parent << CLASS_BITS) | one;
+    const known = this.next[at]!;
+    if (known !== 0) return known;
+    if (this.count === this.bits.length) this.grow();
     const child = this.count++;
+    this.next[at] = child;
     this.classes[child] = one;
     this.sibling[child] = this.firstChild[parent]!;
     this.firstChild[parent] = child;
@@ -188,20 +199,8 @@ export const CLASS_OF: Uint8Array = byteTable((byte) => {
   return mark < 0 ? ByteClass.Other : ByteClass.LetterA + 26 + mark;
 });
 
-/**
- * A keyword as classes, every spelling of it: `^` in front is the start of a value, a space is any white space, a digit
- * any digit, a quote either quote; all else is itself.
- */
-export function spellingsOf(keyword: string): number[][] {
-  const classes = Array.from(keyword, (char) => CLASS_OF[char.charCodeAt(0)]!);
-  if (keyword.startsWith("^") && keyword.length > 1) classes[0] = ByteClass.Boundary;
-  let spellings = [classes];
-  for (let at = classes.indexOf(ByteClass.Space); at >= 0; at = classes.indexOf(ByteClass.Space, at + 1)) {
-    spellings = spellings.flatMap((one) => [one, one.with(at, ByteClass.NewLine)]);
-  }
-  return spellings;
-}
-
+/** `^` */
+const ANCHOR = 0x5e;
 /** Enough for the rules as they are. */
 const INITIAL_STATES = 24576;
 const MAX_STATES = 65536;
