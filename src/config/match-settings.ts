@@ -62,6 +62,18 @@ function wanted(): Kind<string | boolean> {
   );
 }
 
+/** A text, or an expression between slashes. */
+function clientTest(): Kind<string> {
+  return piece((value) => {
+    if (typeof value !== "string" || value.trim() === "")
+      return new Wrong(`expected a text, or /an expression/, found ${describe(value)}`);
+    const source = expressionIn(value.trim());
+    if (source === null) return value.trim();
+    const expression = compileExpression(source);
+    return isExpressionFault(expression) ? new Wrong(expressionFault(value.trim(), expression.fault)) : value.trim();
+  }, TEXT);
+}
+
 function headerFault(name: string): string {
   const lower = name.toLowerCase().replace(/[^a-z0-9]/g, "-");
   if (!isToken(name)) return `expected a header name such as X-Team, found ${quote(name)}`;
@@ -98,6 +110,24 @@ export const match = block(
       type: list(cidr(), "networks"),
       example: ["10.0.0.0/8"],
       doc: "networks of which the client must be in one",
+    },
+    "tls.ja4": {
+      type: list(clientTest(), "fingerprints", true),
+      field: "ja4",
+      example: ["t13d1516h2_8daaf6152771_e5627efa2ab1"],
+      doc: "fingerprints of the handshake, or expressions for them",
+    },
+    "tls.group": {
+      type: list(clientTest(), "groups", true),
+      field: "group",
+      example: ["X25519MLKEM768"],
+      doc: "groups of the key exchange, likewise",
+    },
+    "http2.fingerprint": {
+      type: list(clientTest(), "fingerprints", true),
+      field: "http2",
+      example: ["/m,p,a,s$/"],
+      doc: "fingerprints of the HTTP/2 connection, likewise",
     },
     country: { type: list(country(), "countries"), example: ["DE", "AT"], doc: "by server.geo.country_db" },
     share: {
@@ -139,9 +169,16 @@ function isAsked(key: string, config: Omit<MatchConfig, "stickyBy">): boolean {
   if (key === "share") return config.share < 1;
   if (key === "sticky_by") return false;
   if (key === "head_with_get") return config.takesHeadWithGet === false;
-  const field = key === "client_ip" ? "clientIp" : (key as "method" | "header" | "query" | "cookie" | "country");
+  const field = FIELD_OF[key] ?? (key as "method" | "header" | "query" | "cookie" | "country");
   return (config[field] ?? []).length > 0;
 }
+
+const FIELD_OF: Readonly<Record<string, "clientIp" | "ja4" | "group" | "http2">> = {
+  client_ip: "clientIp",
+  "tls.ja4": "ja4",
+  "tls.group": "group",
+  "http2.fingerprint": "http2",
+};
 
 /** What a route asks of a request beside path, host and method; all of it must hold. docs/routing.md#match */
 export interface MatchConfig {
@@ -153,6 +190,10 @@ export interface MatchConfig {
   readonly query: readonly FieldTest[];
   readonly cookie: readonly FieldTest[];
   readonly clientIp: readonly Cidr[];
+  /** Fingerprints, or expressions between slashes; one of them must fit. docs/fingerprints.md */
+  readonly ja4?: readonly string[];
+  readonly group?: readonly string[];
+  readonly http2?: readonly string[];
   /** Capital letters. */
   readonly country: readonly string[];
   /** The part of the clients, above 0; 1 is all. */
@@ -169,6 +210,9 @@ export const NO_MATCH: Required<MatchConfig> = {
   query: [],
   cookie: [],
   clientIp: [],
+  ja4: [],
+  group: [],
+  http2: [],
   country: [],
   share: 1,
   stickyBy: "",

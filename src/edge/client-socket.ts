@@ -415,6 +415,10 @@ export interface ConnectionSettings extends PaceSettings {
   readonly logsAddresses: boolean;
   /** Peers whose connections begin with a PROXY header; null where none do. */
   readonly proxies: { has(address: string): boolean } | null;
+  /** Whether the ClientHello is kept for its fingerprint. */
+  readonly keepsHello?: boolean;
+  /** Whether the beginning of HTTP/2 connections is noted for its fingerprint. */
+  readonly notesOpening?: boolean;
   /** Null where HTTP/2 is switched off. */
   readonly http2: Http2Settings | null;
 }

@@ -6,6 +6,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
 import { DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "../proto/h2/frame.ts";
 import { type H2Setting, writeSettings, writeWindowUpdate } from "../proto/h2/frame-writer.ts";
+import { ClientOpening } from "../proto/h2/opening.ts";
 import type { FrameBlock } from "../proto/h2/send-flow.ts";
 import { Session } from "../proto/h2/session.ts";
 import type { ClientConnection } from "./client-connection.ts";
@@ -57,6 +58,7 @@ export class H2Connection implements ClientConnection, H2StreamsConnection, Time
     // A head somewhat beyond the limit is still read, and answered 431.
     const init = { isServer: true, maxBlockBytes: 2 * settings.maxListBytes, windowBytes, turn: ctx.turn };
     this.session = new Session(init, this.streams, this.writer);
+    if (ctx.settings.notesOpening) this.session.opening = peer.opening = new ClientOpening();
     writeSettings(this.writer, announced(settings));
     writeWindowUpdate(this.writer, 0, H2_CONNECTION_WINDOW_BYTES - DEFAULT_WINDOW_BYTES);
     this.settle();

@@ -167,6 +167,8 @@ export class H2Streams implements SessionOwner {
       this.fail(ErrorCode.CompressionError);
       return;
     }
+    const { opening } = connection.session;
+    if (opening !== null && opening.text === "") opening.onRequest(this.headReader.pseudoPlaces(ex.request));
     this.byId.set(streamId, stream);
     ex.startedMs = ctx.turn.nowMs;
     if (fault === Fault.None && this.headReader.protocolTo > 0) stream.sink.askTunnel(this.headReader);

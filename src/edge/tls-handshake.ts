@@ -171,6 +171,11 @@ export class TlsHandshake implements ClientConnection, TimerOwner, PendingHandsh
     this.ctx.wheel.arm(this.timer, this.ctx.turn.nowMs + ON_DEMAND_WAIT_MS);
   }
 
+  /** The whole ClientHello. */
+  get helloBytes(): Uint8Array {
+    return this.parser.bytes;
+  }
+
   /** The name that the client has asked for; "" for none. */
   get serverName(): string {
     return this.parser.hello?.serverName ?? "";

@@ -75,6 +75,12 @@ export class ClientPeer {
   demand = "";
   /** The group by which keys were exchanged, such as `X25519MLKEM768`; "" in clear text and over QUIC, which does not tell. */
   tlsGroup = "";
+  /** Its ClientHello, for `ja4Of`; null after that, and for a configuration that asks for no fingerprint. */
+  hello: Uint8Array | null = null;
+  /** See `ja4Of`. */
+  ja4 = "";
+  /** How it began its HTTP/2 connection; null without one, and for a configuration that asks for no fingerprint. */
+  opening: { readonly text: string } | null = null;
   /** What its socket tells of both ends; null where there is none to be asked. */
   ends: ConnectionEnds | null = null;
   /** What scripts are told of the ends: encoded parameters of this one, and of both. Made for the first of them. */

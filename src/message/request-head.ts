@@ -1,4 +1,5 @@
 import { EMPTY_BYTES, equalsBytes, latin1, sliceText } from "../core/bytes.ts";
+import type { ClientPeer } from "./client-peer.ts";
 import type { ExtraFields } from "./extra-fields.ts";
 import { HeaderBlock, HeaderId } from "./header-block.ts";
 
@@ -46,6 +47,8 @@ export interface Sender {
   readonly scheme: "https" | "http";
   /** The name of the listener that it came by; "" for none. */
   readonly listenerName: string;
+  /** Who is at the other end of its connection. */
+  readonly client?: ClientPeer;
 }
 
 const NO_SENDER: Sender = {

@@ -1,4 +1,5 @@
 import { deserialize, serialize } from "bun:jsc";
+import type { ConnectionSettings } from "../edge/client-socket.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { MANY_ROUTES } from "../routes/upstream/upstream-route.ts";
 
@@ -31,8 +32,29 @@ export function packConfig(config: RuntimeConfig): PackedConfig {
 
 /** The configuration in a packet. */
 export function unpackConfig(packed: PackedConfig): RuntimeConfig {
-  return deserialize(packed) as RuntimeConfig;
+  const config = deserialize(packed) as RuntimeConfig;
+  const bytes = Buffer.from(packed);
+  const has = (...names: readonly string[]) => names.some((name) => bytes.includes(name));
+  const matches = config.routes.flatMap(({ match }) => match ?? []);
+  noted.set(config, {
+    keepsHello: has("tls.ja4", "TLS_JA4") || matches.some(({ ja4 = [] }) => ja4.length > 0),
+    notesOpening: has("http2.fingerprint", "HTTP2_FINGERPRINT") || matches.some(({ http2 = [] }) => http2.length > 0),
+  });
+  return config;
 }
+
+/** Which fingerprints a configuration asks for. docs/fingerprints.md */
+type Knocks = Pick<ConnectionSettings, "keepsHello" | "notesOpening">;
+
+/**
+ * Which fingerprints a configuration asks for, in a placeholder, a field of the log, a rule, a limit or a match: for no other is a byte
+ * looked at. A configuration that was not unpacked asks for none.
+ */
+export function knocksOf(config: RuntimeConfig): Knocks {
+  return noted.get(config) ?? { keepsHello: false, notesOpening: false };
+}
+
+const noted: WeakMap<RuntimeConfig, Knocks> = new WeakMap();
 
 /** After a large configuration was read, most of the memory is what it was made of: room for what is made of it. */
 export function collectSource(config: RuntimeConfig): void {

@@ -45,6 +45,7 @@ import type { ServerConfig } from "../settings/sections.ts";
 import { demandOf } from "../settings/server-settings.ts";
 import { buildClientPolicy, type ClientPolicy } from "./client-policy.ts";
 import { OriginPools } from "./origin-pools.ts";
+import { knocksOf } from "./packed-config.ts";
 import { buildInternalPipeline, buildPipeline } from "./pipeline.ts";
 import {
   authPaths,
@@ -375,7 +376,8 @@ export function redirectsOf(lists: ListTables): RouteTypePorts["redirects"] {
   };
 }
 
-function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
+function connectionSettings(config: RuntimeConfig): ConnectionSettings {
+  const { server } = config;
   return {
     headerTimeoutMs: server.headerTimeoutMs,
     readTimeoutMs: server.readTimeoutMs,
@@ -386,6 +388,7 @@ function connectionSettings({ server }: RuntimeConfig): ConnectionSettings {
     maxHeadBytes: server.maxHeaderBytes,
     maxFields: server.maxHeaderFields,
     logsAddresses: server.accessLog.enabled,
+    ...knocksOf(config),
     http2: server.http2.enabled ? http2Settings(server) : null,
     proxies: server.proxyProtocol.enabled ? new NetworkSet(server.proxyProtocol.trusted) : null,
   };

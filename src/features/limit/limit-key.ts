@@ -3,6 +3,8 @@ import type { BucketKey } from "../../memory/token-bucket-key.ts";
 import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { SentField } from "../../proto/h1/sent-fields.ts";
+import { PLACEHOLDERS } from "../../proto/template/placeholders.ts";
+import type { FingerprintName } from "./settings.ts";
 
 /** Where hashes of keys come from: the buckets of this gateway, or those of a fleet. */
 export interface KeySource {
@@ -106,6 +108,33 @@ export class HeaderLimitKey implements LimitKey {
     const to = index < 0 ? 0 : headers.valueTo(index);
     if (from === to) return this.client.of(ex);
     this.key.hash(headers.bytes, from, to);
+    return this.key;
+  }
+}
+
+/**
+ * `key: tls.ja4` and the like: a bucket for each fingerprint; requests without one are told apart by their clients. A client can change its
+ * fingerprint as it can a field, so that it has a ceiling of its own likewise.
+ */
+export class FingerprintLimitKey implements LimitKey {
+  /** All that a client sends, whatever its fingerprint. */
+  readonly all: ClientLimitKey;
+  private readonly key: BucketKey;
+  private readonly client: ClientLimitKey;
+  private readonly read: (ex: Exchange) => string;
+
+  constructor(buckets: KeySource, purpose: string, name: FingerprintName, ipv6Prefix: number) {
+    this.key = buckets.keyFor(`${purpose} ${name}`);
+    this.client = new ClientLimitKey(buckets, purpose, ipv6Prefix);
+    this.all = new ClientLimitKey(buckets, `${purpose} all`, ipv6Prefix);
+    this.read = PLACEHOLDERS.find((one) => one.name === name)!.reader("");
+  }
+
+  of(ex: Exchange): BucketKey {
+    const value = this.read(ex);
+    if (value === "") return this.client.of(ex);
+    const bytes = Buffer.from(value, "latin1");
+    this.key.hash(bytes, 0, bytes.length);
     return this.key;
   }
 }

@@ -4,7 +4,15 @@ import type { Exchange } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { ASK, type FleetBuckets, type FleetKey, FleetRate } from "./fleet-buckets.ts";
-import { ClientLimitKey, HeaderLimitKey, type KeySource, type LimitKey, OneKey, UserLimitKey } from "./limit-key.ts";
+import {
+  ClientLimitKey,
+  FingerprintLimitKey,
+  HeaderLimitKey,
+  type KeySource,
+  type LimitKey,
+  OneKey,
+  UserLimitKey,
+} from "./limit-key.ts";
 import { type Quota, QuotaFields } from "./quota-fields.ts";
 import type { RateLimitConfig as ListedConfig } from "./settings.ts";
 
@@ -40,7 +48,7 @@ export class RateLimit {
     this.status = config.status;
     this.fields = config.headers ? new QuotaFields(config) : null;
     this.key = limitKey(config, buckets, full);
-    if (this.key instanceof HeaderLimitKey) {
+    if (this.key instanceof HeaderLimitKey || this.key instanceof FingerprintLimitKey) {
       const rate = new BucketRate(requests * CLIENT_SHARE, windowMs, burst * CLIENT_SHARE);
       this.ceiling = { rate, key: this.key.all };
     }
@@ -159,6 +167,7 @@ function limitKey({ key, keyHeader, ipv6Prefix }: RateLimitConfig, source: KeySo
   if (key === "route") return new OneKey(source, purpose);
   if (key === "header") return new HeaderLimitKey(source, purpose, keyHeader, ipv6Prefix);
   if (key === "user") return new UserLimitKey(source, purpose, ipv6Prefix);
+  if (key !== "client_ip") return new FingerprintLimitKey(source, purpose, key, ipv6Prefix);
   return new ClientLimitKey(source, purpose, ipv6Prefix);
 }
 

@@ -4,6 +4,9 @@ import { describe, type Piece, type Spot, Wrong } from "../../config/piece.ts";
 import { below, block, type ConfigOf, isFaultyAt, OFF, orWritten } from "../../config/row.ts";
 import { duration, flag, integer, RATE, textLike, word } from "../../config/scalars.ts";
 
+/** A fingerprint that tells buckets apart. docs/fingerprints.md */
+export type FingerprintName = "tls.ja4" | "tls.group" | "http2.fingerprint";
+
 /** Limits of one list: each is a look at a bucket for each request. */
 const MAX_LIMITS = 16;
 
@@ -16,11 +19,11 @@ const rateLimitBlock = block(
     burst: { type: integer(1), absent: 0, example: 200, doc: 'this many at once; the value of "requests" by default' },
     key: {
       type: textLike(
-        /^(client_ip|address|user|route|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/,
-        "client_ip, user, route or header:NAME",
+        /^(client_ip|address|user|route|tls\.ja4|tls\.group|http2\.fingerprint|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/,
+        "client_ip, user, route, tls.ja4, tls.group, http2.fingerprint or header:NAME",
       ),
       default: "client_ip",
-      doc: "or user (whom auth let in), route, or header:NAME",
+      doc: "or user (whom auth let in), route, header:NAME, or tls.ja4, tls.group, http2.fingerprint",
     },
     ipv6_prefix: {
       type: integer(16, 128),
@@ -48,7 +51,7 @@ const rateLimitBlock = block(
       return {
         // The size of the bucket, at least 1.
         burst: burst > 0 ? burst : Math.max(1, requests),
-        key: (key === "address" ? "client_ip" : key) as "client_ip" | "header" | "route" | "user",
+        key: (key === "address" ? "client_ip" : key) as "client_ip" | "header" | "route" | "user" | FingerprintName,
         // In lower case where `key` is `header`, else "".
         keyHeader: header.toLowerCase(),
       };

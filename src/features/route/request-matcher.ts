@@ -2,6 +2,7 @@ import { EACH_REQUEST, type FieldTest, type MatchConfig } from "../../config/mat
 import { latin1 } from "../../core/bytes.ts";
 import { NetworkSet } from "../../core/network-set.ts";
 import { trimmed } from "../../core/trimming.ts";
+import { type ClientPeer, NO_CLIENT } from "../../message/client-peer.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
 import type { RouteMatcher } from "../../message/route.ts";
@@ -9,6 +10,7 @@ import { type Expression, expressionIn, LateExpression } from "../../proto/expre
 import { SentField } from "../../proto/h1/sent-fields.ts";
 import { decodeOnce } from "../../proto/target/percent-decoding.ts";
 import { encodedPart, routedPath } from "../../proto/target/routed-path.ts";
+import { ja4Of } from "../../proto/tls/ja4.ts";
 import { methodSet } from "./method-set.ts";
 
 /**
@@ -21,6 +23,7 @@ export class RequestMatcher implements RouteMatcher {
   private readonly networks: NetworkSet | null;
   private readonly countries: ReadonlySet<string> | null;
   private readonly share: ClientShare | null;
+  private readonly knocks: readonly KnockTest[];
   private readonly headers: readonly (readonly [SentField, NamedTest])[];
   private readonly cookies: readonly NamedTest[];
   private readonly queries: readonly NamedTest[];
@@ -45,6 +48,7 @@ export class RequestMatcher implements RouteMatcher {
     this.id = new Uint8Array(new BigUint64Array([Bun.hash.xxHash64(id)]).buffer);
     this.networks = config.clientIp.length === 0 ? null : new NetworkSet(config.clientIp);
     this.countries = config.country.length === 0 ? null : new Set(config.country);
+    this.knocks = knockTests(config);
     this.share = config.share === 1 ? null : new ClientShare(shareFrom, config.share, config.stickyBy);
     this.headers = config.header.map((test) => [new SentField(test[0]), namedTest(test)]);
     this.cookies = config.cookie.map(namedTest);
@@ -59,6 +63,7 @@ export class RequestMatcher implements RouteMatcher {
     if (this.methods !== null && this.methods[method] !== 1) return false;
     if (this.networks !== null && !this.networks.has(head.sender.clientIp)) return false;
     if (this.countries !== null && !this.countries.has(head.sender.country)) return false;
+    for (const { read, test } of this.knocks) if (!test(read(head.sender.client ?? NO_CLIENT))) return false;
     if (this.share !== null && !this.share.takes(head)) return false;
     for (const [field, test] of this.headers) if (!test.holds(headerValues(head, field))) return false;
     for (const test of this.cookies) if (!test.holds(cookieValues(head.headers, test.name))) return false;
@@ -77,6 +82,27 @@ function methodsOf(names: readonly string[], { takesHeadWithGet = true }: MatchC
   const own = allowed.slice();
   own[Method.Head] = 0;
   return own;
+}
+
+/** A test of how a client knocks: by its handshake, or by the beginning of its connection. */
+interface KnockTest {
+  read(client: ClientPeer): string;
+  test(value: string): boolean;
+}
+
+function knockTests({ ja4 = [], group = [], http2 = [] }: MatchConfig): readonly KnockTest[] {
+  const asked: readonly (readonly [readonly string[], KnockTest["read"]])[] = [
+    [ja4, ja4Of],
+    [group, (client) => client.tlsGroup],
+    [http2, (client) => client.opening?.text ?? ""],
+  ];
+  return asked.filter(([wanted]) => wanted.length > 0).map(([wanted, read]) => ({ read, test: oneOf(wanted) }));
+}
+
+/** Whether one of these texts or expressions fits. */
+function oneOf(wanted: readonly string[]): KnockTest["test"] {
+  const tests = wanted.map((one) => namedTest(["", one]));
+  return (value) => value !== "" && tests.some(({ holds }) => holds(new Set([value])));
 }
 
 /** What is asked of the values of one name. */

@@ -38,6 +38,9 @@ const FURTHER = {
   referer: "The Referer of the request, without query and fragment.",
   tls_version: "Such as `TLSv1.3`; null in clear text.",
   tls_group: "The group of the key exchange, such as `X25519MLKEM768`; null in clear text and over HTTP/3.",
+  "tls.ja4": "The JA4 fingerprint of the client's handshake; null in clear text and over HTTP/3.",
+  "tls.group": "The same as tls_group.",
+  "http2.fingerprint": "How the client began its HTTP/2 connection (docs/fingerprints.md); else null.",
   asn: "The number of the network that the client is in, by `server.geo`; null where it is not known.",
 } as const;
 

@@ -8,6 +8,7 @@ import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { tookMs } from "../../message/took-ms.ts";
+import { ja4Of } from "../../proto/tls/ja4.ts";
 import { countedStatus } from "./counters-tap.ts";
 import { UNMATCHED_LABEL } from "./route-labels.ts";
 
@@ -50,6 +51,9 @@ const TEXTS: Readonly<Record<string, (ex: Exchange) => string>> = {
   user: (ex) => ex.identity?.user ?? "",
   tls_version: (ex) => ex.client.tlsVersion,
   tls_group: (ex) => ex.client.tlsGroup,
+  "tls.ja4": (ex) => ja4Of(ex.client),
+  "tls.group": (ex) => ex.client.tlsGroup,
+  "http2.fingerprint": (ex) => ex.client.opening?.text ?? "",
   fault: (ex) => (ex.fault === Fault.None ? "" : faultRow(ex.fault).label),
 };
 

@@ -6,6 +6,7 @@ import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange, RequestNamer } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { type Template, templateOf } from "../../proto/template/template.ts";
+import { ja4Of } from "../../proto/tls/ja4.ts";
 import { hexOf } from "../../proto/trace/trace-context.ts";
 import { ACCESS_FIELDS, type AccessField } from "./access-fields.ts";
 import { countedStatus } from "./counters-tap.ts";
@@ -106,6 +107,9 @@ function fieldReaders(ports: AccessLogPorts): FieldReaders {
     referer: ({ request }) => cut(request.headers.valueOf(HeaderId.Referer).replace(/[?#].*$/s, ""), FIELD_CHARS.path),
     tls_version: (ex) => ex.client.tlsVersion,
     tls_group: (ex) => ex.client.tlsGroup,
+    "tls.ja4": (ex) => ja4Of(ex.client),
+    "tls.group": (ex) => ex.client.tlsGroup,
+    "http2.fingerprint": (ex) => ex.client.opening?.text ?? "",
     trace_id: (ex) => (ex.trace === null ? null : hexOf(ex.trace.traceId)),
     user: (ex) => cut(ex.identity?.user ?? "", FIELD_CHARS.user),
     listener: (ex) => ex.listenerName,

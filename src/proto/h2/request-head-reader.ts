@@ -78,6 +78,12 @@ export class RequestHeadReader {
     return fault;
   }
 
+  /** Where the pseudo-headers of the last head begin in its memory, which is their order: method, authority, scheme, path; 0 for an absent one. */
+  pseudoPlaces(head: RequestHead): readonly number[] {
+    const authority = this.hasAuthority && head.headers.count > 0 ? head.headers.valueFrom(0) : 0;
+    return [head.methodFrom, authority, this.schemeFrom, head.targetFrom];
+  }
+
   private begin(): void {
     this.isBroken = false;
     this.protocolFrom = 0;

@@ -13,6 +13,7 @@ import {
 import { FrameEvent, FrameReader } from "./frame-reader.ts";
 import { writeGoAway, writePingAck, writeReset, writeSettingsAck, writeWindowUpdate } from "./frame-writer.ts";
 import { HeaderFragments } from "./header-fragments.ts";
+import type { ClientOpening } from "./opening.ts";
 import { PeerSettings } from "./peer-settings.ts";
 
 /** Streams given up by the client, or for its fault (MadeYouReset). nghttp2 1000, then 33/s; Envoy 500 in all. */
@@ -77,6 +78,8 @@ export class Session {
   /** Bytes that the connection's window lets us send. */
   sendWindow = DEFAULT_WINDOW_BYTES;
   isOver = false;
+  /** Notes how the client begins; null where nothing asks. */
+  opening: ClientOpening | null = null;
   private readonly init: SessionInit;
   private readonly owner: SessionOwner;
   private readonly reader: FrameReader = new FrameReader();
@@ -282,6 +285,7 @@ export class Session {
     if (increment === 0 || (streamId !== 0 && owner.isIdle(streamId))) return this.fail(ErrorCode.ProtocolError);
     if (!this.windowUpdates.spend(this.init.turn.nowMs)) return this.fail(ErrorCode.EnhanceYourCalm);
     if (streamId !== 0) return owner.onStreamWindow(streamId, increment);
+    this.opening?.onWindow(increment);
     this.sendWindow += increment;
     if (this.sendWindow > MAX_WINDOW_BYTES) this.fail(ErrorCode.FlowControlError);
     else owner.onConnectionWindow();
@@ -307,6 +311,7 @@ export class Session {
     const before = peer.initialWindowBytes;
     const fault = peer.take(reader.bytes, reader.from, reader.to, this.init.isServer);
     if (fault !== ErrorCode.NoError) return this.fail(fault);
+    this.opening?.onSettings(reader.bytes, reader.from, reader.to);
     if (!this.mayControl()) return;
     writeSettingsAck(this.out);
     this.owner.onPeerSettings();
@@ -339,6 +344,7 @@ export class Session {
     if (reader.streamId === 0) return this.fail(ErrorCode.ProtocolError);
     if (reader.length !== 5) return this.fail(ErrorCode.FrameSizeError);
     if (readUint31(reader.bytes, reader.from) === reader.streamId) return this.fail(ErrorCode.ProtocolError);
+    this.opening?.onPriority(reader.streamId, reader.bytes, reader.from);
     this.mayControl();
   }
 

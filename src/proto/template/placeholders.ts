@@ -6,6 +6,7 @@ import { CookieValues } from "../semantics/cookie-values.ts";
 import { offsetBehindSegments, pathFrom } from "../target/canonical-path.ts";
 import { decodeOnce } from "../target/percent-decoding.ts";
 import { queryWithMark, sentPath } from "../target/routed-path.ts";
+import { ja4Of } from "../tls/ja4.ts";
 import { capturedGroup, hostWildcard } from "./captured-groups.ts";
 
 /** Gives the value that a placeholder has for an exchange, one character a byte; "" where there is none. */
@@ -75,6 +76,24 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     argument: /^[\w.-]+$/,
     reader: (name) => (ex) => parameterOf(ex, name),
   },
+  plain(
+    "tls.ja4",
+    "the [JA4 fingerprint](fingerprints.md) of the client's handshake; empty in clear text and over HTTP/3",
+    "word",
+    ({ client }) => ja4Of(client),
+  ),
+  plain(
+    "tls.group",
+    "the group of its key exchange, such as `X25519MLKEM768`; likewise",
+    "word",
+    ({ client }) => client.tlsGroup,
+  ),
+  plain(
+    "http2.fingerprint",
+    "how the client began its HTTP/2 connection: [settings, window, priorities, pseudo-headers](fingerprints.md#http2)",
+    "word",
+    ({ client }) => client.opening?.text ?? "",
+  ),
   plain("tls.version", "such as `TLSv1.3`; empty in clear text", "word", (ex) => ex.client.tlsVersion),
   plain(
     "tls.subject",

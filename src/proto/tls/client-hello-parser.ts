@@ -93,6 +93,11 @@ export class ClientHelloParser {
     return HelloOutcome.NeedMore;
   }
 
+  /** The whole message, with its header; there once it is complete. */
+  get bytes(): Uint8Array {
+    return this.message;
+  }
+
   /** The message's header is complete, or the message is. RFC 8446 §4. */
   private stepMessage(): HelloOutcome {
     const { message } = this;

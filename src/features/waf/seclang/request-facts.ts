@@ -2,6 +2,7 @@ import type { Exchange } from "../../../message/exchange.ts";
 import type { HeaderBlock } from "../../../message/header-block.ts";
 import { isPlainPath } from "../../../proto/h1/request-rules.ts";
 import { queryWithMark, shownPath } from "../../../proto/target/routed-path.ts";
+import { ja4Of } from "../../../proto/tls/ja4.ts";
 import type { BodyReading } from "../body/body-reading.ts";
 import { type BodyHints, EMPTY_BODY, factsOf, MAX_RULE_ARGUMENTS, readPairs } from "./body-facts.ts";
 import { type BodyFacts, type RuleValue, ValueList } from "./rule-values.ts";
@@ -156,6 +157,9 @@ const READERS: Readonly<Record<string, Reader>> = {
   REQUEST_BODY_LENGTH: single(({ bodyFacts }) => String(bodyFacts.raw.length)),
   QUERY_STRING: single((facts) => facts.queryText()),
   REMOTE_ADDR: single(({ exchange }) => exchange.clientIp),
+  TLS_JA4: single(({ exchange }) => ja4Of(exchange.client)),
+  TLS_GROUP: single(({ exchange }) => exchange.client.tlsGroup),
+  HTTP2_FINGERPRINT: single(({ exchange }) => exchange.client.opening?.text ?? ""),
   SERVER_NAME: single(({ head }) => head.authority().replace(/:\d+$/, "")),
   REQBODY_PROCESSOR: single(({ bodyFacts }) => bodyFacts.processor),
   REQBODY_ERROR: single(({ bodyFacts }) => (bodyFacts.error === "" ? "0" : "1")),
