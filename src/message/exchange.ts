@@ -374,9 +374,9 @@ export interface ReplySink {
    */
   body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean;
   /**
-   * Sends bytes of an open file as they are there; a sink that changes or keeps bodies has no such call.
+   * Sends bytes of an open file as they are there.
    * @returns how many have left. Where they are fewer than asked for, bytes that are given to `body` say why, and ask for `onWritable`.
-   * -1 where all of them are to be given to `body`
+   * -1 if all of them are to be given to `body`, since a sink changes or keeps bodies, or writes them over TLS
    */
   file?(ex: Exchange, fd: number, from: number, to: number): number;
   /** Ends the response. The exchange must not be touched by the caller after this. */

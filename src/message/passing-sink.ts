@@ -35,6 +35,15 @@ export abstract class PassingSink implements ReplySink {
     return this.inner.body(ex, bytes, from, to);
   }
 
+  /** Whether what comes of a body now passes as it is. A sink that looks at bodies, keeps them or changes them says when it does not. */
+  protected get passesBody(): boolean {
+    return false;
+  }
+
+  file(ex: Exchange, fd: number, from: number, to: number): number {
+    return this.passesBody ? (this.inner.file?.(ex, fd, from, to) ?? -1) : -1;
+  }
+
   end(ex: Exchange): void {
     this.inner.end(ex);
   }

@@ -22,6 +22,10 @@ export abstract class ReplacingSink extends PassingSink {
   private stage: Stage = Stage.Passing;
   private dropped = 0;
 
+  protected override get passesBody(): boolean {
+    return this.stage === Stage.Passing;
+  }
+
   override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
     if (this.stage === Stage.Dropping) {

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { appendFileSync, readdirSync, readlinkSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { eventually } from "../harness/eventually.ts";
 import { startGateway } from "../harness/gateway.ts";
 import { type RawClient, request } from "../harness/raw-client.ts";
@@ -13,7 +14,15 @@ const gateway = await startGateway({
   routes: [{ type: "static", prefix: "/s", dir: "site" }],
   files: { "site/big.bin": content, "site/100k.bin": content.subarray(0, 102_400), "site/small.txt": "small" },
 });
-afterAll(() => stopAll(gateway));
+/** The same with sinks between the files and their clients. */
+const everything = await startGateway({
+  config: {
+    server: { cache: { enabled: true, cookies: "bypass" }, compression: { enabled: true }, waf: { enabled: true } },
+  },
+  routes: [{ type: "static", prefix: "/s", dir: "site" }],
+  files: { "site/100k.bin": content.subarray(0, 102_400), "site/long.txt": "a line of text\n".repeat(20_000) },
+});
+afterAll(() => stopAll(gateway, everything));
 
 const at = (name: string) => join(gateway.folder, "site", name);
 
@@ -79,6 +88,22 @@ describe("a large file in clear text", () => {
       expect(client.unread).toBeGreaterThan(4096);
       client.close();
     }
+  });
+
+  test("is the same with a cache and compression, from the first response to a hit", async () => {
+    const client = await everything.connect();
+    const text = Buffer.from("a line of text\n".repeat(20_000));
+    for (let i = 0; i < 4; i++) {
+      const whole = await client.exchange(request("GET /s/100k.bin"));
+      expect(whole.fields.get("x-cache")).toBe(i === 0 ? "MISS" : "HIT");
+      expect(whole.body.equals(content.subarray(0, 102_400))).toBe(true);
+      const part = await client.exchange(request("GET /s/100k.bin", ["Range: bytes=90000-99999"]));
+      expect([part.status, part.body.equals(content.subarray(90_000, 100_000))]).toEqual([206, true]);
+      expect((await client.exchange(request("GET /s/long.txt"))).body.equals(text)).toBe(true);
+      const packed = await client.exchange(request("GET /s/long.txt", ["Accept-Encoding: gzip"]));
+      expect([packed.fields.get("content-encoding"), gunzipSync(packed.body).equals(text)]).toEqual(["gzip", true]);
+    }
+    client.close();
   });
 
   test("goes to a client of HTTP/1.0 and ends its connection", async () => {

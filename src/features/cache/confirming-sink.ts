@@ -31,6 +31,10 @@ export class ConfirmingSink extends PassingSink implements Held {
     this.entry = entry;
   }
 
+  protected override get passesBody(): boolean {
+    return true;
+  }
+
   override head(ex: Exchange): void {
     if (this.isStored(ex.reply)) {
       this.hit(ex);

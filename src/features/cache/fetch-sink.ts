@@ -89,6 +89,10 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
     return this.stage !== Stage.Passing || super.returnsBytes;
   }
 
+  protected override get passesBody(): boolean {
+    return this.stage === Stage.Passing;
+  }
+
   override head(ex: Exchange): void {
     const { status } = ex.reply;
     if (this.stale >= 0 && status === 304 && this.takesNotModified(ex)) return;

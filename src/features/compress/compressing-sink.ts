@@ -81,6 +81,10 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
     return this.stage > Stage.Passing || super.returnsBytes;
   }
 
+  protected override get passesBody(): boolean {
+    return this.stage === Stage.Passing;
+  }
+
   override fixed(ex: Exchange, reply: PrebuiltResponse): void {
     const { fixed, services } = this.parts;
     this.stage = Stage.Over;

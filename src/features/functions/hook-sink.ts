@@ -88,6 +88,10 @@ export class HookSink extends PassingSink implements ReplySource {
     this.owner.askResponse();
   }
 
+  protected override get passesBody(): boolean {
+    return this.stage === Stage.Passing;
+  }
+
   override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
     if (this.stage === Stage.Dropped) return true;

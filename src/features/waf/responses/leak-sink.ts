@@ -100,6 +100,10 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
     if (leak !== null || !hasText(reply) || !this.holds(ex)) this.inner.head(ex);
   }
 
+  protected override get passesBody(): boolean {
+    return this.stage === Stage.Passing;
+  }
+
   override body(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.stage === Stage.Passing) return this.inner.body(ex, bytes, from, to);
     if (this.stage === Stage.Over) return true;
