@@ -92,7 +92,7 @@ export const ANNOTATION_ROWS = {
   "proxy-ssl-verify-depth": lost("length of the chain", "the whole chain counts", "2"),
   "proxy-ssl-protocols": lost("versions of TLS to the backend", "edge offers 1.2 and 1.3", "TLSv1.3"),
   "proxy-ssl-ciphers": lost("suites to the backend", "edge offers its own", "HIGH"),
-  "upstream-vhost": lost("the Host that the backend gets", "the backend gets the client's", "app.internal"),
+  "upstream-vhost": carried("host_header", "the Host that the backend gets", "app.internal"),
   "x-forwarded-prefix": carried("headers.request.set", "X-Forwarded-Prefix", "/app"),
   "connection-proxy-header": standard("Connection to the backend", "edge writes its own", "keep-alive"),
   "service-upstream": carried("targets", "the Service's address instead of its endpoints", "true"),

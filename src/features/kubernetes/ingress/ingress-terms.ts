@@ -196,11 +196,15 @@ function answerKeys(read: AnnotationReader, namespace: string, store: ObjectStor
     ...(isPrefix ? { request: { set: { "X-Forwarded-Prefix": prefix } } } : {}),
     ...(set === null ? {} : { response: { set } }),
   };
+  const host = read.text("upstream-vhost");
+  const isName = host !== "" && isHost(host);
+  if (host !== "" && !isName) read.lose("upstream-vhost", "expected a host name");
   const mirror = read.text("mirror-target").replace(/\$request_uri$|\$uri$/, "");
   const isMirror = /^https?:\/\/[a-z0-9.-]+(:\d{1,5})?\/?$/i.test(mirror);
   if (mirror !== "" && !isMirror) read.lose("mirror-target", "expected a server, with no variable but $request_uri");
   return {
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
+    ...(isName ? { host_header: host } : {}),
     ...(isMirror ? { mirror: { target: mirror.replace(/\/$/, "") } } : {}),
     ...(read.isOn("enable-access-log", true) ? {} : { access_log: { enabled: false } }),
     ...locations(read),

@@ -10,7 +10,7 @@ const UPSTREAM_KEYS: ReadonlySet<string> = new Set([
     "rewrite_cookies",
     "tls",
   ],
-  ...["health_check", "preserve_host", "strict_origins", "grpc_web"],
+  ...["health_check", "preserve_host", "host_header", "strict_origins", "grpc_web"],
 ]);
 
 /** Those of these keys that routes of every type have. */
