@@ -85,7 +85,7 @@ function served(...policies: readonly KubeObject[]) {
   const at = (host: string, key: string): Record<string, unknown> =>
     Object.fromEntries(
       routes
-        .filter(({ hosts }) => (hosts as string[]).includes(host))
+        .filter(({ hosts }) => (hosts as string[] | undefined)?.includes(host) === true)
         .map((route) => [String(route.path ?? route.prefix), route[key]]),
     );
   return { routes, statuses, at };
