@@ -226,12 +226,12 @@ function merged(placed: readonly Placed[]): { rule: Rule; keys: Keys }[] {
   const cells = new Map<string, string[]>();
   const matched = new Map<string, number>();
   for (const one of placed)
-    if (Object.keys(one.rule.match).length > 0)
+    if (Object.keys(one.rule.match).length > 0 || isPartial(one.rule))
       matched.set(cellOf(one), Math.max(one.index, matched.get(cellOf(one)) ?? 0));
   for (const before of placed) {
     EFFORT.take(STEPS_A_CELL);
     const cell = cellOf(before);
-    // Routes with match are asked before those without: one for some methods that comes first here asks for all clients.
+    // Routes with match or regex are asked before all others: one for some methods that comes first here asks for all clients.
     const isBefore = before.rule.methods.length > 0 && before.index < (matched.get(cell) ?? -1);
     const isBare = Object.keys(before.rule.match).length === 0;
     const one = isBefore && isBare ? { ...before, rule: { ...before.rule, match: { share: "100%" } } } : before;

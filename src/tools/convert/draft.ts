@@ -376,6 +376,9 @@ const DROPPABLE: ReadonlySet<string> = new Set([
   "max_body_bytes",
   "mirror",
   "retries",
+  "rewrite_location",
+  "rewrite_cookies",
+  "browse",
 ]);
 
 /** Relative names of files and folders count from the folder of the file that was converted; networks have nothing beyond their prefix. */

@@ -67,13 +67,6 @@ function proxy({ http }: Site, scope: Scope, pass: Statement, rule: Rule): void 
     return closed(rule);
   }
   scope.ledger.carry(pass);
-  if (!scope.inherited("proxy_redirect").some(({ args }) => args[0] === "off") && pass.name === "proxy_pass")
-    scope.ledger.remark(
-      { file: pass.file, line: 0 },
-      "proxy_redirect default",
-      `Location and Refresh of the origins' responses go on as they are: with proxy_pass of line ${pass.line}, and others, an address of the origin becomes that of the location there`,
-      "let the origin write addresses by Host, or set headers.response.set.Location at a route of its own",
-    );
   rule.keys = { type: "upstream", ...found.keys };
   const { path } = found;
   const { value, kind } = rule.path;

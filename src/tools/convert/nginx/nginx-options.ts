@@ -3,6 +3,7 @@ import { type Keys, sectionAt } from "../keys.ts";
 import { durationSetting, hasType, type Rule } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { verdictOf } from "./nginx-directives.ts";
+import { limitRate, listings, proxyCookies, proxyRedirect } from "./nginx-responses.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxSize, nginxTemplate, nginxTime } from "./nginx-values.ts";
 
@@ -498,5 +499,9 @@ const OPTIONS: readonly Option[] = [
   forwardAuth,
   cache,
   originTls,
+  proxyRedirect,
+  proxyCookies,
+  limitRate,
+  listings,
   closeUnknown,
 ];

@@ -366,3 +366,14 @@ test("a route that edge check refuses is a comment with a route in its place", (
   expect(draft.routesText()).toContain("  #   dir: /nowhere/at/all/a");
   expect(parse(draft.routesText())).toEqual({ routes: [{ type: "respond", prefix: "/a", status: 503 }] });
 });
+
+test("a method that an expression for paths leaves out stays out", () => {
+  const text = `http:
+  routers: { r: { rule: "PathRegexp(\`[.]php$\`) && !Method(\`POST\`)", service: s } }
+  services: { s: { loadBalancer: { servers: [{ url: "http://h:1" }] } } }`;
+  // Routes with regex are asked before those without, and routes with match, too.
+  expect(routesOf("traefik", "traefik.yaml", text)).toMatchObject([
+    { type: "respond", methods: ["POST"], match: { share: "100%" }, status: 404 },
+    { type: "upstream", regex: "[.]php$" },
+  ]);
+});
