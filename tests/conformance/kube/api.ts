@@ -17,9 +17,7 @@ export interface Item {
     readonly annotations?: Readonly<Record<string, string>>;
     readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
   };
-  // The rest differs by kind.
-  readonly spec: Any;
-  readonly status?: Any;
+  // Other members differ by kind.
   readonly [member: string]: Any;
 }
 

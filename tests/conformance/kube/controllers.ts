@@ -43,7 +43,7 @@ async function deployments(api: AdminApi, pods: readonly Item[]): Promise<void> 
           annotations: template.metadata.annotations,
           ownerReferences: [{ apiVersion: "apps/v1", kind: "Deployment", name, uid, controller: true }],
         },
-        ...{ spec: template.spec },
+        ...bodyOf(template),
       });
     const ready = own.filter(isReady).length;
     if (status.availableReplicas === ready && status.observedGeneration === generation) continue;
@@ -62,6 +62,11 @@ async function deployments(api: AdminApi, pods: readonly Item[]): Promise<void> 
     if (owner !== undefined && !uids.has(owner.uid) && metadata.deletionTimestamp === undefined)
       await api.call("DELETE", `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`);
   }
+}
+
+/** The part of a template that a pod has as it is. */
+function bodyOf({ spec }: Any): object {
+  return { spec };
 }
 
 function isOf({ metadata }: Item, uid: string): boolean {
