@@ -44,29 +44,48 @@ export function routeFolder({ path, watch, hosts }: DirectoryConfig): RouteFolde
   const folders: string[] = [];
   const stamps: string[] = [];
   try {
+    const add = (full: string, shown: string, stamp: string): void => {
+      stamps.push(`${full} ${stamp}`);
+      if (files.length > MAX_FILES) return;
+      const file = { name: full, path: full };
+      files.push({ source: "directory", file, hosts: bounds.get(shown) ?? null, isLeftOut: watch });
+    };
+    // A link may lead back to a folder above it: each is walked once.
+    const walked = new Set<string>();
     const walk = (folder: string, below: string, depth: number): void => {
+      const { dev, ino } = statSync(folder);
+      if (walked.has(`${dev} ${ino}`)) return;
+      walked.add(`${dev} ${ino}`);
       folders.push(folder);
       for (const name of readdirSync(folder).sort()) {
         if (name.startsWith(".") || name.startsWith("#")) continue;
         const full = join(folder, name);
         const shown = below === "" ? name : `${below}/${name}`;
-        const info = statSync(full, { throwIfNoEntry: false });
-        if (info?.isDirectory() === true && depth < MAX_DEPTH) walk(full, shown, depth + 1);
-        else if (info?.isFile() === true && ENDS.test(name)) {
-          if (files.length >= MAX_FILES) throw new Error(`more than ${MAX_FILES} files`);
-          const file = { name: full, path: full };
-          stamps.push(`${full} ${info.ino} ${info.size} ${info.mtimeMs} ${info.ctimeMs}`);
-          files.push({ source: "directory", file, hosts: bounds.get(shown) ?? null, isLeftOut: watch });
+        try {
+          const info = statSync(full, { throwIfNoEntry: false });
+          if (info?.isDirectory() === true && depth < MAX_DEPTH) walk(full, shown, depth + 1);
+          else if (info?.isFile() === true && ENDS.test(name))
+            add(full, shown, `${info.ino} ${info.size} ${info.mtimeMs} ${info.ctimeMs}`);
+        } catch (error) {
+          // It is read as a file, whose fault names it, and takes down no other.
+          add(full, shown, codeOf(error));
         }
       }
     };
     walk(path, "", 0);
+    if (files.length > MAX_FILES) throw new Error(`more than ${MAX_FILES} files`);
     return { files, folders, fault: "", stamp: [...folders, ...stamps].join("\n") };
   } catch (error) {
-    const { code, message } = error as { readonly code?: string; readonly message: string };
-    const fault = code === "ENOENT" ? "no such folder" : (code ?? message);
+    const code = codeOf(error);
+    const fault = code === "ENOENT" ? "no such folder" : code;
     return { files: [], folders: [path], fault, stamp: fault };
   }
 }
 
 const ENDS = /\.ya?ml$/;
+
+/** The code of an error of the system, or the message of another. */
+function codeOf(error: unknown): string {
+  const { code, message } = error as { readonly code?: string; readonly message: string };
+  return code ?? message;
+}

@@ -26,6 +26,21 @@ beforeAll(async () => {
     },
   });
 });
+
+test("no link, pipe or device in the folder takes anything down: a folder that links lead to again is walked once", async () => {
+  for (const name of ["loop", "again", "deep/up"]) symlinkSync(at(""), at(name));
+  for (const [name, target] of [
+    ["zero.yaml", "/dev/zero"],
+    ["gone.yaml", "/nowhere/at/all"],
+    ["self.yaml", "self.yaml"],
+  ] as const)
+    symlinkSync(target, at(name));
+  expect(Bun.spawnSync(["mkfifo", at("pipe.yaml")]).exitCode).toBe(0);
+  writeFileSync(at("beside.yaml"), says("/beside", "x"));
+  await becomes("/beside", "x");
+  await gateway.log("self.yaml", ({ event, name }) => event === "route_invalid" && name === at("self.yaml"));
+  for (const name of ["loop", "again", "deep/up", "zero.yaml", "gone.yaml", "self.yaml", "pipe.yaml"]) rmSync(at(name));
+});
 afterAll(() => stopAll(gateway));
 
 const at = (name: string): string => join(gateway.folder, "routes.d", name);
