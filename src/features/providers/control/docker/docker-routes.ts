@@ -57,7 +57,9 @@ export class DockerRoutes {
     const all: LabelRoutes[] = [];
     if (kinds.includes("edge")) all.push(edgeRoutes(containers, docker));
     if (kinds.includes("traefik")) all.push(this.traefikRoutes(containers, docker, server));
-    const routes = all.flatMap((one) => one.routes);
+    const routes = all.flatMap((one) =>
+      one.routes.map((route) => ({ ...route, routes: route.routes.map(withRetries) })),
+    );
     this.faults = all.flatMap((one) => one.faults);
     this.labels = new Map(routes.map((one) => [originName(one), one.label]));
     this.targets = new Set(routes.flatMap((one) => one.routes.flatMap(targetsOf)));
@@ -115,6 +117,13 @@ export class DockerRoutes {
   }
 }
 
+/** A container may be gone before its engine says so: unless labels say otherwise, a request is tried at each of the others. */
+function withRetries(keys: LabelRoute["routes"][number]): LabelRoute["routes"][number] {
+  const { targets, retries } = keys;
+  if (retries !== undefined || !Array.isArray(targets) || targets.length < 2) return keys;
+  return { ...keys, retries: { attempts: Math.min(MAX_ATTEMPTS, targets.length - 1) } };
+}
+
 /** How a route of containers is called in listings and events. */
 function originName({ name, containers }: LabelRoute): string {
   const shown = containers.slice(0, MAX_NAMED).join(", ");
@@ -129,3 +138,5 @@ function targetsOf({ target, targets }: Readonly<Record<string, unknown>>): read
 }
 
 const MAX_NAMED = 3;
+/** As many as `retries.attempts` takes. */
+const MAX_ATTEMPTS = 10;
