@@ -425,6 +425,12 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
       page: "bots.md#what-is-suspicious",
     },
   ),
+  [Fault.Impostor]: refusal("impostor", 403, "not allowed for this client", {
+    cause:
+      "The client names a browser, and has a TLS handshake that is none of this browser (`bots.impostors: block`).",
+    cure: "For programs that are welcome: `bots.allow`. For a browser: add its handshake to `bots.handshakes_file`.",
+    page: "bots.md#impostors",
+  }),
   [Fault.NotFound]: refusal("not_found", 404, "", {
     cause: "No route takes the request, or its file is not there.",
     cure: "`edge explain 'METHOD URL'` says which routes were asked, and why they lost.",

@@ -86,6 +86,7 @@ export const enum Fault {
   AuthUnavailable,
   TooManyGuesses,
   BotChallenge,
+  Impostor,
   NotFound,
   MethodNotAllowed,
   SchemaPending,

@@ -37,7 +37,10 @@ export function unpackConfig(packed: PackedConfig): RuntimeConfig {
   const has = (...names: readonly string[]) => names.some((name) => bytes.includes(name));
   const matches = config.routes.flatMap(({ match }) => match ?? []);
   noted.set(config, {
-    keepsHello: has("tls.ja4", "TLS_JA4") || matches.some(({ ja4 = [] }) => ja4.length > 0),
+    keepsHello:
+      has("tls.ja4", "TLS_JA4") ||
+      config.server.bots.impostors !== "off" ||
+      matches.some(({ ja4 = [] }) => ja4.length > 0),
     notesOpening: has("http2.fingerprint", "HTTP2_FINGERPRINT") || matches.some(({ http2 = [] }) => http2.length > 0),
   });
   return config;

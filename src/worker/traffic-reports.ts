@@ -273,6 +273,25 @@ export class TrafficReports
     });
   }
 
+  onImpostor(ex: Exchange, action: "off" | keyof typeof IMPOSTOR_ROWS, ja4: string): void {
+    if (action === "off") return;
+    const { counters, log, names } = this.to;
+    counters.add(IMPOSTOR_ROWS[action]);
+    const requestId = names.idOf(ex);
+    if (!log.takes("bot_impostor")) return;
+    const { request } = ex;
+    log.write("bot_impostor", {
+      request_id: requestId,
+      client_ip: ex.clientIp,
+      method: request.methodText(),
+      path: request.path(),
+      route: ex.route!.label,
+      action,
+      ja4,
+      user_agent: request.headers.valueOf(HeaderId.UserAgent),
+    });
+  }
+
   onBotSolved(ex: Exchange): void {
     const { counters, log, names } = this.to;
     counters.add(COUNTERS.botSolved);
@@ -337,6 +356,12 @@ export class TrafficReports
     log.event("connection_limit", { reason: LIMIT_REASONS[kind]!, ...fields, open: connections.total() });
   }
 }
+
+const IMPOSTOR_ROWS = {
+  detection: COUNTERS.impostorsSeen,
+  challenge: COUNTERS.impostorsAsked,
+  block: COUNTERS.impostorsBlocked,
+} as const;
 
 const DENIAL_ROWS: Readonly<Record<Exclude<Denial, "">, CounterRow>> = {
   allowed_ids: COUNTERS.sidecarDeniedId,

@@ -7,7 +7,7 @@ import { Method, type RequestHead } from "../../message/request-head.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
-import type { AgentReader } from "./agents.ts";
+import type { AgentFacts, AgentReader } from "./agents.ts";
 import {
   type BotTokens,
   networkOf,
@@ -19,12 +19,16 @@ import {
 import { challengeResponse } from "./challenge-page.ts";
 import type { CrawlerCheck } from "./crawler-check.ts";
 import type { CrawlerName } from "./crawlers.ts";
+import type { Impostors } from "./impostors.ts";
 import { FALSE_CRAWLER, opensSocket, signalOf } from "./signals.ts";
 
 /** Who must solve a task at a route. */
 export interface BotRules extends PassTerms {
   /** Whether every client must, and not just one that shows a signal. */
   readonly asksAll: boolean;
+  /** Whether suspicious clients must. */
+  readonly asksSuspicious: boolean;
+  readonly impostors: "off" | "detection" | "challenge" | "block";
   readonly crawlers: ReadonlySet<CrawlerName>;
   /** Finds the user agents that are let in; null for none. */
   readonly agents: RegExp | null;
@@ -47,6 +51,7 @@ export interface ChallengeCause {
 export interface BotListener {
   onBotChallenged(ex: Exchange, cause: ChallengeCause): void;
   onBotSolved(ex: Exchange): void;
+  onImpostor(ex: Exchange, action: BotRules["impostors"], ja4: string): void;
 }
 
 /** What the phase is made of. */
@@ -55,6 +60,7 @@ export interface BotPorts {
   readonly rules: readonly (BotRules | null)[];
   readonly tokens: BotTokens;
   readonly agents: AgentReader;
+  readonly impostors: Impostors;
   readonly crawlers: CrawlerCheck;
   /** Milliseconds since the epoch. */
   readonly clock: NowMs;
@@ -85,9 +91,15 @@ export class BotPhase implements Phase {
   private judge(ex: Exchange, rules: BotRules): Verdict {
     const agent = ex.request.headers.valueOf(HeaderId.UserAgent);
     const facts = this.parts.agents.read(agent);
-    const signal = rules.asksAll ? "all" : signalOf(ex, facts);
-    const reason = signal === "" && facts.crawler !== null ? FALSE_CRAWLER : signal;
-    if (reason === "" || isLetIn(ex, rules, agent)) return Verdict.Next;
+    const ja4 = rules.impostors === "off" ? "" : this.parts.impostors.find(ex, agent, facts);
+    const reason = reasonFor(ex, rules, facts, ja4);
+    if ((reason === "" && ja4 === "") || isLetIn(ex, rules, agent)) return Verdict.Next;
+    if (ja4 !== "") this.parts.listener.onImpostor(ex, rules.impostors, ja4);
+    if (ja4 !== "" && rules.impostors === "block") {
+      ex.sink.abort(ex, Fault.Impostor);
+      return Verdict.Done;
+    }
+    if (reason === "") return Verdict.Next;
     const standing = this.parts.tokens.judge(ex, rules, this.parts.clock.nowMs);
     if (standing.is === "passed") return Verdict.Next;
     if (standing.is === "solved") {
@@ -144,6 +156,15 @@ export class BotPhase implements Phase {
     ex.sink.fixed(ex, page);
     return Verdict.Done;
   }
+}
+
+/** Why a client is asked; "" if it is not. */
+function reasonFor(ex: Exchange, rules: BotRules, facts: AgentFacts, ja4: string): string {
+  if (rules.asksAll) return "all";
+  if (ja4 !== "" && rules.impostors === "challenge") return "impostor";
+  if (!rules.asksSuspicious) return "";
+  const signal = signalOf(ex, facts);
+  return signal === "" && facts.crawler !== null ? FALSE_CRAWLER : signal;
 }
 
 /** An exchange that waits for name servers. Its end ends the wait. */

@@ -5,6 +5,7 @@ import { AgentReader, anyOf } from "./agents.ts";
 import { type BotListener, BotPhase, type BotPorts, type BotRules } from "./bot-phase.ts";
 import { BotTokens } from "./bot-tokens.ts";
 import { CrawlerCheck, type ReverseNames } from "./crawler-check.ts";
+import { Impostors } from "./impostors.ts";
 import { asksClients, type BotsConfig, type RouteBots } from "./settings.ts";
 
 /** What the phase needs of its worker. */
@@ -43,6 +44,7 @@ export function botPhase(
     rules,
     tokens: new BotTokens(bots.secret || cookieKey),
     agents: new AgentReader(bots.scrapers),
+    impostors: new Impostors(bots.handshakes),
     crawlers: new CrawlerCheck(reverse, turn, (isVerified) => reports.onCrawler(isVerified)),
     clock,
     turns,
@@ -50,11 +52,13 @@ export function botPhase(
   });
 }
 
-function rulesOf({ challenge, difficulty, ttlMs, allow }: RouteBots): BotRules {
+function rulesOf({ challenge, difficulty, ttlMs, allow, impostors }: RouteBots): BotRules {
   const exact = new Set(allow.paths.filter((path) => !path.endsWith("*")));
   const starts = allow.paths.filter((path) => path.endsWith("*")).map((path) => path.slice(0, -1));
   return {
     asksAll: challenge === "all",
+    asksSuspicious: challenge === "suspicious",
+    impostors,
     difficulty,
     ttlMs,
     crawlers: new Set(allow.crawlers),

@@ -17,6 +17,19 @@ export const BOT_EVENTS = {
       status: STATUS,
     },
   },
+  bot_impostor: {
+    meaning: "A client names a browser, and has a TLS handshake that is none of this browser (`bots.impostors`).",
+    advice: "Where a browser is among them, add `ja4` to `bots.handshakes_file`.",
+    perSecond: 20,
+    fields: {
+      ...OF_REQUEST,
+      ...OF_TARGET,
+      route: ROUTE,
+      action: textField("detection, challenge or block"),
+      ja4: textField("its fingerprint"),
+      user_agent: textField("its User-Agent"),
+    },
+  },
   bot_solved: {
     meaning: "A browser has sent its proof of work and got a pass.",
     advice: "Nothing.",

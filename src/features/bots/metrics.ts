@@ -20,6 +20,15 @@ export const BOT_METRICS = {
     advice:
       "`forged` and `weak` are programs that try. `expired` in masses: `difficulty` is too high for the clients' machines.",
   },
+  gateway_bot_impostors_total: {
+    kind: "counter",
+    help: "Requests of clients that name a browser and have another handshake, by action.",
+    labels: ["action"],
+    group: "Firewall and guards",
+    title: "Impostors",
+    advice:
+      "See `bot_impostor` in the log before you block: programs that scan TLS on users' machines look like this as well.",
+  },
   gateway_bot_crawlers_total: {
     kind: "counter",
     help: "Addresses that named themselves a crawler and were looked up, by what was found.",

@@ -3,6 +3,7 @@ import { describe, type Kind, list, piece, type Spot, Wrong } from "../../config
 import { below, block, type ConfigOf, isFaultyAt, OFF, type Rows, type Values } from "../../config/row.ts";
 import { cidr, duration, fileName, flag, integer, secret, word } from "../../config/scalars.ts";
 import { CRAWLER_NAMES } from "./crawlers.ts";
+import type { BrowserHandshake } from "./impostors.ts";
 
 /** Names in a file of user agents, characters of each, and bytes of the file. docs/bots.md#what-is-suspicious */
 const MAX_AGENT_NAMES = 2000;
@@ -17,6 +18,8 @@ const MAX_DIFFICULTY = 24;
 /** From here on it takes a phone minutes. */
 const LONG_DIFFICULTY = 20;
 const MIN_SECRET_CHARS = 16;
+const MAX_HANDSHAKES = 2000;
+const HANDSHAKE_LINE = /^([A-Za-z][A-Za-z0-9_-]{1,31})[ \t]+([a-z0-9*]{1,12}_[0-9a-f*]{1,12}_[0-9a-f*]{1,12})$/;
 
 const challenge = () => word("suspicious", "all", "off");
 const difficulty = () => integer(MIN_DIFFICULTY, MAX_DIFFICULTY);
@@ -119,6 +122,19 @@ const rows = {
     example: "./scrapers.txt",
     doc: "parts of user agents that are suspicious, one a line, in place of the built-in list",
   },
+  impostors: {
+    type: word("off", "detection", "challenge", "block"),
+    default: "off",
+    guard: ["challenge", "block"],
+    doc: "clients that name a browser and have the TLS handshake of none: log, challenge or 403",
+  },
+  handshakes_file: {
+    type: fileName(),
+    absent: "",
+    field: "",
+    example: "./handshakes.txt",
+    doc: "lines of a browser and a JA4 of it, in place of the built-in list",
+  },
   secret: {
     type: secret("the secret"),
     absent: "",
@@ -133,14 +149,21 @@ export const bots = block(rows, {
   absent: OFF,
   isSwitch: true,
   check: checkBots,
-  finish: (_, { scrapers_file }, spot) => ({
+  finish: (_, { scrapers_file, handshakes_file }, spot) => ({
+    handshakesFile: spot.files.absolute(handshakes_file),
+    // Null takes the built-in list.
+    handshakes: handshakes_file === "" ? null : readHandshakes(handshakes_file, below(spot, "handshakes_file")),
     scrapersFile: spot.files.absolute(scrapers_file),
     // Null takes the built-in list.
     scrapers: scrapers_file === "" ? null : readAgents(scrapers_file, below(spot, "scrapers_file")),
   }),
-  list({ enabled, scrapersFile }, { enabled: _, ...lines }) {
+  list({ enabled, scrapersFile, handshakesFile }, { enabled: _, ...lines }) {
     if (!enabled) return { enabled };
-    return { ...lines, ...(scrapersFile === "" ? {} : { scrapers_file: scrapersFile }) };
+    return {
+      ...lines,
+      ...(scrapersFile === "" ? {} : { scrapers_file: scrapersFile }),
+      ...(handshakesFile === "" ? {} : { handshakes_file: handshakesFile }),
+    };
   },
 });
 
@@ -159,7 +182,7 @@ const routeRows = {
 export const routeBots = block(routeRows, { isSwitch: true, check: checkBots });
 
 /** Who must solve a task at a route. */
-export type RouteBots = Pick<BotsConfig, "enabled" | "challenge" | "difficulty" | "ttlMs" | "allow"> & {
+export type RouteBots = Pick<BotsConfig, "enabled" | "challenge" | "difficulty" | "ttlMs" | "allow" | "impostors"> & {
   /** Whether the route has a section of its own. */
   readonly isOwn: boolean;
 };
@@ -175,6 +198,7 @@ export function botsAt(values: Values<typeof routeRows>, server: BotsConfig, isO
     challenge: values.challenge ?? server.challenge,
     difficulty: values.difficulty ?? server.difficulty,
     ttlMs: values.ttl ?? server.ttlMs,
+    impostors: server.impostors,
     allow: {
       crawlers: own.crawlers ?? server.allow.crawlers,
       userAgents: own.userAgents ?? server.allow.userAgents,
@@ -185,9 +209,13 @@ export function botsAt(values: Values<typeof routeRows>, server: BotsConfig, isO
   };
 }
 
-/** Whether some client may be asked for a task. */
-export function asksClients({ enabled, challenge: who }: Pick<RouteBots, "enabled" | "challenge">): boolean {
-  return enabled && who !== "off";
+/** Whether some client may be asked for a task, or be an impostor. */
+export function asksClients({
+  enabled,
+  challenge: who,
+  impostors,
+}: Pick<RouteBots, "enabled" | "challenge" | "impostors">): boolean {
+  return enabled && (who !== "off" || impostors !== "off");
 }
 
 interface CheckedValues {
@@ -224,6 +252,22 @@ function agentPart(): Kind<string> {
     },
     { is: "text", pattern: AGENT_PART },
   );
+}
+
+/** A browser, and the JA4 of one of its handshakes, in lines of a file. */
+function readHandshakes(file: string, { path, log, files }: Spot): readonly BrowserHandshake[] {
+  const text = files.contents(path, file, MAX_AGENTS_FILE_BYTES, "shorten it");
+  const found: BrowserHandshake[] = [];
+  for (const [i, line] of text.split("\n").entries()) {
+    const words = line.trim();
+    if (words === "" || words.startsWith("#")) continue;
+    const parts = HANDSHAKE_LINE.exec(words);
+    if (parts === null)
+      log.fault(path, `line ${i + 1}: expected a browser and a JA4, such as chrome t13d1516h2_8daaf6152771_*`);
+    else found.push({ name: parts[1]!.toLowerCase(), ja4: parts[2]! });
+  }
+  if (found.length > MAX_HANDSHAKES) log.fault(path, `expected at most ${MAX_HANDSHAKES} lines, found ${found.length}`);
+  return found;
 }
 
 /** The names in a file, one a line; `#` begins a comment. Faults name the line. */
