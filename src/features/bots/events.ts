@@ -4,7 +4,7 @@ import { OF_REQUEST, OF_TARGET, ROUTE, STATUS, textField } from "../../core/even
 export const BOT_EVENTS = {
   bot_challenge: {
     meaning: "403: the gateway asked a client for proof of work (`server.bots`).",
-    advice: "Nothing. Where people complain, see `reason` and allow what they use.",
+    advice: "Nothing. If people complain, see `reason` and allow what they use.",
     perSecond: 20,
     fields: {
       ...OF_REQUEST,
@@ -19,7 +19,7 @@ export const BOT_EVENTS = {
   },
   bot_impostor: {
     meaning: "A client names a browser, and has a TLS handshake that is none of this browser (`bots.impostors`).",
-    advice: "Where a browser is among them, add `ja4` to `bots.handshakes_file`.",
+    advice: "If a browser is among them, add `ja4` to `bots.handshakes_file`.",
     perSecond: 20,
     fields: {
       ...OF_REQUEST,

@@ -28,7 +28,7 @@ export class Impostors {
     this.handshakes = listed === null ? SHIPPED : listed.map((one) => ({ ...one, since: 0 }));
   }
 
-  /** Its JA4 where the client is one; "" otherwise. A client without a handshake of its own is none. */
+  /** Its JA4 if the client is one; "" otherwise. A client without a handshake of its own is none. */
   find({ client, fromTrustedProxy }: Exchange, agent: string, { crawler }: AgentFacts): string {
     if (fromTrustedProxy || crawler !== null) return "";
     const named = this.handshakes.filter((one) => names(agent, one.name, one.since));
