@@ -227,6 +227,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "canary",
+    {
+      run: canary,
+      summary: "show, promote or abort rollouts of new versions at the running gateway",
+      specs: async () => [(await import("./canary.ts")).canaryCommand],
+    },
+  ],
+  [
     "drain",
     {
       run: drainTarget,
@@ -517,6 +525,11 @@ async function reloadGateway(args: readonly string[], io: CommandIo): Promise<nu
 async function rollBack(args: readonly string[], io: CommandIo): Promise<number> {
   const { runRollback } = await import("./reload.ts");
   return runRollback(args, io);
+}
+
+async function canary(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runCanary } = await import("./canary.ts");
+  return runCanary(args, io);
 }
 
 async function drainTarget(args: readonly string[], io: CommandIo): Promise<number> {

@@ -60,7 +60,7 @@ import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
 import { assigned, endPredecessor, Handover, type Inheritance, socketsOf, takeInheritance } from "./handover.ts";
 import type { HeldSignals } from "./held-signals.ts";
-import { Operations } from "./operations.ts";
+import { canaryAnswers, Operations } from "./operations.ts";
 import { claimPorts, claimUdp, moveClaims, workerFailure } from "./port-claim.ts";
 import { processState } from "./process-state.ts";
 import {
@@ -539,7 +539,7 @@ export class Control implements PoolListener, ThreadPorts {
 
   private answers() {
     const { exposition } = this;
-    const { keys, nodes, member, fleet, cache, live, bans } = this.parts;
+    const { keys, nodes, member, fleet, cache, live, bans, canaries } = this.parts;
     const survey = new UpstreamSurvey(nodes);
     const answers = internalAnswers({
       config: () => this.config,
@@ -564,6 +564,7 @@ export class Control implements PoolListener, ThreadPorts {
       ...answers,
       ...this.operations.answers(),
       ...this.routeCalls().answers(),
+      ...canaryAnswers(canaries, this.operations),
       bans: async () => {
         const { status, body } = bans.listing();
         return jsonAnswer(status, body);

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { VERSION } from "../core/version.ts";
 import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
+import type { CanaryBook } from "../features/canary/control/canary-book.ts";
 import type { FeedPorts } from "../features/dashboard/live-feed.ts";
 import type { LiveGateway, LiveTarget } from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
@@ -44,6 +45,7 @@ interface DashboardPorts {
   readonly cache: CacheOwner;
   readonly functions: Pick<Functions, "live">;
   readonly slos: Pick<SloBook, "standings">;
+  readonly canaries: Pick<CanaryBook, "standings">;
   /** Outputs of the access log that cannot be written. */
   failedLogs(): readonly string[];
 }
@@ -67,6 +69,7 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
     exclusionOf: ({ ruleId, path, location }) => exclusionLine(ruleId, path, location),
     modules: () => from.functions.live(),
     objectives: () => from.slos.standings(),
+    canaries: () => from.canaries.standings(),
     observe: (isWatched) => pool.broadcast({ kind: "observe", isWatched }),
     send: (worker, text) => pool.send(worker, { kind: "live", text }),
   };

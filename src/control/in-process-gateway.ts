@@ -86,6 +86,7 @@ export class InProcessGateway {
       lists: {},
       overload: createPressureNumbers(1),
       slos: [],
+      canaries: [],
       gates: new ConcurrencyLimits(config, 1).startFields().gates,
       spans: [],
       fleet: ALONE,

@@ -6,6 +6,7 @@ import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import { type ControlAnswer, jsonAnswer, refusalAnswer } from "../features/admin/control-rpc.ts";
 import type { Operator } from "../features/admin/operator.ts";
 import type { BanService } from "../features/bans/control/ban-service.ts";
+import type { CanaryBook } from "../features/canary/control/canary-book.ts";
 import type { ConfigurationState, FileConfigurations } from "../features/history/control/file-configurations.ts";
 import type { StateFolder } from "../features/history/control/state-folder.ts";
 import {
@@ -390,6 +391,27 @@ const MAX_KEPT_NAME_CHARS = 65_536;
 /** A reload that has changed nothing is the files' fault: 422, with the same fields. */
 function reloadAnswer({ ok, generation, faults, fields }: ReloadOutcome): ControlAnswer {
   return jsonAnswer(ok ? 200 : 422, { ok, generation, faults, ...fields });
+}
+
+/** Who answers about rollouts. docs/endpoints.md#canaries */
+export function canaryAnswers(
+  canaries: CanaryBook,
+  operations: Operations,
+): Pick<EndpointAnswers, "canaries" | "canary"> {
+  return {
+    canaries: () => jsonAnswer(200, { canaries: canaries.standings() }),
+    canary: (body) => {
+      const { operator, call } = readCall(body);
+      const { route, action, ...others } = call;
+      const isKnown = action === "promote" || action === "abort";
+      if (typeof route !== "string" || !isKnown || Object.keys(others).length > 0)
+        return refusalAnswer(400, 'canary takes {"route": PREFIX, "action": "promote" or "abort"}');
+      const ended = canaries.end(route, action === "promote" ? "promoted" : "aborted");
+      if (ended.length === 0) return refusalAnswer(404, `no route ${route} has a canary`);
+      operations.audit(`canary_${action}`, operator, { route });
+      return jsonAnswer(200, { canaries: ended });
+    },
+  };
 }
 
 /** What an ActionHandler has written. */

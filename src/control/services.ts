@@ -10,6 +10,7 @@ import { KeyService } from "../features/auth/control/key-service.ts";
 import { BanService } from "../features/bans/control/ban-service.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { DiskReports } from "../features/cache/control/disk/cache-disk.ts";
+import { CanaryBook } from "../features/canary/control/canary-book.ts";
 import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import { Fleet, type FleetPorts, openFleetStore } from "../features/fleet/control/fleet.ts";
@@ -104,9 +105,11 @@ export function makeServices(site: ThreadPorts) {
   const member = new FleetMember(site.remote, totals, nodes, memberPorts(site));
   const bans = new BanService({ broadcast, event, state: site.state });
   const { onBeat } = member.fleetPorts;
+  const canaries: CanaryBook = new CanaryBook(config, pool.size, { event, state: site.state });
   const beat: FleetPorts["onBeat"] = async (store, cluster) => {
     await onBeat(store, cluster);
     await bans.beat(store);
+    await canaries.beat(store);
   };
   const fleet = new Fleet({ ...fleetPorts(site), ...member.fleetPorts, onBeat: beat });
   const functions = new Functions(pool, fleet, site.threshold, event);
@@ -118,7 +121,7 @@ export function makeServices(site: ThreadPorts) {
   return {
     socket: new UnixSockets(),
     watch,
-    live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, slos, failedLogs })),
+    live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, slos, canaries, failedLogs })),
     nodes,
     keys: new KeyService({ broadcast, event }),
     schemas,
@@ -136,6 +139,7 @@ export function makeServices(site: ThreadPorts) {
     functions,
     concurrency: new ConcurrencyLimits(config, pool.size),
     slos,
+    canaries,
     overload: new OverloadWatch(pool.size, { event }),
     cache,
     acme: new AcmeService(acmePorts(site, certificates)),

@@ -2,22 +2,22 @@
 export type Percentiles = readonly [p50: number, p90: number, p99: number] | null;
 
 /** Buckets to a doubling of the time: each is 9 % wide, and what is read from it is within 5 %. */
-const PER_OCTAVE = 8;
+export const LATENCY_BUCKETS_PER_OCTAVE = 8;
 const LEAST_MS = 1 / 16;
 /** From 1/16 ms to 2^16 ms, a minute; the last takes all that is longer. */
-const BUCKETS = 20 * PER_OCTAVE;
+export const LATENCY_BUCKETS: number = 20 * LATENCY_BUCKETS_PER_OCTAVE;
 
 /** Durations as counts in buckets of growing width, which can be added up and can fade. */
 export class LatencySketch {
-  private readonly counts: Float64Array = new Float64Array(BUCKETS);
+  private readonly counts: Float64Array = new Float64Array(LATENCY_BUCKETS);
   private total = 0;
   /** The counts before this one, and from `to` on, are 0. */
-  private from = BUCKETS;
+  private from = LATENCY_BUCKETS;
   private to = 0;
 
   /** @param ms 0 or more */
   add(ms: number): void {
-    this.put(bucketOf(ms), 1);
+    this.put(latencyBucket(ms), 1);
   }
 
   /** Durations so far, faded ones as the part that is left. */
@@ -50,7 +50,7 @@ export class LatencySketch {
   clear(): void {
     if (this.from < this.to) this.counts.fill(0, this.from, this.to);
     this.total = 0;
-    this.from = BUCKETS;
+    this.from = LATENCY_BUCKETS;
     this.to = 0;
   }
 
@@ -69,14 +69,14 @@ export class LatencySketch {
   /** Within a bucket the durations are taken to be spread evenly. */
   private quantile(share: number): number {
     let left = share * this.total;
-    for (let i = 0; i < BUCKETS; i++) {
+    for (let i = 0; i < LATENCY_BUCKETS; i++) {
       const count = this.counts[i]!;
       // Of the first it is known only that they took no longer.
       if (i === 0 && count >= left && count > 0) return LEAST_MS;
-      if (count > 0 && count >= left) return LEAST_MS * 2 ** ((i + left / count) / PER_OCTAVE);
+      if (count > 0 && count >= left) return LEAST_MS * 2 ** ((i + left / count) / LATENCY_BUCKETS_PER_OCTAVE);
       left -= count;
     }
-    return LEAST_MS * 2 ** (BUCKETS / PER_OCTAVE);
+    return LEAST_MS * 2 ** (LATENCY_BUCKETS / LATENCY_BUCKETS_PER_OCTAVE);
   }
 }
 
@@ -102,9 +102,10 @@ export function percentilesOf(counts: ArrayLike<number>, boundsMs: ArrayLike<num
   return [quantile(0.5), quantile(0.9), quantile(0.99)];
 }
 
-function bucketOf(ms: number): number {
+/** The bucket of a duration. */
+export function latencyBucket(ms: number): number {
   if (!(ms > LEAST_MS)) return 0;
-  return Math.min(BUCKETS - 1, Math.floor(Math.log2(ms / LEAST_MS) * PER_OCTAVE));
+  return Math.min(LATENCY_BUCKETS - 1, Math.floor(Math.log2(ms / LEAST_MS) * LATENCY_BUCKETS_PER_OCTAVE));
 }
 
 /** A count that has faded so far is gone. */

@@ -320,6 +320,7 @@ export class DryRun {
       poolOf: ({ originKey, authority }) =>
         new RecordedUpstream(originKey, authority, (ex, head) => this.noteSent(ex, originKey, head)),
       slotsOf: () => null,
+      canaryOf: () => null,
       nodesOf: (route) => {
         nodes ??= this.nodes();
         return nodes.nodesOf(route);

@@ -4,6 +4,7 @@ import { AUTH_EVENTS } from "../features/auth/events.ts";
 import { BAN_EVENTS } from "../features/bans/events.ts";
 import { BOT_EVENTS } from "../features/bots/events.ts";
 import { CACHE_EVENTS } from "../features/cache/events.ts";
+import { CANARY_EVENTS } from "../features/canary/events.ts";
 import { FLEET_EVENTS, REMOTE_EVENTS } from "../features/fleet/events.ts";
 import { FUNCTION_EVENTS } from "../features/functions/events.ts";
 import { GEO_EVENTS } from "../features/geo/events.ts";
@@ -41,6 +42,7 @@ export const EVENTS = {
   ...LIMIT_EVENTS,
   ...PAGE_EVENTS,
   ...OVERLOAD_EVENTS,
+  ...CANARY_EVENTS,
   ...AUTH_EVENTS,
   ...BOT_EVENTS,
   ...BAN_EVENTS,

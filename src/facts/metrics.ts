@@ -4,6 +4,7 @@ import { AUTH_METRICS } from "../features/auth/metrics.ts";
 import { BAN_METRICS } from "../features/bans/metrics.ts";
 import { BOT_METRICS } from "../features/bots/metrics.ts";
 import { CACHE_METRICS } from "../features/cache/metrics.ts";
+import { CANARY_METRICS } from "../features/canary/metrics.ts";
 import { COMPRESS_METRICS } from "../features/compress/metrics.ts";
 import { CONCURRENCY_METRICS } from "../features/concurrency/metrics.ts";
 import { FLEET_METRICS, REMOTE_METRICS } from "../features/fleet/metrics.ts";
@@ -30,6 +31,7 @@ export const METRICS = {
   ...LIMIT_METRICS,
   ...CONCURRENCY_METRICS,
   ...SLO_METRICS,
+  ...CANARY_METRICS,
   ...OVERLOAD_METRICS,
   ...BOT_METRICS,
   ...BAN_METRICS,

@@ -239,6 +239,8 @@ export class Attempt {
   isTrial!: boolean;
   /** Whether the attempt goes to a target that is out, since all are. */
   isForced!: boolean;
+  /** Whether the exchange goes to the new version of a route with a canary. */
+  isFresh!: boolean;
   /** When the attempt under way, or the last one, was begun, likewise. */
   beganMs!: number;
   /** Milliseconds of each, to the head of its response or to its failure; -1 before either. */
@@ -290,6 +292,7 @@ export class Attempt {
     this.attemptedMs = -1;
     this.isTrial = false;
     this.isForced = false;
+    this.isFresh = false;
     this.beganMs = 0;
   }
 

@@ -8,6 +8,7 @@ import type { NowMs } from "../message/ports.ts";
 import { labelOf } from "./route-base.ts";
 import { hasTargets, type RouteConfig } from "./route-config.ts";
 import { routeKey } from "./route-key.ts";
+import { canaryRoute } from "./upstream/canary-route.ts";
 
 /** What limits the requests of a route at once, or of its targets: control thread and workers make the same of the same configuration. */
 export interface GateInit {
@@ -63,8 +64,14 @@ function gate(
 }
 
 /** All gates of routes, that of a route before that of its targets. */
-export function gatesIn(routes: readonly RouteConfig[]): readonly GateInit[] {
+function gatesIn(routes: readonly RouteConfig[]): readonly GateInit[] {
   return routes.flatMap((route) => [routeGate(route), targetGate(route)]).filter((one) => one !== null);
+}
+
+/** The same, and the gates of new versions' targets. */
+export function allGatesIn(routes: readonly RouteConfig[]): readonly GateInit[] {
+  const fresh = routes.flatMap((route) => (hasTargets(route) ? (canaryRoute(route) ?? []) : []));
+  return [...gatesIn(routes), ...fresh.map(targetGate).filter((one) => one !== null)];
 }
 
 /** Whether the limit of a lane is found by its latency. */
@@ -76,7 +83,7 @@ export function isAuto({ limit }: GateLane): boolean {
 export function makeGates(services: GateServices, worker: number): Gates {
   const { turn, wheel } = services;
   const ports = { worker, turn, wheel, inTurn: (work: () => void) => services.inTurn(work) };
-  return new Gates(ports, ({ routes }: { readonly routes: readonly RouteConfig[] }) => gatesIn(routes));
+  return new Gates(ports, ({ routes }: { readonly routes: readonly RouteConfig[] }) => allGatesIn(routes));
 }
 
 /** What gates need of their worker. */

@@ -1,7 +1,9 @@
 import { TICK_MS } from "../core/timer-wheel.ts";
+import { CanaryCells } from "../features/canary/canary-cells.ts";
 import type { Gates } from "../features/concurrency/gates.ts";
 import { WorkerPressure } from "../features/overload/shared-pressure.ts";
 import { SloCounts } from "../features/slo/slo-counts.ts";
+import { canaryKeys } from "./canary-routes.ts";
 import { type GateServices, makeGates } from "./concurrency-gates.ts";
 import { sloKeys } from "./slo-routes.ts";
 
@@ -13,6 +15,8 @@ export interface PressurePorts {
   readonly pressure: WorkerPressure;
   /** Counters of objectives. */
   readonly slos: SloCounts;
+  /** Rollouts. */
+  readonly canaries: CanaryCells;
 }
 
 /** Makes them. @param worker its number */
@@ -21,5 +25,6 @@ export function pressurePorts(services: GateServices, worker: number): PressureP
     concurrency: makeGates(services, worker),
     pressure: new WorkerPressure(worker, TICK_MS),
     slos: new SloCounts(worker, sloKeys),
+    canaries: new CanaryCells(worker, canaryKeys),
   };
 }

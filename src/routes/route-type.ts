@@ -1,6 +1,7 @@
 import type { OriginConfig } from "../config/origin.ts";
 import type { RedirectList } from "../features/answer/redirect-list.ts";
 import type { UpstreamNode } from "../features/balance/balancer.ts";
+import type { CanaryCell } from "../features/canary/canary-cells.ts";
 import type { FilePorts } from "../features/files/file-handler.ts";
 import type { ForwardHandlerPorts } from "../features/forward/forward-handler.ts";
 import type { UpstreamPorts } from "../features/functions/function-upstream.ts";
@@ -94,4 +95,6 @@ export interface RouteTypePorts {
   nodesOf(route: UpstreamRouteConfig): readonly UpstreamNode[];
   /** The slots of a route's targets, a lane each; null if none has a limit. */
   slotsOf(route: UpstreamRouteConfig): SlotGate | null;
+  /** The rollout of a route's new version; null without one. */
+  canaryOf(route: UpstreamRouteConfig): CanaryCell | null;
 }

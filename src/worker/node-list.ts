@@ -1,5 +1,6 @@
 import type { TargetConfig } from "../config/origin.ts";
 import type { BreakerRules } from "../features/balance/balancer.ts";
+import { withCanaries } from "../routes/canary-routes.ts";
 import { upstreamRoutes } from "../routes/route-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { sidecarRoutes } from "../routes/upstream/sidecar-routes.ts";
@@ -32,7 +33,7 @@ export class NodeList {
   constructor(config: RuntimeConfig) {
     this.maxResponseFields = config.proxy.transport.maxResponseFields;
     const nodes: NodeInit[] = [];
-    const ofFile = config.proxy.enabled ? upstreamRoutes(config.routes) : [];
+    const ofFile = config.proxy.enabled ? withCanaries(upstreamRoutes(config.routes)) : [];
     const ofMesh: ReadonlySet<NodeOwner> = new Set(sidecarRoutes(config));
     for (const route of [...ofFile, ...ofMesh, ...config.streams]) {
       for (const { name = "", originKey } of route.targets) if (name !== "") this.noteName(name, originKey);

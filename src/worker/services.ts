@@ -5,6 +5,7 @@ import type { ControlChannel } from "../features/admin/control-channel.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
 import type { BanWatch } from "../features/bans/ban-watch.ts";
+import type { CanaryCells } from "../features/canary/canary-cells.ts";
 import type { Gates } from "../features/concurrency/gates.ts";
 import type { SeenReports } from "../features/dashboard/seen-reports.ts";
 import type { Watchers } from "../features/dashboard/watchers.ts";
@@ -43,6 +44,7 @@ export interface GivenServices {
   readonly concurrency: Gates;
   readonly pressure: WorkerPressure;
   readonly slos: SloCounts;
+  readonly canaries: CanaryCells;
 }
 
 /**

@@ -33,6 +33,7 @@ import type { Pipeline, Route } from "../message/exchange.ts";
 import { IDLE_PORTS } from "../message/idle-ports.ts";
 import type { PurgeOrder } from "../message/purge-order.ts";
 import type { RequestHead } from "../message/request-head.ts";
+import { canaryOf, withCanaries } from "../routes/canary-routes.ts";
 import { targetGate } from "../routes/concurrency-gates.ts";
 import { pathOf } from "../routes/route-base.ts";
 import { upstreamRoutes, wafOf } from "../routes/route-config.ts";
@@ -278,7 +279,11 @@ export function routeLabels(config: RuntimeConfig): readonly string[] {
 
 /** The labels that the counters know upstreams by. */
 export function upstreamLabels(config: RuntimeConfig): readonly string[] {
-  const owners: readonly NodeOwner[] = [...upstreamRoutes(config.routes), ...sidecarRoutes(config), ...config.streams];
+  const owners: readonly NodeOwner[] = [
+    ...withCanaries(upstreamRoutes(config.routes)),
+    ...sidecarRoutes(config),
+    ...config.streams,
+  ];
   const targets = owners.flatMap((owner) => owner.targets);
   return [...targets, ...transcodedRoutes(config).map((route) => route.upstream)].map((origin) => origin.originKey);
 }
@@ -355,6 +360,10 @@ function routeSite(
     poolOf: (target, route) => pools.poolOf(target, route),
     nodesOf: (route) => nodes.nodesOf(route),
     slotsOf: slotsOf(inputs.under),
+    canaryOf: (route) => {
+      const init = canaryOf(route);
+      return init === null ? null : inputs.under.canaries.of(init.key);
+    },
   };
 }
 

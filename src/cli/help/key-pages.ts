@@ -50,6 +50,7 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["server.rate_limit", "guards.md#rate-limits"],
   ["server.overload", "pressure.md#shedding"],
   ["routes.priority", "pressure.md#shedding"],
+  ["routes.canary", "pressure.md#canaries"],
   ["routes.slo", "pressure.md#objectives"],
   ["routes.concurrency", "pressure.md#concurrency"],
   ["routes.targets.concurrency", "pressure.md#concurrency"],

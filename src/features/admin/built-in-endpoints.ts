@@ -162,6 +162,28 @@ const DRAINED: Omit<EndpointDoc, "summary" | "shown"> = {
   refusals: [400, 404, 413, 415],
 };
 
+const CANARIES = object({
+  canaries: listOf(
+    object({
+      route: TEXT_SCHEMA,
+      targets: listOf(TEXT_SCHEMA),
+      state: among("running", "promoted", "aborted"),
+      share: { type: "number" },
+      steps: listOf({ type: "number" }),
+      next_ms: { type: ["integer", "null"] },
+      requests: COUNT,
+      errors: COUNT,
+      old_requests: COUNT,
+      old_errors: COUNT,
+      p99_ms: { type: ["number", "null"] },
+      old_p99_ms: { type: ["number", "null"] },
+      errors_evidence: { type: "number" },
+      latency_evidence: { type: "number" },
+      reason: among("", "errors", "latency", "few_requests", "evidence", "operator"),
+    }),
+  ),
+});
+
 /** One row an endpoint, in the order of docs/endpoints.md#built-in-endpoints. */
 export const ENDPOINTS = [
   open(
@@ -283,6 +305,21 @@ export const ENDPOINTS = [
     response: ROUTE_CHANGE,
     others: { 422: ROUTE_CHANGE },
     refusals: [400, 404, 409, 412, 413, 503],
+  }),
+  asked("/internal/api/canaries", "canaries", {
+    summary: "The rollouts of new versions, with the numbers of both.",
+    shown: "[canaries](#canaries)",
+    page: "endpoints.md#canaries",
+    response: CANARIES,
+    refusals: [503],
+  }),
+  action("/internal/api/canary", "canary", {
+    summary: "Ends a rollout: the new version gets all requests, or none.",
+    shown: "[a canary promoted or aborted](#actions)",
+    page: "endpoints.md#canaries",
+    request: call({ route: TEXT_SCHEMA, action: among("promote", "abort") }),
+    response: CANARIES,
+    refusals: [400, 404, 413, 415, 503],
   }),
   asked("/internal/api/nodes", "nodes", {
     summary: "The gateways of the fleet.",

@@ -3,6 +3,7 @@ import { faultRow } from "../../core/fault-rows.ts";
 import { CLIENT_CLOSED_STATUS } from "../../core/status.ts";
 import type { WorkerCounters } from "../../memory/counter-table.ts";
 import { MAX_HELD_BACK, type NodeTable } from "../../memory/node-table.ts";
+import type { ArmTally } from "../../message/arm-tally.ts";
 import type { Attempt, Exchange, Target, Upstream } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
 import type { SlotGate } from "../../message/slot-gate.ts";
@@ -111,6 +112,8 @@ export interface TargetInit {
   readonly basePath: string;
   /** Tells it from the other targets of its route; hashing goes by it, so that their order does not matter. */
   readonly name: string;
+  /** Counts its responses; left out without a canary. */
+  readonly tally?: ArmTally;
   /** How many exchanges it takes at once; left out if no target of the route says that. */
   readonly slots?: { readonly gate: SlotGate; readonly lane: number };
 }

@@ -18,6 +18,7 @@ import { Rendezvous } from "./rendezvous.ts";
 import type { LoadBalancingConfig } from "./settings.ts";
 import { SmoothRoundRobin } from "./smooth-round-robin.ts";
 import { Sticky, StickyCookie } from "./sticky.ts";
+import { TalliedTarget } from "./tallied-target.ts";
 import { TwoChoices, WeightedRandom } from "./weighted-random.ts";
 
 /**
@@ -45,7 +46,8 @@ export function targetChoice(
 
 /** @param index among all targets of the route @param nodeIndex the first target's with the same node */
 export function targetOf(init: TargetInit, index: number, nodeIndex: number): BalancedTarget {
-  const { slots } = init;
+  const { slots, tally } = init;
+  if (tally !== undefined) return new TalliedTarget(init, index, nodeIndex, tally);
   if (slots === undefined) return new BalancedTarget(init, index, nodeIndex);
   return new LimitedTarget(init, index, nodeIndex, slots.gate, slots.lane);
 }

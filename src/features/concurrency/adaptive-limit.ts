@@ -104,7 +104,7 @@ export class AdaptiveLimit {
     const isUsed = inFlight >= this.limit / 2;
     if (gradient === 1 && !isUsed) return;
     if (this.isFirst) return this.set(this.limit * FIRST_GROWTH);
-    const aim = this.limit * gradient + Math.max(1, Math.sqrt(this.limit) / 2);
+    const aim = this.limit * gradient + Math.max(0.5, Math.sqrt(this.limit) / 4);
     this.set(this.limit + SMOOTHING * (aim - this.limit));
     if (nowMs - this.calmSeenMs >= PROBE_EVERY_MS) this.beginProbe(nowMs);
   }

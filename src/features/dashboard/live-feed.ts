@@ -13,6 +13,7 @@ import type { DashboardWord } from "./dashboard-messages.ts";
 import { LabelTraffic } from "./label-traffic.ts";
 import type {
   LiveCache,
+  LiveCanary,
   LiveChange,
   LiveGateway,
   LiveHit,
@@ -45,6 +46,7 @@ export interface FeedPorts {
   /** Modules of functions and hooks, with counts since the start. */
   readonly modules: () => readonly LiveModule[];
   readonly objectives: () => readonly LiveObjective[];
+  readonly canaries: () => readonly LiveCanary[];
   /** The line that silences the rule of an incident where it was found. */
   readonly exclusionOf: (incident: Incident) => string;
   /** Tells all workers whether to show rows of their traffic. */
@@ -279,6 +281,7 @@ export class LiveFeed implements ControlService<unknown> {
       cache: this.cache(),
       certificates: this.certificates.slice(0, MAX_CERTIFICATES),
       modules: shownModules(modules),
+      canaries: from.canaries().slice(0, MAX_LABELS),
       objectives: [...judged.objectives].sort((a, b) => b.burn[0]! - a.burn[0]!).slice(0, MAX_LABELS),
       changes: this.changes,
       rows: this.rows.sort((a, b) => a.at - b.at),
@@ -429,6 +432,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
 const SAME_ACTION_MS = 5000;
 const BAD: ReadonlySet<string> = new Set([
   "worker_died",
+  "canary_aborted",
   "worker_stalled",
   "worker_failed",
   "upstream_unhealthy",

@@ -1,5 +1,5 @@
 /** The highest level: everything is shed that ever is. */
-export const MAX_LEVEL = 3;
+const MAX_LEVEL = 3;
 /** Below this share of a threshold there is calm. */
 const CALM = 0.8;
 /** Steps of a tenth of a second: up, down in calm, and down just below the threshold. */

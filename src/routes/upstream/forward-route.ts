@@ -5,6 +5,7 @@ import { Mirror } from "../../features/mirror/mirror.ts";
 import { MirrorChoice } from "../../features/mirror/mirror-choice.ts";
 import { MIRROR_TOTAL_MS } from "../../features/mirror/mirrored-exchange.ts";
 import { MirroringHandler } from "../../features/mirror/mirroring-handler.ts";
+import type { ArmTally } from "../../message/arm-tally.ts";
 import { type Handler, Pipeline, type Upstream } from "../../message/exchange.ts";
 import type { TargetChoice } from "../../message/target.ts";
 import { requestEdits, responseEdits } from "../header-operations.ts";
@@ -78,11 +79,12 @@ export function mirroringHandler(
   );
 }
 
-/** The targets of a route that may get requests. @param poolOf gives the connections to one */
+/** The targets of a route that may get requests. @param poolOf gives the connections to one @param tally counts their responses */
 export function targetsOf(
   route: UpstreamRouteConfig,
   poolOf: (target: TargetConfig) => Upstream,
   site: Pick<RouteTypePorts, "nodesOf" | "slotsOf">,
+  tally: ArmTally | null = null,
 ): TargetInit[] {
   const routeNodes = site.nodesOf(route);
   const gate = site.slotsOf(route);
@@ -99,6 +101,7 @@ export function targetsOf(
         backup: target.backup,
         basePath: target.basePath,
         name: `${target.url}#${earlier}`,
+        ...(tally === null ? {} : { tally }),
         ...(gate === null ? {} : { slots: { gate, lane: i } }),
       },
     ];

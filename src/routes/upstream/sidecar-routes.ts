@@ -124,6 +124,7 @@ const NO_FURTHER_PARTS = {
   priority: "normal",
   limitRate: 0,
   slo: null,
+  canary: null,
 } as const;
 
 /** How chunked bodies are taken: as the edge takes them, but that `buffer` says whether they stream. docs/sidecar.md#bodies */

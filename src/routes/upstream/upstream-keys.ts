@@ -10,7 +10,7 @@ import {
 } from "../../config/origin.ts";
 import { list, type Spot } from "../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
-import { flag, integer, percent, text, textLike } from "../../config/scalars.ts";
+import { decimal, duration, flag, integer, percent, text, textLike } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
 import { balancing } from "../../features/balance/settings.ts";
@@ -70,11 +70,57 @@ const mirror = block(mirrorRows, {
   list: ({ target: { url } }, lines) => ({ target: url, ...lines }),
 });
 
+const targetList = list(target, "targets");
+
+/** One server, or several. */
+type TargetValues = { readonly target: string; readonly targets: readonly Values<typeof target.rows>[] };
+
+const shares = list(decimal(0.01, 100), "shares in percent");
+
+const canaryAbort = block({
+  errors_ratio: { type: decimal(1.01, 1000), default: 1.5, doc: "so many times as many errors are worse" },
+  p99_ratio: {
+    type: decimal(1.01, 1000),
+    default: 1.3,
+    doc: "so many times as long is slower, by the 99th percentile",
+  },
+  min_requests: { type: integer(1), default: 200, doc: "requests of the new version in a step before the next" },
+});
+
+const canaryRows = {
+  // Resolved, one of the targets.
+  target: {
+    type: text("a server address"),
+    absent: "",
+    field: "",
+    example: "http://10.0.0.7:8000",
+    doc: "the one server of the new version",
+  },
+  targets: { type: targetList, field: "", doc: "or its servers, as targets of the route" },
+  steps: { type: shares, default: [1, 5, 25, 50, 100], doc: "percent of the requests that it gets, step by step" },
+  every: { type: duration(1), default: "5m", doc: "how long a step lasts at least" },
+  sticky: { type: flag(), default: true, doc: "a client stays with its version: by a cookie, else by its address" },
+  abort: { type: canaryAbort, doc: "limits beyond which it is worse, and gets no requests any more" },
+} as const satisfies Rows;
+
+/** `canary`: a new version that gets more and more of the requests while it is no worse. docs/pressure.md#canaries */
+export const canary = block(canaryRows, {
+  shorthand: "target",
+  check({ steps }, { log, path }) {
+    const isRising = steps.every((step, i) => i === 0 || step > steps[i - 1]!);
+    if (!isRising || steps.length === 0)
+      log.fault([...path, "steps"], "expected shares that rise, such as [1, 5, 25, 100]");
+  },
+  finish: (_, values, spot) => ({ targets: resolveTargets(values, spot) }),
+  list: ({ targets }, lines) => ({ targets: targetList.write(withNames(targets).map(withLimit)), ...lines }),
+});
+
 const rows = {
   methods: routeMethods,
   // Resolved, one of the targets.
   target: { type: text("a server address"), absent: "", field: "", doc: "the one server, http://host:port" },
-  targets: { type: list(target, "targets"), field: "", doc: 'or "target: http://10.0.0.5:8000" for one' },
+  targets: { type: targetList, field: "", doc: 'or "target: http://10.0.0.5:8000" for one' },
+  canary: { type: canary, absent: null, doc: "a new version, which gets more and more requests while it is no worse" },
   load_balancing: { type: balancing, doc: "how a target is chosen" },
   mirror: { type: mirror, absent: null, doc: "a second server gets copies of requests; no client waits for it" },
   health_check: { type: healthCheck, doc: "off without this section" },
@@ -162,7 +208,7 @@ function withLimit<T extends UpstreamTarget>(target: T): T & { readonly concurre
   return { ...target, concurrency: target.concurrency ?? null };
 }
 
-function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly UpstreamTarget[] {
+function resolveTargets(values: TargetValues, spot: Spot): readonly UpstreamTarget[] {
   const { log, path } = spot;
   if (values.target !== "" && values.targets.length > 0) {
     log.fault([...path, "target"], "a route has either target (one server) or targets (a list): remove one", true);
@@ -179,7 +225,7 @@ function resolveTargets(values: Values<typeof rows>, spot: Spot): readonly Upstr
       { ...originAt(values.target, "target", spot, true), weight: 1, backup: false, name: "", concurrency: null },
     ];
   }
-  const all = rows.targets.type.resolve!([...values.targets], { ...spot, path: [...path, "targets"] });
+  const all = targetList.resolve!([...values.targets], { ...spot, path: [...path, "targets"] });
   checkTargetNames(all, { ...spot, path: [...path, "targets"] });
   if (all.length > 0 && all.every(({ backup }) => backup))
     log.fault([...path, "targets"], "every target is a backup: leave backup out of one at least", true);

@@ -2,19 +2,22 @@ import { circuitBreaker } from "../../config/attempt-settings.ts";
 import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
 import { MappedTarget } from "../../features/balance/mapped-target.ts";
 import { targetChoice } from "../../features/balance/target-choice.ts";
+import type { CanaryCell } from "../../features/canary/canary-cells.ts";
 import { MirroredUpstream } from "../../features/mirror/mirrored-exchange.ts";
 import type { Handler, Upstream } from "../../message/exchange.ts";
 import { ChunkedMode, RouteKind } from "../../message/route.ts";
+import type { TargetChoice } from "../../message/target.ts";
 import { warnOfSpool } from "../../settings/proxy-settings.ts";
 import { namesChanged } from "../header-operations.ts";
 import { rewrite, rewriting } from "../rewrite-keys.ts";
 import type { RouteShape, RouteType, RouteTypePorts, TargetState, TargetStatus } from "../route-type.ts";
 import { rewriteCookies, rewriteLocation } from "./answer-keys.ts";
+import { canaryRoute } from "./canary-route.ts";
 import { forwardHandler, mirroringHandler, targetsOf } from "./forward-route.ts";
 import { healthCheck } from "./health-check-keys.ts";
 import { LateHandler } from "./late-handler.ts";
 import type { UpstreamRouteConfig } from "./upstream-config.ts";
-import { type FastCgiConfig, timeouts, upstreamKeys } from "./upstream-keys.ts";
+import { canary, type FastCgiConfig, timeouts, upstreamKeys } from "./upstream-keys.ts";
 
 /** Routes from which on a configuration is large: their handlers are made late, and its leftovers are collected at once. */
 export const MANY_ROUTES = 1000;
@@ -53,6 +56,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
   const { loadBalancing } = route;
   return {
     targets: route.targets.map((target) => explainTarget(target, statusOf(target.originKey, route))),
+    ...(route.canary === null ? {} : { canary: canary.write(route.canary) }),
     load_balancing: { policy: loadBalancing.policy, key: loadBalancing.keyName },
     mirror: route.mirror === null ? null : { ...route.mirror, target: route.mirror.target.url },
     strip_prefix: route.stripPrefix,
@@ -113,16 +117,35 @@ export function upstreamHandler(
     const pool = site.poolOf(target, route);
     return isMirrored ? new MirroredUpstream(pool) : pool;
   };
-  const targets = isEnabled ? targetsOf(route, poolOf, site) : [];
-  const choice =
+  const cell = isEnabled ? site.canaryOf(route) : null;
+  const targets = isEnabled ? targetsOf(route, poolOf, site, cell?.tallyOf(false)) : [];
+  const own =
     route.targetMap === null || !isEnabled
       ? targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey)
       : new MappedTarget(route.targetMap, targets);
+  const choice = cell === null ? own : canaryChoice(route, own, cell, poolOf, site);
   const handler = forwardHandler(route, choice, site.forward);
   if (route.fastcgi !== null) return scriptHandler(route, route.fastcgi, handler, site, look);
   const whole = isMirrored ? mirroringHandler(route, mirror, handler, site.forward, mirrors) : handler;
   // Outside of the mirror, so that copies get the new path too.
   return grpcWeb(rewriting(whole, route, false), route, site);
+}
+
+/** Puts the targets of a new version beside those of the old one. What chooses is loaded if a route asks for it. */
+function canaryChoice(
+  route: UpstreamRouteConfig,
+  old: TargetChoice,
+  cell: CanaryCell,
+  poolOf: (target: TargetConfig) => Upstream,
+  site: RouteTypePorts,
+): TargetChoice {
+  const { CanaryChoice, CanaryPlaces } =
+    require("../../features/canary/canary-choice.ts") as typeof import("../../features/canary/canary-choice.ts");
+  const fresh = canaryRoute(route)!;
+  const targets = targetsOf(fresh, poolOf, site, cell.tallyOf(true));
+  const places = route.canary!.sticky ? new CanaryPlaces(site.cookieKey) : null;
+  const choice = targetChoice(route.loadBalancing, targets, Math.random, site.cookieKey);
+  return new CanaryChoice(old, choice, cell, places, Math.random);
 }
 
 /** What finds scripts is loaded where a route asks for it. */

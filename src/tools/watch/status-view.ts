@@ -1,6 +1,7 @@
 import { isInternalPath } from "../../core/internal-path.ts";
 import { bytes, durationText, numberText, percentText, span } from "../../core/number-text.ts";
 import type {
+  LiveCanary,
   LiveLabel,
   LiveModule,
   LiveObjective,
@@ -29,6 +30,7 @@ export function statusText(state: LiveState, label: string, width: number, paint
     ...routes(state, width, paints),
     ...upstreams(state, width, paints),
     ...modules(state, width, paints),
+    ...canaries(state, width, paints),
     ...objectives(state, width, paints),
     ...rest(state, width, paints),
     ...changes(state, width, paints),
@@ -201,6 +203,27 @@ function modules({ modules: all }: LiveState, width: number, paints: Paints): st
     { title: "THREADS", width: 7, rank: 1, cell: ({ threads }) => numberText(threads), paint: threadless },
     { title: "RESTARTS", width: 8, rank: 3, cell: ({ ends }) => numberText(ends) },
     { title: "HEAP", width: 9, rank: 4, cell: ({ heap }) => bytes(heap) },
+  ];
+  const shown = all.slice(0, MAX_ROWS);
+  return ["", ...textTable(columns, shown, width, paints), ...more(all.length - shown.length, paints)];
+}
+
+function canaries({ canaries: all = [] }: LiveState, width: number, paints: Paints): string[] {
+  if (all.length === 0) return [];
+  const columns: Column<LiveCanary>[] = [
+    { title: `CANARIES (${all.length})`, width: 0, rank: 0, cell: ({ route }) => route },
+    {
+      title: "STATE",
+      width: 9,
+      rank: 0,
+      cell: ({ state }) => state,
+      paint: ({ state }) => (state === "aborted" ? paints.bad : paints.plain),
+    },
+    { title: "SHARE", width: 7, rank: 0, cell: ({ share }) => `${share} %` },
+    { title: "ERRORS", width: 7, rank: 0, cell: (one) => shareOf(one.errors, one.requests) },
+    { title: "OLD", width: 7, rank: 1, cell: (one) => shareOf(one.old_errors, one.old_requests) },
+    { title: "P99", width: 8, rank: 1, cell: (one) => durationText(one.p99_ms ?? undefined) },
+    { title: "OLD", width: 8, rank: 2, cell: (one) => durationText(one.old_p99_ms ?? undefined) },
   ];
   const shown = all.slice(0, MAX_ROWS);
   return ["", ...textTable(columns, shown, width, paints), ...more(all.length - shown.length, paints)];

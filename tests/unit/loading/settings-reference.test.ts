@@ -116,6 +116,7 @@ describe("the reference of routes.yaml", () => {
     "priority",
     "slo",
     "concurrency",
+    "limit_rate",
     "allowed_methods",
     "access_log",
     "cors",
@@ -138,7 +139,7 @@ describe("the reference of routes.yaml", () => {
         "inbound_chunked_mode",
         "max_body_bytes",
         "acme_challenge",
-        ...ofBoth.slice(0, 13),
+        ...ofBoth.slice(0, 14),
         "waf",
         "errors",
         "maintenance",
@@ -186,7 +187,10 @@ describe("the reference of routes.yaml", () => {
       const text = ROUTES_REFERENCE.replace(
         /^ {4}(tls|fastcgi|access_log):.*\n( {6}.*\n)+|^ {4}(list|listeners): .*\n/gm,
         "",
-      ).replace(/^ {6}(header|cookie): .*\n/gm, "");
+      )
+        .replace(/^ {6}(header|cookie): .*\n/gm, "")
+        // Of a canary, beside targets.
+        .replace(/^ {6}target: http:\/\/10\.0\.0\.7.*\n/m, "");
       writeFileSync(
         join(dir, "config.yaml"),
         "server: {cache: {enabled: true}, geo: {country_db: country.mmdb, asn_db: asn.mmdb}}\n",

@@ -1,7 +1,7 @@
 import type { ControlService, Prepared } from "../../../core/control-service.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
 import { createSlotTable, QueueCount, SlotCount, SlotTable } from "../../../memory/slot-table.ts";
-import { type GateInit, gatesIn, isAuto } from "../../../routes/concurrency-gates.ts";
+import { allGatesIn, type GateInit, isAuto } from "../../../routes/concurrency-gates.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { AdaptiveLimit } from "../adaptive-limit.ts";
 import type { SharedGates } from "../gates.ts";
@@ -89,7 +89,7 @@ export class ConcurrencyLimits implements ControlService<RuntimeConfig> {
   /** The gates of a configuration: a gate of the one before goes on, with its limit. */
   private made(config: RuntimeConfig): ReadonlyMap<string, KeptGate> {
     return new Map(
-      gatesIn(config.routes).map((init) => {
+      allGatesIn(config.routes).map((init) => {
         const known = this.gates.get(init.key);
         const buffer = known?.buffer ?? createSlotTable(init.lanes.length, this.workers);
         const found = init.lanes.map((lane, i) =>

@@ -2,6 +2,7 @@ import { isInternalPath } from "../../../core/internal-path.ts";
 import { bytes, counted, durationText, numberText, percentText, span } from "../../../core/number-text.ts";
 import type {
   LiveAttacker,
+  LiveCanary,
   LiveChange,
   LiveHit,
   LiveObjective,
@@ -35,6 +36,12 @@ export class Views {
   private readonly routes: LiveTable<BusyLabel>;
   private readonly targets: LiveTable<TargetRow>;
   private readonly modules: LiveTable<BusyModule>;
+  private readonly canaries = placed<LiveCanary>("canaries", {
+    name: "Rollouts of new versions",
+    columns: CANARY_COLUMNS,
+    keyOf: ({ route, targets }) => `${route} ${targets.join(" ")}`,
+    empty: "–",
+  });
   private readonly objectives = placed<LiveObjective>("objectives", {
     name: "Objectives of routes",
     columns: OBJECTIVE_COLUMNS,
@@ -112,6 +119,7 @@ export class Views {
     this.showRoutes();
     this.showTargets(state);
     this.showModules(state);
+    this.showCanaries(state);
     this.showObjectives(state);
     this.showAttacks(state);
     this.timeline.show(state.changes);
@@ -181,6 +189,19 @@ export class Views {
         : `All ${numberText(modules.length)} modules have their threads.`;
     const says = away === 0 ? all : `${counted(away, "module")} without a thread: requests get 500, or wait.`;
     say(byId("functions-say"), waiting === 0 ? says : `${says} ${counted(waiting, "call")} waiting.`);
+  }
+
+  private showCanaries({ canaries = [] }: LiveState): void {
+    const isUsed = canaries.length > 0;
+    byId("rollouts").hidden = !isUsed;
+    document.querySelector<HTMLElement>("nav a[href='#rollouts']")!.hidden = !isUsed;
+    if (!isUsed) return;
+    this.canaries.show(canaries);
+    const words = (["running", "promoted", "aborted"] as const).flatMap((word) => {
+      const count = canaries.filter(({ state }) => state === word).length;
+      return count === 0 ? [] : [`${numberText(count)} ${word}`];
+    });
+    say(byId("rollouts-say"), `${words.join(", ")}.`);
   }
 
   private showObjectives({ objectives = [] }: LiveState): void {
@@ -411,6 +432,62 @@ const TARGET_COLUMNS: readonly PageColumn<TargetRow>[] = [
   textCell("p99", "p99", ({ traffic }) => durationText(traffic?.latency?.[2]), { style: "number" }),
   { key: "drain", head: "Action", show: showDrain },
 ];
+
+const CANARY_COLUMNS: readonly PageColumn<LiveCanary>[] = [
+  textCell("route", "Route", ({ route }) => plain(route), {
+    isName: true,
+    style: "mono name",
+    by: ({ route }) => route,
+  }),
+  {
+    key: "share",
+    head: "Share of the new version",
+    by: ({ share }) => share,
+    show: (cell, { share, state, reason }) => {
+      if (cell.firstElementChild === null) cell.replaceChildren(h("div", { class: "mix", role: "img" }), h("span"));
+      const why = reason === "" ? "" : `, ${reason.replace("_", " ")}`;
+      const words = `${share} %, ${state}${why}`;
+      mix(
+        cell.firstElementChild as HTMLElement,
+        [
+          ["c2", share],
+          ["c0", 100 - share],
+        ],
+        words,
+      );
+      say(cell.lastElementChild!, words);
+      cell.classList.toggle("bad", state === "aborted");
+    },
+  },
+  textCell(
+    "requests",
+    "Requests",
+    ({ requests, old_requests }) => `${numberText(requests)} / ${numberText(old_requests)}`,
+    {
+      style: "number minor",
+    },
+  ),
+  textCell(
+    "errors",
+    "Errors, new / old",
+    (one) => `${partText(one.errors, one.requests)} / ${partText(one.old_errors, one.old_requests)}`,
+    {
+      style: "number",
+    },
+  ),
+  textCell(
+    "p99",
+    "p99, new / old",
+    (one) => `${durationText(one.p99_ms ?? undefined)} / ${durationText(one.old_p99_ms ?? undefined)}`,
+    {
+      style: "number",
+    },
+  ),
+];
+
+function partText(part: number, all: number): string {
+  return all === 0 ? "–" : percentText(part / all);
+}
 
 const OBJECTIVE_COLUMNS: readonly PageColumn<LiveObjective>[] = [
   textCell("route", "Route", ({ route }) => plain(route), {

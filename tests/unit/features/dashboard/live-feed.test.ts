@@ -27,6 +27,7 @@ function setUp(targets: LiveState["targets"] = []) {
     cache: () => null,
     modules: () => [],
     objectives: () => [],
+    canaries: () => [],
     exclusionOf: () => "",
     observe: (isWatched) => observed.push(isWatched),
     send: (worker, text) => sent.push({ worker, state: JSON.parse(text) }),

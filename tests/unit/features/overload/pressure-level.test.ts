@@ -1,6 +1,9 @@
 // docs/pressure.md#shedding
 import { expect, test } from "bun:test";
-import { MAX_LEVEL, PressureLevel } from "../../../../src/features/overload/pressure-level.ts";
+import { PressureLevel } from "../../../../src/features/overload/pressure-level.ts";
+
+/** All that is ever shed. */
+const MAX_LEVEL = 3;
 
 const after = (level: PressureLevel, steps: number, share: number): number => {
   for (let i = 0; i < steps; i++) level.note(share);
