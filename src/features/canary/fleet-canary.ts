@@ -15,7 +15,7 @@ const LOGS = 7;
 const COUNTS = 4 + 2 * LOGS;
 
 /**
- * A rollout of a fleet, as the store keeps it: a hash to which every gateway adds what it has counted. Evidence adds up, since the
+ * A rollout of a fleet, as the store keeps it: a hash to which every gateway adds its counts. Evidence adds up, since the
  * gateways see different requests. docs/pressure.md#canaries-of-a-fleet
  *
  *     report  counts since the last report, COUNTS numbers
