@@ -14,7 +14,7 @@ export interface Built {
  * Makes one image for all architectures, as a tar file of its layout.
  * @param shared the folder with the files that are the same for all
  * @returns its name, and the version of the C library that is in it
- * @throws ReleaseFault where the C library cannot be had from Debian's packages
+ * @throws ReleaseFault if the C library cannot be had from Debian's packages
  */
 export function makeImage(
   release: Release,

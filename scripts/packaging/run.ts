@@ -23,7 +23,7 @@ export class ReleaseFault extends Error {}
 /**
  * Runs a program.
  * @returns what it wrote to its standard output
- * @throws ReleaseFault where it fails, or is not there
+ * @throws ReleaseFault if it fails, or is not there
  */
 export function run(command: readonly string[], cwd: string = ROOT, env: Record<string, string> = {}): Buffer {
   const [program, ...args] = command;

@@ -10,7 +10,7 @@ export interface Target {
   readonly runtime: string;
   /** What Bun's compiler calls it. */
   readonly compiler: string;
-  /** Architectures of the packages that are made of it; null where none are. */
+  /** Architectures of the packages that are made of it; null if none are. */
   readonly packaged: { readonly debian: string; readonly rpm: string; readonly oci: string } | null;
 }
 

@@ -124,7 +124,7 @@ function linksOf(html: string): string[] {
   return [...html.matchAll(LINK)].map(([, , link]) => link!);
 }
 
-/** The file that a link means, from the top of the repository; null where it leads out of it. */
+/** The file that a link means, from the top of the repository; null if it leads out of it. */
 function sourceOf(from: string, link: string): string | null {
   if (/^[a-z]+:/.test(link)) return null;
   const path = decodeURIComponent(link.replace(/#.*/, ""));

@@ -10,12 +10,12 @@ type Severity = "fault" | "warning" | "note" | "test" | "module" | "online";
 /** One entry of `edge check --json`. docs/configuration.md#mistakes */
 interface Entry extends FaultHelp {
   readonly severity: Severity;
-  /** "" where it is not about a file. */
+  /** "" if it is not about a file. */
   readonly file: string;
-  /** From 1; 0 where it is about the file as a whole. */
+  /** From 1; 0 if it is about the file as a whole. */
   readonly line: number;
   readonly col: number;
-  /** As in the text: `routes[0].target`; "" where it is not about a key. */
+  /** As in the text: `routes[0].target`; "" if it is not about a key. */
   readonly key: string;
   readonly message: string;
 }
@@ -26,7 +26,7 @@ export class CheckReport {
   /** Null unless they were made. */
   private online: readonly OnlineFinding[] | null = null;
 
-  /** @param io null where the lines are not wanted */
+  /** @param io null if the lines are not wanted */
   constructor(private readonly io: Pick<CommandIo, "err"> | null) {}
 
   /** Whether the exit code is 1. */
@@ -82,7 +82,7 @@ export class CheckReport {
     this.say(text);
   }
 
-  /** The last line: where all of them are explained; "" where there is nothing to explain. */
+  /** The last line: where all of them are explained; "" if there is nothing to explain. */
   more(): string {
     return moreLine(this.entries.filter(({ severity }) => severity !== "note").map(({ help }) => help));
   }

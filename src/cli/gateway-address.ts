@@ -62,7 +62,7 @@ export class GatewayApi {
 
   /**
    * @param place a path of a UNIX socket, or a URL of http or https
-   * @param token "" where none is sent
+   * @param token "" if none is sent
    * @param isOwn whether the certificate need not be checked: the address is that of this machine's own configuration
    */
   constructor(place: { readonly socketPath: string } | { readonly url: URL }, token: string, isOwn = false) {
@@ -89,7 +89,7 @@ export class GatewayApi {
   /**
    * Asks for a document.
    * @param path with its slash and query, such as `/internal/api/status`
-   * @throws GatewayFault where no response has come, or one that is too long
+   * @throws GatewayFault if no response has come, or one that is too long
    */
   get(path: string): Promise<GatewayReply> {
     return this.ask("GET", path, null, ANSWER_LIMIT_MS);
@@ -97,7 +97,7 @@ export class GatewayApi {
 
   /**
    * The JSON of a document.
-   * @throws GatewayFault, also where the status is not 200
+   * @throws GatewayFault, also if the status is not 200
    */
   async json<T>(path: string): Promise<T> {
     const { status, text } = await this.get(path);
@@ -132,7 +132,7 @@ export class GatewayApi {
   /**
    * Opens the stream of live numbers. docs/dashboard.md#the-stream
    * @returns a response to be destroyed by the caller
-   * @throws GatewayFault where no stream has come
+   * @throws GatewayFault if no stream has come
    */
   async openStream(): Promise<IncomingMessage> {
     const response = await this.send("GET", STREAM, null, ANSWER_LIMIT_MS);

@@ -23,7 +23,7 @@ export function loadRequest({ config, routes }: { readonly config: string; reado
   };
 }
 
-/** Reads the files that such a command names. @returns null where they are faulty, which is told then */
+/** Reads the files that such a command names. @returns null if they are faulty, which is told then */
 export function loadForRequest(
   flags: { readonly config: string; readonly routes: string },
   io: CommandIo,

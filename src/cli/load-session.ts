@@ -17,7 +17,7 @@ export interface LoadCall {
   readonly tiers: readonly DurationTier[];
   readonly files: ReportFiles;
   readonly gcTrace: string;
-  /** The JSON of an earlier run; "" where there is none. */
+  /** The JSON of an earlier run; "" if there is none. */
   readonly earlier: string;
   /** Whether the rate is looked for that is kept. */
   readonly sweeps: boolean;

@@ -41,7 +41,7 @@ interface PasswordSource {
   readonly isTerminal: boolean;
   /** Everything of standard input. */
   readAll(): string;
-  /** One line that is typed after the prompt, without showing it; null where the typing is given up. */
+  /** One line that is typed after the prompt, without showing it; null if the typing is given up. */
   ask(prompt: string): Promise<string | null>;
 }
 
@@ -80,7 +80,7 @@ function printKey(name: string, io: CommandIo): ExitCode {
   return ExitCode.Done;
 }
 
-/** The password, typed twice; null where the two differ. */
+/** The password, typed twice; null if the two differ. */
 async function typed(source: PasswordSource, io: CommandIo): Promise<string | null> {
   const first = await source.ask("Password: ");
   io.err("\n");

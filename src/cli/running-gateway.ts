@@ -51,7 +51,7 @@ function numbersIn(folder: string): readonly number[] {
   }
 }
 
-/** The file that a process was started with; "" where it is no gateway. */
+/** The file that a process was started with; "" if it is no gateway. */
 function configOf(pid: number, cwd: string): string {
   const [, command, ...args] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
   if (command !== "serve") return "";

@@ -254,7 +254,7 @@ async function remoteOf(
   }
 }
 
-/** The configuration to start with; null where there is none, which `io` has been told. */
+/** The configuration to start with; null if there is none, which `io` has been told. */
 async function firstLoad({ remote, onFaults }: Serving, files: FileConfigurations | null, io: CommandIo) {
   const start = files === null ? await remote!.start() : { ok: true as const, ...files.start() };
   if (!start.ok) {

@@ -81,7 +81,7 @@ class Top {
     );
   }
 
-  /** @throws GatewayFault where no stream can be had to begin with */
+  /** @throws GatewayFault if no stream can be had to begin with */
   async run(signals: HeldSignals): Promise<number> {
     const first = await this.gateway.openStream();
     const quit = (): void => this.over.resolve(ExitCode.Done);

@@ -69,7 +69,7 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, DIGEST_DIGITS);
 }
 
-/** null where there is no such file, "" where it cannot be read: what cannot be read is not ours to replace. */
+/** null if there is no such file, "" if it cannot be read: what cannot be read is not ours to replace. */
 function textThere(path: string): string | null {
   try {
     return readFileSync(path, "utf8");

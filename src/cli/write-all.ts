@@ -3,7 +3,7 @@ import { writeSync } from "node:fs";
 /**
  * Writes text to a file descriptor and comes back when all of it is with the kernel, so that a long output is not cut at
  * the size of a pipe when the process leaves. A reader that has gone, or a full disk, ends it.
- * @returns the system's code for why not all was written; "" where all was, or where the pipe has no reader
+ * @returns the system's code for why not all was written; "" if all was, or where the pipe has no reader
  */
 export function writeAll(fd: number, text: string): string {
   let rest: Uint8Array = Buffer.from(text);

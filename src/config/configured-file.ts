@@ -47,7 +47,7 @@ export class ConfiguredFiles {
   }
 
   /**
-   * What a readable file holds, one character a byte; "" where it cannot be read, or has more than `maxBytes`, which are faults at
+   * What a readable file holds, one character a byte; "" if it cannot be read, or has more than `maxBytes`, which are faults at
    * `key`. @param cure for a file that is too large
    */
   contents(key: KeyPath, path: string, maxBytes: number, cure: string): string {

@@ -44,7 +44,7 @@ interface Frame {
   readonly indent: number;
   readonly map: PlainMap | null;
   readonly list: unknown[] | null;
-  /** The key whose value may follow on the lines below; "" where none may. */
+  /** The key whose value may follow on the lines below; "" if none may. */
   openKey: string;
 }
 
@@ -58,7 +58,7 @@ class PlainReader {
     return { value: this.root, entries: this.entries };
   }
 
-  /** @returns false where the line is not plain */
+  /** @returns false if the line is not plain */
   take(line: string, lineNumber: number): boolean {
     if (COMMENT.test(line)) return true;
     if (line.length > MAX_LINE || line.includes("${")) return false;
@@ -251,7 +251,7 @@ function lastKey(map: PlainMap): string {
   return Object.keys(map).at(-1)!;
 }
 
-/** The value of a word, as YAML 1.2 reads it; undefined where that is not plain. */
+/** The value of a word, as YAML 1.2 reads it; undefined if that is not plain. */
 function scalar(text: string): unknown {
   if (text === "") return null;
   const first = text.charCodeAt(0);

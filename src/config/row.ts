@@ -165,7 +165,7 @@ export interface KeyPlace {
   /** Its path with dots: `server.tls.client_auth`. */
   readonly path: string;
   readonly row: Row;
-  /** The resolved value in the configuration of the whole; null where a section around it is off. */
+  /** The resolved value in the configuration of the whole; null if a section around it is off. */
   valueIn(config: object): unknown;
 }
 

@@ -50,7 +50,7 @@ function cureOfMap(value: unknown): string {
   return name === undefined || more.length > 0 ? "" : `; put what begins with a brace in quotes: "{${name}}"`;
 }
 
-/** The fault of a template with what an expression has found, on a route that can have none; "" where there is none in it. */
+/** The fault of a template with what an expression has found, on a route that can have none; "" if there is none in it. */
 export function groupFault({ uses }: Template): string {
   const group = uses.find(({ name }) => name.startsWith("match."));
   return group === undefined

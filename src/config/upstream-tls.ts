@@ -7,7 +7,7 @@ import { checkBothOrNeither } from "./tls-settings.ts";
 
 const rows = {
   ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "the system's roots by default" },
-  // Resolved, these two are `clientCertificate`, whose files are "" where there is none.
+  // Resolved, these two are `clientCertificate`, whose files are "" if there is none.
   cert_file: {
     type: fileName(),
     default: "",

@@ -18,7 +18,7 @@ export class EarlyThread {
 
   /**
    * Gives the thread away, once.
-   * @returns the thread, and whether it has said that it is ready; null where it has been taken, or has ended
+   * @returns the thread, and whether it has said that it is ready; null if it has been taken, or has ended
    */
   take(): { readonly thread: globalThis.Worker; readonly isReady: boolean } | null {
     const { thread, isReady } = this;

@@ -26,7 +26,7 @@ export interface Inheritance {
   readonly predecessor: number;
   /** What it has stored in its cache; -1 for nothing. */
   readonly cacheFile: number;
-  /** The path by which it has started this one; "" where none has. */
+  /** The path by which it has started this one; "" if none has. */
   readonly binary: string;
   /** What operators have done there, as Operations has written it; "" for nothing. */
   readonly state: string;

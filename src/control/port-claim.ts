@@ -59,7 +59,7 @@ export function claimUdp(addresses: readonly ListenAddress[], before: readonly L
       throw listenError(`UDP ${host}`, port, "EADDRINUSE");
 }
 
-/** All bound UDP sockets; null where the kernel does not tell. */
+/** All bound UDP sockets; null if the kernel does not tell. */
 function boundUdp(): Pick<OpenPort, "address" | "port">[] | null {
   try {
     return ["/proc/net/udp", "/proc/net/udp6"]
@@ -74,7 +74,7 @@ function boundUdp(): Pick<OpenPort, "address" | "port">[] | null {
   }
 }
 
-/** The port at which a socket of this process listens; undefined where the kernel does not tell. */
+/** The port at which a socket of this process listens; undefined if the kernel does not tell. */
 function portOf(fd: number): number | undefined {
   try {
     const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
@@ -150,7 +150,7 @@ interface OpenPort {
   readonly inode: string;
 }
 
-/** All listening TCP sockets, proc(5); null where the kernel does not tell. */
+/** All listening TCP sockets, proc(5); null if the kernel does not tell. */
 function listeningSockets(): OpenPort[] | null {
   try {
     // Without IPv6 the second is not there.

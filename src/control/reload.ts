@@ -66,7 +66,7 @@ export interface ReloadOutcome {
   readonly ok: boolean;
   /** Of the configuration in use now. */
   readonly generation: number;
-  /** Why nothing has changed; empty where it has. */
+  /** Why nothing has changed; empty if it has. */
   readonly faults: readonly string[];
   /** What `config_reload` says beside these. */
   readonly fields: ReloadFields;
@@ -97,7 +97,7 @@ export class Reloads {
   private readonly rollout: Rollout;
   private lastId = 0;
   private isRunning = false;
-  /** Who waits for the next reload, and for the next `rebuild`; null where it is not wanted. */
+  /** Who waits for the next reload, and for the next `rebuild`; null if it is not wanted. */
   private reloads: Waiting | null = null;
   /** Configurations to take up in place of the files'. */
   private readonly others: { readonly read: ReloadPorts["read"]; readonly waiting: Waiting }[] = [];
@@ -139,7 +139,7 @@ export class Reloads {
     return outcome;
   }
 
-  /** A worker has built a configuration, or has taken it up. @param error "" where it could */
+  /** A worker has built a configuration, or has taken it up. @param error "" if it could */
   onAnswer(worker: number, kind: "prepared" | "applied", id: number, error: string): void {
     this.rollout.onAnswer(worker, kind, id, error);
   }
@@ -264,7 +264,7 @@ class Rollout {
   /**
    * Waits until every worker has answered, or is gone: its successor begins with what is in use then.
    * @param ask asks them
-   * @returns why it failed, nothing where all is well
+   * @returns why it failed, nothing if all is well
    */
   all(waitsFor: Round["waitsFor"], id: number, ask: () => void): Promise<readonly string[]> {
     return new Promise((resolve) => {
@@ -275,7 +275,7 @@ class Rollout {
     });
   }
 
-  /** A worker has answered. @param error "" where it could */
+  /** A worker has answered. @param error "" if it could */
   onAnswer(worker: number, kind: Round["waitsFor"], id: number, error: string): void {
     const { round } = this;
     if (round === null || round.id !== id || round.waitsFor !== kind) return;

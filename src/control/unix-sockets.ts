@@ -41,7 +41,7 @@ interface PreparedSockets extends Prepared {
 interface Bound {
   readonly path: string;
   readonly fd: number;
-  /** Device and number of the file; "" where it is not ours to remove. */
+  /** Device and number of the file; "" if it is not ours to remove. */
   readonly file: string;
 }
 
@@ -213,7 +213,7 @@ function fileAt(path: string): string {
   return found === undefined ? "" : `${found.dev} ${found.ino}`;
 }
 
-/** Whether another process has what this descriptor is; true where the kernel does not tell. */
+/** Whether another process has what this descriptor is; true if the kernel does not tell. */
 function mayHave(pid: number, fd: number): boolean {
   try {
     const wanted = readlinkSync(`/proc/self/fd/${fd}`);
@@ -232,7 +232,7 @@ function linkAt(path: string): string {
   }
 }
 
-/** The path at which a UNIX socket of this process listens; "" where the kernel does not tell. */
+/** The path at which a UNIX socket of this process listens; "" if the kernel does not tell. */
 function pathOf(fd: number): string {
   try {
     const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];

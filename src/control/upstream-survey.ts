@@ -88,7 +88,7 @@ interface Entry {
   readonly url: string;
   /** What operators call it; absent or "" for no name. */
   readonly name?: string;
-  /** Of its node; "" where it is none. */
+  /** Of its node; "" if it is none. */
   readonly nodeKey: string;
   readonly path: string;
   /** The same for probes that one question serves. */

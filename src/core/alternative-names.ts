@@ -1,7 +1,7 @@
 /**
  * The names of one kind in node's text for a certificate's alternative names, such as `DNS:a.test, URI:"spiffe://x"`. A name
  * that holds a comma or a quote is there as a JSON string, so that no name can pass for two.
- * @param text `subjectAltName` of node's X509Certificate; "" where there are none
+ * @param text `subjectAltName` of node's X509Certificate; "" if there are none
  */
 export function alternativeNames(text: string, kind: "DNS" | "URI"): string[] {
   const names: string[] = [];

@@ -48,7 +48,7 @@ export class FairQueue<T extends Queued> {
   /**
    * Takes the next one out; its group and its member come last from now on.
    * @param mayCome whether the first of a member may come now
-   * @returns null where none may
+   * @returns null if none may
    */
   take(mayCome: (item: T) => boolean): T | null {
     for (const [name, group] of this.groups)

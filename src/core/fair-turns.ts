@@ -18,7 +18,7 @@ export class FairTurns<T> {
     this.max = max;
   }
 
-  /** Puts it behind what its client has waiting. @returns what has had to make room, perhaps itself; null where there was room */
+  /** Puts it behind what its client has waiting. @returns what has had to make room, perhaps itself; null if there was room */
   add({ network, client }: TurnTaker, item: T): T | null {
     this.queue.add({ group: network, member: client, item });
     return this.queue.size > this.max ? this.queue.takeNewestOfMost()!.item : null;

@@ -160,7 +160,7 @@ export function isMappedV4(bytes: ArrayLike<number>, from = 0): boolean {
   return bytes[from + 10] === 0xff && bytes[from + 11] === 0xff;
 }
 
-/** The longest run of two or more groups of 0, the first of equals; at -1 where there is none. */
+/** The longest run of two or more groups of 0, the first of equals; at -1 if there is none. */
 function longestGap(bytes: ArrayLike<number>, from: number): { at: number; length: number } {
   const best = { at: -1, length: 1 };
   let run = 0;

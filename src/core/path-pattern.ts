@@ -15,7 +15,7 @@ export interface PatternSegment {
   readonly text: string;
 }
 
-/** A named part of the path: the segments `[from, to)`; `to` is -1 where it goes on to the end. */
+/** A named part of the path: the segments `[from, to)`; `to` is -1 if it goes on to the end. */
 export interface PatternVariable {
   readonly name: string;
   readonly from: number;
@@ -25,7 +25,7 @@ export interface PatternVariable {
 /** The shape of a path such as `/v1/users/:id`, or `/v1/{name=shelves/*}:publish`. */
 export interface PathPattern {
   readonly segments: readonly PatternSegment[];
-  /** What is after the last colon of the last segment, without the colon; "" where there is none. */
+  /** What is after the last colon of the last segment, without the colon; "" if there is none. */
   readonly verb: string;
   readonly variables: readonly PatternVariable[];
 }

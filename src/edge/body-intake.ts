@@ -28,7 +28,7 @@ export interface PaceSettings {
 export class BodyPace {
   private leftMs = BODY_RATE_GRACE_MS;
   private seenBytes = 0;
-  /** Since when the client is waited for; -1 where it is not. */
+  /** Since when the client is waited for; -1 if it is not. */
   private sinceMs = -1;
 
   /** Another body begins. */

@@ -109,10 +109,10 @@ export class CertificateStore {
 
   /**
    * Chooses by what a ClientHello asks for.
-   * @param serverName lower-case, "" where the client names none
+   * @param serverName lower-case, "" if the client names none
    * @param protocols what the client offers by ALPN
    * @param offer the signatures that it can check
-   * @returns null where there is nothing to show
+   * @returns null if there is nothing to show
    * @throws when a certificate that was checked before cannot be used after all
    */
   contextFor(

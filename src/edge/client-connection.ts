@@ -3,7 +3,7 @@ import type { ByteSocket } from "../net/byte-socket.ts";
 
 /** A client connection, as its listener sees it. */
 export interface ClientConnection {
-  /** Its index in its ConnectionSet; -1 where it is in none. */
+  /** Its index in its ConnectionSet; -1 if it is in none. */
   place: number;
   onData(chunk: Uint8Array): void;
   onDrain(): void;
@@ -13,7 +13,7 @@ export interface ClientConnection {
   onException(error: unknown): void;
   /** The gateway is shutting down. */
   drain(): void;
-  /** For how long it has had nothing to do, in milliseconds; -1 where it is busy, or has only just begun. */
+  /** For how long it has had nothing to do, in milliseconds; -1 if it is busy, or has only just begun. */
   idleMs(nowMs: number): number;
   /** Its place is wanted: an idle connection closes in order. */
   closeIdle(): void;

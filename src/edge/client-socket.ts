@@ -43,7 +43,7 @@ export class ClientLink implements WriterOwner, UnsentOwner {
   readonly hasTls: boolean;
   private paused = false;
   private lingerBytes = 0;
-  /** Until when a client that has ended its direction waits for the response under way; 0 where there is no limit. */
+  /** Until when a client that has ended its direction waits for the response under way; 0 if there is no limit. */
   private leaveMs = 0;
   /** Whether the end of what is written waits for the FIN. */
   private holdsLast = false;
@@ -295,7 +295,7 @@ export class ConnectionSet {
   }
 
   /**
-   * The connection that has been idle longest, of the next MAX_IDLE_LOOKS in turn; null where none of them has been
+   * The connection that has been idle longest, of the next MAX_IDLE_LOOKS in turn; null if none of them has been
    * for a while: the next request of a client that asks all the time would run into the close.
    * @param nowMs on the clock of turns
    */
@@ -413,7 +413,7 @@ export interface ConnectionSettings extends PaceSettings {
   readonly maxFields: number;
   /** Whether clients' addresses are wanted even after the end of their connections. */
   readonly logsAddresses: boolean;
-  /** Peers whose connections begin with a PROXY header; null where none do. */
+  /** Peers whose connections begin with a PROXY header; null if none do. */
   readonly proxies: { has(address: string): boolean } | null;
   /** Whether the ClientHello is kept for its fingerprint. */
   readonly keepsHello?: boolean;
@@ -514,7 +514,7 @@ class ExchangePool {
     this.idlePorts = idlePorts;
   }
 
-  /** One that was used before, made ready; undefined where there is none. `T` is the class of those that are given. */
+  /** One that was used before, made ready; undefined if there is none. `T` is the class of those that are given. */
   take<T extends ExchangeHolder>(): T | undefined {
     const used = this.free.pop();
     used?.exchange.reset(this.idlePorts);

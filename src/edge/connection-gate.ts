@@ -7,11 +7,11 @@ const MAX_IDLE_CLOSED = 16;
 
 /** A listener that can stop accepting for a while: what comes meanwhile waits in the kernel's queue. */
 export interface PausableListener {
-  /** @returns false where the system does not allow it */
+  /** @returns false if the system does not allow it */
   pause(): boolean;
-  /** @returns false where that must be tried again */
+  /** @returns false if that must be tried again */
   resume(): boolean;
-  /** Connections that wait to be accepted; -1 where that is not known. */
+  /** Connections that wait to be accepted; -1 if that is not known. */
   waiting(): number;
 }
 
@@ -64,14 +64,14 @@ export const enum GateVerdict {
 
 /** A connection that may be closed to make room. */
 export interface IdleConnection {
-  /** For how long it has had nothing to do, in milliseconds; -1 where it is busy, or has only just begun. */
+  /** For how long it has had nothing to do, in milliseconds; -1 if it is busy, or has only just begun. */
   idleMs(nowMs: number): number;
   closeIdle(): void;
 }
 
 /** Open connections, of which an idle one may be closed: those of a ConnectionSet, and those of HTTP/3. */
 export interface IdleSource {
-  /** The one that has been idle longest, of some; null where none of them has been for a while. */
+  /** The one that has been idle longest, of some; null if none of them has been for a while. */
   longestIdle(nowMs: number): IdleConnection | null;
 }
 

@@ -55,7 +55,7 @@ export class H1Connection implements ResponseOwner, BodyFlow, TimerOwner, Tunnel
   /** Whether bytes of this request came while the one before it was being answered. */
   private isPipelined = false;
   private stage: Stage = Stage.Idle;
-  /** The request under way; null where the connection is idle. */
+  /** The request under way; null if the connection is idle. */
   current: H1Request | null = null;
   private tunnel: ClientTunnel | null = null;
   private bodyPaused = false;

@@ -39,10 +39,10 @@ export class H2Connection implements ClientConnection, H2StreamsConnection, Time
   private readonly life: ClientLink;
   private leave: Leave = Leave.No;
   private leaveMs = 0;
-  /** Since when the client owes the rest of a head; 0 where it does not. */
+  /** Since when the client owes the rest of a head; 0 if it does not. */
   private headMs = 0;
   private isReceiving = false;
-  /** Since when there has been no stream; 0 where there is one. */
+  /** Since when there has been no stream; 0 if there is one. */
   private idleSinceMs = 0;
 
   /** @param settings what the server says of itself; the connection keeps it through reloads */

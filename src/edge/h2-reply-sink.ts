@@ -33,9 +33,9 @@ export interface H2ReplyStream extends HeadStream, TunnelStream {
   };
   /** Whether `100 Continue` has been asked for and not been sent. */
   continuePending: boolean;
-  /** How the stream is reset after its response; -1 where it need not be. */
+  /** How the stream is reset after its response; -1 if it need not be. */
   resetBehind: number;
-  /** Lets a response wait for the rest of the request's body. @returns false where there is nothing to wait for */
+  /** Lets a response wait for the rest of the request's body. @returns false if there is nothing to wait for */
   hold(reply: PrebuiltResponse): boolean;
   /** The exchange is over. */
   finish(ex: Exchange): void;
@@ -48,7 +48,7 @@ export class H2ReplySink implements ReplySink {
   /** What leaves is copied into frames; what waits is gone when `onWritable` comes. */
   readonly returnsBytes = true;
   private readonly stream: H2ReplyStream;
-  /** Bytes that the response's body is still to have; -1 where it is unknown. */
+  /** Bytes that the response's body is still to have; -1 if it is unknown. */
   private left = -1;
   /** Whether the request asks for a tunnel, and the key that its WebSocket has been given. */
   asksTunnel = false;

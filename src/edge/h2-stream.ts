@@ -68,7 +68,7 @@ export class H2Stream implements H2ReplyStream, BodyFlow, TimerOwner, UnsentOwne
   isQueued = false;
   /** Whether `100 Continue` has been asked for and not been sent. */
   continuePending = false;
-  /** How the stream is reset after its response; -1 where it need not be. */
+  /** How the stream is reset after its response; -1 if it need not be. */
   resetBehind = -1;
   connection!: H2StreamConnection;
   readonly sink: H2ReplySink = new H2ReplySink(this);
@@ -206,7 +206,7 @@ export class H2Stream implements H2ReplyStream, BodyFlow, TimerOwner, UnsentOwne
 
   /**
    * A response that needs no body waits a moment for it: so a malformed request is still refused, and a client that reads
-   * only after writing gets its response. @returns false where there is nothing to wait for
+   * only after writing gets its response. @returns false if there is nothing to wait for
    */
   hold(reply: PrebuiltResponse): boolean {
     const { exchange: ex, connection, incoming } = this;

@@ -143,7 +143,7 @@ export class H3Endpoint implements IdleSource, H3SessionEndpoint {
 
   /**
    * Who is at the other end of a connection whose handshake is done, which has verified the certificate.
-   * @returns null where the certificate has expired since the session that is resumed began
+   * @returns null if the certificate has expired since the session that is resumed began
    */
   peerOf(session: QuicSession): ClientPeer | null {
     const address = session.path?.remote.address ?? "";

@@ -33,7 +33,7 @@ export interface H3SessionEndpoint {
   forget(session: H3Session): void;
   takeExchange(): Exchange;
   giveExchange(exchange: Exchange): void;
-  /** Who is at the other end of a connection whose handshake is done; null where that may not be served. */
+  /** Who is at the other end of a connection whose handshake is done; null if that may not be served. */
   peerOf(session: QuicSession): ClientPeer | null;
 }
 

@@ -65,7 +65,7 @@ export class H3Stream implements H3ReplyStream, BodyFlow, TimerOwner, UnsentOwne
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly pieces: AsyncIterator<readonly Uint8Array[]>;
   private readonly startedMs: number;
-  /** Body bytes that are still to come where the length is declared; -1 where it is not. */
+  /** Body bytes that are still to come where the length is declared; -1 if it is not. */
   private remaining = -1;
   private isPaused = false;
   private readonly held: HeldBody = new HeldBody(new KeptBytes());

@@ -14,7 +14,7 @@ const RETRY_AFTER = ["Retry-After", "5"] as const;
 /** What passes by itself within a moment. */
 const SOON = ["Retry-After", "1"] as const;
 
-/** The responses that are the same every time, one a fault; null where the body carries a detail. */
+/** The responses that are the same every time, one a fault; null if the body carries a detail. */
 const FIXED: readonly (PrebuiltResponse | null)[] = FAULTS.map((row, fault) =>
   fixedFor(fault, row.status, row.message),
 );

@@ -21,7 +21,7 @@ const ON_DEMAND_WAIT_MS = 30_000;
 export interface HandshakeHandler {
   /** The ClientHello is complete: TLS is laid on the socket. @returns whether that could be done */
   upgrade(opening: TlsHandshake, choice: TlsChoice, received: Uint8Array): boolean;
-  /** The handshake is over. @param protocol what ALPN settled on; "" where the client offered nothing */
+  /** The handshake is over. @param protocol what ALPN settled on; "" if the client offered nothing */
   secured(opening: TlsHandshake, socket: TlsSocket, protocol: string, shown: ShownCertificate): void;
   /** The name is passed through: the connection goes on as it is. */
   passed(opening: TlsHandshake, connection: ForwardedConnection, received: Uint8Array): void;

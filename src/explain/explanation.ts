@@ -45,7 +45,7 @@ export interface Explanation {
   readonly waf_rules: readonly string[];
   /** What goes to an origin; null where nothing does. */
   readonly upstream: UpstreamSummary | null;
-  /** The file that would be looked for; null where none would. */
+  /** The file that would be looked for; null if none would. */
   readonly file: string | null;
   readonly cache: CacheSummary | null;
   readonly limits: LimitSummary | null;
@@ -81,7 +81,7 @@ export interface MirrorSummary {
   /** The part of the requests that is copied, up to 1. */
   readonly share: number;
   readonly compare: boolean;
-  /** Why this request is not copied, whatever the share; "" where it may be. */
+  /** Why this request is not copied, whatever the share; "" if it may be. */
   readonly why_not: string;
 }
 
@@ -90,14 +90,14 @@ export interface CacheSummary {
   readonly key: string;
   /** What the look-up in an empty cache says. */
   readonly result: string;
-  /** Whether a 200 that says nothing of itself would be stored; null where an origin's response is not what comes. */
+  /** Whether a 200 that says nothing of itself would be stored; null if an origin's response is not what comes. */
   readonly stored: boolean | null;
   /** What a response must say of itself to be stored, since the request may be answered for its client alone: "public", "s-maxage". */
   readonly needs: readonly string[];
   readonly default_ttl_ms: number;
-  /** What the route's rules for the key make of this request; null where it has none. */
+  /** What the route's rules for the key make of this request; null if it has none. */
   readonly keyed: KeyedSummary | null;
-  /** Where stored responses go beside memory; null where they do not. */
+  /** Where stored responses go beside memory; null if they do not. */
   readonly disk: { readonly path: string; readonly max_bytes: number } | null;
 }
 
@@ -139,9 +139,9 @@ interface ResponseSummary {
   readonly by: "gateway" | "origin" | "file" | "control" | "grpc" | "auth";
   /** Null where only another process or the disk knows it. */
   readonly status: number | null;
-  /** `Not Found`; "" where there is no status. */
+  /** `Not Found`; "" if there is no status. */
   readonly status_text: string;
-  /** Why the gateway refuses, as logs name it; "" where it does not. */
+  /** Why the gateway refuses, as logs name it; "" if it does not. */
   readonly reason: string;
   /** Of what the gateway answers; of an origin's response, what it adds. */
   readonly headers: readonly SeenField[];

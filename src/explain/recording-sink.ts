@@ -10,7 +10,7 @@ export type SeenField = readonly [name: string, value: string];
 
 /** What a client would get. */
 export interface RecordedReply {
-  /** 0 where the connection is closed without a response. */
+  /** 0 if the connection is closed without a response. */
   readonly status: number;
   /** Without Date, Connection and what frames the body. */
   readonly fields: readonly SeenField[];

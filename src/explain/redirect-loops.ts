@@ -60,7 +60,7 @@ interface Loop {
   /** The first addresses of it. */
   readonly way: readonly string[];
   readonly doubt: Doubt;
-  /** The host that no route names; "" where there is none on the way. */
+  /** The host that no route names; "" if there is none on the way. */
   readonly host: string;
 }
 
@@ -125,7 +125,7 @@ function isSameServer({ routes }: RuntimeConfig, from: URL, to: URL): boolean {
   return to.hostname === from.hostname || routes.some(({ hosts }) => hosts.length > 0 && takesHost(hosts, to.hostname));
 }
 
-/** An address that a route redirects; null where none can be made up. */
+/** An address that a route redirects; null if none can be made up. */
 function firstUrl({ server }: RuntimeConfig, { path, prefix, hosts, match, listeners }: RouteConfig): URL | null {
   const own = server.listeners.filter(({ name }) => listeners.length === 0 || listeners.includes(name));
   const overTls = own.length > 0 && own.every(({ tls, redirectsHttps }) => tls || redirectsHttps);

@@ -25,7 +25,7 @@ export function routeByPath(router: Router, head: RequestHead): Route | null {
 /**
  * The routes whose path takes a request and that did not get it, the most specific first, and why. What a route takes is asked of a
  * router that has this route alone, first without its hosts and methods, then with them.
- * @param winner null where none got it
+ * @param winner null if none got it
  */
 export function lostRoutes(router: Router, winner: Route | null, head: RequestHead): LostRoute[] {
   const contest = new Contest(head, router.isHostFirst);
@@ -60,7 +60,7 @@ class Contest {
     return this.isHostFirst ? byHost || byPath : byPath || byHost;
   }
 
-  /** "" where the path is not the route's. */
+  /** "" if the path is not the route's. */
   reason(init: RouteInit, winner: RouteInit | null): string {
     const { hosts, methods, match, ...others } = init;
     const bare = { ...others, hosts: [], methods: [] };

@@ -24,7 +24,7 @@ export function failedTests(config: RuntimeConfig, tests: readonly RouteTest[]):
   });
 }
 
-/** "" where all is as expected. */
+/** "" if all is as expected. */
 function reasonOf(config: RuntimeConfig, dry: DryRun, test: RouteTest): string {
   const headers = test.headers.map(([name, value]) => `${name}: ${value}`);
   const request = requestOf({ request: test.request, headers, body: test.body, clientIp: test.clientIp }, config);

@@ -25,7 +25,7 @@ export class HostTiers {
   /** Comparisons that are left: of more, a file is rather a table. */
   private left = MAX_COMPARED;
 
-  /** @param routes null where one is faulty */
+  /** @param routes null if one is faulty */
   constructor(routes: readonly (RouteConfig | null)[], isHostFirst: boolean) {
     this.isHostFirst = isHostFirst;
     for (const route of routes) if (route !== null) this.add(route);

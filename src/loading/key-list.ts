@@ -44,7 +44,7 @@ export class KeyList {
     return [...this.byPath.values()];
   }
 
-  /** The section whose keys this one has; "" where it has keys of its own, or none. */
+  /** The section whose keys this one has; "" if it has keys of its own, or none. */
   sameAs(path: string): string {
     return this.same.get(path) ?? "";
   }
@@ -56,7 +56,7 @@ export class KeyList {
   /**
    * The key that a fault is about, or the nearest section around it.
    * @param path as faults write it: `server.tls.certificates[0].cert_file`, `routes[2].target`
-   * @returns "" where no key is meant
+   * @returns "" if no key is meant
    */
   ofFault(path: string): string {
     const names = path.replace(/\[\d+\]/g, "").split(".");

@@ -130,7 +130,7 @@ export function checkClientAuth({ server }: Pick<Sections, "server">, routes: nu
   );
 }
 
-/** The key of the gateway's own listener that an origin is on this machine, such as `server.port`; "" where it is none. */
+/** The key of the gateway's own listener that an origin is on this machine, such as `server.port`; "" if it is none. */
 export function ownListenerAt({ hostname, port, socketPath }: OriginConfig, config: Sections): string {
   if (socketPath !== "") return "";
   const isLocal = LOOPBACK.test(hostname);

@@ -93,11 +93,11 @@ export interface RouteNotes {
   warn(route: number, key: string, message: string): void;
 }
 
-/** The files that a configuration came from, absolute; "" where none was. */
+/** The files that a configuration came from, absolute; "" if none was. */
 export interface ConfigSources {
   readonly config: string;
   readonly routes: string;
-  /** The same as they were named or found, for the next time; null where none was. */
+  /** The same as they were named or found, for the next time; null if none was. */
   readonly names: { readonly config: string | null; readonly routes: string | null };
   /** Those of them that end with `...`, absolute. */
   readonly ended: readonly string[];

@@ -11,7 +11,7 @@ import { HostTiers, type PassingRoutes, parentOf, patternsAbove } from "./host-t
 /**
  * Warns of routes whose rules an origin's leniency gets round: a spelling of the path that is another path here, and so belongs
  * to a less specific route, may be the same to the origin behind that. docs/security.md#paths-and-hosts
- * @param routes in the order of the file, null where one is faulty
+ * @param routes in the order of the file, null if one is faulty
  * @param base path of the list in its file
  * @param server whose firewall holds at routes that say nothing
  */
@@ -51,7 +51,7 @@ export function noteNeighbours(
 /**
  * Warns of routes that give one client cookies of one name for different targets: each takes the other's place.
  * docs/upstreams.md#sticky-clients
- * @param routes in the order of the file, null where one is faulty
+ * @param routes in the order of the file, null if one is faulty
  * @param base path of the list in its file
  */
 export function noteSharedCookies(routes: readonly (RouteConfig | null)[], base: KeyPath, log: FaultLog): void {

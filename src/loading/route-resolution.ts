@@ -109,7 +109,7 @@ function checkMethods({ methods, match }: RouteConfig, path: KeyPath, log: Fault
   );
 }
 
-/** The word at `type`, which a row of the table has; "" where there is none, which is a fault. */
+/** The word at `type`, which a row of the table has; "" if there is none, which is a fault. */
 function typeOf(raw: Readonly<Record<string, unknown>>, schemas: RouteSchemas, around: RoutePorts): string {
   const { log, path } = around;
   const { names, keys, kinds } = schemas;

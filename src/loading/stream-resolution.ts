@@ -5,7 +5,7 @@ import type { RouteConfig } from "../routes/route-config.ts";
 import type { StreamConfig } from "../routes/streams/stream-config.ts";
 import type { Sections } from "../settings/sections.ts";
 
-/** Entries of routes.yaml, each at its place there: null where it is of the other kind, or could not be read. */
+/** Entries of routes.yaml, each at its place there: null if it is of the other kind, or could not be read. */
 export interface PlacedEntries {
   readonly routes: readonly (RouteConfig | null)[];
   readonly streams: readonly (StreamConfig | null)[];

@@ -64,7 +64,7 @@ export class BodyHold {
   diskBytes = 0;
   /** Whether the body is complete, so that its client is not to blame for what it holds. */
   isSettled = false;
-  /** The setting that refused more; "" where none did. */
+  /** The setting that refused more; "" if none did. */
   refusedBy = "";
   private readonly budget: HoldBudget;
   private readonly owner: HoldOwner;

@@ -37,7 +37,7 @@ export class NameWriter {
     this.ids = new Map(namesIn(buffer).map((name, id) => [name, id]));
   }
 
-  /** The number of a name, given now when it is new. @returns OVERFLOW_ID where there is no room for it */
+  /** The number of a name, given now when it is new. @returns OVERFLOW_ID if there is no room for it */
   idOf(name: string): number {
     const known = this.ids.get(name);
     if (known !== undefined) return known;

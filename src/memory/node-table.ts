@@ -52,7 +52,7 @@ export class NodeTable {
     return Atomics.load(this.cells, slot * CELLS + FAILURES);
   }
 
-  /** What the active health check says; true where there is none. */
+  /** What the active health check says; true if there is none. */
   isHealthy(slot: number): boolean {
     return (Atomics.load(this.cells, slot * CELLS + OUT) & UNHEALTHY) === 0;
   }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 /**
  * Resident memory of the process that no file backs, in bytes: the heaps of all its threads, and what they hold beside these. proc_pid_status(5),
  * RssAnon. What the engine says of its heap is of one thread, and counts addresses that it has only reserved.
- * @returns -1 where the system does not tell
+ * @returns -1 if the system does not tell
  */
 export function heapBytes(): number {
   try {

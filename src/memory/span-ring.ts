@@ -19,9 +19,9 @@ export const enum SpanNumber {
   /** Milliseconds since the epoch, with fractions. */
   StartMs = 0,
   EndMs,
-  /** When it was sent on; -1 where it was not. */
+  /** When it was sent on; -1 if it was not. */
   SentMs,
-  /** From the request's head to the origin's response, in milliseconds; -1 where none came. */
+  /** From the request's head to the origin's response, in milliseconds; -1 if none came. */
   UpstreamMs,
   BytesIn,
   BytesOut,
@@ -60,7 +60,7 @@ export const enum SpanIdKind {
   Client,
 }
 
-/** Its texts, one byte a character; "" where it has none. */
+/** Its texts, one byte a character; "" if it has none. */
 export const enum SpanText {
   Method = 0,
   Host,
@@ -99,7 +99,7 @@ export class SpanWriter {
     this.ring = new RingViews(buffer);
   }
 
-  /** Begins a record. @returns false where the reader does not keep up: the span is dropped and counted */
+  /** Begins a record. @returns false if the reader does not keep up: the span is dropped and counted */
   begin(): boolean {
     const { ring } = this;
     const head = Atomics.load(ring.ints, HEAD);

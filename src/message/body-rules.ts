@@ -13,7 +13,7 @@ export interface BodyRules {
 /**
  * Refuses the body of a request without a route that its head alone rules out, so that the response does not depend on the path.
  * docs/routing.md#no-route
- * @returns Verdict.Next where there is nothing against it
+ * @returns Verdict.Next if there is nothing against it
  */
 export function refuseBody(ex: Exchange, { maxBodyBytes, rejectsChunked }: BodyRules): Verdict {
   const { framing, major, contentLength } = ex.request;

@@ -17,9 +17,9 @@ export interface BucketReply {
   readonly granted: number;
   /** Tokens that are left; negative where more were given out than there were. */
   readonly left: number;
-  /** Until there is one, 0 where there is. */
+  /** Until there is one, 0 if there is. */
   readonly waitMs: number;
 }
 
-/** What the store says to each call, null where it does not; null where the store is away. */
+/** What the store says to each call, null if it does not; null if the store is away. */
 export type BucketReplies = readonly (BucketReply | null)[] | null;

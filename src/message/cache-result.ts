@@ -22,7 +22,7 @@ export const enum CacheResult {
   Hit,
 }
 
-/** The results as metrics and logs name them; "" where the cache was not passed. */
+/** The results as metrics and logs name them; "" if the cache was not passed. */
 export const CACHE_RESULT_NAMES: readonly string[] = [
   "",
   "bypass",
@@ -65,7 +65,7 @@ export const enum CacheNote {
   NoRoom,
 }
 
-/** The notes as `detail` of Cache-Status names them; "" where there is nothing to say. docs/cache.md#why-not */
+/** The notes as `detail` of Cache-Status names them; "" if there is nothing to say. docs/cache.md#why-not */
 export const CACHE_NOTE_NAMES: readonly string[] = [
   "",
   "",

@@ -4,7 +4,7 @@ import type { ConnectionEnds } from "./script-call.ts";
 
 /** Who a request comes from, as `auth` found it. docs/authentication.md */
 export interface AuthIdentity {
-  /** The user's name, as text; "" where the method knows of none. */
+  /** The user's name, as text; "" if the method knows of none. */
   readonly user: string;
   /** Whether `Authorization` was for the gateway, and does not go on. */
   readonly hidesCredentials: boolean;
@@ -43,7 +43,7 @@ export const UNKNOWN_CLIENT = "unknown";
 
 /** A socket that can be asked who is at its other end, while it is open. */
 interface AddressSource {
-  /** Without a port; undefined where the peer is gone. */
+  /** Without a port; undefined if the peer is gone. */
   readonly remoteAddress: string | undefined;
 }
 
@@ -61,7 +61,7 @@ export class ClientPeer {
   /** From its certificate, where the listener asks for one and it has shown one that is trusted; else null. */
   readonly identity: ClientIdentity | null;
 
-  /** Where the client was going, as `address:port`, when a rule of the firewall led it here; "" where it came by itself. */
+  /** Where the client was going, as `address:port`, when a rule of the firewall led it here; "" if it came by itself. */
   destination = "";
   /** The client's port, where a PROXY header told it; else 0. */
   toldPort = 0;
@@ -81,7 +81,7 @@ export class ClientPeer {
   ja4 = "";
   /** How it began its HTTP/2 connection; null without one, and for a configuration that asks for no fingerprint. */
   opening: { readonly text: string } | null = null;
-  /** What its socket tells of both ends; null where there is none to be asked. */
+  /** What its socket tells of both ends; null if there is none to be asked. */
   ends: ConnectionEnds | null = null;
   /** What scripts are told of the ends: encoded parameters of this one, and of both. Made for the first of them. */
   scriptParams: { readonly server: Buffer; readonly direct: Buffer } | null = null;
@@ -95,8 +95,8 @@ export class ClientPeer {
   /**
    * @param from the TCP peer's address, or its socket, which is queried on first use: a system call that a
    * response of the gateway's own does not need
-   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names no client; "" where there was none
-   * @param secured says the version of TLS; null where there is none, or its handshake is not over
+   * @param toldAddress what a PROXY header told, UNKNOWN_CLIENT where it names no client; "" if there was none
+   * @param secured says the version of TLS; null if there is none, or its handshake is not over
    */
   constructor(
     from: string | AddressSource,
@@ -152,7 +152,7 @@ export class ClientPeer {
   }
 
   /**
-   * The line that tells an origin whom the client's certificate names, with its line break; "" where none was verified.
+   * The line that tells an origin whom the client's certificate names, with its line break; "" if none was verified.
    * The form is the one that Envoy has made usual. docs/tls.md#client-certificates
    */
   get certificateLine(): string {
@@ -176,7 +176,7 @@ export function isLoopback(address: string): boolean {
   return address.startsWith("127.") || address === "::1";
 }
 
-/** The address of the peer of a UNIX socket: its user's number, -1 where the system does not tell. */
+/** The address of the peer of a UNIX socket: its user's number, -1 if the system does not tell. */
 export function unixAddress(uid: number): string {
   return uid < 0 ? UNIX : `${UNIX}${uid}`;
 }

@@ -6,7 +6,7 @@ export interface GrpcStatus {
   readonly code: number;
   /** Percent-decoded. */
   readonly message: string;
-  /** `grpc-status-details-bin`, decoded: a serialised google.rpc.Status; null where there is none. */
+  /** `grpc-status-details-bin`, decoded: a serialised google.rpc.Status; null if there is none. */
   readonly details: Uint8Array | null;
 }
 

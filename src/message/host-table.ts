@@ -15,7 +15,7 @@ export class HostTable<T> {
     if (!map.has(key)) map.set(key, value);
   }
 
-  /** @param host lower-case, without port and final dot @returns undefined where there is nothing */
+  /** @param host lower-case, without port and final dot @returns undefined if there is nothing */
   get(host: string): T | undefined {
     const found = this.exact.get(host);
     if (found !== undefined || this.below.size === 0) return found;

@@ -36,9 +36,9 @@ export interface NowMs {
 
 /** Where clients are, as databases of addresses tell. docs/guards.md#countries-and-networks */
 export interface ClientPlaces {
-  /** Two capital letters; "" where it is not known, and for what is no address. */
+  /** Two capital letters; "" if it is not known, and for what is no address. */
   countryOf(address: string): string;
-  /** The autonomous system that an address belongs to; 0 where it is not known. */
+  /** The autonomous system that an address belongs to; 0 if it is not known. */
   asnOf(address: string): number;
 }
 

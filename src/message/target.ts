@@ -10,7 +10,7 @@ export interface AnswerMark {
 export interface TargetChoice {
   /** Left out where clients are told nothing. */
   readonly answers?: AnswerMark;
-  /** Puts the exchange on its way to a target, even one that is out. @returns null where there is none */
+  /** Puts the exchange on its way to a target, even one that is out. @returns null if there is none */
   choose(ex: Exchange): Target | null;
   /**
    * The same for a further attempt: another target than those that have failed this exchange, where there is one.

@@ -15,9 +15,9 @@ export interface ByteSocket {
   /** Undefined where the peer was gone before the connection was accepted. */
   readonly remoteAddress: string | undefined;
   readonly localPort: number;
-  /** Of the other end; undefined where a test has none. */
+  /** Of the other end; undefined if a test has none. */
   readonly remotePort?: number | undefined;
-  /** Of this end; undefined where the connection is gone, and where a test has none. */
+  /** Of this end; undefined if the connection is gone, and where a test has none. */
   readonly localAddress?: string | undefined;
   /** The descriptor; -1 once it is closed. */
   readonly fd: number;

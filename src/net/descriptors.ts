@@ -4,7 +4,7 @@ import { isDescriptorShortage } from "../core/shortage.ts";
 /**
  * The descriptor that would be given last of the next few: its number says how many there are at least.
  * @param count how many, 1 and up: a few low ones may just have become free
- * @returns -1 where there are not so many
+ * @returns -1 if there are not so many
  */
 export function lowestDescriptor(count = 1): number {
   const opened: number[] = [];

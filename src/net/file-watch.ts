@@ -100,7 +100,7 @@ export class FileWatch {
   }
 }
 
-/** What tells a folder from another at the same path; "" where there is none. */
+/** What tells a folder from another at the same path; "" if there is none. */
 function idOf(folder: string): string {
   try {
     const { dev, ino, birthtimeNs } = statSync(folder, { bigint: true });

@@ -103,7 +103,7 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * When a process was started, in ticks since the machine's start; "" where the system does not tell. Numbers of processes come again: in a container
+ * When a process was started, in ticks since the machine's start; "" if the system does not tell. Numbers of processes come again: in a container
  * the one that was killed and the next one are both number 1. proc_pid_stat(5)
  */
 function startOf(pid: number): string {

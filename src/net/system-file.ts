@@ -24,7 +24,7 @@ export class ReadyReads {
     }
   }
 
-  /** @returns the bytes, which hold until the next call; null where they are not at hand, or there are not so many */
+  /** @returns the bytes, which hold until the next call; null if they are not at hand, or there are not so many */
   at(fd: number, offset: number, length: number): Buffer | null {
     if (this.read === null || length > this.limit) return null;
     let size = 0;

@@ -12,14 +12,14 @@ interface SystemSockets {
   readonly sendFile: (fd: number, file: number, at: number, length: number) => number;
 }
 
-/** Switches an option of TCP on. @returns false where the system library cannot be called, or the kernel refuses */
+/** Switches an option of TCP on. @returns false if the system library cannot be called, or the kernel refuses */
 export function switchOn(fd: number, option: number): boolean {
   return fd >= 0 && library().setOption(fd, option);
 }
 
 /**
  * A second descriptor of the same socket, which no child inherits: what is closed by one stays open by the other. fcntl(2).
- * @returns -1 where there is none
+ * @returns -1 if there is none
  */
 export function duplicate(fd: number): number {
   return fd < 0 ? -1 : library().duplicate(fd);
@@ -27,7 +27,7 @@ export function duplicate(fd: number): number {
 
 /**
  * Connections that wait to be accepted on a socket that is listened on. tcp(7), TCP_INFO.
- * @returns -1 where the system does not tell
+ * @returns -1 if the system does not tell
  */
 export function waitingOn(fd: number): number {
   return fd < 0 ? -1 : library().waiting(fd);
@@ -35,7 +35,7 @@ export function waitingOn(fd: number): number {
 
 /**
  * Bytes that the peer of a connection has acknowledged so far. tcp(7), TCP_INFO.
- * @returns -1 where the system does not tell
+ * @returns -1 if the system does not tell
  */
 export function acknowledgedOn(fd: number): number {
   return fd < 0 ? -1 : library().acknowledged(fd);
@@ -43,7 +43,7 @@ export function acknowledgedOn(fd: number): number {
 
 /**
  * The number of the user whose process is at the other end of a UNIX socket. unix(7), SO_PEERCRED.
- * @returns -1 where the system does not tell
+ * @returns -1 if the system does not tell
  */
 export function peerUser(fd: number): number {
   return fd < 0 ? -1 : library().peerUser(fd);
@@ -52,7 +52,7 @@ export function peerUser(fd: number): number {
 /**
  * Where a connection was going before a rule of the firewall (REDIRECT of iptables or nftables) led it to a listener here.
  * @param fd of the accepted connection
- * @returns `10.0.0.5:80` or `[fd00::5]:80`; "" where the system does not tell, since the connection was not redirected for instance
+ * @returns `10.0.0.5:80` or `[fd00::5]:80`; "" if the system does not tell, since the connection was not redirected for instance
  */
 export function originalDestination(fd: number): string {
   return fd < 0 ? "" : library().originalDestination(fd);
@@ -60,7 +60,7 @@ export function originalDestination(fd: number): string {
 
 /**
  * Sends the first bytes of a buffer, which leave together with what is sent next. send(2), MSG_MORE.
- * @returns how many the kernel has taken; -1 where it takes none, or the system library cannot be called
+ * @returns how many the kernel has taken; -1 if it takes none, or the system library cannot be called
  */
 export function sendMore(fd: number, bytes: Uint8Array, length: number): number {
   return fd < 0 ? -1 : library().sendMore(fd, bytes, length);
@@ -69,7 +69,7 @@ export function sendMore(fd: number, bytes: Uint8Array, length: number): number 
 /**
  * Sends bytes of an open file, which do not pass through this process. sendfile(2).
  * @param at where in the file to begin
- * @returns how many the kernel has taken, 0 where the file ends; -1 where it takes none, or cannot do it
+ * @returns how many the kernel has taken, 0 if the file ends; -1 if it takes none, or cannot do it
  */
 export function sendFile(fd: number, file: number, at: number, length: number): number {
   return fd < 0 ? -1 : library().sendFile(fd, file, at, length);

@@ -18,7 +18,7 @@ export interface Taken {
 
 /**
  * @param tid as the kernel numbers threads
- * @returns null where the system does not tell
+ * @returns null if the system does not tell
  */
 export function takenBy(tid: number): Taken | null {
   if (tid <= 0) return null;
@@ -36,7 +36,7 @@ export function takenBy(tid: number): Taken | null {
  * Whether a signal reaches a thread now: not while it waits for a device that does not respond, or is stopped by a debugger. The runtime ends
  * a thread by a signal, and holds locks that every other thread of the process needs until the signal has arrived.
  * @param tid as the kernel numbers threads
- * @returns true where the system does not tell, or the thread is gone
+ * @returns true if the system does not tell, or the thread is gone
  */
 export function hearsSignals(tid: number): boolean {
   if (tid <= 0) return true;

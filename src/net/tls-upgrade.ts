@@ -3,9 +3,9 @@ import type { TlsContext } from "./tls-context.ts";
 
 /** What this project uses of a TLS socket beyond `ByteSocket`. */
 export interface TlsSocket extends ByteSocket {
-  /** -1 where the socket is closed. */
+  /** -1 if the socket is closed. */
   readonly fd: number;
-  /** What ALPN settled on; false or "" where the client offered nothing. */
+  /** What ALPN settled on; false or "" if the client offered nothing. */
   readonly alpnProtocol: string | false | null;
   isSessionReused(): boolean;
   /** Such as `TLSv1.3`. */

@@ -1,7 +1,7 @@
 /** What this project uses of the runtime's UDP sockets. */
 export interface UdpSocket {
   readonly port: number;
-  /** @returns false where the kernel takes none now @throws where it never takes this one */
+  /** @returns false if the kernel takes none now @throws if it never takes this one */
   send(data: Uint8Array): boolean;
   close(): void;
 }

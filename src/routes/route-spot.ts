@@ -27,7 +27,7 @@ export interface RouteSpot extends Spot {
 
 /** The values that a type may look at beside its own. */
 export interface OptionValues {
-  /** 0 where the server's is taken. */
+  /** 0 if the server's is taken. */
   readonly max_body_bytes: number;
   readonly cache: { readonly enabled: boolean };
 }

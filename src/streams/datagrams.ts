@@ -21,7 +21,7 @@ export interface DatagramPorts {
 /** A UDP stream, as its listener asks for it. */
 export interface DatagramStream {
   readonly route: StreamRoute;
-  /** Datagrams of the target for each of the client's, after which a session is over; -1 where that is not known. */
+  /** Datagrams of the target for each of the client's, after which a session is over; -1 if that is not known. */
   readonly responses: number;
   /** Sessions at one address in one worker. */
   readonly maxSessions: number;
@@ -41,7 +41,7 @@ export class DatagramListener {
   private socket: UdpListener | null = null;
   private isOver = false;
 
-  /** @param stream asked for each session; null where there is none any more */
+  /** @param stream asked for each session; null if there is none any more */
   constructor(ctx: DatagramPorts, host: string, port: number, stream: () => DatagramStream | null) {
     this.ctx = ctx;
     this.host = host;
@@ -154,7 +154,7 @@ class Session implements TimerOwner, StreamAttempt {
     this.route.open.enter(0);
   }
 
-  /** @returns false where the client may not come in, or there is no target */
+  /** @returns false if the client may not come in, or there is no target */
   begin(): boolean {
     const { route } = this;
     if (!route.admits(this.clientIp)) this.over("address_refused");

@@ -62,7 +62,7 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
 
   /**
    * @param peer the client; with a port where a PROXY header told one
-   * @param host the name that it asked for; "" where none is known
+   * @param host the name that it asked for; "" if none is known
    */
   constructor(ctx: StreamForwardPorts, route: StreamRoute, socket: ByteSocket, peer: ClientPeer, host: string) {
     this.ctx = ctx;
@@ -284,7 +284,7 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
     else to.socket.shutdown();
   }
 
-  /** The socket of one end is gone. @param reason undefined where both directions had ended */
+  /** The socket of one end is gone. @param reason undefined if both directions had ended */
   private closed(from: End, to: End | null, reason: unknown, reset: StreamEnd): void {
     from.isClosed = true;
     if (this.isOver) return;

@@ -16,7 +16,7 @@ export interface ListeningStream {
 
 /**
  * Listens for the connections of a TCP stream. docs/streams.md#tcp
- * @param stream asked for each connection; null where there is none any more
+ * @param stream asked for each connection; null if there is none any more
  * @throws when the address cannot be had
  */
 export function listenStream(

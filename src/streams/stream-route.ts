@@ -37,7 +37,7 @@ export interface StreamRoute {
   readonly maxConnections: number;
   readonly counters: StreamCounters;
   readonly open: OpenStreams;
-  /** Puts a connection on its way. @returns null where there is no target that may have it */
+  /** Puts a connection on its way. @returns null if there is no target that may have it */
   choose(attempt: StreamAttempt): ForwardTarget | null;
   /** Whether anything depends on the client's address: who may come in, its target, what the log says. */
   readonly needsAddress: boolean;

@@ -37,7 +37,7 @@ let scratch: Buffer = Buffer.allocUnsafeSlow(16_384);
 class FastCgiConnection extends PooledConnection {
   private readonly reader: RecordReader = new RecordReader();
   private readonly keeps: boolean;
-  /** Where the output lies in the chunk that is read; both 0 where it has none. */
+  /** Where the output lies in the chunk that is read; both 0 if it has none. */
   private outputFrom = 0;
   private outputTo = 0;
   /** Whether the application has ended the request, and whether the connection has ended. */

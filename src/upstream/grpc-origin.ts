@@ -100,7 +100,7 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, Unpac
   private ex: Exchange | null;
   private readonly listener: GrpcListener;
   private readonly lines: string;
-  /** The one message of the request; null where they stream. */
+  /** The one message of the request; null if they stream. */
   private readonly frame: Buffer | null;
   /** Frames of a stream that wait for the upstream to take them. */
   private unsent: Buffer[] = [];
@@ -113,7 +113,7 @@ class OriginCall implements GrpcCall, UpstreamCaller, ReplySink, BodyFlow, Unpac
   private readonly reader: MessageReader = new MessageReader(MAX_GRPC_MESSAGE_BYTES);
   /** Null where no message is compressed. */
   private unpacker: MessageUnpacker | null = null;
-  /** What the response's head says of the status; null where it says nothing. */
+  /** What the response's head says of the status; null if it says nothing. */
   private status: GrpcStatus | null = null;
   private isGrpc = false;
   private hasMessages = false;

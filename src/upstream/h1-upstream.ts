@@ -527,7 +527,7 @@ class ReplyBody {
    * Makes ready for a body.
    * @param ahead what has come of it, where that is to be judged before the head goes on, since the client's protocol cannot
    * take back what has not left yet, as HTTP/1.1 can; else null
-   * @returns false where it is malformed
+   * @returns false if it is malformed
    */
   begin(framing: Framing, contentLength: number, ahead: InputBuffer | null = null): boolean {
     this.framing = framing;

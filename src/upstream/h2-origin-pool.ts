@@ -171,7 +171,7 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
     for (const stream of lost) if (this.waiting.delete(stream)) stream.fail(fault, detail, false);
   }
 
-  /** A stream is over, or does not wait any more. @param connection null where it has never had one */
+  /** A stream is over, or does not wait any more. @param connection null if it has never had one */
   onStreamOver(stream: H2UpstreamStream, connection: H2UpstreamConnection | null): void {
     if (connection === null) this.waiting.delete(stream);
     else connection.streams.forget(stream);
@@ -217,9 +217,9 @@ export class H2OriginPool implements Upstream, ConnectionPool, StreamPool, Timer
   }
 
   /**
-   * A connection with room, and with a window for a body; null where one is to be waited for.
+   * A connection with room, and with a window for a body; null if one is to be waited for.
    * @param leastSerial of the first that will do; where no more can be made, each will
-   * @param bodyBytes what the request's body may have; -1 where there is none
+   * @param bodyBytes what the request's body may have; -1 if there is none
    */
   private connectionFor(leastSerial: number, bodyBytes: number): H2UpstreamConnection | null {
     const { open } = this;

@@ -150,7 +150,7 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
     return this.sendRoom.fits(Math.min(bytes, peer.initialWindowBytes), sendWindow);
   }
 
-  /** Bytes of the window that a further body finds here where all others take what they may; below 0 where they share it. */
+  /** Bytes of the window that a further body finds here where all others take what they may; below 0 if they share it. */
   get roomForBody(): number {
     return this.sendRoom.left(this.session.sendWindow);
   }

@@ -36,7 +36,7 @@ export interface StreamPool {
   readonly awaitsName: boolean;
   /** The step at which a new connection waits. */
   readonly connectLateness: FaultDetail;
-  /** A stream is over, or does not wait any more. @param connection null where it has never had one */
+  /** A stream is over, or does not wait any more. @param connection null if it has never had one */
   onStreamOver(stream: H2UpstreamStream, connection: StreamConnection | null): void;
 }
 
@@ -116,7 +116,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
   /** Bytes of the request's body that were handed to this attempt, and whether anything of it was, its end included. */
   private bodyBytes = 0;
   private bodyTaken = false;
-  /** Bytes that the request's body may have, as far as is known; -1 where there is none. */
+  /** Bytes that the request's body may have, as far as is known; -1 if there is none. */
   expectedBytes = -1;
   /** What has been pledged for it on the connection; -1 where nothing is, before it and after it. */
   private pledged = -1;

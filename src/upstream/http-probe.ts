@@ -71,7 +71,7 @@ export function probeHttp(
   });
 }
 
-/** Only makes a connection to an origin, with its TLS handshake, and closes it. `error` is "" where it came about. */
+/** Only makes a connection to an origin, with its TLS handshake, and closes it. `error` is "" if it came about. */
 export function probeConnection(origin: ProbeOrigin, timeoutMs: number, names: NameResolver): Promise<ProbeOutcome> {
   return new Promise((resolve) => {
     new HttpProbe(origin, null, names, resolve).start(timeoutMs);

@@ -2,7 +2,7 @@ import { lateZlib } from "../proto/semantics/late-zlib.ts";
 
 /** Who gets the messages of one call. */
 export interface UnpackListener {
-  /** @returns false where no more is wanted */
+  /** @returns false if no more is wanted */
   onUnpacked(message: Uint8Array): boolean;
   /** A message is no gzip, or larger than is taken. */
   onUnpackFault(): void;
@@ -50,7 +50,7 @@ export class MessageUnpacker {
     }
   }
 
-  /** @returns null where the message is large, or says that it is */
+  /** @returns null if the message is large, or says that it is */
   private unpackedInline(message: Uint8Array): Uint8Array | null {
     if (message.length > INLINE_BYTES || message.length < TRAILER_BYTES || this.budget <= 0) return null;
     const { buffer, byteOffset, length } = message;

@@ -457,7 +457,7 @@ function checksIds({ rejectUnauthorized, serverIds = [] }: UpstreamTls): boolean
   return rejectUnauthorized && serverIds.length > 0;
 }
 
-/** Why a connection may not be used, now that its handshake is over; "" where it may. */
+/** Why a connection may not be used, now that its handshake is over; "" if it may. */
 function trustDenial(tls: UpstreamTls, socket: UpstreamSocket, ok: boolean, error: HandshakeError | null): string {
   if (!checksIds(tls)) return isUsable(tls.rejectUnauthorized, ok, error) ? "" : failureCode(error);
   // The chain is verified first: only a certificate that is good in all else has a wrong name.
@@ -475,13 +475,13 @@ function hasServerId(certificate: PeerCertificate | undefined, allowed: readonly
   return id !== "" && isAllowedId(id, allowed);
 }
 
-/** The one URI of a certificate; "" where there is none, or another: two would be two identities. */
+/** The one URI of a certificate; "" if there is none, or another: two would be two identities. */
 function idIn(certificate: PeerCertificate | undefined): string {
   const [id = "", ...more] = alternativeNames(certificate?.subjectAltName ?? "", "URI");
   return more.length === 0 ? id : "";
 }
 
-/** The id in the verified certificate of a server that a sidecar has connected to; "" where it has none, or is not verified. docs/sidecar.md#who-asks */
+/** The id in the verified certificate of a server that a sidecar has connected to; "" if it has none, or is not verified. docs/sidecar.md#who-asks */
 export function serverIdOf({ tls }: OriginSettings, socket: ByteSocket): string {
   if (tls === null || tls.serverIds === undefined || !tls.rejectUnauthorized) return "";
   return idIn((socket as UpstreamSocket).getPeerX509Certificate?.());

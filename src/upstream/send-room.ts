@@ -20,7 +20,7 @@ export class SendRoom {
     return window >= this.pledged + bytes + H2_SEND_RESERVE_BYTES;
   }
 
-  /** What is left of the connection's window when the bodies under way have taken all that they may; below 0 where they share it. */
+  /** What is left of the connection's window when the bodies under way have taken all that they may; below 0 if they share it. */
   left(window: number): number {
     return window - this.pledged;
   }

@@ -43,9 +43,9 @@ export type ToWorker =
       readonly names: readonly KnownName[];
       /** What sticky cookies are made with where their route has no secret: the same in all workers. */
       readonly cookieKey: string;
-      /** The memory of the response cache; null where it is off. */
+      /** The memory of the response cache; null if it is off. */
       readonly cache: CacheBuffers | null;
-      /** The WAF's tables of keywords; null where it is off. */
+      /** The WAF's tables of keywords; null if it is off. */
       readonly keywords: KeywordMemory | null;
       /** Rings for spans, one a worker; none where none are recorded. */
       readonly spans: readonly SharedArrayBuffer[];
@@ -114,7 +114,7 @@ export type FromWorker =
   | BannedMessage
   | DashboardWord
   | { readonly kind: "fenced"; readonly id: number }
-  /** `error` is "" where the configuration can be used. */
+  /** `error` is "" if the configuration can be used. */
   | { readonly kind: "prepared"; readonly id: number; readonly error: string }
   | { readonly kind: "applied"; readonly id: number }
   | LinesMessage<"log">

@@ -10,7 +10,7 @@ export type NameTable = HostTable<StreamConfig | null>;
  * The names of a configuration whose connections are passed through, beside those that routes and certificates of ACME name: of all that are
  * written the one that says most counts. docs/streams.md#which-names
  * @param listener whose connections they are; null for what holds at every one
- * @returns null where none is passed through
+ * @returns null if none is passed through
  */
 export function passedNames(config: RuntimeConfig, listener: string | null = null): NameTable | null {
   const isThere = ({ listeners }: { readonly listeners: readonly string[] }) =>

@@ -53,12 +53,12 @@ export interface RuntimePorts {
   readonly challenges: ChallengeAnswers;
   /** Counts the responses of upstreams that are no nodes. */
   readonly tally: TranscodePorts["tally"];
-  /** The store of the response cache; null where it is off. */
+  /** The store of the response cache; null if it is off. */
   readonly cacheStore: CacheStore | null;
   /** What a sidecar shows to upstreams. */
   readonly sidecar: SidecarIdentity;
   readonly nodes: ConfiguredNodes;
-  /** Loads what asks functions; null where they are not asked. */
+  /** Loads what asks functions; null if they are not asked. */
   readonly functions: RouteTypePorts["functions"];
   /** What sticky cookies and passes are made with where the configuration has no secret. */
   readonly cookieKey: string;
@@ -69,7 +69,7 @@ export interface RuntimePorts {
   readonly client: ClientPolicyPorts;
   /** The parts of docs/pressure.md. */
   readonly under: PressurePorts;
-  /** Where spans go; null where no configuration has asked for them. */
+  /** Where spans go; null if no configuration has asked for them. */
   readonly spans: SpanWriter | null;
   readonly counterTable: WorkerCounters;
   /** Open connections by stream, of all workers. */

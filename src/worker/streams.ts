@@ -113,12 +113,12 @@ export class Streams implements PassedNames {
     return names;
   }
 
-  /** The stream of a listener; null where a configuration has it no longer. */
+  /** The stream of a listener; null if a configuration has it no longer. */
   at(name: StreamListener): ListeningStream | null {
     return this.listening.get(name) ?? null;
   }
 
-  /** The UDP stream of an address; null where a configuration has it no longer. */
+  /** The UDP stream of an address; null if a configuration has it no longer. */
   datagramsAt(at: ListenAddress): DatagramStream | null {
     return this.datagrams.get(addressText(at)) ?? null;
   }

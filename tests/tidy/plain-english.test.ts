@@ -21,7 +21,7 @@ const TURNS: readonly Turn[] = [
     name: "where, for if",
     pattern: /\bwhere (?:an?|the|its?|one|there|they|that|this|no|none|not|both|each|all)\b/gi,
     pages: 372,
-    sources: 1930,
+    sources: 1282,
   },
   {
     name: "what is …, for a noun",

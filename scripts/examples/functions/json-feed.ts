@@ -32,7 +32,7 @@ function itemOf(product: unknown, base: string): object[] {
   return [{ id, url, title: name, content_text: typeof description === "string" ? description : "" }];
 }
 
-/** The body, or null where it is longer: an origin that errs must not fill the memory. */
+/** The body, or null if it is longer: an origin that errs must not fill the memory. */
 async function textWithin(response: Response, maxBytes: number): Promise<string | null> {
   if (response.body === null) return "";
   const decoder = new TextDecoder();

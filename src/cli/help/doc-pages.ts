@@ -17,7 +17,7 @@ export class DocPages {
     return [...this.texts.keys()];
   }
 
-  /** The whole text of a page; "" where there is none of that name. */
+  /** The whole text of a page; "" if there is none of that name. */
   text(name: string): string {
     return this.texts.get(name) ?? "";
   }
@@ -25,7 +25,7 @@ export class DocPages {
   /**
    * A page, or the section of a page with its subsections.
    * @param place as links name it: `tls`, `tls.md`, `docs/tls.md#redirect`
-   * @returns null where it is not there
+   * @returns null if it is not there
    */
   find(place: string): string | null {
     const [, name = "", anchor = ""] = PLACE.exec(place) ?? [];

@@ -9,7 +9,7 @@ import { paragraph, wrappedTable } from "./wrapped.ts";
 interface HelpCommands {
   /** Each with its line, in the order of help. */
   readonly list: readonly (readonly [name: string, summary: string])[];
-  /** Prints the help of a command; null where there is none of that name. */
+  /** Prints the help of a command; null if there is none of that name. */
   help(name: string): (() => number | Promise<number>) | null;
 }
 

@@ -66,7 +66,11 @@ export class ReleaseFolder {
       throw new ReleaseFault(`--from: expected a URL with https, found ${JSON.stringify(from)}`);
     const keyFile = flags["signature-key"] || env.EDGE_RELEASE_KEY || DEFAULT_KEY;
     const keys = readSigningKeys(readFileOf("--signature-key", keyFile));
-    return new ReleaseFolder((from.endsWith("/") ? from : `${from}/`), keys, flags.ca === "" ? "" : readFileOf("--ca", flags.ca));
+    return new ReleaseFolder(
+      from.endsWith("/") ? from : `${from}/`,
+      keys,
+      flags.ca === "" ? "" : readFileOf("--ca", flags.ca),
+    );
   }
 
   /**

@@ -33,7 +33,7 @@ export class Http01Phase implements Phase, Handler {
 
   /**
    * @param routes number of routes in the routing table, which this one follows
-   * @param leaves null where no route has challenges for itself
+   * @param leaves null if no route has challenges for itself
    */
   constructor(answers: ChallengeAnswers, routes: number, bodies: BodyRules, leaves: LeavesChallenge | null = null) {
     this.answers = answers;

@@ -8,7 +8,7 @@ export class CallBody implements BodySink {
   private readonly kept: KeptBytes = new KeptBytes();
   private length = 0;
 
-  /** @param done takes the whole body; null where it is longer than `maxBytes` */
+  /** @param done takes the whole body; null if it is longer than `maxBytes` */
   constructor(maxBytes: number, done: (ex: Exchange, text: string | null) => void) {
     this.maxBytes = maxBytes;
     this.done = done;

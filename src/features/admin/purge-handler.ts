@@ -29,7 +29,7 @@ export class PurgeHandler implements Handler {
   private readonly onPurged: PurgeAudit;
 
   /**
-   * @param purge null where the cache is off
+   * @param purge null if the cache is off
    * @param onPurged takes who has purged what, and how many responses that were
    */
   constructor(guard: AccessGuard, purge: Purge | null, onPurged: PurgeAudit) {

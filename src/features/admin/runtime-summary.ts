@@ -24,7 +24,7 @@ export interface ProcessState {
   readonly cpus: number;
   /** What operators have done that holds until the process ends. */
   readonly operations: object;
-  /** Where the configuration comes from, beyond files; null where it comes from those. */
+  /** Where the configuration comes from, beyond files; null if it comes from those. */
   readonly configSource: object | null;
   readonly memory: { readonly rss: number; readonly heapUsed: number; readonly heapTotal: number };
 }

@@ -66,7 +66,7 @@ function jwtMethod(config: MethodConfig<"jwt">, { keySets, clock, keepsAuthoriza
   );
 }
 
-/** Makes what judges the requests of a route; null where all may come in. @param routes names the routes with this configuration */
+/** Makes what judges the requests of a route; null if all may come in. @param routes names the routes with this configuration */
 export function authMethod(auth: AuthConfig, routes: string, site: AuthPorts): AuthMethod | null {
   const { methods, keepAuthorization } = auth;
   const context = { ...site, keepsAuthorization: keepAuthorization, routes };

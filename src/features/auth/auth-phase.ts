@@ -17,7 +17,7 @@ export interface AuthMethod {
   /**
    * Judges a request by its head.
    * @param later called once with the judgement where it takes time, never before this returns
-   * @returns the judgement, or null where it comes later
+   * @returns the judgement, or null if it comes later
    */
   judge(ex: Exchange, later: (judgement: Judgement) => void): Judgement | null;
   /** Whether the request is for a path of the method's own: then no other method is asked. Absent where it has none. */
@@ -30,7 +30,7 @@ export interface AuthMethod {
 
 /** Who wants to know of refusals: the counters and the log. */
 export interface AuthListener {
-  /** @param method its name @param reason why, in a word; "" where the method does not say */
+  /** @param method its name @param reason why, in a word; "" if the method does not say */
   onUnauthenticated(ex: Exchange, method: string, status: number, reason: string): void;
   /** A value of a method's could not be that of a field, and was left out. @param field its name */
   onFieldDropped(ex: Exchange, method: string, field: string): void;

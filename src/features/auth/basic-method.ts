@@ -122,7 +122,7 @@ export class BasicMethod implements AuthMethod {
 }
 
 /**
- * What the one `Authorization: Basic` of a head says; null where there is none, more than one, or none that can be read.
+ * What the one `Authorization: Basic` of a head says; null if there is none, more than one, or none that can be read.
  * RFC 7617 §2; text is UTF-8.
  */
 function credentialsOf(headers: HeaderBlock): Credentials | null {
@@ -144,7 +144,7 @@ function credentialsOf(headers: HeaderBlock): Credentials | null {
   return { name: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
-/** Where the one `Authorization` of a head is; -1 where there is none, or more than one. */
+/** Where the one `Authorization` of a head is; -1 if there is none, or more than one. */
 function onlyAuthorization(headers: HeaderBlock): number {
   const at = headers.find(HeaderId.Authorization);
   return at >= 0 && headers.find(HeaderId.Authorization, at + 1) < 0 ? at : -1;

@@ -2,7 +2,7 @@ import { trimmedEnd } from "../../core/trimming.ts";
 
 /**
  * Reads a distinguished name as RFC 4514 writes it, the last part first: `CN=client,O=Example`.
- * @returns one form of all spellings of the name, to be compared with another such; null where it is none
+ * @returns one form of all spellings of the name, to be compared with another such; null if it is none
  */
 export function canonicalName(text: string): string | null {
   const parts: string[] = [];
@@ -14,7 +14,7 @@ export function canonicalName(text: string): string | null {
   return parts.join(",");
 }
 
-/** The value of the first attribute with this name, such as `CN`, unescaped; "" where there is none. */
+/** The value of the first attribute with this name, such as `CN`, unescaped; "" if there is none. */
 export function attributeOf(text: string, name: string): string {
   for (const one of split(text, ",").flatMap((part) => split(part, "+"))) {
     const equals = one.indexOf("=");

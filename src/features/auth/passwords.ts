@@ -14,7 +14,7 @@ export const MAX_REMEMBERED_CREDENTIALS = 4096;
 /** Verifies a password against a hash; it takes its time, off the event loop. */
 type HashCheck = (password: string, hash: string) => Promise<boolean>;
 
-/** Is told how a check came out. @param isGood null where there was no room for it */
+/** Is told how a check came out. @param isGood null if there was no room for it */
 type PasswordListener = (isGood: boolean | null) => void;
 
 /** A password and what it is checked with. */
@@ -62,7 +62,7 @@ export class Passwords {
     return this.knownUntil(password, hash) > 0;
   }
 
-  /** Until when the password counts as the hash's, in milliseconds of the clock; 0 where it does not. */
+  /** Until when the password counts as the hash's, in milliseconds of the clock; 0 if it does not. */
   knownUntil(password: string, hash: string): number {
     const key = this.keyOf(password, hash);
     const until = this.known.get(key);
@@ -72,7 +72,7 @@ export class Passwords {
     return 0;
   }
 
-  /** Whose `Authorization` these bytes were a short while ago; null where that is not known: it need not be read again. */
+  /** Whose `Authorization` these bytes were a short while ago; null if that is not known: it need not be read again. */
   shown(field: Uint8Array): ShownBefore | null {
     const key = this.fieldKeyOf(field);
     const found = this.fields.get(key);
@@ -88,7 +88,7 @@ export class Passwords {
     this.fields.set(this.fieldKeyOf(field), whose);
   }
 
-  /** Checks a password; the listener is called once: with null where there is no room, perhaps at once. @param taker who shows it */
+  /** Checks a password; the listener is called once: with null if there is no room, perhaps at once. @param taker who shows it */
   verify(check: PasswordCheck, taker: TurnTaker, listener: PasswordListener): void {
     const one = { ...check, listener };
     if (this.running < MAX_PASSWORD_CHECKS) return void this.run(one);

@@ -58,7 +58,7 @@ export class StreamChoice<D> {
     this.policies = groups.filter((group) => group.length > 0).map((group) => policyFor(policy, group, random));
   }
 
-  /** Puts a connection on its way, to another target than those that have been tried. @returns null where there is none */
+  /** Puts a connection on its way, to another target than those that have been tried. @returns null if there is none */
   choose(attempt: StreamNodeAttempt): StreamTarget<D> | null {
     let excluded = attempt.triedTargets;
     for (;;) {

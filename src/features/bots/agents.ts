@@ -51,7 +51,7 @@ export class AgentReader {
   }
 }
 
-/** An expression that finds any of these texts, in any case; null where there are none. */
+/** An expression that finds any of these texts, in any case; null if there are none. */
 export function anyOf(texts: readonly string[]): RegExp | null {
   return texts.length === 0 ? null : new RegExp(texts.map(RegExp.escape).join("|"), "i");
 }

@@ -16,7 +16,7 @@ const CRAWLER_FAILURE_MEMORY_MS = 5000;
 export interface ReverseNames {
   /**
    * Finds out whether an address has a name below one of the domains that leads back to it.
-   * @param listener called once, never before this returns; `failure` is "" where the name servers have answered
+   * @param listener called once, never before this returns; `failure` is "" if the name servers have answered
    */
   confirm(address: string, domains: readonly string[], listener: (isConfirmed: boolean, failure: string) => void): void;
 }

@@ -75,7 +75,7 @@ function hasField(headers: HeaderBlock, lowerName: Uint8Array): boolean {
   return headers.findNamed(lowerName) >= 0;
 }
 
-/** The value of the first field of the name; "" where there is none. */
+/** The value of the first field of the name; "" if there is none. */
 function textOf(headers: HeaderBlock, lowerName: Uint8Array): string {
   const at = headers.findNamed(lowerName);
   return at < 0 ? "" : headers.valueText(at);

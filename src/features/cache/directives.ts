@@ -1,7 +1,7 @@
 import { type HeaderBlock, HeaderId, HeaderIdSet } from "../../message/header-block.ts";
 import { type BareItem, type Member, parseDictionary } from "../../proto/semantics/structured-fields.ts";
 
-/** What a response says to caches. Seconds are -1 where they are not stated. RFC 9111 §5.2.2. */
+/** What a response says to caches. Seconds are -1 if they are not stated. RFC 9111 §5.2.2. */
 export interface ResponseDirectives {
   /** Whether it says so to this cache in particular, so that Cache-Control and Expires are for others. RFC 9213 §2.1. */
   readonly isTargeted: boolean;

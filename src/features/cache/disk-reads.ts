@@ -23,7 +23,7 @@ const MAX_DISK_READS = 16;
 export interface DiskReadPorts {
   /**
    * Reads what the kernel has in its memory, without waiting for the disk.
-   * @returns bytes that hold until the next call; null where they are not at hand
+   * @returns bytes that hold until the next call; null if they are not at hand
    */
   readNow(fd: number, offset: number, length: number): Buffer | null;
   /** Runs something that is not a socket event as a turn of its own. */
@@ -50,7 +50,7 @@ export const enum OnDisk {
 export type DiskAnswer =
   | { readonly kind: OnDisk.Nothing }
   | { readonly kind: OnDisk.Reading; readonly fetch: CacheFetch }
-  /** `entry` is pinned for the caller; -1 where it was of no use. */
+  /** `entry` is pinned for the caller; -1 if it was of no use. */
   | { readonly kind: OnDisk.AtHand; readonly entry: number };
 
 /**
@@ -107,7 +107,7 @@ export class DiskReads {
     return { kind: OnDisk.Reading, fetch: { slot: fill, generation, isOwn: true } };
   }
 
-  /** Reads bytes of a segment. @param then gets null where they cannot be read */
+  /** Reads bytes of a segment. @param then gets null if they cannot be read */
   readInto(buffer: Buffer, place: DiskPlace, from: number, length: number, then: (bytes: Buffer | null) => void): void {
     read(place.fd, buffer, 0, length, place.offset + from, (error, count) => {
       this.ports.inTurn(() => then(error !== null || count !== length ? null : buffer.subarray(0, length)));
@@ -195,7 +195,7 @@ class DiskRead {
   private prefix: Buffer = EMPTY;
   private shape: EntryShape | null = null;
   private done = 0;
-  /** Since when it is stale, which may be before the clock began; null where its file says nothing of that. */
+  /** Since when it is stale, which may be before the clock began; null if its file says nothing of that. */
   private staleSinceMs: number | null = null;
 
   /** @param key what was asked for; it holds for this call alone */
@@ -212,7 +212,7 @@ class DiskRead {
     this.owner.readInto(buffer, this.place, 0, length, (bytes) => this.onPrefix(bytes));
   }
 
-  /** The beginning of the entry is there, and all of one that is no longer than a piece. @param bytes null where it cannot be read */
+  /** The beginning of the entry is there, and all of one that is no longer than a piece. @param bytes null if it cannot be read */
   onPrefix(bytes: Buffer | null): void {
     const shape = bytes === null ? null : shapeOf(bytes, 0);
     if (bytes === null || shape === null || !this.isIt(shape, bytes)) {

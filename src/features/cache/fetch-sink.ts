@@ -44,9 +44,9 @@ export class FetchSink extends PassingSink implements ReplySource, Held, BodyEnd
   private readonly fetches: CacheFetches;
   private readonly policy: CachePolicy;
   private sender: StoredBody | null = null;
-  /** The slot of the fetch, -1 where there is none (any more). */
+  /** The slot of the fetch, -1 if there is none (any more). */
   private fill: number;
-  /** An entry that is too old, pinned; -1 where there is none. */
+  /** An entry that is too old, pinned; -1 if there is none. */
   private stale: number;
   /** Whether our own conditions went with the request. */
   private readonly isConditional: boolean;

@@ -24,7 +24,7 @@ export class RequestKeys {
   /**
    * @param seed of the cache
    * @param dividesByTls whether TLS and cleartext share no entry
-   * @param rules by the routes' numbers; null where no route has any
+   * @param rules by the routes' numbers; null if no route has any
    */
   constructor(seed: number, dividesByTls: boolean, rules: readonly (KeyRules | null)[] | null) {
     this.rules = rules;
@@ -55,7 +55,7 @@ export class RequestKeys {
     return key;
   }
 
-  /** The parameter of Cache-Status that says the key of a request; "" where that is too long. RFC 9211 §2.7. */
+  /** The parameter of Cache-Status that says the key of a request; "" if that is too long. RFC 9211 §2.7. */
   parameterOf(ex: Exchange): string {
     const { bytes, uriBytes, uriWords, variantBytes } = this.of(ex);
     if (uriBytes + variantBytes > MAX_SHOWN_KEY_BYTES) return "";

@@ -33,7 +33,7 @@ interface CachePorts {
   readonly purgeDisk: (purge: DiskPurge, done: (purged: number) => void) => void;
   /** Is told of what the method PURGE has taken out. */
   readonly onPurged: PurgeNote;
-  /** Is told of what requests that change a resource have taken out; null where no other gateway is to know. */
+  /** Is told of what requests that change a resource have taken out; null if no other gateway is to know. */
   readonly onInvalidated: InvalidationNote | null;
   /** Gives an exchange its request id, where no origin will see it. */
   readonly nameRequest: (ex: Exchange) => void;

@@ -33,7 +33,7 @@ export class Selection {
   /**
    * @param request the client's fields
    * @param stored the fields of the response
-   * @param bodyBytes its length; -1 where a range means nothing (HEAD)
+   * @param bodyBytes its length; -1 if a range means nothing (HEAD)
    * @param nowMs milliseconds since the epoch
    */
   select(request: HeaderBlock, stored: HeaderBlock, bodyBytes: number, nowMs: number): Selected {

@@ -26,7 +26,7 @@ export class StoredAnswers {
   private readonly selection: Selection = new Selection();
   private readonly free: Sending[] = [];
 
-  /** @param showKey gives the parameter of Cache-Status that says the key of a request; null where it is not said */
+  /** @param showKey gives the parameter of Cache-Status that says the key of a request; null if it is not said */
   constructor(
     store: CacheStore,
     heads: StoredHeads,

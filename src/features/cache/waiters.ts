@@ -28,7 +28,7 @@ export interface Wait {
   readonly what: Waited;
   /** The cookies of a response that was fetched for this very exchange; they are in no stored copy. */
   readonly cookies: readonly CookieField[];
-  /** Since when it has tried to get the lock of the cache, in milliseconds; -1 where it does not. */
+  /** Since when it has tried to get the lock of the cache, in milliseconds; -1 if it does not. */
   readonly triesSinceMs: number;
 }
 
@@ -77,7 +77,7 @@ export class Waiters {
     this.time = time;
   }
 
-  /** Lets an exchange wait for the end of a fetch. @param ownCookies of a fetch that is its own; null where it is another's */
+  /** Lets an exchange wait for the end of a fetch. @param ownCookies of a fetch that is its own; null if it is another's */
   add(ex: Exchange, { slot, generation }: CacheFetch, ownCookies: readonly CookieField[] | null = null): void {
     if (ownCookies !== null)
       this.hold(ex, slot, generation, { what: Waited.OwnFetch, cookies: ownCookies, triesSinceMs: -1 });
@@ -88,7 +88,7 @@ export class Waiters {
    * Lets an exchange look once more, a few milliseconds later: the lock of the cache could not be had. A thread that holds it may
    * have lost its processor, and a request that did without would be a second one for what another fetches.
    * @param waited what it has waited for before: it still has when it looks again
-   * @returns false where it has tried for long enough
+   * @returns false if it has tried for long enough
    */
   lookAgain(ex: Exchange, waited: Wait): boolean {
     const nowMs = this.time.now();

@@ -7,7 +7,7 @@ import type { IpRules } from "./settings.ts";
 export interface AddressRules {
   /**
    * Whether requests from this address are served.
-   * @param address "" where the peer was gone before it could be asked for: it cannot be matched;
+   * @param address "" if the peer was gone before it could be asked for: it cannot be matched;
    *   UNKNOWN_CLIENT, which is in no list
    */
   admit(address: string): boolean;
@@ -60,7 +60,7 @@ class PlaceRules implements AddressRules {
   }
 }
 
-/** The rules of a server or a route, or null where there are none. */
+/** The rules of a server or a route, or null if there are none. */
 export function addressRules(rules: IpRules, places: ClientPlaces): AddressRules | null {
   const { allow, deny, allowCountries, denyCountries, denyAsns } = rules;
   if (allowCountries.length + denyCountries.length + denyAsns.length > 0) return new PlaceRules(rules, places);

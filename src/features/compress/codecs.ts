@@ -42,7 +42,7 @@ export class Codecs {
     this.counter = counter;
   }
 
-  /** Takes room for a response that is to be compressed. @returns false where there is none: it goes out plain */
+  /** Takes room for a response that is to be compressed. @returns false if there is none: it goes out plain */
   reserve(bytes: number): boolean {
     if (this.usedBytes + bytes > MAX_COMPRESSION_BYTES) return false;
     this.usedBytes += bytes;

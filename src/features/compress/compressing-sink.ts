@@ -51,7 +51,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   private stage: Stage = Stage.Waiting;
   private ex: Exchange | null = null;
   private origin: ReplySource;
-  /** The body, where it is held, and how much of it has come; null where all of it came in one piece. */
+  /** The body, where it is held, and how much of it has come; null if all of it came in one piece. */
   private held: Buffer | null = null;
   private heldBytes = 0;
   private wholeLength = 0;
@@ -61,7 +61,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
   /** Whether the exchange is over for the handler: its client has left, or something on the way gave another response. */
   private isCancelled = false;
   private timer: TimerNode | null = null;
-  /** By which the compressed form is kept; "" where it is not. */
+  /** By which the compressed form is kept; "" if it is not. */
   private keptKey = "";
   private keptPieces: Uint8Array[] = [];
   /** Whether a faster level was used than the settings say. */
@@ -209,7 +209,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
 
   // ── what is kept of files ─────────────────────────────────────────────────────────────────────────────────────
 
-  /** Sends the form that was made for an earlier request; nothing of the file is read. @returns false where there is none */
+  /** Sends the form that was made for an earlier request; nothing of the file is read. @returns false if there is none */
   private sendKept(ex: Exchange): boolean {
     const form = this.findKept(ex);
     if (form === null) return false;
@@ -245,7 +245,7 @@ export class CompressingSink extends PassingSink implements ReplySource, TimerOw
 
   // ── the beginning ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** @returns false where there is no room */
+  /** @returns false if there is no room */
   private begin(ex: Exchange): boolean {
     const { reply } = ex;
     const { policy, services } = this.parts;

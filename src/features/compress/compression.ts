@@ -53,7 +53,7 @@ export class Compression {
 }
 
 /**
- * The phase that settles how responses are encoded; null where none is compressed.
+ * The phase that settles how responses are encoded; null if none is compressed.
  * @param routes by their numbers; null if a route is never compressed
  */
 export function contentCodingPhase(

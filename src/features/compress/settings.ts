@@ -39,7 +39,7 @@ const rows = {
 /** `server.compression`: docs/compression.md */
 export const compression = block(rows, { absent: OFF });
 
-/** What compresses responses, of the server or of a route. `level` is 0 where each encoding has its own default. */
+/** What compresses responses, of the server or of a route. `level` is 0 if each encoding has its own default. */
 export type CompressionConfig = ConfigOf<typeof compression>;
 
 const routeRows = {

@@ -78,7 +78,7 @@ export class TrafficObserver {
     this.row(ex, status, label);
   }
 
-  /** A client was refused. @param ex null where there is no request */
+  /** A client was refused. @param ex null if there is no request */
   refused(client: string, reason: string, ex: Exchange | null): void {
     const address = this.ports.addresses.of(client);
     const key = `${address} ${reason}`;
@@ -138,7 +138,7 @@ export class TrafficObserver {
   }
 }
 
-/** Why the gateway itself refused a request; "" where it did not, or where it is no fault of the client. */
+/** Why the gateway itself refused a request; "" if it did not, or where it is no fault of the client. */
 function refusalOf(ex: Exchange, status: number): string {
   if (ex.attempt.upstreamLabel !== "") return "";
   const { kind, label } = faultRow(ex.fault);

@@ -136,7 +136,7 @@ export class ContainedRoot {
     }
   }
 
-  /** Real path of an open file, one character a byte, or "" where it cannot be told for certain. */
+  /** Real path of an open file, one character a byte, or "" if it cannot be told for certain. */
   private realPathOf(fd: number, path: Buffer, ino: bigint, dev: bigint): string {
     if (this.hasOpenLinks) return readlinkSync(OPEN_LINKS + fd, "latin1");
     // Where descriptors have no path, the path must still lead to what was opened.

@@ -15,7 +15,7 @@ export class FileEntry {
   readonly resource: Resource;
   /** The file below the root, without the suffix of a coding. */
   readonly target: string;
-  /** One row a Coding; null where there is no such variant. The row of Identity is never null. */
+  /** One row a Coding; null if there is no such variant. The row of Identity is never null. */
   readonly variants: readonly (FileVariant | null)[];
   /** Bit `1 << coding` for every variant. */
   readonly available: number;

@@ -239,7 +239,7 @@ function indexOf(folder: RelativePath): string {
   return folder.text === "" ? INDEX : `${folder.text}/${INDEX}`;
 }
 
-/** The path that a request asks a mount for; null where the request has been refused. */
+/** The path that a request asks a mount for; null if the request has been refused. */
 function requestedPath(ex: Exchange): string | null {
   const { method } = ex.request;
   if (method === Method.Get || method === Method.Head) return lookedUpPath(ex);
@@ -248,7 +248,7 @@ function requestedPath(ex: Exchange): string | null {
   return null;
 }
 
-/** The path that a request of any method asks a mount for; null where the request has been refused. */
+/** The path that a request of any method asks a mount for; null if the request has been refused. */
 export function lookedUpPath(ex: Exchange): string | null {
   const path = requestPath(ex.request, ex.canonicalPath);
   if (path === "") ex.sink.abort(ex, Fault.BadTarget);

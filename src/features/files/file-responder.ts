@@ -31,7 +31,7 @@ export class FileResponder {
 
   /**
    * Answers a request.
-   * @returns false where the file on the disk is no longer the one in `entry`; nothing has been written then
+   * @returns false if the file on the disk is no longer the one in `entry`; nothing has been written then
    */
   answer(ex: Exchange, entry: FileEntry): boolean {
     const headers = ex.request.headers;
@@ -117,7 +117,7 @@ export class FileResponder {
     return true;
   }
 
-  /** The file that an earlier response was sent from, held once more; null where it is closed, or has been changed, replaced or removed. */
+  /** The file that an earlier response was sent from, held once more; null if it is closed, or has been changed, replaced or removed. */
   private kept(variant: FileVariant): OpenFile | null {
     const file = variant.lastOpen;
     if (file === null || !this.open.has(file)) return null;

@@ -112,7 +112,7 @@ export class FileStream implements ReplySource {
     return this.at === this.to ? this.finish(ex) : takesMore;
   }
 
-  /** The next piece, or null where the file cannot give it any more. */
+  /** The next piece, or null if the file cannot give it any more. */
   private read(most: number): Buffer | null {
     try {
       const piece = takeBuffer(Math.min(most, this.to - this.at));

@@ -95,7 +95,7 @@ function fieldsOf(resource: Resource, variant: FileVariant, ownCoding: string): 
 
 /**
  * Reads a small file whole, so that its bytes and its identity belong together.
- * @returns null where it does not hold still or has grown large
+ * @returns null if it does not hold still or has grown large
  */
 function readStable(fd: number, identity: FileIdentity): { bytes: Buffer; identity: FileIdentity } | null {
   let before = identity;
@@ -112,7 +112,7 @@ function readStable(fd: number, identity: FileIdentity): { bytes: Buffer; identi
 /**
  * Fills `into` from an open file.
  * @param position where in the file to begin, in bytes
- * @returns bytes read: fewer than asked for only where the file ends
+ * @returns bytes read: fewer than asked for only if the file ends
  */
 export function readFully(fd: number, into: Buffer, position: number): number {
   let length = 0;

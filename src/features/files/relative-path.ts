@@ -18,8 +18,8 @@ export const enum PathVerdict {
 
 /**
  * The whole decoded path of a request, one character a byte.
- * @param canonicalPath what routing made of the path, or "" where that is the raw path
- * @returns "" where the percent-encoding is broken
+ * @param canonicalPath what routing made of the path, or "" if that is the raw path
+ * @returns "" if the percent-encoding is broken
  */
 export function requestPath(request: RequestHead, canonicalPath: string): string {
   if (request.pathTo <= request.pathFrom) return canonicalPath === "" ? "/" : canonicalPath;

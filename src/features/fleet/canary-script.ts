@@ -110,7 +110,7 @@ export interface CanaryView {
   readonly reason: string;
 }
 
-/** Reads what the script gave; null where there is no trial. */
+/** Reads what the script gave; null if there is no trial. */
 export function readCanaryView(reply: unknown): CanaryView | null {
   const [version = "", state = "", canaries = "", nodes, requests, errors, othersRequests, othersErrors, reason = ""] =
     (reply as unknown[]).map(String);

@@ -3,7 +3,7 @@ import type { Exchange } from "../../message/exchange.ts";
 
 /** Where spans of calls are recorded, for requests whose trace is. docs/tracing.md#functions */
 export interface CallSpans {
-  /** Begins one; null where the request's trace is not recorded. */
+  /** Begins one; null if the request's trace is not recorded. */
   call(ex: Exchange, name: "fetch" | "onRequest" | "onResponse", module: string): CallSpanPorts | null;
 }
 

@@ -15,7 +15,7 @@ export class FileMarks {
     this.fcntl = fcntl;
   }
 
-  /** @returns null where the system has none */
+  /** @returns null if the system has none */
   static ofSystem(): FileMarks | null {
     FileMarks.own ??= FileMarks.load();
     return FileMarks.own;

@@ -76,7 +76,7 @@ export class FunctionUpstream implements LinkCall, BodyFlow, ReplySink {
 
   /**
    * @param asking the client's exchange, whose request this one is made for
-   * @param span of the call that asks; null where it has none
+   * @param span of the call that asks; null if it has none
    */
   start(site: UpstreamPorts | null, asking: Exchange, records: Records, span: CallSpanPorts | null): void {
     const record = readUpstream(records);
@@ -322,7 +322,7 @@ function tellTrace(ex: Exchange, asking: Exchange, span: UpstreamSpanPorts | nul
   headers.add("traceparent", span?.traceparent ?? given);
 }
 
-/** The value of a field that goes on; "" where there is none. @param name in lower case */
+/** The value of a field that goes on; "" if there is none. @param name in lower case */
 function fieldOf(headers: HeaderBlock, name: string): string {
   for (let i = 0; i < headers.count; i++) if (isNamed(headers, i, name)) return headers.valueText(i);
   return "";

@@ -62,7 +62,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
   private upstreams: Set<FunctionUpstream> | null = null;
   /** Whether the thread is done with the call that it has. */
   private isAnswered = false;
-  /** Of the hook that was asked last; null where the request's trace is not recorded. */
+  /** Of the hook that was asked last; null if the request's trace is not recorded. */
   private span: CallSpanPorts | null = null;
   /** Of a response of its own; 0 without one. */
   private status = 0;
@@ -207,7 +207,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     this.body.empty();
   }
 
-  /** Adds to the body that goes on. @returns false where there is no room: it has failed */
+  /** Adds to the body that goes on. @returns false if there is no room: it has failed */
   private putBody(bytes: Uint8Array): boolean {
     const fault = this.body!.push(bytes, 0, bytes.length);
     if (fault === Fault.None) return true;
@@ -381,7 +381,7 @@ export class HookCall implements LinkCall, PoolWaiter, TimerOwner, ReplyOwner, R
     listener.onCall(this.site.module, outcome, turn.nowMs - this.startedMs);
   }
 
-  /** The thread is told that nothing more comes. @param outcome to be counted; null where it has been */
+  /** The thread is told that nothing more comes. @param outcome to be counted; null if it has been */
   private leave(outcome: CallOutcome | null): void {
     const { site } = this;
     if (this.stage === Stage.Over) return;

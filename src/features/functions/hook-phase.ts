@@ -6,7 +6,7 @@ export class HookPhase implements Phase {
   readonly name = "hooks";
   private readonly sites: readonly (HookPorts | null)[];
 
-  /** @param sites by the routes' numbers; null where a route has no hooks */
+  /** @param sites by the routes' numbers; null if a route has no hooks */
   constructor(sites: readonly (HookPorts | null)[]) {
     this.sites = sites;
   }

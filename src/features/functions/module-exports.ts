@@ -13,7 +13,7 @@ export interface ExportedFunction {
  * The function of a module with this name: of its default export, else by its own name; for `fetch` the default export may be the function
  * itself. A default export may be an object of a framework that answers every name, so only the names that are called are asked for.
  * docs/functions.md#modules
- * @returns null where there is none
+ * @returns null if there is none
  */
 export function exportedFunction(module: Readonly<Record<string, unknown>>, name: string): ExportedFunction | null {
   const main = module.default;

@@ -7,11 +7,11 @@ import { importsOf, moduleFiles, positionOfImport } from "./module-files.ts";
 export interface ModuleFault {
   /** An absolute path; the module itself where nothing is known. */
   readonly file: string;
-  /** Line and column from 1; 0 where the place is not known. */
+  /** Line and column from 1; 0 if the place is not known. */
   readonly line: number;
   readonly column: number;
   readonly message: string;
-  /** The line of the file, as it is; "" where it is not known. */
+  /** The line of the file, as it is; "" if it is not known. */
   readonly source: string;
 }
 
@@ -41,7 +41,7 @@ export function faultAt(file: string, line: number, column: number, message: str
   return { file, line, column, message, source };
 }
 
-/** The first place of a stack that is in a file, and not in the runtime; null where there is none. */
+/** The first place of a stack that is in a file, and not in the runtime; null if there is none. */
 export function thrownAt(
   stack: string,
 ): { readonly file: string; readonly line: number; readonly column: number } | null {
@@ -49,7 +49,7 @@ export function thrownAt(
   return place === null ? null : { file: place[1]!, line: Number(place[2]), column: Number(place[3]) };
 }
 
-/** The text of a file; "" where it cannot be read. */
+/** The text of a file; "" if it cannot be read. */
 export function moduleText(file: string): string {
   try {
     return readFileSync(file, "utf8");

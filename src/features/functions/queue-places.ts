@@ -11,7 +11,7 @@ export class QueuePlaces {
     this.own = 1 + worker;
   }
 
-  /** Takes a place. @returns false where there is none */
+  /** Takes a place. @returns false if there is none */
   take(limit: number): boolean {
     const { cells } = this;
     for (;;) {

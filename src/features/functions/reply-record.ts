@@ -8,7 +8,7 @@ import type { Records } from "./wire.ts";
 export interface ReplyRecord {
   readonly status: number;
   readonly fields: readonly (readonly [string, string])[];
-  /** In bytes; -1 where none is declared. */
+  /** In bytes; -1 if none is declared. */
   readonly length: number;
   /** "0" no body, "1" whole, "2" it follows. */
   readonly mode: string;

@@ -10,7 +10,7 @@ import {
 
 // What a thread says is looked at before it is used: its module can change all that the thread's own code is made of.
 
-/** Reads the field of the record of a line for the log. @throws RecordFault where it is none */
+/** Reads the field of the record of a line for the log. @throws RecordFault if it is none */
 export function readLine(records: Records): FunctionLine {
   const text = records.raw();
   try {

@@ -19,7 +19,7 @@ export function scheduleFault(text: string): string {
  * When a schedule is due next, in UTC.
  * @param text without faults
  * @param afterMs milliseconds since the epoch; the time itself is not meant
- * @returns milliseconds since the epoch, on a whole minute; null where there is no such time
+ * @returns milliseconds since the epoch, on a whole minute; null if there is no such time
  */
 export function nextRun(text: string, afterMs: number): number | null {
   const { Cron } = require("croner") as typeof import("croner");

@@ -25,7 +25,7 @@ export class ThreadPlaces {
     this.waits = waitsAt(this.workers, worker);
   }
 
-  /** Takes a place. @returns false where there is none, or others come first */
+  /** Takes a place. @returns false if there is none, or others come first */
   take(limit: number): boolean {
     const { cells } = this;
     if (this.yieldsUntilMs > 0) {

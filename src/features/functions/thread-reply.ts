@@ -13,7 +13,7 @@ export interface ReplyOwner {
   onProgress(): void;
   /** All of it has been given: the exchange's end is the owner's to write. */
   onComplete(): void;
-  /** It is none that can be sent, or breaks off. @param why for the log; "" where that has been logged */
+  /** It is none that can be sent, or breaks off. @param why for the log; "" if that has been logged */
   onBroken(why: string): void;
   /** The exchange has ended meanwhile. */
   onEnded(): void;

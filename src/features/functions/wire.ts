@@ -379,7 +379,7 @@ export type FromFunction =
 /** What went wrong, and where. */
 export interface ModuleProblem {
   readonly error: string;
-  /** `file:line:column` in a module; "" where it is not known. */
+  /** `file:line:column` in a module; "" if it is not known. */
   readonly at: string;
   readonly stack: string;
 }

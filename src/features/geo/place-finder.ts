@@ -5,7 +5,7 @@ import type { ClientPlaces } from "../../message/ports.ts";
 import { MmdbReader } from "../../proto/mmdb/mmdb-reader.ts";
 import { asnIn, countryIn } from "../../proto/mmdb/place-records.ts";
 
-/** The databases of a configuration, in memory that all threads share; null where there is none. */
+/** The databases of a configuration, in memory that all threads share; null if there is none. */
 export interface GeoBuffers {
   readonly country: SharedArrayBuffer | null;
   readonly asn: SharedArrayBuffer | null;

@@ -11,7 +11,7 @@ import { asnIn, countryIn } from "../../proto/mmdb/place-records.ts";
 /** Bytes of a database of addresses; those of cities have 70 MB to 500 MB. */
 const MAX_GEO_DATABASE_BYTES = 1_073_741_824;
 
-/** `server.geo`: databases that say where addresses are; "" where there is none. docs/guards.md#countries-and-networks */
+/** `server.geo`: databases that say where addresses are; "" if there is none. docs/guards.md#countries-and-networks */
 export const geo = block(
   {
     country_db: {
@@ -54,7 +54,7 @@ export function openDatabase(kind: GeoKind, bytes: Uint8Array): MmdbReader {
 
 /**
  * The bytes of a database, in memory that threads may share.
- * @throws Error where the file cannot be read, is too large, or changes meanwhile
+ * @throws Error if the file cannot be read, is too large, or changes meanwhile
  */
 export function readDatabase(file: string): Uint8Array<SharedArrayBuffer> {
   const { size, mtimeMs } = statSync(file);

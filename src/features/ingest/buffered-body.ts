@@ -24,7 +24,7 @@ export class BufferedBody implements BodySink, BodyFlow, Held, HoldOwner {
   private hold: BodyHold | null = null;
   private store: BodyStore | null = null;
   private ex: Exchange | null;
-  /** The only piece so far, where it was received; empty where there is none, or the store has it. */
+  /** The only piece so far, where it was received; empty if there is none, or the store has it. */
   private only: Uint8Array = EMPTY_BYTES;
   private onlyFrom = 0;
   private onlyTo = 0;

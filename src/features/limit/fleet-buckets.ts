@@ -3,7 +3,7 @@ import type { BucketCall, BucketReplies, BucketReply } from "../../message/bucke
 
 /** How a worker reaches the store: by way of the control thread. */
 interface FleetBucketPorts {
-  /** @param answer called once, later; with null where the store is away */
+  /** @param answer called once, later; with null if the store is away */
   ask(calls: readonly BucketCall[], answer: (replies: BucketReplies) => void): void;
   /** A clock that never goes back, as `take` is given it. */
   nowMs(): number;
@@ -98,7 +98,7 @@ export class FleetBuckets {
 
   /**
    * Takes a token of the key that was hashed last.
-   * @returns 0 where there was one, ASK, or the milliseconds until there may be one
+   * @returns 0 if there was one, ASK, or the milliseconds until there may be one
    */
   take(key: FleetKey, rate: FleetRate, nowMs: number): number {
     const found = this.buckets.get(key.text) ?? this.begin(key.text, rate, nowMs);
@@ -144,7 +144,7 @@ export class FleetBuckets {
 
   /**
    * Waits for the store, after `take` gave ASK.
-   * @param decided called once, later: with 0 where there was a token, the milliseconds until there may be one, or ASK where the store
+   * @param decided called once, later: with 0 if there was a token, the milliseconds until there may be one, or ASK where the store
    *   has not answered in time
    * @returns false where too many wait
    */

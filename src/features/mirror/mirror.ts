@@ -46,7 +46,7 @@ export interface MirrorHandlerPorts {
   onException(error: unknown): void;
 }
 
-/** Why a request is not one to be copied, as its head says; "" where it is. */
+/** Why a request is not one to be copied, as its head says; "" if it is. */
 export function whyNotMirrored({ framing, contentLength, upgrade }: RequestHead): string {
   if (upgrade) return "it asks for an upgrade";
   const isLong = framing === Framing.Length && contentLength > MAX_MIRRORED_BODY_BYTES;
@@ -127,7 +127,7 @@ export class Mirror {
     return copy;
   }
 
-  /** Sends a copy, whose place is left when it is over. @param body whole; null where there is none */
+  /** Sends a copy, whose place is left when it is over. @param body whole; null if there is none */
   send(copy: Exchange, body: Buffer | null, comparison: Comparison | null): void {
     const { idle, onException } = this.services;
     const sink = new MirrorSink(comparison, (fault) => this.onOver(fault));

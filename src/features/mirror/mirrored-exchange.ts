@@ -27,7 +27,7 @@ const enum Stage {
 export class MirroredExchange extends PassingSink implements TimerOwner {
   private readonly mirror: Mirror;
   private readonly comparison: Comparison | null;
-  /** What the client gets; null where that is not compared, or no more. */
+  /** What the client gets; null if that is not compared, or no more. */
   private digest: ResponseDigest | null;
   private readonly timer: TimerNode = new TimerNode(this);
   private stage: Stage = Stage.Waiting;

@@ -6,7 +6,7 @@ import type { PageFacts } from "./page-text.ts";
 /**
  * The page of the gateway's own: whole in itself, readable without its style, and without anything that a client has sent but
  * a request id. docs/pages.md#the-built-in-page
- * @param retryAfter the value of Retry-After; "" where the response has none
+ * @param retryAfter the value of Retry-After; "" if the response has none
  */
 export function builtInPage({ status, requestId }: PageFacts, retryAfter: string): string {
   const title = reasonOf(status);

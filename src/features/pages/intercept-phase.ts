@@ -12,7 +12,7 @@ export class InterceptPhase implements Phase {
   readonly name = "errorPages";
   private readonly pages: readonly (StatusPages | null)[];
 
-  /** @param pages by the routes' numbers; null where an origin's errors stay */
+  /** @param pages by the routes' numbers; null if an origin's errors stay */
   constructor(pages: readonly (StatusPages | null)[]) {
     this.pages = pages;
   }

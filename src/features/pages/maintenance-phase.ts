@@ -22,7 +22,7 @@ export class MaintenancePhase implements Phase {
   private readonly byRoute: readonly (Maintenance | null)[];
   private readonly listener: MaintenanceListener;
 
-  /** @param byRoute by the routes' numbers; null where a route is in service */
+  /** @param byRoute by the routes' numbers; null if a route is in service */
   constructor(byRoute: readonly (Maintenance | null)[], listener: MaintenanceListener) {
     this.byRoute = byRoute;
     this.listener = listener;

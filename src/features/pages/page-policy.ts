@@ -7,7 +7,7 @@ import { HtmlRefusals } from "./refusal-pages.ts";
 import type { ErrorPages, MaintenanceConfig } from "./settings.ts";
 import { StatusPages } from "./status-pages.ts";
 
-/** What people see of refusals: each phase null where the configuration does not ask for it. */
+/** What people see of refusals: each phase null if the configuration does not ask for it. */
 export interface PagePolicy {
   readonly refusals: RefusalPages;
   readonly maintenance: Phase | null;

@@ -9,7 +9,7 @@ import type { StatusPages } from "./status-pages.ts";
 
 /** The pages of a configuration, those of routes by the routes' numbers. */
 interface ConfiguredPages {
-  /** For requests that no route takes; null where there are none. */
+  /** For requests that no route takes; null if there are none. */
   readonly server: StatusPages | null;
   readonly routes: readonly (StatusPages | null)[];
   readonly maintenance: readonly (Maintenance | null)[];

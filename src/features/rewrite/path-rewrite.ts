@@ -21,9 +21,9 @@ export class PathRewrite {
   }
 
   /**
-   * The path in the place of the client's, percent-encoded, with one slash at its beginning and no dot segments; null where the
+   * The path in the place of the client's, percent-encoded, with one slash at its beginning and no dot segments; null if the
    * expression does not fit. What its groups have found is left in `captures`.
-   * @returns a Fault where a value of the request makes no path of it
+   * @returns a Fault if a value of the request makes no path of it
    */
   pathOf(ex: Exchange): string | null | Fault {
     if (this.expression !== null) {
@@ -54,7 +54,7 @@ export class RewritingHandler implements Handler {
   private readonly inner: Handler;
   private readonly mount: string | null;
 
-  /** @param mount the prefix of a folder, whose handler looks up what is below it; null where the path goes upstream */
+  /** @param mount the prefix of a folder, whose handler looks up what is below it; null if the path goes upstream */
   constructor(config: RewriteConfig, inner: Handler, mount: string | null) {
     this.rewrite = new PathRewrite(config);
     this.inner = inner;

@@ -47,7 +47,7 @@ interface RouterTables {
   readonly listed: readonly (RouteGroup | undefined)[] | null;
   /** By the number of the host; null without routes by expressions. */
   readonly regexes: readonly (RegexLookup | undefined)[] | null;
-  /** Routes with variable parts; null where there are none. */
+  /** Routes with variable parts; null if there are none. */
   readonly patterns: PatternLookup | null;
   /** Whether a host goes before a path: `server.route_order`. */
   readonly isHostFirst: boolean;
@@ -172,12 +172,12 @@ export class Router {
     });
   }
 
-  /** Tells exact routes apart by path and host, whatever the method; -1 where the canonical path is none. */
+  /** Tells exact routes apart by path and host, whatever the method; -1 if the canonical path is none. */
   exactId(path: string, head: RequestHead): number {
     return this.exactNode(this.asked(path, head))?.id ?? -1;
   }
 
-  /** Tells the places of all other routes apart, whatever the method; -1 where the canonical path falls to none. */
+  /** Tells the places of all other routes apart, whatever the method; -1 if the canonical path falls to none. */
   prefixId(path: string, head: RequestHead): number {
     return this.placeOf(this.asked(path, head))?.id ?? -1;
   }
@@ -400,7 +400,7 @@ export class RouteTable {
   /** Length in bytes of the longest path. */
   readonly maxLength: number;
   private readonly nodes: readonly RouteNode[];
-  /** Index in `nodes` of each slot; -1 where it is free. */
+  /** Index in `nodes` of each slot; -1 if it is free. */
   private readonly slots: Int32Array;
   private readonly hashes: Int32Array;
   private readonly mask: number;

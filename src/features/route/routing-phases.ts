@@ -33,7 +33,7 @@ interface ExactRouting {
 /**
  * Finds the exact route, by whatever spelling of its path (`/public/../health`,
  * `/%2e/health`, `//health`). For the phases that follow, it leaves `canonicalPath` (matched) and `forwardPath` (sanitised,
- * nothing stripped yet), both "" where the path is plain. docs/security.md#paths-and-hosts
+ * nothing stripped yet), both "" if the path is plain. docs/security.md#paths-and-hosts
  */
 export class RouteExactPhase implements Phase {
   readonly name = "routeExact";
@@ -243,7 +243,7 @@ export class RouteLookup implements PolicyRouteFinder {
     return route;
   }
 
-  /** The route that the phases will find; null where they find none, or one of the path that lacks the method. */
+  /** The route that the phases will find; null if they find none, or one of the path that lacks the method. */
   routeOf(ex: Exchange): Route | null {
     const found = this.exact.find(ex);
     const isRefused = found === null && this.router.refused !== null;

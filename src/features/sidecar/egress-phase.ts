@@ -7,7 +7,7 @@ import { refuseUnroutable } from "./unroutable.ts";
 
 /** Finds the split that takes a path. */
 interface SplitFinder {
-  /** @returns null where none does */
+  /** @returns null if none does */
   splitFor(head: RequestHead): Route | null;
 }
 

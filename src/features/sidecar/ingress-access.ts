@@ -15,7 +15,7 @@ export interface AccessRule {
   readonly paths: readonly string[];
 }
 
-/** Why a request is refused: its client may not come at all, or may not ask for this, or there is no split outbound; "" where it is not. */
+/** Why a request is refused: its client may not come at all, or may not ask for this, or there is no split outbound; "" if it is not. */
 export type Denial = "" | "allowed_ids" | "authorization" | "outbound";
 
 /** Who may ask the application for what. */
@@ -71,7 +71,7 @@ interface ClientAccess {
 /**
  * The SPIFFE id of a client: the one URI of its certificate. With several URIs it has none, since they would be several identities.
  * docs/sidecar.md#who-may-come-in
- * @returns "" where it has none
+ * @returns "" if it has none
  */
 export function spiffeId(identity: ClientIdentity | null): string {
   const uris = identity?.uris ?? [];
@@ -85,7 +85,7 @@ function takes(pattern: string, path: string): boolean {
 /**
  * Every path that the application may read in the one that it gets, which goes on as it came: decoded or not, once or more often, with
  * and without repeated slashes and parameters, and with backslashes as slashes.
- * @returns null where it holds dot segments in any spelling, which clients resolve before they ask, and servers in different ways
+ * @returns null if it holds dot segments in any spelling, which clients resolve before they ask, and servers in different ways
  */
 function readingsOf(head: RequestHead): readonly string[] | null {
   const raw = head.path();

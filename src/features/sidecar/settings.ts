@@ -141,7 +141,7 @@ const sidecarRows = {
   },
   max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT, doc: "413 beyond" },
   strict_mtls: { type: flag(), default: false, guard: true, doc: "true: inbound clients must present a certificate" },
-  // Resolved, these two are `certificate`, whose files are "" where there is none.
+  // Resolved, these two are `certificate`, whose files are "" if there is none.
   cert_file: {
     type: fileName(),
     default: "",

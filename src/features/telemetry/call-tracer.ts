@@ -34,7 +34,7 @@ export class CallTracer {
     this.parts = { spans, pool: new RandomPool(), clock: new WallClock() };
   }
 
-  /** Begins the span of a call; null where the request's trace is not recorded. @param module its absolute path */
+  /** Begins the span of a call; null if the request's trace is not recorded. @param module its absolute path */
   call(ex: Exchange, name: CalledName, module: string): CallSpan | null {
     return ex.trace === null || !ex.trace.sampled ? null : new CallSpan(this.parts, ex, name, module);
   }

@@ -18,7 +18,7 @@ export class Exposition {
   private registry: Promise<Registry> | null = null;
   private openRegistry: Promise<Registry> | null = null;
 
-  /** @param metrics in the order in which they are shown; names must be unique @param exemplars null where there are none */
+  /** @param metrics in the order in which they are shown; names must be unique @param exemplars null if there are none */
   constructor(metrics: readonly Metric[], exemplars: Exemplars | null = null) {
     this.metrics = metrics;
     this.exemplars = exemplars;

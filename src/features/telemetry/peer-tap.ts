@@ -15,7 +15,7 @@ export class PeerTap implements ReplyTap {
   private readonly role: PeerRole;
   private readonly peerOf: (ex: Exchange) => string;
 
-  /** @param peerOf the name of the peer of an exchange; "" where it is not counted */
+  /** @param peerOf the name of the peer of an exchange; "" if it is not counted */
   constructor(tally: PeerTally, role: PeerRole, peerOf: (ex: Exchange) => string) {
     this.tally = tally;
     this.role = role;

@@ -22,7 +22,7 @@ export class Refusals {
    * A request was refused for its framing, or a TLS handshake failed: once each, by the counters for an exchange that ended
    * so, and by an engine for a connection that it refuses without one.
    * @param clientIp address of the TCP peer
-   * @param ex null where there is no request
+   * @param ex null if there is no request
    */
   framing(fault: Fault, clientIp: string, ex: Exchange | null = null): void {
     this.counters.refused(fault);
@@ -51,7 +51,7 @@ export class Refusals {
   }
 }
 
-/** The setting that ended the request; null where there is none. */
+/** The setting that ended the request; null if there is none. */
 function keyOf(ex: Exchange): string | null {
   switch (ex.fault) {
     case Fault.BodyTooLarge:

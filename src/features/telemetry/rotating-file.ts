@@ -168,7 +168,7 @@ function opened(file: string): number {
   }
 }
 
-/** Why a log file could not be written, without making anything; "" where it can. @param file absolute */
+/** Why a log file could not be written, without making anything; "" if it can. @param file absolute */
 export function logFileFault(file: string): string {
   try {
     if (existsSync(file)) {

@@ -28,7 +28,7 @@ interface TracerSettings {
 
 /** What the tracer asks its worker for. */
 interface TracerPorts {
-  /** Where spans go; null where none are recorded. */
+  /** Where spans go; null if none are recorded. */
   readonly spans: SpanWriter | null;
   /** A number from 0 up to 1, never 1, for sampling. */
   readonly random: () => number;
@@ -216,7 +216,7 @@ export function drawId(id: Uint8Array, pool: RandomPool): void {
   if (any === 0) id[id.length - 1] = 1;
 }
 
-/** Index of the only field with this name, -1 where there is none, or more than one: a request has one caller. */
+/** Index of the only field with this name, -1 if there is none, or more than one: a request has one caller. */
 function findField(headers: HeaderBlock, name: Uint8Array): number {
   let found = NONE;
   for (let i = 0; i < headers.count; i++) {

@@ -18,7 +18,7 @@ export function hasTraces(config: TracedConfig): boolean {
 }
 
 /**
- * What finds the traces of requests; null where there are none.
+ * What finds the traces of requests; null if there are none.
  * @param spans where spans go; null where nothing takes them
  * @param trusts whether the trace that a client tells of is taken up
  * @param addresses how addresses are shown

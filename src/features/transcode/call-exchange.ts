@@ -29,7 +29,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
   private isCounted = false;
   /** For its large messages; null while it has had none. */
   private owner: MessageOwner | null = null;
-  /** Moves the messages of a stream of requests; null where there is one request. */
+  /** Moves the messages of a stream of requests; null if there is one request. */
   protected pump: MessagePump | null = null;
 
   /** @param timeoutMs from now to the end of the response */

@@ -10,7 +10,7 @@ import { BadInput, type FieldText } from "./request-input.ts";
 
 /** How the thread makes the codec of a route. */
 export interface CodecRecipe {
-  /** A FileDescriptorSet; null where there is no schema. */
+  /** A FileDescriptorSet; null if there is no schema. */
   readonly set: Uint8Array | null;
   readonly route: CodecRoute;
 }

@@ -28,7 +28,7 @@ export interface CodecWaiter {
 
 /** Where the codec of a route comes from. */
 export interface CodecSource {
-  /** @returns null where the waiter is told later */
+  /** @returns null if the waiter is told later */
   codec(waiter: CodecWaiter): CodecResult | null;
   /** The waiter has given up. */
   leave(waiter: CodecWaiter): void;

@@ -18,7 +18,7 @@ export function refuseCall(ex: Exchange, status: number, message: string): void 
 
 /**
  * Puts the head of a response into `ex.reply`.
- * @param length of the body in bytes; -1 where it is not known
+ * @param length of the body in bytes; -1 if it is not known
  * @returns whether a body may follow
  */
 export function prepareHead(

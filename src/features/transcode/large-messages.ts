@@ -30,7 +30,7 @@ export interface CodecThread {
 interface CodecThreadPorts {
   /**
    * Begins a thread. What it reports comes in a turn of the event loop of its own.
-   * @returns null where none can be had
+   * @returns null if none can be had
    */
   start(onDone: (done: CodecDone) => void, onEnd: () => void): CodecThread | null;
   nowMs(): number;
@@ -203,7 +203,7 @@ export class LargeMessages {
     return [...this.slots].every(({ job }) => job !== null && nowMs - job.sinceMs >= CODEC_THREAD_WAIT_MS);
   }
 
-  /** @returns null where no thread can be had */
+  /** @returns null if no thread can be had */
   private begin(): Slot | null {
     const thread = this.ports.start(
       (one) => this.onDone(slot!, one),

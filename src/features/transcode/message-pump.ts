@@ -16,7 +16,7 @@ export class LargeText {
 /** Where the messages of a stream of requests come from. */
 export interface MessageSource {
   /**
-   * The next message; null where there is none yet, or no more.
+   * The next message; null if there is none yet, or no more.
    * @throws BadInput where what came is none
    */
   next(): ReadJson | LargeText | null;

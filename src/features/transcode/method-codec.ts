@@ -4,11 +4,11 @@ import type { RequestInput } from "./request-input.ts";
 /** Turns what REST says into messages of one gRPC method, and its messages into JSON. */
 export interface MethodCodec {
   readonly contentType: string;
-  /** Whether the method answers with a stream; null where that is not known. */
+  /** Whether the method answers with a stream; null if that is not known. */
   readonly isStreaming: boolean | null;
-  /** Whether the method takes a stream; null where that is not known. */
+  /** Whether the method takes a stream; null if that is not known. */
   readonly takesStream: boolean | null;
-  /** The request message. @throws BadInput where the input does not fit */
+  /** The request message. @throws BadInput if the input does not fit */
   encode(input: RequestInput): Uint8Array;
   /** The JSON text of a response's message. @throws UndecodableReply */
   decode(message: Uint8Array): string;

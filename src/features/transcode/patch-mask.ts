@@ -13,7 +13,7 @@ export interface PatchMask {
 
 /**
  * The mask of a PATCH whose body is one field of the message, as the resource is in methods of the usual form (AIP-134).
- * @param body the field's name; null where it is no message, or the request has no mask, or several
+ * @param body the field's name; null if it is no message, or the request has no mask, or several
  */
 export function patchMaskOf(input: DescMessage, body: string): PatchMask | null {
   const resource = body === "" || body === "*" ? undefined : fieldOf(input, body);

@@ -42,7 +42,7 @@ export class ReflectedSchemas {
   /**
    * What is known of a service.
    * @param waiter is called later where nothing is known yet
-   * @returns null where the waiter waits
+   * @returns null if the waiter waits
    */
   lookUp(service: string, waiter: SchemaWaiter): Reflected | null {
     let entry = this.entries.get(service);

@@ -13,9 +13,9 @@ export type FieldText = readonly [field: string, value: string];
 export interface RequestInput {
   readonly path: readonly FieldText[];
   readonly query: readonly FieldText[];
-  /** The parsed body; undefined where there is none. */
+  /** The parsed body; undefined if there is none. */
   readonly body: JsonValue | undefined;
-  /** In its place, a large body that is not parsed yet; null where there is none. */
+  /** In its place, a large body that is not parsed yet; null if there is none. */
   readonly large: Uint8Array | null;
   /** Whether the body has numbers that must be looked at with their fields. */
   readonly hasOddNumbers: boolean;

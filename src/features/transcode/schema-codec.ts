@@ -27,7 +27,7 @@ import { detailsOf } from "./status-details.ts";
 
 /** Which parts of the messages the bodies are. google/api/http.proto: `body` and `response_body`. */
 export interface BodyFields {
-  /** `*` for the whole message, a field's name, or "" where the body is not looked at. */
+  /** `*` for the whole message, a field's name, or "" if the body is not looked at. */
   readonly body: string;
   /** A field of the response, or "" for the whole of it. */
   readonly responseBody: string;
@@ -229,7 +229,7 @@ function placeEntry(
   entries[key] = jsonOfText(field, values[0]!);
 }
 
-/** The object in a field; null where the body has put something else there, which is refused when it is read. */
+/** The object in a field; null if the body has put something else there, which is refused when it is read. */
 function innerTree(holder: JsonTree, field: DescField): JsonTree | null {
   const key = keyOf(holder, field) ?? field.jsonName;
   const found = Object.hasOwn(holder, key) ? holder[key] : undefined;
@@ -239,7 +239,7 @@ function innerTree(holder: JsonTree, field: DescField): JsonTree | null {
   return inner;
 }
 
-/** The name under which a field is in an object; null where it is not. */
+/** The name under which a field is in an object; null if it is not. */
 function keyOf(holder: JsonTree, field: DescField): string | null {
   if (Object.hasOwn(holder, field.jsonName)) return field.jsonName;
   return Object.hasOwn(holder, field.name) ? field.name : null;

@@ -11,7 +11,7 @@ export interface StreamFormat {
   readonly after: string;
   /** After the last record of a stream that ended well. */
   readonly closing: string;
-  /** The last record of a stream that did not, or null where the format has none: then the response is cut. */
+  /** The last record of a stream that did not, or null if the format has none: then the response is cut. */
   error(json: string): string | null;
 }
 

@@ -114,7 +114,7 @@ function asksSocket({ request }: Exchange): boolean {
   return request.upgrade && request.headers.valueOf(HeaderId.Upgrade).trim().toLowerCase() === "websocket";
 }
 
-/** The value of the one field with a name; "" where there is none, or more than one. */
+/** The value of the one field with a name; "" if there is none, or more than one. */
 function fieldOf(headers: HeaderBlock, name: string): string {
   let value = "";
   for (let i = headers.find(HeaderId.Other); i >= 0; i = headers.find(HeaderId.Other, i + 1)) {

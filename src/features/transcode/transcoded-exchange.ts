@@ -287,7 +287,7 @@ export class TranscodedExchange extends CallExchange implements ReplySource, Rep
     return this.attempt(() => this.codec!.bytesOf!(message));
   }
 
-  /** @returns null where the message is none of its type, or has no JSON; then the exchange is over */
+  /** @returns null if the message is none of its type, or has no JSON; then the exchange is over */
   private attempt<T>(read: () => T): T | null {
     try {
       return read();

@@ -38,7 +38,7 @@ export interface TranscodedRouteConfig {
   /** FileDescriptorSet: the route's own, else the section's; "" asks the upstream by reflection. */
   readonly descriptorSet: string;
   readonly timeoutMs: number;
-  /** `*`: the request's body is the message; else the field that it is, or "" where it is not looked at. */
+  /** `*`: the request's body is the message; else the field that it is, or "" if it is not looked at. */
   readonly body: string;
   /** The field of the response that the response is; "" for the whole of it. */
   readonly responseBody: string;

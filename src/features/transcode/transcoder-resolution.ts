@@ -146,7 +146,7 @@ class TranscoderResolution {
     return route;
   }
 
-  /** The method of a route; null where there is no schema, or no such method in it. */
+  /** The method of a route; null if there is no schema, or no such method in it. */
   private methodOf(descriptorSet: string, grpcMethod: string): DescMethod | null {
     return this.schemas.get(descriptorSet)?.method(grpcMethod) ?? null;
   }
@@ -228,7 +228,7 @@ class TranscoderResolution {
     });
   }
 
-  /** Reads a descriptor set, once. @returns its absolute path, "" where none is named */
+  /** Reads a descriptor set, once. @returns its absolute path, "" if none is named */
   private schemaFile(key: KeyPath, name: string): string {
     if (!this.values.enabled) return this.files.absolute(name);
     const file = this.files.file(key, name);

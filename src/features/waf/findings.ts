@@ -40,7 +40,7 @@ export class Findings implements DetectionListener {
   private switches: RuleSwitches;
   private readonly value: ValueReading;
   private head: RequestHead = NO_HEAD;
-  /** What rules of `waf.rules` have taken away for this request; null where there are none. */
+  /** What rules of `waf.rules` have taken away for this request; null if there are none. */
   overrides: RuleOverrides | null = null;
   private source: Uint8Array = EMPTY_BYTES;
   private sourceFrom = 0;
@@ -120,7 +120,7 @@ export class Findings implements DetectionListener {
     return WAF_RULES.filter((rule) => this.has(rule));
   }
 
-  /** The finding of the rule with the highest score, of the first in the table on a tie; null where there is none. */
+  /** The finding of the rule with the highest score, of the first in the table on a tie; null if there is none. */
   leader(): Finding | null {
     return this.rules().reduce<Finding | null>((leader, rule) => {
       const finding = this.list.find((one) => one.rule === rule)!;

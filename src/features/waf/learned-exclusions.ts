@@ -114,7 +114,7 @@ function hitOf(line: LearnedLine): Hit[] {
   return [{ rule, path: stablePath(path), param: typeof location === "string" ? paramOf(location) : "", client }];
 }
 
-/** The parameter of a location; "" where there is none. What was escaped for the log is no name that a file could say. */
+/** The parameter of a location; "" if there is none. What was escaped for the log is no name that a file could say. */
 function paramOf(location: string): string {
   const [, param = ""] = /^(?:query|header|body) (\S.*)$/.exec(location) ?? [];
   return IS_PARAM.test(param) ? param : "";

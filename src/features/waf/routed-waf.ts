@@ -27,7 +27,7 @@ export class RoutedWafPhase implements Phase {
   private readonly unmatched: WafPhase | null;
 
   /**
-   * @param byRoute by the routes' numbers; null where the firewall is off
+   * @param byRoute by the routes' numbers; null if the firewall is off
    * @param unmatched for what no route takes
    */
   constructor(finder: RouteFinder, byRoute: readonly (WafPhase | null)[], unmatched: WafPhase | null) {

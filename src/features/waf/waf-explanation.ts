@@ -23,7 +23,7 @@ export interface WafQuestion {
   readonly target: string;
   /** Lines such as `Name: value`. */
   readonly headers: readonly string[];
-  /** The decoded body, without any chunk framing; empty where there is none. */
+  /** The decoded body, without any chunk framing; empty if there is none. */
   readonly body: Uint8Array;
 }
 
@@ -33,14 +33,14 @@ export interface WafExplanation {
   readonly fault: Fault;
   /** The texts that the rules on the path look at. */
   readonly candidates: { readonly raw: string; readonly decoded: string };
-  /** What of the body was inspected, in bytes: 0 where there is none, or the head blocks. */
+  /** What of the body was inspected, in bytes: 0 if there is none, or the head blocks. */
   readonly inspectedBodyBytes: number;
   /** The rules that match, in the order of the table, and where. */
   readonly rules: readonly WafRule[];
   readonly findings: readonly Finding[];
   readonly score: number;
   readonly verdict: "refuse" | "block" | "log" | "pass";
-  /** What a block is answered with; 0 where the connection is cut. */
+  /** What a block is answered with; 0 if the connection is cut. */
   readonly status: number;
 }
 
@@ -133,7 +133,7 @@ class OwnRules implements IncidentListener {
     return this.fault;
   }
 
-  /** What the refusal is answered with; 0 where the connection is cut. */
+  /** What the refusal is answered with; 0 if the connection is cut. */
   get status(): number {
     if (this.fault === Fault.RuleDropped) return 0;
     return this.fault === Fault.RuleRefused ? Number.parseInt(this.ex.detail, 10) : 403;

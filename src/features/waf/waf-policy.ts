@@ -13,7 +13,7 @@ import { type Firewall, type MakeRules, RouteFirewall, Waf, WafBodyPhase, WafPha
 /** Bytes of responses that a worker holds for it at the same time. */
 const MAX_HELD_LEAK_BYTES = 16_777_216;
 
-/** The phases of the firewall, each null where it has nothing to do. */
+/** The phases of the firewall, each null if it has nothing to do. */
 export interface WafPolicy {
   readonly head: Phase | null;
   readonly body: (Phase & MessageGate) | null;

@@ -56,7 +56,7 @@ export class WafScorer {
   /**
    * Scores and reports a request that scored, and leaves it to the caller to refuse it.
    * @param score of what was found and of what had been found before
-   * @returns Fault.None where it may go on
+   * @returns Fault.None if it may go on
    */
   decide(ex: Exchange, findings: Findings, score: number): Fault {
     ex.wafScore = score;

@@ -28,7 +28,7 @@ export interface Firewall {
   /** Clients that are not judged. */
   readonly allowedIps: AddressSet;
   readonly listener: IncidentListener;
-  /** The rules of `waf.rules`; null where there are none. */
+  /** The rules of `waf.rules`; null if there are none. */
   readonly rules: RuleFirewall | null;
 }
 
@@ -243,7 +243,7 @@ function skipsOwn(ex: Exchange): boolean {
   return ex.rules?.skipsAll === true;
 }
 
-/** How messages end where the taker of the body sees each as it comes, and may answer before the next; null where it does not. */
+/** How messages end where the taker of the body sees each as it comes, and may answer before the next; null if it does not. */
 function messagesOf(ex: Exchange): WholeMessages | null {
   const { request, route } = ex;
   if (streamsLines(ex)) return wholeLinesEnd;

@@ -23,7 +23,7 @@ export const FOLDED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => 
 /**
  * Texts of which every match of an expression has one or more, letter case aside: where none of them is in a text, the expression need not be tried.
  * They are the beginnings of what follows a set of instructions that every way to a match passes.
- * @returns folded texts; null where there are none that are long enough and few enough
+ * @returns folded texts; null if there are none that are long enough and few enough
  */
 export function requiredLiterals(program: Program): readonly string[] | null {
   const work: Work = { left: MAX_WORK, characters: new Map() };
@@ -104,7 +104,7 @@ function beginningsAt(program: Program, start: number, length: number, work: Wor
   return found;
 }
 
-/** The characters of an instruction, folded; null where they are too many. */
+/** The characters of an instruction, folded; null if they are too many. */
 function charactersOf(one: Instruction): readonly string[] | null {
   if (one.op === Op.Rune1) return one.runes[0]! < 256 ? [String.fromCharCode(FOLDED[one.runes[0]!]!)] : [];
   const found = new Set<number>();

@@ -88,17 +88,17 @@ export interface MeasuredExpression extends Expression {
   readonly program: number;
   /** Steps of the last `measure`, beside one for each byte. */
   readonly spent: number;
-  /** Texts of which every match has one, in lower case; null where there are none to go by. */
+  /** Texts of which every match has one, in lower case; null if there are none to go by. */
   literals(): readonly string[] | null;
-  /** Whether a part of the text fits. @param limit of `spent` @returns null where that is more: nothing is known then */
+  /** Whether a part of the text fits. @param limit of `spent` @returns null if that is more: nothing is known then */
   measure(text: string, limit: number): boolean | null;
 }
 
 /** Facts about an expression of a rule when it has been read. */
 export interface JudgedExpression {
-  /** Why it cannot be one; "" where it can. */
+  /** Why it cannot be one; "" if it can. */
   readonly fault: string;
-  /** Texts of which every match has one; null where there are none to go by. */
+  /** Texts of which every match has one; null if there are none to go by. */
   readonly literals: readonly string[] | null;
 }
 

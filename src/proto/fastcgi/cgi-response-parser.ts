@@ -29,7 +29,7 @@ export class CgiResponseParser extends LenientResponseParser {
     return false;
   }
 
-  /** The status of a script's response, whose field is taken out, with its phrase; 0 where there is none that could be one. */
+  /** The status of a script's response, whose field is taken out, with its phrase; 0 if there is none that could be one. */
   private takeStatus(headers: HeaderBlock): number {
     const { bytes } = headers;
     const found: number[] = [];

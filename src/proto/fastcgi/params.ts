@@ -72,17 +72,17 @@ export function fieldParamsBound(headBytes: number): number {
  * Fields with the same name are joined. docs/php.md#what-scripts-see
  */
 export class FieldParams {
-  /** The value of Host; both 0 where there is none. */
+  /** The value of Host; both 0 if there is none. */
   hostFrom = 0;
   hostTo = 0;
-  /** The value of Content-Type; both 0 where there is none. */
+  /** The value of Content-Type; both 0 if there is none. */
   typeFrom = 0;
   typeTo = 0;
   /** Four numbers a field: name from, name to, value from, value to. */
   private places: Int32Array = new Int32Array(4 * FIRST_FIELDS);
   /** Of each field: the next one with the same name, or -1; 0 is never one. */
   private next: Int32Array = new Int32Array(FIRST_FIELDS);
-  /** Of each field: the last one with the same name, or -1 where an earlier one has it. */
+  /** Of each field: the last one with the same name, or -1 if an earlier one has it. */
   private last: Int32Array = new Int32Array(FIRST_FIELDS);
   private hashes: Int32Array = new Int32Array(FIRST_FIELDS);
   /** Of each bucket: the first field in it, or -1; of each field: the next one in its bucket. */

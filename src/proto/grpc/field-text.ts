@@ -11,7 +11,7 @@ export function takesText(field: DescField): boolean {
 /**
  * The JSON value that a text stands for in a field (of a list: in one of its items). What does not fit may be given as it is:
  * reading the message refuses it and says why.
- * @throws for what is no number or no name of a value where the field is one
+ * @throws for what is no number or no name of a value if the field is one
  */
 export function jsonOfText(field: DescField, text: string): JsonValue {
   if (field.enum !== undefined) return jsonOfEnum(field.enum, text);

@@ -77,10 +77,10 @@ export function codeOfHttpStatus(status: number): GrpcCode {
   }
 }
 
-/** Reads one field of a header or trailer section; undefined where it is not there. */
+/** Reads one field of a header or trailer section; undefined if it is not there. */
 export type FieldReader = (name: string) => string | undefined;
 
-/** The status that headers or trailers tell; null where they hold no grpc-status. */
+/** The status that headers or trailers tell; null if they hold no grpc-status. */
 export function readStatus(field: FieldReader): GrpcStatus | null {
   const text = field("grpc-status");
   if (text === undefined) return null;

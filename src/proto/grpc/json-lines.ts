@@ -36,7 +36,7 @@ export class JsonLines {
     return this.at === this.to;
   }
 
-  /** The next line without its end; null where none is whole, "too long" where one is. */
+  /** The next line without its end; null if none is whole, "too long" where one is. */
   next(): Uint8Array | "too long" | null {
     while (this.at < this.to || this.isComplete) {
       const { bytes, at, to } = this;
@@ -66,7 +66,7 @@ export class JsonLines {
     return line;
   }
 
-  /** Keeps what has come of a line. @returns false where it is too long */
+  /** Keeps what has come of a line. @returns false if it is too long */
   private keepTo(end: number): boolean {
     const need = this.partLength + end - this.at;
     if (need > this.maxBytes) return false;

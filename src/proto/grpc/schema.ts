@@ -91,7 +91,7 @@ export function readSchema(bytes: Uint8Array): Schema | string {
   return schemaOf(set.file);
 }
 
-/** Links files to a schema. @returns what is missing, where they are not complete */
+/** Links files to a schema. @returns what is missing, if they are not complete */
 export function schemaOf(found: readonly FileDescriptorProto[]): Schema | string {
   const files = needsRepair(found) ? repairedFiles(found, WELL_KNOWN) : found;
   const names = new Set(files.map((file) => file.name));
@@ -125,7 +125,7 @@ function importsFirst(files: readonly FileDescriptorProto[]): FileDescriptorProt
   return [...sorted];
 }
 
-/** A field of a message, by its proto name or its JSON name; undefined where it has none such. */
+/** A field of a message, by its proto name or its JSON name; undefined if it has none such. */
 export function fieldOf(message: DescMessage, name: string): DescField | undefined {
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
@@ -161,7 +161,7 @@ export function bodyType(message: DescMessage, body: string): DescMessage | unde
   return field?.fieldKind === "message" ? field.message : undefined;
 }
 
-/** Whether the requests of a method are a stream; false where there is none. */
+/** Whether the requests of a method are a stream; false if there is none. */
 export function takesStream(method: DescMethod | null): boolean {
   const methodKind = method?.methodKind;
   return methodKind === "client_streaming" || methodKind === "bidi_streaming";
@@ -175,7 +175,7 @@ interface MethodUse {
   readonly responseBody: string;
 }
 
-/** What of a route does not fit a method, and which of its settings that is; null where all is well. */
+/** What of a route does not fit a method, and which of its settings that is; null if all is well. */
 export function methodFault(
   method: DescMethod,
   use: MethodUse,

@@ -16,7 +16,7 @@ export function trailersFrame(fields: readonly (readonly [name: string, value: s
 
 /**
  * The bytes of a body of `application/grpc-web-text`: texts in base64, each padded where its client has flushed. RFC 4648 §4.
- * @returns null where it is none
+ * @returns null if it is none
  */
 export function decodeText(text: Uint8Array): Buffer | null {
   if (text.length % 4 !== 0) return null;

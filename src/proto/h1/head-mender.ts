@@ -41,7 +41,7 @@ export class HeadMender {
 
   /**
    * Reads on up to the end of the head.
-   * @returns false where a CR does not end a line, or a line is folded that may not be
+   * @returns false if a CR does not end a line, or a line is folded that may not be
    */
   take(bytes: Uint8Array, to: number): boolean {
     let at = this.consumed;
@@ -99,7 +99,7 @@ export class HeadMender {
     return true;
   }
 
-  /** Where the value of the line begins; -1 where the line is none that may be folded. */
+  /** Where the value of the line begins; -1 if the line is none that may be folded. */
   private foldableFrom(): number {
     if (this.lineFrom === 0) return -1;
     const colon = this.bytes.indexOf(Byte.Colon, this.lineFrom);

@@ -118,7 +118,7 @@ function mergeCodings(headers: HeaderBlock): boolean {
 
 /**
  * Makes one Content-Length of several that say the same, letter by letter. RFC 9110 §8.6.
- * @returns whether there were several; where they differ, they stay for the strict rules to refuse
+ * @returns whether there were several; if they differ, they stay for the strict rules to refuse
  */
 function mergeLengths(headers: HeaderBlock): boolean {
   const { bytes } = headers;

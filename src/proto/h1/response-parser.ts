@@ -243,7 +243,7 @@ export class ResponseParser {
   }
 }
 
-/** The phrase in `bytes[from, to)`, RFC 9112 §4: "" where there is none, one that is too long, or the one that the status has. */
+/** The phrase in `bytes[from, to)`, RFC 9112 §4: "" if there is none, one that is too long, or the one that the status has. */
 export function phraseOf(bytes: Uint8Array, from: number, to: number, status: number): string {
   if (from >= to || to - from > MAX_REASON_BYTES) return "";
   const usual = REASON_BYTES[status];

@@ -24,7 +24,7 @@ export class SentField {
     this.isOwn = CLAIMS.includes(this.id);
   }
 
-  /** Where the next one is, from the field `from` on; -1 where there is none. */
+  /** Where the next one is, from the field `from` on; -1 if there is none. */
   find({ headers, sender }: RequestHead, from: number = 0): number {
     if (this.isNeverSent || (this.isOwn && !sender.fromTrustedProxy)) return -1;
     return this.id === HeaderId.Other ? headers.findNamed(this.name, from) : headers.find(this.id, from);

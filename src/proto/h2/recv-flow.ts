@@ -22,7 +22,7 @@ export class StreamInflow extends KeptBytes {
   private readonly windowBytes: number;
   private streamId = 0;
   private session!: Session;
-  /** Bytes that are still to come where the length is declared; -1 where it is not. */
+  /** Bytes that are still to come where the length is declared; -1 if it is not. */
   private remaining = -1;
   private window = 0;
   private uncredited = 0;
@@ -43,7 +43,7 @@ export class StreamInflow extends KeptBytes {
     this.uncredited = 0;
   }
 
-  /** The head has said how much will come. @param length -1 where it has not */
+  /** The head has said how much will come. @param length -1 if it has not */
   declare(length: number, isEnd: boolean): void {
     this.remaining = length;
     this.isEnded = isEnd;

@@ -48,7 +48,7 @@ export class FrameBlock {
  * at most one piece of its source's. RFC 9113 §5.2, §6.9.
  */
 export class SendFlow {
-  /** Bytes that the stream's window lets us send; below 0 where the peer has made it smaller. */
+  /** Bytes that the stream's window lets us send; below 0 if the peer has made it smaller. */
   window = 0;
   /** Whether END_STREAM has been sent. */
   isEnded = false;
@@ -81,7 +81,7 @@ export class SendFlow {
     return buffer instanceof SharedArrayBuffer ? 0 : buffer.byteLength;
   }
 
-  /** Opens the window. @returns false where it becomes too large (FLOW_CONTROL_ERROR) */
+  /** Opens the window. @returns false if it becomes too large (FLOW_CONTROL_ERROR) */
   open(increment: number): boolean {
     this.window += increment;
     return this.window <= MAX_WINDOW_BYTES;
@@ -188,7 +188,7 @@ interface WindowedStream {
 
 /**
  * The peer has changed its initial window: every open stream's changes by as much. RFC 9113 §6.9.2.
- * @returns false where a window would leave its range, a fault of the connection
+ * @returns false if a window would leave its range, a fault of the connection
  */
 export function openAll(streams: ReadonlyMap<number, WindowedStream>, delta: number): boolean {
   for (const stream of streams.values()) if (!stream.out.open(delta)) return false;

@@ -45,7 +45,7 @@ export interface SessionOwner {
   onStreamWindow(streamId: number, increment: number): void;
   /** The connection's window lets more be sent. */
   onConnectionWindow(): void;
-  /** Every stream's window changes by so much. @returns false where one would be too large */
+  /** Every stream's window changes by so much. @returns false if one would be too large */
   onInitialWindow(delta: number): boolean;
   /** The peer's settings have come, for the first time or again. */
   onPeerSettings(): void;

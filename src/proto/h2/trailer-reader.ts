@@ -11,7 +11,7 @@ import { MAX_TRAILER_BYTES } from "../limits.ts";
 export class TrailerReader {
   /** Whether the block could not be decoded, and the connection with it. */
   isBroken = false;
-  /** The fields, until the next block is read; null where there are none. */
+  /** The fields, until the next block is read; null if there are none. */
   trailers: HeaderBlock | null = null;
   private readonly block: HeaderBlock = new HeaderBlock();
   private readonly isForbidden: TrailerRule;

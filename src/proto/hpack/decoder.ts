@@ -130,7 +130,7 @@ export class HpackDecoder implements FieldSource {
     return true;
   }
 
-  /** @returns the offset after the name, or -1 where there is no such entry */
+  /** @returns the offset after the name, or -1 if there is no such entry */
   private copyName(index: number, line: LineBuffer): number {
     const at = line.end;
     if (index <= STATIC_ENTRIES) {
@@ -146,7 +146,7 @@ export class HpackDecoder implements FieldSource {
     return copyBytes(line.reserve(length + 2), at, table.bytes, from, from + length);
   }
 
-  /** @returns the offset after the text, or -1 where it is cut or malformed; there is room for a line's end after it */
+  /** @returns the offset after the text, or -1 if it is cut or malformed; there is room for a line's end after it */
   private readString(line: LineBuffer, at: number): number {
     if (this.at >= this.to) return -1;
     const isHuffman = this.bytes[this.at]! >= 0x80;
@@ -160,7 +160,7 @@ export class HpackDecoder implements FieldSource {
     return copyBytes(out, at, this.bytes, from, from + length);
   }
 
-  /** Reads an integer whose prefix is `mask`. RFC 7541 §5.1. @returns -1 where it is cut or too large */
+  /** Reads an integer whose prefix is `mask`. RFC 7541 §5.1. @returns -1 if it is cut or too large */
   private readInteger(mask: number): number {
     let value = this.bytes[this.at++]! & mask;
     if (value < mask) return value;

@@ -24,7 +24,7 @@ const { steps: STEPS, mayEnd: MAY_END } = decodeTables();
 /**
  * Decodes a string. RFC 7541 §5.2.
  * @param out has room for `(to - from) * 8 / 5` bytes after `at`
- * @returns the offset after the text, or -1 where it is malformed: the end symbol in it, or padding that is none
+ * @returns the offset after the text, or -1 if it is malformed: the end symbol in it, or padding that is none
  */
 export function decodeHuffman(bytes: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number {
   let state = 0;

@@ -47,7 +47,7 @@ export const ALGORITHM_NAMES = Object.keys(ALGORITHMS) as readonly AlgorithmName
 
 /** A key that verifies tokens, as plain data: a configuration holds it, and messages between threads do. */
 export interface VerificationKey {
-  /** What tokens call it; "" where it has no name. */
+  /** What tokens call it; "" if it has no name. */
   readonly kid: string;
   /** What it verifies, and nothing else: a key of one kind never meets an algorithm of another. */
   readonly algorithms: readonly AlgorithmName[];
@@ -104,7 +104,7 @@ export function readPublicKeys(text: string, allowed: readonly AlgorithmName[]):
   return { keys, notes: [] };
 }
 
-/** The keys and certificates of a text, each with the lines around it; null where one has no end. RFC 7468 §2 */
+/** The keys and certificates of a text, each with the lines around it; null if one has no end. RFC 7468 §2 */
 function pemBlocks(text: string): string[] | null {
   const blocks: string[] = [];
   let label = "";

@@ -62,7 +62,7 @@ export class MmdbReader {
   }
 
   /**
-   * Where in `data` the record of an address begins; -1 where there is none.
+   * Where in `data` the record of an address begins; -1 if there is none.
    * @param octets 16, IPv4 as `::ffff:a.b.c.d`
    * @param isV4 whether it is one of IPv4
    */

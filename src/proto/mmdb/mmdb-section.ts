@@ -7,7 +7,7 @@ export class MmdbSection {
   /** What pointers count from. */
   private readonly base: number;
   private readonly end: number;
-  /** Of the value that was opened last; -1 where it is none. */
+  /** Of the value that was opened last; -1 if it is none. */
   private type: number = -1;
   /** Of its payload in bytes; of a map its pairs, of an array its entries, of a boolean its value, of a pointer where it leads. */
   private size = 0;
@@ -22,7 +22,7 @@ export class MmdbSection {
     this.end = end;
   }
 
-  /** The value of a key of the map at `at`: where it begins, or -1 where there is no such map or key. @param key ASCII */
+  /** The value of a key of the map at `at`: where it begins, or -1 if there is no such map or key. @param key ASCII */
   memberAt(at: number, key: string): number {
     this.stepsLeft = MAX_STEPS;
     if (!this.openFollowed(at) || !this.is(Type.Map)) return -1;
@@ -65,7 +65,7 @@ export class MmdbSection {
     return true;
   }
 
-  /** Where the next value begins after the one at `at` with all that is in it; -1 where that cannot be found. */
+  /** Where the next value begins after the one at `at` with all that is in it; -1 if that cannot be found. */
   private behind(at: number): number {
     let left = 1;
     let next = at;

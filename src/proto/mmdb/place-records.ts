@@ -1,7 +1,7 @@
 import type { MmdbReader } from "./mmdb-reader.ts";
 
 /**
- * The country of a record as two capital letters (ISO 3166-1), "" where it names none: `country.iso_code`, as MaxMind and DB-IP have
+ * The country of a record as two capital letters (ISO 3166-1), "" if it names none: `country.iso_code`, as MaxMind and DB-IP have
  * it, or `country_code` or `country` itself. Nothing else can come out, whatever the file says.
  */
 export function countryIn({ data }: MmdbReader, record: number): string {
@@ -11,7 +11,7 @@ export function countryIn({ data }: MmdbReader, record: number): string {
   return codeOf(data.textAt(data.memberAt(record, "country_code"))) || codeOf(data.textAt(country));
 }
 
-/** The number of the autonomous system of a record, 0 where it names none: `autonomous_system_number`, or `asn` as `AS64500`. */
+/** The number of the autonomous system of a record, 0 if it names none: `autonomous_system_number`, or `asn` as `AS64500`. */
 export function asnIn({ data }: MmdbReader, record: number): number {
   const number = data.numberAt(data.memberAt(record, "autonomous_system_number"));
   if (number >= 0) return number <= MAX_ASN ? number : 0;

@@ -17,7 +17,7 @@ export const enum ProxyHeader {
  * Bytes may come in any pieces; 107 are kept at most.
  */
 export class ProxyHeaderParser {
-  /** The client's address in its one spelling; "" where the header tells none (UNKNOWN, LOCAL, UNIX, datagrams). */
+  /** The client's address in its one spelling; "" if the header tells none (UNKNOWN, LOCAL, UNIX, datagrams). */
   sourceAddress = "";
   sourcePort = 0;
   /** Where the next protocol's bytes begin in the piece that completed the header. */

@@ -33,7 +33,7 @@ export interface RuleFiles {
   read(file: string): string | Error;
 }
 
-/** Why an expression is none, or takes more than linear time; "" where it is in order. */
+/** Why an expression is none, or takes more than linear time; "" if it is in order. */
 type ExpressionJudge = (source: string) => {
   readonly fault: string;
   readonly literals: readonly string[] | null;

@@ -29,7 +29,7 @@ export interface ChainedRule {
   /** With macros. */
   readonly logdata: string;
   readonly tags: readonly string[];
-  /** 0, emergency, to 7, debug; -1 where it is not said. */
+  /** 0, emergency, to 7, debug; -1 if it is not said. */
   readonly severity: number;
   readonly ver: string;
   readonly rev: string;
@@ -80,7 +80,7 @@ export interface RuleOperator {
   readonly argument: string;
   /** What files hold, for operators that read some: phrases, networks. */
   readonly lines: readonly string[];
-  /** Of an expression: texts of which every match has one, in lower case; null where there are none to go by. */
+  /** Of an expression: texts of which every match has one, in lower case; null if there are none to go by. */
   readonly literals: readonly string[] | null;
 }
 

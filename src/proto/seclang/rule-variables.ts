@@ -8,7 +8,7 @@ export interface RuleTargets {
   readonly excluded: readonly RuleTarget[];
 }
 
-/** Checks an expression. @returns texts of which every match has one; null where there are none to go by */
+/** Checks an expression. @returns texts of which every match has one; null if there are none to go by */
 export type ExpressionCheck = (source: string, text: PlacedText, at: number) => readonly string[] | null;
 
 /** Reads variables with `|` between them: `ARGS|!ARGS:q|&REQUEST_COOKIES|TX:/^a/`. */

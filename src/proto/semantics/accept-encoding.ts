@@ -26,7 +26,7 @@ const weights = new Int16Array(CODING_COUNT + 1);
 const preferred = new Int16Array(CODING_COUNT);
 
 /**
- * How much a client wants each coding, in thousandths, 0 where it rather has the plain form. RFC 9110 §12.5.3.
+ * How much a client wants each coding, in thousandths, 0 if it rather has the plain form. RFC 9110 §12.5.3.
  *
  * A coding that the client names wins over the plain form unless `identity` weighs more. A coding that only `*` allows
  * must weigh more than the plain form, so that a bare `*` gets the plain form, which every client can read.
@@ -76,7 +76,7 @@ function readElement(bytes: Uint8Array, from: number, to: number): void {
   if (weight >= 0) weights[slot] = weight;
 }
 
-/** RFC 9110 §12.4.2: `0` or `1` with up to three decimals. Gives thousandths, or -1 where it is not one. */
+/** RFC 9110 §12.4.2: `0` or `1` with up to three decimals. Gives thousandths, or -1 if it is not one. */
 function readWeight(bytes: Uint8Array, from: number, to: number): number {
   let end = to;
   while (end > from && isOws(bytes[end - 1]!)) end--;

@@ -49,7 +49,7 @@ function closenessOf(range: MediaRange, type: string, subtype: string): number {
   return range.subtype === subtype ? 3 : 0;
 }
 
-/** One element; null where it is malformed, or asks for a variant of a type by a parameter. */
+/** One element; null if it is malformed, or asks for a variant of a type by a parameter. */
 function readRange(element: string): MediaRange | null {
   const [name = "", ...parameters] = element.split(";").map((part) => part.trim().toLowerCase());
   const parts = MEDIA_RANGE.exec(name);

@@ -58,7 +58,7 @@ export function identityIn({ svids: [first] }: X509SvidResponse): X509Svid | str
   };
 }
 
-/** Elements of DER that stand one after the other, whole; null where they do not end with the bytes. */
+/** Elements of DER that stand one after the other, whole; null if they do not end with the bytes. */
 function derElements(bytes: Uint8Array): Uint8Array[] | null {
   const elements: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -72,7 +72,7 @@ export function canonicalRoutePath(path: string): string {
 
 /**
  * What a canonical path becomes for servers that decode it again, once or several times, in canonical form.
- * @returns none where it stays what it is; null where that shows dot segments, which some resolve and others do not, or where
+ * @returns none if it stays what it is; null if that shows dot segments, which some resolve and others do not, or where
  *   escapes are left after MAX_DECODING_ROUNDS
  */
 export function deeperReadings(canonical: string): readonly string[] | null {

@@ -49,7 +49,7 @@ interface PlacedText {
   readonly places: readonly number[];
 }
 
-/** Decodes once. @returns null where there is nothing to decode */
+/** Decodes once. @returns null if there is nothing to decode */
 function decodePlaced({ text, places }: PlacedText): PlacedText | null {
   const codes: number[] = [];
   const moved: number[] = [];

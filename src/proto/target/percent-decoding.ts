@@ -13,7 +13,7 @@ export interface FullyDecoded {
 /**
  * Decodes every valid escape once (RFC 3986 §2.1). Broken escapes stay as they are; nothing is read as UTF-8.
  * @param text one character a byte
- * @returns one character a byte; the same string where there is nothing to decode
+ * @returns one character a byte; the same string if there is nothing to decode
  */
 export function decodeOnce(text: string): string {
   return decode(text, false);
@@ -35,7 +35,7 @@ export function decodeFully(text: string): FullyDecoded {
   return { text: current, tooDeep: decodeOnce(current) !== current };
 }
 
-/** The byte that the escape at `at` stands for, or -1 where there is no valid escape. */
+/** The byte that the escape at `at` stands for, or -1 if there is no valid escape. */
 export function escapedByte(text: string, at: number): number {
   if (at + 2 >= text.length || text.charCodeAt(at) !== PERCENT) return -1;
   return percentByte(text.charCodeAt(at + 1), text.charCodeAt(at + 2));
@@ -60,7 +60,7 @@ function decode(text: string, keepSlashes: boolean): string {
   return write === length ? text : bytes.latin1Slice(0, write);
 }
 
-/** The byte that `%` and these two characters stand for, or -1 where they are not hexadecimal digits. RFC 3986 §2.1. */
+/** The byte that `%` and these two characters stand for, or -1 if they are not hexadecimal digits. RFC 3986 §2.1. */
 export function percentByte(high: number, low: number): number {
   const highValue = HEX_VALUE[high] ?? NO_DIGIT;
   const lowValue = HEX_VALUE[low] ?? NO_DIGIT;

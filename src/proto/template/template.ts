@@ -36,7 +36,7 @@ type LocalValues = Readonly<Record<string, string>>;
 /** Why a text is no template. */
 interface TemplateFault {
   readonly fault: string;
-  /** The name that is unknown, for a guess at what was meant; "" where that is not the fault. */
+  /** The name that is unknown, for a guess at what was meant; "" if that is not the fault. */
   readonly unknown: string;
 }
 
@@ -125,7 +125,7 @@ export function escapedTemplate(text: string): string {
   return text.replace(/[{}]/g, "$&$&");
 }
 
-/** The name that the brace at `at` begins; "" where it is a brace and nothing else. */
+/** The name that the brace at `at` begins; "" if it is a brace and nothing else. */
 function nameAt(text: string, at: number): string | TemplateFault {
   NAME.lastIndex = at + 1;
   const name = NAME.exec(text)?.[0] ?? "";

@@ -7,7 +7,7 @@ const MAX_SIGNATURE_SCHEMES = 64;
 
 /** What a ClientHello says that decides which certificate and protocol the client gets. */
 export interface ClientHello {
-  /** Lower-case, without a dot at the end; "" where the client names none, or something that is no host name. */
+  /** Lower-case, without a dot at the end; "" if the client names none, or something that is no host name. */
   readonly serverName: string;
   /** In the client's order of preference; the first MAX_ALPN_NAMES. Bytes above 0x7f as Latin-1. */
   readonly protocols: readonly string[];
@@ -29,7 +29,7 @@ export interface ClientHello {
 
 /**
  * Reads the body of a ClientHello, `bytes[from, to)`, by RFC 8446 §4.1.2.
- * @returns null where a length does not fit, or an extension comes twice
+ * @returns null if a length does not fit, or an extension comes twice
  */
 export function readClientHello(bytes: Uint8Array, from: number, to: number): ClientHello | null {
   const body = new Cursor(bytes, from, to);
@@ -194,7 +194,7 @@ class Cursor {
     return String.fromCharCode(...this.bytes.subarray(this.at, this.to));
   }
 
-  /** The rest as a host name in lower case; "" where it is none. */
+  /** The rest as a host name in lower case; "" if it is none. */
   hostName(): string {
     // RFC 6066 §3 wants no dot at the end; some clients send it.
     const to = this.bytes[this.to - 1] === DOT ? this.to - 1 : this.to;

@@ -19,7 +19,7 @@ const USUAL_GROUPS: readonly string[] = KEY_GROUPS.slice(0, 4);
  * The group by which keys are exchanged: the first of the listener's that the client offers. The library does not say which it has
  * chosen, and chooses so.
  * @param curves of the listener, the preferred one first; none for the usual ones
- * @returns "" where both have none in common
+ * @returns "" if both have none in common
  */
 export function keyGroup(hello: Pick<ClientHello, "groups" | "isTls13">, curves: readonly string[]): string {
   for (const name of curves.length > 0 ? curves : USUAL_GROUPS) {

@@ -19,7 +19,7 @@ export const RANDOM = 0x02;
  * @param bytes the value is `bytes[from, to)`
  * @param traceId gets 16 bytes
  * @param parentId gets 8 bytes
- * @returns its flags, of which only the two that are known are kept; -1 where it is not valid, and the ids are then of no use
+ * @returns its flags, of which only the two that are known are kept; -1 if it is not valid, and the ids are then of no use
  */
 export function readTraceparent(
   bytes: Uint8Array,
@@ -117,7 +117,7 @@ function readId(bytes: Uint8Array, from: number, out: Uint8Array): boolean {
   return any !== 0;
 }
 
-/** The byte of two hexadecimal digits in lower case; -1 where they are none. */
+/** The byte of two hexadecimal digits in lower case; -1 if they are none. */
 function hexByte(bytes: Uint8Array, at: number): number {
   const high = DIGITS[bytes[at]!]!;
   const low = DIGITS[bytes[at + 1]!]!;

@@ -78,7 +78,7 @@ export class WebSocketFrameReader {
     return FrameFound.Nothing;
   }
 
-  /** @returns false where the head is not whole, or wrong: then `code` says how */
+  /** @returns false if the head is not whole, or wrong: then `code` says how */
   private readHead(): boolean {
     while (this.headLength < this.headBytes()) {
       if (this.at === this.to) return false;

@@ -45,7 +45,7 @@ export interface StreamConfig extends NodeOwner {
   readonly acceptProxy: boolean;
   /** The PROXY header that targets get first; "" is none. */
   readonly sendProxy: "" | "v1" | "v2";
-  /** Datagrams of a target for each of a client's, after which a session is over; -1 where that is not known. */
+  /** Datagrams of a target for each of a client's, after which a session is over; -1 if that is not known. */
   readonly responses: number;
   /** Connections, or sessions, at one time, of all workers; 0 is no limit beside the server's. */
   readonly maxConnections: number;

@@ -24,7 +24,7 @@ export function isClosed({ ip_rules }: Keys): boolean {
 
 /**
  * Asks for what `auth` says. A client that has to pass two of these cannot be said: `any` is one of several.
- * @returns false where the rule had one before: it is closed then
+ * @returns false if the rule had one before: it is closed then
  */
 export function requireAuth(rule: Rule, auth: Keys): boolean {
   if (rule.keys.auth !== undefined) {
@@ -74,7 +74,7 @@ export class ConditionalAccess {
 }
 
 /**
- * The same as `ip_rules`, where deny is looked at first; "open" where everything is allowed, null where the order cannot be kept.
+ * The same as `ip_rules`, where deny is looked at first; "open" where everything is allowed, null if the order cannot be kept.
  */
 export function readAccess({ rules }: ConditionalAccess): { allow?: string[]; deny?: string[] } | "open" | null {
   const allow: string[] = [];

@@ -12,7 +12,7 @@ interface Placed {
   readonly index: number;
   readonly host: HostClass;
   readonly path: PathRule;
-  /** The text that all paths begin with that its `regex` takes; "" where there is none, or it shows none. */
+  /** The text that all paths begin with that its `regex` takes; "" if there is none, or it shows none. */
   readonly beginning: string;
 }
 
@@ -151,7 +151,7 @@ function missesPath({ beginning }: Placed, path: PathRule): boolean {
   return beginning !== "" && value !== ROOT.value && !beginning.startsWith(value) && !value.startsWith(beginning);
 }
 
-/** The text, in lower case, that everything begins with that an expression takes; "" where it shows none. */
+/** The text, in lower case, that everything begins with that an expression takes; "" if it shows none. */
 function literalBeginning(expression: string): string {
   const regex = expression.startsWith("(?i)") ? expression.slice(4) : expression;
   if (!regex.startsWith("^") || hasAlternatives(regex)) return "";

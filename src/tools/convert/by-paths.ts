@@ -5,7 +5,7 @@ import { type PathRule, prefixOf } from "./path-rule.ts";
 
 /**
  * Conditions without expressions for the path: as paths where these say the same.
- * @returns null where one does not
+ * @returns null if one does not
  */
 export function byPaths(conditions: readonly Condition[]): Condition[] | null {
   const found = conditions.map((one) => {
@@ -17,7 +17,7 @@ export function byPaths(conditions: readonly Condition[]): Condition[] | null {
   return found.includes(null) ? null : found.flatMap((one) => one ?? []);
 }
 
-/** The paths that an expression says; null where it says more. */
+/** The paths that an expression says; null if it says more. */
 export function placesOf(regex: string): PathRule[] | null {
   const isBelow = /\/(\([^()]*\)|\.[*+])?\$?$/.test(regex);
   return (

@@ -21,7 +21,7 @@ export type Product = (typeof PRODUCTS)[number];
 /**
  * Makes a plan of a configuration file.
  * @param file as the user named it; includes are looked for beside it
- * @throws ConvertFault where the text is none of the product, and errors of the system where an included file cannot be read
+ * @throws ConvertFault if the text is none of the product, and errors of the system where an included file cannot be read
  */
 export function planOf(product: Product, file: string, text: string): Plan {
   const files = new IncludedFiles(file);
@@ -64,7 +64,7 @@ class IncludedFiles {
   }
 
   /**
-   * The files that a name or a pattern means, in the order of their names; null where a plain name is of none.
+   * The files that a name or a pattern means, in the order of their names; null if a plain name is of none.
    * @param from the file whose folder a relative name counts from, instead of that of the first file
    */
   of(pattern: string, from: string | null = null): { file: string; text: string }[] | null {

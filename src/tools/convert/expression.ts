@@ -4,7 +4,7 @@ export function escapedRegex(text: string): string {
 }
 
 /**
- * An expression of PCRE as one of RE2, which the routes have (docs/routing.md#expressions); null where the two read it otherwise, or
+ * An expression of PCRE as one of RE2, which the routes have (docs/routing.md#expressions); null if the two read it otherwise, or
  * RE2 does not have it. One pass from left to right.
  * @param isRefusal whether it must take every text that the other one takes: `$` then takes a line break at the end, as there
  */

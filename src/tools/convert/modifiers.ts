@@ -149,7 +149,7 @@ function narrower(rule: Rule, condition: Condition): Rule[] {
   return part === null ? [] : [part];
 }
 
-/** The part of a rule that a condition picks out; null where it is nothing of it, or no rule says it. */
+/** The part of a rule that a condition picks out; null if it is nothing of it, or no rule says it. */
 export function partOf(rule: Rule, condition: Condition): Rule | null {
   const { path, hosts, methods, match } = rule;
   const common = joined({ ...EVERYTHING, path, hosts, methods, match }, { ...condition, regex: "", notAny: [] });

@@ -3,7 +3,7 @@ import { ConvertFault } from "./statement.ts";
 
 /**
  * The text of a configuration: of a file, a pipe, or "-" for standard input.
- * @throws ConvertFault where it is no text in UTF-8, or has more than 64 MiB, and errors of the system where it cannot be read
+ * @throws ConvertFault if it is no text in UTF-8, or has more than 64 MiB, and errors of the system where it cannot be read
  */
 export function readSource(path: string): string {
   const fault = (line: number, what: string): ConvertFault => new ConvertFault({ file: path, line }, what);

@@ -45,7 +45,7 @@ export class TestGateway {
     void this.readLog();
   }
 
-  /** Starts it and waits until it listens. @throws Error with what it has said, where it does not */
+  /** Starts it and waits until it listens. @throws Error with what it has said, if it does not */
   static async start(run: TestRun, options: GatewayOptions = {}): Promise<TestGateway> {
     const gateway = new TestGateway(run, options);
     const said = new Response(gateway.child.stderr).text();

@@ -19,7 +19,7 @@ export interface SweepStep {
 export interface SweepReport {
   readonly timestamp: string;
   readonly target_url: string;
-  /** The highest rate that was kept; 0 where none was. */
+  /** The highest rate that was kept; 0 if none was. */
   readonly knee_rps: number;
   /** What was in the way of more. */
   readonly limited_by: "gateway" | "generator" | "nothing";
@@ -45,7 +45,7 @@ export function sweepStep(report: SaturationReport): SweepStep {
 /**
  * The rate to try next: half as much again until one is not kept, then between the two until they are a tenth apart.
  * @param first of all rates, requests a second
- * @returns null where the knee is found, or is not to be had
+ * @returns null if the knee is found, or is not to be had
  */
 export function nextRate(steps: readonly SweepStep[], first: number): number | null {
   if (steps.length === 0) return first;

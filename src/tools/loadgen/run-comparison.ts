@@ -36,7 +36,7 @@ export function comparisonText(figures: readonly ComparedFigure[]): string {
 
 /**
  * The report of a tier in a file that `--json` has written.
- * @returns null where the text is no such report, or has no tier of that name and duration
+ * @returns null if the text is no such report, or has no tier of that name and duration
  */
 export function earlierReport(text: string, now: SaturationReport | null): SaturationReport | null {
   let read: SaturationReport | ConsolidatedReport;

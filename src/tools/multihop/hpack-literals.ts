@@ -7,7 +7,7 @@ export function encodeLiterals(fields: readonly (readonly [string, string])[]): 
   );
 }
 
-/** The `:status` of a header block; 0 where there is none to be read. RFC 9113 §8.3.2: it comes first. */
+/** The `:status` of a header block; 0 if there is none to be read. RFC 9113 §8.3.2: it comes first. */
 export function statusOf(block: Buffer): number {
   const reader = { block, at: 0 };
   while (reader.at < block.length) {

@@ -59,7 +59,7 @@ interface EvidenceRecord {
   readonly expected_sequence: number | null;
   readonly probes: readonly ProbeRecord[];
   readonly canary: BytesRecord;
-  /** What the origin itself has seen; null where it is not observed. */
+  /** What the origin itself has seen; null if it is not observed. */
   readonly origin: OriginRecord | null;
 }
 

@@ -18,9 +18,9 @@ export interface ProbeRound {
 export interface ScenarioSight {
   readonly rounds: readonly ProbeRound[];
   readonly canary: CanaryResult;
-  /** What the canary's sequence should be; null where it is not known. */
+  /** What the canary's sequence should be; null if it is not known. */
   readonly expectedSequence: number | null;
-  /** The origin's number of the canary before this scenario; 0 where it gives none. */
+  /** The origin's number of the canary before this scenario; 0 if it gives none. */
   readonly originRequestBefore: number;
   /** Null where the origin is not observed. */
   readonly origin: OriginSight | null;

@@ -3,9 +3,9 @@ export interface RecordedRequest {
   readonly method: string;
   /** Path and query, as they were received. */
   readonly uri: string;
-  /** As the client said it; "" where the log does not tell. */
+  /** As the client said it; "" if the log does not tell. */
   readonly host: string;
-  /** Of the response that was logged; 0 where the line does not tell. */
+  /** Of the response that was logged; 0 if the line does not tell. */
   readonly status: number;
 }
 

@@ -12,7 +12,7 @@ export interface Received {
   /** SHA-256 of the body, in hex. */
   readonly hash: string;
   readonly bytes: number;
-  /** "" where there was a response. */
+  /** "" if there was a response. */
   readonly failure: string;
 }
 

@@ -5,7 +5,7 @@ import { verdict } from "../../features/dashboard/verdict.ts";
 /**
  * The events of `/internal/api/stream` as they come. docs/dashboard.md#the-stream
  * @param response of which nothing has been read; to be destroyed by the caller
- * @throws Error where an event is no JSON, or longer than MAX_EVENT_CHARS
+ * @throws Error if an event is no JSON, or longer than MAX_EVENT_CHARS
  */
 export async function* liveStates(response: IncomingMessage): AsyncGenerator<LiveState> {
   response.setEncoding("utf8");

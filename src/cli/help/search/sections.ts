@@ -38,7 +38,7 @@ export function docSections(text: string): readonly DocSection[] {
   return sections;
 }
 
-/** The first sentence of a section's first paragraph; "" where it has none. */
+/** The first sentence of a section's first paragraph; "" if it has none. */
 export function firstSentence(lines: readonly string[]): string {
   let isCode = false;
   const paragraph: string[] = [];

@@ -41,12 +41,12 @@ export class AcmeService implements ControlService<RuntimeConfig> {
   /** What is in use, as text; "" while it is off. */
   private used = "";
   private renewals: readonly CertificateRenewal[] = [];
-  /** Names that clients ask for; null where they get none of their own. */
+  /** Names that clients ask for; null if they get none of their own. */
   private names: OnDemandNames | null = null;
   private readonly inTurn = oneAtATime();
   /** Whether it has been used before: what comes then is a reload. */
   private isReload = false;
-  /** Where certificates are that several gateways share; null where they are in files. */
+  /** Where certificates are that several gateways share; null if they are in files. */
   private shared: FleetCertificates | null = null;
   private obtained = 0;
   private failed = 0;

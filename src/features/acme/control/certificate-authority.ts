@@ -15,7 +15,7 @@ export interface CertificateRequest extends CertificateWish {
   readonly accountKey: string;
   /** Where the authority keeps the account; "" before there is one. */
   readonly accountUrl: string;
-  /** The certificate that is renewed (RFC 9773 §5); "" where there is none. */
+  /** The certificate that is renewed (RFC 9773 §5); "" if there is none. */
   readonly replaces: string;
 }
 
@@ -54,7 +54,7 @@ export interface CertificateAuthority {
    * @throws AcmeFailure
    */
   obtain(request: CertificateRequest, responder: ChallengeResponder): Promise<CertificateIssue>;
-  /** The suggested renewal window; null where the authority has none or does not answer. */
+  /** The suggested renewal window; null if the authority has none or does not answer. */
   renewalWindow(chain: string): Promise<RenewalWindow | null>;
 }
 

@@ -33,7 +33,7 @@ export interface RenewalPorts {
   readonly store: CertificateStorage;
   readonly listener: RenewalListener;
   /**
-   * Asked before a certificate is renewed: 0 where it may be, else the milliseconds until it is to be asked again. Null where
+   * Asked before a certificate is renewed: 0 if it may be, else the milliseconds until it is to be asked again. Null where
    * it needs no approval.
    */
   readonly approval: (() => Promise<number>) | null;
@@ -352,7 +352,7 @@ export class CertificateRenewal {
     }
   }
 
-  /** What is stored for some of the names; null where it is broken. */
+  /** What is stored for some of the names; null if it is broken. */
   private async storedFor(names: readonly string[]): Promise<StoredCertificate | null> {
     try {
       return await this.parts.store.load(names);

@@ -8,7 +8,7 @@ import type { StoredAccount, StoredCertificate } from "./stored-certificate.ts";
 export interface AccountStorage {
   /** Null before there is one. @throws BrokenStore */
   account(): Soon<StoredAccount | null>;
-  /** Keeps an account. @returns the one that is kept: that of another gateway, where it was faster */
+  /** Keeps an account. @returns the one that is kept: that of another gateway, if it was faster */
   saveAccount(account: StoredAccount): Soon<StoredAccount>;
   /** Keeps a key that is to be the account's, before the directory is told of it. */
   saveNextKey(key: string): Soon<void>;
@@ -30,9 +30,9 @@ export interface CertificateStorage {
   /** Whether there is a certificate for a set of names, good or not. */
   has(names: readonly string[]): Soon<boolean>;
   /**
-   * The certificate for a set of names; null where there is none.
+   * The certificate for a set of names; null if there is none.
    * @param isSure whether a copy will not do, since an order depends on it
-   * @throws BrokenStore, StoreAway where there is no copy, or it will not do
+   * @throws BrokenStore, StoreAway if there is no copy, or it will not do
    */
   load(names: readonly string[], isSure?: boolean): Soon<StoredCertificate | null>;
   /** Good certificates for other sets that cover some of these names. @param nowMs milliseconds since the epoch */
@@ -43,7 +43,7 @@ export interface CertificateStorage {
   saveRecord(names: readonly string[], record: RecordFields, askAgainMs?: number): Soon<void>;
   /** Puts a broken certificate aside. */
   discard(names: readonly string[]): Soon<void>;
-  /** What is noted of failed attempts; null where there were none. */
+  /** What is noted of failed attempts; null if there were none. */
   readNote(names: readonly string[], nowMs: number): Soon<RetryNote | null>;
   /** Notes failed attempts. Never fails: the wait is kept to all the same as long as the process lives. */
   saveNote(names: readonly string[], note: RetryNote): Soon<void>;

@@ -94,7 +94,7 @@ export class AcmeStore implements DirectoryStorage {
   }
 
   /**
-   * The certificate for a set of names; null where there is none.
+   * The certificate for a set of names; null if there is none.
    * @throws BrokenStore
    */
   load(names: readonly string[]): StoredCertificate | null {

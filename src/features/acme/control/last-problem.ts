@@ -128,7 +128,7 @@ function namesOf(subproblems: unknown): readonly string[] {
   return names.filter((name) => typeof name === "string").slice(0, MAX_ACME_NAMES);
 }
 
-/** Retry-After in milliseconds from now, as seconds or as a date; 0 where it says nothing (RFC 9110 §10.2.3). */
+/** Retry-After in milliseconds from now, as seconds or as a date; 0 if it says nothing (RFC 9110 §10.2.3). */
 export function retryAfter(value: unknown): number {
   if (typeof value !== "string") return 0;
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;

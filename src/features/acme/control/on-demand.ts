@@ -165,7 +165,7 @@ export class OnDemandNames {
 
   /**
    * Asks whether the certificate for a name may be renewed: what was approved once need not be for ever.
-   * @returns 0 where it may, else milliseconds until it is to be asked again
+   * @returns 0 if it may, else milliseconds until it is to be asked again
    */
   async approveRenewal(name: string): Promise<number> {
     const answer = await this.ask(name);
@@ -180,7 +180,7 @@ const CLEAR_NO: ReadonlySet<number> = new Set([403, 404, 410]);
 /** Timers take no longer ones: after this time the names are looked at again. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-/** Begins a renewal that shows nothing of the gateway's own. `isShown` is false where the first attempt failed, or may not be made yet. */
+/** Begins a renewal that shows nothing of the gateway's own. `isShown` is false if the first attempt failed, or may not be made yet. */
 export function obtainOnce(
   make: RenewalMaker,
   order: AcmeOrder,

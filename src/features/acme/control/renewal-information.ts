@@ -21,7 +21,7 @@ export function certificateId(chain: string): string {
 /**
  * Reads a renewal information document. RFC 9773 §4.2.
  * @param retryAfterField value of the response's Retry-After
- * @returns null where it is malformed: then it is as if there were none (RFC 9773 §4.3)
+ * @returns null if it is malformed: then it is as if there were none (RFC 9773 §4.3)
  */
 export function readWindow(document: unknown, retryAfterField: unknown, nowMs: number): RenewalWindow | null {
   const { suggestedWindow } = (document ?? {}) as { suggestedWindow?: { start?: unknown; end?: unknown } };

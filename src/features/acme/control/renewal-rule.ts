@@ -10,7 +10,7 @@ interface CertificateLife {
 /**
  * When a certificate is due for renewal, in milliseconds since the epoch: 30 days before expiry, but one that the gateway
  * obtained not before two thirds of its life, so that one of six days is not renewed again and again. docs/acme.md#renewal
- * @param chosenMs a moment within the window that the authority suggests; null where it suggests none
+ * @param chosenMs a moment within the window that the authority suggests; null if it suggests none
  */
 export function dueAt({ notBeforeMs, notAfterMs, isOurs }: CertificateLife, chosenMs: number | null): number {
   if (chosenMs !== null) return Math.min(chosenMs, notAfterMs);
@@ -21,7 +21,7 @@ export function dueAt({ notBeforeMs, notAfterMs, isOurs }: CertificateLife, chos
 /**
  * A moment within the window, the same on every ask as long as the window is the same. RFC 9773 §4.2: all clients
  * together spread over it evenly.
- * @param beforeMs the moment chosen before; null where there was none
+ * @param beforeMs the moment chosen before; null if there was none
  * @param random 0 up to 1
  */
 export function momentWithin(window: RenewalWindow, beforeMs: number | null, random: () => number): number {
@@ -32,7 +32,7 @@ export function momentWithin(window: RenewalWindow, beforeMs: number | null, ran
 /**
  * How long to wait after failures in a row: 1 min up to 24 h, with jitter. docs/acme.md#failures
  * @param failures 1 and up
- * @param retryAfterMs what the authority asked for; 0 where it did not
+ * @param retryAfterMs what the authority asked for; 0 if it did not
  */
 export function backOff(failures: number, retryAfterMs: number, random: () => number): number {
   const grown = BACK_OFF_MIN_MS * 2 ** Math.min(failures - 1, MAX_DOUBLINGS) * (1 + random() * JITTER);

@@ -8,14 +8,14 @@ export interface RetryNote {
   readonly failures: number;
   /** No attempt before, in milliseconds since the epoch. */
   readonly notBeforeMs: number;
-  /** The same where the authority has asked for it; 0 where it has not. */
+  /** The same where the authority has asked for it; 0 if it has not. */
   readonly askedToWaitUntilMs: number;
 }
 
 /**
  * Reads a note.
  * @param nowMs milliseconds since the epoch
- * @returns null where there is none, or none that can be believed: one with a wait that is out of range
+ * @returns null if there is none, or none that can be believed: one with a wait that is out of range
  */
 export function readRetryNote(file: string, nowMs: number): RetryNote | null {
   try {

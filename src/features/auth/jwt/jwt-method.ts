@@ -89,7 +89,7 @@ export class JwtMethod implements AuthMethod {
     this.waiting.delete(ex);
   }
 
-  /** @param mayAsk whether newer keys may be asked for @returns null where the judgement comes later */
+  /** @param mayAsk whether newer keys may be asked for @returns null if the judgement comes later */
   private verify(ex: Exchange, token: ReadToken, mayAsk: boolean, later: Later): Judgement | null {
     const { keys } = this.ports.keys;
     const found = keys === null ? "keys_unavailable" : keysFor(token, keys, this.rules.algorithms);

@@ -9,7 +9,7 @@ const MAX_WAITING_TOKENS = 256;
 
 /** A key that is ready to verify. */
 export interface ReadyKey {
-  /** "" where it has no name. */
+  /** "" if it has no name. */
   readonly kid: string;
   readonly algorithms: readonly AlgorithmName[];
   readonly object: KeyObject;

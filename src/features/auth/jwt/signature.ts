@@ -43,7 +43,7 @@ export class SlowSignatures {
   /**
    * Verifies like `isSignedBy`.
    * @param listener called once, later; with null where others have taken the room meanwhile
-   * @returns false where there is no room: the listener is not called
+   * @returns false if there is no room: the listener is not called
    */
   verify(
     { object }: ReadyKey,

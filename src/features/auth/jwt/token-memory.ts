@@ -21,7 +21,7 @@ export class TokenMemory<T> {
   private readonly seed: number = randomBytes(4).readInt32LE();
   private bytes = 0;
 
-  /** The finding of the token in `bytes[from, to)`; null where there is none, or none that still holds. */
+  /** The finding of the token in `bytes[from, to)`; null if there is none, or none that still holds. */
   find(bytes: Uint8Array, from: number, to: number, nowMs: number): T | null {
     const entry = this.entries.get(this.hash(bytes, from, to));
     if (entry === undefined || entry.untilMs <= nowMs) return null;

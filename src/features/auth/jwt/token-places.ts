@@ -245,7 +245,7 @@ function pairEnd({ bytes, queryTo }: RequestHead, from: number): number {
   return to;
 }
 
-/** Where the token after `Bearer ` begins, in any case; -1 where that word is not there. RFC 9110 §11.4 */
+/** Where the token after `Bearer ` begins, in any case; -1 if that word is not there. RFC 9110 §11.4 */
 function afterScheme(bytes: Uint8Array, from: number, to: number): number {
   const end = from + SCHEME.length;
   if (end > to || !equalsLower(bytes, from, end, SCHEME)) return -1;

@@ -37,7 +37,7 @@ export interface TokenRules {
 export interface ReadToken extends Signed {
   /** As it came. */
   readonly text: string;
-  /** What it calls its key; null where it does not. */
+  /** What it calls its key; null if it does not. */
   readonly kid: string | null;
 }
 
@@ -69,7 +69,7 @@ export function readToken(text: string): ReadToken | TokenFault {
 
 /**
  * The keys that may have signed the token: for its algorithm, of its name where both have one. At most MAX_KEYS_TRIED.
- * @returns `unknown_key` where newer keys may have it, `algorithm` where that key does not verify so
+ * @returns `unknown_key` where newer keys may have it, `algorithm` if that key does not verify so
  */
 export function keysFor(
   { kid, algorithm }: ReadToken,
@@ -83,7 +83,7 @@ export function keysFor(
   return fit.length === 0 ? "algorithm" : fit.slice(0, MAX_KEYS_TRIED);
 }
 
-/** The claims of a token whose signature is good; null where they cannot be read. */
+/** The claims of a token whose signature is good; null if they cannot be read. */
 export function claimsOf({ text }: ReadToken): Claims | null {
   try {
     return decodeJwt(text);

@@ -182,7 +182,7 @@ export class OidcMethod implements AuthMethod {
     return null;
   }
 
-  /** @param anew the session whose cookie the client is to have from now on; null where it has it */
+  /** @param anew the session whose cookie the client is to have from now on; null if it has it */
   private letIn(ex: Exchange, { identity }: OpenSession, anew: OpenSession | null): Judgement {
     if (identity === null) return refusedWith(this.noEntry(new Visit(ex, this.ports.pages), anew));
     if (anew === null) return letIn(identity);
@@ -277,7 +277,7 @@ export class OidcMethod implements AuthMethod {
     return letIn({ ...identity, responseFields: this.sessionFields(visit.isSecure, anew) });
   }
 
-  /** The session anew; as it is where the provider is away; null where it is over. Never fails. */
+  /** The session anew; as it is where the provider is away; null if it is over. Never fails. */
   private async renewed(visit: Visit, old: OpenSession): Promise<OpenSession | null> {
     const { refreshToken, claims } = old.session;
     try {

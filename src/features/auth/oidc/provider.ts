@@ -37,10 +37,10 @@ export interface ProviderSettings {
 /** What a provider has said of a user. */
 export interface ProviderWord {
   readonly claims: Claims;
-  /** "" where there is none, or none anew. */
+  /** "" if there is none, or none anew. */
   readonly idToken: string;
   readonly refreshToken: string;
-  /** Seconds for which the access token is good; 0 where that is not said. */
+  /** Seconds for which the access token is good; 0 if that is not said. */
   readonly expiresInS: number;
 }
 
@@ -140,8 +140,8 @@ export class Provider {
   }
 
   /**
-   * Where the browser signs out at the provider; "" where there is no such place, or the provider is not known and away.
-   * @param idToken "" where it is not known
+   * Where the browser signs out at the provider; "" if there is no such place, or the provider is not known and away.
+   * @param idToken "" if it is not known
    */
   async logoutUrl(idToken: string, returnUri: string): Promise<string> {
     try {
@@ -173,7 +173,7 @@ export class Provider {
     return isMissing ? { ...(await this.userInfo(tokens.access_token, String(said.sub))), ...said } : said;
   }
 
-  /** What the provider says of a user beside the ID token; null where it says nothing. OpenID Connect Core 1.0, section 5.3 */
+  /** What the provider says of a user beside the ID token; null if it says nothing. OpenID Connect Core 1.0, section 5.3 */
   private async userInfo(accessToken: string, subject: string): Promise<Claims | null> {
     const library = await openid();
     const client = await this.client();

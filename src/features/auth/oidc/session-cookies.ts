@@ -139,7 +139,7 @@ function isEmptied(headers: HeaderBlock, index: number): boolean {
   return out === from;
 }
 
-/** Where the pair begins whose name holds what is at `at`; -1 where that is in another cookie's name or value. */
+/** Where the pair begins whose name holds what is at `at`; -1 if that is in another cookie's name or value. */
 function pairStart(bytes: Buffer, from: number, at: number): number {
   const hasPrefix =
     at - from >= PREFIX_BYTES.length && bytes.subarray(at - PREFIX_BYTES.length, at).equals(PREFIX_BYTES);

@@ -27,9 +27,9 @@ export interface SignInSession {
   readonly renewAtS: number;
   /** When the provider's word ends, likewise; 0 for never. */
   readonly goodUntilS: number;
-  /** "" where the provider gave none. */
+  /** "" if the provider gave none. */
   readonly refreshToken: string;
-  /** For signing out at the provider; "" where there was no room for it. */
+  /** For signing out at the provider; "" if there was no room for it. */
   readonly idToken: string;
   readonly claims: SessionClaims;
 }

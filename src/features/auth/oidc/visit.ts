@@ -32,7 +32,7 @@ type Fields = readonly (readonly [name: string, value: string])[];
 /** Facts about one request: it outlives its exchange, which another request may have while a provider is asked. */
 export class Visit {
   readonly isSecure: boolean;
-  /** Lower case, without port; "" where there is none. */
+  /** Lower case, without port; "" if there is none. */
   readonly host: string;
   /** Such as `https://shop.example.com:8443`. */
   readonly origin: string;

@@ -18,7 +18,7 @@ export class CacheHandover {
   private fd = -1;
   private timer: Timer | null = null;
 
-  /** The file with what is stored, for a successor; -1 where there is none. */
+  /** The file with what is stored, for a successor; -1 if there is none. */
   get file(): number {
     return this.fd;
   }
@@ -107,7 +107,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A file that is gone from its folder as soon as it is open. @returns -1 where there can be none */
+/** A file that is gone from its folder as soon as it is open. @returns -1 if there can be none */
 function openUnnamed(): number {
   const name = join(tmpdir(), `edge-cache-${process.pid}-${crypto.randomUUID()}`);
   try {

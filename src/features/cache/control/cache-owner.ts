@@ -31,7 +31,7 @@ type MemoryConfig = Pick<CacheConfig, "enabled" | "maxEntries" | "maxBytes" | "c
 
 /** The control thread's hand on the response cache: it makes the memory, and takes back what dead workers held. */
 export class CacheOwner implements ControlService<RuntimeConfig> {
-  /** For the workers; null where the cache is off. */
+  /** For the workers; null if the cache is off. */
   buffers: CacheBuffers | null = null;
   private memory: CacheMemory | null = null;
   private readonly workers: number;
@@ -113,7 +113,7 @@ export class CacheOwner implements ControlService<RuntimeConfig> {
     return this.disk?.purge(purge) ?? Promise.resolve(0);
   }
 
-  /** What is on disk; null where that is off. */
+  /** What is on disk; null if that is off. */
   get diskIndex(): DiskIndex | null {
     return this.disk?.index ?? null;
   }

@@ -18,7 +18,7 @@ import {
 
 /** Takes bytes one after the other; they may be overwritten once it has returned. */
 type DumpWriter = (bytes: Buffer) => void;
-/** Gives the next bytes; null where there are not so many. */
+/** Gives the next bytes; null if there are not so many. */
 type DumpReader = (length: number) => Buffer | null;
 
 /**

@@ -33,7 +33,7 @@ export class CacheEviction {
   /**
    * The entry that makes way next; queues are put in order on the way there.
    * @param isInUse whether an entry is no choice now
-   * @returns -1 where there is none
+   * @returns -1 if there is none
    */
   next(isInUse: (slot: number) => boolean): number {
     const { words } = this.memory;

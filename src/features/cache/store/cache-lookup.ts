@@ -31,7 +31,7 @@ export type CacheLookup =
   | { readonly kind: LookupKind.Nothing; readonly fetch: CacheFetch | null }
   | { readonly kind: LookupKind.Busy };
 
-/** A response whose time is over, and who fetches another; null where no one does. */
+/** A response whose time is over, and who fetches another; null if no one does. */
 export interface StaleLookup {
   readonly kind: LookupKind.Stale;
   readonly entry: number;

@@ -24,7 +24,7 @@ export interface CacheBuffers {
   readonly meta: SharedArrayBuffer;
   /** The entries: blocks of one size. */
   readonly data: SharedArrayBuffer;
-  /** What finds the entries on disk; null where there are none. */
+  /** What finds the entries on disk; null if there are none. */
   readonly disk: SharedArrayBuffer | null;
 }
 

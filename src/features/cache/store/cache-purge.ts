@@ -13,7 +13,7 @@ export interface PurgeRule {
   matches(uri: Buffer, slot: number): boolean;
   /** Signatures of tags, one of which an entry must have; null where tags do not matter. */
   readonly tags: readonly number[] | null;
-  /** The time from which on entries are stale; -1 where they are taken out. */
+  /** The time from which on entries are stale; -1 if they are taken out. */
   readonly staleSinceMs: number;
 }
 
@@ -23,7 +23,7 @@ export const PURGE_STEP = 256;
 /**
  * Takes those entries out of a run of slots that a rule means, or makes them stale, and keeps what is being fetched from being
  * stored. Under the lock.
- * @param disk where copies of them may be; null where there are none
+ * @param disk where copies of them may be; null if there are none
  * @returns how many they were
  */
 export function purgeStep(

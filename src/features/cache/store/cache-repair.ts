@@ -60,7 +60,7 @@ function keptState(memory: CacheMemory, slots: CacheSlots, slot: number, dead: n
   return state !== SlotState.Free && slots.isPinned(slot) ? SlotState.Doomed : SlotState.Free;
 }
 
-/** Marks a slot's blocks as used. @returns false where the chain is not one that belongs to it alone */
+/** Marks a slot's blocks as used. @returns false if the chain is not one that belongs to it alone */
 function keepBlocks({ words, nextAt, blocks, slotsAt }: CacheMemory, slot: number, used: Uint8Array): boolean {
   const at = slotsAt + slot * Slot.Words;
   const chain: number[] = [];

@@ -81,7 +81,7 @@ export class CacheSlots {
     this.free(slot);
   }
 
-  /** Takes the entry out that is the first to make way. @returns false where there is none */
+  /** Takes the entry out that is the first to make way. @returns false if there is none */
   evictOldest(): boolean {
     const { words } = this.memory;
     const slot = this.memory.countsUses ? this.eviction.next(() => false) : words[MemoryHead.Oldest]! - 1;

@@ -34,7 +34,7 @@ export interface EntryFacts {
   readonly freshUntilMs: number;
   readonly staleWhileUntilMs: number;
   readonly staleErrorUntilMs: number;
-  /** A signature of its tags: one that has no bit of a tag does not have it. 0 where it has none. */
+  /** A signature of its tags: one that has no bit of a tag does not have it. 0 if it has none. */
   readonly tags: number;
 }
 
@@ -49,7 +49,7 @@ export interface EntryFacts {
 export class CacheStore {
   readonly memory: CacheMemory;
   readonly slots: CacheSlots;
-  /** What is on disk; null where that is off. */
+  /** What is on disk; null if that is off. */
   readonly disk: DiskIndex | null;
   private readonly version: number;
   private readonly id: number;
@@ -242,7 +242,7 @@ export class CacheStore {
     return this.memory.words[this.memory.at(fill) + Slot.Status] === READING;
   }
 
-  /** Does something while an entry cannot be taken out. @returns false where it has been taken out */
+  /** Does something while an entry cannot be taken out. @returns false if it has been taken out */
   whileReady(slot: number, generation: number, work: () => void): boolean {
     const at = this.memory.at(slot);
     return this.locked(() => {

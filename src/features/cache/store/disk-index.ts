@@ -29,7 +29,7 @@ export interface DiskEntry extends Omit<DiskPlace, "fd"> {
 interface PendingMark {
   readonly fd: number;
   readonly offset: number;
-  /** From when on it is stale; -1 where it is dead. */
+  /** From when on it is stale; -1 if it is dead. */
   readonly staleSinceMs: number;
 }
 
@@ -106,7 +106,7 @@ export class DiskIndex {
     return this.isOpen && this.locked(() => this.cellOf(key.uriHash, key.variantHash) >= 0, false);
   }
 
-  /** Looks for an entry, and holds its segment: `release` must follow. @returns null where there is none */
+  /** Looks for an entry, and holds its segment: `release` must follow. @returns null if there is none */
   find(key: CacheKey): DiskPlace | null {
     if (!this.isOpen) return null;
     return this.locked(() => {
@@ -148,7 +148,7 @@ export class DiskIndex {
 
   /**
    * Takes out all entries of a resource, or makes them stale.
-   * @param staleSinceMs -1 where they are taken out
+   * @param staleSinceMs -1 if they are taken out
    * @param counts whether an entry counts, by the second half of its key
    * @returns how many count
    */
@@ -198,7 +198,7 @@ export class DiskIndex {
     if (!this.putInQueue(uriHash, 0, 0)) this.words[DiskHead.HasLost] = 1;
   }
 
-  /** @returns false where the queue is full, or the lock cannot be had */
+  /** @returns false if the queue is full, or the lock cannot be had */
   private putInQueue(first: number, second: number, third: number): boolean {
     const { words } = this;
     return this.locked(() => {
@@ -233,7 +233,7 @@ export class DiskIndex {
 
   /**
    * What the files have has been read: takes out what was taken out meanwhile.
-   * @returns false where that is not known any more, so that nothing there may be used
+   * @returns false if that is not known any more, so that nothing there may be used
    */
   endLoading(): boolean {
     const { words } = this;
@@ -276,7 +276,7 @@ export class DiskIndex {
     Atomics.store(this.words, DiskHead.IsWriting, 0);
   }
 
-  /** The next entry that is to be written: slot, generation, version of the memory; null where there is none. */
+  /** The next entry that is to be written: slot, generation, version of the memory; null if there is none. */
   dequeue(): readonly [slot: number, generation: number, version: number] | null {
     const { words } = this;
     return this.locked(() => {
@@ -288,7 +288,7 @@ export class DiskIndex {
     }, null);
   }
 
-  /** Gives a file a row. @returns -1 where there is none */
+  /** Gives a file a row. @returns -1 if there is none */
   addSegment(fd: number): number {
     for (let row = 0; row < DISK_SEGMENTS; row++) {
       const at = this.segmentsAt + row * SegmentField.Words;
@@ -355,7 +355,7 @@ export class DiskIndex {
     return this.words[DiskHead.FreeCell] !== 0 || this.words[DiskHead.CellsUsed]! < this.words[DiskHead.Cells]!;
   }
 
-  /** Puts an entry in, in place of another with its key. There must be room. @returns false where the lock could not be had */
+  /** Puts an entry in, in place of another with its key. There must be room. @returns false if the lock could not be had */
   insert(entry: DiskEntry): boolean {
     return this.locked(() => {
       const old = this.cellOf(entry.uriHash, entry.variantHash);

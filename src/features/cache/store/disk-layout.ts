@@ -68,7 +68,7 @@ export const enum Time {
 }
 
 export const enum SegmentField {
-  /** The descriptor plus 1; 0 where the row is free. */
+  /** The descriptor plus 1; 0 if the row is free. */
   Fd = 0,
   First,
   Live,

@@ -109,7 +109,7 @@ export function markOf(fixed: Buffer): { readonly mark: EntryMark; readonly sinc
 }
 
 /**
- * What the fixed part of an entry says; null where it is none, or damaged.
+ * What the fixed part of an entry says; null if it is none, or damaged.
  * @param originMs what is added to the times
  */
 export function shapeOf(fixed: Buffer, originMs: number): EntryShape | null {
@@ -159,7 +159,7 @@ export function readKey(key: CacheKey, shape: EntryShape, bytes: Buffer, from: n
   key.endVariant();
 }
 
-/** Stores the head of an entry in a fetch, for which room is made. @returns false where there is none */
+/** Stores the head of an entry in a fetch, for which room is made. @returns false if there is none */
 export function reserveFor(store: CacheStore, fill: number, key: KeyBytes, shape: EntryShape, prefix: Buffer): boolean {
   if (!store.reserve(fill, key, shape.headBytes, shape.bodyBytes)) return false;
   const headAt = ENTRY_FIXED_BYTES + shape.keyBytes;

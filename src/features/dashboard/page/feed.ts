@@ -40,7 +40,7 @@ export class Feed {
     );
   }
 
-  /** @returns why it has ended; "" where it is no use to try again */
+  /** @returns why it has ended; "" if it is no use to try again */
   private async read(attempt: AbortController): Promise<string> {
     let silence = setTimeout(() => attempt.abort(), SILENCE_MS);
     try {

@@ -29,7 +29,7 @@ export class FleetMember implements ControlService<RuntimeConfig> {
   private readonly canary: CanaryRollout | null;
   private readonly health: HealthHints;
 
-  /** @param remote null where the configuration came from files */
+  /** @param remote null if the configuration came from files */
   constructor(remote: RemoteConfig | null, totals: CounterTotals, nodes: KnownTargets, ports: MemberPorts) {
     this.remote = remote;
     this.ports = ports;
@@ -46,7 +46,7 @@ export class FleetMember implements ControlService<RuntimeConfig> {
     this.remote?.stop();
   }
 
-  /** The source as `/internal/api/status` shows it; null where the configuration came from files. */
+  /** The source as `/internal/api/status` shows it; null if the configuration came from files. */
   source(): object | null {
     return this.remote?.state() ?? null;
   }

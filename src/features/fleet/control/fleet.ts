@@ -46,7 +46,7 @@ export interface FleetNode {
   readonly generation: number;
   /** Whether it takes requests, or is about to end. */
   readonly state: "serving" | "draining";
-  /** The version of a configuration from afar; "" where it came from files. */
+  /** The version of a configuration from afar; "" if it came from files. */
   readonly config: string;
   /** Whether one is on trial there, or waits for its trial elsewhere. */
   readonly trial: "" | "canary" | "waiting";
@@ -94,7 +94,7 @@ export class Fleet implements ControlService<RuntimeConfig> {
     return store === null ? "away" : { store, prefix: config.prefix };
   }
 
-  /** Takes tokens for workers. @returns null where the store is away, and for each bucket that it does not answer */
+  /** Takes tokens for workers. @returns null if the store is away, and for each bucket that it does not answer */
   private async take(calls: readonly BucketCall[]): Promise<BucketReplies> {
     const { store, config } = this;
     if (store === null || config === null) return null;

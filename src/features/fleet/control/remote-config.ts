@@ -84,7 +84,7 @@ interface RemoteState {
   readonly url: string;
   /** Twelve hexadecimal digits over both texts. */
   readonly version: string;
-  /** Of the configuration; "" where the source has none. */
+  /** Of the configuration; "" if the source has none. */
   readonly etag: string;
   readonly taken_at: string;
   /** Whether the source could be asked the last time. */

@@ -24,7 +24,7 @@ interface RemoteSourcePorts {
 }
 
 /**
- * The configuration from afar that flags ask for; null where they name files.
+ * The configuration from afar that flags ask for; null if they name files.
  * @throws what is wrong with the flags
  */
 export function remoteConfigOf(flags: RemoteFlags, { env, cwd, load }: RemoteSourcePorts): RemoteConfig | null {

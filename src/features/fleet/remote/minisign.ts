@@ -12,7 +12,7 @@ export interface SignedNote {
   readonly keyId: string;
   /** The trusted comment, which is signed as well. */
   readonly comment: string;
-  /** `timestamp:` of the trusted comment, in seconds since the epoch; 0 where there is none. */
+  /** `timestamp:` of the trusted comment, in seconds since the epoch; 0 if there is none. */
   readonly signedAtS: number;
 }
 

@@ -4,7 +4,7 @@ import { type SignedNote, type SigningKey, verifySignature } from "./minisign.ts
 /** A text as its source gave it. */
 export interface RemoteText {
   readonly bytes: Uint8Array;
-  /** By what the source tells whether it is still the same, such as an ETag; "" where it has nothing of the kind. */
+  /** By what the source tells whether it is still the same, such as an ETag; "" if it has nothing of the kind. */
   readonly tag: string;
 }
 
@@ -15,7 +15,7 @@ export interface RemoteDocument {
   /**
    * Reads it.
    * @param tag of what is known of it; "" for nothing
-   * @returns "same" where that is what it still is, null where there is no such document
+   * @returns "same" if that is what it still is, null if there is no such document
    * @throws why it cannot be had
    */
   read(tag: string): Promise<RemoteText | "same" | null>;
@@ -95,7 +95,7 @@ export class RemotePair {
   }
 }
 
-/** When each text was signed, in seconds since the epoch; 0 where that is not said. */
+/** When each text was signed, in seconds since the epoch; 0 if that is not said. */
 export interface SignedTimes {
   readonly config: number;
   readonly routes: number;
@@ -104,7 +104,7 @@ export interface SignedTimes {
 /**
  * Verifies the signatures of both texts. docs/fleet.md#signatures
  * @param newest what was taken before: a text that was signed earlier is refused
- * @returns what is wrong, by document; none where all is well
+ * @returns what is wrong, by document; none if all is well
  */
 export function checkSignatures(
   texts: RemoteTexts,

@@ -24,7 +24,7 @@ export interface ScheduledEvent {
 export interface RunOutcome {
   readonly result: "ok" | "error" | "timeout" | "died";
   readonly error: string;
-  /** Places are those of the TypeScript files; "" where there is none. */
+  /** Places are those of the TypeScript files; "" if there is none. */
   readonly stack: string;
 }
 
@@ -32,7 +32,7 @@ export interface RunOutcome {
 export interface RunLock {
   /** Whether this gateway is to make the run: the first that asks. */
   readonly isOwn: boolean;
-  /** Why not; "" where it is. */
+  /** Why not; "" if it is. */
   readonly reason: "" | "elsewhere" | "overlap" | "store_away";
   release(): void;
 }

@@ -7,7 +7,7 @@ const MAX_NEEDLES = 256;
 const needles: Map<string, string> = new Map();
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** How a line of the field begins; "" where the name is none. */
+/** How a line of the field begins; "" if the name is none. */
 function needleOf(name: string): string {
   const known = needles.get(name);
   if (known !== undefined) return known;
@@ -24,7 +24,7 @@ interface KnownStart {
   readonly method: string;
   /** Scheme and authority. */
   readonly origin: string;
-  /** The status that refuses a request of which no `Request` can be made; 0 where one can. */
+  /** The status that refuses a request of which no `Request` can be made; 0 if one can. */
   readonly fault: 0 | 400 | 501;
 }
 
@@ -89,7 +89,7 @@ export class CallHead implements CallFacts {
     return this.start.origin;
   }
 
-  /** The status that refuses a request of which no `Request` can be made; 0 where one can. */
+  /** The status that refuses a request of which no `Request` can be made; 0 if one can. */
   get fault(): 0 | 400 | 501 {
     return this.start.fault;
   }
@@ -132,13 +132,13 @@ export class CallHead implements CallFacts {
     return fields;
   }
 
-  /** Whether there is the field; undefined where the name is none. */
+  /** Whether there is the field; undefined if the name is none. */
   has(name: string): boolean | undefined {
     const needle = needleOf(name);
     return needle === "" ? undefined : this.text.includes(needle, this.from);
   }
 
-  /** The value of a field; null without one, undefined where there are several, or the name is none. */
+  /** The value of a field; null without one, undefined if there are several, or the name is none. */
   get(name: string): string | null | undefined {
     const needle = needleOf(name);
     if (needle === "") return undefined;

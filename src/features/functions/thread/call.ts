@@ -58,7 +58,7 @@ export class Call implements Receiver, ContextPorts, RequestSource {
     return this.head;
   }
 
-  /** @param whole the body where it has come with the head; null where there is none, or it follows */
+  /** @param whole the body where it has come with the head; null if there is none, or it follows */
   run(whole: Buffer | null): void {
     const { head } = this;
     if (head.fault !== 0) return this.refuse(head.fault);

@@ -29,7 +29,7 @@ class OpenedFiles {
     this.cells = cells;
   }
 
-  /** Takes room for a file that is to be opened. @throws EMFILE where there is none */
+  /** Takes room for a file that is to be opened. @throws EMFILE if there is none */
   begin(): void {
     if (this.cells === null) return;
     if (this.free.length <= this.pending) this.sweep();

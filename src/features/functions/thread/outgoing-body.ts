@@ -42,7 +42,7 @@ export class OutgoingBody implements Late {
   private resume: (() => void) | null = null;
   private left: number;
 
-  /** @param length that the message has declared, in bytes; -1 where it has not */
+  /** @param length that the message has declared, in bytes; -1 if it has not */
   constructor(link: ThreadLink, id: number, owner: OutgoingOwner, length = -1) {
     this.link = link;
     this.id = id;

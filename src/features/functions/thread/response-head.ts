@@ -33,7 +33,7 @@ export function headFault(response: unknown, name: string): string {
 /**
  * Takes out Content-Length, and fields about a connection, which a response of `fetch` may have: what follows frames the message anew.
  * RFC 9110 §7.6.1
- * @returns the length that is declared, in bytes; -1 where none is, or none that is one
+ * @returns the length that is declared, in bytes; -1 if none is, or none that is one
  */
 export function splitLength(all: ResponseFields): { readonly fields: ResponseFields; readonly length: number } {
   let length = -1;

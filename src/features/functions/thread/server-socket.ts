@@ -52,7 +52,7 @@ export class ServerSocket extends EventTarget {
     this.protocol = protocol;
   }
 
-  /** Makes the two for a request. @throws TypeError where it asks for no WebSocket */
+  /** Makes the two for a request. @throws TypeError if it asks for no WebSocket */
   static open(
     request: Request,
     { protocol = "" }: UpgradeOptions = {},

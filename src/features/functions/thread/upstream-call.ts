@@ -106,7 +106,7 @@ export class UpstreamCall implements Receiver {
     this.end(null);
   }
 
-  /** @param error null where it ends well; it matters while there is no response */
+  /** @param error null if it ends well; it matters while there is no response */
   private end(error: unknown): void {
     if (this.isOver) return;
     this.isOver = true;

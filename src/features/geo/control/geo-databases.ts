@@ -10,7 +10,7 @@ import { GEO_METRICS } from "../metrics.ts";
 import type { GeoBuffers, GeoMessage, SharedGeo } from "../place-finder.ts";
 import { type GeoKind, openDatabase, readDatabase } from "../settings.ts";
 
-/** A database as it is in memory; `bytes` null where the configuration names none. */
+/** A database as it is in memory; `bytes` null if the configuration names none. */
 interface Database {
   readonly kind: GeoKind;
   readonly file: string;
@@ -54,7 +54,7 @@ export class GeoDatabases implements ControlService<RuntimeConfig> {
 
   /**
    * Reads the databases of a configuration that is not in use yet; files that have not changed are not read again.
-   * @throws Error where one cannot be used
+   * @throws Error if one cannot be used
    */
   prepare(config: RuntimeConfig): Prepared & { readonly fields: SharedGeo } {
     const set = this.read(config);
@@ -136,7 +136,7 @@ export class GeoDatabases implements ControlService<RuntimeConfig> {
   }
 }
 
-/** @returns null where the file is the one that was read before @throws Error where it cannot be used */
+/** @returns null if the file is the one that was read before @throws Error if it cannot be used */
 function reread(old: Database, file: string): Database | null {
   if (file === "") return old.file === "" ? null : absent(old.kind);
   const stamp = stampOf(file);
@@ -146,7 +146,7 @@ function reread(old: Database, file: string): Database | null {
   return { kind: old.kind, file, stamp, bytes: bytes.buffer, builtSeconds };
 }
 
-/** "" where the file is not there. */
+/** "" if the file is not there. */
 function stampOf(file: string): string {
   const state = statSync(file, { throwIfNoEntry: false });
   return state === undefined ? "" : `${state.ino} ${state.size} ${state.mtimeMs}`;

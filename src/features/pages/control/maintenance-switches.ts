@@ -27,7 +27,7 @@ export class MaintenanceSwitches {
    * Notes a switch.
    * @param config as the files said it
    * @param route a prefix or path; null for the server, which puts all routes back to what the files say of them
-   * @returns what takes the switch back; null where there is no such route
+   * @returns what takes the switch back; null if there is no such route
    */
   turn(config: RuntimeConfig, isOn: boolean, route: string | null): (() => void) | null {
     const before = this.switches;

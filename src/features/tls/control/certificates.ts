@@ -192,7 +192,7 @@ interface CertificateListener {
 /** Where the certificates of a listener come from. */
 interface TlsFiles {
   readonly certificates: readonly CertificateFiles[];
-  /** "" where there is none. */
+  /** "" if there is none. */
   readonly clientCaFile: string;
   /** Pairs of `tls.hosts`, in their order; null without a pair. */
   readonly hosts?: readonly (CertificateFiles | null)[];

@@ -22,7 +22,7 @@ export function readServerCertificate({ certFile, keyFile }: CertificateFiles): 
 /**
  * Makes a certificate of PEM texts: it is shown for the DNS names that stand in it.
  * @param id see ServerCertificate
- * @throws Error where they are no certificate and key, or do not belong together
+ * @throws Error if they are no certificate and key, or do not belong together
  */
 export function serverCertificate(id: string, chain: string | Uint8Array, key: string | Uint8Array): ServerCertificate {
   const { leaf, pem } = readCertificates(bytesOf(chain));

@@ -88,7 +88,7 @@ export class WorkloadApi {
     }
   }
 
-  /** @returns what is wrong with what the agent has sent; "" where it counts */
+  /** @returns what is wrong with what the agent has sent; "" if it counts */
   private take(response: X509SvidResponse): string {
     const svid = identityIn(response);
     if (typeof svid === "string") return svid;

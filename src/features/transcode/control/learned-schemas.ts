@@ -105,7 +105,7 @@ export class LearnedSchemas implements ControlService<RuntimeConfig> {
   }
 }
 
-/** Which upstream a configuration learns from; "" where it does not. */
+/** Which upstream a configuration learns from; "" if it does not. */
 function sourceOf({ transcoder }: RuntimeConfig): string {
   const { enabled, reflected, tls } = transcoder;
   if (!enabled || reflected === null) return "";

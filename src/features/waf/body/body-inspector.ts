@@ -62,7 +62,7 @@ export class BodyInspector {
 
   /**
    * Inspects a body, as it is and with its content codings undone.
-   * @returns whether that was all: false where there is more content in the bytes than is looked at
+   * @returns whether that was all: false if there is more content in the bytes than is looked at
    */
   inspect(reading: BodyReading, question: BodyQuestion): boolean {
     const { findings, inspector } = this;
@@ -317,7 +317,7 @@ export class BodyInspector {
   }
 }
 
-/** The first byte that is no white space, after a byte order mark; 0 where there is none. */
+/** The first byte that is no white space, after a byte order mark; 0 if there is none. */
 function firstByte(bytes: Uint8Array, from: number, to: number): number {
   let at = bytes[from] === 0xef && bytes[from + 1] === 0xbb && bytes[from + 2] === 0xbf ? from + 3 : from;
   while (at < to && isWhitespace(bytes[at]!)) at++;

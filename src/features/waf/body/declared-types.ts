@@ -14,9 +14,9 @@ export const enum BodyKind {
 
 /** What all Content-Type fields of a request say of its body. */
 export interface DeclaredTypes {
-  /** BodyKind bits; 0 where they name none of them. */
+  /** BodyKind bits; 0 if they name none of them. */
   readonly kinds: number;
-  /** The one boundary of a multipart body; "" where there is none, or readers would not agree on it. */
+  /** The one boundary of a multipart body; "" if there is none, or readers would not agree on it. */
   readonly boundary: string;
   /** Whether a character set is named in which text that looks harmless is not. */
   readonly hidesText: boolean;

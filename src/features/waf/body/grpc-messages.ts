@@ -39,7 +39,7 @@ export function messagesOf(
 
 /**
  * Where the last whole message ends in `bytes[from, to)`.
- * @returns `from` where none is whole; -1 where these are no messages
+ * @returns `from` if none is whole; -1 where these are no messages
  */
 export function wholeMessagesEnd(bytes: Uint8Array, from: number, to: number): number {
   let at = from;

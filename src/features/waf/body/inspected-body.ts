@@ -10,15 +10,15 @@ import type { BodyProgress } from "./body-inspector.ts";
 /** Scores the beginning of a body. */
 export interface BodyScorer {
   /**
-   * @param progress of a body that is scored piece by piece; null where this is all that is scored
-   * @returns Fault.None where the exchange may go on, else why it is to be refused
+   * @param progress of a body that is scored piece by piece; null if this is all that is scored
+   * @returns Fault.None if the exchange may go on, else why it is to be refused
    */
   scoreBody(ex: Exchange, bytes: Uint8Array, from: number, to: number, progress: BodyProgress | null): Fault;
 }
 
 /**
  * Says where the last whole message ends in `bytes[0, length)`, of which what is before `newFrom` has been asked about.
- * @returns 0 or less where none is whole
+ * @returns 0 or less if none is whole
  */
 export type WholeMessages = (bytes: Uint8Array, newFrom: number, length: number) => number;
 
@@ -59,7 +59,7 @@ abstract class ScoredBody implements BodyFlow, Held, HoldOwner {
     if (this.ex !== null) this.refuse(this.ex, Fault.BodyEvicted, key);
   }
 
-  /** A counted buffer with room for `length` bytes and more; null where the exchange was refused. */
+  /** A counted buffer with room for `length` bytes and more; null if the exchange was refused. */
   protected roomFor(ex: Exchange, length: number): Buffer | null {
     const hold = this.hold!;
     const room = Math.max(length, Math.min(this.maxBytes, length * 2));
@@ -142,7 +142,7 @@ export class InspectedBody extends ScoredBody implements BodySink, LateOwner {
     if (this.ex !== null && this.own === null) this.moveToOwn(this.ex, this.to - this.from);
   }
 
-  /** Puts a piece after what is held; what is beyond the limit stays where it is. @returns false where it was refused */
+  /** Puts a piece after what is held; what is beyond the limit stays where it is. @returns false if it was refused */
   private append(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     const length = this.to - this.from;
     const end = Math.min(to, from + this.maxBytes - length);
@@ -157,7 +157,7 @@ export class InspectedBody extends ScoredBody implements BodySink, LateOwner {
     return true;
   }
 
-  /** @returns false where it was refused */
+  /** @returns false if it was refused */
   private moveToOwn(ex: Exchange, length: number): boolean {
     this.openHold();
     const own = this.roomFor(ex, length);
@@ -315,7 +315,7 @@ export class InspectedMessages extends ScoredBody implements BodySink {
   /** What is held is counted from its first byte on. */
   onCounted(): void {}
 
-  /** @returns false where it was refused */
+  /** @returns false if it was refused */
   private keep(ex: Exchange, bytes: Uint8Array, from: number, to: number): boolean {
     const length = this.length + to - from;
     // There is none while nothing is held: a stream that is silent for a while is no slow body.

@@ -149,7 +149,7 @@ export class JsonNames {
   }
 }
 
-/** The code unit of an escape `\uXXXX` at `at`; -1 where there is none. */
+/** The code unit of an escape `\uXXXX` at `at`; -1 if there is none. */
 export function unitAt(bytes: Uint8Array, at: number, to: number): number {
   if (at + 6 > to || bytes[at] !== Byte.Backslash || bytes[at + 1] !== LOWER_U) return -1;
   let unit = 0;

@@ -35,7 +35,7 @@ export class MultipartParts {
     this.takeField = takeField;
   }
 
-  /** @param boundary "" where there is none */
+  /** @param boundary "" if there is none */
   inspect(boundary: string, bytes: Uint8Array, from: number, to: number): Shape {
     if (from === to) return Shape.Parted;
     const parts = PartScan.of(boundary, bytes, from, to);
@@ -107,7 +107,7 @@ export class MultipartParts {
 
 /**
  * Shows the parts of a body one by one, each with its name, the names of files in it and its content.
- * @param boundary "" where there is none
+ * @param boundary "" if there is none
  * @param take returns whether more is wanted
  * @returns whether there are parts
  */
@@ -171,7 +171,7 @@ class PartScan {
   }
 }
 
-/** Offset of a delimiter at the beginning of a line, -1 where there is none. For some a line ends with a bare CR, too. */
+/** Offset of a delimiter at the beginning of a line, -1 if there is none. For some a line ends with a bare CR, too. */
 function nextDelimiter(text: Buffer, delimiter: Buffer, from: number): number {
   let at = text.indexOf(delimiter, from);
   while (at > 0 && text[at - 1] !== Byte.Lf && text[at - 1] !== Byte.Cr) at = text.indexOf(delimiter, at + 1);
@@ -204,11 +204,11 @@ function contentEnd(text: Buffer, from: number, to: number): number {
 interface PartHead {
   /** Of all fields, their lines joined. */
   readonly text: string;
-  /** "" where there is none. */
+  /** "" if there is none. */
   readonly name: string;
   /** All that may be the name of a file, the empty ones too. */
   readonly fileNames: readonly string[];
-  /** The value of Content-Type; "" where there is none. */
+  /** The value of Content-Type; "" if there is none. */
   readonly type: string;
   /** Whether some applications unpack the content. */
   readonly isPacked: boolean;

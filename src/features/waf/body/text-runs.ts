@@ -62,7 +62,7 @@ function takeRun(bytes: Uint8Array, from: number, to: number, take: RunTaker): v
   }
 }
 
-/** Bytes of the character at `at`; 0 where there is none of a text. RFC 3629 §4, without its finer points. */
+/** Bytes of the character at `at`; 0 if there is none of a text. RFC 3629 §4, without its finer points. */
 function characterLength(bytes: Uint8Array, at: number, to: number): number {
   const byte = bytes[at]!;
   const length = byte < 0xc2 ? 0 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : byte < 0xf5 ? 4 : 0;
@@ -80,7 +80,7 @@ const enum Kind {
 /**
  * The text of a body in UTF-16 or UTF-32, one byte a character; those beyond ASCII become a byte that means nothing. RFC 4627 §3 tells
  * them by where the zeros are in the first four bytes, and some readers of JSON still do, as readers of XML must.
- * @returns no bytes where it is neither
+ * @returns no bytes if it is neither
  */
 export function narrowed(bytes: Uint8Array, from: number, to: number): Uint8Array {
   const layout = to - from < 4 ? null : layoutOf(bytes[from]!, bytes[from + 1]!, bytes[from + 2]!, bytes[from + 3]!);

@@ -53,7 +53,7 @@ export function findEscapedClimbs({ bytes, length }: ValueReading, listener: Det
   }
 }
 
-/** Offset after two dots and the slashes behind them; -1 where there are none. Whether one of them is escaped is in `hasEscape`. */
+/** Offset after two dots and the slashes behind them; -1 if there are none. Whether one of them is escaped is in `hasEscape`. */
 function stepEnd(bytes: Uint8Array, from: number): number {
   hasEscape = false;
   const second = read(bytes, from) === Dot ? readTo : -1;

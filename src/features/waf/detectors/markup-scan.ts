@@ -160,7 +160,7 @@ export class MarkupScan implements Detector {
     return at < limit && bytes[at] === Byte.Greater ? at + 1 : at;
   }
 
-  /** Reads one attribute; `valueFrom` is -1 where it has no value. @returns the offset after it */
+  /** Reads one attribute; `valueFrom` is -1 if it has no value. @returns the offset after it */
   private readAttribute(from: number, limit: number): number {
     const { bytes } = this;
     let at = from;

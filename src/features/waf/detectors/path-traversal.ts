@@ -71,9 +71,9 @@ export const TRAVERSAL_RULES: readonly TraversalRule[] = [
 
 /** What the rule on relative paths must know of the routes. Paths are canonical, one character a byte. */
 export interface RouteFacts {
-  /** Tells exact routes apart by path and host, whatever the method; -1 where the path is none. */
+  /** Tells exact routes apart by path and host, whatever the method; -1 if the path is none. */
   exactId(path: string, head: RequestHead): number;
-  /** Tells prefix routes apart in the same way; -1 where the path falls to none. */
+  /** Tells prefix routes apart in the same way; -1 if the path falls to none. */
   prefixId(path: string, head: RequestHead): number;
 }
 
@@ -154,7 +154,7 @@ function hasOddExtension(bytes: Uint8Array, from: number, to: number): boolean {
 
 /** Looks for dot-dot segments in a path as the most lenient decoder would read it. One object a worker. */
 export class TraversalScan {
-  /** Offset in the path of the first dot-dot segment found; 0 where there is none. */
+  /** Offset in the path of the first dot-dot segment found; 0 if there is none. */
   firstAt = 0;
   private readonly path: LenientPath = new LenientPath();
 

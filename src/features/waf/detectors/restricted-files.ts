@@ -15,7 +15,7 @@ export const RESTRICTED_FILE: WafRule = {
 /**
  * Judges a path that is in the reading as a whole, decoded. Pages of a documentation and of a repository's browser may be called by such
  * names.
- * @returns where the file's name begins; -1 where it is none of them
+ * @returns where the file's name begins; -1 if it is none of them
  */
 export function restrictedAt({ bytes, length }: ValueReading): number {
   for (let from = 1; from < length; ) {

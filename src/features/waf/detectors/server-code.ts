@@ -120,7 +120,7 @@ class ServerCode implements Detector {
   /** Whether an expression of a template language has begun: ${ #{ %{ *{ {{ {% <% T( */
   private isExpression = false;
   private isPhp = false;
-  /** Offset after the last attribute of the kind __class__; 0 where there is none. */
+  /** Offset after the last attribute of the kind __class__; 0 if there is none. */
   private dunderTo = 0;
 
   /** Looks at every word and every bracket that begins an expression. */

@@ -174,7 +174,7 @@ function isInlineProgram(bytes: Uint8Array, _from: number, to: number): boolean 
   return (option === LOWER_C || option === LOWER_E || option === LOWER_R) && hasSystemWord(bytes, next + 2);
 }
 
-/** The letter after a dash; 0 where there is no dash. */
+/** The letter after a dash; 0 if there is no dash. */
 function optionAt(bytes: Uint8Array, at: number): number {
   return bytes[at] === Byte.Dash ? bytes[at + 1]! : 0;
 }

@@ -115,7 +115,7 @@ export class PrefixReader {
   }
 }
 
-/** Whether the shell itself is at `from`, by the variable that has its name: $SHELL, "${SHELL}". @returns the offset behind it, -1 where not */
+/** Whether the shell itself is at `from`, by the variable that has its name: $SHELL, "${SHELL}". @returns the offset behind it, -1 if not */
 export function shellVariableEnd(bytes: Uint8Array, from: number): number {
   const at = isQuote(bytes[from]!) ? from + 1 : from;
   if (bytes[at] !== Byte.Dollar) return -1;

@@ -309,7 +309,7 @@ export class SqlRuns {
     return this.gaps[at]!;
   }
 
-  /** Offset after the end of a comment, -1 where it has none within MAX_COMMENT_BYTES. */
+  /** Offset after the end of a comment, -1 if it has none within MAX_COMMENT_BYTES. */
   private closeOfComment(from: number): number {
     const limit = Math.min(this.length, from + MAX_COMMENT_BYTES);
     for (let at = from; at < limit; at++) {

@@ -67,7 +67,7 @@ function isArgument(bytes: Uint8Array, at: number): boolean {
   return bytes[at + 1] === Byte.Colon && (bytes[at + 2] === Byte.Backslash || bytes[at + 2] === Byte.Slash);
 }
 
-/** Offset after what separates commands at `at`, or after a line break that is spelt; -1 where there is none. */
+/** Offset after what separates commands at `at`, or after a line break that is spelt; -1 if there is none. */
 function behindMark(bytes: Uint8Array, at: number): number {
   const byte = bytes[at]!;
   if (byte === Byte.Backslash && bytes[at + 1] === 0x6e) return at + 2;

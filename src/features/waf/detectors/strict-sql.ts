@@ -69,7 +69,7 @@ function linesOf(bytes: Uint8Array, length: number): number {
   return lines;
 }
 
-/** The quote that would end a literal around the value; -1 where it is too far, or part of an address. */
+/** The quote that would end a literal around the value; -1 if it is too far, or part of an address. */
 function closingQuote(bytes: Uint8Array, length: number, quote: number): number {
   const limit = Math.min(length, MAX_LITERAL);
   let at = indexOfByte(bytes, quote, 0, limit);

@@ -136,7 +136,7 @@ export function packedGroupsAt(automaton: KeywordAutomaton, bytes: Uint8Array, f
   return automaton.find(scratch, 0, length);
 }
 
-/** Undoes base64 into `scratch`. @returns the length of the text; 0 where the first bytes are none */
+/** Undoes base64 into `scratch`. @returns the length of the text; 0 if the first bytes are none */
 function unpackText(bytes: Uint8Array, from: number, to: number): number {
   if (unpack(head, bytes, from, to) !== head.length) return 0;
   if (scratch.length < to - from) scratch = new Uint8Array(2 * (to - from));
@@ -150,7 +150,7 @@ function packedEnd(bytes: Uint8Array, from: number, to: number): number {
   return end;
 }
 
-/** Where a string of JSON begins whose letters are escaped up to `last`; -1 where none does. */
+/** Where a string of JSON begins whose letters are escaped up to `last`; -1 if none does. */
 function escapedStart(bytes: Uint8Array, from: number, last: number): number {
   if (bytes[last] !== Byte.Backslash || bytes[last + 1] !== LOWER_U) return -1;
   let at = last;

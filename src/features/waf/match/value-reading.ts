@@ -139,7 +139,7 @@ export class ValueReading {
 
   /**
    * Takes what was taken last once more, with base64 undone. docs/waf.md#what-is-looked-at
-   * @returns whether it is a text in base64; the reading is spoilt where it is not
+   * @returns whether it is a text in base64; the reading is spoilt if it is not
    */
   unpack(): boolean {
     const { source, sourceFrom, sourceTo } = this;
@@ -279,7 +279,7 @@ function widthOf(lead: number): number {
   return lead < 0xf8 ? 4 : lead < 0xfc ? 5 : 6;
 }
 
-/** The character of ASCII that the sequence of UTF-8 at `at` stands for, -1 where it is another. RFC 3629 §3. */
+/** The character of ASCII that the sequence of UTF-8 at `at` stands for, -1 if it is another. RFC 3629 §3. */
 function foldedAt(bytes: Uint8Array, at: number, width: number): number {
   const second = bytes[at + 1]! ^ 0x80;
   if (second > 0x3f) return -1;
@@ -301,7 +301,7 @@ function overlongAt(bytes: Uint8Array, at: number, width: number): number {
   return high > 1 || low > 0x3f ? -1 : (high << 6) | low;
 }
 
-/** How long \u{27} is whose digits begin at `from`, 0 where that is none; its character is in `bracedValue` then. */
+/** How long \u{27} is whose digits begin at `from`, 0 if that is none; its character is in `bracedValue` then. */
 function bracedWidth(bytes: Uint8Array, from: number): number {
   let value = 0;
   let at = from;

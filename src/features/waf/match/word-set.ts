@@ -26,7 +26,7 @@ export class WordSet {
     });
   }
 
-  /** @returns the number of the word in `bytes[from, to)`, 0 where it is none */
+  /** @returns the number of the word in `bytes[from, to)`, 0 if it is none */
   valueOf(bytes: Uint8Array, from: number, to: number): number {
     // Apart, so that this much of it is part of the caller.
     const length = to - from;

@@ -96,7 +96,7 @@ export class LeakScan {
   }
 }
 
-/** Where the words of a sign are with what must be around them; -1 where they are not. */
+/** Where the words of a sign are with what must be around them; -1 if they are not. */
 function placeOf({ words, around }: LeakSign, text: string): number {
   let at = text.indexOf(words);
   if (around === undefined) return at;

@@ -64,7 +64,7 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
   private scan: LeakScan | null = null;
   /** How the body is compressed. */
   private codings: ReturnType<typeof codingsOf> = [];
-  /** Length of the body; -1 where it is known at the end alone. */
+  /** Length of the body; -1 if it is known at the end alone. */
   private length = -1;
   /** Bytes of the body that are looked at, as they come. */
   private maxBytes = MAX_LEAK_BYTES;
@@ -74,7 +74,7 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
   private keptBytes = 0;
   private reserved = 0;
   private timer: TimerNode | null = null;
-  /** Whose response is held; null where none is. */
+  /** Whose response is held; null if none is. */
   private ex: Exchange | null = null;
 
   constructor(inner: ReplySink, policy: LeakJudge) {
@@ -185,7 +185,7 @@ export class LeakSink extends PassingSink implements ReplySource, TimerOwner {
     return this.inner.body(ex, kept!, 0, keptBytes);
   }
 
-  /** Keeps a copy. @returns false where there is no room */
+  /** Keeps a copy. @returns false if there is no room */
   private keep(bytes: Uint8Array, from: number, to: number): boolean {
     if (this.kept === null) {
       const room = this.length < 0 ? this.maxBytes : Math.min(this.maxBytes, this.length);

@@ -13,7 +13,7 @@ export const MAX_RULE_ARGUMENTS = 1000;
 export interface BodyHints {
   /** Whether the route takes every body for JSON. */
   readonly isJson: boolean;
-  /** What a rule has said that it is (`ctl:requestBodyProcessor`); "" where none has. */
+  /** What a rule has said that it is (`ctl:requestBodyProcessor`); "" if none has. */
   readonly processor: string;
 }
 

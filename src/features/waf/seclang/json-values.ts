@@ -7,7 +7,7 @@ export const MAX_RULE_JSON_DEPTH = 64;
  * Takes all values of a text in JSON by their paths, such as `json.user.0.name`: of members with the same name each, numbers as they are
  * written, of a list its length under its own path. RFC 8259
  * @param text one character a byte
- * @returns why not all of it was read; "" where it was
+ * @returns why not all of it was read; "" if it was
  */
 export function readJsonValues(text: string, into: ValueList): string {
   const reader = new JsonReader(text, into);

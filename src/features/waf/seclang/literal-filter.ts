@@ -74,7 +74,7 @@ class LiteralTrie {
     this.width = width;
   }
 
-  /** @returns false where there is no room for them */
+  /** @returns false if there is no room for them */
   add(texts: readonly string[], operator: number): boolean {
     const length = texts.reduce((sum, text) => sum + text.length, 0);
     if (this.calls.length + length > MAX_STATES) return false;

@@ -21,8 +21,8 @@ export class PhraseSet {
   }
 
   /**
-   * The first phrase in a text, as it is written there; null where there is none.
-   * @param limit of `steps` @returns undefined where it took more: nothing is known then
+   * The first phrase in a text, as it is written there; null if there is none.
+   * @param limit of `steps` @returns undefined if it took more: nothing is known then
    */
   find(text: string, limit: number): string | null | undefined {
     this.steps = 0;

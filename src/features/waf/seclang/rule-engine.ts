@@ -13,7 +13,7 @@ import type { RuleValue } from "./rule-values.ts";
 
 /** What rules of a phase have come to. */
 export interface PhaseResult {
-  /** The rule that ends the request; null where none does. */
+  /** The rule that ends the request; null if none does. */
   readonly ending: { readonly match: RuleMatch; readonly redirect: string } | null;
   /** Rules that matched and are to be told, in their order, the ending one included. */
   readonly matches: readonly RuleMatch[];
@@ -92,7 +92,7 @@ class PhaseRun {
     else if (what === "allow-phase") transaction.allowed = Allowed.Phase;
   }
 
-  /** A rule and its chain. @returns null where they do not match */
+  /** A rule and its chain. @returns null if they do not match */
   private match(compiled: CompiledRule): RuleMatch | null {
     const { transaction } = this;
     const { rule, links } = compiled;

@@ -45,7 +45,7 @@ export class RuleFirewall {
     return this.compiled.phases.slice(RESPONSE_HEAD).some((phase) => phase.length > 0);
   }
 
-  /** A request has come. Those without a body are judged whole. @returns Fault.None where it may go on */
+  /** A request has come. Those without a body are judged whole. @returns Fault.None if it may go on */
   judgeHead(ex: Exchange): Fault {
     const { compiled, parts } = this;
     const isTrial = parts.settings.mode === "detection" && compiled.engine === "on";
@@ -58,8 +58,8 @@ export class RuleFirewall {
     return this.run(ex, transaction, REQUEST_BODY);
   }
 
-  /** The beginning of a body has come, or a message of a stream. @param body null where it is not looked at
-   * @param isJson whether the route takes every body for JSON. @returns Fault.None where it may go on */
+  /** The beginning of a body has come, or a message of a stream. @param body null if it is not looked at
+   * @param isJson whether the route takes every body for JSON. @returns Fault.None if it may go on */
   judgeBody(ex: Exchange, body: BodyReading | null = null, isJson = false): Fault {
     const transaction = transactionOf(ex);
     if (transaction === null) return Fault.None;
@@ -69,7 +69,7 @@ export class RuleFirewall {
     return this.run(ex, transaction, REQUEST_BODY);
   }
 
-  /** A response's head is in `ex.reply`. @returns Fault.None where it may go on */
+  /** A response's head is in `ex.reply`. @returns Fault.None if it may go on */
   judgeResponse(ex: Exchange): Fault {
     const transaction = transactionOf(ex);
     if (transaction === null) return Fault.None;
@@ -193,7 +193,7 @@ interface Told {
   };
 }
 
-/** What rules know of an exchange; null where they were not asked at its head. */
+/** What rules know of an exchange; null if they were not asked at its head. */
 export function transactionOf(ex: Exchange): RuleTransaction | null {
   return ex.rules instanceof RuleTransaction ? ex.rules : null;
 }

@@ -1,6 +1,6 @@
 /** One value of a variable, one character a byte. */
 export interface RuleValue {
-  /** As it is written: of a parameter, field or cookie; "" where the variable is one text. */
+  /** As it is written: of a parameter, field or cookie; "" if the variable is one text. */
   readonly name: string;
   readonly value: string;
 }
@@ -8,7 +8,7 @@ export interface RuleValue {
 /** What an application finds in a body, as rules see it. */
 export interface BodyFacts {
   readonly processor: string;
-  /** Why the body could not be taken apart; "" where it could. */
+  /** Why the body could not be taken apart; "" if it could. */
   readonly error: string;
   readonly args: readonly RuleValue[];
   /** Names of fields with names of files. */

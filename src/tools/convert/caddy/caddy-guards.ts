@@ -77,7 +77,7 @@ interface HiddenFiles {
   readonly ownFiles: readonly string[];
 }
 
-/** Expressions for the paths of hidden files; null where they cannot be said. */
+/** Expressions for the paths of hidden files; null if they cannot be said. */
 export function hiddenPaths({ root, stripped, fallback, patterns, ownFiles }: HiddenFiles): string[] | null {
   if (patterns.length > MAX_PATTERNS || [root, ...patterns].some(({ length }) => length > MAX_LENGTH)) return null;
   const base = resolve("/", normalize(root === "" ? "." : root));

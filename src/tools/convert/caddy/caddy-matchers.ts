@@ -14,7 +14,7 @@ export type Matcher = readonly Condition[] | { readonly fault: string; readonly 
 
 /** What of the global options decides about matchers. */
 export interface ClientFacts {
-  /** Why `client_ip` of a matcher is not what a route compares; "" where it is. */
+  /** Why `client_ip` of a matcher is not what a route compares; "" if it is. */
   readonly clientFault: string;
   /** The same for `remote_ip`, which is the peer of the connection. */
   readonly remoteFault: string;
@@ -54,7 +54,7 @@ export class Matchers {
     }
   }
 
-  /** The first word of a directive as a matcher; null where it is none. */
+  /** The first word of a directive as a matcher; null if it is none. */
   of(word: string | undefined): FoundMatcher | null {
     if (word === undefined) return null;
     if (word === "*") return { matcher: [EVERYTHING], statements: [], pathLength: -1 };

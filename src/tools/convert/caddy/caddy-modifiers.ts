@@ -6,7 +6,7 @@ import type { Statement } from "../statement.ts";
 import { headerEdit, takesOff } from "./caddy-proxy.ts";
 import { humanSize } from "./caddy-values.ts";
 
-/** Reads a directive; null where it changes nothing. */
+/** Reads a directive; null if it changes nothing. */
 type MakeModifier = (statement: Statement, args: readonly string[], ledger: Ledger) => ((rule: Rule) => void) | null;
 
 /** THE directives that change what others do, and can be said. */

@@ -1,7 +1,7 @@
 import { ConvertFault, MAX_DEPTH, MAX_STATEMENTS, Statement } from "../statement.ts";
 import { type Token, tokensOf } from "./caddy-words.ts";
 
-/** Gives the files that an import means; null where it names one that is not there. @param from the file with the import */
+/** Gives the files that an import means; null if it names one that is not there. @param from the file with the import */
 type ImportReader = (pattern: string, from: string) => readonly { file: string; text: string }[] | null;
 
 /** What a Caddyfile holds. */

@@ -6,7 +6,7 @@ import type { Statement } from "../statement.ts";
 import { isLostImport } from "./caddy-parser.ts";
 import { caddyTemplate, goDuration } from "./caddy-values.ts";
 
-/** Reads `reverse_proxy` into the keys of a route; null where its targets are not known before a request comes. */
+/** Reads `reverse_proxy` into the keys of a route; null if its targets are not known before a request comes. */
 export function proxyKeys(statement: Statement, addresses: readonly string[], ledger: Ledger): Keys | null {
   const keys: Keys = { type: "upstream" };
   const block = statement.block ?? [];
@@ -56,7 +56,7 @@ function urlsOf(address: string, hasTls: boolean, versions: readonly string[]): 
   return Array.from({ length: to - from + 1 }, (_, i) => `${kind}://${range[1]}:${from + i}`);
 }
 
-/** Rows: what a subdirective of `reverse_proxy` puts into a route; false where it cannot be said. */
+/** Rows: what a subdirective of `reverse_proxy` puts into a route; false if it cannot be said. */
 const OPTIONS: Readonly<Record<string, (args: readonly string[], keys: Keys, statement: Statement) => boolean>> = {
   to: () => true,
   transport: () => true,
@@ -122,7 +122,7 @@ const OPTIONS: Readonly<Record<string, (args: readonly string[], keys: Keys, sta
 const HARMLESS =
   /^(import|lb_\w+|health_\w+|fail_duration|max_fails|unhealthy_\w+|flush_interval|(buffer_)?(requests?|responses?)(_buffers)?|stream_\w+|trusted_proxies|verbose_logs)$/;
 
-/** @returns false where the route must be closed without it */
+/** @returns false if the route must be closed without it */
 function optionOf(statement: Statement, keys: Keys, ledger: Ledger): boolean {
   const { name, args } = statement;
   if (statement.block !== null && name !== "transport") return HARMLESS.test(name);
@@ -173,7 +173,7 @@ const OWN_VALUES: Readonly<Record<string, RegExp>> = {
   "x-forwarded-host": /^\{(http\.request\.)?host(port)?\}$/,
 };
 
-/** `Field value`, `+Field value`, `-Field`. @returns false where it cannot be said */
+/** `Field value`, `+Field value`, `-Field`. @returns false if it cannot be said */
 export function headerEdit(edits: Keys, field: string, value: string | undefined): boolean {
   if (field.startsWith("-")) {
     if (/\*/.test(field)) return false;

@@ -19,7 +19,7 @@ const OWN: ReadonlySet<string> = new Set([
   "capture_stderr",
 ]);
 
-/** Reads `php_fastcgi` into the keys of a route; null where its targets are not known before a request comes. @param root of the site; "" for none */
+/** Reads `php_fastcgi` into the keys of a route; null if its targets are not known before a request comes. @param root of the site; "" for none */
 export function scriptKeys(
   statement: Statement,
   addresses: readonly string[],

@@ -1,6 +1,6 @@
 import { escapedTemplate } from "../../../proto/template/template.ts";
 
-/** Milliseconds of a duration of Go, such as `1m30s`, or with days; null where it is none. */
+/** Milliseconds of a duration of Go, such as `1m30s`, or with days; null if it is none. */
 export function goDuration(text: string): number | null {
   if (/^\d+$/.test(text)) return Number(text);
   if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h|d))+$/.test(text)) return null;
@@ -10,7 +10,7 @@ export function goDuration(text: string): number | null {
   return ms;
 }
 
-/** Bytes of a size such as `10MB` or `1MiB`; null where it is none. */
+/** Bytes of a size such as `10MB` or `1MiB`; null if it is none. */
 export function humanSize(text: string): number | null {
   const parts = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?$/i.exec(text.trim());
   if (parts === null) return null;
@@ -18,7 +18,7 @@ export function humanSize(text: string): number | null {
   return Math.floor(Number(parts[1]) * (parts[3] === "" ? 1000 : 1024) ** power);
 }
 
-/** A text with placeholders of Caddy as one with those of the gateway; null where one has no counterpart. */
+/** A text with placeholders of Caddy as one with those of the gateway; null if one has no counterpart. */
 export function caddyTemplate(text: string): string | null {
   let out = "";
   let from = 0;

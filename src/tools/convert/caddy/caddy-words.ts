@@ -88,7 +88,7 @@ class WordReader {
     return this.text.length;
   }
 
-  /** `<<WORD`, and the lines up to one that begins with the word; null where there is none. */
+  /** `<<WORD`, and the lines up to one that begins with the word; null if there is none. */
   private heredoc(): { readonly text: string; readonly end: number } | null {
     // A word is no longer than this, so that a line is not read again for each sign in it.
     const mark = /^<<([\w-]+)\n/.exec(this.text.slice(this.at, this.at + MAX_MARK))?.[1];

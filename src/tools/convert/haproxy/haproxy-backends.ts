@@ -29,7 +29,7 @@ export class HaproxySection {
   }
 }
 
-/** Reads the servers of a backend into the keys of a route; null where it has none. */
+/** Reads the servers of a backend into the keys of a route; null if it has none. */
 export function backendKeys(backend: HaproxySection, ledger: Ledger): Keys | null {
   const keys: Keys = { type: "upstream" };
   const servers = backend.statement.all("server");

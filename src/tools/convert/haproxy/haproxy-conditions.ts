@@ -26,9 +26,9 @@ interface Term {
 export interface HaproxyRequest {
   readonly hasTls: boolean;
   readonly hasClear: boolean;
-  /** Why `src` is not the address that a route compares; "" where it is. */
+  /** Why `src` is not the address that a route compares; "" if it is. */
   srcFault: string;
-  /** Why the path is another one than the client's own by now; "" where it is that. */
+  /** Why the path is another one than the client's own by now; "" if it is that. */
   pathFault: string;
   /** Fields that have been changed by now, in lower case. */
   readonly changed: Set<string>;
@@ -157,7 +157,7 @@ function negated(any: readonly Condition[]): readonly Condition[] {
   return allBut(any);
 }
 
-/** What does not fit the groups, as groups; null where there are too many. */
+/** What does not fit the groups, as groups; null if there are too many. */
 function inverted(groups: readonly (readonly Term[])[]): Term[][] | null {
   let all: Term[][] = [[]];
   for (const group of groups) {

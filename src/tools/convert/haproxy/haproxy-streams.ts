@@ -49,7 +49,7 @@ export function convertHaproxyTcp(
   ledger.carry(origin, fallback, ...binds);
 }
 
-/** Why an entry cannot be carried over; "" where it can. What decides about who may come in is never left out. */
+/** Why an entry cannot be carried over; "" if it can. What decides about who may come in is never left out. */
 function refusalOf({ statement }: HaproxySection): string {
   if (statement.all("bind").some(({ args }) => args.includes("ssl"))) return "streams speak no TLS themselves";
   if (statement.all("bind").some(({ args }) => !/^[\w.*:[\],-]*:\d+$/.test(args[0] ?? "")))
@@ -87,7 +87,7 @@ function namesOf({ statement }: HaproxySection, ledger: Ledger): NamedBackend[] 
   });
 }
 
-/** The names of a test of SNI; null where it is another. */
+/** The names of a test of SNI; null if it is another. */
 function hostsOf([sample = "", ...words]: readonly string[]): string[] | null {
   if (!/^req[._]ssl_sni(,lower)?$|^req[._]ssl_sni_end$|^req\.ssl_sni,lower$/.test(sample)) return null;
   const isEnd = sample.endsWith("_end") || words.join(" ").includes("-m end");
@@ -100,7 +100,7 @@ function hostsOf([sample = "", ...words]: readonly string[]): string[] | null {
   return hosts.every((name) => /^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(name)) ? hosts : null;
 }
 
-/** Targets, balancing, health and times of a backend; null where it has servers that no stream can have. */
+/** Targets, balancing, health and times of a backend; null if it has servers that no stream can have. */
 function forwardKeys(backend: HaproxySection | undefined, entry: HaproxySection, ledger: Ledger): Keys | null {
   if (backend === undefined) return null;
   const servers = backend.statement.all("server");

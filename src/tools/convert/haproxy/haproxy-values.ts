@@ -1,6 +1,6 @@
 import { escapedTemplate } from "../../../proto/template/template.ts";
 
-/** Milliseconds of a time of HAProxy, which counts bare numbers in milliseconds; null where it is none. */
+/** Milliseconds of a time of HAProxy, which counts bare numbers in milliseconds; null if it is none. */
 export function haproxyTime(text: string): number | null {
   const parts = /^(\d+)(us|ms|s|m|h|d)?$/.exec(text);
   if (parts === null) return null;
@@ -9,7 +9,7 @@ export function haproxyTime(text: string): number | null {
   );
 }
 
-/** A log format as a text with placeholders; null where a part has no counterpart, or is a variable of the environment. */
+/** A log format as a text with placeholders; null if a part has no counterpart, or is a variable of the environment. */
 export function formatOf(text: string): string | null {
   if (/\$(\{|[A-Za-z_])/.test(text)) return null;
   let out = "";

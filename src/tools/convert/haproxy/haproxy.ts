@@ -90,7 +90,7 @@ function leadsToTls({ statement }: HaproxySection): boolean {
   );
 }
 
-/** Why `src` is another address than the one that a route compares; "" where it is the same. */
+/** Why `src` is another address than the one that a route compares; "" if it is the same. */
 function srcFaultOf({ statement, defaults }: HaproxySection): string {
   const isProxied = statement
     .all("bind")

@@ -7,7 +7,7 @@ import type { Statement } from "../statement.ts";
 export interface NginxTest {
   /** A variable without its sign, or a test of files such as `-f`. */
   readonly subject: string;
-  /** `=`, `~`, `~*`, or "" where a variable alone is asked. */
+  /** `=`, `~`, `~*`, or "" if a variable alone is asked. */
   readonly sign: string;
   readonly value: string;
   /** `!=`, `!~`, `!~*`, `!-f`. */
@@ -30,7 +30,7 @@ export function askedBy({ args }: Statement): NginxTest | null {
 }
 
 /**
- * Conditions of which a request fits one where it fits what is asked, whatever `isNot` says; null where no route can ask it.
+ * Conditions of which a request fits one where it fits what is asked, whatever `isNot` says; null if no route can ask it.
  * @param isWide whether they may take more requests than are asked for, rather than fewer
  */
 export function conditionsOf(asked: NginxTest, isWide: boolean): Condition[] | null {

@@ -1,6 +1,6 @@
 import { ConvertFault, MAX_DEPTH, MAX_STATEMENTS, Statement } from "../statement.ts";
 
-/** Gives the files that an include means, with their texts; null where it names one that is not there. */
+/** Gives the files that an include means, with their texts; null if it names one that is not there. */
 type IncludeReader = (pattern: string, from: string) => readonly { file: string; text: string }[] | null;
 
 /** A word or a sign of the file. `isQuoted` words are never signs. */
@@ -156,7 +156,7 @@ class Tokens {
     return this.text.slice(from, this.at - 1);
   }
 
-  /** The next string, comment, brace or other text of Lua; undefined where a string is not closed. */
+  /** The next string, comment, brace or other text of Lua; undefined if a string is not closed. */
   private luaPiece(): string | undefined {
     LUA_OPENING.lastIndex = this.at;
     const opening = LUA_OPENING.exec(this.text);

@@ -80,7 +80,7 @@ function redirectOf(scope: Scope, one: Statement, place: PathRule): Rule | null 
   return rule;
 }
 
-/** A change of the path on its way to an origin; null where the changed path could lead to another location. */
+/** A change of the path on its way to an origin; null if the changed path could lead to another location. */
 function changeOf(site: ScriptSite, scope: Scope, one: Statement): Keys | null {
   const [pattern = "", to = "", flag = ""] = one.args;
   const [pass] = scope.here("proxy_pass", "grpc_pass");
@@ -167,7 +167,7 @@ function closedAt(one: Statement, place: PathRule, regex: string): Rule {
   return rule;
 }
 
-/** The same with what is asked said without `not`; null where it is not the same. */
+/** The same with what is asked said without `not`; null if it is not the same. */
 function positiveOf(asked: NginxTest): NginxTest | null {
   if (!asked.isNot) return asked;
   // Whatever is not nothing fits.
@@ -176,7 +176,7 @@ function positiveOf(asked: NginxTest): NginxTest | null {
     : null;
 }
 
-/** What does not fit a condition with `not`; null where no route can ask it. */
+/** What does not fit a condition with `not`; null if no route can ask it. */
 function exceptionsOf(asked: NginxTest): Condition[] | null {
   if (asked.subject === "uri" || asked.subject === "document_uri") {
     // A prefix takes the path without its slash, too: no more may be excepted than is asked for.
@@ -188,7 +188,7 @@ function exceptionsOf(asked: NginxTest): Condition[] | null {
   return conditions?.every(({ regex }) => regex === "") === true ? conditions : null;
 }
 
-/** The directive of a block that decides about its requests; null where none does. */
+/** The directive of a block that decides about its requests; null if none does. */
 function effectOf({ block }: Statement): Statement | null {
   for (const one of block ?? []) {
     if (one.name === "return" || one.name === "rewrite") return one;
@@ -201,7 +201,7 @@ function effectOf({ block }: Statement): Statement | null {
 /** What decides where a request goes, inside of an `if`. */
 const CONTENT = /_pass$|^(root|alias|try_files|internal)$/;
 
-/** Rules for requests that fit; null where none can say it. */
+/** Rules for requests that fit; null if none can say it. */
 function rulesFor(
   scope: Scope,
   one: Statement,

@@ -60,7 +60,7 @@ export class Scope {
     return this.inherited(name).at(-1) ?? null;
   }
 
-  /** Its first word, the directive counted as carried over; null where it is not there. */
+  /** Its first word, the directive counted as carried over; null if it is not there. */
   value(name: string): string | null {
     const found = this.one(name);
     this.ledger.carry(found);
@@ -72,7 +72,7 @@ export class Scope {
     return this.value(name) === "on";
   }
 
-  /** The one `set` of a variable that counts here; null where there are several, or one of a condition. */
+  /** The one `set` of a variable that counts here; null if there are several, or one of a condition. */
   assignment(variable: string): Statement | null {
     const [found, ...more] = this.server().assignments().get(variable) ?? [];
     if (found === undefined || more.length > 0) return null;

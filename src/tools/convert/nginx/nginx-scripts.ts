@@ -73,7 +73,7 @@ export function runScripts(http: Scope, scope: Scope, rule: Rule, folder: Script
     if (/^\$fastcgi_(path_info|script_name)$/.test(one.args[1] ?? "")) scope.ledger.standard(one);
 }
 
-/** One script for all: `fastcgi_param SCRIPT_FILENAME $document_root/index.php`; null where the path says which. */
+/** One script for all: `fastcgi_param SCRIPT_FILENAME $document_root/index.php`; null if the path says which. */
 function fixedScript(scope: Scope, root: string): { readonly root: string; readonly index: string } | null {
   const found = scope.inherited("fastcgi_param").find(({ args }) => args[0] === "SCRIPT_FILENAME");
   const value = (found?.args[1] ?? "$").replace(/^\$(document_root|realpath_root)/, root);

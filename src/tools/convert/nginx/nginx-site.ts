@@ -10,7 +10,7 @@ export interface Site extends ScriptSite {
   readonly http: Scope;
   /** Rules of the site, in the order in which nginx asks them. */
   readonly rules: Rule[];
-  /** The location by whose expression scripts are run; null where there is none. */
+  /** The location by whose expression scripts are run; null if there is none. */
   scripts?: (ScriptLocation & { readonly path: string }) | null;
   /** Whether the paths that no location has to itself are files. */
   filesAtRoot?: boolean;

@@ -103,7 +103,7 @@ function timesOf(server: Scope, isDatagram: boolean): Keys {
   return keys;
 }
 
-/** `ip_rules` of allow and deny where the first that fits counts; null where no rules say the same. */
+/** `ip_rules` of allow and deny where the first that fits counts; null if no rules say the same. */
 function accessOf(server: Scope): Keys | null {
   const rules = server.inherited("allow", "deny");
   if (rules.length === 0) return {};

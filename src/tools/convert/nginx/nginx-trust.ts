@@ -12,7 +12,7 @@ interface Trust {
   readonly networks: readonly string[];
 }
 
-/** What all servers that are served say about the client's address; null where they differ, or say what the gateway does not read. */
+/** What all servers that are served say about the client's address; null if they differ, or say what the gateway does not read. */
 export type CommonTrust = Trust | null;
 
 /** Puts what all servers say about the client's address into config.yaml. */

@@ -5,13 +5,13 @@ import type { Statement } from "../statement.ts";
 import type { Scope } from "./nginx-scope.ts";
 import { nginxTime } from "./nginx-values.ts";
 
-/** What a route says of its targets, and the path that is put in the place of the location; null where none is said. */
+/** What a route says of its targets, and the path that is put in the place of the location; null if none is said. */
 export interface Targets {
   readonly keys: Keys;
   readonly path: string | null;
 }
 
-/** Reads `proxy_pass`, `grpc_pass` or `fastcgi_pass`; null where its address is not known before a request comes. */
+/** Reads `proxy_pass`, `grpc_pass` or `fastcgi_pass`; null if its address is not known before a request comes. */
 export function nginxTargets(http: Scope, scope: Scope, pass: Statement): Targets | null {
   const url = withoutVariables(scope, pass.args[0] ?? "");
   const whole = /^\w+:\/\//.test(url) ? url : (DEFAULT_SCHEMES[pass.name] ?? "") + url;
@@ -25,7 +25,7 @@ export function nginxTargets(http: Scope, scope: Scope, pass: Statement): Target
   return { keys: group === undefined ? { target: `${kind}://${authority}` } : groupOf(http, group, kind), path };
 }
 
-/** An address and the path behind it; null where it is none. The path of a socket ends with a colon. */
+/** An address and the path behind it; null if it is none. The path of a socket ends with a colon. */
 function partsOf(text: string): { readonly authority: string; readonly path: string | null } | null {
   const isSocket = text.startsWith("unix:");
   const mark = text.indexOf(isSocket ? ":" : "/", isSocket ? "unix:".length : 0);

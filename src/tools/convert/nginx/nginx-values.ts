@@ -1,6 +1,6 @@
 import { escapedTemplate } from "../../../proto/template/template.ts";
 
-/** Milliseconds of a time of nginx, such as `30`, `1m 30s` or `500ms`; null where it is none. */
+/** Milliseconds of a time of nginx, such as `30`, `1m 30s` or `500ms`; null if it is none. */
 export function nginxTime(text: string): number | null {
   if (/^\d+$/.test(text)) return Number(text) * 1000;
   if (!/^(\d+(ms|[smhdwMy])\s*)+$/.test(text)) return null;
@@ -9,7 +9,7 @@ export function nginxTime(text: string): number | null {
   return ms;
 }
 
-/** Bytes of a size of nginx, such as `10m`; null where it is none. */
+/** Bytes of a size of nginx, such as `10m`; null if it is none. */
 export function nginxSize(text: string): number | null {
   const parts = /^(\d+)([kKmMgG]?)$/.exec(text);
   if (parts === null) return null;
@@ -17,7 +17,7 @@ export function nginxSize(text: string): number | null {
 }
 
 /**
- * A text with variables of nginx as one with placeholders; null where a variable has no counterpart. Groups of an expression are
+ * A text with variables of nginx as one with placeholders; null if a variable has no counterpart. Groups of an expression are
  * `{match.N}` where `hasGroups` says so.
  */
 export function nginxTemplate(text: string, hasGroups = false): string | null {

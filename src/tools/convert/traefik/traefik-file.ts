@@ -14,7 +14,7 @@ import { ConvertFault, MAX_DEPTH, MAX_STATEMENTS, type Place, Statement } from "
 /**
  * Reads a file of Traefik's file provider, YAML or TOML: a key is a directive, its section a block, its values the words. Each entry of
  * a list of sections is a directive `-`. docs/migrate.md#traefik
- * @throws ConvertFault where the file is neither
+ * @throws ConvertFault if the file is neither
  */
 export function readTraefik(file: string, text: string): Statement[] {
   const isToml = file.endsWith(".toml") || (!/\.ya?ml$/.test(file) && /^[ \t]*\[+[\w."-]+\]+[ \t]*$/m.test(text));

@@ -18,7 +18,7 @@ export function parseRule(text: string): RouterRule {
   return reader.isAtEnd ? rule : wider(UNREADABLE);
 }
 
-/** Cuts a rule into words; null where a quote is not closed. */
+/** Cuts a rule into words; null if a quote is not closed. */
 function wordsOf(text: string): string[] | null {
   const words: string[] = [];
   for (let at = 0; at < text.length; ) {

@@ -18,12 +18,12 @@ interface Target {
   backup?: true;
 }
 
-/** A key of a section; null where it is not there. */
+/** A key of a section; null if it is not there. */
 export function child(statement: Statement | null | undefined, name: string): Statement | null {
   return (statement?.block ?? []).find((one) => one.name === name) ?? null;
 }
 
-/** Reads a service into the keys of a route; null where it has no servers that can be named. @param depth of services within services */
+/** Reads a service into the keys of a route; null if it has no servers that can be named. @param depth of services within services */
 export function serviceKeys(name: string, services: TraefikServices, depth = 0): Keys | null {
   const statement = services.named.get(name.replace(/@\w+$/, ""));
   if (statement === undefined || depth > 8) return null;

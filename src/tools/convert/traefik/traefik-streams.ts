@@ -43,14 +43,14 @@ function convertRouter(plan: Plan, tcp: Statement | null, router: Statement): vo
     ledger.note(points, "pass-through is on the port of server.tls, which must be on", "see server.tls");
 }
 
-/** The names of `HostSNI` alone; null where the rule asks for more, or for every name. */
+/** The names of `HostSNI` alone; null if the rule asks for more, or for every name. */
 function hostsOf(rule: string): string[] | null {
   if (!/^HostSNI\([^()]*\)(\s*\|\|\s*HostSNI\([^()]*\))*$/.test(rule.trim())) return null;
   const hosts = Array.from(rule.matchAll(/[`"']([^`"']*)[`"']/g), ([, host]) => host!);
   return hosts.length > 0 && hosts.every((host) => /^[\w-]+(\.[\w-]+)*$/.test(host)) ? hosts : null;
 }
 
-/** `targets` of the servers of a service; null where it is none of servers. */
+/** `targets` of the servers of a service; null if it is none of servers. */
 function targetKeys(service: Statement | undefined, ledger: Ledger): Keys | null {
   const balancer = child(service, "loadBalancer");
   const servers = child(balancer, "servers");

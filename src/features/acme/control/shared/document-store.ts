@@ -17,12 +17,12 @@ export const SAME = "same";
 export interface DocumentStore {
   /**
    * @param name of `a-z A-Z 0-9 . _ - /` @param known a version that the caller has; "" for none
-   * @returns null where there is none
+   * @returns null if there is none
    * @throws StoreAway
    */
   read(name: string, known: string): Promise<StoredDocument | null | typeof SAME>;
   /**
-   * Puts a document in the place of the version that is expected; "" where there must be none.
+   * Puts a document in the place of the version that is expected; "" if there must be none.
    * @returns its version
    * @throws DocumentConflict where another version is there, StoreAway
    */

@@ -42,7 +42,7 @@ export class SealedDocuments {
     return this.reason !== "";
   }
 
-  /** @returns null where there is none @throws StoreAway, SealBroken */
+  /** @returns null if there is none @throws StoreAway, SealBroken */
   async read<T>(name: string): Promise<OpenDocument<T> | null> {
     return this.fetch(name, this.known.get(name)?.version ?? "");
   }
@@ -62,7 +62,7 @@ export class SealedDocuments {
     return found;
   }
 
-  /** @param expected the version that is replaced; "" where there must be none @throws DocumentConflict, StoreAway */
+  /** @param expected the version that is replaced; "" if there must be none @throws DocumentConflict, StoreAway */
   async write<T>(name: string, value: T, expected: string): Promise<OpenDocument<T>> {
     const sealed = this.seal.seal(name, JSON.stringify(value));
     const version = await this.asked(() => this.store.write(name, sealed, expected));

@@ -184,7 +184,7 @@ export class SharedStorage {
     }
   }
 
-  /** The document as this gateway has it that has claimed it; null where it has not. */
+  /** The document as this gateway has it that has claimed it; null if it has not. */
   claimed(name: string): CertificateDocument | null {
     return this.claims.get(name)?.value ?? null;
   }
@@ -197,7 +197,7 @@ export class SharedStorage {
     this.parts.onImported(names);
   }
 
-  /** The copy of a document; null where there is none that can be opened. */
+  /** The copy of a document; null if there is none that can be opened. */
   copy<T>(name: string): T | null {
     const file = this.copyFile(name);
     try {
@@ -412,7 +412,7 @@ class SharedDirectory implements DirectoryStorage {
     return { names, storedFor: this.directoryUrl, ...none };
   }
 
-  /** @param mutate gives null where the one before stays @returns the one that is kept */
+  /** @param mutate gives null if the one before stays @returns the one that is kept */
   private async changeAccount(
     mutate: (before: AccountDocument | null) => Omit<AccountDocument, "directoryUrl"> | null,
   ): Promise<StoredAccount> {

@@ -307,7 +307,7 @@ export class DiskWriter {
     this.mark(placed.segment.fd, placed.offset, -1);
   }
 
-  /** @returns null where it is too large, or the disk is full */
+  /** @returns null if it is too large, or the disk is full */
   private append(
     shape: EntryShape,
     prefix: Buffer,

@@ -73,7 +73,7 @@ export class Segment {
     }
   }
 
-  /** Opens one that was left there. @returns null where it is of another kind, or none: its files are removed then */
+  /** Opens one that was left there. @returns null if it is of another kind, or none: its files are removed then */
   static open(dir: string, serial: number, kind: string): Segment | null {
     let fd = -1;
     try {
@@ -185,7 +185,7 @@ export class Segment {
     ftruncateSync(this.fd, this.size);
   }
 
-  /** Reads bytes of an entry. @returns null where there are not so many */
+  /** Reads bytes of an entry. @returns null if there are not so many */
   read(offset: number, length: number): Buffer | null {
     return readAt(this.fd, offset, length);
   }
