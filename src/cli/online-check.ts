@@ -6,6 +6,7 @@ import { messageOf } from "../core/error-text.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import { listed } from "../core/number-text.ts";
 import { withinMs } from "../core/time-limit.ts";
+import { type FoundService, ServiceTargets } from "../features/balance/control/service-targets.ts";
 import { logFiles } from "../features/telemetry/control/log-outputs.ts";
 import { type NameResolver, threadResolver } from "../net/name-resolver.ts";
 import { ROUTE_FORMAT } from "../routes/route-format.ts";
@@ -24,19 +25,33 @@ export interface OnlineFinding {
 }
 
 /** Tries names, targets, folders and logs of a configuration, each within a bound. docs/configuration.md#online */
-export async function onlineFindings(config: RuntimeConfig): Promise<readonly OnlineFinding[]> {
+export async function onlineFindings(written: RuntimeConfig): Promise<readonly OnlineFinding[]> {
+  const services = new ServiceTargets({ changed: () => {}, onFailure: () => {} });
+  await services.use(written, written);
+  const config = services.applied(written);
+  const found = services.found();
+  services.stop();
   const { nodes } = new NodeList(config);
   const resolver = threadResolver(() => {});
   const byTarget = new Map(nodes.map((node) => [node.target.originKey, node] as const));
-  const all = [...byTarget.values()].slice(0, MAX_TRIED);
+  const lost = new Set(found.filter(({ failure }) => failure !== "").map(({ name }) => name));
+  const all = [...byTarget.values()].filter(({ target }) => !lost.has(target.hostname)).slice(0, MAX_TRIED);
   const names = [...new Set(all.map(({ target }) => target.hostname))].filter(
     (name) => name !== "" && ipVersion(name.replace(/^\[|\]$/g, "")) === 0,
   );
   const left: OnlineFinding[] =
-    byTarget.size > all.length
-      ? [{ kind: "target", name: "further targets", ok: true, found: `${byTarget.size - all.length} were not tried` }]
+    byTarget.size - lost.size > all.length
+      ? [
+          {
+            kind: "target",
+            name: "further targets",
+            ok: true,
+            found: `${byTarget.size - lost.size - all.length} were not tried`,
+          },
+        ]
       : [];
   return [
+    ...found.map(serviceFinding),
     ...(await inGroups(names, nameFinding)),
     ...(await inGroups(all, (node) => targetFinding(node, config, resolver))),
     ...left,
@@ -50,6 +65,11 @@ async function inGroups<T>(all: readonly T[], look: (one: T) => Promise<OnlineFi
   for (let at = 0; at < all.length; at += AT_ONCE)
     found.push(...(await Promise.all(all.slice(at, at + AT_ONCE).map(look))));
   return found;
+}
+
+function serviceFinding({ name, records, failure }: FoundService): OnlineFinding {
+  const servers = records.map(({ host, port }) => `${host}:${port}`);
+  return { kind: "name", name, ok: failure === "", found: failure || listed(servers) };
 }
 
 async function nameFinding(name: string): Promise<OnlineFinding> {

@@ -146,6 +146,7 @@ function isDottedOrName(hostname: string): boolean {
 }
 
 function schemeCure(scheme: string): string {
+  if (scheme.startsWith(SERVICE)) return ": only the key target of an upstream route takes SRV records";
   const web = new Map([
     ["ws", "http"],
     ["wss", "https"],
@@ -160,6 +161,22 @@ function splitScheme(url: string): [string, string] {
   const parts = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(url);
   return parts === null ? ["http", url] : [parts[1]!.toLowerCase(), parts[2]!];
 }
+
+/**
+ * Reads `srv+http://_web._tcp.example.com/base`, whose servers SRV records name. docs/upstreams.md#srv-records
+ * @returns null for another address, or a fault text
+ */
+export function parseService(url: string): OriginConfig | string | null {
+  if (!url.toLowerCase().startsWith(SERVICE)) return null;
+  const example = `expected a service such as srv+http://_web._tcp.example.com, found ${quote(url)}`;
+  const origin = parseOrigin(url.slice(SERVICE.length));
+  if (typeof origin === "string") return `${example}: ${origin}`;
+  const hasPort = /^[^/]*\/\/[^/]*:/.test(url.slice(SERVICE.length));
+  if (hasPort) return `${example}: its records say the ports`;
+  return ipVersion(origin.hostname) === 0 ? origin : `${example}: an address has no records`;
+}
+
+const SERVICE = "srv+";
 
 /** What the address of a socket has room for (unix(7): 108, the last of them zero). */
 const MAX_SOCKET_PATH_BYTES = 107;

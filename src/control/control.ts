@@ -188,7 +188,7 @@ export class Control implements PoolListener, ThreadPorts {
     this.parts = makeServices(this);
     this.services = new ControlServices(this.parts);
     this.operations = this.makeOperations();
-    this.config = this.operations.restored(this.inherited.state, this.parts.schemas.applied(config));
+    this.config = this.operations.restored(this.inherited.state, this.withFound(config));
     this.takers = this.takersWith(this.services.takers);
     this.exposition = this.makeExposition();
     this.rpc = new ControlRpc(this.answers(), (error, what) => this.event("exception", { what, error: String(error) }));
@@ -291,7 +291,7 @@ export class Control implements PoolListener, ThreadPorts {
     return new Reloads({
       read: this.options.reload,
       current: () => this.fileConfig,
-      prepare: (next) => this.prepare(next, this.parts.schemas.applied(this.operations.maintenance.applied(next))),
+      prepare: (next) => this.prepare(next, this.withFound(this.operations.maintenance.applied(next))),
       isEnding: () => this.ending.hasBegun,
       // One that stands still takes it up when it moves again, or its successor does.
       workers: () => [...this.listening.keys()].filter((worker) => !this.parts.watch.isStalled(worker)),
@@ -346,11 +346,16 @@ export class Control implements PoolListener, ThreadPorts {
     });
   }
 
+  /** The configuration with what upstreams and name servers say of it. */
+  private withFound(config: RuntimeConfig): RuntimeConfig {
+    return this.parts.services.applied(this.parts.schemas.applied(config));
+  }
+
   /** The workers have not begun, or get the configuration anew. */
   onSchema(): void {
     if (this.pool.released) return void this.serving.promise.then(() => this.reloads.rebuild());
-    const { schemas, nodes } = this.parts;
-    this.config = schemas.applied(this.operations.maintenance.applied(this.fileConfig));
+    const { nodes } = this.parts;
+    this.config = this.withFound(this.operations.maintenance.applied(this.fileConfig));
     nodes.prepare(this.config).takeUp?.();
   }
 

@@ -1,12 +1,14 @@
 import { formatFault } from "../config/config-fault.ts";
 import { stateFolderOf } from "../config/state-folder.ts";
 import type { ControlService, Prepared } from "../core/control-service.ts";
+import { detailLabel } from "../core/fault-detail-rows.ts";
 import type { Together } from "../core/message-takers.ts";
 import type { Metric } from "../core/metric-row.ts";
 import { ServiceList } from "../core/service-list.ts";
 import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
 import { type AcmePorts, AcmeService, ListenerSink } from "../features/acme/control/acme-service.ts";
 import { KeyService } from "../features/auth/control/key-service.ts";
+import { ServiceTargets } from "../features/balance/control/service-targets.ts";
 import { BanService } from "../features/bans/control/ban-service.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { DiskReports } from "../features/cache/control/disk/cache-disk.ts";
@@ -42,6 +44,7 @@ import { LearnedSchemas } from "../features/transcode/control/learned-schemas.ts
 import type { CounterTotals } from "../memory/counter-totals.ts";
 import { hasTargetsOf, LIST_READERS, listRefusal, listUses } from "../routes/list-uses.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { nameDetail } from "../upstream/failure-detail.ts";
 import type { ListeningSocket } from "../worker/listeners.ts";
 import type { ToWorker } from "../worker/messages.ts";
 import { feedSources } from "./dashboard-feed.ts";
@@ -96,6 +99,11 @@ type Service = ControlService<RuntimeConfig>;
 export function makeServices(site: ThreadPorts) {
   const { pool, config, totals, event, broadcast } = site;
   const schemas = new LearnedSchemas({ changed: () => site.onSchema(), event, names: () => nodes.names });
+  const services = new ServiceTargets({
+    changed: () => site.onSchema(),
+    onFailure: (upstream, reason) =>
+      event("upstream_failed", { upstream, reason, fault_detail: detailLabel(nameDetail(reason)) }),
+  });
   const nodes: NodeRegistry = new NodeRegistry(schemas.applied(config), pool, event);
   const certificates = new TlsCertificates({
     broadcast,
@@ -125,6 +133,7 @@ export function makeServices(site: ThreadPorts) {
     nodes,
     keys: new KeyService({ broadcast, event }),
     schemas,
+    services,
     member,
     providers: new RouteProviders(providerPorts(site)),
     kubernetes: new KubernetesSource(kubernetesPorts(site)),

@@ -35,6 +35,19 @@ export function systemQuery(servers: readonly string[]): NameQuery {
   };
 }
 
+/** The name servers to ask: these, `address[:port]` each, or those of the system. */
+export function nameServers(
+  servers: readonly string[],
+): readonly { readonly address: string; readonly port: number }[] {
+  const all = servers.length > 0 ? servers : systemConf.read().servers;
+  return all.slice(0, MAX_SERVERS).map((server) => {
+    const [, bracketed, plain = "", port] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(server) ?? [];
+    return port === undefined && bracketed === undefined && plain === ""
+      ? { address: server, port: DNS_PORT }
+      : { address: bracketed ?? plain, port: Number(port ?? DNS_PORT) };
+  });
+}
+
 /** What asking for the names of an address has given. */
 export interface ReverseRecord {
   /** Whether the address has a name below one of the domains, and that name the address. */
@@ -224,3 +237,5 @@ const MAX_ADDRESSES = 1024;
 /** As the C library. */
 const MAX_SERVERS = 3;
 const MAX_SEARCH = 6;
+const DNS_PORT = 53;
+const systemConf: WatchedFile<ResolvConf> = new WatchedFile("/etc/resolv.conf", parseResolvConf);

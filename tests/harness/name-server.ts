@@ -10,15 +10,20 @@ export interface Zone {
 
 const A = 1;
 const PTR = 12;
+const SRV = 33;
 const AAAA = 28;
 const SERVFAIL = 2;
 const NXDOMAIN = 3;
 
-/** A name server for tests: it answers questions for A records from `zones`, and for PTR records from `pointers`. RFC 1035. */
+/** A name server for tests: it answers questions for A records from `zones`, for PTR records from `pointers`, for SRV records from `services`. RFC 1035. */
 export class NameServer {
   readonly zones: Map<string, Zone> = new Map();
   /** Names of addresses, by their names in the reverse tree. */
   readonly pointers: Map<string, readonly string[]> = new Map();
+  /** SRV records, by the names of their services. */
+  readonly services: Map<string, { readonly ttl: number; readonly records: readonly Server[] }> = new Map();
+  /** Questions for SRV records so far. */
+  readonly servicesAsked: string[] = [];
   /** Questions for PTR records so far. */
   readonly reversed: string[] = [];
   /** Questions for A records so far, by name. */
@@ -70,6 +75,12 @@ export class NameServer {
       const code = this.isBroken ? SERVFAIL : records.length === 0 ? NXDOMAIN : 0;
       return Buffer.concat([headOf(query, code, records.length), question, ...records]);
     }
+    if (type === SRV) {
+      this.servicesAsked.push(name);
+      const { ttl, records } = (this.isBroken ? undefined : this.services.get(name)) ?? { ttl: 0, records: [] };
+      const code = this.isBroken ? SERVFAIL : records.length === 0 ? NXDOMAIN : 0;
+      return Buffer.concat([headOf(query, code, records.length), question, ...records.map((one) => server(one, ttl))]);
+    }
     const zone = this.zones.get(name);
     const known = this.isBroken ? [] : (zone?.addresses ?? []);
     const addresses = known.filter((one) => type === (one.includes(":") ? AAAA : A));
@@ -86,9 +97,30 @@ function headOf(query: Buffer, code: number, answers: number): Buffer {
   return Buffer.from([query[0]!, query[1]!, 0x81, 0x80 | code, 0, 1, answers >> 8, answers & 255, 0, 0, 0, 0]);
 }
 
-function pointer(name: string): Buffer {
+/** One server of a service. */
+interface Server {
+  readonly host: string;
+  readonly port: number;
+  readonly priority: number;
+  readonly weight: number;
+}
+
+function server({ host, port, priority, weight }: Server, ttl: number): Buffer {
+  const fixed = Buffer.from([0xc0, 12, 0, SRV, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  const target = nameBytes(host);
+  fixed.writeUInt32BE(ttl, 6);
+  fixed.writeUInt16BE(6 + target.length, 10);
+  for (const [i, value] of [priority, weight, port].entries()) fixed.writeUInt16BE(value, 12 + 2 * i);
+  return Buffer.concat([fixed, target]);
+}
+
+function nameBytes(name: string): Buffer {
   const labels = name.split(".").flatMap((label) => [Buffer.of(label.length), Buffer.from(label)]);
-  const data = Buffer.concat([...labels, Buffer.of(0)]);
+  return Buffer.concat([...labels, Buffer.of(0)]);
+}
+
+function pointer(name: string): Buffer {
+  const data = nameBytes(name);
   const fixed = Buffer.from([0xc0, 12, 0, PTR, 0, 1, 0, 0, 0, 60, 0, data.length]);
   return Buffer.concat([fixed, data]);
 }

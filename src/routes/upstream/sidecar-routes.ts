@@ -117,6 +117,7 @@ function sidecarRoute(
 const NO_FURTHER_PARTS = {
   rewrite: null,
   targetMap: null,
+  service: null,
   mirror: null,
   hooks: null,
   fastcgi: null,

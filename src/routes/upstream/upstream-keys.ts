@@ -4,6 +4,7 @@ import {
   originOf,
   originUrl,
   parseOrigin,
+  parseService,
   speaksHttp2,
   type TargetConfig,
   usesTls,
@@ -173,7 +174,8 @@ export const upstreamKeys = block(rows, {
   finish(plain, values, spot) {
     const { proxy, server } = routeSpot(spot);
     const targetMap = targetMapOf(values.target, values.targets.length > 0, spot);
-    const targets: readonly UpstreamTarget[] = targetMap?.targets ?? resolveTargets(values, spot);
+    const service = serviceAt(values.target, spot);
+    const targets: readonly UpstreamTarget[] = targetMap?.targets ?? resolveTargets(values, spot, service);
     noteUseless(values, targets, spot);
     checkGrpcWeb(values, targets, spot);
     checkFastCgi(values, targets, spot);
@@ -181,6 +183,7 @@ export const upstreamKeys = block(rows, {
     return {
       targets,
       targetMap: targetMap?.map ?? null,
+      service,
       timeouts: {
         ...plain.timeouts,
         connectMs: connectMs ?? proxy.transport.connectTimeoutMs,
@@ -189,11 +192,13 @@ export const upstreamKeys = block(rows, {
       strictOrigins: values.strict_origins ?? server.strictOrigins,
     };
   },
-  list: ({ targets, targetMap }, { methods, ...lines }) => ({
+  list: ({ targets, targetMap, service }, { methods, ...lines }) => ({
     methods,
-    ...(targetMap === null
-      ? { targets: rows.targets.type.write(withNames(targets).map(withLimit)) }
-      : { target: `{map.${targetMap.name}}` }),
+    ...(service !== null
+      ? { target: service.url }
+      : targetMap === null
+        ? { targets: rows.targets.type.write(withNames(targets).map(withLimit)) }
+        : { target: `{map.${targetMap.name}}` }),
     ...lines,
   }),
 });
@@ -208,7 +213,29 @@ function withLimit<T extends UpstreamTarget>(target: T): T & { readonly concurre
   return { ...target, concurrency: target.concurrency ?? null };
 }
 
-function resolveTargets(values: TargetValues, spot: Spot): readonly UpstreamTarget[] {
+/** A service whose servers SRV records name. docs/upstreams.md#srv-records */
+export interface ServiceConfig {
+  /** As it is written. */
+  readonly url: string;
+  /** In lower case, as the name servers know it. */
+  readonly name: string;
+  readonly scheme: OriginConfig["scheme"];
+  readonly basePath: string;
+}
+
+/** The service that `target` names; null if it names a server. */
+function serviceAt(target: string, { log, path }: Spot): ServiceConfig | null {
+  const parsed = parseService(target);
+  if (typeof parsed === "string") log.fault([...path, "target"], parsed);
+  if (parsed === null || typeof parsed === "string") return null;
+  return { url: target, name: parsed.hostname, scheme: parsed.scheme, basePath: parsed.basePath };
+}
+
+function resolveTargets(
+  values: TargetValues,
+  spot: Spot,
+  service: ServiceConfig | null,
+): readonly UpstreamTarget[] {
   const { log, path } = spot;
   if (values.target !== "" && values.targets.length > 0) {
     log.fault([...path, "target"], "a route has either target (one server) or targets (a list): remove one", true);
@@ -221,9 +248,20 @@ function resolveTargets(values: TargetValues, spot: Spot): readonly UpstreamTarg
     );
   }
   if (values.target !== "") {
-    return [
-      { ...originAt(values.target, "target", spot, true), weight: 1, backup: false, name: "", concurrency: null },
-    ];
+    const one = { weight: 1, backup: false, name: "", concurrency: null };
+    // Until its servers are known, the name of the service is asked for: that says why there are none.
+    if (service !== null)
+      return [
+        {
+          ...originAt(
+            originUrl(originOf(service.scheme, service.name, usesTls(service.scheme) ? 443 : 80, service.basePath)),
+            "target",
+            spot,
+          ),
+          ...one,
+        },
+      ];
+    return isFaultyAt(spot, "target") ? [] : [{ ...originAt(values.target, "target", spot, true), ...one }];
   }
   const all = targetList.resolve!([...values.targets], { ...spot, path: [...path, "targets"] });
   checkTargetNames(all, { ...spot, path: [...path, "targets"] });
