@@ -119,7 +119,12 @@ export const canary = block(canaryRows, {
 const rows = {
   methods: routeMethods,
   // Resolved, one of the targets.
-  target: { type: text("a server address"), absent: "", field: "", doc: "the one server, http://host:port" },
+  target: {
+    type: text("a server address"),
+    absent: "",
+    field: "",
+    doc: "the one server, http://host:port, or srv+http://NAME for SRV records",
+  },
   targets: { type: targetList, field: "", doc: 'or "target: http://10.0.0.5:8000" for one' },
   canary: { type: canary, absent: null, doc: "a new version, which gets more and more requests while it is no worse" },
   load_balancing: { type: balancing, doc: "how a target is chosen" },
@@ -234,7 +239,7 @@ function serviceAt(target: string, { log, path }: Spot): ServiceConfig | null {
 function resolveTargets(
   values: TargetValues,
   spot: Spot,
-  service: ServiceConfig | null,
+  service: ServiceConfig | null = null,
 ): readonly UpstreamTarget[] {
   const { log, path } = spot;
   if (values.target !== "" && values.targets.length > 0) {
