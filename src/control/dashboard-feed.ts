@@ -3,7 +3,7 @@ import { VERSION } from "../core/version.ts";
 import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { CanaryBook } from "../features/canary/control/canary-book.ts";
 import type { FeedPorts } from "../features/dashboard/live-feed.ts";
-import type { LiveGateway, LiveTarget } from "../features/dashboard/live-state.ts";
+import type { LiveGateway, LiveListener, LiveTarget } from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
 import type { SloBook } from "../features/slo/control/slo-book.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
@@ -17,6 +17,7 @@ import { connectionLimit } from "../net/descriptor-watch.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import { labelOf } from "../routes/route-base.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
+import { listenerAddress } from "../settings/server-listeners.ts";
 import type { Ending } from "./ending.ts";
 import type { NodeRegistry } from "./node-registry.ts";
 import type { OperationState, Operations } from "./operations.ts";
@@ -99,7 +100,18 @@ function gatewayOf(site: GatewayPorts, failedLogs: readonly string[]): LiveGatew
     failedLogs,
     lacksDescriptors: lowestDescriptor(FEW_DESCRIPTORS) < 0,
     connectionLimit: connectionLimit(server.maxConnections),
+    listeners: listenersIn(site),
   };
+}
+
+function listenersIn({ config, totals, labels }: GatewayPorts): LiveListener[] {
+  const counts = totals.listeners(labels.listeners);
+  return config.server.listeners.map((one) => ({
+    name: one.name,
+    address: listenerAddress(one),
+    protocols: [one.tls ? "https" : "http", ...(one.http2 ? ["h2"] : []), ...(one.http3 ? ["h3"] : [])],
+    open: counts.find(({ label }) => label === one.name)?.open ?? 0,
+  }));
 }
 
 function rolledBack({ configuration }: OperationState): LiveGateway["rolledBack"] {

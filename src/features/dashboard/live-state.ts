@@ -207,6 +207,19 @@ export interface LiveGateway {
   /** The time of a rollback in force, and when its configuration first served; null without one. */
   readonly rolledBack?: { readonly since: string; readonly to: string } | null;
   readonly rssBytes: number;
+  /** Where it listens for requests. An older gateway does not say. */
+  readonly listeners?: readonly LiveListener[];
+}
+
+/** A listener of `server`. */
+export interface LiveListener {
+  readonly name: string;
+  /** `127.0.0.1:8080`, or `unix:/run/edge.sock`. */
+  readonly address: string;
+  /** `http`, or `https`, then `h2` and `h3`. */
+  readonly protocols: readonly string[];
+  /** Connections that are open. */
+  readonly open: number;
 }
 
 /** One point of the past, for the charts. */

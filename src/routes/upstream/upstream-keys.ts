@@ -254,7 +254,7 @@ function resolveTargets(
   }
   if (values.target !== "") {
     const one = { weight: 1, backup: false, name: "", concurrency: null };
-    // Until its servers are known, the name of the service is asked for: that says why there are none.
+    // Until its servers are known, requests look the name of the service up: that says why there are none.
     if (service !== null)
       return [
         {

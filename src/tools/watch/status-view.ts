@@ -26,6 +26,7 @@ export function statusText(state: LiveState, label: string, width: number, paint
     ...heading(state, label, width, paints),
     "",
     ...traffic(state, width, paints),
+    ...listeners(state, width, paints),
     ...workers(state, width, paints),
     ...routes(state, width, paints),
     ...upstreams(state, width, paints),
@@ -108,6 +109,18 @@ function addClasses(line: Line, counts: readonly number[], paints: Paints): void
     const paint = first === 5 && counts[5]! > 0 ? paints.bad : paints.plain;
     line.part(`${first}xx ${shareOf(counts[first]!, all)}`, paint, 2);
   }
+}
+
+/** The first of them, and how many more there are. */
+function listeners({ gateway: { listeners: all = [] } }: LiveState, width: number, paints: Paints): string[] {
+  const lines = all.slice(0, MAX_LISTENERS_SHOWN).map(({ name, address, protocols, open }, i) => {
+    const line = labelled(i === 0 ? "listens" : "", width, paints).add(address);
+    if (name !== address) line.part(name);
+    return line.part(protocols.join(", ")).part(`${numberText(open)} open`);
+  });
+  const more = all.length - lines.length;
+  if (more > 0) lines.push(labelled("", width, paints).add(`and ${numberText(more)} more`, paints.faint));
+  return lines.map(String);
 }
 
 function workers({ workers: all, gateway }: LiveState, width: number, paints: Paints): string[] {
@@ -339,6 +352,7 @@ function sum(counts: readonly number[]): number {
 /** That of `breaker half-open`. */
 export const STATE_WIDTH = 17;
 const LABEL_WIDTH = 13;
+const MAX_LISTENERS_SHOWN = 4;
 const MAX_ROWS = 8;
 const MAX_CERTIFICATES = 4;
 const MAX_ATTACKERS = 3;

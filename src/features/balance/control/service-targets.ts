@@ -45,7 +45,7 @@ export class ServiceTargets implements ControlService<RuntimeConfig> {
     this.ports = ports;
   }
 
-  /** @returns when every service has been asked for once, or takes too long for a start to wait */
+  /** @returns when every service has its first answer, or takes too long for a start to wait */
   async use(_: RuntimeConfig, config: RuntimeConfig): Promise<void> {
     this.transport = config.proxy.transport;
     const before = this.services;
@@ -149,7 +149,7 @@ function clear(service: Service): void {
 
 /** How long a start waits for the name servers. */
 const START_MS = 2000;
-/** How soon a service is asked for again without an answer. */
+/** Time until the next question after one without an answer. */
 const RETRY_MS = 1000;
 const MIN_TTL_MS = 1000;
 const MAX_TTL_MS = 300_000;
