@@ -346,7 +346,7 @@ export class Control implements PoolListener, ThreadPorts {
     });
   }
 
-  /** The configuration with what upstreams and name servers say of it. */
+  /** The configuration as upstreams and name servers complete it. */
   private withFound(config: RuntimeConfig): RuntimeConfig {
     return this.parts.services.applied(this.parts.schemas.applied(config));
   }

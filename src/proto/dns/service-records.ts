@@ -1,4 +1,4 @@
-// Questions for SRV records and their answers. RFC 1035 §4, RFC 2782.
+// Questions for SRV records and their responses. RFC 1035 §4, RFC 2782.
 
 /** A server of a service. */
 export interface ServiceRecord {
@@ -10,8 +10,8 @@ export interface ServiceRecord {
   readonly weight: number;
 }
 
-/** An answer of a name server. */
-export interface ServiceAnswer {
+/** A response of a name server. */
+export interface ServiceResponse {
   readonly records: readonly ServiceRecord[];
   /** The least of all records, in seconds. */
   readonly ttl: number;
@@ -27,9 +27,9 @@ export function serviceQuestion(id: number, name: string): Buffer {
   return Buffer.concat([head, ...parts, Buffer.from([0, 0, SRV, 0, INTERNET]), LARGE_ANSWERS]);
 }
 
-/** Reads the answer to a question. @returns null if it is none, or malformed */
-export function serviceAnswer(question: Buffer, bytes: Buffer): ServiceAnswer | null {
-  // The same id and the same question: a stray answer, or a forged one, has another.
+/** Reads the response to a question. @returns null if it is none, or malformed */
+export function serviceResponse(question: Buffer, bytes: Buffer): ServiceResponse | null {
+  // The same id and the same question: a stray response, or a forged one, has another.
   const asked = question.subarray(0, question.length - LARGE_ANSWERS.length);
   if (bytes.length < asked.length || (bytes[2]! & 0x80) === 0 || bytes.readUInt16BE(4) !== 1) return null;
   if (bytes.readUInt16BE(0) !== asked.readUInt16BE(0) || !sameName(bytes, asked)) return null;
@@ -98,7 +98,7 @@ function nameAt(bytes: Buffer, from: number): string | null {
   return null;
 }
 
-/** Answers of up to 4096 bytes are welcome. RFC 6891 */
+/** Responses of up to 4096 bytes are welcome. RFC 6891 */
 const LARGE_ANSWERS: Buffer = Buffer.from([0, 0, 41, 0x10, 0, 0, 0, 0, 0, 0, 0]);
 const SRV = 33;
 const INTERNET = 1;

@@ -1,9 +1,9 @@
 import { nameServers } from "../../../net/name-servers.ts";
 import { connectUdp, type UdpSocket } from "../../../net/udp-socket.ts";
-import { type ServiceAnswer, serviceAnswer, serviceQuestion } from "../../../proto/dns/service-records.ts";
+import { type ServiceResponse, serviceQuestion, serviceResponse } from "../../../proto/dns/service-records.ts";
 
-/** An answer, or why none has come: `ETIMEOUT`, `ESERVFAIL` and the like. */
-export type ServiceResult = ServiceAnswer | { readonly failure: string };
+/** A response, or why none has come: `ETIMEOUT`, `ESERVFAIL` and the like. */
+export type ServiceResult = ServiceResponse | { readonly failure: string };
 
 /**
  * Asks for the servers of a service, one name server after the other.
@@ -25,7 +25,7 @@ async function askServer(name: string, { address, port }: { address: string; por
   const answered = Promise.withResolvers<ServiceResult>();
   let socket: UdpSocket | null = null;
   const take = (data: Buffer) => {
-    const answer = serviceAnswer(question, data);
+    const answer = serviceResponse(question, data);
     if (answer !== null) answered.resolve(answer);
   };
   const timers = Array.from({ length: TRIES }, (_, i) => setTimeout(() => socket?.send(question), i * TRY_MS));

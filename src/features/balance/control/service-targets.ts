@@ -6,7 +6,7 @@ import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { ServiceConfig, UpstreamKeys } from "../../../routes/upstream/upstream-keys.ts";
 import { askService, type ServiceResult } from "./service-query.ts";
 
-/** What the services of targets ask of the control thread. */
+/** The parts of the control thread that services of targets need. */
 interface ServicePorts {
   /** There are other servers: what `applied` gives is another configuration now. */
   readonly changed: () => void;
@@ -45,7 +45,7 @@ export class ServiceTargets implements ControlService<RuntimeConfig> {
     this.ports = ports;
   }
 
-  /** @returns when every service has its first answer, or takes too long for a start to wait */
+  /** @returns when every service has its first response, or takes too long for a start to wait */
   async use(_: RuntimeConfig, config: RuntimeConfig): Promise<void> {
     this.transport = config.proxy.transport;
     const before = this.services;
@@ -149,7 +149,7 @@ function clear(service: Service): void {
 
 /** How long a start waits for the name servers. */
 const START_MS = 2000;
-/** Time until the next question after one without an answer. */
+/** Time until the next question after one without a response. */
 const RETRY_MS = 1000;
 const MIN_TTL_MS = 1000;
 const MAX_TTL_MS = 300_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { serviceAnswer, serviceQuestion } from "../../../../src/proto/dns/service-records.ts";
+import { serviceQuestion, serviceResponse } from "../../../../src/proto/dns/service-records.ts";
 
 const NAME = "_web._tcp.example.com";
 const question = serviceQuestion(0x1234, NAME);
@@ -22,7 +22,7 @@ const answer = (records: readonly Buffer[], code = 0, id = 0x1234) =>
   ]);
 
 test("records are read, with pointers into the message; the least time to live counts", () => {
-  const read = serviceAnswer(
+  const read = serviceResponse(
     question,
     answer([
       record(labels("A.Example.com"), [10, 5, 80]),
@@ -39,16 +39,16 @@ test("records are read, with pointers into the message; the least time to live c
     ttl: 7,
     code: 0,
   });
-  expect(serviceAnswer(question, answer([], 3))).toMatchObject({ records: [], code: 3 });
+  expect(serviceResponse(question, answer([], 3))).toMatchObject({ records: [], code: 3 });
 });
 
 test("answers to other questions, circles and names that are none are passed over", () => {
-  expect(serviceAnswer(question, answer([], 0, 0x1235))).toBeNull();
-  expect(serviceAnswer(serviceQuestion(0x1234, "_web._tcp.example.org"), answer([]))).toBeNull();
-  expect(serviceAnswer(question, question)).toBeNull();
+  expect(serviceResponse(question, answer([], 0, 0x1235))).toBeNull();
+  expect(serviceResponse(serviceQuestion(0x1234, "_web._tcp.example.org"), answer([]))).toBeNull();
+  expect(serviceResponse(question, question)).toBeNull();
   const at = 12 + asked.length + 12 + 6;
-  expect(serviceAnswer(question, answer([record(Buffer.from([0xc0, at]), [1, 1, 1])]))).toBeNull();
-  expect(serviceAnswer(question, answer([record(labels("a b.c"), [1, 1, 1])]))).toBeNull();
+  expect(serviceResponse(question, answer([record(Buffer.from([0xc0, at]), [1, 1, 1])]))).toBeNull();
+  expect(serviceResponse(question, answer([record(labels("a b.c"), [1, 1, 1])]))).toBeNull();
 });
 
 test("whatever comes, reading it ends, without an exception", () => {
@@ -57,7 +57,7 @@ test("whatever comes, reading it ends, without an exception", () => {
     fc.property(fc.nat(whole.length), fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255))), (length, changes) => {
       const bytes = Buffer.from(whole);
       for (const [at, byte] of changes) bytes[at] = byte;
-      const read = serviceAnswer(question, bytes.subarray(0, length));
+      const read = serviceResponse(question, bytes.subarray(0, length));
       expect(read === null || read.records.length <= 64).toBe(true);
     }),
     { numRuns: 2000 },

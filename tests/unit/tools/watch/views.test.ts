@@ -33,6 +33,15 @@ function crowded(): LiveState {
     changes: [{ at: 1, event: "config_reload", text: HOSTILE, bad: true }],
     modules: many.map((i) => module({ name: `${HOSTILE}${i}`, calls: i * 1_000_003, threads: i % 2 })),
     workers: many.map(() => liveState().workers[0]!),
+    gateway: {
+      ...liveState().gateway,
+      listeners: many.map((i) => ({
+        name: `l${i}`,
+        address: `[2001:db8::${i}]:443`,
+        protocols: ["https", "h2", "h3"],
+        open: i,
+      })),
+    },
   });
 }
 
@@ -171,4 +180,12 @@ test("the endpoints of the gateway itself are apart from routes, and `?` explain
   const lines = topLines(state, new LiveRates(), "x", choice, frame).join("\n");
   for (const word of ["KEYS", "4        endpoints of edge", "sort by errors", "?        these keys"])
     expect(lines).toContain(word);
+});
+
+test("status shows the listeners, the first of many, and none of an older gateway", () => {
+  const lines = statusText(crowded(), "x", 80, NO_COLORS).split("\n");
+  const at = lines.findIndex((line) => line.startsWith("listens"));
+  expect(lines[at]).toBe("listens      [2001:db8::0]:443   l0   https, h2, h3   0 open");
+  expect(lines[at + 4]!.trim()).toBe("and 56 more");
+  expect(statusText(liveState(), "x", 80, NO_COLORS)).not.toContain("listens");
 });
