@@ -101,8 +101,7 @@ export function makeServices(site: ThreadPorts) {
   const schemas = new LearnedSchemas({ changed: () => site.onSchema(), event, names: () => nodes.names });
   const services = new ServiceTargets({
     changed: () => site.onSchema(),
-    onFailure: (upstream, reason) =>
-      event("upstream_failed", { upstream, reason, fault_detail: detailLabel(nameDetail(reason)) }),
+    onFailure: serviceFailures(event),
   });
   const nodes: NodeRegistry = new NodeRegistry(schemas.applied(config), pool, event);
   const certificates = new TlsCertificates({
@@ -156,6 +155,11 @@ export function makeServices(site: ThreadPorts) {
     // The last: it sends lines that the others have logged.
     telemetry: new TelemetryExport(telemetryPorts(site)),
   } satisfies Readonly<Record<string, Service>>;
+}
+
+function serviceFailures(event: WriteEvent): (upstream: string, reason: string) => void {
+  return (upstream, reason) =>
+    event("upstream_failed", { upstream, reason, fault_detail: detailLabel(nameDetail(reason)) });
 }
 
 /** The parts, by name. */
