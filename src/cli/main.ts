@@ -275,6 +275,17 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "agents",
+    {
+      run: showAgents,
+      summary: "list the agents that sign their requests, and check a key directory",
+      specs: async () => {
+        const { agentsListCommand, agentsCheckCommand } = await import("./agents.ts");
+        return [agentsListCommand, agentsCheckCommand];
+      },
+    },
+  ],
+  [
     "nodes",
     {
       run: listNodes,
@@ -560,6 +571,11 @@ async function watchGateway(args: readonly string[], io: CommandIo, signals: Hel
 async function changeBans(args: readonly string[], io: CommandIo): Promise<number> {
   const { runBans } = await import("./bans.ts");
   return runBans(args, io);
+}
+
+async function showAgents(args: readonly string[], io: CommandIo): Promise<number> {
+  const { runAgents } = await import("./agents.ts");
+  return runAgents(args, io);
 }
 
 async function listNodes(args: readonly string[], io: CommandIo): Promise<number> {

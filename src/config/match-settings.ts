@@ -27,6 +27,9 @@ function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {
   return written(kind, (tests) => listed(tests, isHeader)) as Kind<unknown, readonly FieldTest[]>;
 }
 
+/** A name of an agent, or a pattern: `*`, `*.example`. */
+export const AGENT_PATTERN: RegExp = /^(?:\*|(?:\*\.)?[A-Za-z0-9_-][A-Za-z0-9_.-]{0,252})$/;
+
 function isSameName(a: string, b: string, isHeader: boolean): boolean {
   return isHeader ? a.toLowerCase() === b.toLowerCase() : a === b;
 }
@@ -130,6 +133,12 @@ export const match = block(
       doc: "fingerprints of the HTTP/2 connection, likewise",
     },
     country: { type: list(country(), "countries"), example: ["DE", "AT"], doc: "by server.geo.country_db" },
+    "agent.name": {
+      type: list(textLike(AGENT_PATTERN, "the name of an agent, such as bot.example, *.example or *"), "agents", true),
+      field: "agent",
+      example: ["*.example"],
+      doc: "agents of server.agents that have signed the request; * for every one",
+    },
     share: {
       type: percent(),
       default: "100%",
@@ -169,6 +178,7 @@ function isAsked(key: string, config: Omit<MatchConfig, "stickyBy">): boolean {
   if (key === "share") return config.share < 1;
   if (key === "sticky_by") return false;
   if (key === "head_with_get") return config.takesHeadWithGet === false;
+  if (key === "agent.name") return (config.agent ?? []).length > 0;
   const field = FIELD_OF[key] ?? (key as "method" | "header" | "query" | "cookie" | "country");
   return (config[field] ?? []).length > 0;
 }
@@ -196,6 +206,8 @@ export interface MatchConfig {
   readonly http2?: readonly string[];
   /** Capital letters. */
   readonly country: readonly string[];
+  /** Names and patterns of agents. */
+  readonly agent?: readonly string[];
   /** The part of the clients, above 0; 1 is all. */
   readonly share: number;
   /** The cookie that tells clients apart, "" for their address, EACH_REQUEST if requests are counted and no clients. */
@@ -214,6 +226,7 @@ export const NO_MATCH: Required<MatchConfig> = {
   group: [],
   http2: [],
   country: [],
+  agent: [],
   share: 1,
   stickyBy: "",
 };

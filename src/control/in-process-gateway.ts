@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { formatFault } from "../config/config-fault.ts";
 import { readClock } from "../core/shared-clock.ts";
 import { createChallengeTable } from "../features/acme/challenge-table.ts";
+import { nonceBuffer } from "../features/agents/nonce-memory.ts";
 import { createBanTable } from "../features/bans/ban-table.ts";
 import { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-limits.ts";
@@ -94,6 +95,8 @@ export class InProcessGateway {
       waitsForQuic: false,
       certificates: {},
       keySets: [],
+      agentDirectories: [],
+      agentNonces: nonceBuffer(Date.now()),
       beats: new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT),
     };
   }

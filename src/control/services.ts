@@ -7,6 +7,7 @@ import type { Metric } from "../core/metric-row.ts";
 import { ServiceList } from "../core/service-list.ts";
 import { EVENTS, type GatewayLog, type WriteEvent } from "../facts/events.ts";
 import { type AcmePorts, AcmeService, ListenerSink } from "../features/acme/control/acme-service.ts";
+import { AgentDirectories } from "../features/agents/control/agent-directories.ts";
 import { KeyService } from "../features/auth/control/key-service.ts";
 import { ServiceTargets } from "../features/balance/control/service-targets.ts";
 import { BanService } from "../features/bans/control/ban-service.ts";
@@ -131,6 +132,7 @@ export function makeServices(site: ThreadPorts) {
     live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, slos, canaries, failedLogs })),
     nodes,
     keys: new KeyService({ broadcast, event }),
+    agents: new AgentDirectories({ broadcast, event }),
     schemas,
     services,
     member,

@@ -431,6 +431,22 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     cure: "For programs that are welcome: `bots.allow`. For a browser: add its handshake to `bots.handshakes_file`.",
     page: "bots.md#impostors",
   }),
+  [Fault.AgentRefused]: refusal(
+    "agent_refused",
+    403,
+    "this site does not let this agent in, or wants requests to be signed",
+    {
+      cause:
+        "A rule of `agents` blocks the agent that has signed the request; or `unsigned: block`, and no signature verifies.",
+      cure: "See `agent.name` in the access log, and `agent_signature_refused` at level debug.",
+      page: "agents.md#rules",
+    },
+  ),
+  [Fault.PaymentRequired]: refusal("payment_required", 402, "this site asks this agent for payment", {
+    cause: "A rule of `agents` says `action: payment` for the agent that has signed the request.",
+    cure: "Come to an agreement with the owner of the agent, then change its rule.",
+    page: "agents.md#rules",
+  }),
   [Fault.NotFound]: refusal("not_found", 404, "", {
     cause: "No route takes the request, or its file is not there.",
     cure: "`edge explain 'METHOD URL'` says which routes were asked, and why they lost.",

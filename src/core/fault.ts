@@ -87,6 +87,8 @@ export const enum Fault {
   TooManyGuesses,
   BotChallenge,
   Impostor,
+  AgentRefused,
+  PaymentRequired,
   NotFound,
   MethodNotAllowed,
   SchemaPending,

@@ -6,6 +6,7 @@ import { AccessGuard } from "../features/admin/access-guard.ts";
 import { builtInEndpoints } from "../features/admin/built-in-endpoints.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
 import { StatusHandler } from "../features/admin/status-handler.ts";
+import { AgentKeyring } from "../features/agents/agent-keyring.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import { createCacheBuffers } from "../features/cache/store/cache-memory.ts";
@@ -258,8 +259,7 @@ export class DryRun {
       cookieKey: machineKey(),
       under: pressurePorts(services, 0),
       reverse: { confirm: nothing }, // No name server is asked.
-      functions: null,
-      spans: null,
+      ...{ functions: null, spans: null },
       budget: new BodyBudget(createBodyBudget(1, SECRET), 0, services.turn, limits),
       client: {
         buckets: createTokenBuckets(SECRET),
@@ -270,6 +270,7 @@ export class DryRun {
         reports,
         turns: { inTurn: (work) => work() },
         noteProvider: (issuer) => this.notes.ask(`the OpenID provider ${issuer}`),
+        agentKeys: new AgentKeyring(),
         keySets: new KeySets(
           (id) => this.notes.ask(`the keys of ${withoutCredentials(id)}`),
           performance.now.bind(performance),

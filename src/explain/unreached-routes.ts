@@ -110,7 +110,9 @@ function isFilled(other: RouteConfig, asked: RouteConfig): boolean {
 function follows(other: MatchConfig, asked: MatchConfig): boolean {
   if (other.share < 1) return false;
   if (other.clientIp.length > 0 && !areWithin(asked, other)) return false;
-  const { country } = other;
+  const { country, agent = [] } = other;
+  const named = asked.agent ?? [];
+  if (agent.length > 0 && (named.length === 0 || !named.every((one) => agent.includes(one)))) return false;
   if (country.length > 0 && (asked.country.length === 0 || !asked.country.every((one) => country.includes(one))))
     return false;
   return (

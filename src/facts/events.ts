@@ -1,5 +1,6 @@
 import type { EventRow, EventWriter, FieldsOf } from "../core/event-row.ts";
 import { ACME_EVENTS } from "../features/acme/events.ts";
+import { AGENT_EVENTS } from "../features/agents/events.ts";
 import { AUTH_EVENTS } from "../features/auth/events.ts";
 import { BAN_EVENTS } from "../features/bans/events.ts";
 import { BOT_EVENTS } from "../features/bots/events.ts";
@@ -44,6 +45,7 @@ export const EVENTS = {
   ...OVERLOAD_EVENTS,
   ...CANARY_EVENTS,
   ...AUTH_EVENTS,
+  ...AGENT_EVENTS,
   ...BOT_EVENTS,
   ...BAN_EVENTS,
   ...TRANSCODE_EVENTS,

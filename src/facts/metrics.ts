@@ -1,5 +1,6 @@
 import type { MetricRows } from "../core/metric-row.ts";
 import { ACME_METRICS } from "../features/acme/metrics.ts";
+import { AGENT_METRICS } from "../features/agents/metrics.ts";
 import { AUTH_METRICS } from "../features/auth/metrics.ts";
 import { BAN_METRICS } from "../features/bans/metrics.ts";
 import { BOT_METRICS } from "../features/bots/metrics.ts";
@@ -33,6 +34,7 @@ export const METRICS = {
   ...SLO_METRICS,
   ...CANARY_METRICS,
   ...OVERLOAD_METRICS,
+  ...AGENT_METRICS,
   ...BOT_METRICS,
   ...BAN_METRICS,
   ...GEO_METRICS,

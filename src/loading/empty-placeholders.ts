@@ -62,6 +62,7 @@ function whyEmpty(name: string, server: Sections["server"], hasAuth: boolean, wi
   if (name.startsWith("auth.")) return hasAuth ? "" : without;
   if (name === "geo.country") return geo.countryDb === "" ? "server.geo has no country_db" : "";
   if (name === "geo.asn") return geo.asnDb === "" ? "server.geo has no asn_db" : "";
+  if (name === "agent.name") return server.agents.enabled ? "" : "server.agents is off";
   if (!name.startsWith("tls.")) return "";
   if (!tls.enabled) return "server.tls is off";
   return name === "tls.subject" && demandOf(server).clientAuth === "none" ? "server.tls has no client_auth" : "";

@@ -63,6 +63,8 @@ export const COUNTERS = placed({
   impostorsSeen: counter("gateway_bot_impostors_total", { action: "detection" }),
   impostorsAsked: counter("gateway_bot_impostors_total", { action: "challenge" }),
   impostorsBlocked: counter("gateway_bot_impostors_total", { action: "block" }),
+  agentsVerified: counter("gateway_agent_signatures_total", { result: "verified" }),
+  agentsRefused: counter("gateway_agent_signatures_total", { result: "refused" }),
   crawlersVerified: counter("gateway_bot_crawlers_total", { result: "verified" }),
   crawlersRefused: counter("gateway_bot_crawlers_total", { result: "refused" }),
   signInLogin: counter("gateway_sign_in_failures_total", { step: "login" }),

@@ -63,6 +63,8 @@ export class Exchange {
   captures!: readonly (string | undefined)[] | null;
   /** Who the client has shown to be (`auth`); null where it was not asked. */
   identity!: AuthIdentity | null;
+  /** See `agentName`; null before the first question. */
+  private agent!: string | null;
   /** The script that a FastCGI origin is to run; null where there is none. */
   script!: ScriptCall | null;
   /** The trace that the request belongs to; null where it is neither recorded nor told of. */
@@ -135,6 +137,12 @@ export class Exchange {
     return this.pipeline.places.countryOf(this.clientIp);
   }
 
+  /** The agent that has signed the request, in lower case; "" without one. docs/agents.md */
+  get agentName(): string {
+    this.agent ??= this.pipeline.agents?.nameOf(this) ?? "";
+    return this.agent;
+  }
+
   /** The number of the autonomous system that the client is in; 0 where it is not known. */
   get asn(): number {
     return this.pipeline.places.asnOf(this.clientIp);
@@ -189,6 +197,7 @@ export class Exchange {
     this.canonicalPath = "";
     this.captures = null;
     this.identity = null;
+    this.agent = null;
     this.script = null;
     this.trace = null;
     this.maxBodyBytes = 0;
@@ -562,6 +571,8 @@ export class Pipeline {
   messages: MessageGate | null = null;
   /** The maps of the configuration. Set with the way. */
   maps: MapValues | null = null;
+  /** Says once a request which agent has signed it; null without `agents`. Set with the way. */
+  agents: { nameOf(ex: Exchange): string } | null = null;
   /** Says where clients are. Set where the way is wired. */
   places: ClientPlaces = NO_PLACES;
   private readonly names: RequestNamer | null;
@@ -606,6 +617,7 @@ export class Pipeline {
     const pipeline = new Pipeline(this.phases.map(instead), this.headTaps, this.endTaps, this.trailerGate);
     pipeline.places = this.places;
     pipeline.maps = this.maps;
+    pipeline.agents = this.agents;
     return pipeline;
   }
 

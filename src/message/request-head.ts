@@ -39,6 +39,8 @@ export interface Sender {
   readonly clientIp: string;
   /** The country that it is in, two capital letters; "" where that is not known. */
   readonly country: string;
+  /** The agent that has signed the request; "" without one. */
+  readonly agentName: string;
   /** The canonical, decoded path that routing uses, where it differs from the raw one; "" otherwise. */
   readonly canonicalPath: string;
   /** Whether the connection comes from a trusted proxy. */
@@ -54,6 +56,7 @@ export interface Sender {
 const NO_SENDER: Sender = {
   clientIp: "",
   country: "",
+  agentName: "",
   canonicalPath: "",
   fromTrustedProxy: false,
   scheme: "http",

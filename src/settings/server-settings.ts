@@ -22,6 +22,7 @@ import {
 import { type TlsSettings, tls } from "../config/tls-settings.ts";
 import { LENIENT_MEANING } from "../core/leniency.ts";
 import { acme } from "../features/acme/settings.ts";
+import { agents } from "../features/agents/settings.ts";
 import type { TlsTerms as TlsDemand } from "../features/auth/mtls-settings.ts";
 import { auth, warnOfAuth } from "../features/auth/settings.ts";
 import { bans } from "../features/bans/settings.ts";
@@ -233,6 +234,7 @@ const serverRows = {
   http3: { type: http3, guard: true, doc: "off without this section" },
   proxy_protocol: { type: proxyProtocol, doc: "PROXY v1 and v2 from load balancers. Off without this section" },
   waf: { type: waf, guard: true, doc: "off without this section" },
+  agents: { type: agents, doc: "agents that sign their requests: Web Bot Auth. Off without this section" },
   cache: { type: cache, doc: "in memory, shared by all workers" },
   compression: { type: compression, doc: "off without this section" },
   cors: { type: cors, doc: "off without this section" },
@@ -299,8 +301,18 @@ export const server = block(serverRows, {
   },
 });
 
+/** A challenge is that of bots. */
+function checkAgents({ agents: signed, bots: people }: ServerValues, { path, log }: Spot): void {
+  if (!signed.enabled || asksClients(people)) return;
+  const message = "the challenge is that of server.bots, which is off: switch it on";
+  for (const [i, { action }] of signed.rules.entries())
+    if (action === "challenge") log.fault([...path, "agents", "rules", i, "action"], message);
+  if (signed.unsigned === "challenge") log.fault([...path, "agents", "unsigned"], message);
+}
+
 function checkServer(values: ServerValues, spot: Spot): void {
   const { path, log } = spot;
+  checkAgents(values, spot);
   const { country_db: countryDb, asn_db: asnDb } = values.geo;
   checkPlaceRules(values.ip_rules, { countryDb, asnDb }, below(spot, "ip_rules"));
   if (values.trusted_proxies.some(({ text }) => text.endsWith("/0")))

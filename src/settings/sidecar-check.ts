@@ -46,6 +46,7 @@ export const SIDECAR_USE: Readonly<Record<ServerKey, "taken" | "left" | "own">> 
   http3: "left",
   proxy_protocol: "left",
   waf: "left",
+  agents: "left",
   cache: "left",
   compression: "left",
   cors: "left",

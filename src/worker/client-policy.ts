@@ -1,5 +1,9 @@
 import { NetworkSet } from "../core/network-set.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
+import type { AgentKeyring } from "../features/agents/agent-keyring.ts";
+import { type AgentLimit, AgentRules } from "../features/agents/agent-phase.ts";
+import { AgentVerifier, type SignatureListener } from "../features/agents/agent-verifier.ts";
+import type { AgentsConfig } from "../features/agents/settings.ts";
 import { type AuthPorts, authMethod } from "../features/auth/auth-methods.ts";
 import { type AuthListener, type AuthMethod, AuthPhase, type Turns } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
@@ -60,6 +64,8 @@ export interface ClientPolicyPorts extends Omit<SignInPorts, "pages" | "reports"
   readonly turns: Turns;
   /** The keys of token issuers. */
   readonly keySets: KeySets;
+  /** The keys of agents. */
+  readonly agentKeys: AgentKeyring;
   /** Milliseconds since the epoch. */
   readonly wallClock: NowMs;
 }
@@ -300,3 +306,60 @@ function purposeOf(limit: Pick<RateLimitConfig, "scope" | "key">, route: Route):
 function isUnlimited(route: Route): boolean {
   return isInternal(route) || (route.kind.isBuiltIn && route.path === "/health");
 }
+
+/** The names of agents, and the rules for them. docs/agents.md */
+export interface AgentPolicy {
+  readonly names: AgentVerifier;
+  readonly rules: AgentRules;
+}
+
+/** Counters and log of agents. */
+type AgentReports = RateLimitListener & SignatureListener;
+
+/** Null if a configuration has no `agents`. */
+export function agentPolicy(
+  config: AgentsConfig,
+  { client, reports }: { readonly client: ClientPolicyPorts; readonly reports: AgentReports },
+): AgentPolicy | null {
+  if (!config.enabled) return null;
+  const { agentKeys, wallClock: clock, sharedClock, buckets } = client;
+  const tokens = new TokenBuckets(buckets);
+  const limitOf = (index: number): AgentLimit | null => {
+    const { agent, rateLimit: rate } = config.rules[index]!;
+    if (!rate.enabled || rate.requests === 0) return null;
+    const limit = new RateLimit(
+      { ...OF_AGENTS, ...rate, burst: rate.burst || rate.requests },
+      tokens,
+      `agents ${agent}`,
+    );
+    return {
+      take(ex) {
+        const seconds = limit.take(ex, sharedClock.nowMs);
+        if (seconds === 0) return null;
+        const refusal = limit.refusal(seconds);
+        reports.onLimited(ex, refusal.status, seconds);
+        return refusal;
+      },
+    };
+  };
+  return {
+    names: new AgentVerifier({
+      keys: agentKeys.known(config),
+      nonces: config.nonce === "required" ? agentKeys.nonces : null,
+      maxAgeMs: config.maxAgeMs,
+      clock,
+      listener: reports,
+    }),
+    rules: new AgentRules(config, limitOf),
+  };
+}
+
+const OF_AGENTS = {
+  key: "agent.name",
+  keyHeader: "",
+  ipv6Prefix: 64,
+  status: 429,
+  headers: false,
+  reach: "node",
+  scope: "server",
+} as const;

@@ -162,6 +162,13 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     ends: "429",
     why: "Before `bots` and `auth`, whose work and whose guesses it limits, and after `maintenance`.",
   },
+  agents: {
+    needs: "[`agents`](agents.md)",
+    reads: "the fields and components that a signature covers",
+    sets: "the agent's name",
+    ends: "402, 403, 429",
+    why: "Before `bots`, which lets agents in that a rule allows, and after `rateLimit`, so that a client that sends many wrong signatures is limited first. The signature is verified earlier if a `match`, a key of a rate limit or a rule asks for the name.",
+  },
   bots: {
     needs: "`bots`",
     reads: "route, client's address, `User-Agent`, cookies and a few more fields",

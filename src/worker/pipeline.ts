@@ -2,6 +2,7 @@ import { clientDemand } from "../config/tls-settings.ts";
 import { Fault } from "../core/fault.ts";
 import { Http01Phase, type LeavesChallenge } from "../features/acme/http01-phase.ts";
 import { AccessGuard } from "../features/admin/access-guard.ts";
+import { AgentPhase } from "../features/agents/agent-phase.ts";
 import { BanPhase } from "../features/bans/ban-phase.ts";
 import { asksClients } from "../features/bots/settings.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
@@ -37,6 +38,7 @@ import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { sloTap } from "../routes/slo-routes.ts";
 import { sitesIn } from "../settings/server-listeners.ts";
 import type { ClientPolicy } from "./client-policy.ts";
+import { type AgentPolicy, agentPolicy } from "./client-policy.ts";
 import { passedNames } from "./passed-names.ts";
 import { bodyRules, settingsByIndex } from "./routing.ts";
 import type { WayPorts } from "./runtime-inputs.ts";
@@ -67,6 +69,7 @@ interface Way extends PipelinePorts {
   readonly waf: WafPolicy;
   /** Null if no client is banned. */
   readonly bans: BanPhase | null;
+  readonly agents: AgentPolicy | null;
 }
 
 /**
@@ -96,7 +99,8 @@ const DOWN = {
   maintenance: ({ pages }) => pages.maintenance,
   shedding: (way) => sheddingPhase("shedding", way),
   rateLimit: ({ client }) => client.rateLimit,
-  bots: ({ config, router, inputs }) => botsPhase(config, router, inputs),
+  agents: ({ agents }) => agents && new AgentPhase(agents.rules),
+  bots: ({ config, router, inputs, agents }) => botsPhase(config, router, inputs, agents),
   auth: ({ client }) => client.auth,
   userRateLimit: ({ client }) => client.userRateLimit,
   userShedding: (way) => sheddingPhase("userShedding", way),
@@ -167,7 +171,8 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipe
   const finder = new RouteLookup(router, exact, prefix);
   const waf = wafPolicy(config, router, finder, inputs);
   const bans = config.server.bans.enabled ? new BanPhase(inputs.bans) : null;
-  const way: Way = { ...parts, config, guard, pages, exact, prefix, finder, waf, bans };
+  const agents = agentPolicy(config.server.agents, inputs);
+  const way: Way = { ...parts, config, guard, pages, exact, prefix, finder, waf, bans, agents };
   const pipeline = new Pipeline(
     made<Phase>(DOWN, way),
     made<ReplyTap>(UP, way),
@@ -178,6 +183,7 @@ export function buildPipeline(config: RuntimeConfig, parts: PipelinePorts): Pipe
   );
   pipeline.messages = waf.body;
   pipeline.places = inputs.client.places;
+  pipeline.agents = agents?.names ?? null;
   return pipeline;
 }
 
@@ -258,12 +264,24 @@ function hookPhase(
 }
 
 /** Null where no client is asked for a task; what asks is loaded only then. */
-function botsPhase(config: RuntimeConfig, { routes }: Router, inputs: WayPorts): Phase | null {
+function botsPhase(
+  config: RuntimeConfig,
+  { routes }: Router,
+  inputs: WayPorts,
+  agents: AgentPolicy | null,
+): Phase | null {
   if (!asksClients(config.server.bots) && !config.routes.some(({ bots }) => asksClients(bots))) return null;
   const { botPhase } = require("../features/bots/bot-rules.ts") as typeof import("../features/bots/bot-rules.ts");
   const { turn, clock } = inputs.services;
+  const agentAction = agents === null ? null : (ex: Exchange) => agents.rules.actionOf(ex);
   const ofRoutes = settingsByIndex(config, routes).map((route) => route?.bots ?? null);
-  return botPhase(config.server.bots, routes, ofRoutes, { ...inputs, turn, clock, turns: inputs.services });
+  return botPhase(config.server.bots, routes, ofRoutes, {
+    ...inputs,
+    turn,
+    clock,
+    turns: inputs.services,
+    agentAction,
+  });
 }
 
 /** Null where no route has challenges for itself. docs/acme.md#http-01 */

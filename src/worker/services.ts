@@ -3,6 +3,7 @@ import { ServiceList } from "../core/service-list.ts";
 import type { WorkerService } from "../core/worker-service.ts";
 import type { ControlChannel } from "../features/admin/control-channel.ts";
 import type { HealthHandler } from "../features/admin/health-handler.ts";
+import type { AgentKeyring } from "../features/agents/agent-keyring.ts";
 import type { KeySets } from "../features/auth/jwt/key-ring.ts";
 import type { BanWatch } from "../features/bans/ban-watch.ts";
 import type { CanaryCells } from "../features/canary/canary-cells.ts";
@@ -37,6 +38,7 @@ export interface GivenServices {
   readonly bans: BanWatch;
   readonly gates: WorkerGates;
   readonly keySets: KeySets;
+  readonly agentKeys: AgentKeyring;
   readonly fleet: WorkerFleet;
   readonly certificates: WorkerCertificates;
   readonly functions: LateFunctions;

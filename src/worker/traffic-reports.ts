@@ -6,6 +6,7 @@ import type { Leniency } from "../core/leniency.ts";
 import { printable } from "../core/printable.ts";
 import type { GateObserver } from "../edge/connection-gate.ts";
 import type { FieldsOfEvent, GatewayLog } from "../facts/events.ts";
+import type { SignatureFault, SignatureListener } from "../features/agents/agent-verifier.ts";
 import type { AuthListener } from "../features/auth/auth-phase.ts";
 import type { ServiceListener } from "../features/auth/forward-method.ts";
 import type { OidcStep } from "../features/auth/oidc/oidc-method.ts";
@@ -53,6 +54,7 @@ export class TrafficReports
     MaintenanceListener,
     AuthListener,
     BotListener,
+    SignatureListener,
     ServiceListener,
     SignInListener,
     SpoolListener,
@@ -250,6 +252,17 @@ export class TrafficReports
     const { log, names } = this.to;
     if (!log.takes("auth_field_dropped")) return;
     log.write("auth_field_dropped", { request_id: names.idOf(ex), route: ex.route!.label, auth: method, field });
+  }
+
+  onAgentVerified(): void {
+    this.to.counters.add(COUNTERS.agentsVerified);
+  }
+
+  onAgentRefused(ex: Exchange, reason: SignatureFault): void {
+    const { counters, log, names } = this.to;
+    counters.add(COUNTERS.agentsRefused);
+    if (!log.takes("agent_signature_refused")) return;
+    log.write("agent_signature_refused", { request_id: names.idOf(ex), client_ip: ex.clientIp, reason });
   }
 
   onBotChallenged(ex: Exchange, { reason, solution, isPage }: ChallengeCause): void {

@@ -11,6 +11,7 @@ import { EVENTS, type GatewayLog } from "../facts/events.ts";
 import { ChallengeReader } from "../features/acme/challenge-table.ts";
 import { ControlChannel } from "../features/admin/control-channel.ts";
 import { HealthHandler } from "../features/admin/health-handler.ts";
+import { AgentKeyring } from "../features/agents/agent-keyring.ts";
 import { KeySets } from "../features/auth/jwt/key-ring.ts";
 import type { BanWatch } from "../features/bans/ban-watch.ts";
 import type { CacheStore } from "../features/cache/store/cache-store.ts";
@@ -133,6 +134,7 @@ export class Worker {
   private readonly cache: WorkerCache = new WorkerCache();
   private readonly challenges: ChallengeReader;
   private readonly keySets: KeySets;
+  private readonly agentKeys: AgentKeyring = new AgentKeyring();
   private readonly watchers: Watchers;
   private readonly observer: TrafficObserver;
   /** On while the dashboard is watched. */
@@ -299,12 +301,13 @@ export class Worker {
   }
 
   private given(): GivenServices {
-    const { services, health, threshold, control, watchers, gates, keySets, fleet, certificates } = this;
+    const { services, health, threshold, control, watchers, gates, keySets, agentKeys, fleet, certificates } = this;
     const { seenReports: seen, functions, purges, addresses, bans } = this;
     return {
       ...{ services, health, threshold, addresses, control, seen, watchers, bans, gates },
       ...{
         keySets,
+        agentKeys,
         fleet,
         certificates,
         functions,
@@ -569,6 +572,7 @@ export class Worker {
         reports: this.reports,
         turns: this.services,
         keySets: this.keySets,
+        agentKeys: this.agentKeys,
         wallClock: this.services.clock,
       },
       under: this.parts,

@@ -51,6 +51,7 @@ function headOf(name: string, value: string): RequestHead {
   const head = new RequestHead({
     clientIp: "192.0.2.1",
     country: "",
+    agentName: "",
     canonicalPath: "/",
     fromTrustedProxy: false,
     scheme: "http",

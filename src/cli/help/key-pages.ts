@@ -41,6 +41,8 @@ const KEY_PAGES: ReadonlyMap<string, string> = new Map([
   ["server.auth.oidc", "authentication.md#openid-connect"],
   ["server.auth.any", "authentication.md#several-methods"],
   ["server.bans", "bans.md"],
+  ["server.agents", "agents.md"],
+  ["routes.sign", "agents.md#signing"],
   ["server.bots", "bots.md"],
   ["server.access_log", "operations.md#access-log"],
   ["server.access_log.only", "operations.md#chosen-lines"],

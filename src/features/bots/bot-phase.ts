@@ -67,6 +67,8 @@ export interface BotPorts {
   /** Runs something that is not a socket event as a turn of its own. */
   readonly turns: { inTurn(work: () => void): void };
   readonly listener: BotListener;
+  /** Says what rules for agents make of a request: whether it is challenged; null without such rules. docs/agents.md#rules */
+  readonly agentAction: ((ex: Exchange) => string) | null;
 }
 
 /**
@@ -91,8 +93,10 @@ export class BotPhase implements Phase {
   private judge(ex: Exchange, rules: BotRules): Verdict {
     const agent = ex.request.headers.valueOf(HeaderId.UserAgent);
     const facts = this.parts.agents.read(agent);
+    const action = this.parts.agentAction?.(ex) ?? "";
+    if (action === "allow") return Verdict.Next;
     const ja4 = rules.impostors === "off" ? "" : this.parts.impostors.find(ex, agent, facts);
-    const reason = reasonFor(ex, rules, facts, ja4);
+    const reason = action === "challenge" ? "all" : reasonFor(ex, rules, facts, ja4);
     if ((reason === "" && ja4 === "") || isLetIn(ex, rules, agent)) return Verdict.Next;
     if (ja4 !== "") this.parts.listener.onImpostor(ex, rules.impostors, ja4);
     if (ja4 !== "" && rules.impostors === "block") {

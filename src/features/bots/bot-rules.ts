@@ -19,6 +19,7 @@ interface BotRulePorts {
   readonly cookieKey: string;
   /** Whom to ask for the names of addresses. */
   readonly reverse: ReverseNames;
+  readonly agentAction: BotPorts["agentAction"];
 }
 
 /**
@@ -29,7 +30,7 @@ export function botPhase(
   bots: BotsConfig,
   routes: readonly Route[],
   ofRoutes: readonly (RouteBots | null)[],
-  { turn, clock, turns, reports, reverse, cookieKey }: BotRulePorts,
+  { turn, clock, turns, reports, reverse, cookieKey, agentAction }: BotRulePorts,
 ): Phase {
   const known = new Map<RouteBots, BotRules>();
   const server: RouteBots = { ...bots, isOwn: false };
@@ -49,6 +50,7 @@ export function botPhase(
     clock,
     turns,
     listener: reports,
+    agentAction,
   });
 }
 

@@ -28,6 +28,14 @@ import {
 import type { RequestEdits, ResponseEdits } from "./header-edits.ts";
 import { MAX_REPLAY_BYTES, ReplayBody, type ReplayOwner } from "./replay-body.ts";
 
+/** Signs a head when all of it is there. */
+interface HeadSigner {
+  /** Bytes that it may add. */
+  readonly bound: number;
+  /** @returns the offset behind the head */
+  apply(out: Buffer, from: number, to: number): number;
+}
+
 /** Everything that forwarding needs to know of its route. */
 export interface ForwardSettings extends ForwardHeadSettings {
   readonly times: UpstreamTimes;
@@ -41,6 +49,8 @@ export interface ForwardSettings extends ForwardHeadSettings {
   readonly failureStatuses: ReadonlySet<number> | null;
   /** The route's `headers`; null where it has none. */
   readonly requestEdits: RequestEdits | null;
+  /** Signs requests to targets; null without `sign`. */
+  readonly signer: HeadSigner | null;
   readonly responseEdits: ResponseEdits | null;
   /** Rewrites redirects and cookies, before the edits; null if they stay. */
   readonly responseRewrite: { apply(headers: HeaderBlock): void } | null;
@@ -106,19 +116,16 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
   }
 
   requestBound(ex: Exchange): number {
-    const { requestEdits } = this.settings;
-    const { hostHeader = "" } = this.settings;
-    return (
-      forwardHeadBound(ex, ex.attempt.target!) +
-      hostHeader.length +
-      (requestEdits === null ? 0 : requestEdits.boundOf(ex))
-    );
+    const { requestEdits, signer, hostHeader = "" } = this.settings;
+    const edits = requestEdits === null ? 0 : requestEdits.boundOf(ex);
+    return forwardHeadBound(ex, ex.attempt.target!) + hostHeader.length + edits + (signer === null ? 0 : signer.bound);
   }
 
   encodeRequest(ex: Exchange, out: Buffer, at: number): number {
-    const { requestEdits } = this.settings;
-    const end = encodeForwardHead(ex, this.settings, ex.attempt.target!, out, at);
-    return requestEdits === null ? end : requestEdits.applyFor(ex, out, at, end);
+    const { requestEdits, signer } = this.settings;
+    const head = encodeForwardHead(ex, this.settings, ex.attempt.target!, out, at);
+    const end = requestEdits === null ? head : requestEdits.applyFor(ex, out, at, head);
+    return signer === null ? end : signer.apply(out, at, end);
   }
 
   onReplyHead(ex: Exchange): void {

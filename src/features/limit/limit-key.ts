@@ -81,6 +81,25 @@ export class UserLimitKey implements LimitKey {
   }
 }
 
+/** `key: agent.name`: a bucket for each agent that has signed; other requests go by their clients. */
+export class AgentLimitKey implements LimitKey {
+  private readonly key: BucketKey;
+  private readonly client: ClientLimitKey;
+
+  constructor(buckets: KeySource, purpose: string, ipv6Prefix: number) {
+    this.key = buckets.keyFor(`${purpose} agent`);
+    this.client = new ClientLimitKey(buckets, purpose, ipv6Prefix);
+  }
+
+  of(ex: Exchange): BucketKey {
+    const { agentName } = ex;
+    if (agentName === "") return this.client.of(ex);
+    const name = Buffer.from(agentName, "latin1");
+    this.key.hash(name, 0, name.length);
+    return this.key;
+  }
+}
+
 /**
  * `key: header:NAME`: a bucket for each value of the field; requests without it, or with an empty one, are told apart by their
  * clients. A field that tells of clients is read from trusted proxies alone: others would empty any client's bucket.

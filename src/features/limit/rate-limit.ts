@@ -5,6 +5,7 @@ import type { NowMs } from "../../message/ports.ts";
 import { PrebuiltResponse } from "../../message/prebuilt-response.ts";
 import { ASK, type FleetBuckets, type FleetKey, FleetRate } from "./fleet-buckets.ts";
 import {
+  AgentLimitKey,
   ClientLimitKey,
   FingerprintLimitKey,
   HeaderLimitKey,
@@ -166,6 +167,7 @@ export class RateLimit {
 function limitKey({ key, keyHeader, ipv6Prefix }: RateLimitConfig, source: KeySource, purpose: string): LimitKey {
   if (key === "route") return new OneKey(source, purpose);
   if (key === "header") return new HeaderLimitKey(source, purpose, keyHeader, ipv6Prefix);
+  if (key === "agent.name") return new AgentLimitKey(source, purpose, ipv6Prefix);
   if (key === "user") return new UserLimitKey(source, purpose, ipv6Prefix);
   if (key !== "client_ip") return new FingerprintLimitKey(source, purpose, key, ipv6Prefix);
   return new ClientLimitKey(source, purpose, ipv6Prefix);

@@ -19,11 +19,11 @@ const rateLimitBlock = block(
     burst: { type: integer(1), absent: 0, example: 200, doc: 'this many at once; the value of "requests" by default' },
     key: {
       type: textLike(
-        /^(client_ip|address|user|route|tls\.ja4|tls\.group|http2\.fingerprint|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/,
-        "client_ip, user, route, tls.ja4, tls.group, http2.fingerprint or header:NAME",
+        /^(client_ip|address|user|route|agent\.name|tls\.ja4|tls\.group|http2\.fingerprint|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/,
+        "client_ip, user, route, agent.name, tls.ja4, tls.group, http2.fingerprint or header:NAME",
       ),
       default: "client_ip",
-      doc: "or user (whom auth let in), route, header:NAME, or tls.ja4, tls.group, http2.fingerprint",
+      doc: "or user (whom auth let in), agent.name, route, header:NAME, or tls.ja4, tls.group, http2.fingerprint",
     },
     ipv6_prefix: {
       type: integer(16, 128),
@@ -51,7 +51,13 @@ const rateLimitBlock = block(
       return {
         // The size of the bucket, at least 1.
         burst: burst > 0 ? burst : Math.max(1, requests),
-        key: (key === "address" ? "client_ip" : key) as "client_ip" | "header" | "route" | "user" | FingerprintName,
+        key: (key === "address" ? "client_ip" : key) as
+          | "client_ip"
+          | "header"
+          | "route"
+          | "user"
+          | "agent.name"
+          | FingerprintName,
         // In lower case where `key` is `header`, else "".
         keyHeader: header.toLowerCase(),
       };

@@ -2,6 +2,7 @@ import { EACH_REQUEST, type FieldTest, type MatchConfig } from "../../config/mat
 import { latin1 } from "../../core/bytes.ts";
 import { NetworkSet } from "../../core/network-set.ts";
 import { trimmed } from "../../core/trimming.ts";
+import { agentPattern, fitsAgent } from "../../message/agent-pattern.ts";
 import { type ClientPeer, NO_CLIENT } from "../../message/client-peer.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { Method, type RequestHead } from "../../message/request-head.ts";
@@ -22,6 +23,7 @@ export class RequestMatcher implements RouteMatcher {
   readonly id: Uint8Array;
   private readonly networks: NetworkSet | null;
   private readonly countries: ReadonlySet<string> | null;
+  private readonly agents: readonly string[] | null;
   private readonly share: ClientShare | null;
   private readonly knocks: readonly KnockTest[];
   private readonly headers: readonly (readonly [SentField, NamedTest])[];
@@ -49,6 +51,8 @@ export class RequestMatcher implements RouteMatcher {
     this.networks = config.clientIp.length === 0 ? null : new NetworkSet(config.clientIp);
     this.countries = config.country.length === 0 ? null : new Set(config.country);
     this.knocks = knockTests(config);
+    const { agent = [] } = config;
+    this.agents = agent.length === 0 ? null : agent.map(agentPattern);
     this.share = config.share === 1 ? null : new ClientShare(shareFrom, config.share, config.stickyBy);
     this.headers = config.header.map((test) => [new SentField(test[0]), namedTest(test)]);
     this.cookies = config.cookie.map(namedTest);
@@ -64,6 +68,7 @@ export class RequestMatcher implements RouteMatcher {
     if (this.networks !== null && !this.networks.has(head.sender.clientIp)) return false;
     if (this.countries !== null && !this.countries.has(head.sender.country)) return false;
     for (const { read, test } of this.knocks) if (!test(read(head.sender.client ?? NO_CLIENT))) return false;
+    if (this.agents !== null && !this.agents.some((pattern) => fitsAgent(pattern, head.sender.agentName))) return false;
     if (this.share !== null && !this.share.takes(head)) return false;
     for (const [field, test] of this.headers) if (!test.holds(headerValues(head, field))) return false;
     for (const test of this.cookies) if (!test.holds(cookieValues(head.headers, test.name))) return false;

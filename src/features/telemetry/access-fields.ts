@@ -41,6 +41,7 @@ const FURTHER = {
   "tls.ja4": "The JA4 fingerprint of the client's handshake; null in clear text and over HTTP/3.",
   "tls.group": "The same as tls_group.",
   "http2.fingerprint": "How the client began its HTTP/2 connection (docs/fingerprints.md); else null.",
+  "agent.name": "The agent that has signed the request, by `server.agents`; null without one.",
   asn: "The number of the network that the client is in, by `server.geo`; null where it is not known.",
 } as const;
 

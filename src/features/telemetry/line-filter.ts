@@ -48,6 +48,7 @@ const TEXTS: Readonly<Record<string, (ex: Exchange) => string>> = {
   cache: (ex) => CACHE_RESULT_NAMES[ex.cacheResult]!,
   country: (ex) => ex.country,
   asn: (ex) => String(ex.asn || ""),
+  "agent.name": (ex) => ex.agentName,
   user: (ex) => ex.identity?.user ?? "",
   tls_version: (ex) => ex.client.tlsVersion,
   tls_group: (ex) => ex.client.tlsGroup,

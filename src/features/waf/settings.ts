@@ -192,7 +192,7 @@ const routeWafBlock = block({
   json: {
     type: waf.rows.json.type,
     absent: null,
-    example: { duplicate_keys: "refuse" },
+    example: Object.fromEntries(Object.keys(wafJson.rows).map((key) => [key, "refuse"])),
     doc: "in place of server.waf.json",
   },
   responses: {

@@ -28,10 +28,11 @@ export type Member = Item | InnerList;
 /**
  * THE reader of structured fields, as strict as RFC 9651 §4.2 asks. It goes over the text once.
  * @param text all lines of the field, joined by a comma and a space, one character a byte
+ * @param isUnique whether a key that occurs twice is malformed, in the dictionary and in parameters
  * @returns null where any of it is malformed
  */
-export function parseDictionary(text: string): ReadonlyMap<string, Member> | null {
-  return new StructuredReader(text).dictionary();
+export function parseDictionary(text: string, isUnique = false): ReadonlyMap<string, Member> | null {
+  return new StructuredReader(text, isUnique).dictionary();
 }
 
 /** The same of a list. */
@@ -48,9 +49,11 @@ export function parseItem(text: string): Item | null {
 class StructuredReader {
   private readonly text: string;
   private readonly end: number;
+  private readonly isUnique: boolean;
   private at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, isUnique = false) {
+    this.isUnique = isUnique;
     let end = text.length;
     while (end > 0 && text.charCodeAt(end - 1) === Byte.Space) end--;
     this.text = text;
@@ -62,7 +65,7 @@ class StructuredReader {
     const members = new Map<string, Member>();
     while (this.at < this.end) {
       const key = this.key();
-      if (key === null) return null;
+      if (key === null || (this.isUnique && members.has(key))) return null;
       const member = this.take(Byte.Equals) ? this.member() : this.withParameters(TRUE);
       if (member === null) return null;
       members.set(key, member);
@@ -131,7 +134,7 @@ class StructuredReader {
       this.skipSpaces();
       const key = this.key();
       const value = key === null || !this.take(Byte.Equals) ? TRUE : this.bareItem();
-      if (key === null || value === null) return null;
+      if (key === null || value === null || (this.isUnique && parameters.has(key))) return null;
       parameters.set(key, value);
     }
     return parameters;

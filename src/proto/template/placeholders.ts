@@ -116,6 +116,12 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     ({ country }) => country,
   ),
   plain("geo.asn", "the number of the network that the client is in, likewise", "word", ({ asn }) => String(asn || "")),
+  plain(
+    "agent.name",
+    "the [agent](agents.md) that has signed the request, such as `bot.example`; empty without one",
+    "word",
+    ({ agentName }) => agentName,
+  ),
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {
     name: "map.NAME",

@@ -1,4 +1,5 @@
-import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
+import { speaksHttp2, type TargetConfig, usesTls } from "../../config/origin.ts";
+import type { RequestSigner } from "../../features/agents/request-signer.ts";
 import type { TargetInit } from "../../features/balance/balancer.ts";
 import { ForwardEnd, ForwardHandler, type ForwardHandlerPorts } from "../../features/forward/forward-handler.ts";
 import { Mirror } from "../../features/mirror/mirror.ts";
@@ -37,12 +38,21 @@ export function forwardHandler(
       canBeRefused: route.targets.some(({ scheme }) => speaksHttp2(scheme)),
       failureStatuses: enabled && failureStatuses.length > 0 ? new Set(failureStatuses) : null,
       requestEdits: requestEdits(route.headers.request),
+      signer: signerOf(route),
       responseEdits: responseEdits(route.headers.response),
       responseRewrite: responseRewrite(route),
     },
     choice,
     services,
   );
+}
+
+/** What signs is loaded where a route asks for it. */
+function signerOf({ sign, targets }: UpstreamRouteConfig): RequestSigner | null {
+  if (sign === null) return null;
+  const { RequestSigner: Signer } =
+    require("../../features/agents/request-signer.ts") as typeof import("../../features/agents/request-signer.ts");
+  return new Signer(sign, targets.every(({ scheme }) => usesTls(scheme)) ? "https" : "http");
 }
 
 /** Puts a mirror beside a route's handler. docs/upstreams.md#mirroring */
@@ -67,6 +77,7 @@ export function mirroringHandler(
       canBeRefused: false,
       failureStatuses: null,
       requestEdits: requestEdits(route.headers.request),
+      signer: null,
       responseEdits: null,
       responseRewrite: null,
     },

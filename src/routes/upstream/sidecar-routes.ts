@@ -88,7 +88,7 @@ function sidecarRoute(
     errors: null,
     maintenance: null,
     rewriteLocation: null,
-    rewriteCookies: null,
+    ...{ rewriteCookies: null, sign: null },
     headers: { request: NO_HEADER_EDITS, response: NO_HEADER_EDITS },
     targets,
     loadBalancing: { policy: "random", keyName: "", cookie: null },

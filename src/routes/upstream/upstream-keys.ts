@@ -14,6 +14,7 @@ import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../
 import { decimal, duration, flag, integer, percent, text, textLike } from "../../config/scalars.ts";
 import { upstreamTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
+import { sign } from "../../features/agents/sign-settings.ts";
 import { balancing } from "../../features/balance/settings.ts";
 import { type ConcurrencyConfig, concurrency } from "../../features/concurrency/settings.ts";
 import { hooks } from "../../features/functions/settings.ts";
@@ -164,6 +165,7 @@ const rows = {
     absent: null,
     doc: "attributes of the cookies that targets set",
   },
+  sign: { type: sign, absent: null, doc: "requests to targets are signed, as those of an agent (RFC 9421)" },
   hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   grpc_web: { type: flag(), default: false, doc: "true: browsers call gRPC servers, h2c:// and h2:// targets" },
   fastcgi: { type: fastcgi, absent: null, doc: "for fastcgi:// targets, such as php-fpm" },

@@ -1,5 +1,6 @@
 import { circuitBreaker } from "../../config/attempt-settings.ts";
 import { speaksHttp2, type TargetConfig } from "../../config/origin.ts";
+import { sign } from "../../features/agents/sign-settings.ts";
 import { MappedTarget } from "../../features/balance/mapped-target.ts";
 import { targetChoice } from "../../features/balance/target-choice.ts";
 import type { CanaryCell } from "../../features/canary/canary-cells.ts";
@@ -63,6 +64,7 @@ function explain(route: UpstreamRouteConfig, statusOf: TargetStatus): object {
     ...(route.rewrite === null ? {} : { rewrite: rewrite.write(route.rewrite) }),
     ...(route.rewriteLocation === null ? {} : { rewrite_location: rewriteLocation.write(route.rewriteLocation) }),
     ...(route.rewriteCookies === null ? {} : { rewrite_cookies: rewriteCookies.write(route.rewriteCookies) }),
+    ...(route.sign === null ? {} : { sign: sign.write(route.sign) }),
     strict_origins: route.strictOrigins,
     preserve_host: route.preserveHost,
     ...(route.hostHeader === "" ? {} : { host_header: route.hostHeader }),

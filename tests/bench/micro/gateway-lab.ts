@@ -277,6 +277,7 @@ const FORWARD = {
   canBeRefused: false,
   failureStatuses: null,
   requestEdits: null,
+  signer: null,
   responseEdits: null,
   responseRewrite: null,
 };

@@ -17,6 +17,7 @@ const LEFT: Readonly<Record<string, string>> = {
   ip_rules: "{deny: [10.0.0.0/8]}",
   auth: "{basic: {users_file: users}}",
   bots: "{challenge: suspicious}",
+  agents: "{unsigned: pass}",
   route_order: "path_first",
   debug_header: "true",
   rate_limit: "{requests: 5}",

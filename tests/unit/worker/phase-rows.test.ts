@@ -60,6 +60,7 @@ test("phases have the names of the table, and a request passes them in its order
   cache: {enabled: true, cookies: bypass}
   bans: {for: 1h}
   bots: {enabled: true}
+  agents: {enabled: true}
   overload: {cpu: 0.9}
   security_headers: {enabled: true}
   allowed_methods: [GET, POST]

@@ -4,12 +4,18 @@ import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
 import { withoutCredentials } from "../../../core/secret-name.ts";
 import { outboundRequest } from "../../../net/outbound-request.ts";
-import { MAX_JWKS_BYTES } from "../../../proto/jwt/key-set.ts";
+import {
+  ALGORITHM_NAMES,
+  ALGORITHMS,
+  MAX_JWKS_BYTES,
+  readKeySet,
+  type VerificationKey,
+} from "../../../proto/jwt/key-set.ts";
+import { type FetchedText, KeySetOwner } from "../../../proto/jwt/key-set-owner.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { AUTH_EVENTS } from "../events.ts";
 import { type FetchedKeySet, type KeysMessage, keySourceId } from "../jwt/key-ring.ts";
-import { type FetchedText, KeySetOwner } from "../jwt/key-set-owner.ts";
 import { AUTH_METRICS } from "../metrics.ts";
 import type { AuthConfig } from "../settings.ts";
 
@@ -33,7 +39,7 @@ interface KeySource {
 
 interface Kept {
   readonly source: KeySource;
-  readonly owner: KeySetOwner;
+  readonly owner: KeySetOwner<VerificationKey>;
 }
 
 /** The `jwks_url` of all routes, in the control thread: fetched once, whatever the number of workers. docs/authentication.md#keys */
@@ -83,7 +89,7 @@ export class KeyService implements ControlService<RuntimeConfig> {
 
   /** docs/authentication.md#keys */
   metrics(): readonly Metric[] {
-    const each = <More extends object>(value: (owner: KeySetOwner) => number, more: More) =>
+    const each = <More extends object>(value: (owner: KeySetOwner<VerificationKey>) => number, more: More) =>
       [...this.kept.values()].map(({ source, owner }) => ({
         value: value(owner),
         labels: { ...more, url: withoutCredentials(source.url) },
@@ -100,8 +106,9 @@ export class KeyService implements ControlService<RuntimeConfig> {
   private open(source: KeySource): void {
     const url = withoutCredentials(source.url);
     const { around } = this;
-    const owner = new KeySetOwner({
+    const owner: KeySetOwner<VerificationKey> = new KeySetOwner({
       fetch: () => fetchKeySet(source),
+      read: readTokenKeys,
       now: () => performance.now(),
       after(ms, act) {
         const timer = setTimeout(act, ms);
@@ -154,4 +161,13 @@ async function fetchKeySet({ url, caFile }: KeySource): Promise<FetchedText> {
   return { text: Buffer.from(body).toString("utf8"), cacheControl: headers.get("cache-control") ?? "" };
 }
 
+/** The keys of a set that tokens can be verified with. @returns why there are none, as an Error */
+export function readTokenKeys(text: string): ReturnType<typeof readKeySet> {
+  const read = readKeySet(text, PUBLIC);
+  if (read instanceof Error || read.keys.length > 0) return read;
+  const why = read.notes[0] ?? "it has none for signatures";
+  return new Error(`the set has no key that tokens can be verified with: ${why}`);
+}
+
+const PUBLIC = ALGORITHM_NAMES.filter((name) => ALGORITHMS[name].family !== "secret");
 const MAX_REASON_CHARS = 300;

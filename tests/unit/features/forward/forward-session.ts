@@ -101,6 +101,7 @@ const FORWARD: ForwardSettings = {
   canBeRefused: false,
   failureStatuses: null,
   requestEdits: null,
+  signer: null,
   responseEdits: null,
   responseRewrite: null,
 };

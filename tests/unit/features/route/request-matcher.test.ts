@@ -10,6 +10,7 @@ import { parsedHead } from "../../../harness/parsed-head.ts";
 function headOf(target: string, lines: readonly string[], clientIp = ""): RequestHead {
   return parsedHead(`GET ${target}`, lines, {
     clientIp,
+    agentName: "",
     country: COUNTRIES[clientIp] ?? "",
     canonicalPath: "",
     fromTrustedProxy: false,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type FetchedText, freshMs, KeySetOwner } from "../../../../../src/features/auth/jwt/key-set-owner.ts";
+import { readTokenKeys } from "../../../../../src/features/auth/control/key-service.ts";
 import type { VerificationKey } from "../../../../../src/proto/jwt/key-set.ts";
+import { type FetchedText, freshMs, KeySetOwner } from "../../../../../src/proto/jwt/key-set-owner.ts";
 import { issuerKey, keySetText } from "../../../../harness/token-issuer.ts";
 
 const first = keySetText(issuerKey("ES256", "one"));
@@ -12,7 +13,8 @@ function lab() {
   const timers: { atMs: number; act: () => void }[] = [];
   const told: string[] = [];
   const state = { answer: (): Promise<FetchedText> => Promise.resolve({ text: first, cacheControl: "" }), fetches: 0 };
-  const owner = new KeySetOwner({
+  const owner = new KeySetOwner<VerificationKey>({
+    read: readTokenKeys,
     fetch: () => {
       state.fetches++;
       return state.answer();

@@ -1,5 +1,3 @@
-import { ALGORITHM_NAMES, ALGORITHMS, readKeySet, type VerificationKey } from "../../../proto/jwt/key-set.ts";
-
 /** How long fetched keys count as fresh: what their Cache-Control says within these bounds, or the usual time. */
 const JWKS_MIN_AGE_MS = 60_000;
 const JWKS_MAX_AGE_MS = 3_600_000;
@@ -15,15 +13,17 @@ export interface FetchedText {
 }
 
 /** What an owner is told of its source, and tells of it. */
-interface OwnerPorts {
+interface OwnerPorts<Key> {
   /** Fetches the set: bounded in time and size. @throws why it cannot be had */
   fetch(): Promise<FetchedText>;
   /** Milliseconds on a clock that never goes back. */
   now(): number;
   /** Runs something later. @returns a way to call it off */
   after(ms: number, act: () => void): () => void;
+  /** Reads the keys of a set, and why others were passed over. @returns why it is none that can be used, as an Error */
+  read(text: string): { readonly keys: readonly Key[]; readonly notes: readonly string[] } | Error;
   /** The keys are others than before. @param notes why keys were passed over */
-  onKeys(keys: readonly VerificationKey[], notes: readonly string[]): void;
+  onKeys(keys: readonly Key[], notes: readonly string[]): void;
   /** @param failures in a row @param retryInMs until it is tried again */
   onFailure(reason: string, failures: number, retryInMs: number): void;
 }
@@ -32,20 +32,20 @@ interface OwnerPorts {
  * Keeps the keys of one issuer: fetches them at the start and before they are too old, and when a token names one that is not there; not
  * more often than UNKNOWN_KEY_PAUSE_MS for that. While the issuer is away, the last ones stay. docs/authentication.md#keys
  */
-export class KeySetOwner {
-  keys: readonly VerificationKey[] | null = null;
+export class KeySetOwner<Key> {
+  keys: readonly Key[] | null = null;
   /** When they were fetched, on the clock of the ports. */
   fetchedMs = 0;
   fetches = 0;
   failures = 0;
-  private readonly ports: OwnerPorts;
+  private readonly ports: OwnerPorts<Key>;
   private askedMs = Number.NEGATIVE_INFINITY;
   private failed = 0;
   private running: Promise<void> | null = null;
   private callOff: () => void = () => {};
   private isStopped = false;
 
-  constructor(ports: OwnerPorts) {
+  constructor(ports: OwnerPorts<Key>) {
     this.ports = ports;
   }
 
@@ -96,12 +96,8 @@ export class KeySetOwner {
   }
 
   private take(text: string): void {
-    const read = readKeySet(text, PUBLIC);
+    const read = this.ports.read(text);
     if (read instanceof Error) throw read;
-    if (read.keys.length === 0) {
-      const why = read.notes[0] ?? "it has none for signatures";
-      throw new Error(`the set has no key that tokens can be verified with: ${why}`);
-    }
     this.fetches++;
     this.failed = 0;
     this.fetchedMs = this.ports.now();
@@ -131,7 +127,6 @@ export function freshMs(cacheControl: string): number {
   return Math.min(JWKS_MAX_AGE_MS, Math.max(JWKS_MIN_AGE_MS, Number(age) * 1000));
 }
 
-const PUBLIC = ALGORITHM_NAMES.filter((name) => ALGORITHMS[name].family !== "secret");
 const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 30_000;
 const MAX_KEPT_RETRY_MS = 300_000;
