@@ -114,10 +114,7 @@ export class Exchange {
     this.pipeline = pipeline;
   }
 
-  /**
-   * The address of the client, without a port: what a trusted proxy told, else where the connection comes from. What is
-   * judged on the TCP peer asks `client.socketAddress`.
-   */
+  /** The address of the client, without a port: from a trusted proxy, else of the connection; `client.socketAddress` is the TCP peer's. */
   get clientIp(): string {
     return this.forwardedIp === "" ? this.client.address : this.forwardedIp;
   }
