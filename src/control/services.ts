@@ -100,10 +100,7 @@ type Service = ControlService<RuntimeConfig>;
 export function makeServices(site: ThreadPorts) {
   const { pool, config, totals, event, broadcast } = site;
   const schemas = new LearnedSchemas({ changed: () => site.onSchema(), event, names: () => nodes.names });
-  const services = new ServiceTargets({
-    changed: () => site.onSchema(),
-    onFailure: serviceFailures(event),
-  });
+  const services = new ServiceTargets({ changed: () => site.onSchema(), onFailure: serviceFailures(event) });
   const nodes: NodeRegistry = new NodeRegistry(schemas.applied(config), pool, event);
   const certificates = new TlsCertificates({
     broadcast,
