@@ -21,6 +21,7 @@ const NO_POLICY_KEYS: Readonly<Record<string, string>> = {
   hooks: "its modules are files",
   fastcgi: "scripts are files of the server's",
   tls: "BackendTLSPolicy says how edge speaks to the servers",
+  sign: "its keys are files",
 };
 
 /** The keys of an EdgePolicy: what a route may say, but for those above. docs/kubernetes-policies.md */

@@ -8,7 +8,15 @@ export const providers = block({
   docker: {
     type: docker,
     absent: null,
-    example: { endpoint: "unix:/var/run/docker.sock" },
+    example: {
+      endpoint: "unix:/var/run/docker.sock",
+      exposed_by_default: false,
+      network: "web",
+      default_host: "{name}.localhost",
+      labels: ["edge", "traefik"],
+      constraints: ["com.example.stage=production"],
+      trusted: false,
+    },
     doc: "containers of Docker or Podman, by their labels; off without this section",
   },
   kubernetes: { type: kubernetes, doc: "Gateways, routes and Ingresses of a cluster" },

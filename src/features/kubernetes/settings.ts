@@ -25,8 +25,8 @@ export const kubernetes = block(
     ingress_class: { type: name(), default: "edge", doc: "Ingresses of this class are served" },
     ingress_ports: {
       type: block({
-        http: { type: port(1), default: 80, doc: "clear text" },
-        https: { type: port(1), default: 443, doc: "TLS" },
+        http: { type: port(1), default: 80, doc: "the port for clear text" },
+        https: { type: port(1), default: 443, doc: "the port for TLS" },
       }),
       doc: "ports of Ingresses",
     },

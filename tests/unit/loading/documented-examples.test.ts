@@ -23,6 +23,7 @@ const MISSING = /no such (file|folder)|environment variable \w+ is not set/;
 /** YAML that is no file of the gateway's, by what it begins with. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   "docs/docker.md": ["services:"],
+  "docs/providers.md": ["# compose.yaml"],
   "docs/observe.md": ["scrape_configs:"],
   "docs/transcoder.md": ["# shop_http.yaml"],
 };

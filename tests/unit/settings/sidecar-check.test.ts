@@ -16,6 +16,7 @@ const LEFT: Readonly<Record<string, string>> = {
   geo: "{country_db: country.mmdb}",
   ip_rules: "{deny: [10.0.0.0/8]}",
   auth: "{basic: {users_file: users}}",
+  bans: "{for: 1h}",
   bots: "{challenge: suspicious}",
   agents: "{unsigned: pass}",
   route_order: "path_first",

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseDocument } from "yaml";
+import { trimmedEnd } from "../../../core/trimming.ts";
 import { isObject } from "../../../core/value-kind.ts";
 
 /** How the API server is reached, and as whom. Values of it go into no log. */
@@ -69,7 +70,7 @@ function fileAccess(file: string, wanted: string): ApiAccess {
       throw new Error(`${file}: the user has ${key}, a program that edge does not run: use a token or a certificate`);
   if (cluster["insecure-skip-tls-verify"] === true)
     throw new Error(`${file}: insecure-skip-tls-verify is refused: name certificate-authority`);
-  const server = textIn(cluster, "server").replace(/\/+$/, "");
+  const server = trimmedEnd(textIn(cluster, "server"), "/");
   if (!/^https?:\/\/[^/]/.test(server)) throw new Error(`${file}: the cluster has no server with https://`);
   const pem = (map: Members, key: string): string => {
     const data = textIn(map, `${key}-data`);

@@ -3,6 +3,7 @@ import { ConfiguredFiles, NoFiles } from "../../../config/configured-file.ts";
 import { FaultLog } from "../../../config/fault-log.ts";
 import { type Form, type FormRows, formsIn } from "../../../config/form.ts";
 import { SharedParts } from "../../../config/shared-parts.ts";
+import { trimmedEnd } from "../../../core/trimming.ts";
 import { resolveRoutes } from "../../../loading/route-resolution.ts";
 import { asItIs } from "../../../loading/source-listeners.ts";
 import { POLICY_KEYS, SECRET_LISTS } from "../../../routes/policy-keys.ts";
@@ -89,7 +90,7 @@ class SecretValues {
   private value({ name, key }: Keys): string {
     const text = secretText(this.store, this.namespace, String(name), String(key));
     if (text === null) this.faults.push(`the Secret ${this.namespace}/${name} has no ${key}`);
-    return text?.replace(/[\r\n]+$/, "") ?? "";
+    return trimmedEnd(text ?? "", "\r\n");
   }
 
   private pairs(one: unknown): Keys {

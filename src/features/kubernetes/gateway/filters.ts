@@ -1,3 +1,4 @@
+import { trimmedEnd } from "../../../core/trimming.ts";
 import type { ResolvedBackend } from "./backend-refs.ts";
 import type { BackendReference, HeaderEdit, RouteFilter } from "./shapes.ts";
 
@@ -97,7 +98,7 @@ function pathText(
 
 /** The path with another beginning: whole elements of it, and no double slash. */
 function prefixed(replacement: string, { prefix }: Where): string {
-  const start = literal(replacement.replace(/\/+$/, ""));
+  const start = literal(trimmedEnd(replacement, "/"));
   return prefix === undefined ? start || "/" : `${start}{tail}`;
 }
 

@@ -36,7 +36,8 @@ function urlRewrite(path: Keys): object {
 
 /** A redirect as a filter; or why it has none. */
 export function redirectFilter({ to, status }: { readonly to: string; readonly status: number }): object | string {
-  const [, scheme = "", authority = "", path = ""] = /^(?:(https?):\/\/([^/]*))?(.*)$/i.exec(to) ?? [];
+  const [start = "", scheme = "", authority = ""] = /^(https?):\/\/([^/]*)/i.exec(to) ?? [];
+  const path = to.slice(start.length);
   const [, host = "", port = ""] = /^([^:]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
   const kept = path === "{uri}" || path === "{path}" || path === "";
   if (!kept && /[{?#]/.test(path)) return `${to} has a query or a variable, which no filter has: write an HTTPRoute`;

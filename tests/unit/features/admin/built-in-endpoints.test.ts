@@ -31,7 +31,7 @@ test("every endpoint has a path of its own, and those that are internal ask thei
     expect(outsider.sink.calls).toEqual([internal ? "abort" : "fixed"]);
     if (!path.includes("{name}")) handler.handle(fakeExchange().ex);
   }
-  const actions = ["drain", "undrain", "maintenance", "reload", "rollback", "log-level"];
+  const actions = ["drain", "undrain", "ban", "ban-lift", "maintenance", "reload", "rollback", "log-level"];
   expect(asked).toEqual([
     "watch",
     "config",
@@ -41,7 +41,10 @@ test("every endpoint has a path of its own, and those that are internal ask thei
     "metrics",
     "routes",
     "config-routes",
+    "canaries",
+    "canary",
     "nodes",
+    "bans",
     "incidents",
     "upstreams",
     ...actions,

@@ -1,3 +1,4 @@
+import { trimmed } from "../../../../core/trimming.ts";
 import type { DockerConfig } from "../../settings.ts";
 import { type Container, urlAt } from "./container.ts";
 import { type LabelKeys, newKeys, putAt, routeKeys, takesTargets } from "./label-keys.ts";
@@ -51,7 +52,7 @@ function meets(labels: Readonly<Record<string, string>>, constraint: string): bo
 /** The host of routes that name none. */
 export function defaultHost({ name }: Container, { defaultHost: host }: DockerConfig): string {
   const plain = name.toLowerCase().replace(/[^a-z0-9.-]+/g, "-");
-  return host.replaceAll("{name}", plain.replace(/^[-.]+|[-.]+$/g, ""));
+  return host.replaceAll("{name}", trimmed(plain, "-."));
 }
 
 /** The address of a container for requests; "" if it has none in the wanted network. @param network "" for its first */
