@@ -3,7 +3,7 @@ import { bashScript } from "./completion/bash.ts";
 import { fishScript } from "./completion/fish.ts";
 import { zshScript } from "./completion/zsh.ts";
 import { startCommand } from "./flags.ts";
-import type { ListedCommand } from "./listed-command.ts";
+import { commandWords, type ListedCommand } from "./listed-command.ts";
 
 /** The command as `edge help completion` shows it. */
 export const completionCommand = {
@@ -31,8 +31,14 @@ export async function runCompletion(
   const call = startCommand(completionCommand, args, io);
   if (typeof call === "number") return call;
   const shell = call.operands[0] as keyof typeof SCRIPTS;
-  io.out(SCRIPTS[shell](await list()));
+  io.out(SCRIPTS[shell]((await list()).map(completed)));
   return ExitCode.Done;
+}
+
+/** A command as shells complete it: with flags of its own, or with words below it that have flags, not both. */
+function completed(command: ListedCommand): ListedCommand {
+  const own = command.specs.find((spec) => commandWords(command, spec).length === 1);
+  return own === undefined ? command : { ...command, specs: [own] };
 }
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;

@@ -11,6 +11,10 @@ function rulesOf(type: string, body: Uint8Array): string[] {
   return rules.map(({ id }) => id);
 }
 
+/** Without the notes on what readers of JSON take in different ways. */
+const attacksIn = (type: string, body: Buffer): string[] =>
+  [...rulesOf(type, body)].filter((rule) => !rule.startsWith("JSON-"));
+
 describe("binary bodies that begin like JSON", () => {
   test.each(["application/octet-stream", ""])("are not taken for it: %p", (type) => {
     const random = new SeededRandom(20_261_123);
@@ -27,12 +31,12 @@ describe("binary bodies that begin like JSON", () => {
   test("are JSON where they are said to be, and where all else in them is text", () => {
     const text = Buffer.from('{"file":"a.php\0.jpg"}');
     for (const type of ["application/json", "application/octet-stream", "text/plain", ""])
-      expect(rulesOf(type, text)).toEqual(["PROTOCOL-002"]);
+      expect(attacksIn(type, text)).toEqual(["PROTOCOL-002"]);
     const cut = Buffer.concat([text, Buffer.from('["é')]).subarray(0, -1);
-    expect(rulesOf("", cut)).toEqual(["PROTOCOL-002"]);
+    expect(attacksIn("", cut)).toEqual(["PROTOCOL-002"]);
     const noise = Buffer.from('{"file":"a.php\0.jpg\x01\xff"}', "latin1");
-    expect(rulesOf("application/json", noise)).toEqual(["PROTOCOL-002"]);
-    expect(rulesOf("", noise)).toEqual([]);
+    expect(attacksIn("application/json", noise)).toEqual(["PROTOCOL-002"]);
+    expect(attacksIn("", noise)).toEqual([]);
   });
 
   test("are still searched for all else", () => {

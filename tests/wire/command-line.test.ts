@@ -56,7 +56,7 @@ describe("wrong words", () => {
     ["new function ../x", "expected a name of small letters, digits and dashes"],
     ["types extra", 'unexpected argument "extra"'],
     ["dev --port 70000", "--port: expected a whole number from -1 to 65535"],
-    ["schema server", 'expected config or routes, found "server"'],
+    ["schema server", 'expected config, routes or crd, found "server"'],
     ["completion", "missing bash|zsh|fish"],
     ["completion tcsh", 'expected bash, zsh or fish, found "tcsh"'],
     ["man nothing", 'expected edge, config or routes, found "nothing"'],
@@ -90,7 +90,7 @@ describe("wrong words", () => {
     ["help 502", "connect_refused: The origin's host refused the connection"],
     ["help rate limit", "edge help guards#rate-limits "],
     ["help migrate from nginx", "edge help migrate#nginx "],
-    ["help --json docker", '{"words":"docker","found":[{"name":"install#in-a-container"'],
+    ["help --json docker", '{"words":"docker","found":[{"name":"docker","kind":"a page"'],
   ])("edge %s helps", async (line, text) => {
     const { code, stdout, stderr } = await inFolder((folder) => run(line === "" ? [] : line.split(" "), folder));
     expect([code, stderr]).toEqual([0, ""]);

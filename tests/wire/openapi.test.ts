@@ -23,15 +23,23 @@ interface OpenApi {
 }
 
 const origin = EchoOrigin.start();
+const other = EchoOrigin.start();
 const gateway = await startGateway({
-  config: { server: { waf: { enabled: true, mode: "enforce" }, cache: { enabled: true, cookies: "share" } } },
+  config: {
+    server: {
+      waf: { enabled: true, mode: "enforce" },
+      cache: { enabled: true, cookies: "share" },
+      bans: { for: "1h" },
+    },
+  },
   routes: [
     upstream("/node", origin),
+    upstream("/new", origin, { canary: { target: other.url, steps: [10, 100], every: "1h" } }),
     { type: "redirect", prefix: "/old", to: "https://example.com{uri}" },
     { type: "respond", path: "/hello", body: "hi" },
   ],
 });
-afterAll(() => stopAll(gateway, origin));
+afterAll(() => stopAll(gateway, origin, other));
 const document = json(await gateway.once(request("GET /internal/api/openapi.json"))) as unknown as OpenApi;
 for (const path of ["/node/x", "/hello?q=<script>alert(1)</script>", "/none"])
   await gateway.once(request(`GET ${path}`));
@@ -127,6 +135,11 @@ describe("responses are as it says", () => {
     ["/internal/api/reload", {}, 200],
     ["/internal/api/rollback", { steps: 99 }, 404],
     ["/internal/api/rollback", {}, 200],
+    ["/internal/api/bans/add", { address: "192.0.2.7", for: "2h" }, 200],
+    ["/internal/api/bans/add", { address: "none" }, 400],
+    ["/internal/api/bans/rm", { address: "192.0.2.7" }, 200],
+    ["/internal/api/canary", { route: "/new", action: "abort" }, 200],
+    ["/internal/api/canary", { route: "/none", action: "abort" }, 404],
     ["/internal/api/log-level", { level: "debug" }, 200],
     ["/internal/api/log-level", { level: "info" }, 200],
     ["/internal/api/log-level", { level: "all" }, 400],

@@ -15,12 +15,20 @@ const scripts: Record<Shell, string> = { bash: "", zsh: "", fish: "" };
 let commands: string[] = [];
 const helped = new Map<string, string[]>();
 
+const BELOW = ["agents list", "agents check", "kubernetes manifests"];
+
 beforeAll(async () => {
   for (const shell of SHELLS) scripts[shell] = await printed("completion", shell);
   commands = [...(await printed("help")).matchAll(/^ {2}([\w-]+) {2}/gm)].map(([, name]) => name!);
-  for (const words of [...commands.filter((name) => name !== "help"), "waf test", "waf learn", "waf import"]) {
+  for (const words of [
+    ...commands.filter((name) => name !== "help"),
+    "waf test",
+    "waf learn",
+    "waf import",
+    ...BELOW,
+  ]) {
     const text = await printed(...words.split(" "), "--help");
-    if (words === "waf") continue;
+    if (["waf", "agents", "kubernetes"].includes(words)) continue;
     helped.set(
       words,
       [...text.matchAll(/^ {2}(-.*?)(?: [^-\s]\S*)? {2}/gm)].flatMap(([, flags]) => flags!.split(", ")),
@@ -162,7 +170,7 @@ describe.skipIf(Bun.which("fish") === null)("fish completes", () => {
     ];
     const [schema, waf, format, file, folder] = await complete([...lines, "edge waf learn access some"]);
     expect([schema, waf!.sort(), format]).toEqual([
-      ["config", "routes", "crd"],
+      ["config", "crd", "routes"],
       ["import", "learn", "test"],
       ["auto", "json", "text"],
     ]);

@@ -15,7 +15,7 @@ import {
  */
 export function bashScript(commands: readonly ListedCommand[]): string {
   const names = commands.map(({ name }) => name).join(" ");
-  const groups = commands.filter(({ specs }) => specs.length > 1);
+  const groups = commands.filter((command) => command.specs.some((spec) => commandWords(command, spec).length > 1));
   const leaves = commands.flatMap((command) =>
     command.specs.map((spec) => ({ words: commandWords(command, spec).join(" "), spec })),
   );

@@ -39,7 +39,7 @@ function described(rows: readonly (readonly [word: string, summary: string])[]):
 
 function zshCommand(command: ListedCommand): string {
   const [spec] = command.specs;
-  if (command.specs.length === 1) return zshSpec(command.name, 1, spec!);
+  if (commandWords(command, spec!).length === 1) return zshSpec(command.name, 1, spec!);
   const rows = command.specs.map((one) => [commandWords(command, one)[1]!, one.summary] as const);
   return `  ${command.name})
     if (( CURRENT == 3 )); then
