@@ -179,7 +179,8 @@ describe("crawlers for AI", () => {
 });
 
 describe("the log", () => {
-  const lines = (gateway: Gateway) => gateway.logs.json.filter((line) => line.status !== undefined && line.path !== "/health");
+  const lines = (gateway: Gateway) =>
+    gateway.logs.json.filter((line) => line.status !== undefined && line.path !== "/health");
 
   test("shortens addresses and leaves out who asked", async () => {
     const gateway = await gatewayOf("log-privacy.md", "Shorten addresses", { [NODE]: origin().url });
