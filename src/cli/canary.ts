@@ -1,3 +1,4 @@
+import type { CanaryStanding } from "../core/canary-standing.ts";
 import { durationText, numberText, percentText, span } from "../core/number-text.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { startCommand } from "./flags.ts";
@@ -43,43 +44,25 @@ export async function runCanary(args: readonly string[], io: CommandIo): Promise
   }
 }
 
-/** A rollout, as the endpoint tells it. docs/endpoints.md#canaries */
-interface Canary {
-  readonly route: string;
-  readonly targets: readonly string[];
-  readonly state: string;
-  readonly share: number;
-  readonly next_ms: number | null;
-  readonly requests: number;
-  readonly errors: number;
-  readonly old_requests: number;
-  readonly old_errors: number;
-  readonly p99_ms: number | null;
-  readonly old_p99_ms: number | null;
-  readonly errors_evidence: number;
-  readonly latency_evidence: number;
-  readonly reason: string;
-}
-
-async function listed(gateway: GatewayApi, name: string): Promise<readonly Canary[]> {
+async function listed(gateway: GatewayApi, name: string): Promise<readonly CanaryStanding[]> {
   const path = "/internal/api/canaries";
   const { status, text } = await gateway.call("GET", path, null, {}, LIMIT_MS);
   if (status !== 200) throw new GatewayFault(gateway.refusal(path, status, text));
-  const { canaries } = gateway.parsed(path, text) as { readonly canaries: readonly Canary[] };
+  const { canaries } = gateway.parsed(path, text) as { readonly canaries: readonly CanaryStanding[] };
   if (name === "") return canaries;
   const found = canaries.filter(({ route }) => route === name);
   if (found.length === 0) throw new GatewayFault(`no route ${name} has a canary`);
   return found;
 }
 
-async function ended(gateway: GatewayApi, route: string, action: string): Promise<readonly Canary[]> {
+async function ended(gateway: GatewayApi, route: string, action: string): Promise<readonly CanaryStanding[]> {
   const path = "/internal/api/canary";
   const { status, text } = await gateway.post(path, { route, action }, LIMIT_MS);
   if (status !== 200) throw new GatewayFault(gateway.refusal(path, status, text));
-  return (gateway.parsed(path, text) as { readonly canaries: readonly Canary[] }).canaries;
+  return (gateway.parsed(path, text) as { readonly canaries: readonly CanaryStanding[] }).canaries;
 }
 
-function textOf(one: Canary): string {
+function textOf(one: CanaryStanding): string {
   const why = one.reason === "" ? "" : ` (${one.reason.replace("_", " ")})`;
   const next = one.next_ms === null ? "" : `, next step in ${span(one.next_ms)} at the earliest`;
   const side = (name: string, requests: number, errors: number, p99: number | null) =>

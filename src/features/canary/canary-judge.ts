@@ -1,3 +1,4 @@
+import type { CanaryPhase, CanaryReason } from "../../core/canary-standing.ts";
 import { LATENCY_BUCKETS, LATENCY_BUCKETS_PER_OCTAVE } from "../../core/latency-sketch.ts";
 import { WorseEvidence } from "./evidence.ts";
 
@@ -20,8 +21,6 @@ export interface JudgeRules {
   readonly minRequests: number;
 }
 
-export type CanaryPhase = "running" | "promoted" | "aborted";
-
 /** All that is known of a rollout; it can be kept and goes on from there. */
 export interface CanaryRecord {
   phase: CanaryPhase;
@@ -41,9 +40,6 @@ export interface CanaryRecord {
   times: number[];
   oldTimes: number[];
 }
-
-/** Why something is done, or not. */
-export type CanaryReason = "" | "errors" | "latency" | "few_requests" | "evidence" | "operator";
 
 /** The outcome of a look. */
 export interface CanaryDecision {

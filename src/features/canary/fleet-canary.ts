@@ -1,4 +1,5 @@
-import type { CanaryPhase, CanaryRecord } from "./canary-judge.ts";
+import type { CanaryPhase } from "../../core/canary-standing.ts";
+import type { CanaryRecord } from "./canary-judge.ts";
 
 /** The store of a fleet, as rollouts use it. All of it throws if the store is away. */
 export interface CanaryStore {

@@ -1,3 +1,4 @@
+import type { CanaryStanding } from "../../core/canary-standing.ts";
 import type { ControlService } from "../../core/control-service.ts";
 import { FaultKind } from "../../core/fault.ts";
 import { type Percentiles, percentilesOf } from "../../core/latency-sketch.ts";
@@ -13,7 +14,6 @@ import type { DashboardWord } from "./dashboard-messages.ts";
 import { LabelTraffic } from "./label-traffic.ts";
 import type {
   LiveCache,
-  LiveCanary,
   LiveChange,
   LiveGateway,
   LiveHit,
@@ -46,7 +46,7 @@ export interface FeedPorts {
   /** Modules of functions and hooks, with counts since the start. */
   readonly modules: () => readonly LiveModule[];
   readonly objectives: () => readonly LiveObjective[];
-  readonly canaries: () => readonly LiveCanary[];
+  readonly canaries: () => readonly CanaryStanding[];
   /** The line that silences the rule of an incident where it was found. */
   readonly exclusionOf: (incident: Incident) => string;
   /** Tells all workers whether to show rows of their traffic. */

@@ -1,4 +1,6 @@
 // What the dashboard is told once a second. Types alone: the page of the browser is compiled with them, too.
+
+import type { CanaryStanding } from "../../core/canary-standing.ts";
 import type { Percentiles } from "../../core/latency-sketch.ts";
 
 /** Counts since the start, the same as those of `/metrics`. docs/dashboard.md#the-stream */
@@ -141,24 +143,6 @@ export interface LiveObjective {
   readonly burn: readonly number[];
 }
 
-/** A rollout of a new version. docs/pressure.md#canaries */
-export interface LiveCanary {
-  readonly route: string;
-  readonly targets: readonly string[];
-  readonly state: "running" | "promoted" | "aborted";
-  /** Percent of the requests. */
-  readonly share: number;
-  readonly steps: readonly number[];
-  readonly requests: number;
-  readonly errors: number;
-  readonly old_requests: number;
-  readonly old_errors: number;
-  readonly p99_ms: number | null;
-  readonly old_p99_ms: number | null;
-  /** Why it does not go on; "" if it does. */
-  readonly reason: string;
-}
-
 /** Something that happened to the gateway: an event of the log. */
 export interface LiveChange {
   readonly at: number;
@@ -278,7 +262,7 @@ export interface LiveState {
   /** The busiest first; empty where there are neither functions nor hooks. */
   readonly modules: readonly LiveModule[];
   /** An older gateway does not say. */
-  readonly canaries?: readonly LiveCanary[];
+  readonly canaries?: readonly CanaryStanding[];
   /** The fastest burning first. An older gateway does not say. */
   readonly objectives?: readonly LiveObjective[];
   /** The newest first. */

@@ -1,7 +1,7 @@
+import type { CanaryStanding } from "../../core/canary-standing.ts";
 import { isInternalPath } from "../../core/internal-path.ts";
 import { bytes, durationText, numberText, percentText, span } from "../../core/number-text.ts";
 import type {
-  LiveCanary,
   LiveLabel,
   LiveModule,
   LiveObjective,
@@ -223,7 +223,7 @@ function modules({ modules: all }: LiveState, width: number, paints: Paints): st
 
 function canaries({ canaries: all = [] }: LiveState, width: number, paints: Paints): string[] {
   if (all.length === 0) return [];
-  const columns: Column<LiveCanary>[] = [
+  const columns: Column<CanaryStanding>[] = [
     { title: `CANARIES (${all.length})`, width: 0, rank: 0, cell: ({ route }) => route },
     {
       title: "STATE",

@@ -1,3 +1,4 @@
+import type { CanaryReason, CanaryStanding } from "../../../core/canary-standing.ts";
 import type { ControlService, Prepared } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { LatencySketch } from "../../../core/latency-sketch.ts";
@@ -9,7 +10,6 @@ import {
   type ArmCounts,
   apply,
   type CanaryDecision,
-  type CanaryReason,
   type CanaryRecord,
   canaryShare,
   decide,
@@ -38,28 +38,6 @@ interface CanaryPorts {
     write(part: string, value: object): boolean;
     remove(part: string): void;
   };
-}
-
-/** A rollout as operators see it. */
-interface CanaryStanding {
-  readonly route: string;
-  readonly targets: readonly string[];
-  readonly state: CanaryRecord["phase"];
-  /** Percent of the requests. */
-  readonly share: number;
-  readonly steps: readonly number[];
-  /** Milliseconds until the next step, if nothing holds it; null without one. */
-  readonly next_ms: number | null;
-  readonly requests: number;
-  readonly errors: number;
-  readonly old_requests: number;
-  readonly old_errors: number;
-  readonly p99_ms: number | null;
-  readonly old_p99_ms: number | null;
-  readonly errors_evidence: number;
-  readonly latency_evidence: number;
-  /** Why the share does not grow, or why the rollout is over; "" for neither. */
-  readonly reason: CanaryReason;
 }
 
 /** A record of the process before. */

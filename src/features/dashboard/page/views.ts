@@ -1,8 +1,8 @@
+import type { CanaryStanding } from "../../../core/canary-standing.ts";
 import { isInternalPath } from "../../../core/internal-path.ts";
 import { bytes, counted, durationText, numberText, percentText, span } from "../../../core/number-text.ts";
 import type {
   LiveAttacker,
-  LiveCanary,
   LiveChange,
   LiveHit,
   LiveObjective,
@@ -36,7 +36,7 @@ export class Views {
   private readonly routes: LiveTable<BusyLabel>;
   private readonly targets: LiveTable<TargetRow>;
   private readonly modules: LiveTable<BusyModule>;
-  private readonly canaries = placed<LiveCanary>("canaries", {
+  private readonly canaries = placed<CanaryStanding>("canaries", {
     name: "Rollouts of new versions",
     columns: CANARY_COLUMNS,
     keyOf: ({ route, targets }) => `${route} ${targets.join(" ")}`,
@@ -433,7 +433,7 @@ const TARGET_COLUMNS: readonly PageColumn<TargetRow>[] = [
   { key: "drain", head: "Action", show: showDrain },
 ];
 
-const CANARY_COLUMNS: readonly PageColumn<LiveCanary>[] = [
+const CANARY_COLUMNS: readonly PageColumn<CanaryStanding>[] = [
   textCell("route", "Route", ({ route }) => plain(route), {
     isName: true,
     style: "mono name",
