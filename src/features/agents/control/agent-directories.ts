@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
-import { outboundRequest } from "../../../net/outbound-request.ts";
+import { fetchKeys } from "../../../net/fetched-keys.ts";
 import { type FetchedText, KeySetOwner } from "../../../proto/jwt/key-set-owner.ts";
 import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import { type AgentKey, type AgentKeyReading, readAgentKeys } from "../../../proto/signatures/agent-keys.ts";
@@ -119,18 +119,13 @@ export class AgentDirectories implements ControlService<RuntimeConfig> {
  * @throws why it cannot be had
  */
 export async function fetchDirectory(url: string, caFile: string): Promise<FetchedText> {
-  const { status, headers, body } = await outboundRequest({
+  return fetchKeys({
     url,
-    headers: {
-      Accept: "application/http-message-signatures-directory+json, application/jwk-set+json, application/json",
-    },
     ca: caFile === "" ? "" : readCertificates(readFileSync(caFile)).pem,
+    accept: "application/http-message-signatures-directory+json, application/jwk-set+json, application/json",
     timeoutMs: DIRECTORY_TIMEOUT_MS,
     maxBytes: MAX_AGENT_KEY_BYTES,
   });
-  if (status >= 300 && status < 400) throw new Error(`status ${status}: redirects are not followed`);
-  if (status !== 200) throw new Error(`status ${status}`);
-  return { text: Buffer.from(body).toString("utf8"), cacheControl: headers.get("cache-control") ?? "" };
 }
 
 /** The keys of a directory. @returns why there are none, as an Error */

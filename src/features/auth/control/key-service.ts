@@ -3,7 +3,7 @@ import type { ControlService } from "../../../core/control-service.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { type Metric, metricOf } from "../../../core/metric-row.ts";
 import { withoutCredentials } from "../../../core/secret-name.ts";
-import { outboundRequest } from "../../../net/outbound-request.ts";
+import { fetchKeys } from "../../../net/fetched-keys.ts";
 import {
   ALGORITHM_NAMES,
   ALGORITHMS,
@@ -144,21 +144,15 @@ function keySources({ server, internalApi, routes }: RuntimeConfig): readonly Ke
   );
 }
 
-/**
- * Fetches a JWK set. Redirects are not followed: a set has one place, and no response can send the gateway elsewhere.
- * @throws why it cannot be had
- */
+/** Fetches a JWK set. @throws why it cannot be had */
 async function fetchKeySet({ url, caFile }: KeySource): Promise<FetchedText> {
-  const { status, headers, body } = await outboundRequest({
+  return fetchKeys({
     url,
-    headers: { Accept: "application/jwk-set+json, application/json" },
     ca: caFile === "" ? "" : readCertificates(readFileSync(caFile)).pem,
+    accept: "application/jwk-set+json, application/json",
     timeoutMs: JWKS_TIMEOUT_MS,
     maxBytes: MAX_JWKS_BYTES,
   });
-  if (status >= 300 && status < 400) throw new Error(`status ${status}: redirects are not followed`);
-  if (status !== 200) throw new Error(`status ${status}`);
-  return { text: Buffer.from(body).toString("utf8"), cacheControl: headers.get("cache-control") ?? "" };
 }
 
 /** The keys of a set that tokens can be verified with. @returns why there are none, as an Error */
