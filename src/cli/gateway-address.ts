@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { resolve } from "node:path";
+import { HANDING_OVER } from "../core/handing-over.ts";
 import { hostAndPort } from "../core/ip-address.ts";
 import { readableSections } from "../loading/load-config.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
@@ -115,7 +116,7 @@ export class GatewayApi {
   }
 
   /**
-   * Makes any other call.
+   * Makes any other call. While one process hands over to another, it asks again until the new one takes the call.
    * @param body JSON or YAML; null for none
    * @throws GatewayFault as `get`
    */
@@ -126,7 +127,13 @@ export class GatewayApi {
     fields: Readonly<Record<string, string>>,
     timeoutMs: number,
   ): Promise<GatewayReply> {
-    return this.collected(path, await this.send(method, path, body, timeoutMs, fields), timeoutMs);
+    const untilMs = performance.now() + HANDOVER_LIMIT_MS;
+    for (;;) {
+      const reply = await this.collected(path, await this.send(method, path, body, timeoutMs, fields), timeoutMs);
+      const isHandedOver = reply.status === 503 && reply.text.includes(HANDING_OVER);
+      if (!isHandedOver || performance.now() > untilMs) return reply;
+      await Bun.sleep(HANDOVER_PAUSE_MS);
+    }
   }
 
   /**
@@ -162,8 +169,8 @@ export class GatewayApi {
     }
   }
 
-  private async ask(method: string, path: string, body: string | null, timeoutMs: number): Promise<GatewayReply> {
-    return this.collected(path, await this.send(method, path, body, timeoutMs), timeoutMs);
+  private ask(method: string, path: string, body: string | null, timeoutMs: number): Promise<GatewayReply> {
+    return this.call(method, path, body, {}, timeoutMs);
   }
 
   private async collected(path: string, response: IncomingMessage, timeoutMs: number): Promise<GatewayReply> {
@@ -312,6 +319,9 @@ const HINTS: Readonly<Record<string, string>> = {
   EACCES: "permission denied; the mode of the socket says who may",
 };
 const STREAM = "/internal/api/stream";
+/** A process that does not serve after 30 s is ended, and the one before it goes on. */
+const HANDOVER_LIMIT_MS = 35_000;
+const HANDOVER_PAUSE_MS = 100;
 const ANSWER_LIMIT_MS = 15_000;
 /** The list of a hundred thousand routes is smaller. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;

@@ -55,6 +55,7 @@ import { ConfigPacket, collectSource, packConfig } from "../worker/packed-config
 import { warnOfSidecar } from "../worker/sidecar.ts";
 import { labelsOf } from "../worker/worker-runtime.ts";
 import { binaryPathOf, startFacts } from "./binary-path.ts";
+import { holdChanges } from "./changes.ts";
 import { controlExposition } from "./control-metrics.ts";
 import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";
@@ -275,7 +276,10 @@ export class Control implements PoolListener, ThreadPorts {
       hasSuccessor: () => this.handover.hasSuccessor,
       successorPid: () => this.handover.successorPid,
       pool: this.pool,
-      onBegin: () => this.manager.stopping(),
+      onBegin: () => {
+        this.manager.stopping();
+        this.handover.passOn();
+      },
       onDrain: () => {
         this.standIns.end();
         // From here on each worker closes its own: to close one again might close another descriptor of the same number.
@@ -583,7 +587,8 @@ export class Control implements PoolListener, ThreadPorts {
       "cache-purge": async (purge) => jsonAnswer(200, await cache.purgeDisk(JSON.parse(purge))),
       watch: (_, worker) => live.watch(worker),
     };
-    return new Map(Object.entries<Answerer>({ ...ofEndpoints, ...ofWorkers }));
+    const all = new Map(Object.entries<Answerer>({ ...ofEndpoints, ...ofWorkers }));
+    return holdChanges(all, () => this.handover.hasSuccessor);
   }
 
   readonly event: WriteEvent = (...event) => {

@@ -109,6 +109,7 @@ export class Handover {
   private readonly state: () => string;
   private file = -1;
   private isWanted = false;
+  private owesReload = false;
   private successor: Bun.Subprocess | null = null;
   private deadline: Timer | null = null;
 
@@ -142,6 +143,17 @@ export class Handover {
   /** Its process id; 0 without one. */
   get successorPid(): number {
     return this.successor?.pid ?? 0;
+  }
+
+  /** The successor may have read the files already: it reads them again once it serves. */
+  reloadLater(): void {
+    this.owesReload = this.successor !== null;
+  }
+
+  /** The successor serves, and has asked this process to end. */
+  passOn(): void {
+    if (this.owesReload) this.successor?.kill("SIGHUP");
+    this.owesReload = false;
   }
 
   /** Begins, now or as soon as every worker listens. */

@@ -28,7 +28,10 @@ export function reactToSignals({ signals, operations, handover, ending, outputs,
   signals.react({
     SIGTERM: () => end("SIGTERM"),
     SIGINT: () => end("SIGINT"),
-    SIGHUP: () => void operations.reload({ by: "signal", from: "SIGHUP" }),
+    SIGHUP: () => {
+      handover.reloadLater();
+      void operations.reload({ by: "signal", from: "SIGHUP" });
+    },
     SIGUSR1: () => {
       audit("log_reopen", "SIGUSR1");
       event("log_reopen", reopened(outputs.reopen()));

@@ -14,8 +14,8 @@ export interface WorkerService<Config> {
   use?(config: Config): void;
   /** Called every TICK_MS. @param nowMs on the clock of the worker's turns */
   tick?(nowMs: number): void;
-  /** The worker takes nothing new, and what it has in hand ends. */
-  stop?(): void;
+  /** The worker takes nothing new, and what it has in hand ends. @param hasSuccessor whether another process serves already */
+  stop?(hasSuccessor: boolean): void;
   /** The messages of the control thread that are for it, by their kind. */
   readonly onMessage?: AnyTakers;
 }

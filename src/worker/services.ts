@@ -95,7 +95,7 @@ export class PartList extends ServiceList<Part, ListedWorkerServices> {
     for (const part of this.all) part.tick?.(nowMs);
   }
 
-  stop(): void {
-    for (const part of this.all) part.stop?.();
+  stop(hasSuccessor: boolean): void {
+    for (const part of this.all) part.stop?.(hasSuccessor);
   }
 }

@@ -511,7 +511,7 @@ export class Worker {
     this.publicListeners.drain();
     this.listeners.stop();
     this.services.inTurn(() => this.udp?.close());
-    this.services.inTurn(() => this.list.stop());
+    this.services.inTurn(() => this.list.stop(hasSuccessor));
     this.services.inTurn(() => this.connections.drain());
     this.quic.drain(hasSuccessor);
     const poll = setInterval(() => {

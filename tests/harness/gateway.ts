@@ -103,6 +103,14 @@ export class Gateway {
     return this.logs.until(what, matches);
   }
 
+  /** Sends SIGHUP. @returns the line of the reload that it brought; what reloaded before has said so */
+  reload(): Promise<LogLine> {
+    const seen = this.logs.json.length;
+    this.signal("SIGHUP");
+    const isNew = (line: LogLine): boolean => line.event === "config_reload" && this.logs.json.indexOf(line) >= seen;
+    return this.logs.until("the reload", isNew);
+  }
+
   /** Resident memory now and at its peak, in bytes; null where the system does not tell (other than Linux). */
   memory(): { resident: number; peak: number } | null {
     const path = `/proc/${this.pid}/status`;

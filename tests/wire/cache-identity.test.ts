@@ -305,8 +305,7 @@ describe("the switch", () => {
       await cached.get("/kept", ["Cookie: user=a"]);
       const file = join(cached.gateway.folder, "config.yaml");
       writeFileSync(file, readFileSync(file, "utf8").replace("cookies: share", "cookies: bypass"));
-      cached.gateway.signal("SIGHUP");
-      await cached.gateway.log("the reload", ({ event, ok }) => event === "config_reload" && ok === true);
+      expect((await cached.gateway.reload()).ok).toBe(true);
       expect(outcome(await cached.get("/kept"))).toBe("MISS for");
     } finally {
       await cached.stop();

@@ -107,8 +107,7 @@ describe("a rollout", () => {
     });
     expect((await ask("/hand/x")).text).toBe("new");
     expect((await edge("status", "/hand")).stdout).toStartWith(`/hand: promoted (operator), 100 % to ${good.url}`);
-    gateway.signal("SIGHUP");
-    await gateway.log("the reload", ({ event, ok }) => event === "config_reload" && ok === true);
+    expect((await gateway.reload()).ok).toBe(true);
     expect((await ask("/hand/x")).text).toBe("new");
     gateway = await restartGateway(gateway, { config: { server: { workers: 2 } }, routes });
     expect((await ask("/hand/x")).text).toBe("new");

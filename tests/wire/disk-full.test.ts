@@ -34,8 +34,7 @@ test.skipIf(!disk.isSmall)(
     expect(await upload()).toBe(200);
     disk.fill();
     expect(await upload()).toBe(503);
-    gateway.signal("SIGHUP");
-    await gateway.log("the reload", ({ event, ok }) => event === "config_reload" && ok === true);
+    expect((await gateway.reload()).ok).toBe(true);
     expect(await upload()).toBe(503);
     disk.empty();
     const statuses: number[] = [];

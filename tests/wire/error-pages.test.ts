@@ -118,8 +118,7 @@ describe("errors of the gateway", () => {
 
   test("a reload takes the new page", async () => {
     writeFileSync(join(gateway.folder, "sorry.html"), "<p>new {status}</p>");
-    gateway.signal("SIGHUP");
-    await gateway.log("the reload", ({ event, ok }) => event === "config_reload" && ok === true);
+    expect((await gateway.reload()).ok).toBe(true);
     expect((await ask("/other/x")).text).toBe("<p>new 502</p>");
   });
 });

@@ -54,8 +54,7 @@ describe("the life of a connection of HTTP/2", () => {
     const client = await H2Client.connect(gateway.port);
     const id = client.headers(head("GET", "/node/slow"));
     await origin.until("the request", () => origin.requestsFor("/slow")[0]);
-    gateway.signal("SIGHUP");
-    await gateway.log("the reload", (line) => line.event === "config_reload");
+    expect((await gateway.reload()).ok).toBe(true);
     finishSlow();
     expect((await client.reply(id)).text).toBe("late");
     expect((await client.request(head("GET", "/node/canary"))).status).toBe(200);

@@ -75,9 +75,7 @@ test("a reload changes the mode, moves the socket and takes it away", async () =
         internal_api,
       };
       writeFileSync(join(moving.folder, "config.yaml"), JSON.stringify(config));
-      const lines = moving.logs.json.length;
-      moving.signal("SIGHUP");
-      await moving.log("reload", (line) => line.event === "config_reload" && moving.logs.json.indexOf(line) >= lines);
+      await moving.reload();
     };
     await change({ socket: "./edge.sock", socket_mode: "0660" });
     expect(lstatSync(socketOf(moving)).mode & 0o777).toBe(0o660);
@@ -123,8 +121,7 @@ test("a reload to a path that cannot be had changes nothing", async () => {
     writeFileSync(join(staying.folder, "plain"), "kept");
     const server = { ...SETTINGS.server, host: "127.0.0.1", port: staying.port };
     writeFileSync(join(staying.folder, "config.yaml"), JSON.stringify({ server, internal_api: { socket: "./plain" } }));
-    staying.signal("SIGHUP");
-    const line = await staying.log("reload", ({ event }) => event === "config_reload");
+    const line = await staying.reload();
     expect([line.ok, line.faults]).toEqual([false, [expect.stringContaining("a file that is no socket is there")]]);
     expect((await status(staying)).pid).toBe(staying.pid);
     const audit = await staying.log("audit", ({ event }) => event === "audit");

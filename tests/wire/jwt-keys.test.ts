@@ -116,8 +116,7 @@ describe("keys that are fetched", () => {
       await gateway.log("the keys", ({ event }) => event === "jwks_fetched");
       await server.stop();
       expect(await statusOf(gateway)).toBe(200);
-      gateway.signal("SIGHUP");
-      await gateway.log("a reload", ({ event, ok }) => event === "config_reload" && ok === true);
+      expect((await gateway.reload()).ok).toBe(true);
       expect(await statusOf(gateway)).toBe(200);
       expect(await gateway.metric("gateway_jwks_fetches_total", { result: "failure" })).toBeGreaterThan(0);
     } finally {
@@ -252,13 +251,11 @@ describe("keys that are fetched", () => {
     try {
       expect(await statusOf(gateway)).toBe(200);
       writeFileSync(join(gateway.folder, "jwks.json"), "{");
-      gateway.signal("SIGHUP");
-      const line = await gateway.log("a refused reload", ({ event, ok }) => event === "config_reload" && ok === false);
+      const line = await gateway.reload();
       expect(JSON.stringify(line.faults)).toContain("jwks_file: it is not JSON");
       expect(await statusOf(gateway)).toBe(200);
       writeFileSync(join(gateway.folder, "jwks.json"), keySetText(second));
-      gateway.signal("SIGHUP");
-      await gateway.log("a reload", ({ event, ok }) => event === "config_reload" && ok === true);
+      expect((await gateway.reload()).ok).toBe(true);
       expect([await statusOf(gateway), await statusOf(gateway, second)]).toEqual([401, 200]);
     } finally {
       await gateway.stop();

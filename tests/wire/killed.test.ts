@@ -3,6 +3,8 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import readline from "node:readline";
+import { Readable } from "node:stream";
 import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, freePort } from "../harness/gateway.ts";
 import { exchangeOnce, request } from "../harness/raw-client.ts";
@@ -31,12 +33,22 @@ test("its sockets, its cache and its locks are in the way of no other", async ()
     expect(existsSync(join(folder, "edge.sock"))).toBe(true);
     const { code, stdout } = await runProcess([EDGE_BINARY, "status"], { cwd: folder, timeout: 20_000 });
     expect([code, stdout]).toEqual([0, expect.stringContaining("edge.sock")]);
+    const said = linesOf(child.stdout);
+    for (let event = ""; event !== "listening"; events.push(event)) event = await said();
     child.kill("SIGKILL");
     await child.exited;
-    const lines = (await new Response(child.stdout).text()).trim().split("\n");
-    events.push(...lines.map((line) => (JSON.parse(line) as { event: string }).event));
+    for (let event = await said(); event !== ""; event = await said()) events.push(event);
   }
   expect(events.filter((event) => event === "listening").length).toBe(3);
   expect(events.filter((event) => /failed|exception|died/.test(event))).toEqual([]);
   rmSync(folder, { recursive: true });
 }, 60_000);
+
+/** Gives the event of each line, one after another; "" at the end. */
+function linesOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>): () => Promise<string> {
+  const lines = readline.createInterface({ input: Readable.fromWeb(stream as never) })[Symbol.asyncIterator]();
+  return async () => {
+    const { value, done = false } = await lines.next();
+    return done ? "" : (JSON.parse(String(value)) as { event: string }).event;
+  };
+}

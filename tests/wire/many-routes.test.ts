@@ -36,8 +36,7 @@ test("and after a reload that changes some and takes some away, also those that 
   await eventually(() => expect(origin.requestsFor("/slow").length).toBe(1));
   const changed = [upstream("/s0", other), ...routes.slice(10)];
   writeFileSync(join(gateway.folder, "routes.yaml"), stringify(changed));
-  gateway.signal("SIGHUP");
-  await gateway.log("config_reload", (line) => line.event === "config_reload" && line.ok === true);
+  expect((await gateway.reload()).ok).toBe(true);
   await eventually(async () => expect((await gateway.once(request("GET /s5/x"))).status).toBe(404));
   const before = other.requests.length;
   for (let n = 0; n < 4; n++) expect(await targetOf("/s0/y")).toBe("/y");

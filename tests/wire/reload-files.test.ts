@@ -24,9 +24,7 @@ const routes = readFileSync(join(gateway.folder, "routes.yaml"), "utf8");
 async function reload(configText: string | null, routesText: string | null): Promise<LogLine> {
   put("config.yaml", configText);
   put("routes.yaml", routesText);
-  const seen = gateway.logs.json.length;
-  gateway.signal("SIGHUP");
-  return gateway.log("the reload", (line) => line.event === "config_reload" && gateway.logs.json.indexOf(line) >= seen);
+  return gateway.reload();
 }
 
 function put(name: string, text: string | null): void {

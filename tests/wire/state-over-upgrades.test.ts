@@ -1,9 +1,9 @@
 // What operators have done at run time goes on in the process that takes over. docs/endpoints.md#actions
 import { afterAll, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
-import { startGateway, upstream } from "../harness/gateway.ts";
+import { EDGE_BINARY, startGateway, upstream } from "../harness/gateway.ts";
 import { json, request } from "../harness/raw-client.ts";
-import { untilGone } from "../harness/run-process.ts";
+import { runProcess, untilGone } from "../harness/run-process.ts";
 
 const [one, two] = [EchoOrigin.start(), EchoOrigin.start()];
 const gateway = await startGateway({
@@ -30,6 +30,29 @@ async function act(action: string, body: object): Promise<void> {
 
 const operations = async (): Promise<unknown> =>
   json<{ operations: unknown }>(await gateway.once(request("GET /internal/api/status"))).operations;
+
+test("a change that meets an upgrade is refused with 503, and edge asks the process that takes over", async () => {
+  const old = pids.at(-1)!;
+  process.kill(old, "SIGUSR2");
+  await gateway.log("the upgrade", ({ event, ok }) => event === "upgrade" && ok === true);
+  // SIGHUP reaches the process that knows the files of before, too.
+  process.kill(old, "SIGHUP");
+  const { code, stderr } = await runProcess([EDGE_BINARY, "maintenance", "on", "--route", "/closed"], {
+    cwd: gateway.folder,
+    timeout: 60_000,
+  });
+  expect([code, stderr]).toEqual([0, ""]);
+  const next = await gateway.log("the successor", ({ event, pid }) => event === "listening" && pid !== old);
+  pids.push(Number(next.pid));
+  await gateway.log(
+    "its reload",
+    ({ event, ok, generation }) => event === "config_reload" && ok === true && generation === 2,
+  );
+  await untilGone(old, 30_000);
+  expect((await gateway.once(request("GET /closed/canary"))).status).toBe(503);
+  expect(await operations()).toMatchObject({ maintenance: ["/closed"] });
+  await act("maintenance", { on: false, route: "/closed" });
+}, 90_000);
 
 test("maintenance, drained targets and the level of the log, over two upgrades and a reload", async () => {
   await act("upstreams/drain", { target: one.url });

@@ -280,8 +280,7 @@ test("a reload: what stays goes on, what goes takes no more and lets its connect
   const added = freePort();
   const next = [streams[0]!, { ...stream("late", echo.port), listen: `127.0.0.1:${added}` }];
   writeFileSync(join(gateway.folder, "routes.yaml"), stringify(next));
-  gateway.signal("SIGHUP");
-  await gateway.log("the reload", (line) => line.event === "config_reload" && line.ok === true);
+  expect((await gateway.reload()).ok).toBe(true);
   await eventually(async () => expect(open(at.counting)).rejects.toThrow());
   for (const port of [at.echo, added]) {
     const socket = await open(port);

@@ -67,8 +67,7 @@ describe("certificate files", () => {
     const { gateway, port } = await start();
     writeFileSync(join(gateway.folder, "tls", "cert.pem"), spoiled(one.cert));
     await gateway.log("the watch", (line) => line.event === "certificate_reload" && line.ok === false);
-    gateway.signal("SIGHUP");
-    const line = await gateway.log("the reload", ({ event, ok }) => event === "config_reload" && ok === false);
+    const line = await gateway.reload();
     expect(JSON.stringify(line)).toContain("cert_file");
     expect(await shown(port)).toEqual(["one.test"]);
   });
@@ -125,8 +124,7 @@ describe("certificate files", () => {
   test("are read at SIGHUP as well", async () => {
     const { gateway, port } = await start();
     replace(gateway, two);
-    gateway.signal("SIGHUP");
-    await gateway.log("the reload", (line) => line.event === "config_reload" && line.ok === true);
+    expect((await gateway.reload()).ok).toBe(true);
     await eventually(async () => expect(await shown(port)).toEqual(["two.test"]));
   });
 
@@ -167,8 +165,7 @@ test.skipIf(OPENSSL === null)("a session outlives a reload that leaves the certi
   const { gateway, port } = await start(1);
   const GET = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
   await openssl(port, ["-sess_out", session], GET);
-  gateway.signal("SIGHUP");
-  await gateway.log("the reload", (line) => line.event === "config_reload" && line.ok === true);
+  expect((await gateway.reload()).ok).toBe(true);
   expect((await openssl(port, ["-sess_in", session], GET)).text).toContain("Reused, TLSv1.3");
   replace(gateway, two);
   await eventually(async () => expect(await shown(port)).toEqual(["two.test"]));

@@ -159,7 +159,7 @@ const DRAINED: Omit<EndpointDoc, "summary" | "shown"> = {
     { target: TEXT_SCHEMA, drained: listOf(TEXT_SCHEMA) },
     { targets: listOf(TEXT_SCHEMA), without_target: listOf(TEXT_SCHEMA) },
   ),
-  refusals: [400, 404, 413, 415],
+  refusals: [400, 404, 413, 415, 503],
 };
 
 const CANARIES = object({
@@ -438,7 +438,7 @@ export const ENDPOINTS = [
     page: "bans.md#by-hand",
     request: call({ address: TEXT_SCHEMA }, { for: TEXT_SCHEMA }),
     response: BAN,
-    refusals: [400, 404, 409, 413, 415],
+    refusals: [400, 404, 409, 413, 415, 503],
   }),
   action("/internal/api/bans/rm", "ban-lift", {
     summary: "Lifts a ban.",
@@ -446,7 +446,7 @@ export const ENDPOINTS = [
     page: "bans.md#by-hand",
     request: call({ address: TEXT_SCHEMA }),
     response: object({ address: TEXT_SCHEMA }),
-    refusals: [400, 404, 413, 415],
+    refusals: [400, 404, 413, 415, 503],
   }),
   action("/internal/api/maintenance", "maintenance", {
     summary: "Switches maintenance of all routes, or of one, on or off.",
@@ -482,7 +482,7 @@ export const ENDPOINTS = [
     page: "endpoints.md#actions",
     request: call({ level: LEVEL }),
     response: object({ level: LEVEL, before: LEVEL }),
-    refusals: [400, 413, 415],
+    refusals: [400, 413, 415, 503],
   }),
 ] as const;
 

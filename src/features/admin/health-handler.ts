@@ -8,15 +8,16 @@ interface LeavingMessage {
   readonly kind: "leaving";
 }
 
-/** `/health`: 200 `{"status":"ok"}`, and 503 `{"status":"draining"}` once the process is going away. */
+/** `/health`: 200 `{"status":"ok"}`, and 503 `{"status":"draining"}` once the process is going away and none takes its place. */
 export class HealthHandler implements Handler, WorkerService<unknown> {
   readonly name = "health";
-  readonly onMessage: Takers<LeavingMessage> = { leaving: () => this.stop() };
+  readonly onMessage: Takers<LeavingMessage> = { leaving: () => this.stop(false) };
   /** Set when the process stops accepting. docs/operations.md#ending */
   draining = false;
 
-  stop(): void {
-    this.draining = true;
+  /** A check that meets this process while its successor serves would take the host out of service. */
+  stop(hasSuccessor: boolean): void {
+    this.draining = !hasSuccessor;
   }
 
   handle(ex: Exchange): Verdict {

@@ -1,0 +1,28 @@
+import { HANDING_OVER } from "../core/handing-over.ts";
+import { ENDPOINTS } from "../features/admin/built-in-endpoints.ts";
+import { type Answerer, refusalAnswer } from "../features/admin/control-rpc.ts";
+import type { RouteCall } from "../features/admin/route-call-handler.ts";
+
+/**
+ * Refuses changes from operators while another process takes over: it has read already what it begins with. Questions that
+ * change nothing are answered. docs/operations.md#replacing-the-binary
+ * @param answerers by their questions; those that change something are replaced
+ * @param isHandingOver whether a successor has been started
+ */
+export function holdChanges(answerers: Map<string, Answerer>, isHandingOver: () => boolean): Map<string, Answerer> {
+  for (const { question, methods } of ENDPOINTS) {
+    const answerer = question === null ? undefined : answerers.get(question);
+    if (answerer === undefined || !methods.some((method) => method !== "GET")) continue;
+    answerers.set(question!, (body, worker) =>
+      isHandingOver() && changes(question!, body) ? refusalAnswer(503, HANDING_OVER) : answerer(body, worker),
+    );
+  }
+  return answerers;
+}
+
+/** One question both reads and changes. */
+function changes(question: string, body: string): boolean {
+  return question !== "config-route" || !READS.test((JSON.parse(body) as RouteCall).method);
+}
+
+const READS = /^(?:GET|HEAD)$/;
