@@ -10,6 +10,7 @@ import { createChallengeTable } from "../features/acme/challenge-table.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import type { ControlQuestion } from "../features/admin/control-channel.ts";
 import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control-rpc.ts";
+import { holdChanges } from "../features/admin/held-changes.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
@@ -55,7 +56,6 @@ import { ConfigPacket, collectSource, packConfig } from "../worker/packed-config
 import { warnOfSidecar } from "../worker/sidecar.ts";
 import { labelsOf } from "../worker/worker-runtime.ts";
 import { binaryPathOf, startFacts } from "./binary-path.ts";
-import { holdChanges } from "./changes.ts";
 import { controlExposition } from "./control-metrics.ts";
 import type { EarlyThread } from "./early-thread.ts";
 import { Ending } from "./ending.ts";

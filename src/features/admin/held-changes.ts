@@ -1,7 +1,7 @@
-import { HANDING_OVER } from "../core/handing-over.ts";
-import { ENDPOINTS } from "../features/admin/built-in-endpoints.ts";
-import { type Answerer, refusalAnswer } from "../features/admin/control-rpc.ts";
-import type { RouteCall } from "../features/admin/route-call-handler.ts";
+import { HANDING_OVER } from "../../core/handing-over.ts";
+import { ENDPOINTS } from "./built-in-endpoints.ts";
+import { type Answerer, refusalAnswer } from "./control-rpc.ts";
+import type { RouteCall } from "./route-call-handler.ts";
 
 /**
  * Refuses changes from operators while another process takes over: it has read already what it begins with. Questions that
