@@ -19,6 +19,14 @@ export const explainCommand = {
   operands: { usage: "'METHOD URL'", min: 1, max: 2 },
   flags: [
     ...REQUEST_FLAGS,
+    {
+      name: "method",
+      alias: "X",
+      type: "string",
+      default: "",
+      placeholder: "METHOD",
+      help: "the method, if it is not before the URL",
+    },
     { name: "body", type: "string", default: "", help: "the body; its length is declared unless a header does" },
     {
       name: "client-ip",
@@ -48,6 +56,7 @@ export const explainCommand = {
     "  edge explain 'GET https://shop.example.com/a/b'",
     "  edge explain 'POST /api/users' -H 'Host: api.example.com' \\",
     "    -H 'Content-Length: 5000000'",
+    "  edge explain -X POST /login",
     "  edge explain --client-ip 198.51.100.7 /admin",
     "",
     "A path alone is requested from localhost, in clear text where server.port is on; a URL alone is a GET.",
@@ -68,7 +77,7 @@ export function runExplain(
   const config = loadForRequest(values, io);
   if (config === null) return ExitCode.Failure;
   const typed = {
-    request: operands.join(" "),
+    request: [values.method, ...operands].filter((word) => word !== "").join(" "),
     headers,
     body: values.body,
     clientIp: values["client-ip"],

@@ -437,7 +437,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     "this site does not let this agent in, or wants requests to be signed",
     {
       cause:
-        "A rule of `agents` blocks the agent that has signed the request; or `unsigned: block`, and no signature verifies.",
+        "A rule of `agents` blocks the agent that has signed the request; `bots.block` names its user agent; or `unsigned: block`, and no signature verifies.",
       cure: "See `agent.name` in the access log, and `agent_signature_refused` at level debug.",
       page: "agents.md#rules",
     },

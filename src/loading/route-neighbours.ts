@@ -41,7 +41,7 @@ export function noteNeighbours(
     const ways = route.isByRegex ? [] : waysRound(route, others);
     for (const { key, holds } of guards) {
       const open = ways.filter(({ neighbour }) => !holds(route, neighbour));
-      if (open.length > 0) log.warn([...base, i, key], warningOf(labelOf(route), open));
+      if (open.length > 0) log.warn([...base, i, key], warningOf(labelOf(route), open, key));
       for (const passing of tiers.passing(route, (other) => serves(other) && !holds(route, other)))
         log.warn([...base, i, key], passedBy(passing, key));
     }
@@ -201,7 +201,7 @@ function passedBy({ route, host, more }: PassingRoutes, key: string): string {
   return `requests for ${host} pass it by: ${where} takes them, since a host goes before a path; give that route the same ${key}, write this one for ${host} as well, or set server.route_order: path_first`;
 }
 
-function warningOf(path: string, ways: readonly Way[]): string {
+function warningOf(path: string, ways: readonly Way[], key: string): string {
   const parts = ways.map(({ neighbour, spellings }) => `${spellings.join(", ")}: the route ${labelOf(neighbour)}`);
-  return `other spellings of ${path} belong to less specific routes, whose origin may read them as ${path} (${parts.join("; ")})`;
+  return `other spellings of ${path} belong to less specific routes, whose origin may read them as ${path} (${parts.join("; ")}): if yours does, set ${key} there too`;
 }

@@ -91,7 +91,7 @@ export class RouteSchemas {
       .filter((key) => !(key in rows))
       .map((key) => [key, `is for ${this.ownersOf(key)}; ${sentence}`] as const);
     return block(rows, {
-      misplaced: new Map([...foreignAdvice(FOREIGN_ROUTE_KEYS), ...cures]),
+      misplaced: new Map([...cures, ...foreignAdvice(FOREIGN_ROUTE_KEYS)]),
       manual: "edge help routes",
     }) as unknown as Piece<EntryValues>;
   }

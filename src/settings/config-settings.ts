@@ -1,3 +1,4 @@
+import { type ForeignKeys, foreignAdvice, says } from "../config/foreign-names.ts";
 import { block, type ConfigOf, type Row } from "../config/row.ts";
 import { cluster } from "../features/fleet/settings.ts";
 import { functions } from "../features/functions/settings.ts";
@@ -20,11 +21,27 @@ const sections = {
   internal_api: { type: internalApi, doc: "/internal/* and /metrics are served to this machine only" },
 } as const satisfies Readonly<Record<(typeof SECTIONS)[number], Row>>;
 
+/** Sections of other products. */
+export const FOREIGN_SECTIONS: readonly ForeignKeys[] = [
+  says("include includes import conf_d", "providers.directory: {path: ./routes.d} reads a folder of files with routes"),
+  says("http entryPoints certificatesResolvers tcp udp api", "edge convert reads a file of Traefik: edge help traefik"),
+  says("apps admin", "edge convert reads a Caddyfile: edge help caddy"),
+  says(
+    "global defaults frontend backend frontends backends",
+    "edge convert reads a file of HAProxy: edge help haproxy",
+  ),
+  says("events upstream upstreams", "edge convert reads a file of nginx: edge help nginx"),
+  says("static_resources", "write routes with their targets in routes.yaml: edge help quickstart"),
+  says("log logging", "write server.access_log: edge help operations#access-log"),
+  says("listeners", "write server.listeners"),
+];
+
 /** config.yaml as a whole: its sections, with their keys. docs/configuration.md */
 export const configFile = block(sections, {
   misplaced: new Map([
     ...SERVER_KEYS.map((key) => [key, `belongs one level down: write server.${key}`] as const),
     ["routes", "belong in a separate file, routes.yaml"],
+    ...foreignAdvice(FOREIGN_SECTIONS),
   ]),
   finish: ({ server, proxy }) => ({ proxy: { ...proxy, transport: finishTransport(proxy.transport, server) } }),
 });

@@ -4,7 +4,7 @@ import { Http01Phase, type LeavesChallenge } from "../features/acme/http01-phase
 import { AccessGuard } from "../features/admin/access-guard.ts";
 import { AgentPhase } from "../features/agents/agent-phase.ts";
 import { BanPhase } from "../features/bans/ban-phase.ts";
-import { asksClients } from "../features/bots/settings.ts";
+import { judgesClients } from "../features/bots/settings.ts";
 import type { ResponseCache } from "../features/cache/response-cache.ts";
 import { LateFieldsPhase } from "../features/forward/edited-handler.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
@@ -270,7 +270,7 @@ function botsPhase(
   inputs: WayPorts,
   agents: AgentPolicy | null,
 ): Phase | null {
-  if (!asksClients(config.server.bots) && !config.routes.some(({ bots }) => asksClients(bots))) return null;
+  if (!judgesClients(config.server.bots) && !config.routes.some(({ bots }) => judgesClients(bots))) return null;
   const { botPhase } = require("../features/bots/bot-rules.ts") as typeof import("../features/bots/bot-rules.ts");
   const { turn, clock } = inputs.services;
   const agentAction = agents === null ? null : (ex: Exchange) => agents.rules.actionOf(ex);

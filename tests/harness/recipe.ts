@@ -31,11 +31,14 @@ export function startRecipe(
   page: string,
   heading: string,
   places: Readonly<Record<string, string>>,
-  files: Readonly<Record<string, string>> = {},
+  files: Readonly<Record<string, string | Uint8Array>> = {},
 ): Promise<Gateway> {
   const { config, routes } = recipeOf(page, heading);
   const port = freePort();
-  const here = replaced(config, "port: 8080", `host: 127.0.0.1\n  port: ${port}`);
+  const isListed = config.includes(LISTED);
+  const here = isListed
+    ? replaced(config, LISTED, `127.0.0.1:${port}`)
+    : replaced(config, "port: 8080", `host: 127.0.0.1\n  port: ${port}`);
   const both = Object.entries(places).reduce((text, [from, to]) => replaced(text, from, to), here + CUT + routes);
   const [effective, there] = both.split(CUT);
   return startGateway({ port, files: { "config.yaml": effective!, "routes.yaml": there!, ...files } });
@@ -46,5 +49,6 @@ function replaced(text: string, from: string, to: string): string {
   return text.replaceAll(from, to);
 }
 
+const LISTED = "127.0.0.1:8080";
 const CUT = "\n---\n";
 const DOCS = join(import.meta.dir, "../../docs");

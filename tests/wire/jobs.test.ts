@@ -1,12 +1,16 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { makeCertificate } from "../harness/certificate.ts";
+import { makeCertificate, TestAuthority } from "../harness/certificate.ts";
 import { type Echo, EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, runEdge } from "../harness/gateway.ts";
 import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
-import { json, type Reply, request } from "../harness/raw-client.ts";
+import { countries } from "../harness/mmdb.ts";
+import { exchangeOnce, json, type Reply, request } from "../harness/raw-client.ts";
 import { startRecipe } from "../harness/recipe.ts";
+import { exchangeFrom, statusOf } from "../harness/source-address.ts";
 import { issuerKey, KeyServer, keySetText, token, usualClaims } from "../harness/token-issuer.ts";
 
 // docs/jobs.md: its files do what it says of them.
@@ -22,7 +26,7 @@ afterEach(async () => {
 async function gatewayOf(
   heading: string,
   places: Record<string, string>,
-  files: Record<string, string> = {},
+  files: Record<string, string | Uint8Array> = {},
 ): Promise<Gateway> {
   const gateway = await startRecipe(PAGE, heading, places, files);
   running.push(gateway);
@@ -169,6 +173,59 @@ describe("everyday jobs", () => {
     expect((await gateway.once(request("GET /api/a"))).status).toBe(401);
   });
 
+  test("a partner with a client certificate", async () => {
+    const authority = await TestAuthority.make("partners");
+    const [server, acme] = [
+      await authority.issue({ subject: "localhost" }),
+      await authority.issue({ subject: "acme" }),
+    ];
+    const port = freePort();
+    const gateway = await gatewayOf(
+      "A partner with a client certificate",
+      { [TARGET]: startOrigin().url, "port: 8443": `port: ${port}` },
+      { "cert.pem": server.cert, "key.pem": server.key, "partners-ca.pem": authority.cert },
+    );
+    expect((await gateway.once(request("GET /partner/a"))).status).toBe(403);
+    const ask = (path: string, own: object) =>
+      fetch(`https://127.0.0.1:${port}${path}`, { tls: { rejectUnauthorized: false, ...own } });
+    expect([(await ask("/a", {})).status, (await ask("/partner/a", {})).status]).toEqual([200, 403]);
+    const reply = await ask("/partner/a", { cert: acme.cert, key: acme.key });
+    expect(((await reply.json()) as Echo).headers["x-partner"]).toBe("acme");
+  });
+
+  test("passwords", async () => {
+    const hash = await Bun.password.hash("pw", { algorithm: "bcrypt", cost: 4 });
+    const gateway = await gatewayOf("Passwords", { [TARGET]: startOrigin().url }, { users: `ann:${hash}\n` });
+    const status = async (...lines: string[]) => (await gateway.once(request("GET /admin/a", lines))).status;
+    expect([await status(), await status(`Authorization: Basic ${btoa("ann:pw")}`)]).toEqual([401, 200]);
+  });
+
+  test("a limit for one method", async () => {
+    const gateway = await gatewayOf("A limit for one method", { [TARGET]: startOrigin().url });
+    const statuses = [];
+    for (let i = 0; i < 6; i++) statuses.push((await gateway.once(request("POST /login"))).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    expect((await gateway.once(request("GET /login"))).status).toBe(200);
+  });
+
+  test("countries", async () => {
+    const files = { "country.mmdb": countries({ "127.0.0.1/32": "DE", "127.0.0.9/32": "US" }) };
+    const gateway = await gatewayOf("Countries", { [TARGET]: startOrigin().url }, files);
+    expect((await gateway.once(request("GET /"))).status).toBe(200);
+    expect(statusOf(await exchangeFrom("127.0.0.9", gateway.port, request("GET /", ["Connection: close"])))).toBe(403);
+  });
+
+  test("AI crawlers", async () => {
+    const gateway = await gatewayOf("AI crawlers", { [TARGET]: startOrigin().url });
+    const status = async (path: string, agent: string) =>
+      (await gateway.once(request(`GET ${path}`, [`User-Agent: ${agent}`]))).status;
+    for (const path of ["/", "/shop/a", "/shop"])
+      for (const agent of ["Mozilla/5.0 (compatible; GPTBot/1.2)", "claudebot", "badbot/1"])
+        expect([path, agent, await status(path, agent)]).toEqual([path, agent, 403]);
+    expect([await status("/shop", "Scrapy/2.11"), await status("/robots.txt", "GPTBot")]).toEqual([200, 200]);
+    expect(await gateway.log("the refusal", (line) => line.fault === "agent_refused")).toMatchObject({ status: 403 });
+  });
+
   test("scrapers", async () => {
     const gateway = await gatewayOf("Scrapers", { [TARGET]: startOrigin().url });
     const statusOf = async (path: string, agent: string) =>
@@ -265,6 +322,68 @@ describe("everyday jobs", () => {
     ]);
   });
 
+  test("several addresses and UNIX sockets", async () => {
+    const six = freePort();
+    const gateway = await gatewayOf("Several addresses and UNIX sockets", {
+      [TARGET]: startOrigin().url,
+      "[::1]:8081": `[::1]:${six}`,
+    });
+    const ask = async (path: string, more: object) => (await fetch(`http://localhost${path}`, more)).text();
+    const unix = join(gateway.folder, "http.sock");
+    expect(await (await fetch(`http://[::1]:${six}/admin`)).text()).toBe("for all");
+    expect((await gateway.once(request("GET /admin"))).text).toBe("for all");
+    expect(await ask("/", { unix })).toBe("for all");
+    expect(JSON.parse(await ask("/admin/a", { unix })).target).toBe("/a");
+  });
+
+  test("TCP", async () => {
+    const [origin, port] = [startOrigin(), freePort()];
+    const places = { "127.0.0.1:5432": `127.0.0.1:${port}`, "127.0.0.1:5434": `127.0.0.1:${origin.port}` };
+    await gatewayOf("TCP", { ...places, "127.0.0.1:5433": `127.0.0.1:${freePort()}` });
+    expect(echoed(await exchangeOnce(port, request("GET /through"))).target).toBe("/through");
+  });
+
+  test("your own code", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "edge-jobs-"));
+    await runEdge(["new", "function", "hello"], {}, folder);
+    const module = readFileSync(join(folder, "functions/hello.ts"), "utf8");
+    rmSync(folder, { recursive: true });
+    const gateway = await gatewayOf("Your own code", {}, { "functions/hello.ts": module });
+    expect(json(await gateway.once(request("GET /hello?name=you")))).toMatchObject({ hello: "you" });
+  });
+
+  test("log files", async () => {
+    const gateway = await gatewayOf("Log files", { [TARGET]: startOrigin().url });
+    await gateway.once(request("GET /health-records/a"));
+    await gateway.once(request("GET /a"));
+    const file = join(gateway.folder, "log/access.log");
+    const text = await eventually(() => {
+      const written = readFileSync(file, "utf8");
+      expect(written).toContain('"/a"');
+      return written;
+    });
+    expect(text).toContain('"client_ip":"127.0.0.0"');
+    expect(text).not.toContain("health-records");
+  });
+
+  test("by hand", async () => {
+    const gateway = await gatewayOf("By hand", {
+      "http://127.0.0.1:3001": startOrigin().url,
+      "http://127.0.0.1:3002": startOrigin().url,
+    });
+    writeFileSync(join(gateway.folder, "edge.log"), "");
+    const routes = join(gateway.folder, "routes.yaml");
+    writeFileSync(routes, `${readFileSync(routes, "utf8")}- {type: respond, prefix: /new, body: new}\n`);
+    const seen: Record<string, number> = {};
+    for (const line of commandsOf("By hand")) {
+      const run = await runEdge(line, {}, gateway.folder);
+      expect([line, run.code, run.stderr]).toEqual([line, 0, ""]);
+      seen[line.join(" ")] = (await gateway.once(request("GET /new"))).status;
+    }
+    expect(seen).toMatchObject({ "maintenance on": 503, reload: 200 });
+    expect(echoed(await gateway.once(request("GET /new"))).target).toBe("/new");
+  });
+
   test("a canary", async () => {
     const [stable, canary] = [startOrigin(), startOrigin()];
     const gateway = await gatewayOf("A canary", {
@@ -277,6 +396,14 @@ describe("everyday jobs", () => {
   });
 });
 
+/** The commands of a job, as its page shows them, each in words. */
+function commandsOf(heading: string): string[][] {
+  const section = readFileSync(join(import.meta.dir, "../../docs", PAGE), "utf8").split(`## ${heading}\n`)[1]!;
+  const [, text = ""] = /```sh\n([\s\S]*?)```/.exec(section) ?? [];
+  const lines = text.split("\n").flatMap((line) => /^edge ([^#]+)/.exec(line)?.[1] ?? []);
+  return lines.map((line) => line.trim().split(" "));
+}
+
 /** The headings of a page of docs, and those that test files start a gateway with. */
 function headingsOf(page: string, calls: RegExp, files: readonly string[]) {
   const text = readFileSync(join(import.meta.dir, "../../docs", page), "utf8");
@@ -287,7 +414,7 @@ function headingsOf(page: string, calls: RegExp, files: readonly string[]) {
 
 test("every job and every recipe of the pages is run", () => {
   const jobs = headingsOf(PAGE, /gatewayOf\(\s*"([^"]+)"/g, [import.meta.path]);
-  expect(jobs.run).toEqual(jobs.there);
+  expect(jobs.run).toEqual(jobs.there.filter((heading) => heading !== "Where the other jobs are"));
   const apps = join(import.meta.dir, "../conformance/apps");
   const files = readdirSync(apps).map((name) => join(apps, name));
   const recipes = headingsOf("recipes.md", /startRecipe\(\s*"recipes\.md",\s*"([^"]+)"/g, files);

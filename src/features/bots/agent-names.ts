@@ -89,8 +89,8 @@ const COPIERS: readonly string[] = [
   "ZoominfoBot",
 ];
 
+/** Crawlers for AI, as their user agents name them. */
+export const AI_AGENT_NAMES: readonly string[] = AI_CRAWLER_NAMES.filter((name) => !ONLY_IN_ROBOTS.has(name));
+
 /** The built-in list of scrapers. */
-export const SCRAPER_NAMES: readonly string[] = [
-  ...AI_CRAWLER_NAMES.filter((name) => !ONLY_IN_ROBOTS.has(name)),
-  ...COPIERS,
-];
+export const SCRAPER_NAMES: readonly string[] = [...AI_AGENT_NAMES, ...COPIERS];

@@ -7,7 +7,7 @@ import { Method, type RequestHead } from "../../message/request-head.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
 import { prefersHtml } from "../../proto/semantics/accept.ts";
 import { routedPath } from "../../proto/target/routed-path.ts";
-import type { AgentFacts, AgentReader } from "./agents.ts";
+import { type AgentFacts, type AgentReader, MAX_BOUND_AGENT_BYTES } from "./agents.ts";
 import {
   type BotTokens,
   networkOf,
@@ -30,6 +30,8 @@ export interface BotRules extends PassTerms {
   readonly asksSuspicious: boolean;
   readonly impostors: "off" | "detection" | "challenge" | "block";
   readonly crawlers: ReadonlySet<CrawlerName>;
+  /** Finds the user agents that are kept out; null for none. */
+  readonly blocked: RegExp | null;
   /** Finds the user agents that are let in; null for none. */
   readonly agents: RegExp | null;
   readonly networks: { has(address: string): boolean };
@@ -92,6 +94,10 @@ export class BotPhase implements Phase {
 
   private judge(ex: Exchange, rules: BotRules): Verdict {
     const agent = ex.request.headers.valueOf(HeaderId.UserAgent);
+    if (rules.blocked?.test(agent.slice(0, MAX_BOUND_AGENT_BYTES)) === true && !isLetIn(ex, rules, agent)) {
+      ex.sink.abort(ex, Fault.AgentRefused);
+      return Verdict.Done;
+    }
     const facts = this.parts.agents.read(agent);
     const action = this.parts.agentAction?.(ex) ?? "";
     if (action === "allow") return Verdict.Next;

@@ -1,12 +1,13 @@
 import { NetworkSet } from "../../core/network-set.ts";
 import type { Phase, Route } from "../../message/exchange.ts";
 import type { NowMs } from "../../message/ports.ts";
+import { AI_AGENT_NAMES } from "./agent-names.ts";
 import { AgentReader, anyOf } from "./agents.ts";
 import { type BotListener, BotPhase, type BotPorts, type BotRules } from "./bot-phase.ts";
 import { BotTokens } from "./bot-tokens.ts";
 import { CrawlerCheck, type ReverseNames } from "./crawler-check.ts";
 import { Impostors } from "./impostors.ts";
-import { asksClients, type BotsConfig, type RouteBots } from "./settings.ts";
+import { AI_CRAWLERS, type BotsConfig, judgesClients, type RouteBots } from "./settings.ts";
 
 /** What the phase needs of its worker. */
 interface BotRulePorts {
@@ -36,7 +37,7 @@ export function botPhase(
   const server: RouteBots = { ...bots, isOwn: false };
   const rules = routes.map((route, i) => {
     const own = ofRoutes[i] ?? server;
-    if (route.kind.isBuiltIn || !asksClients(own)) return null;
+    if (route.kind.isBuiltIn || !judgesClients(own)) return null;
     const made = known.get(own) ?? rulesOf(own);
     known.set(own, made);
     return made;
@@ -54,7 +55,7 @@ export function botPhase(
   });
 }
 
-function rulesOf({ challenge, difficulty, ttlMs, allow, impostors }: RouteBots): BotRules {
+function rulesOf({ challenge, difficulty, ttlMs, allow, impostors, block }: RouteBots): BotRules {
   const exact = new Set(allow.paths.filter((path) => !path.endsWith("*")));
   const starts = allow.paths.filter((path) => path.endsWith("*")).map((path) => path.slice(0, -1));
   return {
@@ -64,6 +65,7 @@ function rulesOf({ challenge, difficulty, ttlMs, allow, impostors }: RouteBots):
     difficulty,
     ttlMs,
     crawlers: new Set(allow.crawlers),
+    blocked: anyOf(block.flatMap((part) => (part === AI_CRAWLERS ? AI_AGENT_NAMES : [part]))),
     agents: anyOf(allow.userAgents),
     networks: new NetworkSet(allow.cidr),
     isOpen: (path) => exact.has(path) || starts.some((start) => path.startsWith(start)),

@@ -13,6 +13,9 @@ const MAX_AGENTS_FILE_BYTES = 262_144;
 const DAY_MS = 86_400_000;
 /** Printable ASCII; shorter ones would be in most user agents. */
 const AGENT_PART = new RegExp(`^[\\x20-\\x7e]{3,${MAX_AGENT_NAME_CHARS}}$`);
+/** In `block`: all names of the built-in list. */
+export const AI_CRAWLERS = "ai";
+const BLOCKED_PART = new RegExp(`^ai$|${AGENT_PART.source}`);
 const MIN_DIFFICULTY = 8;
 const MAX_DIFFICULTY = 24;
 /** From here on it takes a phone minutes. */
@@ -122,6 +125,12 @@ const rows = {
     example: "./scrapers.txt",
     doc: "parts of user agents that are suspicious, one a line, in place of the built-in list",
   },
+  block: {
+    type: list(blockedPart(), "parts of user agents, or ai"),
+    default: [],
+    example: ["ai", "BadBot/"],
+    doc: "403 for user agents that hold one of these, on every route; ai stands for the built-in list of crawlers for AI",
+  },
   impostors: {
     type: word("off", "detection", "challenge", "block"),
     default: "off",
@@ -182,7 +191,10 @@ const routeRows = {
 export const routeBots = block(routeRows, { isSwitch: true, check: checkBots });
 
 /** Who must solve a task at a route. */
-export type RouteBots = Pick<BotsConfig, "enabled" | "challenge" | "difficulty" | "ttlMs" | "allow" | "impostors"> & {
+export type RouteBots = Pick<
+  BotsConfig,
+  "enabled" | "challenge" | "difficulty" | "ttlMs" | "allow" | "impostors" | "block"
+> & {
   /** Whether the route has a section of its own. */
   readonly isOwn: boolean;
 };
@@ -199,6 +211,7 @@ export function botsAt(values: Values<typeof routeRows>, server: BotsConfig, isO
     difficulty: values.difficulty ?? server.difficulty,
     ttlMs: values.ttl ?? server.ttlMs,
     impostors: server.impostors,
+    block: isOwn || server.enabled ? server.block : [],
     allow: {
       crawlers: own.crawlers ?? server.allow.crawlers,
       userAgents: own.userAgents ?? server.allow.userAgents,
@@ -216,6 +229,11 @@ export function asksClients({
   impostors,
 }: Pick<RouteBots, "enabled" | "challenge" | "impostors">): boolean {
   return enabled && (who !== "off" || impostors !== "off");
+}
+
+/** Whether some client may be asked for a task, or be kept out by its name. */
+export function judgesClients(bots: Pick<RouteBots, "enabled" | "challenge" | "impostors" | "block">): boolean {
+  return asksClients(bots) || (bots.enabled && bots.block.length > 0);
 }
 
 interface CheckedValues {
@@ -251,6 +269,19 @@ function agentPart(): Kind<string> {
         : new Wrong(`expected a part of a user agent, 3 to 200 plain characters, found ${describe(value)}`);
     },
     { is: "text", pattern: AGENT_PART },
+  );
+}
+
+/** The same, or `ai`. */
+function blockedPart(): Kind<string> {
+  return piece(
+    (value) => {
+      const part = typeof value === "string" ? value.trim() : "";
+      return part === AI_CRAWLERS || AGENT_PART.test(part)
+        ? part
+        : new Wrong(`expected ai, or a part of a user agent, 3 to 200 plain characters, found ${describe(value)}`);
+    },
+    { is: "text", pattern: BLOCKED_PART },
   );
 }
 

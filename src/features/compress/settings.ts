@@ -2,7 +2,7 @@ import { list } from "../../config/piece.ts";
 import { block, type ConfigOf, OFF, type Rows, type Values } from "../../config/row.ts";
 import { flag, integer, size, textLike, word } from "../../config/scalars.ts";
 
-const encodings = () => list(word("zstd", "br", "gzip"), "encodings");
+const encodings = () => list(word("zstd", "br", "gzip"), "encodings", true);
 const types = () =>
   list(
     textLike(
@@ -37,7 +37,7 @@ const rows = {
 } as const satisfies Rows;
 
 /** `server.compression`: docs/compression.md */
-export const compression = block(rows, { absent: OFF });
+export const compression = block(rows, { absent: OFF, shorthand: "encodings" });
 
 /** What compresses responses, of the server or of a route. `level` is 0 if each encoding has its own default. */
 export type CompressionConfig = ConfigOf<typeof compression>;
@@ -51,7 +51,7 @@ const routeRows = {
 } as const satisfies Rows;
 
 /** `compression` at a route: docs/compression.md#at-a-route */
-export const routeCompression = block(routeRows, { isSwitch: true });
+export const routeCompression = block(routeRows, { isSwitch: true, shorthand: "encodings" });
 
 /**
  * The settings in force at a route: its own, and for what they leave out the server's.

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { type ForeignKeys, foreignAdvice, means } from "../../config/foreign-names.ts";
 import type { Form } from "../../config/form.ts";
 import { describe, type Piece, type Spot, Wrong } from "../../config/piece.ts";
 import { below, block, type ConfigOf, isFaultyAt, OFF, orWritten } from "../../config/row.ts";
@@ -9,6 +10,13 @@ export type FingerprintName = "tls.ja4" | "tls.group" | "http2.fingerprint";
 
 /** Limits of one list: each is a look at a bucket for each request. */
 const MAX_LIMITS = 16;
+
+/** Keys of other products. */
+export const FOREIGN_LIMIT_KEYS: readonly ForeignKeys[] = [
+  means("rate average limit count events", ["requests"]),
+  means("per period interval", ["window"]),
+  means("zone by source", ["key"]),
+];
 
 /** `rate_limit`, of the server or of a route: a token bucket. docs/guards.md#rate-limits */
 const rateLimitBlock = block(
@@ -41,6 +49,7 @@ const rateLimitBlock = block(
   },
   {
     absent: OFF,
+    misplaced: new Map(foreignAdvice(FOREIGN_LIMIT_KEYS)),
     check(values, spot) {
       if (!values.enabled || values.requests > 0 || isFaultyAt(spot, "requests")) return;
       const message = "a rate limit needs requests, the number allowed in each window, such as requests: 100";

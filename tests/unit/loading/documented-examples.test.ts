@@ -30,7 +30,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
 
 /** Routes may speak of countries, and of a fleet. */
 const BESIDE =
-  "server: {geo: {country_db: country.mmdb, asn_db: asn.mmdb}, listeners: [{name: office, address: ':8080'}]}\ncluster: {store: redis://127.0.0.1:6379}\n";
+  "server: {geo: {country_db: country.mmdb, asn_db: asn.mmdb}, listeners: [{name: office, address: ':8080'}, {name: local, address: ':8081'}]}\ncluster: {store: redis://127.0.0.1:6379}\n";
 
 /** What a route has whose other keys an example shows. */
 const ROUTE = "- type: upstream\n  prefix: /example\n  target: http://127.0.0.1:9001\n";
