@@ -1,13 +1,14 @@
 import { afterAll, expect, test } from "bun:test";
 import { NaiveGateway } from "../fuzz/naive-gateway.ts";
 import { type Gateway, startGateway, upstream } from "../harness/gateway.ts";
+import { samples } from "../harness/long-lane.ts";
 import { answerClients } from "./answer-clients.ts";
 import { compareAnswers, mutatedAnswers } from "./answer-differential.ts";
 
 // Whatever the gateway relays of a mutated answer is understood alike by real clients. The same seed each time, so that it
 // fails for what has changed and for nothing else; ANSWER_SEED and ANSWER_COUNT have others.
 const first = Number(process.env.ANSWER_SEED ?? 1);
-const count = Number(process.env.ANSWER_COUNT ?? 4000);
+const count = Number(process.env.ANSWER_COUNT ?? samples(4000, 2000));
 
 const { clients, absent } = answerClients();
 for (const line of absent) console.log(`skipped: answer differential ${line}`);

@@ -7,7 +7,7 @@ import { Differential, DifferentialFailure, type DifferentialTally } from "./dif
 // it fails for what has changed and for nothing else; DIFFERENTIAL_SEED and DIFFERENTIAL_COUNT have others, and
 // differential-run.ts runs by hand.
 const seed = Number(process.env.DIFFERENTIAL_SEED ?? 1);
-const count = Number(process.env.DIFFERENTIAL_COUNT ?? samples(10_000, 2500));
+const count = Number(process.env.DIFFERENTIAL_COUNT ?? samples(10_000, 1500));
 /** A slow machine does fewer, and the line at the end says so. */
 const MAX_SECONDS = 100;
 
@@ -32,7 +32,9 @@ test.skipIf(differential.laneNames.length === 0)(
   "a naive gateway is found out",
   async () => {
     const naive = await Differential.start(async (url) => new NaiveGateway(Number(new URL(url).port)));
-    const failure = await naive.run({ seed: 1, count: 2000, seconds: 100 }).catch((error: unknown) => error);
+    const failure = await naive
+      .run({ seed: 1, count: samples(2000, 1000), seconds: 100 })
+      .catch((error: unknown) => error);
     await naive.stop();
     expect(failure).toBeInstanceOf(DifferentialFailure);
   },

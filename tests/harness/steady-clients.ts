@@ -10,6 +10,9 @@ export interface Steady {
   stop(): Promise<void>;
 }
 
+/** Enough for hundreds of requests during each reload, and other tests get some of the processors. */
+const PAUSE_MS = 4;
+
 /**
  * Clients that ask for a path one request after the other: most of them keep their connection for as long as the gateway
  * does, the others make a new one for every request.
@@ -35,6 +38,7 @@ export function startSteadyClients(port: number, path: string, keeping = 6, open
         if (reply.status === 200) steady.good++;
         else steady.failures.push(`${reply.status} ${reply.text}`);
         if (reply.fields.get("connection")?.toLowerCase() === "close") client = close(client);
+        await Bun.sleep(PAUSE_MS);
       } catch (error) {
         steady.failures.push(String(error));
         client = close(client);

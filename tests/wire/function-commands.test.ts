@@ -1,16 +1,17 @@
 // The commands for those who write functions. docs/functions.md
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, freePort } from "../harness/gateway.ts";
-import { longTest } from "../harness/long-lane.ts";
+import { longTest, samples } from "../harness/long-lane.ts";
 import { runProcess } from "../harness/run-process.ts";
 
 const PROJECT = join(import.meta.dir, "../..");
 const EXAMPLES = join(PROJECT, "scripts/examples/functions");
 const PATIENCE_MS = 120_000;
+const EXAMPLES_TRIED = samples(10, 3);
 const folders: string[] = [];
 let folder = "";
 
@@ -203,9 +204,12 @@ test("fails", () => expect(1).toBe(2));
     expect((await edge("test")).stderr).toContain("routes.yaml:1:9");
   });
 
-  test("the ten examples pass", async () => {
+  test(`${EXAMPLES_TRIED} of the ten examples pass`, async () => {
     const copy = join(folder, "examples");
     await runProcess(["cp", "-r", EXAMPLES, copy], { timeout: PATIENCE_MS });
+    const tests = readdirSync(copy).filter((name) => name.endsWith(".test.ts"));
+    expect(tests.length).toBe(10);
+    for (const name of tests.slice(EXAMPLES_TRIED)) rmSync(join(copy, name));
     symlinkSync(join(PROJECT, "node_modules"), join(folder, "node_modules"));
     const done = await runProcess([EDGE_BINARY, "test"], { cwd: copy, timeout: PATIENCE_MS });
     expect([done.stderr.split("\n").filter((line) => line.includes("(fail)")), done.code]).toEqual([[], 0]);
