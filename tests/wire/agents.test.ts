@@ -130,8 +130,17 @@ describe("an agent that signs", () => {
       ['"x-two"', "a, b"],
       ['"x-two";bs', `:${btoa("a")}:, :${btoa("b")}:`],
       ['"x-dict";key="k"', "(1 2);q=0.5"],
+      ['"user-agent"', "Bot/1"],
+      ['"accept"', "*/*"],
+      ['"cookie"', "a=1; b=2"],
+      ['"date"', "Fri, 27 Nov 2026 00:00:00 GMT"],
+      ['"content-type"', "text/plain"],
+      ['"authorization"', "Basic YTpi"],
+      ['"if-none-match"', '"x", "y"'],
     ];
-    const more = ["X-Two: a", "X-Two:   b ", "X-Dict: j=1, k=( 1   2);q=0.50"];
+    const more = ["X-Two: a", "X-Two:   b ", "X-Dict: j=1, k=( 1   2);q=0.50", "User-Agent: Bot/1", "Accept: */*"];
+    more.push("Cookie: a=1; b=2", "Date: Fri, 27 Nov 2026 00:00:00 GMT", "Content-Type: text/plain");
+    more.push("Authorization: Basic YTpi", 'If-None-Match: "x"', 'If-None-Match: "y"');
     const path = "/a%20b/c?x=1&y=a%20b";
     const lines = signedLines(fetched, { host: "gw.test", components: target });
     expect(

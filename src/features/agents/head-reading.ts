@@ -1,5 +1,6 @@
-import { latin1, sliceText } from "../../core/bytes.ts";
+import { sliceText } from "../../core/bytes.ts";
 import type { Exchange } from "../../message/exchange.ts";
+import { SentField } from "../../proto/h1/sent-fields.ts";
 import type { SignedRequest } from "../../proto/signatures/signature-base.ts";
 import { plainAuthority } from "../../proto/target/plain-authority.ts";
 
@@ -39,12 +40,7 @@ export class HeadReading implements SignedRequest {
   }
 
   linesOf(name: string): readonly string[] {
-    const { headers } = this.ex.request;
-    const lower = latin1(name);
-    const lines: string[] = [];
-    for (let i = headers.findNamed(lower); i >= 0; i = headers.findNamed(lower, i + 1))
-      lines.push(headers.valueText(i));
-    return lines;
+    return new SentField(name).values(this.ex.request);
   }
 
   /** The value of a field, of all its lines; null without one. */
