@@ -80,7 +80,7 @@ async function answered(gateway: GatewayApi, action: string, address: string, ti
   }
   const path = `/internal/api/bans/${action}`;
   const { status, text } = await gateway.post(path, time === "" ? { address } : { address, for: time }, CALL_LIMIT_MS);
-  if (status !== 200) throw new GatewayFault(gateway.refusal(path, status, text));
+  if (status !== 200) throw gateway.refused(path, status, text);
   const found = gateway.parsed(path, text) as Partial<Ban>;
   const name = plainLine(found.address ?? address);
   return {

@@ -47,7 +47,7 @@ export async function runCanary(args: readonly string[], io: CommandIo): Promise
 async function listed(gateway: GatewayApi, name: string): Promise<readonly CanaryStanding[]> {
   const path = "/internal/api/canaries";
   const { status, text } = await gateway.call("GET", path, null, {}, LIMIT_MS);
-  if (status !== 200) throw new GatewayFault(gateway.refusal(path, status, text));
+  if (status !== 200) throw gateway.refused(path, status, text);
   const { canaries } = gateway.parsed(path, text) as { readonly canaries: readonly CanaryStanding[] };
   if (name === "") return canaries;
   const found = canaries.filter(({ route }) => route === name);
@@ -58,7 +58,7 @@ async function listed(gateway: GatewayApi, name: string): Promise<readonly Canar
 async function ended(gateway: GatewayApi, route: string, action: string): Promise<readonly CanaryStanding[]> {
   const path = "/internal/api/canary";
   const { status, text } = await gateway.post(path, { route, action }, LIMIT_MS);
-  if (status !== 200) throw new GatewayFault(gateway.refusal(path, status, text));
+  if (status !== 200) throw gateway.refused(path, status, text);
   return (gateway.parsed(path, text) as { readonly canaries: readonly CanaryStanding[] }).canaries;
 }
 

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { HANDING_OVER } from "../core/handing-over.ts";
 import { hostAndPort } from "../core/ip-address.ts";
 import { readableSections } from "../loading/load-config.ts";
+import { isLoopback } from "../message/client-peer.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
 import { type ServerListener, siteOf } from "../settings/server-listeners.ts";
 import type { CommandIo } from "./command-io.ts";
@@ -48,8 +49,9 @@ export interface GatewayReply {
 
 /** No response came, or none that can be used; the message is for people. */
 export class GatewayFault extends Error {
-  constructor(message: string) {
-    super(`${message}\n${moreLine(["gateway-not-found"]).trimEnd()}`);
+  /** @param isFound whether a gateway is there and has said why: then there is no advice on how to find one */
+  constructor(message: string, isFound = false) {
+    super(isFound ? message : `${message}\n${moreLine(["gateway-not-found"]).trimEnd()}`);
   }
 }
 
@@ -102,7 +104,7 @@ export class GatewayApi {
    */
   async json<T>(path: string): Promise<T> {
     const { status, text } = await this.get(path);
-    if (status !== 200) throw new GatewayFault(this.refusal(path, status, text));
+    if (status !== 200) throw this.refused(path, status, text);
     return this.parsed(path, text) as T;
   }
 
@@ -145,19 +147,21 @@ export class GatewayApi {
     const response = await this.send("GET", STREAM, null, ANSWER_LIMIT_MS);
     if (response.statusCode === 200) return response;
     const { status, text } = await this.collected(STREAM, response, ANSWER_LIMIT_MS);
-    throw new GatewayFault(this.refusal(STREAM, status, text));
+    throw this.refused(STREAM, status, text);
   }
 
   /** What to tell an operator whose call was refused. */
-  refusal(path: string, status: number, text: string): string {
+  refused(path: string, status: number, text: string): GatewayFault {
     let message = "";
     try {
       message = String((JSON.parse(text) as { message?: unknown }).message ?? "");
     } catch {
       // A page, or nothing: the status says it.
     }
-    const cure = status === 401 ? " (set EDGE_TOKEN, or use --socket)" : status === 404 ? " (is this an edge?)" : "";
-    return `${this.label}${path}: ${status}${message === "" ? "" : ` ${message}`}${cure}`;
+    const isStranger = status === 404 && message === "";
+    const cure = status === 401 ? " (set EDGE_TOKEN, or use --socket)" : isStranger ? " (is this an edge?)" : "";
+    const isFound = message !== "" && status !== 401 && status !== 403;
+    return new GatewayFault(`${this.label}${path}: ${status}${message === "" ? "" : ` ${message}`}${cure}`, isFound);
   }
 
   /** @throws GatewayFault for a text that is no JSON */
@@ -211,17 +215,28 @@ export class GatewayApi {
         : { "Content-Type": "application/json", "Content-Length": String(Buffer.byteLength(body)) }),
       ...fields,
     };
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => call.destroy(new Error("timeout")), timeoutMs);
-      const call = request({ ...this.options, method, path: this.base + path, headers, agent: false }, (response) => {
-        clearTimeout(timer);
-        resolve(response);
+    const tried = (options: RequestOptions): Promise<IncomingMessage> =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => call.destroy(new Error("timeout")), timeoutMs);
+        const call = request({ ...options, method, path: this.base + path, headers, agent: false }, (response) => {
+          clearTimeout(timer);
+          resolve(response);
+        });
+        call.on("error", (error) => {
+          clearTimeout(timer);
+          reject(error);
+        });
+        call.end(body ?? undefined);
       });
-      call.on("error", (error) => {
-        clearTimeout(timer);
-        reject(new GatewayFault(`no gateway answers at ${this.label}: ${reasonOf(error)}`));
-      });
-      call.end(body ?? undefined);
+    const lost = (error: Error): never => {
+      throw new GatewayFault(`no gateway answers at ${this.label}: ${reasonOf(error)}`);
+    };
+    return tried(this.options).catch((error: Error) => {
+      const { host } = this.options;
+      if (!CLOSED.has((error as { code?: string }).code ?? "") || !(host === "localhost" || isLoopback(host ?? "")))
+        return lost(error);
+      // This machine's usual address may be banned, and the operator wants to lift that.
+      return tried({ ...this.options, host: "127.0.0.1", localAddress: otherLoopback() }).catch(() => lost(error));
     });
   }
 }
@@ -318,6 +333,15 @@ const HINTS: Readonly<Record<string, string>> = {
   FailedToOpenSocket: "the socket cannot be opened; is it running, and may this user open it?",
   EACCES: "permission denied; the mode of the socket says who may",
 };
+/** Codes of a connection that was closed before it said anything. */
+const CLOSED: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
+
+/** An address of this machine that nobody else uses. */
+function otherLoopback(): string {
+  const [a = 0, b = 0, c = 0] = crypto.getRandomValues(new Uint8Array(3));
+  return `127.${a}.${b}.${2 + (c % 250)}`;
+}
+
 const STREAM = "/internal/api/stream";
 /** A process that does not serve after 30 s is ended, and the one before it goes on. */
 const HANDOVER_LIMIT_MS = 35_000;

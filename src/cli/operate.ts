@@ -139,6 +139,6 @@ async function operate(
 
 async function ordered(gateway: GatewayApi, { path, body }: Order): Promise<Answer> {
   const { status, text } = await gateway.post(path, body, ORDER_LIMIT_MS);
-  if (status !== 200) throw new GatewayFault(gateway.refusal(path, status, text));
+  if (status !== 200) throw gateway.refused(path, status, text);
   return gateway.parsed(path, text) as Answer;
 }

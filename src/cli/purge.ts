@@ -78,7 +78,7 @@ function ordersOf({ operands, values }: CommandCall<typeof purgeCommand.flags>):
 
 async function purge(gateway: GatewayApi, { what, body }: Order, io: CommandIo): Promise<void> {
   const { status, text } = await gateway.post(PATH, body);
-  if (status !== 200) throw new GatewayFault(gateway.refusal(PATH, status, text));
+  if (status !== 200) throw gateway.refused(PATH, status, text);
   const { purged } = JSON.parse(text) as { purged: number };
   io.out(`${purged} purged: ${what}\n`);
 }

@@ -128,7 +128,7 @@ async function ask(gateways: readonly GatewayApi[], order: Order): Promise<Outco
 }
 
 function outcomeOf(gateway: GatewayApi, path: string, { status, text }: GatewayReply): Outcome {
-  if (status !== 200 && status !== 422) throw new GatewayFault(gateway.refusal(path, status, text));
+  if (status !== 200 && status !== 422) throw gateway.refused(path, status, text);
   return gateway.parsed(path, text) as Outcome;
 }
 

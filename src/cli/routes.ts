@@ -129,8 +129,7 @@ async function done(gateway: GatewayApi, order: Order, flags: Flags, io: Command
     ...(isShown && !flags.json ? { Accept: "application/yaml" } : {}),
   };
   const reply = await gateway.call(method, whole, body, fields, LIMIT_MS);
-  if (reply.status !== 200 && reply.status !== 422)
-    throw new GatewayFault(gateway.refusal(whole, reply.status, reply.text));
+  if (reply.status !== 200 && reply.status !== 422) throw gateway.refused(whole, reply.status, reply.text);
   if (isShown && !flags.json) {
     io.out(reply.text.endsWith("\n") ? reply.text : `${reply.text}\n`);
     return ExitCode.Done;

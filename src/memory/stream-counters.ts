@@ -10,6 +10,7 @@ export const STREAM_ENDS = [
   "connect_failed",
   "no_target",
   "address_refused",
+  "banned",
   "max_connections",
   "client_left",
   "abandoned",

@@ -83,7 +83,10 @@ export class DatagramListener {
     this.ctx.turn.begin();
     try {
       const key = `${address} ${port}`;
-      const session = this.sessions.get(key) ?? this.begin(key, port, address);
+      const known = this.sessions.get(key);
+      // Banned clients cost no session and no line of the log.
+      if (this.stream()?.route.bans?.isBanned(unmapped(address)) === true) return known?.over("banned");
+      const session = known ?? this.begin(key, port, address);
       if (session === null) return;
       this.sessions.delete(key);
       this.sessions.set(key, session);

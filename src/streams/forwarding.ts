@@ -52,6 +52,7 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
   private left: number;
   private readonly timer: TimerNode = new TimerNode(this);
   private readonly beganMs: number;
+  private lookedMs: number;
   private connectMs = -1;
   private bytesIn = 0;
   private bytesOut = 0;
@@ -72,6 +73,7 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
     this.peer = peer;
     this.left = route.attempts;
     this.beganMs = ctx.upstream.turn.nowMs;
+    this.lookedMs = this.beganMs;
   }
 
   /** Asked for where it is needed: it costs a system call, and a socket that is closed has none. */
@@ -152,7 +154,7 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
     this.keep(-this.kept);
     if (route.sendProxy !== "") this.pass(this.header(route.sendProxy), this.client, target);
     for (const chunk of waiting) this.onData(chunk);
-    if (target.waiting.length > 0) return;
+    if (this.isOver || target.waiting.length > 0) return;
     if (this.client.hasEnded) this.finish(target);
     else this.client.resume();
   }
@@ -223,6 +225,14 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
     return proxyHeader(version, source, { address: localAddress, port: localPort });
   }
 
+  /** Whether the client has been banned since it came in; looked up once a second at most. */
+  private isBanned(): boolean {
+    const { bans } = this.route;
+    if (bans === null || this.now - this.lookedMs < BAN_LOOK_MS) return false;
+    this.lookedMs = this.now;
+    return bans.isBanned(this.clientIp);
+  }
+
   /**
    * Keeps what comes before a target is there; from MAX_EARLY_BYTES on, nothing more is read meanwhile.
    * @param bytes memory that the chunk keeps
@@ -234,6 +244,7 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
   }
 
   private pass(chunk: Uint8Array, from: End, to: End): void {
+    if (this.isBanned()) return this.over("banned");
     this.arm(this.route.idleMs);
     const sent = to.waiting.length > 0 ? 0 : to.socket.write(chunk, 0, chunk.length);
     if (sent === chunk.length) {
@@ -349,6 +360,9 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
 
 /** A client that is slow to be connected rarely sends more meanwhile, and stopping it costs two system calls. */
 const MAX_EARLY_BYTES = 16_384;
+
+/** Milliseconds between two looks whether the client is banned. */
+const BAN_LOOK_MS = 1000;
 
 /** One end of a forwarded connection. */
 class End {

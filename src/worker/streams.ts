@@ -40,6 +40,7 @@ interface StreamPorts {
   readonly accessLines: AccessLines;
   readonly addresses: ShownAddresses;
   readonly threshold: LogThreshold;
+  readonly bans: NonNullable<StreamRoute["bans"]>;
 }
 
 /** The streams of one configuration in one worker. docs/streams.md */
@@ -174,6 +175,7 @@ class ConfiguredStream implements StreamRoute {
   readonly open: OpenStreams;
   readonly admits: StreamRoute["admits"];
   readonly needsAddress: boolean;
+  readonly bans: StreamRoute["bans"];
   readonly log: StreamRoute["log"];
   private readonly choice: StreamChoice<OriginSettings>;
 
@@ -190,6 +192,7 @@ class ConfiguredStream implements StreamRoute {
     this.open = new OpenStreams(inputs.open, inputs.worker, id);
     const rules = [config.server.ipRules, stream.ipRules].map((one) => addressRules(one, inputs.places));
     this.admits = (address) => rules.every((one) => one === null || one.admit(address));
+    this.bans = config.server.bans.enabled ? inputs.bans : null;
     this.log = log === null ? null : (record) => log.write(record);
     this.needsAddress = log !== null || rules.some((one) => one !== null) || stream.policy === "ip_hash";
     this.choice = new StreamChoice(stream.policy, targetsOf(stream, inputs.nodes), Math.random);

@@ -132,7 +132,7 @@ export function buildRuntime(config: RuntimeConfig, inputs: RuntimePorts): Worke
 function streamsOf(config: RuntimeConfig, inputs: RuntimePorts): Streams | null {
   if (config.streams.length === 0) return null;
   const { Streams } = require("./streams.ts") as typeof import("./streams.ts");
-  const { services, nodes, log, accessLines, addresses, threshold, open, counterTable, worker, workers } = inputs;
+  const { services, nodes, log, accessLines, addresses, threshold, open, counterTable, worker, workers, bans } = inputs;
   const { places } = inputs.client;
   return new Streams(config, {
     services,
@@ -146,6 +146,7 @@ function streamsOf(config: RuntimeConfig, inputs: RuntimePorts): Streams | null 
     accessLines,
     addresses,
     threshold,
+    bans,
   });
 }
 

@@ -1,9 +1,12 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { createSocket } from "node:dgram";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { freePort, restartGateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { H3Client } from "../harness/h3-client.ts";
 import { json, request } from "../harness/raw-client.ts";
@@ -200,6 +203,87 @@ describe("edge bans", () => {
     expect(await statuses("192.0.2.200", "/node/echo")).toEqual([403]);
     expect(await statuses("192.0.2.50", "/node/echo")).toEqual([200]);
   });
+});
+
+test("what would lock the operator out is refused, and a ban of this machine's own address can be lifted", async () => {
+  const own = await startGateway({ config: { server: { bans: {} } }, routes: [upstream("/node", origin)] });
+  const bans = (...args: string[]) => runEdge(["bans", ...args, "--url", `http://127.0.0.1:${own.port}`]);
+  for (const network of ["0.0.0.0/0", "::/0", "::ffff:0:0/96", "128.0.0.0/1", "127.0.0.0/8"]) {
+    const { code, stderr } = await bans("add", network);
+    expect([network, code, stderr]).toEqual([network, 1, expect.stringContaining(": 409 ")]);
+    expect(stderr).not.toContain("gateway-not-found");
+  }
+  expect((await bans("add", "120.0.0.0/5")).code).toBe(0);
+  expect((await own.once(request("GET /node/echo"))).status).toBe(200);
+  expect((await bans("add", "127.0.0.1")).code).toBe(0);
+  expect(String(await exchangeFrom("127.0.0.1", own.port, request("GET /node/echo")))).toBe("");
+  expect((await bans("list")).stdout).toContain("127.0.0.1");
+  expect((await bans("rm", "::ffff:127.0.0.1")).stdout).toContain("127.0.0.1 is not banned any more");
+  expect((await own.once(request("GET /node/echo"))).status).toBe(200);
+  await own.stop();
+});
+
+test("streams are cut: new connections, those that were open, and datagrams", async () => {
+  const [tcp, udp, inner] = [freePort(), freePort(), freePort()];
+  const echo = createServer((socket) => socket.on("error", () => {}).pipe(socket));
+  await new Promise<void>((resolve) => echo.listen(0, "127.0.0.1", resolve));
+  const datagrams = createSocket("udp4");
+  datagrams.on("message", (data, { port, address }) => datagrams.send(data, port, address));
+  await new Promise<void>((resolve) => datagrams.bind(0, "127.0.0.1", resolve));
+  const own = await startGateway({
+    config: { server: { bans: {} }, internal_api: { listen: `127.0.0.1:${inner}` } },
+    routes: [
+      { type: "tcp", listen: `127.0.0.1:${tcp}`, target: `127.0.0.1:${(echo.address() as AddressInfo).port}` },
+      { type: "udp", listen: `127.0.0.1:${udp}`, target: `127.0.0.1:${datagrams.address().port}` },
+    ],
+  });
+  const client = createSocket("udp4");
+  let heard = 0;
+  client.on("message", () => void heard++);
+  const open = connect({ host: "127.0.0.1", port: tcp, localAddress: "127.0.0.1" });
+  let isClosed = false;
+  open
+    .on("error", () => {})
+    .on("close", () => {
+      isClosed = true;
+    });
+  let echoed = 0;
+  open.on("data", ({ length }) => {
+    echoed += length;
+  });
+  const ping = () => {
+    open.write("x");
+    client.send("x", udp, "127.0.0.1");
+  };
+  try {
+    await eventually(() => {
+      ping();
+      expect([heard > 0, echoed > 0]).toEqual([true, true]);
+    });
+    await runEdge(["bans", "add", "127.0.0.1", "--url", `http://127.0.0.1:${inner}`]);
+    await eventually(() => {
+      ping();
+      expect(isClosed).toBe(true);
+    });
+    await own.log("udp", ({ event, end }) => event === "stream" && end === "banned");
+    expect(String(await exchangeFrom("127.0.0.1", tcp, "x"))).toBe("");
+    await runEdge(["bans", "rm", "127.0.0.1", "--url", `http://127.0.0.1:${inner}`]);
+    const before = heard;
+    await eventually(() => {
+      ping();
+      expect(heard).toBeGreaterThan(before);
+    });
+    const lines = own.logs.json.filter(({ event, protocol }) => event === "stream" && protocol === "udp");
+    expect(lines.map(({ end }) => end)).toEqual(["banned"]);
+    expect(own.logs.json.some(({ protocol, end }) => protocol === "tcp" && end === "banned")).toBe(true);
+    await own.stop();
+  } finally {
+    own.kill();
+    client.close();
+    datagrams.close();
+    open.destroy();
+    echo.close();
+  }
 });
 
 describe("connections", () => {

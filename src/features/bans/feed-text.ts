@@ -144,7 +144,10 @@ class Collected {
     const slash = dash < 0 ? word.indexOf("/") : -1;
     const first = dash >= 0 ? word.slice(0, dash) : slash >= 0 ? word.slice(0, slash) : word;
     if (!parseAddress(first, octets)) return false;
-    const isV4 = isMappedV4(octets);
+    const isLong = first.includes(":");
+    const written = slash < 0 ? "" : word.slice(slash + 1);
+    // `::ffff:192.0.2.0/120` is 192.0.2.0/24; with fewer than 96 bits it is a network of IPv6.
+    const isV4 = isMappedV4(octets) && (!isLong || slash < 0 || bitsIn(written, 128) >= MAPPED_BITS);
     const begin = isV4 ? low32() : high64();
     const width = isV4 ? 32 : 64;
     if (dash >= 0) {
@@ -154,8 +157,9 @@ class Collected {
       this.put(begin, end);
       return true;
     }
-    const bits = slash < 0 ? width : bitsIn(word.slice(slash + 1), isV4 ? 32 : 128);
-    if (bits < 0) return false;
+    const all = slash < 0 ? width : bitsIn(written, isLong ? 128 : 32);
+    if (all < 0) return false;
+    const bits = isV4 && isLong && slash >= 0 ? all - MAPPED_BITS : all;
     const free = Math.max(0, width - bits);
     if (typeof begin === "number") {
       const size = 2 ** free;
@@ -245,6 +249,8 @@ function latin1(bytes: Uint8Array, from: number, to: number): string {
 }
 
 const LINE_FEED = 0x0a;
+/** Of an IPv6 address before the IPv4 address that it may hold. */
+const MAPPED_BITS = 96;
 /** One for all, since nothing waits in between. */
 const octets = new Uint8Array(16);
 const view = new DataView(octets.buffer);

@@ -75,67 +75,76 @@ export function sizeOf({ v4, v6 }: Intervals): number {
 
 /** All of several lists, in order; intervals that touch or overlap become one. */
 export function merged(lists: readonly Intervals[]): Intervals {
-  return {
-    v4: merge4(
-      lists.map(({ v4 }) => v4.from),
-      lists.map(({ v4 }) => v4.to),
-    ),
-    v6: merge6(
-      lists.map(({ v6 }) => v6.from),
-      lists.map(({ v6 }) => v6.to),
-    ),
-  };
+  const v4 = merge4(
+    sorted(Uint32Array, lists, ({ v4: { from } }) => from),
+    sorted(Uint32Array, lists, ({ v4: { to } }) => to),
+  );
+  const v6 = merge6(
+    sorted(BigUint64Array, lists, ({ v6: { from } }) => from),
+    sorted(BigUint64Array, lists, ({ v6: { to } }) => to),
+  );
+  return { v4, v6 };
 }
 
-function merge4(froms: readonly Uint32Array[], tos: readonly Uint32Array[]): Intervals["v4"] {
-  // Begin and end as one number: they sort together, without an order beside them.
-  const size = froms.reduce((sum, { length }) => sum + length, 0);
-  const keys = new BigUint64Array(size);
-  const halves = new Uint32Array(keys.buffer);
+/** One end of all intervals, in order. */
+function sorted<T extends Uint32Array | BigUint64Array>(
+  make: new (length: number) => T,
+  lists: readonly Intervals[],
+  endOf: (list: Intervals) => T,
+): T {
+  const all = new make(lists.reduce((sum, list) => sum + endOf(list).length, 0));
   let at = 0;
-  for (const [i, list] of froms.entries()) {
-    for (let j = 0; j < list.length; j++, at++) {
-      halves[at * 2] = tos[i]![j]!;
-      halves[at * 2 + 1] = list[j]!;
-    }
+  for (const list of lists) {
+    const ends = endOf(list);
+    all.set(ends as never, at);
+    at += ends.length;
   }
-  keys.sort();
-  const from = new Uint32Array(size);
-  const to = new Uint32Array(size);
-  let last = -1;
-  for (let i = 0; i < size; i++) {
-    const begin = halves[i * 2 + 1]!;
-    const end = halves[i * 2]!;
-    if (last >= 0 && begin <= to[last]! + 1) to[last] = Math.max(to[last]!, end);
-    else {
-      last++;
-      from[last] = begin;
-      to[last] = end;
-    }
+  return all.sort() as T;
+}
+
+/**
+ * The union of intervals of which begins and ends are in order, each by themselves. Between the i-th begin and the one before is a gap if the i-th
+ * end lies before it: then all intervals that have begun have ended. Both lists are written anew.
+ */
+function merge4(from: Uint32Array, to: Uint32Array): Intervals["v4"] {
+  let last = 0;
+  for (let i = 1; i < from.length; i++) {
+    if (from[i]! <= to[i - 1]! + 1) continue;
+    to[last++] = to[i - 1]!;
+    from[last] = from[i]!;
   }
+  if (from.length === 0) return NO_INTERVALS.v4;
+  to[last] = to.at(-1)!;
   return { from: from.slice(0, last + 1), to: to.slice(0, last + 1) };
 }
 
-function merge6(froms: readonly BigUint64Array[], tos: readonly BigUint64Array[]): Intervals["v6"] {
-  const pairs: [bigint, bigint][] = [];
-  for (const [i, list] of froms.entries()) for (const [j, one] of list.entries()) pairs.push([one, tos[i]![j]!]);
-  pairs.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  const whole: [bigint, bigint][] = [];
-  for (const [begin, end] of pairs) {
-    const last = whole.at(-1);
-    if (last === undefined || begin > last[1] + 1n) whole.push([begin, end]);
-    else if (end > last[1]) last[1] = end;
+function merge6(from: BigUint64Array, to: BigUint64Array): Intervals["v6"] {
+  let last = 0;
+  for (let i = 1; i < from.length; i++) {
+    if (from[i]! <= to[i - 1]! + 1n) continue;
+    to[last++] = to[i - 1]!;
+    from[last] = from[i]!;
   }
-  return { from: BigUint64Array.from(whole, ([one]) => one), to: BigUint64Array.from(whole, ([, one]) => one) };
+  if (from.length === 0) return NO_INTERVALS.v6;
+  to[last] = to.at(-1)!;
+  return { from: from.slice(0, last + 1), to: to.slice(0, last + 1) };
 }
 
 /** The share of the address space that merged intervals cover: the larger of IPv4's and IPv6's. */
-export function coveredShare({ v4, v6 }: Intervals): number {
+function coveredShare({ v4, v6 }: Intervals): number {
   let covered4 = 0;
   for (let i = 0; i < v4.from.length; i++) covered4 += v4.to[i]! - v4.from[i]! + 1;
   let covered6 = 0;
   for (let i = 0; i < v6.from.length; i++) covered6 += Number(v6.to[i]! - v6.from[i]!) + 1;
   return Math.max(covered4 / 2 ** 32, covered6 / 2 ** 64);
+}
+
+/** Why merged intervals are more than may be banned; "" if they are not. @param most a share of the address space */
+export function shareFault(list: Intervals, most: number): string {
+  const share = coveredShare(list);
+  if (share <= most) return "";
+  const percent = (part: number): string => `${Number((part * 100).toPrecision(3))}%`;
+  return `it has ${percent(share)} of all addresses, more than max_share (${percent(most)})`;
 }
 
 /** The same intervals without loopback: 127.0.0.0/8, and the /64 of ::1. @param list merged */
@@ -177,11 +186,13 @@ export function buildNetworkTable({ v4, v6 }: Intervals): SharedArrayBuffer {
     words[HEADER_WORDS + bucket] = i;
   }
   const first = LIST + count4 * 2;
-  for (let i = 0; i < count6; i++) {
-    words[first + i] = Number(v6.from[i]! >> 32n);
-    words[first + count6 + i] = Number(v6.from[i]! & 0xffff_ffffn);
-    words[first + count6 * 2 + i] = Number(v6.to[i]! >> 32n);
-    words[first + count6 * 3 + i] = Number(v6.to[i]! & 0xffff_ffffn);
+  const halves = [v6.from, v6.to].map(({ buffer: all, byteOffset }) => new Uint32Array(all, byteOffset, count6 * 2));
+  for (const [list, half] of halves.entries()) {
+    const at = first + count6 * 2 * list;
+    for (let i = 0; i < count6; i++) {
+      words[at + i] = half[i * 2 + 1]!;
+      words[at + count6 + i] = half[i * 2]!;
+    }
   }
   return buffer;
 }

@@ -7,7 +7,7 @@ import { FileWatch } from "../../../net/file-watch.ts";
 import { outboundRequest } from "../../../net/outbound-request.ts";
 import type { BAN_EVENTS } from "../events.ts";
 import { type Decisions, type FeedContent, MAX_NETWORKS, readDecisions, readNetworks } from "../feed-text.ts";
-import { coveredShare, type Intervals, merged, NO_INTERVALS, sizeOf, withoutLoopback } from "../network-table.ts";
+import { type Intervals, merged, NO_INTERVALS, shareFault, sizeOf, withoutLoopback } from "../network-table.ts";
 import type { BansConfig, FeedConfig } from "../settings.ts";
 
 /** Largest list, in bytes. */
@@ -175,11 +175,8 @@ class Feed {
   private async take(bytes: Uint8Array): Promise<void> {
     const content = await this.parsed(bytes);
     const intervals = merged([content.intervals]);
-    const share = coveredShare(intervals);
-    if (share > this.maxShare) {
-      const percent = (part: number): string => `${Number((part * 100).toPrecision(3))}%`;
-      throw new Error(`it has ${percent(share)} of all addresses, more than max_share (${percent(this.maxShare)})`);
-    }
+    const fault = shareFault(intervals, this.maxShare);
+    if (fault !== "") throw new Error(fault);
     const kept = withoutLoopback(intervals);
     if (sizeOf(kept) > this.room(this)) throw new Error(`all feeds together have more than ${MAX_NETWORKS} networks`);
     if (this.isStopped) return;

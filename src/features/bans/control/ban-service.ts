@@ -6,12 +6,12 @@ import { NetworkSet } from "../../../core/network-set.ts";
 import { errorBody } from "../../../core/status.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import { BanKey } from "../ban-key.ts";
+import { banNetwork } from "../ban-network.ts";
 import { BAN_SOURCES, type Ban, type BanSource, BanTable, createBanTable } from "../ban-table.ts";
 import type { BannedMessage, BansMessage, SharedBans } from "../ban-watch.ts";
 import type { BAN_EVENTS } from "../events.ts";
-import { intervalsOf } from "../feed-text.ts";
 import { BAN_METRICS } from "../metrics.ts";
-import { buildNetworkTable, type Intervals, merged, sizeOf } from "../network-table.ts";
+import { buildNetworkTable, type Intervals, merged, shareFault, sizeOf } from "../network-table.ts";
 import type { BansConfig } from "../settings.ts";
 import { BanFeeds, type FeedState } from "./ban-feeds.ts";
 import { FleetBans, type FleetStorePort } from "./fleet-bans.ts";
@@ -67,7 +67,7 @@ export class BanService implements ControlService<RuntimeConfig> {
   private readonly networks: Map<string, Ban & { readonly intervals: Intervals }> = new Map();
   private memory: SharedArrayBuffer | null = null;
   private config: BansConfig | null = null;
-  private allow: NetworkSet = new NetworkSet([]);
+  private spared: NetworkSet = new NetworkSet([]);
   private readonly counts: Map<BanSource, number> = new Map();
   private saving: Timer | null = null;
   private expiring: Timer | null = null;
@@ -93,10 +93,10 @@ export class BanService implements ControlService<RuntimeConfig> {
   }
 
   /** @returns when the feeds that are files are read */
-  use({ server: { bans } }: RuntimeConfig): Promise<void> {
+  use({ server: { bans, trustedProxies } }: RuntimeConfig): Promise<void> {
     const isFirst = this.config?.enabled !== true && bans.enabled;
     this.config = bans;
-    this.allow = bans.enabled ? new NetworkSet(bans.allow) : new NetworkSet([]);
+    this.spared = new NetworkSet(bans.enabled ? [...bans.allow, ...trustedProxies] : []);
     if (isFirst) this.restore();
     return this.feeds.use(bans);
   }
@@ -131,19 +131,24 @@ export class BanService implements ControlService<RuntimeConfig> {
   /** An operator bans an address or a network. @param forMs 0 takes that of the configuration */
   add(address: string, forMs: number): BanReply {
     if (this.config?.enabled !== true) return refusal(404, NO_BANS);
-    const intervals = intervalsOf(address);
-    if (intervals === null) return refusal(400, "expected an IP address or a network such as 10.0.0.0/8");
-    if (this.allow.has(address.split("/")[0]!)) return refusal(409, "bans.allow has this address");
-    if (this.networks.size >= MAX_OWN_NETWORKS) return refusal(409, `${MAX_OWN_NETWORKS} networks are banned already`);
+    const network = banNetwork(address);
+    if (network === null) return refusal(400, NO_ADDRESS);
+    const { isSingle, intervals, name } = network;
+    if (isSingle && this.spared.has(address.split("/")[0]!))
+      return refusal(409, "bans.allow or trusted_proxies has this address: it is never banned");
+    if (sizeOf(intervals) === 0) return refusal(409, "a network of loopback cannot be banned, only single addresses");
+    const fault = isSingle ? "" : shareFault(intervals, this.config.maxShare);
+    if (fault !== "") return refusal(409, fault);
+    if (!isSingle && !this.networks.has(name) && this.networks.size >= MAX_OWN_NETWORKS)
+      return refusal(409, `${MAX_OWN_NETWORKS} networks are banned already`);
     const untilMs = Date.now() + (forMs > 0 ? forMs : this.config.forMs);
-    const ban = this.put(address, untilMs, "operator");
-    return { status: 200, body: written(ban) };
+    return { status: 200, body: written(this.put(name, untilMs, "operator")!) };
   }
 
   /** An operator lifts a ban. */
   lift(address: string): BanReply {
     if (this.config?.enabled !== true) return refusal(404, NO_BANS);
-    if (intervalsOf(address) === null) return refusal(400, "expected an IP address or a network such as 10.0.0.0/8");
+    if (banNetwork(address) === null) return refusal(400, NO_ADDRESS);
     const found = this.remove(address, "operator");
     if (found === "") return refusal(404, "it is not banned, or a feed has it");
     this.fleet.lift(found);
@@ -174,39 +179,43 @@ export class BanService implements ControlService<RuntimeConfig> {
     this.ports.event("client_banned", { client_ip: address, source, until, count });
   }
 
-  private put(address: string, untilMs: number, source: BanSource): Ban {
-    const sinceMs = Date.now();
-    const ban = this.insert({ address, source, sinceMs, untilMs, count: 1 });
-    if (ban.untilMs === untilMs && ban.source === source) this.note(ban);
+  /** @returns the ban in force; null for what cannot be banned, as another gateway may say */
+  private put(address: string, untilMs: number, source: BanSource): Ban | null {
+    const ban = this.insert({ address, source, sinceMs: Date.now(), untilMs, count: 1 });
+    if (ban?.untilMs === untilMs && ban.source === source) this.note(ban);
     this.saveSoon();
     return ban;
   }
 
-  /** Bans an address in the table, or a network among the networks. */
-  private insert(ban: Ban): Ban {
+  /** Bans an address in the table, or a network among the networks, whoever says so. @returns null for what cannot be banned */
+  private insert(ban: Ban): Ban | null {
     const nowMs = Date.now();
-    const single = singleOf(ban.address);
-    if (single !== "" && key.read(single)) return this.table.ban(key, nowMs, ban);
-    const intervals = intervalsOf(ban.address);
-    if (intervals === null) return ban;
-    const known = this.networks.get(ban.address);
+    const network = banNetwork(ban.address);
+    if (network === null || !(ban.untilMs > nowMs && ban.untilMs <= nowMs + LONGEST_BAN_MS)) return null;
+    const { name, isSingle, intervals } = network;
+    if (isSingle) return key.read(name.split("/")[0]!) ? this.table.ban(key, nowMs, ban) : null;
+    if (sizeOf(intervals) === 0 || shareFault(intervals, this.config!.maxShare) !== "") return null;
+    const known = this.networks.get(name);
     if (known !== undefined && known.untilMs >= ban.untilMs) return known;
-    this.networks.set(ban.address, { ...ban, intervals });
+    if (known === undefined && this.networks.size >= MAX_OWN_NETWORKS) return null;
+    const kept = { ...ban, address: name };
+    this.networks.set(name, { ...kept, intervals });
     this.rebuild();
-    return ban;
+    return kept;
   }
 
   /** @returns the lifted address; "" for none */
   private remove(address: string, source: "operator" | "fleet"): string {
-    const single = singleOf(address);
-    const isSingle = single !== "" && key.read(single);
-    const found = isSingle ? key.text : address;
-    const was = isSingle ? this.table.lift(key, Date.now()) : this.networks.delete(address);
+    const network = banNetwork(address);
+    if (network === null) return "";
+    const { name, isSingle } = network;
+    const isKey = isSingle && key.read(name.split("/")[0]!);
+    const was = isKey ? this.table.lift(key, Date.now()) : this.networks.delete(name);
     if (!was) return "";
-    if (!isSingle) this.rebuild();
-    this.ports.event("ban_lifted", { client_ip: found, source });
+    if (!isKey) this.rebuild();
+    this.ports.event("ban_lifted", { client_ip: name, source });
     this.saveSoon();
-    return found;
+    return name;
   }
 
   private listed(): Ban[] {
@@ -234,8 +243,7 @@ export class BanService implements ControlService<RuntimeConfig> {
     for (const one of Array.isArray(kept) ? kept.slice(0, MAX_KEPT) : []) {
       const { address, source, since, until, count } = one as Partial<ListedBan>;
       const [sinceMs, untilMs] = [Date.parse(since ?? ""), Date.parse(until ?? "")];
-      const isOfUse = typeof address === "string" && untilMs > Date.now() && sinceMs > 0;
-      if (!isOfUse || intervalsOf(address) === null || !BAN_SOURCES.includes(source!)) continue;
+      if (typeof address !== "string" || !(sinceMs > 0) || !BAN_SOURCES.includes(source!)) continue;
       this.insert({ address, source: source!, sinceMs, untilMs, count: Number(count) || 1 });
     }
   }
@@ -258,19 +266,12 @@ function written({ address, source, sinceMs, untilMs, count }: Ban): ListedBan {
   return { address, source, since, until, count };
 }
 
-/** The address of one client: a plain address, a /32, or a /64 or longer of IPv6; "" for a network. */
-function singleOf(network: string): string {
-  const [address = "", bits = ""] = network.split("/");
-  if (network.includes("-")) return "";
-  if (bits === "") return address;
-  return Number(bits) >= (address.includes(":") ? 64 : 32) ? address : "";
-}
-
 function refusal(status: number, why: string): BanReply {
   const body = errorBody(status, why);
   return { status, body };
 }
 
+const NO_ADDRESS = "expected an IP address, a network such as 10.0.0.0/8, or a range such as 10.0.0.1-10.0.0.9";
 const NO_BANS = "there is no section server.bans in config.yaml";
 /** The part of the state folder. */
 const PART = "bans";
@@ -278,5 +279,7 @@ const SAVE_MS = 250;
 const MAX_SHOWN = 10_000;
 const MAX_KEPT = 50_000;
 const MAX_OWN_NETWORKS = 10_000;
+/** A year, and what clocks differ. */
+const LONGEST_BAN_MS = 366 * 86_400_000;
 const LONGEST_TIMER_MS = 2_000_000_000;
 const key = new BanKey();

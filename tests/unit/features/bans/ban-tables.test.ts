@@ -1,14 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { BanKey, KeyKind } from "../../../../src/features/bans/ban-key.ts";
+import { banNetwork } from "../../../../src/features/bans/ban-network.ts";
 import { BanTable, createBanTable } from "../../../../src/features/bans/ban-table.ts";
 import { type Decisions, intervalsOf, readDecisions, readNetworks } from "../../../../src/features/bans/feed-text.ts";
 import {
   buildNetworkTable,
-  coveredShare,
   type Intervals,
   merged,
   NetworkTable,
+  shareFault,
   sizeOf,
   withoutLoopback,
 } from "../../../../src/features/bans/network-table.ts";
@@ -117,7 +118,8 @@ describe("NetworkTable", () => {
     expect(
       ["126.255.255.255", "128.0.0.0", "0:0:0:1::1", "255.255.255.255"].every((one) => table.has(keyOf(one))),
     ).toBe(true);
-    expect(coveredShare(merged([intervalsOf("10.0.0.0/8")!, intervalsOf("10.0.0.0/9")!]))).toBe(1 / 256);
+    const tenth = merged([intervalsOf("10.0.0.0/8")!, intervalsOf("10.0.0.0/9")!]);
+    expect([shareFault(tenth, 1 / 256), shareFault(tenth, 1 / 257)]).toEqual(["", expect.stringContaining("0.391%")]);
   });
 
   test("holds a million networks in less than 64 MiB for all workers", () => {
@@ -177,3 +179,38 @@ function isIn({ v4, v6 }: Intervals, { kind, high, low }: BanKey): boolean {
   const value = (BigInt(high) << 32n) | BigInt(low);
   return v6.from.some((from, i) => from <= value && value <= v6.to[i]!);
 }
+
+describe("a text of an operator, a feed or another gateway", () => {
+  test("has one name for all spellings of one client or network", () => {
+    const names: Readonly<Record<string, readonly string[]>> = {
+      "192.0.2.7": ["192.0.2.7", "192.0.2.7/32", "::ffff:192.0.2.7", "::ffff:c000:207/128", "192.0.2.7-192.0.2.7"],
+      "192.0.2.0/24": ["192.0.2.9/24", "::ffff:192.0.2.9/120", "192.0.2.0-192.0.2.255", "::ffff:192.0.2.0-192.0.2.255"],
+      "192.0.2.1-192.0.2.9": ["192.0.2.1-192.0.2.9"],
+      "0.0.0.0/0": ["0.0.0.0/0", "::ffff:0:0/96", "1.2.3.4/0"],
+      "2001:db8::/64": ["2001:db8::1", "2001:db8::/64", "2001:db8::ffff/128", "2001:db8::1-2001:db8::2"],
+      "2001:db8::/48": ["2001:db8::/48", "2001:db8:0:ff::1/48"],
+      "fe80::/64": ["fe80::1%eth0"],
+      "::/0": ["::/0", "::ffff:1.2.3.4/0"],
+    };
+    for (const [name, texts] of Object.entries(names))
+      for (const text of texts) expect([text, banNetwork(text)?.name]).toEqual([text, name]);
+    for (const text of [
+      "",
+      "192.0.2.7/33",
+      "::ffff:192.0.2.7/129",
+      "010.0.0.1",
+      "1.2.3",
+      "[::1]",
+      "localhost",
+      "1.1.1.1-",
+    ])
+      expect([text, banNetwork(text)]).toEqual([text, null]);
+  });
+
+  test("bans no loopback as a part of a network, only by its own address", () => {
+    const sizes = ["127.0.0.0/8", "127.1.2.0/24", "::ffff:127.0.0.0/104", "126.0.0.0/7", "127.0.0.1", "::1"].map(
+      (text) => sizeOf(banNetwork(text)!.intervals),
+    );
+    expect(sizes).toEqual([0, 0, 0, 1, 1, 1]);
+  });
+});
