@@ -336,7 +336,7 @@ const HINTS: Readonly<Record<string, string>> = {
 /** Codes of a connection that was closed before it said anything. */
 const CLOSED: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
-/** An address of this machine that nobody else uses. */
+/** An address of this machine that no other program is likely to use. */
 function otherLoopback(): string {
   const [a = 0, b = 0, c = 0] = crypto.getRandomValues(new Uint8Array(3));
   return `127.${a}.${b}.${2 + (c % 250)}`;

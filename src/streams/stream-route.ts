@@ -41,7 +41,7 @@ export interface StreamRoute {
   choose(attempt: StreamAttempt): ForwardTarget | null;
   /** Whether anything depends on the client's address: who may come in, its target, what the log says. */
   readonly needsAddress: boolean;
-  /** Knows who is banned; null if nobody can be. */
+  /** Knows who is banned; null if no client can be. */
   readonly bans: { isBanned(address: string): boolean } | null;
   /** Whether clients at this address may come in. */
   admits(address: string): boolean;

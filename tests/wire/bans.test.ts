@@ -223,13 +223,19 @@ test("what would lock the operator out is refused, and a ban of this machine's o
   await own.stop();
 });
 
-test("streams are cut: new connections, those that were open, and datagrams", async () => {
-  const [tcp, udp, inner] = [freePort(), freePort(), freePort()];
+/** Servers that send back what comes, over TCP and UDP. */
+async function startEchoes() {
   const echo = createServer((socket) => socket.on("error", () => {}).pipe(socket));
   await new Promise<void>((resolve) => echo.listen(0, "127.0.0.1", resolve));
   const datagrams = createSocket("udp4");
   datagrams.on("message", (data, { port, address }) => datagrams.send(data, port, address));
   await new Promise<void>((resolve) => datagrams.bind(0, "127.0.0.1", resolve));
+  return { echo, datagrams };
+}
+
+test("streams are cut: new connections, those that were open, and datagrams", async () => {
+  const [tcp, udp, inner] = [freePort(), freePort(), freePort()];
+  const { echo, datagrams } = await startEchoes();
   const own = await startGateway({
     config: { server: { bans: {} }, internal_api: { listen: `127.0.0.1:${inner}` } },
     routes: [

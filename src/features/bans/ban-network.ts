@@ -3,7 +3,7 @@ import { intervalsOf } from "./feed-text.ts";
 import { type Intervals, sizeOf, withoutLoopback } from "./network-table.ts";
 
 /** Who is banned by one text: a client, or a network of clients. */
-export interface BanNetwork {
+interface BanNetwork {
   /** The one text for it: `192.0.2.7`, `2001:db8::/64`, `198.51.100.0/24`, `192.0.2.1-192.0.2.9`. */
   readonly name: string;
   /** Whether it is one client: an IPv4 address, or a /64 of IPv6. */

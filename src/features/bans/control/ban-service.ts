@@ -187,7 +187,7 @@ export class BanService implements ControlService<RuntimeConfig> {
     return ban;
   }
 
-  /** Bans an address in the table, or a network among the networks, whoever says so. @returns null for what cannot be banned */
+  /** Bans an address in the table, or a network among the networks. @returns null for what cannot be banned */
   private insert(ban: Ban): Ban | null {
     const nowMs = Date.now();
     const network = banNetwork(ban.address);
