@@ -10,6 +10,7 @@ import { ReplyHead, RequestHead } from "./request-head.ts";
 import { requestScheme } from "./request-scheme.ts";
 import type { RequestTrace } from "./request-trace.ts";
 import type { RouteInitOf, RouteOf } from "./route.ts";
+import type { RuleState } from "./rule-state.ts";
 import type { ScriptCall } from "./script-call.ts";
 import type { UpstreamFailure, UpstreamTimes } from "./upstream.ts";
 
@@ -249,6 +250,10 @@ export class Attempt {
   isFresh!: boolean;
   /** When the attempt under way, or the last one, was begun, likewise. */
   beganMs!: number;
+  /** When the end of the request's body went to the origin, likewise; 0 if it has not, or there is none. */
+  bodyEndedMs!: number;
+  /** Whether the response is that of a gRPC call which has failed by its grpc-status, as 5xx of HTTP are failures. */
+  grpcFailed!: boolean;
   /** Milliseconds of each, to the head of its response or to its failure; -1 before either. */
   readonly times: Float64Array = new Float64Array(MAX_ATTEMPTS);
 
@@ -300,6 +305,8 @@ export class Attempt {
     this.isForced = false;
     this.isFresh = false;
     this.beganMs = 0;
+    this.bodyEndedMs = 0;
+    this.grpcFailed = false;
   }
 
   /**
@@ -318,16 +325,6 @@ const MAX_ATTEMPTS = 16;
 
 /** How often a request goes on to another connection where an origin that retires its connections leaves it out. */
 const MAX_LEFT_OUTS = 4;
-
-/** What rules of `waf.rules` know of a request. */
-export interface RuleState {
-  /** Whether a rule has said that nothing is refused. */
-  readonly onlyDetects: boolean;
-  /** Whether the firewall's own rules are passed over. */
-  readonly skipsAll: boolean;
-  /** Whether one of those is off. @param crs numbers of its counterparts @param param the name of what it matched in */
-  turnsOff(crs: readonly number[], param: string): boolean;
-}
 
 const NO_PHASES: readonly Phase[] = [];
 

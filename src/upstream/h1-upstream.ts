@@ -255,7 +255,6 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     writeRequestBody(writer, ex.request.framing, bytes, from, to);
   }
 
-  /** Ends a request's body. */
   protected writeBodyEnd(ex: Exchange, writer: SocketWriter): void {
     endRequestBody(writer, ex.request);
   }
@@ -290,6 +289,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     this.bodyTaken = true;
     if (!isWholeBody(ex, this.bodyBytes)) return this.fail(Fault.InternalError, FaultDetail.None);
     this.writeBodyEnd(ex, this.link.writer!);
+    ex.attempt.bodyEndedMs = this.pool.context.turn.nowMs;
     this.endRequest();
   }
 

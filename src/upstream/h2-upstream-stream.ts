@@ -11,6 +11,7 @@ import {
 } from "../message/exchange.ts";
 import type { HeaderBlock } from "../message/header-block.ts";
 import type { SocketWriter } from "../net/socket-buffers.ts";
+import { tellsFailure } from "../proto/grpc/grpc-status.ts";
 import { markInternalFields } from "../proto/h1/internal-fields.ts";
 import { isPassedOn } from "../proto/h1/response-parser.ts";
 import { ErrorCode, Flag, FRAME_HEADER_BYTES } from "../proto/h2/frame.ts";
@@ -285,6 +286,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     this.bodyTaken = true;
     if (this.connection === null || !isWholeBody(ex, this.bodyBytes)) return this.breakOff();
     this.endsBody = true;
+    ex.attempt.bodyEndedMs = this.context.turn.nowMs;
     if (this.out.waiting === 0) this.endBody(ex, this.connection);
   }
 
@@ -369,6 +371,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
       return;
     }
     this.asks = false;
+    if (isEnd) ex.attempt.grpcFailed = tellsFailure(ex.reply.headers);
     heads.describe(ex.reply, ex.request.method, isEnd);
     const isBodyless = ex.reply.withoutBody || heads.status === 204;
     if (isEnd && !isBodyless && heads.contentLength > 0) return this.refuse(FaultDetail.BadLength);
@@ -425,6 +428,7 @@ export class H2UpstreamStream implements BodySink, ReplySource, TimerOwner {
     if (trailers !== null) {
       ex.reply.trailers = ex.reply.trailerBlock();
       ex.reply.trailers.copyFrom(trailers);
+      ex.attempt.grpcFailed = tellsFailure(trailers);
       markInternalFields(ex.reply.trailers);
     }
     this.isWhole = true;

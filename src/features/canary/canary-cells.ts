@@ -65,10 +65,10 @@ export class CanaryCell {
   tallyOf(isNew: boolean): ArmTally {
     const from = isNew ? 0 : ARM;
     return {
-      answered: (status, ms) => {
+      answered: (isBad, ms) => {
         const at = this.at + from;
         this.numbers[at + REQUESTS]!++;
-        if (status >= 500) this.numbers[at + ERRORS]!++;
+        if (isBad) this.numbers[at + ERRORS]!++;
         else if (ms >= 0) this.numbers[at + TIMES + latencyBucket(ms)]!++;
       },
       failed: () => {

@@ -24,8 +24,8 @@ export interface JudgeRules {
 /** All that is known of a rollout; it can be kept and goes on from there. */
 export interface CanaryRecord {
   phase: CanaryPhase;
-  /** The place in `steps`. */
-  step: number;
+  /** Percent of the requests that the new version gets while the rollout runs: a step, maybe of a configuration before. */
+  share: number;
   inStepMs: number;
   /** Requests of the new version in this step. */
   inStep: number;
@@ -61,9 +61,10 @@ const MIN_TIMES = 100;
 const SLOW_RATIO = 1.5;
 
 /** A rollout that has just begun. */
-export function newRecord(): CanaryRecord {
+export function newRecord({ steps }: Pick<JudgeRules, "steps">): CanaryRecord {
   return {
-    ...{ phase: "running", step: 0, inStepMs: 0, inStep: 0, requests: 0, errors: 0, oldRequests: 0, oldErrors: 0 },
+    ...{ phase: "running", share: steps[0]!, inStepMs: 0, inStep: 0 },
+    ...{ requests: 0, errors: 0, oldRequests: 0, oldErrors: 0 },
     worse: [],
     slower: [],
     times: [],
@@ -119,13 +120,14 @@ export function decide(record: CanaryRecord, rules: JudgeRules): CanaryDecision 
   const [worse = 0, slower = 0] = evidence.map(({ log }) => log);
   if (worse >= ALARM_LOG) return { action: "abort", reason: "errors" };
   if (slower >= ALARM_LOG) return { action: "abort", reason: "latency" };
-  if (record.inStepMs < rules.everyMs || record.step >= rules.steps.length - 1) return NOTHING;
+  const next = nextShare(record, rules.steps);
+  if (record.inStepMs < rules.everyMs || next === null) return NOTHING;
   if (record.inStep < rules.minRequests) return { action: "hold", reason: "few_requests" };
   const most = Math.max(worse, slower);
   const isUnclear = evidence.some(({ log, isNone }) => !isNone && log > CLEAR_LOG);
   const isHeld = most > HOLD_LOG || (isUnclear && record.inStepMs < HOLD_TIMES * rules.everyMs);
   if (isHeld) return { action: "hold", reason: "evidence" };
-  return { action: rules.steps[record.step + 1] === 100 ? "promote" : "grow", reason: "" };
+  return { action: next === 100 ? "promote" : "grow", reason: "" };
 }
 
 /** Carries a decision out. */
@@ -133,17 +135,21 @@ export function apply(record: CanaryRecord, { action }: CanaryDecision, { steps 
   if (action === "abort") record.phase = "aborted";
   if (action === "promote") record.phase = "promoted";
   if (action === "grow") {
-    record.step++;
+    record.share = nextShare(record, steps)!;
     record.inStepMs = 0;
     record.inStep = 0;
   }
-  if (action === "promote") record.step = steps.length - 1;
 }
 
-/** The share of the new version now, in percent. */
-export function canaryShare({ phase, step }: Pick<CanaryRecord, "phase" | "step">, steps: readonly number[]): number {
+/** The share of the new version now, in percent: never more than the last step. */
+export function canaryShare({ phase, share }: Pick<CanaryRecord, "phase" | "share">, steps: readonly number[]): number {
   if (phase === "promoted") return 100;
-  return phase === "aborted" ? 0 : steps[Math.min(step, steps.length - 1)]!;
+  return phase === "aborted" ? 0 : Math.min(share, steps.at(-1)!);
+}
+
+/** The share of the next step; null after the last. */
+export function nextShare({ share }: Pick<CanaryRecord, "share">, steps: readonly number[]): number | null {
+  return steps.find((step) => step > share) ?? null;
 }
 
 const NOTHING: CanaryDecision = { action: "none", reason: "" };

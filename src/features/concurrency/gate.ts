@@ -2,9 +2,11 @@ import { FairQueue, type Queued } from "../../core/fair-queue.ts";
 import { Fault } from "../../core/fault.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import { createSlotTable, QueueCount, SlotCount, SlotTable } from "../../memory/slot-table.ts";
+import { CacheResult } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Held, NowMs } from "../../message/ports.ts";
 import type { SlotGate } from "../../message/slot-gate.ts";
+import { servedMs } from "../../message/took-ms.ts";
 import { MAX_LIMIT } from "./adaptive-limit.ts";
 import { MAX_QUEUE } from "./settings.ts";
 
@@ -236,19 +238,27 @@ export class Gate implements SlotGate {
   /** Counts how an exchange with a slot has ended. */
   note(lane: number, ex: Exchange, enteredMs: number): void {
     const { table, ports } = this;
-    const { fault, attempt, reply } = ex;
+    const { fault, reply } = ex;
     if (fault === Fault.UpstreamTimeout || fault === Fault.FunctionTimeout) {
       table.count(ports.worker, lane, SlotCount.Timeouts, 1);
       return;
     }
-    // A server that fails at once is not fast.
+    // A server that fails at once is not fast, nor is one that a client makes refuse its requests.
     if (reply.status < 200 && reply.status !== 101) return;
-    if (reply.status >= 500 || fault !== Fault.None) return;
-    const tookMs = attempt.sent > 0 ? attempt.upstreamMs : ports.turn.nowMs - enteredMs;
-    if (tookMs < 0) return;
+    if (reply.status >= 400 || fault !== Fault.None) return;
+    const tookMs = serverMs(ex, enteredMs);
+    if (!(tookMs >= 0)) return;
     table.count(ports.worker, lane, SlotCount.Samples, 1);
     table.count(ports.worker, lane, SlotCount.SumMs, tookMs);
   }
+}
+
+/** How long the server took that is behind the route; 0 if none is, and -1 if that is not known. */
+function serverMs(ex: Exchange, enteredMs: number): number {
+  const { attempt } = ex;
+  if (attempt.sent > 0) return servedMs(ex, attempt.beganMs, attempt.beganMs + attempt.times[attempt.count - 1]!);
+  if (attempt.upstreamMs >= 0) return servedMs(ex, enteredMs, enteredMs + attempt.upstreamMs);
+  return ex.cacheResult === CacheResult.None ? 0 : -1;
 }
 
 class Waiter implements Queued, TimerOwner, Held {

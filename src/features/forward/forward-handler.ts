@@ -174,6 +174,7 @@ export class ForwardHandler implements Handler, UpstreamCaller, ReplayOwner {
     failed.onReplaced(ex);
     ex.attempt.upstreamMs = -1;
     ex.attempt.serverId = "";
+    ex.attempt.grpcFailed = false;
     this.repeat(ex, target);
   }
 

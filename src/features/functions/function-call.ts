@@ -215,6 +215,7 @@ export class FunctionCall implements BodySink, ReplySource, LinkCall, PoolWaiter
 
   onBodyEnd(): void {
     this.hasSentBody = true;
+    if (this.ex !== null) this.ex.attempt.bodyEndedMs = this.site.services.turn.nowMs;
     this.link?.record(WireWord.End, this.id);
   }
 

@@ -1,7 +1,8 @@
-import { Fault } from "../../core/fault.ts";
 import { faultRow } from "../../core/fault-rows.ts";
 import type { WorkerService } from "../../core/worker-service.ts";
+
 import type { Exchange, ReplyTap } from "../../message/exchange.ts";
+import { endsBadly, hasLeftHttp } from "../../message/exchange-end.ts";
 
 /** The counters of all routes with objectives, by the keys of these. */
 export interface SharedSlos {
@@ -103,22 +104,13 @@ export class SloTap implements ReplyTap {
     const route = ex.route === null ? null : this.routes[ex.route.index]!;
     if (route === null) return;
     const { status } = ex.reply;
-    // A connection that has left HTTP may stay for days.
-    const isSlow = status !== 101 && ex.endedMs - ex.startedMs > route.underMs;
+    // What has left HTTP may stay for days.
+    const isSlow = !hasLeftHttp(ex) && ex.endedMs - ex.startedMs > route.underMs;
     route.counter.count(hasFailed(ex, status), isSlow);
   }
 }
 
-/** 5xx, the gateway's own too, and responses that the origin did not complete. A client that leaves is none. */
-function hasFailed({ fault }: Exchange, status: number): boolean {
-  if (status >= 100) return status >= 500 || CUT.has(fault);
-  return faultRow(fault).status >= 500;
+/** 5xx, the gateway's own too, and responses that end badly. A client that leaves is none. */
+function hasFailed(ex: Exchange, status: number): boolean {
+  return status >= 100 ? status >= 500 || endsBadly(ex) : faultRow(ex.fault).status >= 500;
 }
-
-/** Why a response is cut after its head, by no fault of the client. */
-const CUT: ReadonlySet<Fault> = new Set([
-  Fault.UpstreamUnavailable,
-  Fault.UpstreamMalformed,
-  Fault.UpstreamTimeout,
-  Fault.InternalError,
-]);

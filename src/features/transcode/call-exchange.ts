@@ -84,6 +84,8 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     const timeoutMs = this.timeoutMs - (handler.services.turn.nowMs - this.startedMs);
     ex.attempt.upstreamLabel = handler.upstream.label;
     ex.attempt.begin(handler.services.turn.nowMs);
+    // A message is there as a whole.
+    if (message !== null) ex.attempt.bodyEndedMs = ex.attempt.beganMs;
     const request = {
       path: handler.settings.grpcMethod,
       contentType,
@@ -189,6 +191,7 @@ export abstract class CallExchange implements GrpcListener, CodecWaiter, TimerOw
     if (this.isCounted || ex === null || this.codec === null) return;
     this.isCounted = true;
     ex.attempt.upstreamMs = handler.services.turn.nowMs - this.startedMs;
+    ex.attempt.end(handler.services.turn.nowMs);
     handler.services.tally.upstreamAnswered(handler.upstream.label, status, ex.attempt.upstreamMs);
   }
 }

@@ -1,4 +1,5 @@
 import type { GrpcStatus } from "../../message/grpc-upstream.ts";
+import type { HeaderBlock } from "../../message/header-block.ts";
 
 /** Status codes of gRPC as the gateway uses them. */
 export const enum GrpcCode {
@@ -76,6 +77,16 @@ export function codeOfHttpStatus(status: number): GrpcCode {
       return GrpcCode.Unknown;
   }
 }
+
+/** Whether headers or trailers say that a call has failed as 5xx of HTTP do: by its server, not by its client. */
+export function tellsFailure(fields: HeaderBlock): boolean {
+  const at = fields.findNamed(STATUS);
+  if (at < 0) return false;
+  const code = Number(fields.valueText(at));
+  return httpStatusOf(code) >= 500;
+}
+
+const STATUS = Buffer.from("grpc-status");
 
 /** Reads one field of a header or trailer section; undefined if it is not there. */
 export type FieldReader = (name: string) => string | undefined;

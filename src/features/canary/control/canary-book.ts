@@ -14,11 +14,12 @@ import {
   canaryShare,
   decide,
   newRecord,
+  nextShare,
   noteMoment,
 } from "../canary-judge.ts";
 import type { CANARY_EVENTS } from "../events.ts";
 import { WorseEvidence } from "../evidence.ts";
-import { type CanaryStore, countsOf, type FleetView, move, report, withCounts } from "../fleet-canary.ts";
+import { type CanaryStore, countsOf, type FleetView, forget, move, report, withCounts } from "../fleet-canary.ts";
 import { CANARY_METRICS } from "../metrics.ts";
 
 const LOOK_MS = 1000;
@@ -44,6 +45,8 @@ interface CanaryPorts {
 interface KeptRecord {
   readonly record: CanaryRecord;
   readonly reason: CanaryReason;
+  /** See FleetView. */
+  readonly fleetId?: string;
 }
 
 /** A rollout as the control thread keeps it: across reloads, as long as a configuration has it. */
@@ -55,6 +58,8 @@ class Rollout {
   reason: CanaryReason;
   isNew: boolean;
   private counted: { readonly fresh: ArmCounts; readonly old: ArmCounts };
+  /** The rollout of the fleet that it is a part of; "" for none yet. */
+  fleetId: string;
   /** The counts that the store has. */
   told: readonly number[];
   /** The phase that an operator wants, until the store has it. */
@@ -64,8 +69,9 @@ class Rollout {
     this.init = init;
     this.buffer = createCanaryCells(workers);
     this.numbers = new CanaryNumbers(this.buffer);
-    this.record = kept?.record ?? newRecord();
+    this.record = { ...newRecord(init.rules), ...kept?.record };
     this.reason = kept?.reason ?? "";
+    this.fleetId = kept?.fleetId ?? "";
     this.isNew = kept === null;
     this.counted = { fresh: this.numbers.countsOf(true), old: this.numbers.countsOf(false) };
     this.told = countsOf(this.record);
@@ -89,7 +95,7 @@ class Rollout {
   standing(): CanaryStanding {
     const { record, init, reason } = this;
     const { steps, everyMs } = init.rules;
-    const isGoing = record.phase === "running" && record.step < steps.length - 1;
+    const isGoing = record.phase === "running" && nextShare(record, steps) !== null;
     return {
       route: init.route,
       targets: init.targets,
@@ -109,6 +115,8 @@ export class CanaryBook implements ControlService<RuntimeConfig> {
   private readonly workers: number;
   private rollouts: ReadonlyMap<string, Rollout> = new Map();
   private readonly kept: Map<string, KeptRecord>;
+  /** Rollouts that have left the configuration, until the store knows it. */
+  private readonly left: Set<string> = new Set();
   private timer: ReturnType<typeof setInterval> | null = null;
   private lookedMs = 0;
   private looks = 0;
@@ -182,25 +190,30 @@ export class CanaryBook implements ControlService<RuntimeConfig> {
   /** Reports to the store of the fleet, and does what all have decided; to be called while the store is there. */
   async beat(store: CanaryStore): Promise<void> {
     for (const [key, rollout] of this.rollouts) {
+      const { told } = rollout;
       const counts = countsOf(rollout.record);
-      const counted = counts.map((count, i) => count - (rollout.told[i] ?? 0));
       rollout.told = counts;
-      let view = await report(store, key, counted);
+      let view = await report(store, key, rollout.record, told);
       const next = nextOf(rollout, view);
       if (next !== null) view = await move(store, key, view.rev, next);
       rollout.wanted = null;
       this.adopt(rollout, view, counts);
     }
+    for (const key of this.left) {
+      if (!this.rollouts.has(key)) await forget(store, key);
+      this.left.delete(key);
+    }
     this.beatMs = performance.now();
   }
 
   /** Takes up the record of the fleet; counts since the report come on top. */
-  private adopt(rollout: Rollout, { record }: FleetView, reported: readonly number[]): void {
-    const { phase, step } = rollout.record;
+  private adopt(rollout: Rollout, { id, record }: FleetView, reported: readonly number[]): void {
+    const { phase, share } = rollout.record;
+    rollout.fleetId = id;
     const late = countsOf(rollout.record).map((count, i) => count - reported[i]!);
     rollout.told = countsOf({ ...rollout.record, ...record });
     Object.assign(rollout.record, withCounts(record, late));
-    if (record.phase === phase && record.step === step) return;
+    if (record.phase === phase && record.share === share) return;
     const { action, reason } = decide({ ...rollout.record, phase: "running" }, rollout.init.rules);
     if (record.phase === "aborted") {
       if (rollout.reason !== "operator") rollout.reason = action === "abort" ? reason : "operator";
@@ -251,14 +264,13 @@ export class CanaryBook implements ControlService<RuntimeConfig> {
   }
 
   private keep(): void {
-    if (this.rollouts.size === 0) {
-      if (this.kept.size > 0) this.ports.state.remove(PART);
-      this.kept.clear();
-      return;
-    }
+    const hadAny = this.kept.size > 0;
+    // The store of the fleet must not remember a rollout that has left the configuration.
+    for (const key of this.kept.keys()) if (this.isFleet && !this.rollouts.has(key)) this.left.add(key);
     this.kept.clear();
-    for (const [key, { record, reason }] of this.rollouts) this.kept.set(key, { record, reason });
-    this.ports.state.write(PART, Object.fromEntries(this.kept));
+    for (const [key, { record, reason, fleetId }] of this.rollouts) this.kept.set(key, { record, reason, fleetId });
+    if (this.kept.size > 0) this.ports.state.write(PART, Object.fromEntries(this.kept));
+    else if (hadAny) this.ports.state.remove(PART);
   }
 
   metrics(): readonly Metric[] {
@@ -298,11 +310,14 @@ export class CanaryBook implements ControlService<RuntimeConfig> {
 }
 
 /** The next move of the fleet; null for none. */
-function nextOf({ wanted, record, init }: Rollout, view: FleetView): Pick<CanaryRecord, "phase" | "step"> | null {
-  if (wanted !== null) return wanted === view.record.phase ? null : { phase: wanted, step: view.record.step };
+function nextOf(
+  { wanted, record, init, fleetId }: Rollout,
+  view: FleetView,
+): Pick<CanaryRecord, "phase" | "share"> | null {
+  if (wanted !== null) return wanted === view.record.phase ? null : { phase: wanted, share: view.record.share };
   if (view.record.phase !== "running") return null;
-  // This gateway has seen an alarm while the store was away.
-  if (record.phase === "aborted") return record;
+  // This gateway has seen an alarm while the store was away; if that was of this rollout, and not of one before it.
+  if (record.phase === "aborted" && (fleetId === "" || fleetId === view.id)) return record;
   const next = { ...record, ...view.record };
   const decision = decide(next, init.rules);
   if (decision.action === "none" || decision.action === "hold") return null;

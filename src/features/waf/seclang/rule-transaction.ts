@@ -1,4 +1,4 @@
-import type { RuleState } from "../../../message/exchange.ts";
+import type { RuleState } from "../../../message/rule-state.ts";
 import {
   type ChainedRule,
   isNamed,

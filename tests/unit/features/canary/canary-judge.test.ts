@@ -1,6 +1,13 @@
 // docs/pressure.md#the-test
 import { describe, expect, test } from "bun:test";
-import { apply, canaryShare, decide, newRecord, noteMoment } from "../../../../src/features/canary/canary-judge.ts";
+import {
+  apply,
+  canaryShare,
+  decide,
+  newRecord,
+  nextShare,
+  noteMoment,
+} from "../../../../src/features/canary/canary-judge.ts";
 import { WorseEvidence } from "../../../../src/features/canary/evidence.ts";
 import { samples } from "../../../harness/long-lane.ts";
 import { SeededRandom } from "../../../harness/seeded-random.ts";
@@ -49,7 +56,7 @@ describe("rollouts in virtual time", () => {
 });
 
 test("a version that fails at once goes back after a few requests", () => {
-  const record = newRecord();
+  const record = newRecord(RULES);
   noteMoment(record, RULES, 1000, { requests: 4, errors: 4, times: [] }, { requests: 396, errors: 0, times: [] });
   expect(decide(record, RULES)).toEqual({ action: "abort", reason: "errors" });
   apply(record, decide(record, RULES), RULES);
@@ -74,7 +81,7 @@ test("evidence of two gateways adds up, and none comes of requests of one versio
 });
 
 test("a step waits for its time and its requests; both versions bad are alike", () => {
-  const record = newRecord();
+  const record = newRecord(RULES);
   const bad = (requests: number) => ({ requests, errors: requests / 2, times: [] });
   for (let s = 0; s < 299; s++) noteMoment(record, RULES, 1000, NONE, bad(100));
   expect(decide(record, RULES).action).toBe("none");
@@ -84,4 +91,19 @@ test("a step waits for its time and its requests; both versions bad are alike", 
   expect(decide(record, RULES).action).toBe("grow");
   apply(record, decide(record, RULES), RULES);
   expect([canaryShare(record, RULES.steps), record.inStep, record.inStepMs]).toEqual([5, 0, 0]);
+});
+
+test("other steps in the file leave the share, but for a last step below it", () => {
+  const record = newRecord(RULES);
+  for (const share of [5, 25]) {
+    apply(record, { action: "grow", reason: "" }, RULES);
+    expect(record.share).toBe(share);
+  }
+  for (const [steps, share, next] of [
+    [[10, 100], 25, 100],
+    [[1, 2, 5, 25, 30, 100], 25, 30],
+    [[1, 10], 10, null],
+    [[50, 60], 25, 50],
+  ] as const)
+    expect([canaryShare(record, steps), nextShare(record, steps)]).toEqual([share, next]);
 });

@@ -35,7 +35,7 @@ export function rollout(
   fresh: Version,
   limitS: number,
 ): { phase: string; requests: number; hurt: number; seconds: number } {
-  const record = newRecord();
+  const record = newRecord(RULES);
   let [requests, hurt] = [0, 0];
   for (let ms = 0; ms < limitS * 1000 && record.phase === "running"; ms += MOMENT_MS) {
     const all = (perSecond * MOMENT_MS) / 1000;
