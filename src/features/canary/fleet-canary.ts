@@ -26,7 +26,7 @@ const COUNTS = 4 + 2 * LOGS;
  *
  *     → when it began, number of the last move, phase, share, milliseconds in the step, requests in it, COUNTS numbers
  *
- * A store that knows nothing, since it is new or has lost its data, takes up what the first gateway knows: no rollout begins anew for that.
+ * A store that knows nothing, since it is new or has lost its data, takes up the state of the gateway that reports first: no rollout begins anew for that.
  * While no gateway reports, as when the store is away, no time passes.
  */
 const TEXT = `

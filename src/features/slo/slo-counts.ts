@@ -104,7 +104,7 @@ export class SloTap implements ReplyTap {
     const route = ex.route === null ? null : this.routes[ex.route.index]!;
     if (route === null) return;
     const { status } = ex.reply;
-    // What has left HTTP may stay for days.
+    // A connection for a WebSocket may last for days.
     const isSlow = !hasLeftHttp(ex) && ex.endedMs - ex.startedMs > route.underMs;
     route.counter.count(hasFailed(ex, status), isSlow);
   }
