@@ -1,4 +1,4 @@
-import { bracketed } from "../core/ip-address.ts";
+import { bracketed, isEveryAddress } from "../core/ip-address.ts";
 import { exactly } from "../core/number-text.ts";
 import { printable } from "../core/printable.ts";
 import { acmeOrders } from "../features/acme/orders.ts";
@@ -114,10 +114,6 @@ function link(scheme: "http" | "https", host: string, port: number): string {
 function reach(host: string): string {
   if (isEveryAddress(host)) return "every address of this machine";
   return host === "localhost" || isLoopback(host) ? "this machine only" : "";
-}
-
-function isEveryAddress(host: string): boolean {
-  return host === "0.0.0.0" || host === "::";
 }
 
 /** The first routes in the order of the file, one a line. */

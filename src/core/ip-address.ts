@@ -141,6 +141,11 @@ export function hostAndPort(host: string, port: number): string {
   return `${bracketed(host)}:${port}`;
 }
 
+/** Whether a socket at an address is one for every address of the machine. */
+export function isEveryAddress(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
+}
+
 /**
  * The name of an address in the reverse tree. RFC 1035 §3.5, RFC 3596 §2.5, RFC 8738 §6.
  * @returns "" for what is no address

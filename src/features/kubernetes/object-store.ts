@@ -1,58 +1,98 @@
-import type { KubeObject } from "./objects.ts";
+import { shaped } from "./object-shape.ts";
+import { type KubeObject, type ObjectRef, refOf } from "./objects.ts";
 
-/** The objects of a cluster, as far as they are watched. Objects in it are never changed in place. */
+/** An object that is not as the definition of its kind says: it counts as if it were not there. */
+interface UnreadableObject {
+  readonly object: ObjectRef;
+  /** The place in it, such as `spec.listeners[0].port`. */
+  readonly place: string;
+}
+
+/** The objects of a kind. */
+interface KindObjects {
+  readonly byName: Map<string, KubeObject>;
+  /** All in their order; null once one has changed, as those of a namespace. */
+  sorted: readonly KubeObject[] | null;
+  readonly byNamespace: Map<string, readonly KubeObject[]>;
+}
+
+/** The objects of a cluster, as far as they are watched. Objects in it are never changed in place, and have the shapes that translations count on. */
 export class ObjectStore {
-  private readonly kinds: Map<string, Map<string, KubeObject>> = new Map();
+  private readonly kinds: Map<string, KindObjects> = new Map();
+  private readonly unreadable: Map<string, UnreadableObject> = new Map();
+  /** EndpointSlices by their Service: there are more of them than of all else. */
+  private readonly slices: Map<string, Map<string, KubeObject>> = new Map();
   private readonly listeners: Set<(kind: string) => void> = new Set();
   /** Counts changes. */
   version = 0;
 
   get<T extends KubeObject = KubeObject>(kind: string, namespace: string, name: string): T | null {
-    return (this.kinds.get(kind)?.get(keyOf(namespace, name)) as T | undefined) ?? null;
+    return (this.kinds.get(kind)?.byName.get(keyOf(namespace, name)) as T | undefined) ?? null;
   }
 
   /** All objects of a kind, the oldest first, then by name: the order in which one wins over another. */
   list<T extends KubeObject = KubeObject>(kind: string, namespace?: string): readonly T[] {
-    const all = [...(this.kinds.get(kind)?.values() ?? [])] as T[];
-    const some = namespace === undefined ? all : all.filter(({ metadata }) => (metadata.namespace ?? "") === namespace);
-    return some.sort(byAge);
+    const known = this.kinds.get(kind);
+    if (known === undefined) return [];
+    known.sorted ??= [...known.byName.values()].sort(byAge);
+    if (namespace === undefined) return known.sorted as readonly T[];
+    let some = known.byNamespace.get(namespace);
+    if (some === undefined) {
+      some = known.sorted.filter(({ metadata }) => (metadata.namespace ?? "") === namespace);
+      known.byNamespace.set(namespace, some);
+    }
+    return some as readonly T[];
   }
 
-  /** Those with this value of a label. */
-  byLabel<T extends KubeObject = KubeObject>(
-    kind: string,
-    namespace: string,
-    label: string,
-    value: string,
-  ): readonly T[] {
-    return this.list<T>(kind, namespace).filter(({ metadata }) => metadata.labels?.[label] === value);
+  /** The EndpointSlices of a Service. */
+  slicesOf<T extends KubeObject = KubeObject>(namespace: string, service: string): readonly T[] {
+    return [...(this.slices.get(keyOf(namespace, service))?.values() ?? [])] as unknown as readonly T[];
+  }
+
+  /** Objects that cannot be read. */
+  allUnreadable(): readonly UnreadableObject[] {
+    return [...this.unreadable.values()];
   }
 
   /** Takes an object in, in place of an earlier one of its name. */
   put(object: KubeObject): void {
     const { kind, metadata } = object;
-    let known = this.kinds.get(kind);
-    if (known === undefined) {
-      known = new Map();
-      this.kinds.set(kind, known);
-    }
     const key = keyOf(metadata.namespace ?? "", metadata.name);
+    const known = this.kinds.get(kind)?.byName.get(key);
     const { resourceVersion } = metadata;
-    if (resourceVersion !== undefined && known.get(key)?.metadata.resourceVersion === resourceVersion) return;
-    known.set(key, object);
+    if (resourceVersion !== undefined && known?.metadata.resourceVersion === resourceVersion) return;
+    const made = shaped(kind, object);
+    if (typeof made === "string") {
+      this.remove(kind, metadata.namespace ?? "", metadata.name);
+      this.unreadable.set(`${kind} ${key}`, { object: refOf(object), place: made });
+      this.changed(kind);
+      return;
+    }
+    this.unreadable.delete(`${kind} ${key}`);
+    if (kind === SLICE) this.indexSlice(key, known, made);
+    this.kindOf(kind).byName.set(key, made);
     this.changed(kind);
   }
 
   remove(kind: string, namespace: string, name: string): void {
-    if (this.kinds.get(kind)?.delete(keyOf(namespace, name)) === true) this.changed(kind);
+    const key = keyOf(namespace, name);
+    const wasOdd = this.unreadable.delete(`${kind} ${key}`);
+    const known = this.kinds.get(kind)?.byName.get(key);
+    if (known !== undefined) {
+      this.kinds.get(kind)!.byName.delete(key);
+      if (kind === SLICE) this.indexSlice(key, known, null);
+    }
+    if (known !== undefined || wasOdd) this.changed(kind);
   }
 
   /** Takes a whole list in: what is not in it is gone. @param namespace of the list; absent for that of the whole cluster */
   replace(kind: string, objects: readonly KubeObject[], namespace?: string): void {
     const there = new Set(objects.map(({ metadata }) => keyOf(metadata.namespace ?? "", metadata.name)));
-    for (const { metadata } of this.list(kind, namespace))
-      if (!there.has(keyOf(metadata.namespace ?? "", metadata.name)))
-        this.remove(kind, metadata.namespace ?? "", metadata.name);
+    const odd = [...this.unreadable.values()].map(({ object }) => object).filter((one) => one.kind === kind);
+    const known = [...this.list(kind, namespace).map(refOf), ...odd];
+    for (const one of known)
+      if ((namespace === undefined || one.namespace === namespace) && !there.has(keyOf(one.namespace, one.name)))
+        this.remove(kind, one.namespace, one.name);
     for (const object of objects) this.put(object);
   }
 
@@ -62,10 +102,39 @@ export class ObjectStore {
     return () => this.listeners.delete(listener);
   }
 
+  private kindOf(kind: string): KindObjects {
+    const known = this.kinds.get(kind) ?? { byName: new Map(), sorted: null, byNamespace: new Map() };
+    this.kinds.set(kind, known);
+    return known;
+  }
+
+  private indexSlice(key: string, before: KubeObject | undefined, after: KubeObject | null): void {
+    const [from, to] = [serviceOf(before), serviceOf(after)];
+    if (from !== null && from !== to) this.slices.get(from)?.delete(key);
+    if (to === null) return;
+    const all = this.slices.get(to) ?? new Map<string, KubeObject>();
+    this.slices.set(to, all);
+    all.set(key, after!);
+  }
+
   private changed(kind: string): void {
     this.version++;
+    const known = this.kinds.get(kind);
+    if (known !== undefined) {
+      known.sorted = null;
+      known.byNamespace.clear();
+    }
     for (const listener of this.listeners) listener(kind);
   }
+}
+
+const SLICE = "EndpointSlice";
+const SERVICE_NAME = "kubernetes.io/service-name";
+
+/** The Service of an EndpointSlice; null for none. */
+function serviceOf(slice: KubeObject | null | undefined): string | null {
+  const name = slice?.metadata.labels?.[SERVICE_NAME];
+  return name === undefined ? null : keyOf(slice!.metadata.namespace ?? "", name);
 }
 
 function keyOf(namespace: string, name: string): string {
@@ -73,10 +142,11 @@ function keyOf(namespace: string, name: string): string {
 }
 
 /** The oldest first; of the same age, by namespace and name. */
-function byAge(a: KubeObject, b: KubeObject): number {
+function byAge({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
   return (
-    compare(a.metadata.creationTimestamp ?? "", b.metadata.creationTimestamp ?? "") ||
-    compare(`${a.metadata.namespace ?? ""}/${a.metadata.name}`, `${b.metadata.namespace ?? ""}/${b.metadata.name}`)
+    compare(a.creationTimestamp ?? "", b.creationTimestamp ?? "") ||
+    compare(a.namespace ?? "", b.namespace ?? "") ||
+    compare(a.name, b.name)
   );
 }
 

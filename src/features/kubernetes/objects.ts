@@ -150,8 +150,10 @@ export interface TranslationSettings {
   readonly pool: readonly string[];
   /** Whether the gateway can listen at an address. */
   isUsable(address: string): boolean;
-  /** Whether it can listen at a port of it, beside its own sockets. */
+  /** Whether it can listen at a port of it: no other program does, and nothing that config.yaml and routes.yaml open. */
   canListen(address: string, port: number): boolean;
+  /** So many addresses with ports may be opened for the objects of a cluster; absent: any number. */
+  readonly maxListeners?: number;
   /** The path of a file with this text, which the owner alone can read. */
   fileOf(pem: string): string;
 }

@@ -16,7 +16,7 @@ import type { ClusterLists } from "./cluster-lists.ts";
 import { KindWatch, type WatchState } from "./kind-watch.ts";
 import { LeaseElection } from "./lease.ts";
 import { StatusWriter } from "./status-writer.ts";
-import { type ClusterResult, clusterResult, isOwnAddress, settingsFor } from "./translations.ts";
+import { type ClusterResult, clusterResult, type OwnPlace, ownPlaces, settingsFor } from "./translations.ts";
 import { KINDS, KINDS_BY_NAME } from "./watched-kinds.ts";
 
 /** The gateway, as the source uses it. */
@@ -51,13 +51,15 @@ export class KubernetesSource implements ControlService<RuntimeConfig> {
     this.ports = ports;
   }
 
-  use({ providers }: RuntimeConfig): void {
-    const { kubernetes } = providers;
+  use(config: RuntimeConfig): void {
+    const { kubernetes } = config.providers;
     const asked = JSON.stringify(kubernetes);
+    this.running?.noteOwn(config);
     if (asked === this.asked) return;
     this.asked = asked;
     void this.running?.stop();
     this.running = kubernetes.enabled ? new Cluster(kubernetes, this.ports) : null;
+    this.running?.noteOwn(config);
     this.running?.start();
   }
 
@@ -84,6 +86,9 @@ class Cluster {
   private readonly startedMs: number = performance.now();
   /** The lists now, as text. */
   private served = "";
+  /** Addresses of the gateway's own, and those of the cluster's streams. */
+  private own: readonly OwnPlace[] = [];
+  private streams: ReadonlySet<string> = new Set();
   /** The last line of the log about each kind. */
   private readonly said: Map<string, string> = new Map();
 
@@ -101,6 +106,14 @@ class Cluster {
       this.say("kubernetes", messageOf(error));
       this.retry = setTimeout(() => this.start(), RETRY_MS);
     }
+  }
+
+  /** Takes the addresses that the configuration opens by itself: nothing of the cluster gets one of them. */
+  noteOwn(config: RuntimeConfig): void {
+    const own = ownPlaces(config, this.streams);
+    const isOther = JSON.stringify(own) !== JSON.stringify(this.own);
+    this.own = own;
+    if (isOther) this.changed();
   }
 
   async stop(): Promise<void> {
@@ -194,8 +207,8 @@ class Cluster {
   }
 
   private async serve(): Promise<void> {
-    const settings = settingsFor(this.config, this.store, isOwnAddress);
-    const result = clusterResult(this.store, settings, this.certificates);
+    const result = this.translated();
+    if (result === null) return;
     const text = JSON.stringify([result.files.map(({ file }) => [file.path, file.text]), result.listeners]);
     let { statuses } = result;
     if (text !== this.served) {
@@ -204,6 +217,7 @@ class Cluster {
         file: { name: file.name, path: file.path, bytes: Buffer.from(file.text) },
       }));
       this.ports.lists.listeners = result.listeners;
+      this.streams = new Set([...this.streams, ...result.streams]);
       const { ok } = await this.ports.reload();
       if (!ok) {
         this.retry ??= setTimeout(() => {
@@ -218,10 +232,24 @@ class Cluster {
         return;
       }
       this.served = text;
+      this.streams = result.streams;
       this.certificates.keepOnly(result.certificates);
     }
     statuses = this.withFaults(result);
     this.writer?.use(statuses, result.events);
+  }
+
+  /** What becomes of all objects; null if that fails: the last good routes serve. */
+  private translated(): ClusterResult | null {
+    try {
+      const settings = settingsFor(this.config, this.store, this.own);
+      const result = clusterResult(this.store, settings, this.certificates);
+      this.say("objects", "");
+      return result;
+    } catch (error) {
+      this.say("objects", messageOf(error));
+      return null;
+    }
   }
 
   /** Objects whose routes the gateway has left out say so in their status. */

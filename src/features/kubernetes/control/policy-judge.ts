@@ -21,10 +21,10 @@ const MAX_FAULTS = 5;
 /** Judges a policy as `edge check` judges a route with its keys; it may name no file. docs/kubernetes-policies.md */
 export const judgePolicy: PolicyJudge = (keys, namespace, store) => {
   const values = new SecretValues(namespace, store);
-  const unknown = Object.keys(keys).filter((key) => !(key in POLICY_KEYS));
+  const unknown = Object.keys(keys).filter((key) => !Object.hasOwn(POLICY_KEYS, key));
   const resolved = Object.fromEntries(
     Object.entries(keys).flatMap(([key, value]) =>
-      key in POLICY_KEYS ? [[key, values.in(value, POLICY_KEYS[key]!.type.form)]] : [],
+      Object.hasOwn(POLICY_KEYS, key) ? [[key, values.in(value, POLICY_KEYS[key]!.type.form)]] : [],
     ),
   );
   const faults = [...unknown.map((key) => `${key}: a policy has no such key`), ...values.faults];
@@ -80,9 +80,9 @@ class SecretValues {
   private section(value: Keys, rows: FormRows): Keys {
     const made: [string, unknown][] = [];
     for (const [key, one] of Object.entries(value)) {
-      const list = SECRET_LISTS[key];
-      if (list !== undefined && list.file in rows) made.push([list.values, this.pairs(one)]);
-      else made.push([key, key in rows ? this.in(one, rows[key]!.type.form) : one]);
+      const list = Object.hasOwn(SECRET_LISTS, key) ? SECRET_LISTS[key] : undefined;
+      if (list !== undefined && Object.hasOwn(rows, list.file)) made.push([list.values, this.pairs(one)]);
+      else made.push([key, Object.hasOwn(rows, key) ? this.in(one, rows[key]!.type.form) : one]);
     }
     return Object.fromEntries(made);
   }

@@ -1,7 +1,12 @@
 import type { Cidr } from "../../../config/cidr.ts";
+import { isEveryAddress } from "../../../core/ip-address.ts";
+import { MAX_LISTENERS } from "../../../core/limits.ts";
 import type { RouteFile } from "../../../loading/route-folder.ts";
 import type { SourceListener } from "../../../loading/source-listeners.ts";
+import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
+import { addressText } from "../../../routes/streams/stream-config.ts";
 import { keptCertificateOf } from "../backends.ts";
+import { isClusterListener } from "../gateway/addresses.ts";
 import { translatedGateways } from "../gateway/translation.ts";
 import { translatedIngresses } from "../ingress/ingress-translation.ts";
 import type { ObjectStore } from "../object-store.ts";
@@ -40,6 +45,8 @@ export interface ClusterResult {
   readonly events: readonly ObjectEvent[];
   /** Files of certificates that are in use. */
   readonly certificates: ReadonlySet<string>;
+  /** Addresses of streams. */
+  readonly streams: ReadonlySet<string>;
   /** The statuses where these objects have faults, by the names of their lists. */
   faulted(faults: ReadonlyMap<string, string>): readonly StatusPatch[];
 }
@@ -79,13 +86,20 @@ export function clusterResult(
     files,
     listeners,
     statuses,
-    events: all.flatMap(({ events }) => events),
+    events: [...all.flatMap(({ events }) => events), ...store.allUnreadable().map(unreadableEvent)],
     certificates: used,
+    streams: new Set(groups.flatMap(({ streams = [] }) => streams.flatMap(({ listen = [] }) => listen as string[]))),
     faulted: (faults) => {
       const byObject = new Map([...faults].flatMap(([name, text]) => refKeyOf(owners.get(name), text)));
       return statuses.map((patch) => withFault(patch, byObject.get(keyOf(patch.object)) ?? "", settings.controller));
     },
   };
+}
+
+/** An object of another shape than its kind has counts as none. */
+function unreadableEvent({ object, place }: ReturnType<ObjectStore["allUnreadable"]>[number]): ObjectEvent {
+  const message = `edge cannot read it: ${place} is not as the definition of the kind says`;
+  return { object, type: "Warning", reason: "Unreadable", message };
 }
 
 function refKeyOf(object: ObjectRef | undefined, text: string): [string, string][] {
@@ -137,6 +151,7 @@ function sourceListener(
   const origin = { source: "kubernetes" as const, name };
   if (tls === undefined) return { ...origin, entry: { name, address } };
   const { certificates, ...options } = tls;
+  const taken = new Set<string>();
   const made = certificates.flatMap(({ names, secret, options: own }) => {
     const pair = keptCertificateOf(store, secret.namespace, secret.name);
     return pair === null ? [] : [{ names, own, cert_file: fileOf(pair.cert), key_file: fileOf(pair.key) }];
@@ -144,7 +159,12 @@ function sourceListener(
   const plain = made
     .filter(({ names }) => names.length === 0)
     .map(({ cert_file, key_file }) => ({ cert_file, key_file }));
-  const hosts = made.filter(({ names }) => names.length > 0).map(({ own, ...host }) => ({ ...host, ...own }));
+  const hosts = made.flatMap(({ own, names, ...host }) => {
+    // Each name once, the first one's: Gateways and Ingresses may share a listener.
+    const free = names.filter((name) => !taken.has(name));
+    for (const name of free) taken.add(name);
+    return free.length === 0 ? [] : [{ names: free, ...host, ...own }];
+  });
   const first = plain[0] ?? made.map(({ cert_file, key_file }) => ({ cert_file, key_file }))[0] ?? {};
   return {
     ...origin,
@@ -156,7 +176,7 @@ function sourceListener(
 export function settingsFor(
   { controller, ingressClass, ingressPorts, addresses, service }: KubernetesConfig,
   store: ObjectStore,
-  isUsable: (address: string) => boolean,
+  own: readonly OwnPlace[],
 ): Omit<TranslationSettings, "fileOf"> {
   const [namespace = "", name = ""] = service.split("/");
   const shared = service === "" ? null : store.get<Service>("Service", namespace, name);
@@ -166,9 +186,35 @@ export function settingsFor(
     ingressPorts,
     addresses: shared === null ? [] : addressesOf(shared),
     pool: addresses.flatMap(poolOf),
-    isUsable,
-    canListen: isFreePort,
+    isUsable: isOwnAddress,
+    canListen: (address, at) =>
+      !own.some(
+        ({ host, port }) => port === at && (host === address || isEveryAddress(host) || isEveryAddress(address)),
+      ) && isFreePort(address, at),
+    // Those of Ingresses are beside them.
+    maxListeners: Math.max(0, MAX_LISTENERS - own.length - INGRESS_LISTENERS),
   };
+}
+
+const INGRESS_LISTENERS = 2;
+
+/** An address at which the gateway listens by its own configuration. */
+export interface OwnPlace {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What config.yaml and routes.yaml open. @param others addresses of streams of the cluster */
+export function ownPlaces(
+  { server, internalApi, streams }: Pick<RuntimeConfig, "server" | "internalApi" | "streams">,
+  others: ReadonlySet<string>,
+): OwnPlace[] {
+  const listeners = server.listeners.filter(({ name, socket }) => socket === "" && !isClusterListener(name));
+  const internal = { host: internalApi.listenHost, port: internalApi.listenPort };
+  const listens = streams.flatMap(({ type, listen }) => (type === "udp" ? [] : listen));
+  return [...listeners, internal, ...listens.filter((at) => !others.has(addressText(at)))].filter(
+    ({ port }) => port > 0,
+  );
 }
 
 function addressesOf({ spec, status }: Service): string[] {
@@ -215,7 +261,7 @@ function addressAt(bytes: readonly number[], offset: number): string {
 const known: Set<string> = new Set();
 
 /** Whether this machine has an address: whether something can listen there. */
-export function isOwnAddress(address: string): boolean {
+function isOwnAddress(address: string): boolean {
   return canBind(address, 0);
 }
 

@@ -31,14 +31,15 @@ export function gatewayPlaces(
   const taken = new Map<string, GatewayObject>();
   const isFree = (value: string, gateway: GatewayObject): boolean =>
     members.has(value) && (taken.get(value) ?? gateway) === gateway && isUsable(value);
-  // Requests by name go first, then former addresses.
+  // An address that a Gateway has stays its own, whatever another one asks for. Then requests by name go first.
+  for (const gateway of gateways) {
+    const asked = askedOf(gateway);
+    const held = statusOf(gateway).filter((value) => asked.length === 0 || asked.includes(value));
+    for (const value of asked.length === 0 ? held.slice(0, 1) : held)
+      if (isFree(value, gateway)) taken.set(value, gateway);
+  }
   for (const gateway of gateways)
     for (const value of askedOf(gateway)) if (isFree(value, gateway)) taken.set(value, gateway);
-  for (const gateway of gateways) {
-    if (askedOf(gateway).length > 0) continue;
-    const before = statusOf(gateway).find((value) => isFree(value, gateway));
-    if (before !== undefined) taken.set(before, gateway);
-  }
   for (const gateway of gateways) {
     const asked = askedOf(gateway);
     const own = [...taken].flatMap(([value, of]) => (of === gateway ? [value] : []));
@@ -80,4 +81,9 @@ function isName(value: string): boolean {
 /** The name of the gateway's listener at an address and a port. */
 export function listenerName(address: string, port: number, protocol: string): string {
   return `k8s-${protocol}-${address.replaceAll(":", "_")}-${port}`;
+}
+
+/** Whether a listener is one of these. */
+export function isClusterListener(name: string): boolean {
+  return name.startsWith("k8s-");
 }

@@ -18,6 +18,13 @@ export interface ResolvedBackend {
   readonly message: string;
 }
 
+const FAULTS = {
+  "no service": (shown: string) => `there is no Service ${shown}`,
+  "no port": (shown: string, port: number) => `the Service ${shown} has no port ${port}`,
+  "external name": (shown: string) =>
+    `the Service ${shown} is an ExternalName, which leads anywhere: edge does not follow it`,
+} as const;
+
 /** Resolves the backends of routes. */
 export class BackendResolver {
   private readonly store: ObjectStore;
@@ -48,7 +55,7 @@ export class BackendResolver {
       return {
         ...none,
         reason: "BackendNotFound",
-        message: found === "no port" ? `the Service ${shown} has no port ${ref.port}` : `there is no Service ${shown}`,
+        message: FAULTS[found](shown, ref.port ?? 0),
       };
     const tls = this.policies.tlsFor(namespace, ref.name, ref.port ?? 0, gateways);
     return { ...none, ...found, tls, reason: "", message: "" };

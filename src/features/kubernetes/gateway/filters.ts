@@ -57,8 +57,21 @@ function literal(text: string): string {
   return text.replaceAll("{", "{{").replaceAll("}", "}}");
 }
 
+/** Of several of one name, the first counts. */
+export function firstOfEach<T>(all: readonly T[], nameOf: (one: T) => string): readonly T[] {
+  const taken = new Set<string>();
+  return all.filter((one) => {
+    const isFirst = !taken.has(nameOf(one));
+    taken.add(nameOf(one));
+    return isFirst;
+  });
+}
+
 function editsOf({ set = [], add = [], remove = [] }: HeaderEdit = {}): Keys {
-  const lines = (all: typeof set) => Object.fromEntries(all.map(({ name, value }) => [name, literal(value)]));
+  const lines = (all: typeof set) =>
+    Object.fromEntries(
+      firstOfEach(all, ({ name }) => name.toLowerCase()).map(({ name, value }) => [name, literal(value)]),
+    );
   return {
     ...(set.length > 0 ? { set: lines(set) } : {}),
     ...(add.length > 0 ? { add: lines(add) } : {}),

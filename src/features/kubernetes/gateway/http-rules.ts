@@ -3,7 +3,7 @@ import { optionsOf } from "../policy/option-keys.ts";
 import type { PolicyPlace, PolicyTable } from "../policy/policy-table.ts";
 import type { AttachedRoute } from "./attachment.ts";
 import type { BackendResolver, ResolvedBackend } from "./backend-refs.ts";
-import { type FilterKeys, filterKeys } from "./filters.ts";
+import { type FilterKeys, filterKeys, firstOfEach } from "./filters.ts";
 import type { JudgedListener } from "./listeners.ts";
 import type { FieldMatch, RouteMatch, RouteObject, RouteRule } from "./shapes.ts";
 
@@ -138,13 +138,12 @@ function callPlace(method: RouteMatch["method"]): Asked["where"] {
 
 /** The first of several tests of one name counts. */
 function testsOf(tests: readonly FieldMatch[]): Readonly<Record<string, string>> {
-  const all: Record<string, string> = {};
-  for (const { type = "Exact", name, value } of tests) {
-    if (Object.keys(all).some((known) => known.toLowerCase() === name.toLowerCase())) continue;
-    if (type === "RegularExpression") all[name] = `/^(?:${value})$/`;
-    else all[name] = /^\/.*\/$/.test(value) ? `/^${literalPattern(value)}$/` : value;
-  }
-  return all;
+  return Object.fromEntries(
+    firstOfEach(tests, ({ name }) => name.toLowerCase()).map(({ type = "Exact", name, value }) => {
+      if (type === "RegularExpression") return [name, `/^(?:${value})$/`];
+      return [name, /^\/.*\/$/.test(value) ? `/^${literalPattern(value)}$/` : value];
+    }),
+  );
 }
 
 function literalPattern(text: string): string {
@@ -260,10 +259,13 @@ const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 10
 function sharedParts(parts: readonly Part[], _keys: FilterKeys): readonly (Part & { readonly share: string })[] {
   const total = parts.reduce((sum, { weight }) => sum + weight, 0);
   return parts.map((part, i) => {
-    const share = i === parts.length - 1 ? "" : `${((part.weight / total) * 100).toFixed(3)}%`;
+    const share = i === parts.length - 1 ? "" : `${Math.max(LEAST_SHARE, (part.weight / total) * 100).toFixed(3)}%`;
     return { ...part, share };
   });
 }
+
+/** A share of less would be none. */
+const LEAST_SHARE = 0.001;
 
 function routeOf(
   { where, match }: Asked,
@@ -299,11 +301,11 @@ function merged(
   a: Readonly<Record<string, unknown>>,
   b: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const made: Record<string, unknown> = { ...a };
+  const made = new Map(Object.entries(a));
   for (const [key, value] of Object.entries(b)) {
-    const known = made[key];
+    const known = made.get(key);
     const isBoth = typeof known === "object" && known !== null && !Array.isArray(known);
-    made[key] = isBoth && typeof value === "object" ? merged(known as never, value as never) : value;
+    made.set(key, isBoth && typeof value === "object" ? merged(known as never, value as never) : value);
   }
-  return made;
+  return Object.fromEntries(made);
 }

@@ -1,4 +1,4 @@
-import { certificateOf } from "../backends.ts";
+import { authoritiesIn, certificateOf, keptCertificateOf } from "../backends.ts";
 import type { ObjectStore } from "../object-store.ts";
 import type { CertificateUse, ConfigMap, KubeObject, ObjectCondition, TranslationSettings } from "../objects.ts";
 import { isAllowedFrom, isGranted } from "./grants.ts";
@@ -39,32 +39,48 @@ export interface JudgedListener {
 const GOOD = { reason: "", message: "" };
 
 /** Kinds that a protocol may have. */
-const KINDS_OF: Readonly<Record<string, readonly string[]>> = {
-  HTTP: ["HTTPRoute", "GRPCRoute"],
-  HTTPS: ["HTTPRoute", "GRPCRoute"],
-  TLS: ["TLSRoute"],
-  TCP: ["TCPRoute"],
-  UDP: ["UDPRoute"],
-};
+const KINDS_OF: ReadonlyMap<string, readonly string[]> = new Map([
+  ["HTTP", ["HTTPRoute", "GRPCRoute"]],
+  ["HTTPS", ["HTTPRoute", "GRPCRoute"]],
+  ["TLS", ["TLSRoute"]],
+  ["TCP", ["TCPRoute"]],
+  ["UDP", ["UDPRoute"]],
+]);
+
+/** The surroundings of a Gateway's listeners. */
+interface ListenerSurroundings {
+  /** Its addresses. */
+  readonly bound: readonly string[];
+  /** Those of older Gateways at the same address. */
+  readonly earlier: readonly JudgedListener[];
+  /** Addresses and ports of all Gateways so far; this one's are added. */
+  readonly ports: Set<string>;
+}
 
 /** Judges the listeners of a Gateway, with those of its ListenerSets. The earlier one wins where two are in conflict. */
 export function judgedListeners(
   store: ObjectStore,
   gateway: GatewayObject,
   sets: readonly ListenerSetObject[],
-  bound: readonly string[],
+  { bound, earlier, ports }: ListenerSurroundings,
   settings: TranslationSettings,
 ): readonly JudgedListener[] {
   const owners: readonly (GatewayObject | ListenerSetObject)[] = [gateway, ...sets];
   const all = owners.flatMap((owner) =>
     (owner.spec?.listeners ?? []).map((shape) => judged(store, gateway, owner, shape, settings)),
   );
-  findConflicts(all);
+  findConflicts([...earlier, ...all], earlier.length);
+  const { maxListeners = Number.POSITIVE_INFINITY } = settings;
   for (const one of all) {
     const { port, protocol } = one.shape;
+    if (one.accepted.reason !== "" || one.conflict.reason !== "") continue;
     const isFree = protocol === "UDP" || bound.every((address) => settings.canListen(address, port));
-    if (!isFree && one.accepted.reason === "")
-      one.accepted = { reason: "PortUnavailable", message: `another program listens at port ${port}` };
+    const keys = bound.map((address) => `${protocol === "UDP" ? "udp" : "tcp"} ${address} ${port}`);
+    const isBounded = ports.size + keys.filter((key) => !ports.has(key)).length <= maxListeners;
+    if (!isFree) one.accepted = { reason: "PortUnavailable", message: `something else listens at port ${port}` };
+    else if (!isBounded)
+      one.accepted = { reason: "PortUnavailable", message: `edge opens at most ${maxListeners} for a cluster` };
+    else for (const key of keys) ports.add(key);
   }
   for (const one of all) one.isServed = one.accepted.reason === "" && one.conflict.reason === "" && isUsable(one);
   return all;
@@ -82,7 +98,7 @@ function judged(
   shape: ListenerShape,
   settings: TranslationSettings,
 ): JudgedListener {
-  const possible = KINDS_OF[shape.protocol] ?? [];
+  const possible = KINDS_OF.get(shape.protocol) ?? [];
   const asked = shape.allowedRoutes?.kinds ?? [];
   const kinds = asked.length === 0 ? possible : asked.flatMap((one) => kindIn(one, possible));
   const hasBadKind = asked.some((one) => kindIn(one, possible).length === 0);
@@ -136,13 +152,13 @@ function certificatesOf(store: ObjectStore, owner: KubeObject, { protocol, tls, 
       fault = { reason: "RefNotPermitted", message: `no ReferenceGrant allows the Secret ${shown}` };
       return [];
     }
+    const serving = keptCertificateOf(store, namespace, ref.name);
     if (certificateOf(store, namespace, ref.name) === null) {
-      fault = {
-        reason: "InvalidCertificateRef",
-        message: `there is no Secret ${shown} with a certificate and its key`,
-      };
-      return [];
+      const end = serving === null ? "" : ": the pair of before serves";
+      const message = `there is no Secret ${shown} with a certificate and its key${end}`;
+      fault = { reason: "InvalidCertificateRef", message };
     }
+    if (serving === null) return [];
     return [
       { names: hostname === "" ? [] : [hostname.toLowerCase()], secret: { kind: "Secret", namespace, name: ref.name } },
     ];
@@ -186,17 +202,26 @@ export function trustedAuthority(
   const at = { kind: from.kind, namespace: from.metadata.namespace! };
   if (!isGranted(store, at, { kind: "ConfigMap", namespace, name: ref.name }))
     return { reason: "RefNotPermitted", message: `no ReferenceGrant allows the ${shown}` };
-  const text = store.get<ConfigMap>("ConfigMap", namespace, ref.name)?.data?.["ca.crt"] ?? "";
-  if (text.includes("-----BEGIN CERTIFICATE-----")) return text;
+  const map = store.get<ConfigMap>("ConfigMap", namespace, ref.name);
+  const text = map === null ? "" : authoritiesIn(map);
+  if (text !== "") return text;
   return { reason: "InvalidCACertificateRef", message: `there is no ${shown} with certificates at ca.crt` };
 }
 
-/** Two listeners of one port must differ in their hosts, and have the same protocol. */
-function findConflicts(all: readonly JudgedListener[]): void {
-  const valid = all.filter(({ accepted }) => accepted.reason === "");
+/** Two listeners of one port must differ in their hosts, and have the same protocol. @param judged so many have been judged before */
+function findConflicts(all: readonly JudgedListener[], judged: number): void {
+  const byPort = Map.groupBy(
+    all.filter(({ accepted }, i) => accepted.reason === "" && (i >= judged || all[i]!.conflict.reason === "")),
+    ({ shape }) => shape.port,
+  );
+  const fresh = new Set(all.slice(judged));
+  for (const valid of byPort.values()) conflictsAt(valid, fresh);
+}
+
+function conflictsAt(valid: readonly JudgedListener[], fresh: ReadonlySet<JudgedListener>): void {
   for (const [i, one] of valid.entries())
-    for (const other of valid.slice(0, i)) {
-      if (other.conflict.reason !== "" || other.shape.port !== one.shape.port) continue;
+    for (const other of fresh.has(one) ? valid.slice(0, i) : []) {
+      if (other.conflict.reason !== "") continue;
       if (isDatagram(other) !== isDatagram(one)) continue;
       const reason = conflictOf(one, other);
       if (reason === "") continue;
@@ -258,7 +283,6 @@ export function isAnothers(host: string, own: JudgedListener, all: readonly Judg
       other !== own &&
       other.isServed &&
       other.shape.port === own.shape.port &&
-      other.gateway === own.gateway &&
       isDatagram(other) === isDatagram(own) &&
       hostWeight(other.host) > hostWeight(own.host) &&
       (other.host === host || (other.host.startsWith("*.") && host.endsWith(other.host.slice(1)))),

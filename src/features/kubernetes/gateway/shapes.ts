@@ -171,9 +171,10 @@ export function condition(
 export function isSelected(labels: Readonly<Record<string, string>>, selector: LabelSelector | undefined): boolean {
   if (selector === undefined) return false;
   const { matchLabels = {}, matchExpressions = [] } = selector;
-  if (!Object.entries(matchLabels).every(([key, value]) => labels[key] === value)) return false;
+  const labelOf = (key: string): string | undefined => (Object.hasOwn(labels, key) ? labels[key] : undefined);
+  if (!Object.entries(matchLabels).every(([key, value]) => labelOf(key) === value)) return false;
   return matchExpressions.every(({ key, operator, values = [] }) => {
-    const value = labels[key];
+    const value = labelOf(key);
     if (operator === "In") return value !== undefined && values.includes(value);
     if (operator === "NotIn") return value === undefined || !values.includes(value);
     if (operator === "Exists") return value !== undefined;

@@ -47,12 +47,19 @@ export function translatedGateways(
     );
   const places = gatewayPlaces(all, settings);
   const sets = judgedSets(store, all);
+  const isShared = settings.pool.length === 0;
+  const ports = new Set<string>();
+  const earlier: JudgedListener[] = [];
   const gateways = all.map((gateway): JudgedGateway => {
     const place = places.get(gateway)!;
     const own = sets.filter(({ parent, isAllowed }) => parent === gateway && isAllowed).map(({ set }) => set);
-    return { gateway, place, listeners: judgedListeners(store, gateway, own, place.bound, settings) };
+    const around = { bound: place.bound, earlier: isShared ? earlier : [], ports };
+    const judged = judgedListeners(store, gateway, own, around, settings);
+    earlier.push(...judged);
+    return { gateway, place, listeners: judged };
   });
   const listeners = gateways.flatMap((one) => one.listeners);
+  const byGateway = Map.groupBy(listeners, ({ gateway }) => gateway);
   const byName = new Map(
     gateways.map((one) => [`${one.gateway.metadata.namespace}/${one.gateway.metadata.name}`, one]),
   );
@@ -61,8 +68,8 @@ export function translatedGateways(
     const owner = set === undefined ? byName.get(`${namespace}/${name}`)?.gateway : set.set;
     const gateway = set === undefined ? owner : set.parent;
     if (owner === undefined || gateway === undefined || (set === undefined && kind !== "Gateway")) return null;
-    const there = listeners.filter((one) => one.gateway === gateway);
-    return { own: there.filter((one) => one.owner === owner), all: there };
+    const there = byGateway.get(gateway) ?? [];
+    return { own: there.filter((one) => one.owner === owner), all: isShared ? listeners : there };
   };
   const routes = ROUTE_KINDS.flatMap((kind) =>
     store.list<RouteObject>(kind).flatMap((route) => attachedRoute(store, route, parentsOf) ?? []),

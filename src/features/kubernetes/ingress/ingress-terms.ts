@@ -1,4 +1,6 @@
 import { parseCidr } from "../../../config/cidr.ts";
+import { ipVersion } from "../../../core/ip-address.ts";
+import { isServerAddress } from "../backends.ts";
 import type { ObjectStore } from "../object-store.ts";
 import type { ConfigMap, KubeObject } from "../objects.ts";
 import { secretPairs } from "../secret-lists.ts";
@@ -112,7 +114,7 @@ function redirectOf(read: AnnotationReader): IngressTerms["redirect"] {
     if (text === "") continue;
     const to = text.replace(/\$(\w+)/g, (whole, variable: string) => {
       const isGroup = /^\d$/.test(variable) && read.isOn("use-regex");
-      return isGroup ? `{match.${variable}}` : (URL_VARIABLES[variable] ?? whole);
+      return isGroup ? `{match.${variable}}` : (URL_VARIABLES.get(variable) ?? whole);
     });
     if (/[$\\\s]/.test(to) || !/^(https?:\/\/[^/]|\/(?!\/))/i.test(to)) {
       read.lose(name, "expected a URL, with no other variable than $host, $uri and $request_uri");
@@ -126,7 +128,11 @@ function redirectOf(read: AnnotationReader): IngressTerms["redirect"] {
   return null;
 }
 
-const URL_VARIABLES: Readonly<Record<string, string>> = { host: "{host}", uri: "{path}", request_uri: "{uri}" };
+const URL_VARIABLES: ReadonlyMap<string, string> = new Map([
+  ["host", "{host}"],
+  ["uri", "{path}"],
+  ["request_uri", "{uri}"],
+]);
 
 /** Bodies, timeouts and further attempts. */
 function trafficKeys(read: AnnotationReader): Keys {
@@ -200,7 +206,7 @@ function answerKeys(read: AnnotationReader, namespace: string, store: ObjectStor
   const isName = host !== "" && isHost(host);
   if (host !== "" && !isName) read.lose("upstream-vhost", "expected a host name");
   const mirror = read.text("mirror-target").replace(/\$request_uri$|\$uri$/, "");
-  const isMirror = /^https?:\/\/[a-z0-9.-]+(:\d{1,5})?\/?$/i.test(mirror);
+  const isMirror = /^https?:\/\/[a-z0-9.-]+(:\d{1,5})?\/?$/i.test(mirror) && !isOwnMachine(mirror);
   if (mirror !== "" && !isMirror) read.lose("mirror-target", "expected a server, with no variable but $request_uri");
   return {
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
@@ -354,10 +360,21 @@ function forwardOf(read: AnnotationReader): Keys | null {
     read.lose("auth-url", "expected a URL without variables");
     return null;
   }
+  if (isOwnMachine(url)) {
+    read.lose("auth-url", "leads to services of the machine itself");
+    return null;
+  }
   const method = read.text("auth-method").toUpperCase();
   if (!["", "GET", "HEAD", "POST"].includes(method)) read.lose("auth-method", "expected GET, HEAD or POST");
   const fields = read.list("auth-response-headers");
   return { url, ...(method === "" ? {} : { method }), ...(fields.length === 0 ? {} : { response_headers: fields }) };
+}
+
+/** Whether a URL names the machine that edge runs on, or services that it alone can reach, by its address or as localhost. */
+function isOwnMachine(url: string): boolean {
+  const host = URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") : "";
+  if (/^(127\.|::1$|::ffff:7f)/.test(host) || /(^|\.)localhost\.?$/.test(host)) return true;
+  return ipVersion(host) !== 0 && !isServerAddress(host);
 }
 
 const BURST = 5;

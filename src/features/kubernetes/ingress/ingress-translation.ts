@@ -7,6 +7,7 @@ import {
   type ListenerInput,
   nameOf,
   type ObjectEvent,
+  type ObjectRef,
   type ObjectRoutes,
   type RouteInput,
   refOf,
@@ -23,6 +24,7 @@ import {
   type IngressBackend,
   type IngressObject,
   type IngressPath,
+  isHost,
   ownIngresses,
   pathFault,
   pathsOf,
@@ -66,10 +68,11 @@ class IngressWork {
   private readonly all: readonly ReadIngress[];
   private readonly events: ObjectEvent[] = [];
   private readonly certificates: readonly CertificateUse[];
-  /** Hosts with a certificate; "" for every host. */
+  /** Namespaces and their hosts with a certificate; "" for every host. */
   private readonly secured: Set<string> = new Set();
   private readonly taken: Map<string, TakenPath> = new Map();
   private readonly address: string;
+  private owners: Map<string, string> | null = null;
 
   constructor(
     store: ObjectStore,
@@ -109,31 +112,62 @@ class IngressWork {
   }
 
   private readCertificates(): CertificateUse[] {
-    const uses = new Map<string, CertificateUse>();
-    for (const one of this.all) {
-      const { spec, metadata } = one.ingress;
-      const namespace = metadata.namespace ?? "";
-      for (const { hosts = [], secretName = "" } of spec?.tls ?? []) {
+    const uses: CertificateUse[] = [];
+    const taken = new Set<string>();
+    for (const one of this.all)
+      for (const { hosts = [], secretName = "" } of one.ingress.spec?.tls ?? []) {
+        const own = this.ownNames(one, hosts);
         // What ends TLS for these hosts is known, even if its certificate is not there yet.
-        for (const host of hosts.length > 0 ? hosts : (spec?.rules ?? []).map((rule) => rule.host ?? ""))
-          this.secured.add(host.toLowerCase());
-        if (secretName === "") continue;
-        const serving = keptCertificateOf(this.store, namespace, secretName);
-        if (certificateOf(this.store, namespace, secretName) === null) {
-          const end = serving === null ? "" : ": the one of before serves";
-          this.note(
-            one,
-            "CertificateInvalid",
-            `the Secret ${namespace}/${secretName} is no certificate with its key${end}`,
-          );
-        }
-        if (serving === null) continue;
-        const names = hosts.map((host) => host.toLowerCase());
-        const secret = { kind: "Secret", namespace, name: secretName };
-        uses.set(JSON.stringify([names, secret]), { names, secret });
+        for (const host of hosts.length > 0 ? own : hostsIn(one.ingress)) this.secured.add(this.securedKey(one, host));
+        const secret = secretName === "" ? null : this.servingSecret(one, secretName);
+        // The older Ingress's certificate serves a name; of those without names, each of another Secret.
+        const claims = hosts.length > 0 ? own : secret === null ? [] : [` ${secret.namespace}/${secret.name}`];
+        const names = claims.filter((name) => !taken.has(name));
+        if (secret === null || names.length === 0) continue;
+        for (const name of names) taken.add(name);
+        uses.push({ names: hosts.length > 0 ? names : [], secret });
       }
+    return uses;
+  }
+
+  /** Of names for a certificate, those of rules of the Ingress, whose host is no other namespace's. */
+  private ownNames(one: ReadIngress, hosts: readonly string[]): string[] {
+    const names = hosts.map((host) => host.toLowerCase());
+    return names.filter((name) => {
+      const isThere = isHost(name) && hostsIn(one.ingress).includes(name);
+      const owner = isThere ? this.ownerOf(name) : "";
+      if (!isThere) this.note(one, "CertificateIgnored", `tls names ${name}, which is the host of no rule here`);
+      else if (owner !== (one.ingress.metadata.namespace ?? ""))
+        this.note(
+          one,
+          "CertificateIgnored",
+          `${name} belongs to the namespace ${owner}: its certificate comes from there`,
+        );
+      else return true;
+      return false;
+    });
+  }
+
+  /** The namespace of the oldest Ingress that has a rule for a host. */
+  private ownerOf(host: string): string {
+    if (this.owners === null) {
+      this.owners = new Map();
+      for (const { ingress } of this.all)
+        for (const name of hostsIn(ingress))
+          if (!this.owners.has(name)) this.owners.set(name, ingress.metadata.namespace ?? "");
     }
-    return [...uses.values()];
+    return this.owners.get(host) ?? "";
+  }
+
+  /** The Secret of a certificate, if it is one or was one. */
+  private servingSecret(one: ReadIngress, name: string): ObjectRef | null {
+    const { namespace = "" } = one.ingress.metadata;
+    const serving = keptCertificateOf(this.store, namespace, name);
+    if (certificateOf(this.store, namespace, name) === null) {
+      const end = serving === null ? "" : ": the one of before serves";
+      this.note(one, "CertificateInvalid", `the Secret ${namespace}/${name} is no certificate with its key${end}`);
+    }
+    return serving === null ? null : { kind: "Secret", namespace, name };
   }
 
   private get hasTls(): boolean {
@@ -162,9 +196,16 @@ class IngressWork {
     return this.all.map((one) => ({ object: refOf(one.ingress), status: { loadBalancer: { ingress } } }));
   }
 
-  private isSecured(host: string): boolean {
+  /** Whether Ingresses of its namespace end TLS for a host: those of another one redirect nobody. */
+  private isSecured(one: ReadIngress, host: string): boolean {
     const parent = host.replace(/^[^.]+/, "*");
-    return this.secured.has(host) || (host !== "" && this.secured.has(parent));
+    return (
+      this.secured.has(this.securedKey(one, host)) || (host !== "" && this.secured.has(this.securedKey(one, parent)))
+    );
+  }
+
+  private securedKey({ ingress }: ReadIngress, host: string): string {
+    return `${ingress.metadata.namespace ?? ""} ${host}`;
   }
 
   private routesOf(one: ReadIngress): void {
@@ -185,14 +226,15 @@ class IngressWork {
       }
       const main = this.mainRoute(one, path);
       this.taken.set(key, { by: one, main: "targets" in main ? main : null, canary: null });
-      one.routes.push(...this.placed(main, path.host, terms));
+      one.routes.push(...this.placed(main, path.host, one));
     }
   }
 
   /** A route with the listeners that serve it; before it, for cleartext, the redirect to HTTPS. */
-  private placed(route: RouteInput, host: string, { toHttps }: IngressTerms): RouteInput[] {
+  private placed(route: RouteInput, host: string, one: ReadIngress): RouteInput[] {
     const { http, https } = this.listenerNames;
-    const isRedirected = toHttps === "always" || (toHttps === "tls" && this.isSecured(host));
+    const { toHttps } = one.terms;
+    const isRedirected = toHttps === "always" || (toHttps === "tls" && this.isSecured(one, host));
     if (!isRedirected) return [{ ...route, listeners: [http, ...https] }];
     const secure = https.length > 0 ? [{ ...route, listeners: https }] : [];
     // Without a host of the route, the client would choose the target.
@@ -231,16 +273,15 @@ class IngressWork {
 
   private hostsOf({ terms, ingress }: ReadIngress, host: string): Keys {
     if (host === "") return {};
-    const own = new Set((ingress.spec?.rules ?? []).map((rule) => (rule.host ?? "").toLowerCase()));
+    const own = new Set(hostsIn(ingress));
     const others = terms.aliases.map((alias) => alias.toLowerCase()).filter((alias) => !own.has(alias));
     const free = others.filter((alias) => !this.hasHost(alias));
     return { hosts: [host, ...new Set(free)] };
   }
 
   private hasHost(host: string): boolean {
-    return this.all.some(({ ingress }) =>
-      (ingress.spec?.rules ?? []).some((rule) => rule.host?.toLowerCase() === host),
-    );
+    this.ownerOf(host);
+    return this.owners!.has(host);
   }
 
   /** The servers behind a Service. Notes why there are none. */
@@ -266,9 +307,10 @@ class IngressWork {
 
   private endpointsOf(namespace: string, name: string, port: number | string, isByService: boolean) {
     const found = backendOf(this.store, namespace, name, port);
+    if (found === "external name") return "an ExternalName leads anywhere, and is not followed";
+    if (typeof found === "string") return found;
+    if (!isByService) return found;
     const service = this.store.get<Service>("Service", namespace, name);
-    if (service?.spec?.type === "ExternalName") return "an ExternalName leads anywhere, and is not followed";
-    if (!isByService || typeof found === "string") return found;
     const { clusterIP = "None", ports = [] } = service?.spec ?? {};
     const number = ports.find((each) => each.port === port || each.name === port)?.port ?? 0;
     const address = clusterIP === "None" || clusterIP === "" ? null : hostAndPort(clusterIP, number);
@@ -278,7 +320,7 @@ class IngressWork {
   /** Redirects that have no path of an Ingress of their own. */
   private furtherRoutes(one: ReadIngress): void {
     const { terms, ingress } = one;
-    const hosts = [...new Set((ingress.spec?.rules ?? []).map(({ host = "" }) => host.toLowerCase()))];
+    const hosts = [...new Set(hostsIn(ingress))];
     const claim = (path: IngressPath): boolean => {
       if (this.taken.has(claimOf(path))) return false;
       this.taken.set(claimOf(path), { by: one, main: null, canary: null });
@@ -288,12 +330,12 @@ class IngressWork {
     for (const host of terms.appRoot === "" ? [] : hosts) {
       const where = { ...this.hostsOf(one, host), path: "/" };
       const route = { type: "redirect", ...where, to: terms.appRoot, status: 302 };
-      if (claim({ ...root, host })) one.routes.push(...this.placed(route, host, terms));
+      if (claim({ ...root, host })) one.routes.push(...this.placed(route, host, one));
     }
     for (const host of terms.hasWwwRedirect ? hosts : []) {
       if (host === "" || host.startsWith("*.")) continue;
       const other = host.startsWith("www.") ? host.slice(4) : `www.${host}`;
-      const scheme = this.isSecured(host) ? "https" : "http";
+      const scheme = this.isSecured(one, host) ? "https" : "http";
       const { http, https } = this.listenerNames;
       if (!this.hasHost(other) && claim({ ...root, type: "Prefix", host: other }))
         one.routes.push({
@@ -313,6 +355,10 @@ class IngressWork {
         this.note(one, "CanaryWithoutMain", `no other Ingress serves ${path.host} ${path.path}`);
         continue;
       }
+      if (taken.by.ingress.metadata.namespace !== ingress.metadata.namespace) {
+        this.note(one, "CanaryWithoutMain", `${path.host} ${path.path} belongs to another namespace`);
+        continue;
+      }
       if (taken.canary !== null) {
         this.note(
           one,
@@ -329,6 +375,11 @@ class IngressWork {
       if (at >= 0) routes.splice(at, 1, ...canaryRoutes(routes[at]!, targets, terms.canary!));
     }
   }
+}
+
+/** The hosts of its rules; "" for every host. */
+function hostsIn({ spec }: IngressObject): readonly string[] {
+  return (spec?.rules ?? []).map(({ host = "" }) => host.toLowerCase());
 }
 
 function isCanary({ terms }: ReadIngress): boolean {
