@@ -196,7 +196,7 @@ class IngressWork {
     return this.all.map((one) => ({ object: refOf(one.ingress), status: { loadBalancer: { ingress } } }));
   }
 
-  /** Whether Ingresses of its namespace end TLS for a host: those of another one redirect nobody. */
+  /** Whether Ingresses of its namespace end TLS for a host: those of another one redirect no client. */
   private isSecured(one: ReadIngress, host: string): boolean {
     const parent = host.replace(/^[^.]+/, "*");
     return (
