@@ -38,12 +38,12 @@ export const certsCommand = {
     words: ["list", "renew", "revoke", "rollover", "copy", "export"],
   },
   notes: [
-    "renew NAME marks what is for the name: the gateway renews it at the next SIGHUP, or within the hour.",
+    "renew NAME marks the certificate of a name: the gateway renews it at the next SIGHUP, or within the hour.",
     "revoke NAME tells the authority that the certificate is void, and marks it in the same way.",
     "rollover gives the account at each configured directory another key.",
-    "copy puts what is in cache_dir, or in --dir, into the configured server.acme.storage, where that has nothing for the names.",
-    "export writes what is in that storage into the files of --dir, as storage: file has them, with keys in the clear.",
-    "With such a storage all gateways take up within seconds what was marked.",
+    "copy puts the certificates of cache_dir, or of --dir, into your server.acme.storage, if that has nothing for the names.",
+    "export writes the certificates of that storage into the files of --dir, as storage: file has them, with keys in the clear.",
+    "With such a storage all gateways renew marked certificates within seconds.",
     "Exit codes: 0 all are valid, 1 one is broken or expired, or the configuration or folder cannot be read, 2 wrong usage.",
   ],
 } as const;
@@ -102,7 +102,7 @@ async function runAction(
   if (action === "list") return list(entries, place.label, io, nowMs);
   const chosen = entries.filter(({ record }) => record?.names.includes(name.toLowerCase()));
   if (chosen.length === 0) {
-    io.err(`edge certs: ${place.label} holds no certificate for ${name}; "edge certs" lists those that are there\n`);
+    io.err(`edge certs: ${place.label} holds no certificate for ${name}; "edge certs" lists all of them\n`);
     return ExitCode.Failure;
   }
   return action === "renew" ? renew(chosen, place, io) : revoke(chosen, acme!, place, { reason, io });

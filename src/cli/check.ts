@@ -133,7 +133,8 @@ function runTests(
 export const checkCommand = {
   name: "edge check",
   page: "configuration.md#mistakes",
-  summary: "Checks config.yaml and routes.yaml and shows where they are wrong. Nothing is started.",
+  summary:
+    "Checks config.yaml and routes.yaml and shows you every mistake, with file, line and cure. It starts nothing.",
   flags: [
     ...CONFIG_FLAGS,
     {
@@ -152,7 +153,7 @@ export const checkCommand = {
       name: "json",
       type: "bool",
       default: false,
-      help: "print one JSON object: each fault and warning with its key, its place and where it is explained",
+      help: "print one JSON object: each fault and warning with its key, its place and its page",
     },
   ],
   notes: [

@@ -21,7 +21,7 @@ export const convertCommand = {
   name: "edge convert",
   page: "migrate.md",
   summary:
-    "Makes config.yaml and routes.yaml of a configuration of nginx, Caddy, HAProxy or Traefik (file provider). What is not carried over is named in comments at its place and in a table at the end of routes.yaml.",
+    "Makes config.yaml and routes.yaml of a configuration of nginx, Caddy, HAProxy or Traefik (file provider). Comments name every lost setting at its place, and a table at the end of routes.yaml lists them.",
   operands: { usage: "FILE|-", min: 1, max: 1 },
   flags: [
     {

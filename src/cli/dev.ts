@@ -31,7 +31,7 @@ export const devCommand = {
   name: "edge dev",
   page: "functions.md#edge-dev",
   summary:
-    "Runs the gateway on this machine and reloads it at each save of the two files, of modules and of what they import.",
+    "Runs the gateway on this machine and reloads it when you save one of the two files, a module or a file that it imports.",
   flags: [
     ...CONFIG_FLAGS,
     {

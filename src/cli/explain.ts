@@ -15,7 +15,7 @@ export const explainCommand = {
   name: "edge explain",
   page: "explain.md",
   summary:
-    "Shows what the gateway would do with a request and why, using the routes and phases that serve. Nothing is sent or opened.",
+    "Shows what the gateway would do with a request and why (a dry run), using the routes and phases that serve. It sends and opens nothing.",
   operands: { usage: "'METHOD URL'", min: 1, max: 2 },
   flags: [
     ...REQUEST_FLAGS,

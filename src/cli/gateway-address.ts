@@ -26,7 +26,7 @@ export const GATEWAY_FLAGS = [
     type: "string",
     default: "",
     placeholder: "URL",
-    help: "where its internal endpoints are, such as http://127.0.0.1:8080; EDGE_TOKEN holds the token",
+    help: "URL of its internal endpoints, such as http://127.0.0.1:8080; EDGE_TOKEN holds the token",
   },
   ...CONFIG_FLAGS,
 ] as const;
@@ -313,8 +313,7 @@ function gatewaysOf(
 }
 
 const UNREADABLE = "config.yaml cannot be read (edge check says why): use --socket or --url";
-const NOWHERE =
-  "the configuration does not say where the internal endpoints are: set internal_api.socket, or use --url";
+const NOWHERE = "the configuration has no address of the internal endpoints: set internal_api.socket, or use --url";
 
 function urlOf(scheme: string, host: string, port: number): URL {
   const named = host === "0.0.0.0" || host === "" ? "127.0.0.1" : host === "::" ? "::1" : host;

@@ -108,7 +108,7 @@ export const loadgenCommand = {
     "With several durations each gets its own report (report_60s.json); the files as named hold all of them.",
     "",
     "PASS: at least 99.9 % of the benign requests answered 2xx, their p99 under 10 ms, every attack refused with 400, 403, 413, 431 or 501 or a closed connection; in the soak tier, a heap that grows by at most 1.0 MB a minute.",
-    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage or target unreachable, 130 interrupted (the reports hold what was measured).",
+    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage or target unreachable, 130 interrupted (the reports hold the measurements so far).",
   ],
 } as const;
 

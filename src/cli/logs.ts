@@ -30,7 +30,7 @@ export const logsCommand = {
     },
     { name: "id", type: "string", default: "", placeholder: "ID", help: "all about one request: its X-Request-Id" },
     { name: "since", type: "string", default: "", placeholder: "10m", help: "not older than 10m, 2h, 1d, or a date" },
-    { name: "follow", alias: "f", type: "bool", default: false, help: "go on with what is appended to FILE" },
+    { name: "follow", alias: "f", type: "bool", default: false, help: "follow FILE as it grows" },
     { name: "json", type: "bool", default: false, help: "show lines as they are" },
   ],
   notes: [

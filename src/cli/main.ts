@@ -32,7 +32,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "check",
     {
       run: checkWithRules,
-      summary: "check config.yaml and routes.yaml and show where they are wrong",
+      summary: "check config.yaml and routes.yaml and show every mistake",
       specs: async () => [(await import("./check.ts")).checkCommand],
     },
   ],
@@ -377,7 +377,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "help",
     {
       run: showHelp,
-      summary: "print this text, what a command, a name or a page says, or what is about words",
+      summary: "print this text, explain a command, a name or a page, or search for words",
       specs: async () => [await helpSpec()],
     },
   ],

@@ -39,7 +39,7 @@ export const multihopCommand = {
       type: "string",
       default: "",
       placeholder: "HOST:PORT",
-      help: "where that gateway serves HTTP/2 without TLS, if elsewhere",
+      help: "address at which that gateway serves HTTP/2 without TLS, if another",
     },
     {
       name: "origin-ports",
@@ -84,7 +84,7 @@ export const multihopCommand = {
     "  edge multihop --standalone",
     "  edge multihop --edge-addr 127.0.0.1:8080 --only VECTOR-04,VECTOR-06",
     "",
-    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage, no gateway there or a file that cannot be written, 130 interrupted (the report holds what was run).",
+    "Exit codes: 0 PASS, 1 FAIL, 2 wrong usage, no gateway there or a file that cannot be written, 130 interrupted (the report holds the scenarios so far).",
   ],
 } as const;
 

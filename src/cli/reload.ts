@@ -18,7 +18,7 @@ const JSON_FLAG = { name: "json", type: "bool", default: false, help: "print one
 export const reloadCommand = {
   name: "edge reload",
   page: "operations.md#reload",
-  summary: "Makes the running gateway read both files again, waits until it serves them, and says what has come of it.",
+  summary: "Makes the running gateway read both files again, waits until it serves them, and reports the result.",
   flags: [
     {
       name: "dry-run",

@@ -14,7 +14,7 @@ export const replayCommand = {
   name: "edge replay",
   page: "tools.md#replay",
   summary:
-    "Sends the requests of an access log again, those that change nothing (GET, HEAD, OPTIONS), and shows whose responses differ: between two servers, or from the status in the log.",
+    "Sends the safe requests of an access log again (GET, HEAD, OPTIONS), and shows you which responses differ: between two servers, or from the status in the log.",
   operands: { usage: "LOG...", min: 1, max: 1000 },
   flags: [
     {
@@ -22,14 +22,14 @@ export const replayCommand = {
       type: "string",
       default: "",
       placeholder: "URL",
-      help: "the server that is asked, such as http://127.0.0.1:8080",
+      help: "the server to test, such as http://127.0.0.1:8080",
     },
     {
       name: "compare",
       type: "string",
       default: "",
       placeholder: "URL",
-      help: "another server that is asked the same; without it the log's statuses count",
+      help: "a second server for the same requests; without it the log's statuses count",
     },
     { name: "rate", type: "int", default: 50, min: 1, max: 100_000, help: "requests a second, to each server" },
     { name: "concurrency", type: "int", default: 8, min: 1, max: 256, help: "requests that are under way at once" },
@@ -57,10 +57,10 @@ export const replayCommand = {
     { name: "error-bodies", type: "bool", default: false, help: "compare the bodies of redirects and errors too" },
     { name: "timeout", type: "duration", default: "30s", help: "for a whole response" },
     { name: "insecure", type: "bool", default: false, help: "do not verify the servers' certificates" },
-    { name: "json", type: "bool", default: false, help: "one JSON object: what was sent, what differs" },
+    { name: "json", type: "bool", default: false, help: "one JSON object: the requests, and the differences" },
   ],
   notes: [
-    "LOG is a file of JSON lines (of edge, Caddy, Traefik), common, combined or HAProxy's format, also .gz and .zst, or - for standard input. Where a line names the host, requests are sent with it. The servers are under load while it runs: --rate says how much.",
+    "LOG is a file of JSON lines (of edge, Caddy, Traefik), common, combined or HAProxy's format, also .gz and .zst, or - for standard input. If a line names the host, edge sends it. The servers are under load while it runs: --rate says how much.",
     "",
     "Examples:",
     "  edge replay /var/log/nginx/access.log --against http://127.0.0.1:8080 \\",
@@ -198,7 +198,7 @@ class RecordedLog {
 }
 
 function urlOf(text: string): URL | string {
-  if (text === "") return "--against is missing: the server that is asked, such as http://127.0.0.1:8080";
+  if (text === "") return "--against is missing: the server to test, such as http://127.0.0.1:8080";
   const isUrl = /^https?:\/\//.test(text) && URL.canParse(text);
   if (!isUrl) return `expected a URL such as http://127.0.0.1:8080, found ${JSON.stringify(text)}`;
   const url = new URL(text);

@@ -96,7 +96,7 @@ export async function runServe(
   const startsDemo = (): void => {
     const own = startDemoOrigins();
     for (const port of DEMO_PORTS.filter((each) => !own.includes(each))) {
-      io.err(`edge serve: 127.0.0.1:${port} is taken, so what answers there is not the demo\n`);
+      io.err(`edge serve: 127.0.0.1:${port} is in use by another program, so the server there is not the demo\n`);
     }
   };
   const serving: Serving = {

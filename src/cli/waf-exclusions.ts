@@ -35,7 +35,7 @@ export const wafLearnCommand = {
   ],
   notes: [
     "LOG is the log of the gateway (JSON lines), or the body of /internal/api/security/incidents.",
-    "incidents: every find counts. access: only where the access log says that the request was answered with less than 400.",
+    "incidents: every find counts. access: only if the access log has a status below 400 for the request.",
     "",
     "Exit codes: 0 done, 1 a file cannot be read, 2 wrong usage.",
   ],

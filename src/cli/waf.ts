@@ -15,7 +15,7 @@ import { runWafImport, runWafLearn } from "./waf-exclusions.ts";
 export const wafTestCommand = {
   name: "edge waf test",
   page: "waf.md#false-positives",
-  summary: "Shows how the firewall judges a request: what is inspected, rules, scores, verdict.",
+  summary: "Shows how the firewall judges a request: inspected parts, rules, scores, verdict.",
   operands: { usage: "'METHOD TARGET'", min: 1, max: 2 },
   flags: [
     ...REQUEST_FLAGS,

@@ -17,7 +17,7 @@ const retryBlock = block(
     attempts: {
       type: integer(0, 10),
       default: 1,
-      doc: "on other targets, only where the first cannot have acted on the request",
+      doc: "on other targets, only if the first cannot have acted on the request",
     },
   },
   { shorthand: "attempts" },
@@ -49,7 +49,7 @@ export const breakerRows = {
   success_rate: {
     type: integer(0, 99),
     default: 0,
-    doc: "percent: a target of which fewer requests succeed is taken out, too; 0 does not count them",
+    doc: "percent: edge also leaves out a target if fewer requests succeed; 0 switches this off",
   },
   success_rate_requests: {
     type: integer(10, 1_000_000),

@@ -20,7 +20,7 @@ function fieldTests(isHeader: boolean): Kind<unknown, readonly FieldTest[]> {
       const fault = isHeader ? headerFault(name) : name === "" ? "expected a name" : "";
       if (fault !== "") log.fault([...path, name], fault, true);
       else if (value === false && found.some(contradicts))
-        log.fault([...path, name], "is asked to be there and not to be there: no request fits; remove one", true);
+        log.fault([...path, name], "must be present and absent: no request fits; remove one", true);
     }
     return found;
   });
@@ -143,7 +143,7 @@ export const match = block(
       type: percent(),
       default: "100%",
       example: "10%",
-      doc: "part of the requests that are taken; the others go on to the next route",
+      doc: "share of the requests; the others go on to the next route",
     },
     sticky_by: {
       type: textLike(

@@ -55,7 +55,7 @@ export function groupFault({ uses }: Template): string {
   const group = uses.find(({ name }) => name.startsWith("match."));
   return group === undefined
     ? ""
-    : `{${group.name}} is what a group of rewrite.regex has found, which this type of route has not`;
+    : `{${group.name}} is the match of a group of rewrite.regex, which this type of route lacks`;
 }
 
 function cureOf(name: string, locals: readonly string[]): string {

@@ -64,7 +64,7 @@ const ownRows = {
     type: fileName(),
     default: "",
     example: "./clients.pem",
-    doc: "the PEM file of the CAs whose clients are let in",
+    doc: "the PEM file of the CAs of clients that may come in",
   },
   crl_file: {
     type: fileName(),
@@ -122,7 +122,7 @@ const tlsRows = {
     default: "",
     restart: "HTTP/3",
     example: "./clients.pem",
-    doc: "the PEM file of the CAs whose clients are let in",
+    doc: "the PEM file of the CAs of clients that may come in",
   },
   // Resolved, likewise.
   crl_file: {

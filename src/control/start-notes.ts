@@ -80,7 +80,7 @@ const OTHERS = `the runtime reads it before the gateway does; ${UNSET}`;
 
 const KNOWN: ReadonlyMap<string, string> = new Map([
   ["BUN_BE_BUN", `it makes the binary the runtime's command line, which runs any script; ${UNSET}`],
-  ["BUN_OPTIONS", `the runtime takes it for flags, and can be told to run other code first; ${UNSET}`],
+  ["BUN_OPTIONS", `the runtime reads it as flags, which can run other code first; ${UNSET}`],
   ["BUN_INSPECT", DEBUGGER],
   ["BUN_INSPECT_CONNECT_TO", DEBUGGER],
   ["BUN_INSPECT_NOTIFY", DEBUGGER],

@@ -65,7 +65,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     page: "tls.md#handshakes",
   }),
   [Fault.ClientCertificateRefused]: tls("client_certificate_refused", 0, "", {
-    cause: "A client showed no certificate, or one that `client_ca_file` has not signed.",
+    cause: "A client showed no certificate, or a certificate that `client_ca_file` has not signed.",
     cure: "Give the client a certificate of that CA.",
     page: "tls.md#client-certificates",
   }),
@@ -227,7 +227,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.Http2Flood]: framing("http2_flood", 0, "", {
     cause: "A connection of HTTP/2 sent more resets, settings, pings or empty frames than any client needs.",
-    cure: "Nothing: it is an attack. From your own client, see what it resets.",
+    cure: "Nothing: it is an attack. If it is your own client, see why it resets streams.",
     page: "wire.md#limits-of-http2",
   }),
   [Fault.BadChunkSize]: framing("bad_chunk_size", 400, "malformed chunk size", {
@@ -335,7 +335,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   [Fault.OriginQueueFull]: limit("origin_queue_full", 503, "too many requests wait for this upstream", {
     close: false,
     cause: "So many requests waited for a connection to this upstream that a further one would not be served in time.",
-    cure: "See why the origin is slow; raise `proxy.transport` limits where it can do more.",
+    cure: "See why the origin is slow; raise `proxy.transport` limits if it can do more.",
     page: "upstreams.md#connections",
   }),
   [Fault.TooManyConnections]: limit("too_many_connections", 503, "too many connections from this address", {
@@ -367,7 +367,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
     "the request body is larger than what is inspected here",
     {
       close: true,
-      cause: "A body is larger than what the firewall inspects, and `over_limit: reject` is set.",
+      cause: "A body is larger than the inspected part, and you set `over_limit: reject`.",
       cure: "Raise `max_inspect_body_size`, or exclude the route.",
       page: "waf.md#what-is-looked-at",
     },
@@ -381,12 +381,12 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   [Fault.SymlinkEscape]: refusal("symlink_escape", 403, "", {
     close: true,
     cause: "A file of a static route lies outside of its folder, by a symbolic link.",
-    cure: "Where it is meant, serve that folder by a route of its own.",
+    cure: "If you want this, serve that folder by a route of its own.",
     page: "files.md#containment",
   }),
   [Fault.AccessDenied]: refusal("access_denied", 403, "not allowed from this address", {
     cause: "`ip_rules` do not let the client's address in.",
-    cure: "Where it should be let in, add it to `allow`. Behind a load balancer, name that in `server.trusted_proxies`.",
+    cure: "If the client may come in, add it to `allow`. Behind a load balancer, name that in `server.trusted_proxies`.",
     page: "guards.md#address-rules",
   }),
   [Fault.Banned]: refusal("banned", 403, "banned for a while", {
@@ -407,7 +407,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.AuthUnavailable]: refusal("auth_unavailable", 503, "credentials cannot be checked at the moment", {
     cause: "What checks credentials is away: the authentication service, the provider, or the keys of an issuer.",
-    cure: "See that service; until then no request is let in.",
+    cure: "See that service; until it answers, edge lets no request in.",
     page: "authentication.md#authentication-services",
   }),
   [Fault.TooManyGuesses]: refusal("too_many_guesses", 429, "", {
@@ -449,7 +449,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.NotFound]: refusal("not_found", 404, "", {
     cause: "No route takes the request, or its file is not there.",
-    cure: "`edge explain 'METHOD URL'` says which routes were asked, and why they lost.",
+    cure: "`edge explain 'METHOD URL'` names the routes, and why they lost.",
     page: "routing.md#no-route",
   }),
   [Fault.MethodNotAllowed]: refusal("method_not_allowed", 405, "", {
@@ -475,7 +475,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.Maintenance]: refusal("maintenance", 503, "", {
     cause: "`maintenance` is on for the route or the server.",
-    cure: "Nothing, while it is wanted. `edge status` names what is on.",
+    cure: "Nothing, while you want it. `edge status` names the switches.",
     page: "pages.md#maintenance",
   }),
   [Fault.ConcurrencyLimit]: limit("concurrency_limit", 503, "too many requests at once, try again later", {
@@ -519,7 +519,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.ResponseWithheld]: refusal("response_withheld", 502, "the response of the upstream was withheld", {
     cause: "The firewall found secrets or errors of a server in a response.",
-    cure: "See the origin: what the log names should not be in a response.",
+    cure: "See the origin: the named leak should not be in a response.",
     page: "waf.md#responses",
   }),
   [Fault.FunctionFailed]: refusal("function_failed", 500, "the function failed", {
@@ -550,7 +550,7 @@ const ROWS: Readonly<Record<Fault, FaultRow>> = {
   }),
   [Fault.InternalError]: refusal("internal_error", 500, "internal error", {
     close: true,
-    cause: "A defect of the gateway: `exception` in the log has where it happened.",
+    cause: "A defect of the gateway: `exception` in the log names the place.",
     cure: "Report it with that line.",
     page: "security.md#reporting-a-vulnerability",
   }),

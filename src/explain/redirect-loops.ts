@@ -32,7 +32,7 @@ export function doubtfulRedirects(config: RuntimeConfig): ConfigFault[] {
   if (first === undefined) return [];
   const others = found.length - 1;
   const more = others === 0 ? "" : ` (${others === 1 ? "another route does" : `${others} other routes do`} alike)`;
-  const message = `sends clients of every host to ${first.host}${more}: should that name lead to this gateway as well, they go round for ever; name in host those that are to be redirected`;
+  const message = `sends clients of every host to ${first.host}${more}: if that name leads to this gateway as well, they loop for ever; list the hosts to redirect in host`;
   return [{ ...config.routes[first.route]!.position, path: `routes[${first.route}].to`, message }];
 }
 

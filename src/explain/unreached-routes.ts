@@ -48,7 +48,7 @@ export function unreachedRoutes(config: RuntimeConfig): ConfigFault[] {
     const winner = firstWinner(router.routes[index]!, (head) => routeByPath(router, head));
     if (winner === null || winner.index === index) return [];
     const line = placeOf(winner, settings[winner.index] ?? null);
-    const message = `no request reaches this route: all that it would take goes to ${line}; remove one, or tell them apart by host, methods or match`;
+    const message = `no request reaches this route: all that it would take goes to ${line}; remove one, or give them different hosts, methods or match`;
     return [{ ...route.position, path: `routes[${i}].${placeKey(route)}`, message }];
   });
 }

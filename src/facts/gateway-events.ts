@@ -25,8 +25,8 @@ export const GATEWAY_EVENTS = {
       host: textField("address that it listens at"),
       port: optional(numberField("port of HTTP")),
       tls_port: optional(numberField("port of HTTPS")),
-      sidecar_ingress_port: optional(numberField("port of a sidecar for what comes in")),
-      sidecar_egress_port: optional(numberField("port for what goes out")),
+      sidecar_ingress_port: optional(numberField("inbound port of a sidecar")),
+      sidecar_egress_port: optional(numberField("outbound port")),
       internal_port: optional(numberField("port of `internal_api.listen`")),
       tcp_ports: optional(textField("ports of streams")),
       http3_port: optional(numberField("port of HTTP/3, of UDP")),
@@ -40,7 +40,7 @@ export const GATEWAY_EVENTS = {
   draining: {
     level: "always",
     meaning: "SIGTERM or SIGINT: after `delay_ms` no new connection is accepted.",
-    advice: "Nothing, where the end was wanted. The line `audit` before it says which signal came.",
+    advice: "Nothing, if you wanted the end. The line `audit` before it names the signal.",
     fields: {
       delay_ms: numberField("`drain_delay`"),
       timeout_ms: numberField("`shutdown_timeout`"),
@@ -133,7 +133,7 @@ export const GATEWAY_EVENTS = {
   },
   start: {
     meaning: "A note or warning about how the gateway was started.",
-    advice: "Read it once: it names what is left unprotected or unusual about the start.",
+    advice: "Read it once: it names unprotected or unusual settings of the start.",
     fields: { note: textField("what it is"), variable: optional(textField("variable of the environment")) },
   },
   start_failed: {
@@ -178,7 +178,7 @@ export const GATEWAY_EVENTS = {
   script_errors: {
     level: "warn",
     meaning: "A FastCGI script wrote of errors, on FCGI_STDERR. docs/php.md#errors",
-    advice: "Fix the script; `error_log` and `log_errors` of PHP say what goes there.",
+    advice: "Fix the script; `error_log` and `log_errors` of PHP choose what it writes.",
     perSecond: 100,
     fields: {
       upstream: UPSTREAM,
@@ -210,7 +210,7 @@ export const GATEWAY_EVENTS = {
     fields: {
       upstream: UPSTREAM,
       failures: numberField("failures in a row"),
-      recent_requests: optional(numberField("with `success_rate`: requests that were looked at")),
+      recent_requests: optional(numberField("with `success_rate`: counted requests")),
       recent_failures: optional(numberField("failures among them")),
       open_ms: numberField("how long it is open"),
     },
@@ -218,7 +218,7 @@ export const GATEWAY_EVENTS = {
   breaker_hint: {
     meaning:
       "Another gateway says that the upstream is down (`cluster.health`): it is tried by itself before it gets more requests, for a moment at most.",
-    advice: "Nothing. `breaker_open` follows where the upstream is down for this gateway as well.",
+    advice: "Nothing. `breaker_open` follows if the upstream is down for this gateway as well.",
     perSecond: 100,
     fields: { upstream: UPSTREAM },
   },
@@ -242,7 +242,7 @@ export const GATEWAY_EVENTS = {
   worker_failed: {
     level: "error",
     meaning: "A worker could not start.",
-    advice: "See `error`: an address that is taken, a file that cannot be read.",
+    advice: "See `error`: an address in use, a file that edge cannot read.",
     fields: { worker: WORKER, error: ERROR },
   },
   worker_stalled: {
@@ -250,7 +250,7 @@ export const GATEWAY_EVENTS = {
     meaning:
       "A worker did not respond for `stalled_ms` and is replaced; its connections are lost. With `held: true` the system holds its thread: it is left alone until it moves.",
     advice:
-      "See the machine's CPU and swap; with `held: true` its disks and network file systems, or a debugger. Restart the process where the worker stays held. Report it where all these were well.",
+      "See the machine's CPU and swap; with `held: true` its disks and network file systems, or a debugger. Restart the process if the worker stays held. Report it if all these were well.",
     fields: {
       worker: WORKER,
       stalled_ms: numberField("how long it did not respond"),

@@ -18,7 +18,7 @@ export const GATEWAY_METRICS = {
     group: "Traffic",
     title: "Request duration",
     advice:
-      "Compare with `gateway_upstream_request_duration_seconds`: where both rise it is the origin, where this one rises alone it is slow clients, large bodies, or a worker without CPU.",
+      "Compare with `gateway_upstream_request_duration_seconds`: if both rise, the origin is slow; if only this one rises, you have slow clients, large bodies, or a worker without CPU.",
   },
   gateway_requests_in_flight: {
     kind: "gauge",
@@ -44,8 +44,7 @@ export const GATEWAY_METRICS = {
     labels: [],
     group: "Traffic",
     title: "Response body bytes",
-    advice:
-      "Downloads. Where it rises and the cache's hit ratio falls, responses that were stored before are not any more.",
+    advice: "Downloads. If it rises and the cache's hit ratio falls, edge no longer stores some responses.",
   },
   gateway_active_tcp_connections: {
     kind: "gauge",
@@ -113,7 +112,7 @@ export const GATEWAY_METRICS = {
     group: "Connections",
     title: "Connections abandoned",
     advice:
-      "Clients or origins do not read what is sent to them, and `server.max_unsent_bytes` is full. See whether a slow-reading attack is under way.",
+      "Clients or origins do not read their data, and `server.max_unsent_bytes` is full. Look for a slow-read attack.",
   },
   gateway_unsent_bytes: {
     kind: "gauge",
@@ -184,7 +183,7 @@ export const GATEWAY_METRICS = {
     group: "Upstreams",
     title: "Upstream duration",
     advice:
-      "One upstream slower than the others of its route: take it out (`drain`) and look at it. All of them slower: it is what they share, such as a database.",
+      "One upstream is slower than the others of its route: drain it (`edge drain`) and look at it. All of them are slower: look at the parts that they share, such as a database.",
   },
   gateway_upstream_healthy: {
     kind: "gauge",
@@ -214,7 +213,7 @@ export const GATEWAY_METRICS = {
   },
   gateway_lenient_answers_total: {
     kind: "counter",
-    help: "Responses accepted because strict_origins is false, by what was wrong with them.",
+    help: "Malformed responses accepted because strict_origins is false, by fault.",
     labels: ["leniency"],
     group: "Upstreams",
     title: "Malformed responses accepted",
@@ -271,7 +270,7 @@ export const GATEWAY_METRICS = {
     group: "Streams",
     title: "Forwarded connections",
     advice:
-      "The load of a stream. Where it rises and the bytes do not, look at `gateway_stream_ended_total`: clients come again and again.",
+      "The load of a stream. If it rises and the bytes do not, look at `gateway_stream_ended_total`: clients reconnect again and again.",
   },
   gateway_stream_open_connections: {
     kind: "gauge",

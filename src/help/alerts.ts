@@ -59,7 +59,7 @@ function ofRequests({ manyErrors, routeErrors, routeRequests, slow }: Thresholds
       lasting: "10m",
       severity: "warning",
       summary: "One request in a hundred takes {{ $value | humanizeDuration }} at {{ $labels.instance }}",
-      description: `The 99th percentile of all requests is above ${slow.value} seconds. Set the bound to what is usual here.`,
+      description: `The 99th percentile of all requests is above ${slow.value} seconds. Set the bound to your usual value.`,
     },
   ];
 }
@@ -209,7 +209,6 @@ export function alertRules(): string {
     labels: { severity },
     annotations: { summary, description, see: metrics.map((metric) => `docs/metrics.md#${metric}`).join(" ") },
   }));
-  const head =
-    "# Alerts for edge, printed by `edge alerts`. Bounds are to be set to what is usual where they are used.\n";
+  const head = "# Alerts for edge, printed by `edge alerts`. Set the bounds to your usual values.\n";
   return head + stringify({ groups: [{ name: "edge", rules }] }, { lineWidth: 0 });
 }

@@ -27,7 +27,7 @@ export const ERROR_GUIDE = {
   },
   "no-such-address": {
     cause: "This machine has no network interface with the address at which the gateway is to listen.",
-    cure: "`ip address` shows those that it has. An address that comes later needs `net.ipv4.ip_nonlocal_bind`.",
+    cure: "`ip address` shows its addresses. An address that comes later needs `net.ipv4.ip_nonlocal_bind`.",
     page: "configuration.md#values",
   },
   "cannot-listen": {
@@ -65,18 +65,16 @@ export const ERROR_GUIDE = {
   },
   "module-fault": {
     cause: "A module of a function, hook or schedule cannot be loaded, or does not export what its use needs.",
-    cure: "The message has file, line and column. `edge new function` writes one that is right; `edge dev` shows faults at each save.",
+    cure: "The message has file, line and column. `edge new function` writes a correct module; `edge dev` shows faults at each save.",
     page: "functions.md#edge-check",
   },
   "gateway-not-found": {
-    cause:
-      "No running gateway answers where the command asks: it is not running, listens elsewhere, or does not let this user in.",
+    cause: "No gateway answers at this address: it is not running, listens elsewhere, or does not let this user in.",
     cure: "Name it with `--socket PATH` or `--url URL`, or run the command beside the gateway's own files (`--config`). 401: set EDGE_TOKEN. 403: ask from an address that `internal_api` allows.",
     page: "tools.md#a-running-gateway",
   },
   "log-file": {
-    cause:
-      "A file of `server.access_log.outputs` cannot be written by this user. The gateway makes its folder where it is not there.",
+    cause: "This user cannot write a file of `server.access_log.outputs`. The gateway makes a missing folder.",
     cure: "Give the user of the gateway the folder, or write another file. Check as that user: `sudo -u edge edge check`.",
     page: "operations.md#log-files",
   },
@@ -93,7 +91,7 @@ export const ERROR_GUIDE = {
   },
   "wrong-usage": {
     cause: "The command line has a flag, a value or an operand that the command does not take; the exit code is 2.",
-    cure: "`edge help COMMAND` shows what it takes. Without a command: `edge help`.",
+    cure: "`edge help COMMAND` shows its flags. Without a command: `edge help`.",
     page: "tools.md",
   },
 } as const satisfies Readonly<Record<string, ErrorGuide>>;

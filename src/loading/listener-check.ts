@@ -39,7 +39,7 @@ export function checkListeners(config: Sections, log: FaultLog): void {
     else if (!log.isFaulty(listener.path) && !log.isFaulty(earlier.path)) {
       const name = formatKeyPath(earlier.path);
       const what = listener.port > 0 ? `port ${listener.port}` : listener.host;
-      log.fault(listener.path, `${what} is taken by ${name}: choose another`);
+      log.fault(listener.path, `${what} is in use by ${name}: choose another`);
     }
   }
   checkCleartext(config, log);
@@ -67,7 +67,7 @@ export function checkStreamListeners(
     for (const [k, { host, port }] of stream?.listen.entries() ?? []) {
       const path = [...base, i, "listen", k];
       const earlier = others.find((other) => other.port === port && overlaps(other.host, host));
-      if (earlier !== undefined) log.fault(path, `port ${port} is taken by ${earlier.name}: choose another`);
+      if (earlier !== undefined) log.fault(path, `port ${port} is in use by ${earlier.name}: choose another`);
       others.push({ path, host, port, name: `the stream in line ${stream!.position.line}` });
     }
     for (const [k, target] of stream?.targets.entries() ?? []) {
@@ -77,10 +77,7 @@ export function checkStreamListeners(
           (host === target.hostname || (LOOPBACK.test(target.hostname) && overlaps(host, target.hostname))),
       );
       if (isOwn)
-        log.fault(
-          [...base, i],
-          `target ${k + 1} is where the stream itself listens: connections would go round for ever`,
-        );
+        log.fault([...base, i], `target ${k + 1} is the address of the stream itself: connections would loop for ever`);
     }
   }
 }
@@ -126,7 +123,7 @@ export function checkClientAuth({ server }: Pick<Sections, "server">, routes: nu
     ["server", "tls", "client_auth"],
     server.isListed
       ? "does not protect the listeners in clear text, where routes without listeners are served to anyone: say redirect_https, or listeners at the routes"
-      : "does not protect server.port, where the routes are served in clear text to anyone: set port: off, or redirect_http: true",
+      : "does not protect server.port, which serves the routes in clear text to every client: set port: off, or redirect_http: true",
   );
 }
 

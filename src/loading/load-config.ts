@@ -564,7 +564,7 @@ const EMBEDDED_DEFAULTS: YamlSource = {
 
 const COOKIES_UNSAID =
   "cookies is not set: a response to a request with Cookie is stored for all clients, unless it forbids that itself. " +
-  "Write cookies: bypass to store it only where it says public or s-maxage, or cookies: share to keep this";
+  "Write cookies: bypass to store it only if it says public or s-maxage, or cookies: share to keep this";
 
 /** A file that holds nothing is more often one that is being written than one to be run. */
 const EMPTY_FILE = 'the file is empty; for no settings write "{}", for no routes "[]", or remove the file';

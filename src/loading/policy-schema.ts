@@ -220,7 +220,7 @@ const STATUS: JsonSchema = {
     ancestors: {
       type: "array",
       maxItems: 16,
-      description: "what has become of the policy at each of its targets",
+      description: "the state of the policy at each of its targets",
       items: {
         type: "object",
         required: ["ancestorRef", "controllerName", "conditions"],

@@ -175,7 +175,7 @@ function noteDuplicates(routes: readonly (RouteConfig | null)[], base: KeyPath, 
     const { host, method } = taken;
     const { line } = earlier.position;
     const what = `${method === "" ? "" : `${method} on `}${routePlaceText(route)}${host === "" ? "" : ` of host ${host}`}`;
-    const message = `${what} is taken by the route in line ${line}: remove one, or tell them apart by host, methods or match`;
+    const message = `${what} belongs to the route in line ${line}: remove one, or give them different hosts, methods or match`;
     log.fault([...base, i, placeKey(route)], message, true);
   }
 }

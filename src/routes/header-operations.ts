@@ -67,7 +67,7 @@ const HEADER_OPERATIONS = {
     example: { request: ["Cookie"], response: ["Server"] },
     explain: (names: readonly string[]) => names,
     gone: (names: readonly string[]) => names,
-    doc: "fields that are taken away",
+    doc: "fields that edge removes",
   },
   replace: {
     type: replacements(),

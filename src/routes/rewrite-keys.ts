@@ -24,13 +24,13 @@ export const rewrite = block(
       type: expression(),
       absent: "",
       example: "^/old/(.*)$",
-      doc: "in place of path: compared with the client's path, and left alone where it does not fit",
+      doc: "in place of path: compared with the client's path, and left alone if it does not fit",
     },
     to: {
       type: newPath(),
       absent: "",
       example: "/new/{match.1}",
-      doc: "the new path; {match.1} is what the first group matched",
+      doc: "the new path; {match.1} is the match of the first group",
     },
   },
   {
@@ -41,7 +41,7 @@ export const rewrite = block(
       else if (plain === "" && (regex === "" || to === ""))
         log.fault(
           path,
-          "needs path, such as path: /new{rest}, or regex with to: the path where the expression fits",
+          "needs path, such as path: /new{rest}, or regex with to: the path if the expression fits",
           true,
         );
       // What the groups of the route's own expression have found stands in `path`: see `noteGroupsOfPath`.
@@ -88,10 +88,7 @@ export function noteGroupsOfPath(
   const at = [...spot.path, "rewrite", "path"];
   const [group] = groupsNamed(templateOf(rewritten.path));
   if (regex === "" && group !== undefined)
-    spot.log.fault(
-      at,
-      `{match.${group}} is what a group of regex has found: write regex and to, or regex at the route`,
-    );
+    spot.log.fault(at, `{match.${group}} is the match of a group of regex: write regex and to, or regex at the route`);
   else noteUnknownGroups(rewritten.path, regex, at, spot);
 }
 
@@ -104,7 +101,7 @@ export function noteUnknownGroups(text: string, regex: string, at: KeyPath, { lo
   const what =
     groups > 0
       ? `expected {match.1} to {match.${groups}}, the groups of regex, found ${found}`
-      : `${found} is what a group of regex has found: ${regex === "" ? "write regex, such as ^/old/(.*)$" : "this one has none"}`;
+      : `${found} is the match of a group of regex: ${regex === "" ? "write regex, such as ^/old/(.*)$" : "this one has none"}`;
   log.fault(at, what);
 }
 

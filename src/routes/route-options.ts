@@ -140,7 +140,7 @@ const rows = {
   // Absent takes the server's.
   bots: { type: routeBots, field: "", doc: 'or "bots: false"; keys left out are the server\'s' },
   // Absent takes the server's.
-  waf: { type: routeWaf, absent: null, doc: "or off, detection or enforce; what is not said is the server's" },
+  waf: { type: routeWaf, absent: null, doc: "or off, detection or enforce; missing keys are the server's" },
   // Absent takes the server's.
   errors: {
     type: errorPages(),
@@ -182,7 +182,7 @@ export const ROUTE_OPTIONS = block(rows, {
     if (limit.scope === "route" && limitsIn(limit).some(({ key }) => key === "user") && !who.enabled) {
       spot.log.warn(
         [...spot.path, "rate_limit", "key"],
-        "no user is known without auth: clients are told apart by address",
+        "no user is known without auth: edge counts clients by address",
       );
     }
     return {

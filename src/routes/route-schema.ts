@@ -12,7 +12,7 @@ import type { OptionValues } from "./route-spot.ts";
 import type { RouteSyntax, StreamSyntax } from "./route-syntax.ts";
 
 const place = {
-  type: { type: text("a type of route"), absent: "", doc: "what the route does; each type has keys of its own" },
+  type: { type: text("a type of route"), absent: "", doc: "kind of route; each type has keys of its own" },
   prefix: { type: pathPrefix(), absent: "", doc: "the path and all below it" },
   path: { type: exactPath(), absent: "", doc: "this path alone" },
   regex: {

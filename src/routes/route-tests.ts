@@ -22,13 +22,13 @@ const expectedRows = {
     example: "/api",
     doc: 'the prefix or path of the route that takes it; "none"',
   },
-  status: { type: integer(100, 599), absent: null, example: 308, doc: "where the gateway itself answers" },
+  status: { type: integer(100, 599), absent: null, example: 308, doc: "status of the gateway's own response" },
   location: { type: text("a URL"), absent: null, example: "https://example.com/x", doc: "of a redirect" },
   target: {
     type: text("a server address"),
     absent: null,
     example: "http://10.0.0.5:8000",
-    doc: "one of the targets; with a path, as the origin is asked for it",
+    doc: "one of the targets; with a path, as the origin gets it",
   },
   header: {
     type: expectedFields(),

@@ -34,7 +34,7 @@ const keys = block(
       type: rewrite,
       absent: null,
       example: { path: "/new{rest}" },
-      doc: "what is looked up in dir; or regex and to",
+      doc: "path to look up in dir; or regex and to",
     },
     browse: {
       type: flag(),

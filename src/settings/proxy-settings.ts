@@ -63,7 +63,7 @@ const transportRows = {
   max_spooled_bytes: {
     type: sizeOrAuto(16_384, MAX_STORE),
     default: "auto",
-    doc: "disk space in $TMPDIR for buffered bodies over 1 MiB: 16GiB, or half of what is free",
+    doc: "disk space in $TMPDIR for buffered bodies over 1 MiB: 16GiB, or half of the free space",
   },
   nameservers: {
     type: list(nameServer(), "addresses"),

@@ -238,7 +238,7 @@ const serverRows = {
   cache: { type: cache, doc: "in memory, shared by all workers" },
   compression: { type: compression, doc: "off without this section" },
   cors: { type: cors, doc: "off without this section" },
-  security_headers: { type: securityHeaders, doc: "never replaces what the upstream sets. Off without this section" },
+  security_headers: { type: securityHeaders, doc: "never replaces fields of the upstream. Off without this section" },
   acme: { type: acme, doc: "certificates from a CA by ACME" },
   errors: {
     type: errorPages(),
@@ -334,7 +334,7 @@ function checkServer(values: ServerValues, spot: Spot): void {
     values.trusted_proxies.length === 0 &&
     (isListed || !values.host.every((host) => LOOPBACK.test(host)))
   ) {
-    log.warn([...path, "bots"], "passes go in clear text, where they can be read on the way: switch server.tls on");
+    log.warn([...path, "bots"], "passes go in clear text, and can be read on the way: switch server.tls on");
   }
   if (values.acme.enabled && !isSecure && !log.isFaulty([...path, "tls"])) checkAcmeUse(values, path, log);
 }

@@ -69,11 +69,11 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     reads: "all fields",
     sets: "which fields of the client do not go on",
     ends: "",
-    why: "Before everything that reads fields: what a client says of itself by a name that a method of `auth` sets decides nothing: no route's `match`, no key of a rate limit, no placeholder. Nor does [another spelling](security.md#one-key) of a name by which the configuration goes.",
+    why: "Before everything that reads fields: a client's own value for a name that a method of `auth` sets decides nothing: no route's `match`, no key of a rate limit, no placeholder. Nor does [another spelling](security.md#one-key) of a name by which the configuration goes.",
   },
   serverAddressRules: {
     needs: "`ip_rules`",
-    reads: "client's address, where that is",
+    reads: "client's address, country",
     sets: "",
     ends: "403",
     why: "Before `waf`, because these rules are cheap and the firewall is not.",
@@ -82,15 +82,15 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     needs: "`waf`",
     reads: "raw target, chosen fields; the route, if one has its own `waf`",
     sets: "score",
-    ends: "403; what a rule says",
-    why: "Before the routes, so that an attack is refused and reported as one, also if no route would take its path. It sees the raw target, because canonical paths hide what was tried. If a route has [its own firewall](waf.md#at-a-route), the phase asks the routing phases which route they will find, and leaves no trace of that.",
+    ends: "403; a rule's response",
+    why: "Before the routes, so that an attack is refused and reported as one, also if no route would take its path. It sees the raw target, because canonical paths hide the attempt. If a route has [its own firewall](waf.md#at-a-route), the phase asks the routing phases which route they will find, and leaves no trace of that.",
   },
   routeExact: {
     needs: "",
     reads: "path, host, method, what `match` asks",
     sets: "route, canonical path, path to forward",
     ends: "405, 413, 501",
-    why: "Before `prefixGuard`: a path that leads out of a mount and to an exact route is a request for that route. `match` is a part of finding a route, so it sees what the phases before have settled: the client's address, which fields only a trusted proxy may send, and a head that the firewall has let through. A table without `match` asks nothing of the kind.",
+    why: "Before `prefixGuard`: a path that leads out of a mount and to an exact route is a request for that route. `match` is a part of finding a route, so it sees the results of the phases before: the client's address, which fields only a trusted proxy may send, and a head that passed the firewall. A table without `match` asks nothing of the kind.",
   },
   httpsRedirect: {
     needs: "`tls.redirect_http` or `redirect_https` of a listener",
@@ -136,7 +136,7 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
   },
   routeAddressRules: {
     needs: "a route's `ip_rules`",
-    reads: "route, client's address, where that is",
+    reads: "route, client's address, country",
     sets: "",
     ends: "403",
     why: "Right after the route is known, before anything is read or looked up for it: a client that a route refuses must not get its stored responses, nor have its body read.",
@@ -209,7 +209,7 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     reads: "route, framing",
     sets: "the limit of this body",
     ends: "413, 501",
-    why: "Before `wafBody`: what is too large is refused before one byte of it is held. The same goes for `Expect: 100-continue`, which is answered by the first phase that wants the body.",
+    why: "Before `wafBody`: edge refuses a body that is too large before it holds one byte of it. The same holds for `Expect: 100-continue`, which the first phase that wants the body answers.",
   },
   wafBody: {
     needs: "body, `waf`",
@@ -237,14 +237,14 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     reads: "route, `Accept`",
     sets: "that errors of the origin become pages",
     ends: "",
-    why: "Before `cacheLookup`, so that pages go around the cache, which keeps what the origin said.",
+    why: "Before `cacheLookup`, so that pages go around the cache, which keeps the origin's response.",
   },
   responseRules: {
     needs: "`waf.rules` for responses",
     reads: "the response's head, on its way",
     sets: "",
     ends: "what a rule says",
-    why: "Before `cacheLookup`, so that rules judge responses of the cache by the request that gets them. `waf.responses` is no phase: it stands around the handler, so that it sees what the origin says before a page, a coding or the cache makes something else of it, and for the cache's own fetches as well.",
+    why: "Before `cacheLookup`, so that rules judge responses of the cache by the request that gets them. `waf.responses` is no phase: it stands around the handler, so that it sees the origin's response before a page, a coding or the cache changes it, and for the cache's own fetches as well.",
   },
   contentCoding: {
     needs: "`compression`",
@@ -256,7 +256,7 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
   cacheLookup: {
     needs: "`cache`",
     reads: "route, key, `Cache-Control`",
-    sets: "what the cache is to do; query and `Accept-Encoding` by `cache.key`",
+    sets: "the cache's part; query and `Accept-Encoding` by `cache.key`",
     ends: "a stored response, 504; the response to PURGE",
     why: "Before `ingest`: requests with a body are no business of the cache; those without have nothing to ingest.",
   },
@@ -293,7 +293,7 @@ export const PHASE_ROWS: Readonly<Record<PhaseName, PhaseRow>> = {
     reads: "the head; with `bodies` the bodies of the request and of the response",
     sets: "method, path, fields and body; the response",
     ends: "413, 500, 502, 503, 504",
-    why: "Last before the handler, since what a module of the route gives is for the handler and comes from it: the cache stores what `onResponse` gave, and what it has stored asks no hook.",
+    why: "Last before the handler, since a module of the route works for the handler: the cache stores the response of `onResponse`, and a stored response calls no hook.",
   },
   dispatch: {
     needs: "",
@@ -314,11 +314,11 @@ export interface TapRow {
 export const HEAD_TAP_ROWS: Readonly<Record<HeadTapName, TapRow>> = {
   cacheStore: {
     needs: "`cache`",
-    does: "says what the cache did (`X-Cache`, `Cache-Status`), removes an origin's `Age`, invalidates after unsafe methods",
+    does: "reports the cache's result (`X-Cache`, `Cache-Status`), removes an origin's `Age`, invalidates after unsafe methods",
   },
-  cors: { needs: "`cors`", does: "replaces what the origin said about CORS" },
+  cors: { needs: "`cors`", does: "replaces the origin's CORS fields" },
   matchVary: { needs: "a `match` of fields or cookies", does: "[names them](routing.md#match-and-caches) in `Vary`" },
-  securityHeaders: { needs: "`security_headers`", does: "adds what is missing" },
+  securityHeaders: { needs: "`security_headers`", does: "adds missing fields" },
   altSvc: { needs: "`http3`", does: "names the port of HTTP/3, on responses over TLS" },
   debugHeader: {
     needs: "`debug_header`",
@@ -334,6 +334,6 @@ export const END_TAP_ROWS: Readonly<Record<EndTapName, TapRow>> = {
   concurrency: { needs: "a `concurrency`", does: "gives the places back, to what waits for one" },
   slo: { needs: "an `slo`", does: "counts the response for the objectives of its route" },
   cacheStore: { needs: "`cache`", does: "lets go of the entry that was being sent" },
-  accessLog: { needs: "`access_log`", does: "writes the line, which tells what the others have found out" },
+  accessLog: { needs: "`access_log`", does: "writes the line, with the results of the others" },
   spans: { needs: "`telemetry`", does: "ends the span; last, since the line of the log names the trace" },
 };

@@ -127,13 +127,13 @@ describe("names", () => {
 
   test("another file names each export", () => {
     expect(unnamedExports(ALL_FILES, () => true)).toEqual([]);
-  });
+  }, 60_000);
 
   // Towards fewer: what is the same seen from outside is tested from outside.
   test(`at most ${MAX_EXPORTS_FOR_TESTS} exports are for unit tests and benchmarks alone`, () => {
     const found = unnamedExports(ALL_FILES, (path) => !/^tests\/(unit|bench)\//.test(path));
     expect(found.length, found.join("\n")).toBeLessThanOrEqual(MAX_EXPORTS_FOR_TESTS);
-  });
+  }, 60_000);
 
   test("an export that none names is found", () => {
     const files = [

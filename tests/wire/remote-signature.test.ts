@@ -68,7 +68,7 @@ describe.skipIf(MINISIGN === null)("with --signature-key", async () => {
 
   test("an older text is not taken again, before and after a start, unless it is signed anew", async () => {
     await publish(routesFor("one"), key, "-t", "timestamp:2000");
-    expect(await reload()).toMatch(/routes\.yaml: signed 1970-01-01T00:33:20\.000Z, before what was taken last/);
+    expect(await reload()).toMatch(/routes\.yaml: signed 1970-01-01T00:33:20\.000Z, before the last one in use/);
     await gateway.stop();
     gateway = await start();
     expect(await served()).toBe("three");

@@ -298,7 +298,7 @@ describe("the configuration", () => {
 
   test("two routes may have one path where match tells them apart, and not where it is the same", async () => {
     expect(await check(route(BLUE), route({ header: { "X-Team": "red" } }), route(undefined))).not.toContain(
-      "is taken by",
+      "belongs to",
     );
     expect(await check(route(BLUE), route(BLUE))).toContain("host, methods or match");
   });

@@ -123,7 +123,7 @@ test("a redirect of every host to one that no route names is noted once, and by 
   };
   const { code, stderr } = await runEdge(["check"], { files });
   const note =
-    "routes.yaml:1:3: routes[0].to: sends clients of every host to www.example.com (another route does alike): should that name lead to this gateway as well, they go round for ever; name in host those that are to be redirected (note)\n";
+    "routes.yaml:1:3: routes[0].to: sends clients of every host to www.example.com (another route does alike): if that name leads to this gateway as well, they loop for ever; list the hosts to redirect in host (note)\n";
   expect([code, stderr]).toEqual([0, note]);
   const gateway = await startGateway({
     routes: [{ type: "redirect", prefix: "/", to: "https://www.example.com{uri}" }],

@@ -39,7 +39,7 @@ test("a demo port that is taken is told of and left to whoever has it, and the g
   });
   try {
     for (const { port } of held) {
-      const said = `edge serve: 127.0.0.1:${port} is taken, so what answers there is not the demo`;
+      const said = `edge serve: 127.0.0.1:${port} is in use by another program, so the server there is not the demo`;
       await eventually(() => expect(gateway.errors.lines).toContain(said));
       expect((await gateway.once(request(`GET /${port}/x`))).text).toBe("not the demo");
     }

@@ -102,7 +102,7 @@ describe("edge status", () => {
       expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
     }
     expect((await runEdge(["status"], { config: { server: { port: "off" }, nonsense: 1 } })).stderr).toContain(
-      "does not say where the internal endpoints are",
+      "has no address of the internal endpoints",
     );
   });
 });

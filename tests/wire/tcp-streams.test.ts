@@ -350,12 +350,12 @@ describe("the process", () => {
     const check = async (routes: string) =>
       (await runEdge(["check"], { files: { "config.yaml": config, "routes.yaml": routes } })).stderr;
     expect(await check("- {type: tcp, listen: 8080, target: a:1}\n")).toContain(
-      "routes[0].listen[0]: port 8080 is taken by server.port: choose another",
+      "routes[0].listen[0]: port 8080 is in use by server.port: choose another",
     );
     expect(await check("- {type: tcp, listen: 9, target: a:1}\n- {type: tcp, listen: 9, target: a:1}\n")).toContain(
-      "routes[1].listen[0]: port 9 is taken by the stream in line 1: choose another",
+      "routes[1].listen[0]: port 9 is in use by the stream in line 1: choose another",
     );
-    expect(await check("- {type: tcp, listen: 9, target: 127.0.0.1:9}\n")).toContain("would go round for ever");
+    expect(await check("- {type: tcp, listen: 9, target: 127.0.0.1:9}\n")).toContain("would loop for ever");
     expect(await check("- {type: tcp, target: a:1}\n")).toContain("it needs listen");
     const run = await runEdge(["serve"], {
       files: {

@@ -250,7 +250,7 @@ test("ports that are taken are said", async () => {
   const twice =
     "- {type: udp, listen: 53, target: a:1}\n- {type: tcp, listen: 53, target: a:1}\n- {type: udp, listen: 53, target: a:1}\n";
   const check = await runEdge(["check"], { files: { "config.yaml": config, "routes.yaml": twice } });
-  expect(check.stderr).toContain("routes[2].listen[0]: port 53 is taken by the stream in line 1: choose another");
+  expect(check.stderr).toContain("routes[2].listen[0]: port 53 is in use by the stream in line 1: choose another");
   expect(check.stderr).not.toContain("routes[1]");
 });
 

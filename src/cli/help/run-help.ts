@@ -19,7 +19,7 @@ export function helpCommand(commands: readonly string[]) {
     name: "edge help",
     page: "tools.md#help",
     summary:
-      "Prints the list of commands, the help of one, what a name or a page says, or what there is about some words.",
+      "Prints the list of commands, the help of one, the explanation of a name, a page, or a search for your words.",
     operands: {
       usage: "[COMMAND | NAME | PAGE | WORDS]",
       min: 0,
@@ -107,7 +107,7 @@ const MAX_WORDS = 64;
 function overview({ list }: HelpCommands): string {
   const more = [
     "edge help config and edge help routes show every key of the two files, edge help log the lines of the log.",
-    "edge help NAME explains an error, an event, a metric, a key or a rule by its name, and edge help WORDS finds what is about them: edge help basic auth.",
+    "edge help NAME explains an error, an event, a metric, a key or a rule by its name, and edge help WORDS searches for your words: edge help basic auth.",
     "edge help pages lists the documentation, which is in this binary: edge help quickstart is where to begin.",
   ];
   return (

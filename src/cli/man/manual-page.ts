@@ -14,7 +14,7 @@ export function commandPage(commands: readonly ListedCommand[], date: string): s
   page.raw(".B edge\n.I command\n[\\fIflags\\fR] [\\fIoperands\\fR]");
   page.section("DESCRIPTION");
   page.paragraph(
-    `edge is a gateway for HTTP in one binary. What it does is said in two files: config.yaml, which is looked for in the working folder and then at ${SYSTEM_CONFIG}, and routes.yaml beside it; their keys are in edge-config(5) and edge-routes(5).`,
+    `edge is a gateway for HTTP in one binary. You configure it with two files: config.yaml, in the working folder or at ${SYSTEM_CONFIG}, and routes.yaml beside it; their keys are in edge-config(5) and edge-routes(5).`,
     true,
   );
   page.section("COMMANDS");

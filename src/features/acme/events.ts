@@ -19,7 +19,7 @@ export const ACME_EVENTS = {
     fields: OF_CERTIFICATE,
   },
   cert_imported: {
-    meaning: "ACME: a certificate of `cache_dir` was taken into the storage that gateways share.",
+    meaning: "ACME: edge imported a certificate of `cache_dir` into the shared storage.",
     advice:
       "Nothing. Once all gateways have it from the storage, the files in `cache_dir` can be deleted, whose keys are in the clear.",
     fields: { names: NAMES },
@@ -36,8 +36,11 @@ export const ACME_EVENTS = {
     meaning:
       "With several secrets in `storage_key`, at the start: `documents` of the shared storage were sealed anew with the first one; `left` could not be.",
     advice:
-      "Once all gateways have the new secret as the first one, and `left` is 0, take the old one away. Where it is not: start a gateway anew, or see `edge certs`.",
-    fields: { documents: numberField("documents that were sealed anew"), left: numberField("those that could not be") },
+      "Once all gateways have the new secret as the first one, and `left` is 0, remove the old one. If it is not 0, restart a gateway, or see `edge certs`.",
+    fields: {
+      documents: numberField("documents with the new encryption"),
+      left: numberField("documents that edge could not encrypt anew"),
+    },
   },
   cert_store_back: {
     meaning: "The storage of certificates that gateways share is there again.",
@@ -66,7 +69,7 @@ export const ACME_EVENTS = {
   cert_refused: {
     level: "warn",
     meaning: "ACME: a name that a client asked for gets no certificate for now.",
-    advice: "Where the name is yours, let the `ask` URL approve it.",
+    advice: "If the name is yours, let the `ask` URL approve it.",
     perSecond: 20,
     fields: {
       name: textField("the name"),

@@ -13,7 +13,7 @@ export const ACME_METRICS = {
   },
   gateway_acme_storage_up: {
     kind: "gauge",
-    help: "Whether the storage of certificates that gateways share can be reached; 1 where it is in files.",
+    help: "Whether the shared storage of certificates is reachable; 1 if it is in files.",
     labels: [],
     group: "Certificates",
     title: "Storage of certificates",

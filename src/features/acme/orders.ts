@@ -33,8 +33,7 @@ export function checkAutoDomains(config: OrderConfig, log: FaultLog): void {
   const at = ["server", "acme", "domains"];
   const hosts = [...new Set(config.routes.flatMap((route) => route.hosts))];
   const left = hosts.filter((host) => !isProvable(host, acme.challengeType === "dns-01"));
-  if (hosts.length === left.length)
-    log.warn(at, "auto takes the hosts of routes.yaml, and no route has one that can be proven");
+  if (hosts.length === left.length) log.warn(at, "auto uses the hosts of routes.yaml, and no route has a public host");
   else if (left.length > 0)
     log.warn(at, `auto leaves out ${left.slice(0, MAX_NAMED).join(", ")}: no authority can prove it`);
   if (hosts.length - left.length > MAX_ACME_CERTIFICATES)

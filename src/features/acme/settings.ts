@@ -248,7 +248,7 @@ const onDemand = block(
   {
     ask: {
       type: textLike(/^https?:\/\/[^\s/?#@]+(\/[^\s#]*)?$/, "a URL such as https://app.example/allowed"),
-      required: "the URL that is asked whether a name may have a certificate",
+      required: "the URL of your service that approves names",
       example: "http://127.0.0.1:3000/allowed",
       doc: "GET with ?domain=NAME added; 200 approves, every other status refuses",
     },
@@ -256,14 +256,14 @@ const onDemand = block(
     recheck: {
       type: duration(1000),
       default: "24h",
-      doc: "a name with a certificate is asked about again after this time; one that is refused loses it",
+      doc: "edge asks about a name with a certificate again after this time; a refused name loses it",
     },
   },
   {
     check({ ask }, { path, log }) {
       const { hostname, protocol } = URL.canParse(ask) ? new URL(ask) : { hostname: "localhost", protocol: "http:" };
       if (protocol === "http:" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname))
-        log.fault([...path, "ask"], "is asked in clear text over the network: use https, or http on this machine");
+        log.fault([...path, "ask"], "goes in clear text over the network: use https, or http on this machine");
     },
     finish: ({ rate }) => {
       const [, count, unit] = RATE.exec(rate)!;

@@ -258,7 +258,7 @@ export const ENDPOINTS = [
     wantedFormat,
   ),
   asked("/internal/api/status", "status", {
-    summary: "The process, what it has counted, and what is switched on.",
+    summary: "The process, its counters, and its features.",
     shown: "[status](#status)",
     page: "endpoints.md#status",
     response: STATUS_SCHEMA,
@@ -365,7 +365,7 @@ export const ENDPOINTS = [
     refusals: [404, 503],
   }),
   asked("/internal/api/security/incidents", "incidents", {
-    summary: "What the firewall and the guards found, the newest first.",
+    summary: "Finds of the firewall and the guards, the newest first.",
     shown: "[incidents](#incidents)",
     page: "endpoints.md#incidents",
     query: {
@@ -385,7 +385,7 @@ export const ENDPOINTS = [
   changing(
     "/internal/api/proxy-test",
     {
-      summary: "Sends a request through the gateway itself and returns what came of it.",
+      summary: "Sends a request through the gateway itself and returns the result.",
       shown: "[a probe](#proxy-test)",
       page: "endpoints.md#proxy-test",
       request: openObject(

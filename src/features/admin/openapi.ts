@@ -12,7 +12,7 @@ export function openApi(): object {
       title: "edge: built-in endpoints",
       version: VERSION,
       description:
-        "What the gateway answers itself. Internal endpoints are for this machine, internal_api.allow, and its UNIX socket.",
+        "The gateway's own endpoints. Internal endpoints are for this machine, internal_api.allow, and its UNIX socket.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],
@@ -20,7 +20,7 @@ export function openApi(): object {
     components: {
       schemas: { Error: ERROR_SCHEMA },
       securitySchemes: {
-        token: { type: "http", scheme: "bearer", description: "internal_api.token, where it is set" },
+        token: { type: "http", scheme: "bearer", description: "internal_api.token, if you set it" },
       },
     },
   };

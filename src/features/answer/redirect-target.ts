@@ -32,7 +32,7 @@ export class RedirectTarget {
  */
 export function redirectFault(to: Template, namesHosts: boolean): string {
   const first = to.literals[0]!;
-  if (first === "" && !PATHS.has(to.uses[0]?.name ?? "")) return `begins with what a request says: ${BEGINNINGS}`;
+  if (first === "" && !PATHS.has(to.uses[0]?.name ?? "")) return `begins with a value of the request: ${BEGINNINGS}`;
   if (first === "" || /^\/(?![/\\])/.test(first)) return "";
   if (first.startsWith("/")) return "names a server without a scheme: write https: before it, or a single slash";
   if (!SCHEME.test(first)) return `has no scheme: ${BEGINNINGS}`;

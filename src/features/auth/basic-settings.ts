@@ -99,7 +99,7 @@ function readUsers(file: string, { path, log }: Spot): readonly UserConfig[] {
     lines.set(name, i + 1);
     users.push({ name, hash });
   }
-  if (users.length === 0) log.warn(path, "has no users: no request with a password is let in");
+  if (users.length === 0) log.warn(path, "has no users: no request with a password comes in");
   return users;
 }
 

@@ -13,7 +13,7 @@ export const AUTH_EVENTS = {
       route: ROUTE,
       auth: textField("the method"),
       status: numberField(
-        "what it got: 401, 403, a redirect to a sign-in, 429 after too many wrong passwords, or 503 if nothing could be said",
+        "the response: 401, 403, a redirect to a sign-in, 429 after too many wrong passwords, or 503 if edge could not decide",
       ),
       reason: optional(textField("in a word, why a token was not taken (docs/authentication.md#refused-tokens)")),
     },
@@ -22,7 +22,7 @@ export const AUTH_EVENTS = {
     level: "warn",
     meaning:
       "A method of `auth` let a request in, and the value for `field` has control characters, outer space or more than 8192 bytes: the request, or its response, goes on without that field.",
-    advice: "See what the provider or service sends: the field is missing for the origin.",
+    advice: "See the provider's or service's value: the field is missing for the origin.",
     perSecond: 1,
     fields: {
       request_id: OF_REQUEST.request_id,
@@ -34,7 +34,7 @@ export const AUTH_EVENTS = {
   auth_service_failed: {
     level: "error",
     meaning: "An authentication service gave no verdict: requests got 503.",
-    advice: "See the service: while it is away no request is let in.",
+    advice: "See the service: while it is down, edge lets no request in.",
     everyMs: 1000,
     fields: { service: textField("its URL"), reason: textField("why") },
   },
@@ -44,7 +44,7 @@ export const AUTH_EVENTS = {
     advice: "See `step` and `reason`: the provider's address, the client's secret, the return address, the clock.",
     perSecond: 20,
     fields: {
-      step: textField("login (the provider could not be asked), callback (the way back failed), renewal or logout"),
+      step: textField("login (no answer from the provider), callback (the way back failed), renewal or logout"),
       ...OF_REQUEST,
       issuer: textField("the provider"),
       reason: textField("why"),
@@ -59,7 +59,7 @@ export const AUTH_EVENTS = {
     fields: {
       ...OF_REQUEST,
       issuer: textField("the provider"),
-      claims: textField("names of those that are not whole"),
+      claims: textField("names of cut claims"),
     },
   },
   jwks_fetched: {
@@ -68,7 +68,7 @@ export const AUTH_EVENTS = {
     fields: {
       url: textField("where they come from"),
       keys: numberField("how many there are"),
-      passed_over: optional(texts("those that are of no use, and why")),
+      passed_over: optional(texts("unusable keys, and why")),
     },
   },
   jwks_failed: {

@@ -12,14 +12,14 @@ const rows = {
     required: "the address of the authentication service, such as http://127.0.0.1:9091/api/authz/forward-auth",
     field: "",
     example: "http://127.0.0.1:9091/api/authz/forward-auth",
-    doc: "asked before each request; or https://, h2c:// and h2://, with a query where it needs one",
+    doc: "edge calls it before each request; or https://, h2c:// and h2://, with a query if it needs one",
   },
   method: { type: word("GET", "HEAD", "POST"), default: "GET", doc: "the requests to it never have a body" },
   request_headers: {
     type: shownFields(),
     absent: null,
     example: ["Cookie", "Authorization"],
-    doc: "what it is shown of the client's fields; all by default",
+    doc: "the client's fields that it sees; all by default",
   },
   response_headers: {
     type: setFields(),
@@ -30,7 +30,7 @@ const rows = {
   cache: {
     type: duration(0),
     default: "0s",
-    doc: "how long a request that shows the same request_headers is let in without asking; needs request_headers",
+    doc: "how long a verdict holds for the same request_headers; needs request_headers",
   },
   tls: { type: upstreamTls, doc: "for https:// and h2://, as at a route" },
 } as const satisfies Rows;

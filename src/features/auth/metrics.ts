@@ -18,7 +18,7 @@ export const AUTH_METRICS = {
     group: "Who may come in",
     title: "Failed sign-ins",
     advice:
-      "`login`: the provider cannot be asked. `callback`: its settings of this client, or a clock, are wrong. The line `sign_in_failed` says which.",
+      "`login`: the provider does not answer. `callback`: its settings of this client, or a clock, are wrong. The line `sign_in_failed` says which.",
   },
   gateway_jwks_fetches_total: {
     kind: "counter",

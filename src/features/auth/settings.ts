@@ -74,7 +74,7 @@ const choice = block(METHOD_ROWS, {
 });
 
 const rows = {
-  enabled: { type: flag(), default: true, doc: "false: every client is let in" },
+  enabled: { type: flag(), default: true, doc: "false: every client comes in" },
   ...METHOD_ROWS,
   any: {
     type: list(choice, "methods"),

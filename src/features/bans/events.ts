@@ -6,7 +6,7 @@ export const BAN_EVENTS = {
     meaning:
       "A client is banned for a while: too many of its requests were refused, or an operator or the fleet wants it.",
     advice:
-      "Nothing. Where it is one of yours, see the reasons of its refusals, lift the ban with `edge bans rm`, and add it to `bans.allow`.",
+      "Nothing. If the client is yours, see the reasons of its refusals, lift the ban with `edge bans rm`, and add it to `bans.allow`.",
     fields: {
       client_ip: textField("its address, or the /64 or network"),
       source: textField("blocks, operator or fleet"),

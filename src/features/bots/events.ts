@@ -4,13 +4,13 @@ import { OF_REQUEST, OF_TARGET, ROUTE, STATUS, textField } from "../../core/even
 export const BOT_EVENTS = {
   bot_challenge: {
     meaning: "403: the gateway asked a client for proof of work (`server.bots`).",
-    advice: "Nothing. If people complain, see `reason` and allow what they use.",
+    advice: "Nothing. If people complain, see `reason` and allow their clients.",
     perSecond: 20,
     fields: {
       ...OF_REQUEST,
       ...OF_TARGET,
       route: ROUTE,
-      reason: textField("what was suspicious, or all"),
+      reason: textField("the suspicious sign, or all"),
       solution: textField("why the solution that it brought does not count, else none"),
       form: textField("page, or json for a program"),
       user_agent: textField("its User-Agent"),

@@ -19,7 +19,7 @@ const cacheDisk = block(
       type: workFolder(),
       required: "a folder for stored responses, such as /var/cache/edge",
       example: "/var/cache/edge",
-      doc: "of its own; made where the folder above it is there",
+      doc: "for this gateway alone; edge makes it if its parent exists",
     },
     max_bytes: { type: size(1_048_576, 214_748_364_800), default: "1GiB", doc: "of all files together" },
   },
@@ -50,7 +50,7 @@ export const cache = block(
     eviction: {
       type: word("lru", "s3fifo"),
       default: "lru",
-      doc: "what makes way: the least recently used, or what is asked for rarely",
+      doc: "which entries leave first: the least recently used, or the rarely used",
     },
     cookies: {
       type: word("share", "bypass"),
@@ -66,7 +66,7 @@ export const cache = block(
       type: cacheDisk,
       absent: null,
       restart: "everywhere",
-      doc: "what is stored survives a restart; none by default",
+      doc: "stored responses survive a restart; none by default",
     },
     status_key: { type: flag(), default: false, doc: "Cache-Status says the key of each response: for development" },
   },

@@ -8,7 +8,7 @@ export const ipRules = block({
   allow: {
     type: list(cidr(), "networks"),
     example: ["192.0.2.0/24"],
-    doc: "clients in these networks alone are let in",
+    doc: "only clients in these networks come in",
   },
   deny: { type: list(cidr(), "networks"), example: ["192.0.2.7"], doc: "clients in these networks get 403" },
   allow_countries: {

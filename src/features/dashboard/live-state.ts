@@ -48,7 +48,7 @@ export interface LiveTarget {
   readonly drained: boolean;
 }
 
-/** What the firewall found. All texts come from a client. */
+/** Finds of the firewall. All texts come from a client. */
 export interface LiveHit {
   readonly at: number;
   readonly address: string;

@@ -70,13 +70,13 @@ export const THRESHOLDS = {
     unit: "days",
     liveS: 0,
     alertS: 0,
-    meaning: "What is left of a certificate that should have been renewed long before.",
+    meaning: "Remaining life of a certificate that edge should have renewed long before.",
   },
   workerLoad: {
     value: 0.9,
     unit: "share of a processor",
     liveS: 1,
-    meaning: "What a worker may use before it is a note.",
+    meaning: "Use of a worker above which the page shows a note.",
   },
   refusals: {
     value: 2,

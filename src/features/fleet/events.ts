@@ -29,13 +29,13 @@ export const FLEET_EVENTS = {
     },
   },
   canary_end: {
-    meaning: "The trial is over: `version` is taken everywhere. With `ok: false` it is taken nowhere, by `reason`.",
+    meaning: "The trial is over: all gateways take `version`. With `ok: false` none does, by `reason`.",
     advice:
-      "With `ok: false`, see what the canaries logged: the version is not taken until the source has another one.",
+      "With `ok: false`, see the log of the canaries: no gateway takes the version until the source has another one.",
     fields: {
       ok: OK,
       version: VERSION,
-      reason: optional(textField("why it is taken nowhere")),
+      reason: optional(textField("why no gateway takes it")),
       requests: numberField("requests of the canaries"),
       errors: numberField("5xx among them"),
       others_requests: numberField("requests of the other gateways"),
@@ -48,7 +48,7 @@ export const FLEET_EVENTS = {
 export const REMOTE_EVENTS = {
   config_source_away: {
     level: "error",
-    meaning: "The URL that the configuration comes from could not be asked. One line until it can be asked again.",
+    meaning: "The URL of the configuration did not answer. One line until it answers again.",
     advice: "See the server of the URL. The configuration from before serves, over restarts as well.",
     fields: {
       source: textField("the URL"),
@@ -58,7 +58,7 @@ export const REMOTE_EVENTS = {
     },
   },
   config_source_back: {
-    meaning: "The URL that the configuration comes from could be asked again.",
+    meaning: "The URL of the configuration answers again.",
     advice: "Nothing.",
     fields: { source: textField("the URL") },
   },

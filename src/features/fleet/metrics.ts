@@ -20,7 +20,7 @@ export const FLEET_METRICS = {
   },
   gateway_cluster_calls_total: {
     kind: "counter",
-    help: "Buckets that the store was asked for.",
+    help: "Requests to the store for a bucket.",
     labels: [],
     group: "Fleet",
     title: "Buckets asked for",
@@ -28,7 +28,7 @@ export const FLEET_METRICS = {
   },
   gateway_cluster_call_failures_total: {
     kind: "counter",
-    help: "Of these, those that the store did not answer: the gateway's own buckets decided.",
+    help: "Of these, requests without an answer of the store: the gateway's own buckets decided.",
     labels: [],
     group: "Fleet",
     title: "Buckets not answered",
@@ -66,7 +66,7 @@ export const FLEET_METRICS = {
 export const REMOTE_METRICS = {
   gateway_config_source_up: {
     kind: "gauge",
-    help: "Whether the source of the configuration could be asked the last time.",
+    help: "Whether the source of the configuration answered the last poll.",
     labels: [],
     group: "Fleet",
     title: "Source of the configuration reachable",
@@ -74,16 +74,16 @@ export const REMOTE_METRICS = {
   },
   gateway_config_polls_total: {
     kind: "counter",
-    help: "Times that the source of the configuration was asked, by what came of it.",
+    help: "Polls of the configuration's source, by result.",
     labels: ["result"],
     group: "Fleet",
     title: "Configurations asked for",
     advice:
-      "`refused` grows: the source has what cannot be taken, and `config_reload` says why. `failed` grows: it is away.",
+      "`refused` grows: the source has a faulty configuration, and `config_reload` says why. `failed` grows: it is down.",
   },
   gateway_config_canary: {
     kind: "gauge",
-    help: "1 while a configuration is tried: canary where this gateway has it, waiting where others have.",
+    help: "1 during the trial of a configuration: canary if this gateway has it, waiting if others have.",
     labels: ["role"],
     group: "Fleet",
     title: "Trials of configurations",
@@ -95,6 +95,6 @@ export const REMOTE_METRICS = {
     labels: [],
     group: "Fleet",
     title: "Configurations rolled back",
-    advice: "The line `canary_end` says what the canaries did with it.",
+    advice: "The line `canary_end` has the result of the canaries.",
   },
 } as const satisfies MetricRows;

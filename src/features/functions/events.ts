@@ -29,7 +29,7 @@ export const FUNCTION_EVENTS = {
     perSecond: 100,
     isOpen: true,
     meaning: "A function has written it by `ctx.log` or `console`. Lines below `log.level` are left out.",
-    advice: "What the function's author has meant by it.",
+    advice: "Ask the function's author.",
     fields: {
       module: MODULE,
       level: textField("level of the line"),
@@ -58,7 +58,7 @@ export const FUNCTION_EVENTS = {
   function_load_failed: {
     level: "error",
     meaning:
-      "A module cannot be loaded, or lacks what is asked for. An earlier version of it goes on; without one its requests get 500.",
+      "A module does not load, or lacks the needed export. An earlier version of it goes on; without one its requests get 500.",
     advice: "Fix the module at the place in `at`, and reload; `edge check` loads all of them beforehand.",
     fields: { module: MODULE, error: ERROR, at: AT, stack: STACK },
   },
@@ -71,7 +71,7 @@ export const FUNCTION_EVENTS = {
     fields: {
       module: MODULE,
       reason: textField(
-        "stuck (it did not come back within the time-out), memory, exit (`process.exit`, or a failure of the runtime) or broken (what it said cannot be read)",
+        "stuck (it did not come back within the time-out), memory, exit (`process.exit`, or a failure of the runtime) or broken (edge cannot read its message)",
       ),
       restarted: flagField("whether it is started again"),
     },
@@ -86,7 +86,7 @@ export const FUNCTION_EVENTS = {
       due: textField("when it was due"),
       ok: flagField("whether it has ended well"),
       result: textField(
-        "ok, error, timeout, died (its thread has ended), overlap (the run before is still under way) or store_away (the store of the fleet cannot be asked)",
+        "ok, error, timeout, died (its thread has ended), overlap (the run before is still under way) or store_away (the store of the fleet does not answer)",
       ),
       duration_ms: optional(numberField("how long it took")),
       error: optional(ERROR),

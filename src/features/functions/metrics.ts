@@ -17,7 +17,7 @@ export const FUNCTION_METRICS = {
     labels: ["module"],
     group: "Functions",
     title: "Time in functions",
-    advice: "Divided by the calls it is their mean time: where it grows, look at what the module waits for.",
+    advice: "Divided by the calls it is their mean time: if it grows, find out why the module waits.",
   },
   gateway_function_queued: {
     kind: "gauge",
@@ -26,7 +26,7 @@ export const FUNCTION_METRICS = {
     group: "Functions",
     title: "Calls that wait for a thread",
     advice:
-      "More than 0 for long: raise `functions.workers` where the module computes, `functions.concurrency` where it waits.",
+      "More than 0 for long: raise `functions.workers` if the module computes, `functions.concurrency` if it waits.",
   },
   gateway_function_thread_ends_total: {
     kind: "counter",
@@ -51,8 +51,7 @@ export const FUNCTION_METRICS = {
     labels: ["module"],
     group: "Functions",
     title: "Memory of functions",
-    advice:
-      "Where it grows without end, the module keeps what it should let go; at `functions.memory` its thread is replaced.",
+    advice: "If it grows without end, the module has a memory leak; at `functions.memory` edge replaces its thread.",
   },
   gateway_scheduled_runs_total: {
     kind: "counter",

@@ -34,7 +34,7 @@ const rows = {
   memory: {
     type: size(16_777_216),
     default: "256MiB",
-    doc: "of one thread; one that has more is replaced",
+    doc: "of one thread; edge replaces a thread with more",
   },
   concurrency: {
     type: integer(1, 65_536),
@@ -81,11 +81,11 @@ const hookRows = {
     example: "./hooks/shop.ts",
   },
   timeout: { type: duration(1), default: "5s", doc: "of each of the two: 504" },
-  bodies: { type: flag(), default: false, doc: "true: both see bodies too, which are held for them" },
+  bodies: { type: flag(), default: false, doc: "true: both see bodies too, which edge holds for them" },
   max_body_bytes: {
     type: size(1, 67_108_864),
     default: "1MiB",
-    doc: "of a body that is held: 413 for a longer one of a request, 500 of a response",
+    doc: "of a held body: 413 for a longer one of a request, 500 of a response",
   },
 } as const satisfies Rows;
 

@@ -4,7 +4,7 @@ import { CONNECT_FAILURE_LOG_MS, flagField, numberField, ROUTE, textField } from
 export const MIRROR_EVENTS = {
   mirror_difference: {
     meaning: "A mirror's response differs. One line in 10 s for each route and mirror.",
-    advice: "Compare both responses: the mirror is not what the target is.",
+    advice: "Compare both responses: the mirror behaves differently from the target.",
     everyMs: CONNECT_FAILURE_LOG_MS,
     fields: {
       route: ROUTE,

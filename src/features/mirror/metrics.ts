@@ -9,6 +9,6 @@ export const MIRROR_METRICS = {
     group: "Traffic",
     title: "Mirrored requests",
     advice:
-      "`failed` and `skipped`: a mirror is away or too slow. `different`: it responds otherwise than the target does (`compare`). Clients do not notice; what was mirrored is incomplete.",
+      "`failed` and `skipped`: a mirror is down or too slow. `different`: its responses differ from the target's (`compare`). Clients do not notice; the copies are incomplete.",
   },
 } as const satisfies MetricRows;

@@ -86,7 +86,7 @@ const SENTENCES: Readonly<Record<number, string>> = {
   412: "The page has changed since you last saw it. Please reload it and try again.",
   413: "What you sent is larger than this site accepts. Please try a smaller file.",
   414: "The address is too long for this site.",
-  416: "The part of the file that was asked for does not exist. Please start the download again.",
+  416: "This part of the file does not exist. Please start the download again.",
   429: "You have sent too many requests in a short time.",
   431: "Your browser sent too much data with this request. Deleting the cookies of this site may help.",
   500: "Something went wrong on the server. Please try again in a moment.",

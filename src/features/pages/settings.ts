@@ -85,7 +85,7 @@ const maintenanceBlock = block(
       doc: "for browsers; a built-in one without it",
     },
     allow: { type: list(cidr(), "networks"), example: ["192.0.2.0/24"], doc: "clients that get in" },
-    retry_after: { type: duration(1000, DAY_MS), default: RETRY_AFTER, doc: "when clients are asked to come again" },
+    retry_after: { type: duration(1000, DAY_MS), default: RETRY_AFTER, doc: "time after which clients may come again" },
   },
   { isSwitch: true },
 );

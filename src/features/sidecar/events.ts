@@ -5,7 +5,7 @@ export const SIDECAR_EVENTS = {
   sidecar_warning: {
     level: "warn",
     meaning: "A body exceeds the limit of the sidecar, or a setting leaves something unprotected.",
-    advice: "Set what it names, or raise the limit.",
+    advice: "Change the named setting, or raise the limit.",
     perSecond: 100,
     fields: {
       message: textField("what it is"),
@@ -16,16 +16,16 @@ export const SIDECAR_EVENTS = {
   },
   sidecar_denied: {
     level: "warn",
-    meaning: "403 at a sidecar, for who asks, or where it goes.",
+    meaning: "403 at a sidecar, because of the client or of the destination.",
     advice:
-      "`allowed_ids`, `authorization`: allow the identity where it should come in, otherwise see what calls. `outbound`: give the destination a split where the application should reach it.",
+      "`allowed_ids`, `authorization`: allow the identity if it may come in, otherwise find the caller. `outbound`: give the destination a split if your application should reach it.",
     perSecond: 20,
     fields: {
       ...OF_REQUEST,
       identity: textField("SPIFFE id of the client; empty without one"),
-      host: textField("host that was asked for"),
+      host: textField("requested host"),
       ...OF_TARGET,
-      reason: textField("allowed_ids or authorization for what comes in; outbound for what goes out to no split"),
+      reason: textField("allowed_ids or authorization inbound; outbound for a request without a split"),
     },
   },
 } as const;

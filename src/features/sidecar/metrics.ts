@@ -4,7 +4,7 @@ import type { MetricRows } from "../../core/metric-row.ts";
 export const SIDECAR_METRICS = {
   gateway_sidecar_denied_requests_total: {
     kind: "counter",
-    help: "Requests at a sidecar that were refused for who asks, or where they go, by the setting that refused them.",
+    help: "Requests refused by a sidecar because of the client or the destination, by the setting that refused them.",
     labels: ["reason"],
     group: "Sidecar",
     title: "Denied for who asks",
@@ -18,7 +18,7 @@ export const SIDECAR_METRICS = {
     group: "Sidecar",
     title: "Requests by server",
     advice:
-      "Whom this application calls, and how that ends. `none` are servers without an identity, and those that did not respond.",
+      "The servers that this application calls, and how that ends. `none` are servers without an identity, or without a response.",
   },
   gateway_sidecar_peer_requests_total: {
     kind: "counter",

@@ -106,7 +106,7 @@ const split = block(
       if (server_ids.length > 0 && clear !== undefined)
         log.fault(
           [...path, "server_ids"],
-          `${quote(clear.target)} is spoken to in clear text, where no server has an id: write https:// or h2://`,
+          `${quote(clear.target)} uses clear text, and no server has an id there: write https:// or h2://`,
         );
       if (backends.length === 0) log.fault(at, "expected at least one backend, found an empty list");
       else if (backends.every(({ weight }) => weight === 0))
@@ -122,12 +122,16 @@ const sidecarRows = {
   mode: {
     type: word("ingress", "egress", "dual"),
     default: "dual",
-    doc: "ingress: what comes in; egress: what goes out",
+    doc: "ingress: inbound; egress: outbound",
   },
   ingress_host: { type: listenHost("0.0.0.0"), default: "0.0.0.0", doc: "where requests from other services come in" },
   ingress_port: { type: port(0), default: 15_006, doc: "where requests from other services come in" },
-  egress_host: { type: listenHost("127.0.0.1"), default: "127.0.0.1", doc: "where the application sends its requests" },
-  egress_port: { type: port(0), default: 15_001, doc: "where the application sends its requests" },
+  egress_host: {
+    type: listenHost("127.0.0.1"),
+    default: "127.0.0.1",
+    doc: "address to which your application sends its requests",
+  },
+  egress_port: { type: port(0), default: 15_001, doc: "address to which your application sends its requests" },
   app_port: { type: port(1), default: 8080, doc: "the application, on this machine" },
   app_protocol: {
     type: word("http1", "h2c", "auto"),
@@ -137,7 +141,7 @@ const sidecarRows = {
   function: {
     type: ingressFunction,
     absent: null,
-    doc: "a module of your own that responds to what comes in; its ctx.upstream() asks the application",
+    doc: "a module of your own that responds to inbound requests; its ctx.upstream() calls the application",
   },
   max_body_bytes: { type: sizeOrDefault(BODY_LIMIT), default: BODY_LIMIT, doc: "413 beyond" },
   strict_mtls: { type: flag(), default: false, guard: true, doc: "true: inbound clients must present a certificate" },
@@ -189,13 +193,13 @@ const sidecarRows = {
   transparent: {
     type: flag(),
     default: false,
-    doc: "outbound connections come by a rule of the firewall, and go to where they were going",
+    doc: "a rule of the system's firewall redirects outbound connections, which go on to their original address",
   },
   buffer: {
     type: flag(),
     absent: null,
     example: true,
-    doc: "true: every body is read whole first; false: none; by default those that do not go from HTTP/2 to HTTP/2",
+    doc: "true: read every body whole first; false: none; by default all but bodies from HTTP/2 to HTTP/2",
   },
   server_ids: {
     type: spiffeIds(),

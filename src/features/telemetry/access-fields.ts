@@ -2,22 +2,21 @@
 const USUAL = {
   time: "When the request ended, in UTC.",
   event: "`access`.",
-  request_id: "The X-Request-Id that the upstream got; null where the request was sent to none.",
+  request_id: "The X-Request-Id that the upstream got; null without an upstream.",
   client_ip: "The client's address, as `trusted_proxies` or `proxy_protocol` gives it.",
-  country:
-    "The client's country by `server.geo`, in two letters; null where it is not known. Only with `geo.country_db`.",
+  country: "The client's country by `server.geo`, in two letters; null if unknown. Only with `geo.country_db`.",
   method: "The method.",
   host: "The Host of the request.",
   path: "The path as it was received, without the query.",
   protocol: "HTTP/1.0, HTTP/1.1, HTTP/2.0 or HTTP/3.0.",
-  status: "The status of the response; 499 where the client closed before there was one.",
+  status: "The status of the response; 499 if the client closed first.",
   bytes_in: "Bytes of the request body, decoded.",
   bytes_out: "Bytes of the response body.",
   duration_ms: "From the first byte of the request to the end of the response.",
-  upstream: "The last upstream that the request was sent to; null where there was none.",
-  upstream_ms: "Time to the head of its response; null where none came.",
+  upstream: "The last upstream of the request; null if none.",
+  upstream_ms: "Time to the head of its response; null if none came.",
   route: "The prefix, path or pattern of the route; `unmatched` without one.",
-  cache: "hit, miss, stale and so on; null where the cache was not consulted.",
+  cache: "hit, miss, stale and so on; null without a look at the cache.",
   waf_score: "The anomaly score.",
   user_agent: "The User-Agent of the request.",
   trace_id: "The id of the trace that the request belongs to; null without one. Only with `telemetry`.",
@@ -42,7 +41,7 @@ const FURTHER = {
   "tls.group": "The same as tls_group.",
   "http2.fingerprint": "How the client began its HTTP/2 connection (docs/fingerprints.md); else null.",
   "agent.name": "The agent that has signed the request, by `server.agents`; null without one.",
-  asn: "The number of the network that the client is in, by `server.geo`; null where it is not known.",
+  asn: "The number of the client's network, by `server.geo`; null if unknown.",
 } as const;
 
 /** Every field of an `access` line, and what it says. */

@@ -29,7 +29,7 @@ const compress = written(
 
 const rotate = block({
   size: { type: size(1, 2 ** 40), default: "100MiB", doc: "a file that has this much is put aside" },
-  age: { type: duration(0), default: "0s", example: "24h", doc: "and one that is this old; 0s: whatever its age" },
+  age: { type: duration(0), default: "0s", example: "24h", doc: "and a file of this age; 0s: whatever its age" },
   keep: { type: integer(1, MAX_LOG_FILES), default: 10, doc: "so many files that were put aside are kept" },
   compress: { type: compress, default: "zstd", doc: "of those; or gzip, or false" },
 });

@@ -4,7 +4,7 @@ import { ERROR, nullable, numberField, OF_REQUEST, optional, ROUTE, STATUS, text
 export const TELEMETRY_EVENTS = {
   telemetry_failed: {
     level: "error",
-    meaning: "The collector did not take what was sent to it. One line a minute for each signal.",
+    meaning: "The collector refused or missed data. One line a minute for each signal.",
     advice: "See the collector. Spans and metrics are lost meanwhile, requests are not affected.",
     everyMs: 60_000,
     fields: {

@@ -97,7 +97,7 @@ function addProcessMetrics(client: typeof import("prom-client"), registry: Regis
 
 const HEAP: Metric = {
   name: "process_heap_bytes",
-  help: "Resident memory of the heaps of all threads in bytes, and what they hold beside these.",
+  help: "Resident memory of the heaps of all threads in bytes, and of memory beside them.",
   type: "gauge",
   read: () => [{ value: heapBytes(), labels: {} }],
 };

@@ -8,8 +8,7 @@ export const TELEMETRY_METRICS = {
     labels: ["reason"],
     group: "Firewall and guards",
     title: "Malformed requests",
-    advice:
-      "Scanners and request smuggling. From your own load balancer it is that one's bug: `reason` says what it writes.",
+    advice: "Scanners and request smuggling. From your own load balancer it is a bug there: `reason` names the fault.",
   },
   gateway_limit_refusals_total: {
     kind: "counter",
@@ -18,7 +17,7 @@ export const TELEMETRY_METRICS = {
     group: "Firewall and guards",
     title: "Ended by a limit",
     advice:
-      "The line `limit_reject` names the setting as `key`. `out_of_descriptors` and `buffers_full` are shortages of this machine, the others are clients beyond what is allowed.",
+      "The line `limit_reject` names the setting as `key`. `out_of_descriptors` and `buffers_full` are shortages of this machine, the others are clients beyond their limits.",
   },
   gateway_telemetry_items_total: {
     kind: "counter",

@@ -21,7 +21,7 @@ const otlpRows = {
     example: "http://127.0.0.1:4318",
     doc: "/v1/traces, /v1/metrics and /v1/logs are added to it",
   },
-  protocol: { type: word("http/protobuf"), default: "http/protobuf", doc: "how the collector is asked" },
+  protocol: { type: word("http/protobuf"), default: "http/protobuf", doc: "protocol to the collector" },
   headers: {
     type: written(namedFields(pairs(headerValue(), "Name: value")), maskedFields),
     example: { Authorization: "Bearer ${OTLP_TOKEN}" },
@@ -32,7 +32,7 @@ const otlpRows = {
   metrics_interval: { type: duration(1000), default: "60s", doc: "how often metrics are sent" },
   logs: { type: flag(), default: false, doc: "lines of the log, sent too" },
   timeout: { type: duration(1), default: "10s", doc: "of one call, with its repetitions" },
-  compression: { type: word("gzip", "none"), default: "gzip", doc: "how what is sent is compressed" },
+  compression: { type: word("gzip", "none"), default: "gzip", doc: "compression of the data" },
   ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "for https://; the system's roots by default" },
 } as const satisfies Rows;
 
@@ -46,7 +46,7 @@ const otlp = block(otlpRows, {
 
 const rows = {
   enabled: { type: flag(), default: true, doc: "false: no trace is kept or sent" },
-  otlp: { type: otlp, doc: "what is sent to a collector of OpenTelemetry" },
+  otlp: { type: otlp, doc: "data for a collector of OpenTelemetry" },
   propagate: { type: flag(), default: true, doc: "origins get traceparent and tracestate" },
   service_name: { type: text("a name"), default: "edge", doc: "the name under which traces and metrics are sent" },
   resource: {

@@ -22,7 +22,7 @@ export const TLS_EVENTS = {
   },
   workload_identity: {
     meaning:
-      "The SPIFFE agent has given the sidecar an identity. With `ok: false` the agent is away or gives none, by `error`: what it gave before stays until its end.",
+      "The SPIFFE agent has given the sidecar an identity. With `ok: false` the agent is down or gives none, by `error`: the identity before stays until its end.",
     advice: "With `ok: false`, see the SPIFFE agent before `not_after`.",
     fields: {
       ok: OK,
@@ -30,7 +30,7 @@ export const TLS_EVENTS = {
       not_after: optional(textField("when it ends")),
       socket: optional(textField("the agent's socket")),
       error: optional(ERROR),
-      retry_in_s: optional(numberField("when it is asked again")),
+      retry_in_s: optional(numberField("time until the next try")),
     },
   },
 } as const;

@@ -4,18 +4,18 @@ import { ERROR, flagField, numberField, optional, texts, UPSTREAM } from "../../
 export const TRANSCODE_EVENTS = {
   schema_learned: {
     meaning:
-      "The gRPC upstream of `transcoder.auto` has told its services by reflection: for the first time, otherwise than before, or after it could not be asked.",
+      "The gRPC upstream of `transcoder.auto` has named its services by reflection: for the first time, with changes, or after a failure.",
     advice: "Nothing.",
     fields: {
       upstream: UPSTREAM,
       routes: numberField("routes that were made of it"),
-      skipped: optional(texts("what is left out, and why")),
+      skipped: optional(texts("methods that edge leaves out, and why")),
     },
   },
   schema_failed: {
     level: "warn",
     meaning:
-      "It could not be asked; with `kept` its routes stay as they were, else they are 503. It is tried again, and no further line tells of it until `schema_learned`.",
+      "It did not answer; with `kept` its routes stay, else they are 503. edge tries again, without further lines until `schema_learned`.",
     advice: "See the gRPC server: whether it is there, and whether its reflection is on.",
     fields: { upstream: UPSTREAM, error: ERROR, kept: flagField("whether routes from before stay") },
   },

@@ -53,7 +53,7 @@ const auto = block(
     refresh: {
       type: duration(1),
       default: "60s",
-      doc: "without descriptor_set: how often the upstream is asked again",
+      doc: "without descriptor_set: how often edge asks the upstream again",
     },
   },
   {

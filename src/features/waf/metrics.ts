@@ -9,7 +9,7 @@ export const WAF_METRICS = {
     group: "Firewall and guards",
     title: "Inspected requests",
     advice:
-      "It follows the requests. Where it is lower, routes have the firewall off or clients are in `waf.allowed_ips`.",
+      "It follows the requests. If it is lower, routes have the firewall off or clients are in `waf.allowed_ips`.",
   },
   gateway_waf_blocked_requests_total: {
     kind: "counter",

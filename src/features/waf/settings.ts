@@ -89,7 +89,7 @@ export const waf = block(
     profile: {
       type: list(word("php", "java", "node", "python", "ruby", "sql", "mongo", "ldap", "files"), "words"),
       example: ["php"],
-      doc: "what the applications are made with: rules of level 2 for it count",
+      doc: "technologies of your applications: rules of level 2 for them count",
     },
     anomaly_threshold: { type: integer(1, 1_000_000), default: 5, doc: "requests with this score or more are blocked" },
     max_inspect_body_size: {
@@ -129,7 +129,7 @@ export const waf = block(
     rules: {
       type: ruleFiles(),
       example: ["./custom.conf"],
-      doc: "files with rules of your own, in the language of ModSecurity; they are asked first",
+      doc: "files with rules of your own, in the language of ModSecurity; they run first",
     },
     allowed_ips: { type: list(cidr(), "networks"), example: ["192.0.2.9"], doc: "clients that skip the firewall" },
     exclusions: {
@@ -146,13 +146,13 @@ export const waf = block(
             type: pathPrefix(),
             absent: "",
             example: "/search",
-            doc: "where the rule is off: this path and all below it",
+            doc: "the rule is off at this path and all below it",
           },
           param: {
             type: text("a parameter name"),
             absent: "",
             example: "q",
-            doc: "where the rule is off: this parameter, header or member",
+            doc: "the rule is off for this parameter, header or member",
           },
         }),
         "exclusions",

@@ -52,7 +52,7 @@ export class MmdbReader {
     if (this.nodeCount < 1 || treeBytes + SEPARATOR_BYTES > marker)
       throw new MmdbFault("its tree is larger than the file: it is cut off");
     for (let i = 0; i < SEPARATOR_BYTES; i++) {
-      if (bytes[treeBytes + i] !== 0) throw new MmdbFault("its tree does not end where its metadata says");
+      if (bytes[treeBytes + i] !== 0) throw new MmdbFault("its tree does not have the size of its metadata");
     }
     this.dataAt = treeBytes + SEPARATOR_BYTES;
     this.dataEnd = marker;

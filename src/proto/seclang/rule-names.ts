@@ -120,7 +120,7 @@ export const OTHER_DIRECTIVES: ReadonlyMap<string, string> = new Map([
   ["secargumentseparator", "the separator is &"],
   ["secargumentslimit", "the number of parameters is bounded: see docs/waf.md"],
   ["seccookieformat", "cookies are those of RFC 6265"],
-  ["secunicodemapfile", "letters of full width are taken for ASCII"],
+  ["secunicodemapfile", "edge reads letters of full width as ASCII"],
   ["seccollectiontimeout", "collections that outlive a request are not kept"],
   ["secruleupdateactionbyid", "write the rule with other actions"],
   ["secrulescript", "no script is run"],

@@ -57,7 +57,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   plain("request_id", "the request's id, as the access log has it", "word", (ex) => ex.pipeline.nameOf(ex)),
   {
     name: "header.NAME",
-    doc: "a field of the request; several are joined with commas. Identity fields only where a trusted proxy sent them",
+    doc: "a field of the request; several are joined with commas. Identity fields only if a trusted proxy sent them",
     form: "word",
     argument: /^[\w!#$%&'*+.^`|~-]+$/,
     reader: headerReader,
@@ -101,7 +101,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     "word",
     subjectOf,
   ),
-  plain("auth.user", "the user whom [auth](authentication.md) let in; empty where it was not asked", "word", userOf),
+  plain("auth.user", "the user whom [auth](authentication.md) let in; empty without `auth`", "word", userOf),
   {
     name: "auth.claim.NAME",
     doc: "what [auth](authentication.md#claims) knows of the user under this name; a list is joined with commas",
@@ -111,7 +111,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   },
   plain(
     "geo.country",
-    "the client's [country](guards.md#countries-and-networks), such as `DE`; empty where it is not known",
+    "the client's [country](guards.md#countries-and-networks), such as `DE`; empty if unknown",
     "word",
     ({ country }) => country,
   ),

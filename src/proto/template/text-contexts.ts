@@ -27,7 +27,7 @@ export function contextsOf(contentType: string): TextContexts {
 const PLAIN: TextContexts = { take: () => {}, place: () => ({ mode: "text" }), fault: "" };
 const STYLE: TextContexts = {
   take: () => {},
-  place: () => ({ fault: "in a style sheet, where a value may load and hide anything" }),
+  place: () => ({ fault: "in a style sheet, in which a value may load and hide anything" }),
   fault: "",
 };
 
@@ -161,10 +161,10 @@ class MarkupContexts implements TextContexts {
     const { tail } = this;
     this.tail = "";
     if (this.lost !== "") return { fault: this.lost };
-    if (this.raw !== "" && /<[!/a-z-]*$/.test(tail)) return { fault: "right behind <, where a value makes a tag" };
+    if (this.raw !== "" && /<[!/a-z-]*$/.test(tail)) return { fault: "right behind <, so that a value makes a tag" };
     if (this.raw === "noscript") return { fault: "in noscript, which browsers read in two ways" };
     if (this.raw === "script") return inScript(this.script.place());
-    if (this.raw === "style") return { fault: "in a style, where a value may load and hide anything" };
+    if (this.raw === "style") return { fault: "in a style, in which a value may load and hide anything" };
     switch (this.state) {
       case In.Text:
       case In.Comment:
@@ -172,7 +172,7 @@ class MarkupContexts implements TextContexts {
       case In.Value:
         return this.placeInValue(use);
       case In.TagOpen:
-        return { fault: "right behind <, where a value makes a tag: write &lt;" };
+        return { fault: "right behind <, so that a value makes a tag: write &lt;" };
       default:
         return { fault: "in a tag: put it in an attribute's value, with quotes around that" };
     }
@@ -183,7 +183,7 @@ class MarkupContexts implements TextContexts {
     const tag = this.elementName();
     if (attribute.startsWith("on")) return placeInHandler(value);
     if (CODE_ATTRIBUTES.has(attribute) || (tag.startsWith("animate") && ANIMATED.has(attribute)) || tag === "set") {
-      return { fault: `in the attribute ${attribute}, where a value may run code or change the page` };
+      return { fault: `in the attribute ${attribute}, in which a value may run code or change the page` };
     }
     if (tag === "meta" && attribute === "content") {
       if (!/ (name|property) /.test(this.named) || / http-equiv /.test(this.named)) return { fault: META_FAULT };
@@ -194,7 +194,7 @@ class MarkupContexts implements TextContexts {
     if (!isUrl) return { mode: "html" };
     if (!isSafeInUrl(value, use)) {
       return {
-        fault: `in the attribute ${attribute}, where it would choose scheme or server: begin the URL with / or https://HOST/`,
+        fault: `in the attribute ${attribute}, in which it would choose scheme or server: begin the URL with / or https://HOST/`,
       };
     }
     return { mode: "htmlUrl", isInQuery: /[?#]/.test(value) };

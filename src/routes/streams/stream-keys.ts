@@ -106,7 +106,7 @@ const common = {
   load_balancing: { type: balancing, field: "", doc: "how a target is chosen" },
   health_check: { type: healthCheck, doc: "a connection is made and closed; off without this section" },
   circuit_breaker: { type: breaker, doc: "targets that fail get no connections for a while" },
-  retries: { type: retries, field: "retryAttempts", doc: "further targets that are tried where one cannot be reached" },
+  retries: { type: retries, field: "retryAttempts", doc: "further targets to try if one is unreachable" },
   connect_timeout: { type: duration(1), absent: null, field: "", example: "5s", doc: "the transport's by default" },
   idle_timeout: { type: duration(1), default: "10m", doc: "without a byte in either direction" },
   send_proxy: {
@@ -181,7 +181,7 @@ export const tcpKeys = block(tcpRows, {
     if (accept_proxy && !routeSpot(spot).server.proxyProtocol.enabled)
       spot.log.fault(
         [...spot.path, "accept_proxy"],
-        "needs server.proxy_protocol, with the networks of those who send PROXY headers",
+        "needs server.proxy_protocol, with the networks of the senders of PROXY headers",
         true,
       );
   },
@@ -239,7 +239,7 @@ const datagramRows = {
     type: integer(1, 1_000_000),
     default: 10_000,
     field: "maxConnections",
-    doc: "of all workers; one more ends the one that was silent for longest",
+    doc: "of all workers; one more ends the session that was silent for longest",
   },
   send_proxy: {
     type: wordOrEmpty("v2"),

@@ -17,7 +17,7 @@ const rule = block({
     type: leadingUrl(),
     required: "what clients get in its place, such as /app/",
     example: "/app/",
-    doc: "what comes in its place: a path, or a URL with http or https",
+    doc: "its replacement: a path, or a URL with http or https",
   },
 });
 
@@ -41,7 +41,7 @@ const cookieRows = {
   path: {
     type: cookiePaths(),
     example: { "/": "/app/" },
-    doc: "beginnings of the attribute Path, each with what comes in its place; the first that fits counts",
+    doc: "beginnings of the attribute Path, each with its replacement; the first that fits counts",
   },
   domain: {
     type: orWritten(

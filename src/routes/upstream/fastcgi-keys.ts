@@ -20,7 +20,7 @@ const rows = {
   split_path: {
     type: list(textLike(/^\.[A-Za-z0-9]{1,16}$/, "an ending such as .php"), "endings"),
     default: [".php"],
-    doc: "how names of scripts end; what comes after one in a path is PATH_INFO",
+    doc: "how names of scripts end; the rest of a path after one is PATH_INFO",
   },
   front_controller: {
     type: flag(),
@@ -30,7 +30,7 @@ const rows = {
   check_files: {
     type: flag(),
     default: true,
-    doc: "false: the files are where the origin is; every path goes to the index, and no file is sent",
+    doc: "false: the files are on the origin's machine; every path goes to the index, and edge sends no file",
   },
   no_scripts: {
     type: list(textLike(/^\/([^\0\\]*[^/\0\\])?$/, "a path such as /wp-content/uploads"), "paths"),

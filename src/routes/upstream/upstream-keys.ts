@@ -132,7 +132,7 @@ const rows = {
   mirror: { type: mirror, absent: null, doc: "a second server gets copies of requests; no client waits for it" },
   health_check: { type: healthCheck, doc: "off without this section" },
   circuit_breaker: { type: circuitBreaker, doc: "servers that fail get no requests for a while" },
-  retries: { type: retries, field: "retryAttempts", doc: "further attempts where one has failed" },
+  retries: { type: retries, field: "retryAttempts", doc: "further attempts after a failed one" },
   timeouts: { type: timeouts, doc: "time that an upstream may take" },
   strict_origins: {
     type: flag(),

@@ -167,7 +167,7 @@ describe("edge help", () => {
     expect([keys.code, keys.out]).toEqual([0, expect.stringMatching(/^edge help server\.max_body_bytes {2}/)]);
     expect(keys.out).toContain("edge help routes.max_body_bytes  ");
     const words = await help("timeout");
-    expect(words.out).toMatch(/^edge help upstreams#time-limits +A .*\nedge help \S+\.timeout /);
+    expect(words.out).toMatch(/^edge help upstreams#time-limits +Set how long .*\nedge help \S+\.timeout /);
     for (const { out } of [keys, words, await help("basic", "auth"), await help("basic auth")]) {
       const lines = out.trimEnd().split("\n");
       expect(lines.length).toBeLessThanOrEqual(10);

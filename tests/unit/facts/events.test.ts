@@ -28,7 +28,7 @@ describe("the events", () => {
     expect(fieldTexts(EVENTS.schema_learned)).toEqual([
       "`upstream`: the origin",
       "`routes`: routes that were made of it",
-      "`skipped` (optional): what is left out, and why",
+      "`skipped` (optional): methods that edge leaves out, and why",
     ]);
     expect(fieldTexts(EVENTS.function_log).at(-1)).toBe("others, which the writer chooses");
   });

@@ -107,7 +107,7 @@ const rows = {
   realm: {
     type: textLike(/^[\x20\x21\x23-\x5b\x5d-\x7e]{1,64}$/, "a name of at most 64 characters, without quotes"),
     default: "Restricted",
-    doc: "what clients are told that the token is for",
+    doc: "the realm that clients see",
   },
 } as const satisfies Rows;
 
@@ -171,7 +171,7 @@ function checkJwt(values: JwtValues, spot: Spot): void {
   else checkAlgorithms(values, named[0] ?? "", spot);
   if (values.ca_file !== "" && values.jwks_url === "") log.warn([...path, "ca_file"], "has no effect without jwks_url");
   if (values.jwks_url !== "" && values.audience.length === 0 && !isFaultyAt(spot, "audience"))
-    log.warn(path, "audience is not set: tokens that the issuer makes for other applications are let in, too");
+    log.warn(path, "audience is not set: tokens that the issuer makes for other applications come in, too");
   for (const [name] of values.claims) {
     if (!isClaimName(name)) log.fault([...path, "claims", name], CLAIM_NAME, true);
   }
@@ -197,7 +197,7 @@ function checkAlgorithms({ algorithms, secret: value }: JwtValues, source: strin
     log.fault([...at, i], `${name} does not go with ${source}: ${cure}`);
   }
   if (!isShared || value === MASK) {
-    if (isShared) log.warn([...path, "secret"], "is what edge check --print shows of a secret: no token is let in");
+    if (isShared) log.warn([...path, "secret"], "is the mask that edge check --print shows: no token comes in");
     return;
   }
   const bytes = Buffer.byteLength(value);

@@ -61,7 +61,7 @@ const rows = {
   },
   allow: {
     type: allow,
-    doc: "who of the provider's users may come in: all that is said must hold; absent, all of them",
+    doc: "which of the provider's users may come in: every condition must hold; absent, all of them",
   },
   cookie_secret: {
     type: list(secret("a secret"), "secrets", true),

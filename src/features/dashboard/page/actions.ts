@@ -78,7 +78,7 @@ export class Actions {
   }
 
   private reload(): HTMLElement {
-    return action("Reload", "Reads the configuration and the routes again. Where they have faults, nothing changes.", [
+    return action("Reload", "Reads the configuration and the routes again. If they have faults, nothing changes.", [
       button("Reload …", () =>
         confirmed({
           title: "Reload the configuration?",
@@ -144,7 +144,7 @@ export class Actions {
         title: on ? "Begin maintenance?" : "End maintenance?",
         text: on
           ? "Every route responds with 503 and Retry-After, but to the addresses that maintenance allows."
-          : "All routes are served again, but those that the files put under maintenance.",
+          : "All routes serve again, except routes under maintenance in your files.",
         yes: on ? "Begin maintenance" : "End maintenance",
         path: "maintenance",
         call: { on },

@@ -62,7 +62,7 @@ export class Views {
       name: "Routes",
       columns: ROUTE_COLUMNS,
       keyOf: ({ label }) => label,
-      empty: "No route has been asked for yet.",
+      empty: "No route has had a request yet.",
       sort: read("sort"),
       onSort: (key) => write("sort", key),
     });
@@ -85,7 +85,7 @@ export class Views {
       empty: "No request was refused in the last 15 minutes.",
     });
     this.hits = placed("hits", {
-      name: "What the firewall found",
+      name: "Finds of the firewall",
       columns: HIT_COLUMNS,
       keyOf: (hit) => `${hit.at} ${hit.address} ${hit.rule} ${hit.path}`,
       empty: "The firewall has found nothing.",

@@ -289,7 +289,7 @@ export class RemoteConfig {
     try {
       kept = this.kept.load();
     } catch (error) {
-      faults.push(`what was kept in ${this.options.folder} cannot be used: ${messageOf(error)}`);
+      faults.push(`the kept configuration in ${this.options.folder} is unusable: ${messageOf(error)}`);
       return null;
     }
     if (kept === null) return null;
@@ -305,7 +305,7 @@ export class RemoteConfig {
     // A server that holds back a signed document must not take the routes, and what they ask for, away.
     const needsRoutes = keys !== null || this.options.routes !== "" || (before?.remote.texts.routes ?? null) !== null;
     if (remote.texts.routes === null && needsRoutes) {
-      faults.push(`${labels.routes}: there is no such document; where no routes are meant, let it hold []`);
+      faults.push(`${labels.routes}: there is no such document; if you want no routes, let it hold []`);
       return null;
     }
     const newest = before?.signed ?? UNSIGNED;

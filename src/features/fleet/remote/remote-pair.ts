@@ -138,8 +138,8 @@ function timeOf({ signedAtS }: SignedNote, newestS: number): number {
   const before = new Date(newestS * 1000).toISOString();
   throw new Error(
     signedAtS === 0
-      ? `the trusted comment has no timestamp:, and that of what was taken before says ${before}`
-      : `signed ${new Date(signedAtS * 1000).toISOString()}, before what was taken last (${before}): to go back, sign the older text anew`,
+      ? `the trusted comment has no timestamp:, and that of the configuration before says ${before}`
+      : `signed ${new Date(signedAtS * 1000).toISOString()}, before the last one in use (${before}): to go back, sign the older text anew`,
   );
 }
 

@@ -9,7 +9,7 @@ export const DIAGNOSIS: WafRule = {
   id: "FILES-003",
   category: "files",
   score: CRITICAL_SCORE,
-  description: "path of a diagnosis page that hands out what a process or a server holds",
+  description: "path of a diagnosis page that reveals data of a process or a server",
 };
 export const CONSOLE: WafRule = {
   id: "FILES-004",

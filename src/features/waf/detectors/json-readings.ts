@@ -5,7 +5,7 @@ export const DUPLICATE_KEYS: WafRule = {
   id: "JSON-001",
   category: "json",
   score: CRITICAL_SCORE,
-  description: "object of JSON with two members of one name, or with more than are told apart",
+  description: "object of JSON with two members of one name, or with more members than edge compares",
   json: "duplicateKeys",
 };
 const INVALID_UTF8: WafRule = {

@@ -60,7 +60,7 @@ const EMBEDDED_ELEMENT: WafRule = {
   crs: [941320, 941100, 941160],
   category: "xss",
   score: NOTICE_SCORE,
-  description: "embedding element in a body, where an article may have one",
+  description: "embedding element in a body, which an article may have",
 };
 export const EXTERNAL_ENTITY: WafRule = {
   id: "LFI-004",

@@ -34,7 +34,7 @@ const TRUNCATED_URL: WafRule = {
   crs: [931120],
   category: "rfi",
   score: CRITICAL_SCORE,
-  description: "URL that truncates what the application appends to it",
+  description: "URL that truncates the text that the application appends to it",
   keywords: ["\0"],
 };
 const NETWORK_SHARE: WafRule = {
