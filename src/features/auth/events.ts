@@ -44,7 +44,7 @@ export const AUTH_EVENTS = {
     advice: "See `step` and `reason`: the provider's address, the client's secret, the return address, the clock.",
     perSecond: 20,
     fields: {
-      step: textField("login (no answer from the provider), callback (the way back failed), renewal or logout"),
+      step: textField("login (the provider does not respond), callback (the way back failed), renewal or logout"),
       ...OF_REQUEST,
       issuer: textField("the provider"),
       reason: textField("why"),

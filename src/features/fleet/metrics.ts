@@ -28,7 +28,7 @@ export const FLEET_METRICS = {
   },
   gateway_cluster_call_failures_total: {
     kind: "counter",
-    help: "Of these, requests without an answer of the store: the gateway's own buckets decided.",
+    help: "Of these, requests that the store did not answer: the gateway's own buckets decided.",
     labels: [],
     group: "Fleet",
     title: "Buckets not answered",
