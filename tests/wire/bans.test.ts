@@ -208,20 +208,20 @@ describe("edge bans", () => {
 test("what would lock the operator out is refused, and a ban of this machine's own address can be lifted", async () => {
   const own = await startGateway({ config: { server: { bans: {} } }, routes: [upstream("/node", origin)] });
   const bans = (...args: string[]) => runEdge(["bans", ...args, "--url", `http://127.0.0.1:${own.port}`]);
-  for (const network of ["0.0.0.0/0", "::/0", "::ffff:0:0/96", "128.0.0.0/1", "127.0.0.0/8"]) {
-    const { code, stderr } = await bans("add", network);
-    expect([network, code, stderr]).toEqual([network, 1, expect.stringContaining(": 409 ")]);
-    expect(stderr).not.toContain("gateway-not-found");
-  }
-  expect((await bans("add", "120.0.0.0/5")).code).toBe(0);
+  const add = async (address: string) =>
+    (await own.once(request("POST /internal/api/bans/add", [], JSON.stringify({ address })))).status;
+  for (const network of ["0.0.0.0/0", "::/0", "::ffff:0:0/96", "128.0.0.0/1", "127.0.0.0/8"])
+    expect([network, await add(network)]).toEqual([network, 409]);
+  expect((await bans("add", "::/1")).stderr).not.toContain("gateway-not-found");
+  expect(await add("120.0.0.0/5")).toBe(200);
   expect((await own.once(request("GET /node/echo"))).status).toBe(200);
-  expect((await bans("add", "127.0.0.1")).code).toBe(0);
+  expect(await add("127.0.0.1")).toBe(200);
   expect(String(await exchangeFrom("127.0.0.1", own.port, request("GET /node/echo")))).toBe("");
   expect((await bans("list")).stdout).toContain("127.0.0.1");
   expect((await bans("rm", "::ffff:127.0.0.1")).stdout).toContain("127.0.0.1 is not banned any more");
   expect((await own.once(request("GET /node/echo"))).status).toBe(200);
   await own.stop();
-});
+}, 30_000);
 
 /** Servers that send back what comes, over TCP and UDP. */
 async function startEchoes() {
@@ -290,7 +290,7 @@ test("streams are cut: new connections, those that were open, and datagrams", as
     open.destroy();
     echo.close();
   }
-});
+}, 30_000);
 
 describe("connections", () => {
   test("over TLS, HTTP/3 and behind a PROXY header are closed before anything is read, in all workers", async () => {

@@ -188,7 +188,7 @@ export class BodyInspector {
 
   /**
    * Reads a text of JSON: the one pass over it, in which its keywords are found, and what readers do not take alike.
-   * @param isDeclared whether it is JSON to its reader; what may be JSON counts only where all of it is
+   * @param isDeclared whether it is JSON to its reader; else it counts if all of it is JSON, or its first value if that is an object or array
    * @returns see `findJsonGroups`
    */
   private readJson(isDeclared: boolean, bytes: Uint8Array, from: number, to: number): number {
@@ -196,14 +196,14 @@ export class BodyInspector {
     guard.begin(bytes, from, to, this.hasLines);
     const groups = findJsonGroups(this.automaton, guard, bytes, from, to);
     guard.end();
-    if (guard.found !== 0 && (isDeclared || guard.isWhole)) this.foundOddities(bytes, to);
+    const found = isDeclared || guard.isWhole ? guard.found : guard.foundInFirst;
+    if (found !== 0) this.foundOddities(found, bytes, to);
     if (this.inspector.value.steps.isSpent) findings.foundSpent();
     return groups;
   }
 
-  private foundOddities(bytes: Uint8Array, to: number): void {
+  private foundOddities(found: number, bytes: Uint8Array, to: number): void {
     const { guard, inspector, findings } = this;
-    const { found } = guard;
     for (const [i, rule] of JSON_RULES.entries()) {
       if ((found & (1 << i)) === 0) continue;
       const at = guard.placeOf(i);

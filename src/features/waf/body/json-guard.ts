@@ -68,6 +68,11 @@ BEHIND_SIGN[(Expects.Colon << SIGN_BITS) | Sign.Colon] = Expects.Value;
 export class JsonGuard {
   /** JsonOddity bits of the text. */
   found = 0;
+  /**
+   * Those of its first value, if that is a whole object or array: most readers of streams take it and look no further. 0 if the text begins
+   * with something else.
+   */
+  foundInFirst = 0;
   /** The reader keeps it in a variable of its own between calls. */
   expects: Expects = Expects.Text;
   private bytes: Uint8Array = EMPTY_BYTES;
@@ -76,6 +81,8 @@ export class JsonGuard {
   private hasLines = false;
   private isBroken = false;
   private hasHigh = false;
+  /** Offset behind the first value, if that is a whole object or array. */
+  private firstEnd = 0;
   private depth = 0;
   /** Where the last value of the outermost level ended. */
   private valueEnd = 0;
@@ -99,6 +106,8 @@ export class JsonGuard {
     this.to = to;
     this.hasLines = hasLines;
     this.found = 0;
+    this.foundInFirst = 0;
+    this.firstEnd = 0;
     this.isBroken = false;
     this.hasHigh = false;
     this.expects = Expects.Text;
@@ -108,8 +117,7 @@ export class JsonGuard {
 
   /** The text is over: it may be cut off anywhere. */
   end(): void {
-    if (this.hasHigh && !isUtf8(this.bytes.subarray(this.from, this.endOfCharacters())))
-      this.note(JsonOddity.InvalidUtf8, this.from);
+    if (this.hasHigh) this.judgeCharacters();
     this.names.release();
     if (this.isObject.length > KEPT_DEPTH) {
       this.isObject = new Uint8Array(KEPT_DEPTH);
@@ -239,6 +247,9 @@ export class JsonGuard {
     this.depth--;
     this.names.cutTo(this.outerNames[this.depth]!);
     this.endValue(at);
+    if (this.depth > 0 || this.isBroken || this.firstEnd > 0) return;
+    this.firstEnd = at + 1;
+    this.foundInFirst = this.found;
   }
 
   private deepen(): void {
@@ -288,7 +299,7 @@ export class JsonGuard {
       return from + 2;
     }
     let at = from;
-    while (at < to && WORD[bytes[at]!] === 1) at++;
+    for (; at < to && WORD[bytes[at]!] === 1; at++) if (bytes[at]! >= 0x80) this.hasHigh = true;
     const isCut = at === to && this.depth > 0;
     const word = at - from > MAX_WORD ? "" : sliceText(bytes, from, at);
     if (!isCut && !KNOWN_WORDS.has(word)) {
@@ -355,6 +366,13 @@ export class JsonGuard {
     if (low >= 0xdc00 && low <= 0xdfff) return at + 11;
     this.note(JsonOddity.LoneSurrogates, at);
     return at + 5;
+  }
+
+  private judgeCharacters(): void {
+    const { bytes, from, firstEnd } = this;
+    if (isUtf8(bytes.subarray(from, this.endOfCharacters()))) return;
+    this.note(JsonOddity.InvalidUtf8, from);
+    if (firstEnd > 0 && !isUtf8(bytes.subarray(from, firstEnd))) this.foundInFirst |= JsonOddity.InvalidUtf8;
   }
 
   /** The end of the text without a character that it cuts off. */

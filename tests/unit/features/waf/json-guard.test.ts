@@ -68,12 +68,37 @@ describe("the guard of JSON notes", () => {
     for (let end = 1; end < whole.length; end++) expect([end, rulesOf(whole.subarray(0, end))]).toEqual([end, []]);
   });
 
-  test("of what is not declared only what is JSON from end to end", () => {
+  test("of what is not declared what is JSON from end to end, or begins with a whole object or array", () => {
     for (const type of ["", "text/plain", "application/octet-stream", "application/x-www-form-urlencoded"]) {
       expect(rulesOf('{"a":1,"a":2}', type)).toEqual(["JSON-001"]);
-      for (const text of ["{{a}} and {b}", "[b]bold[/b]", '{"a":1,"a":2} or so', '["a" "b"]'])
+      for (const text of [
+        "{{a}} and {b}",
+        "[b]bold[/b]",
+        '{"a":1} or so',
+        '["a" "b"]',
+        '[1] so {"a":1,"a":2}',
+        '"a" 1',
+      ])
         expect([text, rulesOf(text, type)]).toEqual([text, []]);
+      // A reader that takes the first value never sees what makes the text no JSON.
+      for (const rest of ["x", " or so", "}", ',"b"', "\0", '{"b":1}', "// more", "\n\xff"])
+        expect([rest, rulesOf(`{"a":1,"a":2}${rest}`, type)]).toEqual([rest, ["JSON-001"]]);
+      expect(rulesOf(Buffer.from('["\xff"] or so', "latin1"), type)).toEqual(["JSON-002"]);
     }
+  });
+
+  test("bytes that are no plain UTF-8, wherever in the text they are", () => {
+    for (const text of [
+      '\xff{"a":1}',
+      '{"a":1}\xff',
+      "{\xff:1}",
+      '{"\xff":1}',
+      '{"a":1,\xc0\xaf"b":2}',
+      '\xef\xbb\xbf{"a":1}',
+    ])
+      expect([text, rulesOf(Buffer.from(text, "latin1"))]).toEqual([text, expect.arrayContaining(["JSON-002"])]);
+    for (const wide of [Buffer.from('\ufeff{"a":1}', "utf16le"), Buffer.from('\ufeff{"a":1}', "utf16le").swap16()])
+      expect(rulesOf(wide)).toContain("JSON-002");
   });
 
   test("texts in lines are judged one by one where their type says so", () => {
