@@ -209,7 +209,11 @@ test("what would lock the operator out is refused, and a ban of this machine's o
   const own = await startGateway({ config: { server: { bans: {} } }, routes: [upstream("/node", origin)] });
   const bans = (...args: string[]) => runEdge(["bans", ...args, "--url", `http://127.0.0.1:${own.port}`]);
   const add = async (address: string) =>
-    (await own.once(request("POST /internal/api/bans/add", [], JSON.stringify({ address })))).status;
+    (
+      await own.once(
+        request("POST /internal/api/bans/add", ["Content-Type: application/json"], JSON.stringify({ address })),
+      )
+    ).status;
   for (const network of ["0.0.0.0/0", "::/0", "::ffff:0:0/96", "128.0.0.0/1", "127.0.0.0/8"])
     expect([network, await add(network)]).toEqual([network, 409]);
   expect((await bans("add", "::/1")).stderr).not.toContain("gateway-not-found");

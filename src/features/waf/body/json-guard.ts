@@ -381,7 +381,8 @@ export class JsonGuard {
     if (this.isWhole) return to;
     for (let at = to - 1; at >= from && at > to - 4; at--) {
       const byte = bytes[at]!;
-      if (byte < 0x80) return to;
+      // Bytes that begin no character, and are no part of one.
+      if (byte < 0x80 || byte === 0xc0 || byte === 0xc1 || byte > 0xf4) return to;
       if (byte >= 0xc0) return at + (byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4) > to ? at : to;
     }
     return to;
