@@ -6,7 +6,9 @@ import { connect as connectH2 } from "node:http2";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { makeCertificate } from "../harness/certificate.ts";
+import { FIREFOX, Firefox } from "../harness/firefox.ts";
 import { freePort, startGateway } from "../harness/gateway.ts";
+import { longTest } from "../harness/long-lane.ts";
 import { runProcess } from "../harness/run-process.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -116,6 +118,15 @@ const CLIENTS: Readonly<Record<string, Knock | null>> = {
       "-c",
       `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | openssl s_client -quiet -ign_eof -connect 127.0.0.1:${at} -servername localhost 2>/dev/null`,
     ),
+  GnuTLS:
+    Bun.which("gnutls-cli") === null
+      ? null
+      : (at) =>
+          run(
+            "sh",
+            "-c",
+            `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | gnutls-cli --insecure --logfile=/dev/null -p ${at} localhost 2>/dev/null`,
+          ),
   Python: (at) =>
     run(
       "python3",
@@ -132,6 +143,43 @@ const CLIENTS: Readonly<Record<string, Knock | null>> = {
     (await fetch(`https://localhost:${at}/`, { tls: { rejectUnauthorized: false } } as RequestInit)).text(),
   Go: Bun.which("go") === null && Bun.which("/usr/local/go/bin/go") === null ? null : goKnock,
 };
+
+/** Those that take seconds to begin. */
+const SLOW_CLIENTS: Readonly<Record<string, Knock | null>> = {
+  Java: Bun.which("javac") === null ? null : javaKnock,
+  Firefox: FIREFOX === null ? null : (at) => browse(`https://localhost:${at}/`),
+};
+
+async function javaKnock(at: number): Promise<string> {
+  const file = join(gateway.folder, "Knock.java");
+  writeFileSync(
+    file,
+    `import java.net.URI; import java.net.http.*; import java.security.cert.X509Certificate; import javax.net.ssl.*;
+public class Knock { public static void main(String[] args) throws Exception {
+  System.setProperty("jdk.internal.httpclient.disableHostnameVerification", "true");
+  SSLContext tls = SSLContext.getInstance("TLS");
+  tls.init(null, new TrustManager[] { new X509ExtendedTrustManager() {
+    public X509Certificate[] getAcceptedIssuers() { return new X509Certificate[0]; }
+    public void checkClientTrusted(X509Certificate[] c, String a) {} public void checkServerTrusted(X509Certificate[] c, String a) {}
+    public void checkClientTrusted(X509Certificate[] c, String a, java.net.Socket s) {} public void checkServerTrusted(X509Certificate[] c, String a, java.net.Socket s) {}
+    public void checkClientTrusted(X509Certificate[] c, String a, SSLEngine e) {} public void checkServerTrusted(X509Certificate[] c, String a, SSLEngine e) {}
+  } }, null);
+  System.out.print(HttpClient.newBuilder().sslContext(tls).build().send(
+    HttpRequest.newBuilder(URI.create("https://localhost:" + args[0] + "/")).build(), HttpResponse.BodyHandlers.ofString()).body());
+} }
+`,
+  );
+  return run("java", file, String(at));
+}
+
+async function browse(url: string): Promise<string> {
+  const firefox = await Firefox.start();
+  try {
+    return await firefox.browse(url);
+  } finally {
+    firefox.stop();
+  }
+}
 
 let goProgram: Promise<string> | null = null;
 async function goKnock(at: number): Promise<string> {
@@ -158,18 +206,17 @@ func main() {
   return run(await goProgram, String(at));
 }
 
+async function expectPublished(name: string, knock: Knock | null): Promise<void> {
+  if (knock === null) return console.log(`${name} is not installed`);
+  const hello = await captured(knock);
+  const [ja4 = "", group = ""] = (await knock(port)).split("\r\n").at(-1)!.trim().split(" ");
+  expect(ja4).toBe(reference(hello));
+  expect(group).not.toBe("");
+}
+
 describe("the fingerprint of a handshake", () => {
-  test.each(Object.entries(CLIENTS))(
-    "of %s is the published one of its bytes",
-    async (name, knock) => {
-      if (knock === null) return console.log(`${name} is not installed`);
-      const hello = await captured(knock);
-      const [ja4 = "", group = ""] = (await knock(port)).split("\r\n").at(-1)!.trim().split(" ");
-      expect(ja4).toBe(reference(hello));
-      expect(group).not.toBe("");
-    },
-    180_000,
-  );
+  test.each(Object.entries(CLIENTS))("of %s is the published one of its bytes", expectPublished, 180_000);
+  longTest.each(Object.entries(SLOW_CLIENTS))("of %s is the published one of its bytes", expectPublished, 180_000);
 
   test("is a field of the log, a match and a variable of rules", async () => {
     const refused = await run(

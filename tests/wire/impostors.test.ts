@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { makeCertificate } from "../harness/certificate.ts";
+import { FIREFOX, Firefox } from "../harness/firefox.ts";
 import { freePort, startGateway } from "../harness/gateway.ts";
+import { longTest } from "../harness/long-lane.ts";
 import { runProcess } from "../harness/run-process.ts";
 import { stopAll } from "../harness/teardown.ts";
 
@@ -78,6 +80,22 @@ describe("Chromium", () => {
       };
       for (const more of [[], ["--disable-http2", "--incognito"]])
         expect(await browse(...more)).toContain("_8daaf6152771_");
+    },
+    120_000,
+  );
+});
+
+describe("Firefox", () => {
+  longTest(
+    "is no impostor",
+    async () => {
+      if (FIREFOX === null) return console.log("Firefox is not installed");
+      const firefox = await Firefox.start();
+      try {
+        expect(await firefox.browse(`https://localhost:${blockPort}/`)).toContain("_5b57614c22b0_");
+      } finally {
+        firefox.stop();
+      }
     },
     120_000,
   );
