@@ -12,11 +12,12 @@ export interface BrowserHandshake {
 
 /**
  * Handshakes of browsers by their ciphers: extensions change with resumed sessions, settings and versions, ciphers do not. Chrome and its
- * relatives since version 93, and Firefox since 98, have had these.
+ * relatives since version 93 have had these; Firefox had the first from 98 on, and has left one cipher (c009) out since.
  */
 const SHIPPED: readonly (BrowserHandshake & { readonly since: number })[] = [
   { name: "chrome", ja4: "*_8daaf6152771_*", since: 100 },
   { name: "firefox", ja4: "*_5b57614c22b0_*", since: 110 },
+  { name: "firefox", ja4: "*_86a278354501_*", since: 110 },
 ];
 
 /** Tells clients that name a browser, and have a handshake of none of its, from browsers. docs/bots.md#impostors */
