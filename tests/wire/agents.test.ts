@@ -5,12 +5,15 @@ import { join } from "node:path";
 import { signatureHeaders } from "web-bot-auth";
 import { signerFromJWK } from "web-bot-auth/crypto";
 import { type AgentIdentity, agentIdentity, type Signing, signedLines } from "../harness/agent-signer.ts";
+import { makeCertificate } from "../harness/certificate.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Gateway, runEdge, type Settings, startGateway, upstream } from "../harness/gateway.ts";
+import { freePort, type Gateway, runEdge, type Settings, startGateway, upstream } from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
+import { H3Client } from "../harness/h3-client.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
+import { TlsClient } from "../harness/tls-client.ts";
 import { KeyServer } from "../harness/token-issuer.ts";
 
 // docs/agents.md: who signs is known by name, whatever else a request says; who does not is an unsigned request.
@@ -49,9 +52,19 @@ const gateway = await startGateway({
     upstream("/", origin, named),
   ],
 });
+const securePort = freePort();
+const { cert, key } = await makeCertificate([{ type: "dns", value: "localhost" }]);
 const strict = await startGateway({
-  config: { server: { workers: 2, agents: { ...agents, nonce: "required", unsigned: "block", max_age: "1m" } } },
+  config: {
+    server: {
+      workers: 2,
+      tls: { port: securePort, cert_file: "a.pem", key_file: "a.key" },
+      http3: { enabled: true },
+      agents: { ...agents, nonce: "required", unsigned: "block", max_age: "1m" },
+    },
+  },
   routes: [echo(named)],
+  files: { "a.pem": cert, "a.key": key },
 });
 afterAll(async () => {
   await stopAll(gateway, origin);
@@ -148,11 +161,7 @@ describe("an agent that signs", () => {
         .headers["x-agent"],
     ).toBe("127.0.0.1");
     const client = await H2Client.connect(gateway.port);
-    const fields = [...lines, ...more].map((line) => {
-      const [name = "", ...rest] = line.split(":");
-      return [name.toLowerCase(), rest.join(":").trim()] as [string, string];
-    });
-    const reply = await client.request(head("GET", path, fields));
+    const reply = await client.request(head("GET", path, fieldsOf([...lines, ...more])));
     client.close();
     expect(agentIn({ status: 200, text: reply.text })).toBe("127.0.0.1");
     for (const [name, value] of target) {
@@ -268,6 +277,64 @@ describe("nonces that are required", () => {
     const old = { created: String(Math.floor(Date.now() / 1000) - 90), nonce: '"ghi"' };
     expect((await ask(strict, fetched, { parameters: old })).status).toBe(403);
   });
+});
+
+/** The fields of a signed request, as HTTP/2 and HTTP/3 have them. */
+function fieldsOf(lines: readonly string[]): [string, string][] {
+  return lines.map((line) => {
+    const [name = "", ...rest] = line.split(":");
+    return [name.toLowerCase(), rest.join(":").trim()];
+  });
+}
+
+test("a signature counts over HTTP/3, and there alone if it was used there", async () => {
+  const host = `localhost:${securePort}`;
+  const lines = (nonce: string, more: Partial<Signing> = {}) =>
+    signedLines(fetched, { host, parameters: { nonce }, ...more });
+  const client = await H3Client.connect(securePort);
+  const over3 = async (some: readonly string[]) => {
+    const { status, body } = await client.ask("GET", "/echo", Object.fromEntries(fieldsOf(some)));
+    return status === 200 ? agentIn({ status, text: String(body) }) : status;
+  };
+  const used = lines('"h3"');
+  const target = lines('"uri"', {
+    components: [
+      ['"@target-uri"', `https://${host}/echo`],
+      ['"@scheme"', "https"],
+    ],
+  });
+  expect([await over3(used), await over3(target)]).toEqual(["127.0.0.1", "127.0.0.1"]);
+  expect([await over3(used), await over3(lines('"other"', { host: "localhost" })), await over3([])]).toEqual([
+    403, 403, 403,
+  ]);
+  client.close();
+  const secure = await TlsClient.open(securePort);
+  expect((await secure.exchange(request("GET /echo", [...used, `Host: ${host}`]))).status).toBe(403);
+  expect((await secure.exchange(request("GET /echo", [...lines('"h1"'), `Host: ${host}`]))).status).toBe(200);
+  secure.close();
+});
+
+test("the action challenge asks an agent for the task of bots, and allow never does", async () => {
+  const rules = [
+    { agent: "crawler.example", action: "allow" },
+    { agent: "*", action: "challenge" },
+  ];
+  const config = (unsigned: string, challenge: string) => ({
+    config: { server: { agents: { keys_file: keysFile, rules, unsigned }, bots: { challenge } } },
+    routes: [echo(named)],
+  });
+  for (const [unsigned, challenge, expected] of [
+    ["pass", "suspicious", [200, 403, 200]],
+    ["challenge", "suspicious", [200, 403, 403]],
+    ["pass", "all", [200, 403, 403]],
+  ] as const) {
+    const own = await startGateway(config(unsigned, challenge));
+    const found = [];
+    for (const who of [listed, payer, stranger])
+      found.push((await ask(own, who, {}, "/echo", ["User-Agent: curl/8"])).status);
+    expect([unsigned, challenge, found]).toEqual([unsigned, challenge, [...expected]]);
+    await own.stop();
+  }
 });
 
 describe("directories", () => {
