@@ -10,6 +10,9 @@ export interface Queued {
  */
 export class FairQueue<T extends Queued> {
   private readonly groups: Map<string, Group<T>> = new Map();
+  /** How many groups there are of each size; a full queue is asked for the largest by each request that it refuses. */
+  private readonly bySize: number[] = [];
+  private largest = 0;
   /** All that waits. */
   size = 0;
 
@@ -20,9 +23,7 @@ export class FairQueue<T extends Queued> {
 
   /** Whether another group waits for more than this one would with one thing more. */
   hasLonger(group: string): boolean {
-    const own = this.countOf(group) + 1;
-    for (const { size } of this.groups.values()) if (size > own) return true;
-    return false;
+    return this.largest > this.countOf(group) + 1;
   }
 
   add(item: T): void {
@@ -31,8 +32,7 @@ export class FairQueue<T extends Queued> {
     const items = group.members.get(item.member);
     if (items === undefined) group.members.set(item.member, [item]);
     else items.push(item);
-    group.size++;
-    this.size++;
+    this.resize(group, 1);
   }
 
   /** @returns whether it has waited */
@@ -74,10 +74,20 @@ export class FairQueue<T extends Queued> {
     return item;
   }
 
+  private resize(group: Group<T>, by: 1 | -1): void {
+    const { bySize } = this;
+    if (group.size > 0) bySize[group.size]!--;
+    group.size += by;
+    this.size += by;
+    bySize[group.size] = (bySize[group.size] ?? 0) + 1;
+    if (group.size > this.largest) this.largest = group.size;
+    while (this.largest > 0 && (bySize[this.largest] ?? 0) === 0) this.largest--;
+  }
+
   private taken(item: T): void {
     const group = this.groups.get(item.group)!;
-    this.size--;
-    if (--group.size === 0) this.groups.delete(item.group);
+    this.resize(group, -1);
+    if (group.size === 0) this.groups.delete(item.group);
     else if (group.members.get(item.member)!.length === 0) group.members.delete(item.member);
   }
 }

@@ -14,6 +14,7 @@ import { canaryRoute } from "./upstream/canary-route.ts";
 export interface GateInit {
   /** Tells it from all others, across reloads. */
   readonly key: string;
+  readonly routeKey: string;
   readonly route: string;
   readonly lanes: readonly GateLane[];
   readonly queue: number;
@@ -56,6 +57,7 @@ function gate(
 ): GateInit {
   return {
     key: `${routeKey(route)} ${what}`,
+    routeKey: routeKey(route),
     route: labelOf(route),
     lanes,
     queue: limits.reduce((sum, { queue }) => sum + queue, 0),

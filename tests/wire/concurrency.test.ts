@@ -1,5 +1,7 @@
 // docs/pressure.md#concurrency
 import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { makeCertificate } from "../harness/certificate.ts";
 import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, freePort, startGateway, upstream } from "../harness/gateway.ts";
@@ -20,6 +22,10 @@ class HoldingOrigin {
 
   constructor(private readonly name = "x") {
     this.origin.otherwise((call: OriginCall) => this.hold(call));
+    this.origin.on("/found/even", async (call) => {
+      await Bun.sleep(40);
+      call.reply("200 OK");
+    });
     this.origin.on("/ws", async (call) => {
       const connection = call.takeOver();
       call.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
@@ -90,6 +96,12 @@ const gateway = await startGateway({
       ],
       retries: { attempts: 1 },
     },
+    {
+      type: "upstream",
+      prefix: "/found",
+      cache: false,
+      targets: [{ url: `${one.origin.url}/found`, concurrency: { limit: "auto" } }],
+    },
   ],
   files: { "a.pem": own.cert, "a.key": own.key },
 });
@@ -113,6 +125,7 @@ describe("over all workers", () => {
       void reply.then((got) => got.status === 503 && refused.push(got));
     }
     await eventually(() => expect(refused.length).toBe(5));
+    await one.hasHeld(2);
     expect(one.most).toBe(2);
     expect([refused[0]!.fields.get("retry-after"), refused[0]!.text]).toEqual([
       "1",
@@ -258,6 +271,28 @@ describe("over all workers", () => {
     await one.drain(1);
     expect((await held).status).toBe(200);
     await isIdle("/two");
+  });
+
+  test("a limit that was found for a target stays with other targets beside it", async () => {
+    const found = () => gateway.metric("gateway_concurrency_limit", { target: `${one.origin.url}/found` });
+    await eventually(async () => {
+      await Promise.all(Array.from({ length: 24 }, () => gateway.once(request("GET /found/even"))));
+      expect(await found()).toBeGreaterThan(5);
+    });
+    const file = join(gateway.folder, "routes.yaml");
+    const text = await Bun.file(file).text();
+    const target = `- url: ${one.origin.url}/found`;
+    writeFileSync(
+      file,
+      text.replace(target, (own) => `- url: ${right.origin.url}/found\n    ${own}`),
+    );
+    gateway.signal("SIGHUP");
+
+    await eventually(async () => {
+      const { text: routes } = await gateway.once(request("GET /internal/api/routes"));
+      expect(routes).toContain(`${right.origin.url}/found`);
+    });
+    expect(await found()).toBeGreaterThan(5);
   });
 
   test("a worker that dies gives its slots back", async () => {

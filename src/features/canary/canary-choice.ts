@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { subscriberOf } from "../../core/ip-address.ts";
 import type { Exchange, Target } from "../../message/exchange.ts";
 import { ExtraFields } from "../../message/extra-fields.ts";
 import { requestScheme } from "../../message/request-scheme.ts";
@@ -128,5 +129,5 @@ export class CanaryPlaces {
 }
 
 function ofAddress(address: string): number {
-  return Number(Bun.hash.xxHash64(address) % BigInt(PLACES));
+  return Number(Bun.hash.xxHash64(subscriberOf(address)) % BigInt(PLACES));
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { FairQueue } from "../../../src/core/fair-queue.ts";
+import { SeededRandom } from "../../harness/seeded-random.ts";
 
 interface Item {
   readonly group: string;
@@ -40,4 +41,27 @@ test("what may not come stays where it is, and what is removed does not come", (
   ]);
   expect(drain(queue)).toBe("1 3");
   expect([queue.remove(items[0]!), queue.size]).toEqual([false, 0]);
+});
+
+test("the largest group is known without a look at all", () => {
+  const random = new SeededRandom(7);
+  const queue = new FairQueue<Item>();
+  const waiting: Item[] = [];
+  for (let i = 0; i < 3000; i++) {
+    const group = `g${Math.floor(random.next() * 8)}`;
+    if (random.next() < 0.52 || waiting.length === 0) {
+      const added = item(group, one, String(i));
+      queue.add(added);
+      waiting.push(added);
+    } else {
+      const at = Math.floor(random.next() * waiting.length);
+      const way = random.next();
+      const gone = way < 0.4 ? waiting[at]! : way < 0.7 ? queue.take(() => true)! : queue.takeNewestOfMost()!;
+      if (way < 0.4) queue.remove(gone);
+      waiting.splice(waiting.indexOf(gone), 1);
+    }
+    const sizes = Object.values(Object.groupBy(waiting, (one) => one.group)).map((all) => all!.length);
+    const own = waiting.filter((one) => one.group === group).length;
+    expect(queue.hasLonger(group)).toBe(sizes.some((size) => size > own + 1));
+  }
 });

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { isIP } from "node:net";
 import fc from "fast-check";
-import { formatAddress, hostAndPort, ipVersion, isMappedV4, parseAddress } from "../../../src/core/ip-address.ts";
+import {
+  formatAddress,
+  hostAndPort,
+  ipVersion,
+  isMappedV4,
+  parseAddress,
+  subscriberOf,
+} from "../../../src/core/ip-address.ts";
 
 function respelled(text: string): string {
   const octets = new Uint8Array(16);
@@ -86,5 +93,17 @@ test("IPv6 addresses are in brackets before a port", () => {
     "[::1]:80",
     "127.0.0.1:80",
     "origin:8080",
+  ]);
+});
+
+test("an IPv6 address belongs to whom its /64 belongs to", () => {
+  const one = subscriberOf("2001:db8:1:2::1");
+  expect(subscriberOf("2001:db8:1:2:ffff::9")).toBe(one);
+  expect(subscriberOf("2001:db8:1:3::1")).not.toBe(one);
+  expect(["192.0.2.7", "::ffff:192.0.2.7", "", "unix"].map(subscriberOf)).toEqual([
+    "192.0.2.7",
+    "192.0.2.7",
+    "",
+    "unix",
   ]);
 });

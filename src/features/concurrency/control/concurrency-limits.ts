@@ -88,13 +88,20 @@ export class ConcurrencyLimits implements ControlService<RuntimeConfig> {
 
   /** The gates of a configuration: a gate of the one before goes on, with its limit. */
   private made(config: RuntimeConfig): ReadonlyMap<string, KeptGate> {
+    const before = new Map<string, AdaptiveLimit>();
+    for (const { init, found } of this.gates.values())
+      for (const [i, lane] of init.lanes.entries())
+        if (found[i] != null) before.set(laneName(init, lane), found[i].limit);
     return new Map(
       allGatesIn(config.routes).map((init) => {
         const known = this.gates.get(init.key);
         const buffer = known?.buffer ?? createSlotTable(init.lanes.length, this.workers);
-        const found = init.lanes.map((lane, i) =>
-          isAuto(lane) ? (known?.found[i] ?? { limit: new AdaptiveLimit(), samples: 0, sumMs: 0, timeouts: 0 }) : null,
-        );
+        const found = init.lanes.map((lane, i) => {
+          if (!isAuto(lane)) return null;
+          // Among other targets a target keeps the limit that was found for it.
+          const limit = before.get(laneName(init, lane)) ?? new AdaptiveLimit();
+          return known?.found[i] ?? { limit, samples: 0, sumMs: 0, timeouts: 0 };
+        });
         return [init.key, { init, buffer, table: known?.table ?? new SlotTable(buffer), found }];
       }),
     );
@@ -142,6 +149,10 @@ export class ConcurrencyLimits implements ControlService<RuntimeConfig> {
       if (isMore) table.wakeAll();
     }
   }
+}
+
+function laneName({ routeKey }: GateInit, { target }: GateInit["lanes"][number]): string {
+  return `${routeKey} ${target}`;
 }
 
 function shared(gates: ReadonlyMap<string, KeptGate>): SharedGates {
