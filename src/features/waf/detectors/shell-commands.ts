@@ -1,5 +1,13 @@
 import { Byte, classOf, EMPTY_BYTES, indexOfByte, isDigit } from "../../../core/bytes.ts";
-import { classEnd, endsReference, isProgramByte, isQuote, isShellSpace, PROGRAM_NAME } from "../match/scan.ts";
+import {
+  classEnd,
+  endsReference,
+  FILE_NAME,
+  isProgramByte,
+  isQuote,
+  isShellSpace,
+  PROGRAM_NAME,
+} from "../match/scan.ts";
 import { StepBudget } from "../match/step-budget.ts";
 import { InputLocation, type ValueReading } from "../match/value-reading.ts";
 import { WordSet } from "../match/word-set.ts";
@@ -16,7 +24,7 @@ import {
 } from "../rule.ts";
 import { isCommandParameter } from "./parameter-names.ts";
 import { findShellIdioms, IDIOM_RULES, idiomKeywords } from "./shell-idioms.ts";
-import { Prefix, PrefixReader, SHELL_PREFIXES, shellVariableEnd } from "./shell-prefixes.ts";
+import { isPrefixWord, Prefix, PrefixReader, SHELL_PREFIXES, shellVariableEnd } from "./shell-prefixes.ts";
 import {
   COMMANDS,
   Command,
@@ -76,7 +84,10 @@ function commandKeywords(): string[] {
     ...each(SHELL_COMMANDS, (command) => `${command} /`),
     // Or a command that needs no argument.
     ...each(QUERY_COMMANDS, (command) => ` ${command}`),
-    ...["$shell ", '$shell"', "${shell}", "(){", "() {", "^</"],
+    ...["$shell ", '$shell"', "${shell}", "(){", "() {", "^</", "$0 -c", " ls -", " wget h", " curl h"],
+    ...each(SHELL_PREFIXES, (prefix) => `^${prefix} `),
+    // A file of commands.
+    ...[";", "; ", "&", "& ", "|", "| "].map((mark) => `${mark}. `),
     // A command with quotes or backslashes in it, or after more blanks.
     ...[";", "|", "&", "\n"].flatMap((mark) => behindMark.map((next) => mark + next)),
     ...[";", "|", "&", "`", "\n", "; ", "| "].flatMap((mark) =>
@@ -172,7 +183,16 @@ class ShellCommands implements Detector {
     if (OPENING[bytes[0]!] === 1 || (bytes[0] === Byte.OpenParen && !this.isText)) return true;
     const to = classEnd(bytes, 0, PROGRAM_NAME);
     const behind = bytes[to];
-    return to > 0 && ((behind === Byte.Equals && !this.isText) || behind === Byte.OpenParen);
+    if (to > 0 && ((behind === Byte.Equals && !this.isText) || behind === Byte.OpenParen)) return true;
+    if (isDigit(bytes[0]!) && (bytes[1] === Byte.Greater || bytes[1] === Byte.Less)) return true;
+    const end = classEnd(bytes, 0, FILE_NAME);
+    return isShellSpace(bytes[end]!) && isPrefixWord(bytes, 0, end) && this.isOneLine();
+  }
+
+  /** Whether the value has no line break within MAX_LINE bytes, and ends there: nobody's text with commands in it. */
+  private isOneLine(): boolean {
+    const { bytes, length } = this;
+    return length <= MAX_LINE && indexOfByte(bytes, Byte.Lf, 0, length) === length;
   }
 
   /** \n/usr/bin/id\n, /usr/bin/id|: a program by its path, in a line whose break was escaped, or in front of a pipe to nothing. */
@@ -190,18 +210,31 @@ class ShellCommands implements Detector {
   /** { cat /etc/passwd;}, </etc/passwd cat, $SHELL -c id, X=1 cat /etc/passwd: a value begins as only a command does. */
   private judgeStart(): void {
     const command = this.readCommand(0);
-    if (command === 0 || command === Command.Manual || this.isBehindWord) return;
+    if (command === 0 || command === Command.Manual || (this.isBehindWord && this.isText)) return;
     const { bytes, wordTo } = this;
     const isBare = this.wordFrom === 0 && bytes[0] !== Byte.Dollar;
     const next = wordTo + 1;
-    const isPath = bytes[wordTo] === Byte.Space && bytes[next] === Byte.Slash && bytes[next + 1]! > Byte.Space;
+    const isPath = bytes[wordTo] === Byte.Space && isPathOrUrl(bytes, next) && !this.isAsked(next);
     const isOption = command === Command.Shell && bytes[wordTo] === Byte.Space && bytes[next] === Byte.Dash;
     if (!isBare && (this.isOpened || isPath || isOption)) this.report(SHELL_COMMAND, 0);
+  }
+
+  /** sudo rm /var/lib/dpkg/lock, sudo cat /etc/passwd denied: what people ask about, unless it ends with a file of the system. */
+  private isAsked(path: number): boolean {
+    const { bytes } = this;
+    const to = classEnd(bytes, 0, PROGRAM_NAME);
+    if (ASKED.valueOf(bytes, 0, to) === 0 || to >= this.wordFrom) return false;
+    const folder = classEnd(bytes, path + 1, PROGRAM_NAME);
+    if (SYSTEM_FOLDERS.valueOf(bytes, path + 1, folder) === 0) return true;
+    let end = folder;
+    while (end < this.length && bytes[end]! > Byte.Space) end++;
+    return !this.isOver(end);
   }
 
   private judgeSeparator(at: number): void {
     const { bytes } = this;
     if (bytes[at + 1] === bytes[at] || (bytes[at] === Byte.Semicolon && endsReference(bytes, at))) return;
+    if (this.isSourced(at)) this.report(SHELL_COMMAND, at);
     const command = this.readCommand(at + 1);
     if (command === 0 || command === Command.Manual) return;
     const isBroken = !this.isBehindWord && this.isInjected(at);
@@ -209,6 +242,26 @@ class ShellCommands implements Detector {
     if (isFound) this.report(this.isManual(at) || this.isGreeting(at) ? SHELL_WORD : SHELL_COMMAND, at);
     else if (command === Command.Short && bytes[at] !== Byte.Ampersand && this.isOver(this.wordTo))
       this.report(SHELL_WORD, at);
+  }
+
+  /** ;. /tmp/x, ;. ~/x, 1;. file: a file of commands that the shell runs itself. */
+  private isSourced(at: number): boolean {
+    const { bytes } = this;
+    let dot = at + 1;
+    while (dot < at + MAX_CLOSERS && isShellSpace(bytes[dot]!) && bytes[dot] !== Byte.Lf) dot++;
+    if (bytes[dot] !== Byte.Dot || bytes[dot + 1] !== Byte.Space || bytes[at] === Byte.Lf) return false;
+    const file = dot + 2;
+    const next = bytes[file + 1]!;
+    switch (bytes[file]) {
+      case Byte.Slash:
+      case TILDE:
+      case Byte.Dollar:
+        return next > Byte.Space;
+      case Byte.Dot:
+        return next === Byte.Slash || (next === Byte.Dot && bytes[file + 2] === Byte.Slash);
+    }
+    if (!isProgramByte(bytes[file]!) || !this.isInjected(at)) return false;
+    return this.isOver(classEnd(bytes, file, PROGRAM_NAME)) || this.isFileName(file);
   }
 
   /** Whether a line break follows "Hello," or "Steps:" of a text. */
@@ -228,7 +281,8 @@ class ShellCommands implements Detector {
 
   /** Whether a command that needs no argument ends the value, or the body of a loop: do id; done. */
   private isQuery(command: Command, isBroken: boolean): boolean {
-    const isDone = this.isBehindWord && !this.isText && this.bytes[this.wordTo] === Byte.Semicolon;
+    const isInside = this.isBehindWord || this.bytes[this.wordFrom - 2] === Byte.OpenBrace;
+    const isDone = isInside && !this.isText && this.bytes[this.wordTo] === Byte.Semicolon;
     if (isDone) return command === Command.Query || command === Command.Short;
     if (!this.isOver(this.wordTo)) return false;
     return (
@@ -362,7 +416,7 @@ class ShellCommands implements Detector {
   /** Whether what is at `from` is an argument that prose would not have there. */
   private isArgument(from: number, command: Command, isBroken: boolean): boolean {
     const { bytes } = this;
-    if (this.isOpened || isExpansion(bytes, from) || this.isRedirection(from)) return true;
+    if (this.isOpened || isExpansion(bytes, from) || this.isRedirection(from, command)) return true;
     if (!isShellSpace(bytes[from]!) || bytes[from] === Byte.Lf) return false;
     let at = from;
     while (isShellSpace(bytes[at]!)) at++;
@@ -389,8 +443,9 @@ class ShellCommands implements Detector {
   }
 
   /** cat</etc/passwd, id>/tmp/x, and not the tag that ends an element. */
-  private isRedirection(from: number): boolean {
+  private isRedirection(from: number, command: Command): boolean {
     const { bytes } = this;
+    if (command === Command.Shell && isHereText(bytes, from)) return true;
     if (bytes[from] === Byte.Greater) return bytes[from + 1]! > Byte.Space && bytes[from + 1] !== Byte.Less;
     if (bytes[from] !== Byte.Less || (bytes[from + 1] !== Byte.Slash && bytes[from + 1] !== Byte.Dot)) return false;
     return bytes[classEnd(bytes, from + 2, PROGRAM_NAME)] === Byte.Slash;
@@ -440,9 +495,7 @@ class ShellCommands implements Detector {
       while (at < limit && bytes[at]! > Byte.Space) at++;
       while (at < limit && bytes[at] === Byte.Space) at++;
     }
-    if (bytes[at] === Byte.Slash || bytes[at] === TILDE) return bytes[at + 1]! > Byte.Space;
-    const to = classEnd(bytes, at, PROGRAM_NAME);
-    return bytes[to] === Byte.Colon && bytes[to + 1] === Byte.Slash && bytes[to + 2] === Byte.Slash;
+    return isPathOrUrl(bytes, at);
   }
 
   private isVerb(from: number): boolean {
@@ -533,6 +586,19 @@ class ShellCommands implements Detector {
   }
 }
 
+/** /etc/passwd, ~/x, http://x */
+function isPathOrUrl(bytes: Uint8Array, at: number): boolean {
+  if (bytes[at] === Byte.Slash || bytes[at] === TILDE) return bytes[at + 1]! > Byte.Space;
+  const to = classEnd(bytes, at, PROGRAM_NAME);
+  return bytes[to] === Byte.Colon && bytes[to + 1] === Byte.Slash && bytes[to + 2] === Byte.Slash;
+}
+
+/** sh<<<id, sh <<<'id': what a shell reads. */
+function isHereText(bytes: Uint8Array, from: number): boolean {
+  const at = bytes[from] === Byte.Space ? from + 1 : from;
+  return bytes[at] === Byte.Less && bytes[at + 1] === Byte.Less && bytes[at + 2] === Byte.Less;
+}
+
 /** Where the name in `word` ends: an extension of Windows is none of it. */
 function programEnd(length: number): number {
   const from = length - 4;
@@ -545,6 +611,8 @@ const MAX_LOOK = 64;
 /** `if ! sudo -u x nohup X=1 cat`: more of them are made up. */
 const MAX_PREFIXES = 6;
 const MAX_NAME = 32;
+/** A longer value that begins with sudo is a text about it. */
+const MAX_LINE = 128;
 /** A longer value that begins with a bar is a table. */
 const MAX_TABLE_BYTES = 32;
 const MAX_CLOSERS = 4;
@@ -562,4 +630,7 @@ const BEFORE_CODE: readonly number[] = [0x28, 0x5b, 0x7b, 0x2c, 0x2e, 0x60, 0x2a
 /** , : ! ? */
 const GREETING_ENDS: readonly number[] = [0x2c, 0x3a, 0x21, 0x3f];
 const word: Uint8Array = new Uint8Array(24);
+/** What people type in front of commands that they ask about. */
+const ASKED: WordSet = new WordSet([[1, "sudo doas"]]);
+const SYSTEM_FOLDERS: WordSet = new WordSet([[1, "etc proc root"]]);
 const EXTENSIONS: WordSet = new WordSet([[1, ".exe .com .bat .cmd .ps1"]]);

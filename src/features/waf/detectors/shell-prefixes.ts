@@ -1,6 +1,6 @@
 // What a shell takes in front of a command's name. POSIX.1-2024, Shell Command Language, 2.9 and 2.10.
 import { Byte, isDigit, isLowerLetter } from "../../../core/bytes.ts";
-import { classEnd, isQuote, isShellSpace, PATH, WORD } from "../match/scan.ts";
+import { classEnd, FILE_NAME, isQuote, isShellSpace, PATH, WORD } from "../match/scan.ts";
 import { WordSet } from "../match/word-set.ts";
 import { COMMANDS } from "./shell-words.ts";
 
@@ -18,14 +18,18 @@ export const enum Prefix {
 }
 
 const PREFIX_WORDS: readonly (readonly [prefix: Prefix, words: string])[] = [
-  [Prefix.Word, "if then elif else while until do time command function coproc for case select"],
+  [Prefix.Word, "if then elif else while until do time command function coproc for case select trap parallel"],
   [
     Prefix.Mark,
     "sudo doas env exec nohup nice ionice timeout stdbuf setsid builtin xargs strace ltrace unbuffer watch busybox",
   ],
-  [Prefix.Mark, "chroot unshare chrt taskset cpulimit runuser"],
+  [Prefix.Mark, "chroot unshare nsenter chrt taskset cpulimit prlimit runuser runcon setpriv capsh pkexec gosu toybox"],
+  [Prefix.Mark, "fakeroot proot rlwrap valgrind numactl catchsegv setarch linux32 linux64 eatmydata firejail"],
+  [Prefix.Mark, "systemd-run dbus-run-session start-stop-daemon script flock su sshpass torsocks proxychains"],
 ];
 const PREFIXES: WordSet = new WordSet(PREFIX_WORDS);
+/** Those that have another word of their own in front of the command: `chroot / id`, `su root -c id`. */
+const WITH_OPERAND: WordSet = new WordSet([[1, "chroot flock setarch su runcon"]]);
 
 /** The words that stand in front of a command, separated by blanks. */
 export const SHELL_PREFIXES: string = PREFIX_WORDS.map(([, words]) => words).join(" ");
@@ -50,15 +54,29 @@ export class PrefixReader {
       return this.readRedirection(bytes, at, limit);
     if (byte === Byte.Slash) return this.readProgram(bytes, at, limit);
     this.hasLookedFar = false;
+    if (byte === Byte.Backslash || isQuote(byte)) return this.readWord(bytes, at, limit);
     if (!isLowerLetter(byte) && byte !== Byte.Underscore) return Prefix.None;
     const to = Math.min(limit, classEnd(bytes, at, WORD));
     this.hasLookedFar = bytes[to] === Byte.Equals || bytes[to] === Byte.OpenParen;
     if (bytes[to] === Byte.Equals) return this.readValue(bytes, to + 1, limit);
     if (bytes[to] === Byte.OpenParen) return this.readHead(bytes, to, limit);
-    const kind = PREFIXES.valueOf(bytes, at, to) as Prefix;
-    if (kind === Prefix.None || !isShellSpace(bytes[to]!)) return Prefix.None;
+    return this.readWord(bytes, at, limit);
+  }
+
+  /** sudo -u root, \sudo, 'sudo': the word, and what it takes in front of a command. */
+  private readWord(bytes: Uint8Array, from: number, limit: number): Prefix {
+    let length = 0;
+    let to = from;
+    for (; to < limit && length < word.length; to++) {
+      if (FILE_NAME[bytes[to]!] === 1) word[length++] = bytes[to]!;
+      else if (bytes[to] !== Byte.Backslash && !isQuote(bytes[to]!)) break;
+    }
+    const kind = PREFIXES.valueOf(word, 0, length) as Prefix;
+    // A word of prose is none in quotes.
+    const isPlain = kind === Prefix.Mark || to - from === length;
+    if (kind === Prefix.None || !isShellSpace(bytes[to]!) || !isPlain) return Prefix.None;
     this.hasLookedFar = true;
-    this.end = kind === Prefix.Mark ? behindOptions(bytes, to, limit) : behindNames(bytes, at, to, limit);
+    this.end = kind === Prefix.Mark ? behindOperands(bytes, to, length, limit) : behindNames(bytes, from, to, limit);
     return kind;
   }
 
@@ -68,9 +86,8 @@ export class PrefixReader {
     let to = from;
     for (; to < limit && (PATH[bytes[to]!] === 1 || bytes[to] === Byte.Slash); to++)
       if (bytes[to] === Byte.Slash) name = to + 1;
-    if (PREFIXES.valueOf(bytes, name, to) !== Prefix.Mark || !isShellSpace(bytes[to]!)) return Prefix.None;
-    this.end = behindOptions(bytes, to, limit);
-    return Prefix.Mark;
+    const isMark = PREFIXES.valueOf(bytes, name, to) === Prefix.Mark;
+    return isMark ? this.readWord(bytes, name, limit) : Prefix.None;
   }
 
   /** 2>/dev/null, >x: a file right behind the arrow, and a blank behind it. </etc/passwd, and no tag. */
@@ -119,6 +136,9 @@ export class PrefixReader {
 export function shellVariableEnd(bytes: Uint8Array, from: number): number {
   const at = isQuote(bytes[from]!) ? from + 1 : from;
   if (bytes[at] !== Byte.Dollar) return -1;
+  // $0 -c: the name by which the shell was called.
+  const isCalled = bytes[at + 1] === ZERO && bytes[at + 2] === Byte.Space && bytes[at + 3] === Byte.Dash;
+  if (isCalled && bytes[at + 4] === LOWER_C && bytes[at + 5] === Byte.Space) return at + 2;
   const isBraced = bytes[at + 1] === Byte.OpenBrace;
   const name = at + (isBraced ? 2 : 1);
   const to = name + 5;
@@ -134,6 +154,21 @@ function behindMarks(bytes: Uint8Array, from: number, limit: number): number {
   return at;
 }
 
+/** Whether the word in `[from, to)` is one that stands in front of a command. */
+export function isPrefixWord(bytes: Uint8Array, from: number, to: number): boolean {
+  return PREFIXES.valueOf(bytes, from, to) !== 0;
+}
+
+/** Offset after the options of the word that was read last, and after the word that some take besides: `su root -c`. */
+function behindOperands(bytes: Uint8Array, from: number, length: number, limit: number): number {
+  const at = behindOptions(bytes, from, limit);
+  if (WITH_OPERAND.valueOf(word, 0, length) === 0) return at;
+  let next = at;
+  while (next < limit && isShellSpace(bytes[next]!)) next++;
+  const to = wordTo(bytes, next, limit);
+  return to === next || COMMANDS.valueOf(bytes, next, to) !== 0 ? at : behindOptions(bytes, to, limit);
+}
+
 /** Offset after options, numbers and variables: `-u root`, `-n 10`, `5`, `X=1`. */
 function behindOptions(bytes: Uint8Array, from: number, limit: number): number {
   let at = from;
@@ -145,20 +180,21 @@ function behindOptions(bytes: Uint8Array, from: number, limit: number): number {
     if (to === next || to >= limit) return at;
     const isOption = bytes[next] === Byte.Dash;
     const isValue = isDigit(bytes[next]!) || bytes.subarray(next, to).includes(Byte.Equals);
-    if (
-      !isOption &&
-      !isValue &&
-      !(isDue && COMMANDS.valueOf(bytes, next, to) === 0 && PREFIXES.valueOf(bytes, next, to) === 0)
-    )
+    if (!isOption && !isValue && !(isDue && (SIGNAL.valueOf(bytes, next, to) !== 0 || !isRun(bytes, next, to))))
       return at;
-    isDue = isOption && to - next === 2;
+    isDue = isOption && to - next === 2 && !isQuote(bytes[to + 1]!);
     at = to;
   }
 }
 
-/** Offset after the names that a reserved word has behind it: `function f {`, `case x in x)`. */
+/** Whether the word in `[from, to)` is a command, or what stands in front of one. */
+function isRun(bytes: Uint8Array, from: number, to: number): boolean {
+  return COMMANDS.valueOf(bytes, from, to) !== 0 || PREFIXES.valueOf(bytes, from, to) !== 0;
+}
+
+/** Offset after the names that a reserved word has behind it, or its options: `function f {`, `case x in x)`, `time -p`. */
 function behindNames(bytes: Uint8Array, from: number, to: number, limit: number): number {
-  if (NAMED.valueOf(bytes, from, to) === 0) return to;
+  if (NAMED.valueOf(bytes, from, to) === 0) return bytes[to + 1] === Byte.Dash ? wordTo(bytes, to + 1, limit) : to;
   for (let at = to; at < limit && bytes[at] !== Byte.Semicolon && bytes[at] !== Byte.Nul; at++) {
     if (bytes[at] === Byte.OpenBrace || bytes[at] === Byte.CloseParen) return at + 1;
   }
@@ -175,7 +211,12 @@ function isArrow(byte: number): boolean {
   return byte === Byte.Less || byte === Byte.Greater;
 }
 
+const ZERO = 0x30;
+const LOWER_C = 0x63;
 /** ( { ! */
 const MARKS: readonly number[] = [Byte.OpenParen, Byte.OpenBrace, Byte.Bang];
+/** The name of a signal that is the name of a command as well: `timeout -s KILL 5`. */
+const SIGNAL: WordSet = new WordSet([[1, "kill"]]);
+const word: Uint8Array = new Uint8Array(24);
 const NAMED: WordSet = new WordSet([[1, "function case"]]);
 const SHELL: WordSet = new WordSet([[1, "shell"]]);
