@@ -75,8 +75,9 @@ interface Entry {
   toldMs: number;
   /** Where the next connection begins among the addresses. */
   first: number;
-  /** Addresses that failed lately. */
+  /** Addresses that failed lately, and the last one that took a connection since it failed last. */
   readonly avoided: Map<string, Avoided>;
+  proven: string;
   readonly waiting: Set<NameListener>;
 }
 
@@ -160,15 +161,23 @@ export class NameResolver {
 
   /** An address of this name refused a connection, or was slow to take it: for a while it is the last to be tried. */
   failed(name: string, address: string): void {
-    const { avoided } = this.entryOf(name);
+    const entry = this.entryOf(name);
+    const { avoided } = entry;
+    if (entry.proven === address) entry.proven = "";
     const forMs = avoided.get(address)?.nextMs ?? AVOID_MS;
     avoided.set(address, { untilMs: this.ports.now() + forMs, nextMs: Math.min(2 * forMs, MAX_AVOID_MS) });
   }
 
   /** An address of this name took a connection. */
   worked(name: string, address: string): void {
-    const { avoided } = this.entryOf(name);
-    if (avoided.size > 0) avoided.delete(address);
+    const entry = this.entryOf(name);
+    entry.proven = address;
+    if (entry.avoided.size > 0) entry.avoided.delete(address);
+  }
+
+  /** The address of this name that took a connection last; "" if it has failed since, or none has. */
+  provenOf(name: string): string {
+    return this.entryOf(name).proven;
   }
 
   /** Whether nothing is known of a name but that it has been asked for: what waits for it waits for the name servers. */
@@ -280,6 +289,7 @@ export class NameResolver {
   private takeAddresses(entry: Entry, addresses: readonly string[]): void {
     entry.addresses = addresses;
     if (addresses.length > 0) entry.lostMs = Number.POSITIVE_INFINITY;
+    if (!addresses.includes(entry.proven)) entry.proven = "";
     if (entry.avoided.size === 0) return;
     const left = new Set(addresses);
     for (const address of entry.avoided.keys()) if (!left.has(address)) entry.avoided.delete(address);
@@ -342,6 +352,7 @@ export class NameResolver {
         toldMs: Number.NEGATIVE_INFINITY,
         first: 0,
         avoided: new Map(),
+        proven: "",
         waiting: new Set(),
       };
       this.entries.set(key, entry);

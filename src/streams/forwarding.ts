@@ -10,6 +10,7 @@ import { proxyHeader } from "../proto/proxy-protocol/proxy-header-writer.ts";
 import {
   type ConnectFailure,
   connectSocket,
+  type Dial,
   type OriginSettings,
   type UpstreamSocketOwner,
   type UpstreamSocketPorts,
@@ -214,7 +215,7 @@ export class Forwarding implements ClientConnection, TimerOwner, StreamAttempt, 
     this.chosen = target;
     this.dialling = new Dialling(this, this.ctx.upstream, target.dial);
     this.arm(this.route.connectMs);
-    connectSocket(target.dial, this.dialling);
+    this.dialling.begin();
   }
 
   /** Where the client is, and where it came to. */
@@ -406,6 +407,8 @@ class Dialling implements UpstreamSocketOwner {
   readonly context: UpstreamSocketPorts;
   readonly settings: OriginSettings;
   private owner: Forwarding | null;
+  private dial: Dial | null = null;
+  private handshake: ByteSocket | null = null;
 
   constructor(owner: Forwarding, context: UpstreamSocketPorts, settings: OriginSettings) {
     this.owner = owner;
@@ -417,9 +420,20 @@ class Dialling implements UpstreamSocketOwner {
     return this;
   }
 
+  begin(): void {
+    this.dial = connectSocket(this.settings, this);
+  }
+
   /** What still comes of it is closed. */
   giveUp(): void {
     this.owner = null;
+    this.dial?.cancel();
+    this.handshake?.terminate();
+  }
+
+  onReached(socket: ByteSocket | null): void {
+    if (this.owner === null) socket?.terminate();
+    else this.handshake = socket;
   }
 
   onNaming(isWaiting: boolean): void {
@@ -427,6 +441,7 @@ class Dialling implements UpstreamSocketOwner {
   }
 
   onOpen(socket: ByteSocket): void {
+    this.handshake = null;
     if (this.owner === null) socket.terminate();
     else this.owner.onConnected(socket);
   }

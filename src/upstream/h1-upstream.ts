@@ -30,10 +30,10 @@ import {
   connectSocket,
   lostHandshake,
   type OriginSettings,
-  serverIdOf,
   UpstreamLink,
   type UpstreamSocketPorts,
 } from "./origin-socket.ts";
+import { serverIdOf } from "./origin-trust.ts";
 import { OriginTunnel } from "./origin-tunnel.ts";
 import { asksFirst, endRequestBody, isTooMuch, isWholeBody, writeRequestBody } from "./request-writer.ts";
 
@@ -120,7 +120,7 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
       ex.flow.pauseBody(ex);
     }
     this.link.arm(caller.times.connectMs);
-    connectSocket(this.pool.settings, this);
+    this.link.dial = connectSocket(this.pool.settings, this);
   }
 
   /** Closes a kept connection. */
@@ -145,8 +145,8 @@ export class H1UpstreamConnection implements BodySink, ReplySource, TimerOwner {
     if (this.stage === Stage.Connecting) this.fail(fault, detail);
   }
 
-  onReached(): void {
-    this.link.isReached = true;
+  onReached(socket: ByteSocket | null): void {
+    this.link.reach(socket);
   }
 
   onTlsFault(): void {

@@ -17,11 +17,11 @@ import {
   type ConnectFailure,
   connectSocket,
   lostHandshake,
-  serverIdOf,
   UpstreamLink,
   type UpstreamSocketOwner,
   type UpstreamSocketPorts,
 } from "./origin-socket.ts";
+import { serverIdOf } from "./origin-trust.ts";
 import { SendRoom } from "./send-room.ts";
 
 /** Milliseconds that a connection to an origin waits for its SETTINGS before it does without their limit of streams. */
@@ -159,7 +159,7 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
   connect(connectMs: number): void {
     this.connectMs = connectMs;
     this.link.arm(connectMs);
-    connectSocket(this.pool.settings, this);
+    this.link.dial = connectSocket(this.pool.settings, this);
   }
 
   /** Begins an exchange, for which there is room. */
@@ -264,8 +264,8 @@ export class H2UpstreamConnection implements StreamsConnection, UpstreamSocketOw
     return this.link.isReached;
   }
 
-  onReached(): void {
-    this.link.isReached = true;
+  onReached(socket: ByteSocket | null): void {
+    this.link.reach(socket);
   }
 
   onTlsFault(): void {

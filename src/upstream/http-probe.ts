@@ -8,7 +8,8 @@ import type { HandshakeError } from "../net/tls-upgrade.ts";
 import { connectDetail, handshakeDetail, hasFailed, nameDetail } from "./failure-detail.ts";
 import { H1ProbeDialog } from "./h1-probe-dialog.ts";
 import { H2ProbeDialog } from "./h2-probe-dialog.ts";
-import { dialOptions, isSocket, isUsable, tlsOptions, type UpstreamTls } from "./origin-socket.ts";
+import { dialOptions, isSocket } from "./origin-socket.ts";
+import { isUsable, tlsOptions, type UpstreamTls } from "./origin-trust.ts";
 import { PLAIN_QUESTION, type ProbeDialog, ProbeFailure, type ProbeQuestion, questionFields } from "./probe-dialog.ts";
 
 /** Where a probe goes. */

@@ -1,11 +1,9 @@
-import { alternativeNames } from "../core/alternative-names.ts";
 import { Fault } from "../core/fault.ts";
 import { FaultDetail } from "../core/fault-detail.ts";
 import { ipVersion } from "../core/ip-address.ts";
 import type { Leniency } from "../core/leniency.ts";
 import { isDescriptorShortage, isSocketShortage } from "../core/shortage.ts";
-import { isAllowedId } from "../core/spiffe-id.ts";
-import { TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
+import { TICK_MS, TimerNode, type TimerOwner, type TimerWheel, type Turn } from "../core/timer-wheel.ts";
 import type { IdleExchangePorts } from "../message/exchange.ts";
 import type { ByteSocket } from "../net/byte-socket.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
@@ -13,7 +11,8 @@ import { isNoName, type NameListener, type NameResolver } from "../net/name-reso
 import { SocketWriter, type UnsentOwner, type WriterGroup, type WriterOwner } from "../net/socket-buffers.ts";
 import { isTlsError } from "../net/tls-error.ts";
 import type { HandshakeError, PeerCertificate } from "../net/tls-upgrade.ts";
-import { connectDetail, failureCode, handshakeDetail, nameDetail } from "./failure-detail.ts";
+import { connectDetail, failureCode, nameDetail } from "./failure-detail.ts";
+import { denialDetail, tlsOptions, trustDenial, type UpstreamTls } from "./origin-trust.ts";
 
 /** What all upstream connections of one worker share. */
 export interface UpstreamSocketPorts {
@@ -63,18 +62,6 @@ export interface OriginSettings {
   readonly isRefused?: (socket: ByteSocket) => boolean;
 }
 
-/** Contents, not paths: files are read when the configuration is. */
-export interface UpstreamTls {
-  /** Name that is asked for and checked; "" asks for none, and checks the address that is connected to. */
-  readonly serverName: string;
-  readonly ca: string | readonly string[] | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-  readonly rejectUnauthorized: boolean;
-  /** SPIFFE ids, one of which the origin's certificate must have in the place of its name; empty checks the name. */
-  readonly serverIds?: readonly string[];
-}
-
 /** Why there is no connection to an origin. */
 export interface ConnectFailure {
   readonly fault: Fault;
@@ -89,8 +76,8 @@ export interface UpstreamSocketOwner {
   /** The connection can be written to. */
   onOpen(socket: ByteSocket): void;
   onConnectFailed(failure: ConnectFailure): void;
-  /** The origin has accepted the connection, and the TLS handshake begins. */
-  onReached?(): void;
+  /** The origin has accepted the connection, and the TLS handshake begins. @param socket to be closed if its end is not waited for; null if others see to that */
+  onReached(socket: ByteSocket | null): void;
   /** The TLS library has ended the connection, after its handshake: the origin has sent an alert, or bytes that are no TLS. */
   onTlsFault?(): void;
   /**
@@ -113,11 +100,25 @@ type UpstreamSocket = ByteSocket & {
   getPeerX509Certificate?(): PeerCertificate | undefined;
 };
 
-/** Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`; `onNaming` before, if name servers are waited for. */
-export function connectSocket(settings: OriginSettings, connection: UpstreamSocketOwner): void {
+/** A connection that is being made, and may be given up. */
+export interface Dial {
+  /** No request waits for it any more: no handshake goes on. */
+  cancel(): void;
+}
+
+/**
+ * Opens a connection and reports to `connection`: `onOpen` when it can be written to, or `onConnectFailed`; `onNaming` before, if name servers are waited for.
+ * @returns null if no more than the socket that `onReached` has told is to be closed
+ */
+export function connectSocket(settings: OriginSettings, connection: UpstreamSocketOwner): Dial | null {
   const { hostname, socketPath } = settings;
-  if (ipVersion(hostname) !== 0 || isSocket(socketPath)) connectTo(hostname, settings, connection);
-  else new NamedDial(settings, connection).start();
+  if (ipVersion(hostname) !== 0 || isSocket(socketPath)) {
+    connectTo(hostname, settings, connection);
+    return null;
+  }
+  const dial = new NamedDial(settings, connection);
+  dial.start();
+  return dial;
 }
 
 /** Whether connections to an origin wait for name servers, since nothing is known of its name. */
@@ -175,7 +176,7 @@ function connectFault(code: string): Fault {
  * NEXT_ADDRESS_MS, and the first that can be used is taken (RFC 8305 §5). When none is left, the name is asked for again at
  * once: it may have moved. docs/operations.md#names
  */
-class NamedDial {
+class NamedDial implements Dial {
   private readonly settings: OriginSettings;
   private readonly owner: UpstreamSocketOwner;
   private readonly timer: TimerNode = new TimerNode(this);
@@ -185,8 +186,9 @@ class NamedDial {
   private left: readonly string[] = [];
   /** Which of `left` is next. */
   private at = 0;
-  /** How long an address may take before the next one is tried beside it. */
+  /** How long an address may take before others are tried beside it, and how many others. */
   private paceMs = NEXT_ADDRESS_MS;
+  private stride = 1;
   private isRefreshed = false;
   private isWaiting = false;
   private isOver = false;
@@ -204,8 +206,21 @@ class NamedDial {
 
   /** What is being tried is slow: the next one need not wait for it. */
   onTimer(): void {
-    for (const { address } of this.pending) this.owner.pool.context.names.failed(this.settings.hostname, address);
-    this.next();
+    const { names, turn } = this.owner.pool.context;
+    for (const { address, startedMs } of this.pending) {
+      // One that works may be slower than the pace at which hundreds are tried.
+      if (address !== this.proven || turn.nowMs - startedMs >= NEXT_ADDRESS_MS)
+        names.failed(this.settings.hostname, address);
+    }
+    for (let count = 0; count < this.stride; count++) this.next();
+  }
+
+  cancel(): void {
+    // What an address without TLS makes of it is worth knowing to the next connection.
+    if (this.isOver || this.settings.tls === null) return;
+    this.isOver = true;
+    this.owner.pool.context.wheel.remove(this.timer);
+    this.dropPending();
   }
 
   /** @returns whether the connection is taken; else it is to be closed */
@@ -216,6 +231,7 @@ class NamedDial {
     const { context } = this.owner.pool;
     context.wheel.remove(this.timer);
     context.names.worked(this.settings.hostname, from.address);
+    this.dropPending();
     (socket as UpstreamSocket).data = this.owner;
     this.owner.onOpen(socket);
     return true;
@@ -225,8 +241,16 @@ class NamedDial {
     return this.owner.requestId;
   }
 
-  onReached(): void {
-    if (!this.isOver) this.owner.onReached?.();
+  /** @returns whether the handshake is worth its while */
+  onReached(): boolean {
+    if (!this.isOver) this.owner.onReached(null);
+    return !this.isOver;
+  }
+
+  private dropPending(): void {
+    this.endSearch();
+    for (const one of this.pending) one.drop();
+    this.pending.clear();
   }
 
   /** Whether it is open what becomes of an address. */
@@ -267,7 +291,9 @@ class NamedDial {
     this.startedMs = context.turn.nowMs;
     this.left = this.tried.size === 0 ? addresses : addresses.filter((address) => !this.tried.has(address));
     this.at = 0;
-    this.paceMs = Math.max(LEAST_PACE_MS, Math.min(NEXT_ADDRESS_MS, USUAL_DIAL_MS / addresses.length));
+    this.paceMs = Math.max(TICK_MS, Math.min(NEXT_ADDRESS_MS, USUAL_DIAL_MS / addresses.length - TICK_MS));
+    // The wheel is up to a tick late.
+    this.stride = Math.ceil((addresses.length * (this.paceMs + TICK_MS)) / USUAL_DIAL_MS);
     if (addresses.length === 0) {
       const detail = nameDetail(failure);
       context.onFailed(this.settings.originKey, failure, detail, this.requestId);
@@ -282,40 +308,90 @@ class NamedDial {
   private next(): void {
     if (this.isOver || this.isWaiting) return;
     const { context } = this.owner.pool;
-    const address = this.left[this.at];
-    if (address !== undefined && context.turn.nowMs - this.startedMs < MAX_DIAL_MS) {
-      // The rest comes when one of them has failed, or with the next connection, which begins with others.
-      if (this.pending.size >= MAX_PENDING_ADDRESSES) return;
-      this.at++;
-      this.tried.add(address);
-      const dialled = new DialledAddress(this, this.owner.pool, address);
-      this.pending.add(dialled);
+    const address = this.nextAddress();
+    if (address !== "" && context.turn.nowMs - this.startedMs < MAX_DIAL_MS) {
       context.wheel.arm(this.timer, context.turn.nowMs + this.paceMs);
+      // The rest comes when one of them has failed, when another connection has found one that works, or with the next connection.
+      const isExtra = this.pending.size >= MAX_PENDING_ADDRESSES;
+      if (isExtra && address !== this.proven && !this.isSearching()) return;
+      this.tried.add(address);
+      const dialled = new DialledAddress(this, this.owner.pool, address, isExtra);
+      this.pending.add(dialled);
       connectTo(address, this.settings, dialled);
     } else if (!this.isRefreshed) {
+      this.endSearch();
       this.isRefreshed = true;
       this.whenNamed((listener) => context.names.refresh(this.settings.hostname, listener));
-    } else if (this.pending.size === 0) {
+    } else if (this.pending.size > 0) this.endSearch();
+    else {
+      this.endSearch();
       this.isOver = true;
       context.wheel.remove(this.timer);
       this.owner.onConnectFailed(this.failure);
     }
   }
+
+  /** Whether this is the one connection to its name that may try more than MAX_PENDING_ADDRESSES; the others take what it finds. */
+  private isSearching(): boolean {
+    const { hostname } = this.settings;
+    const searcher = searchers.get(hostname);
+    if (searcher === undefined) searchers.set(hostname, this);
+    return (searcher ?? this) === this && extraAddresses < MAX_EXTRA_ADDRESSES;
+  }
+
+  private endSearch(): void {
+    const { hostname } = this.settings;
+    if (searchers.get(hostname) === this) searchers.delete(hostname);
+  }
+
+  /** The address that is next: behind the first, one that has worked of late. "" if none is left. */
+  private nextAddress(): string {
+    if (this.tried.size > 0 && this.proven !== "" && !this.tried.has(this.proven)) return this.proven;
+    while (this.at < this.left.length && this.tried.has(this.left[this.at]!)) this.at++;
+    return this.left[this.at] ?? "";
+  }
+
+  private get proven(): string {
+    return this.owner.pool.context.names.provenOf(this.settings.hostname);
+  }
 }
+
+/** In this thread: addresses that are tried beyond MAX_PENDING_ADDRESSES, and the connection that does so, by name. */
+let extraAddresses = 0;
+const searchers: Map<string, NamedDial> = new Map();
 
 /** One address of a name, while it is not known whether it will be used. */
 class DialledAddress implements UpstreamSocketOwner {
   readonly pool: UpstreamSocketOwner["pool"];
   readonly address: string;
+  readonly startedMs: number;
   private readonly dial: NamedDial;
+  private isExtra: boolean;
+  /** While the handshake goes on. */
+  private socket: ByteSocket | null = null;
 
-  constructor(dial: NamedDial, pool: UpstreamSocketOwner["pool"], address: string) {
+  constructor(dial: NamedDial, pool: UpstreamSocketOwner["pool"], address: string, isExtra: boolean) {
     this.dial = dial;
     this.pool = pool;
     this.address = address;
+    this.startedMs = pool.context.turn.nowMs;
+    this.isExtra = isExtra;
+    if (isExtra) extraAddresses++;
+  }
+
+  /** Gives a handshake up; the system gives up what has not come so far. */
+  drop(): void {
+    this.socket?.terminate();
+  }
+
+  private settle(): void {
+    this.socket = null;
+    if (this.isExtra) extraAddresses--;
+    this.isExtra = false;
   }
 
   onOpen(socket: ByteSocket): void {
+    this.settle();
     if (!this.dial.onUsable(this, socket)) socket.terminate();
   }
 
@@ -324,15 +400,18 @@ class DialledAddress implements UpstreamSocketOwner {
   }
 
   onConnectFailed(failure: ConnectFailure): void {
+    this.settle();
     this.dial.onFailed(this, failure);
   }
 
-  onReached(): void {
-    this.dial.onReached();
+  onReached(socket: ByteSocket): void {
+    if (this.dial.onReached()) this.socket = socket;
+    else socket.terminate();
   }
 
   /** The TLS library does not report a reset during the handshake as its failure. */
   onClose(reason?: unknown): void {
+    this.settle();
     if (this.dial.awaits(this)) this.onConnectFailed(lostHandshake(this, reason));
   }
 
@@ -346,13 +425,14 @@ class DialledAddress implements UpstreamSocketOwner {
   }
 }
 
-/** RFC 8305 §5 recommends 250 ms, and allows 10 at least. */
+/** RFC 8305 §5 recommends 250 ms. */
 const NEXT_ADDRESS_MS = 250;
-const LEAST_PACE_MS = 20;
-/** A name with many addresses has them tried within this time, as far as LEAST_PACE_MS lets. */
-const USUAL_DIAL_MS = 2000;
-/** Addresses that are tried at the same time: what has been begun cannot be called off before the system gives up. */
+/** A name with many addresses has them tried within this time. */
+const USUAL_DIAL_MS = 1500;
+/** Addresses that one connection tries at the same time: what has been begun cannot be called off before the system gives up. */
 const MAX_PENDING_ADDRESSES = 32;
+/** How many more one connection for each name may try, of all names: the one address that lives is found among hundreds that swallow what is sent. */
+const MAX_EXTRA_ADDRESSES = 1024;
 /** After this long no further address is begun with; connect timeouts are shorter as a rule. */
 const MAX_DIAL_MS = 10_000;
 
@@ -424,7 +504,7 @@ function refuses(connection: UpstreamSocketOwner, socket: UpstreamSocket): boole
 const SECURE = {
   ...COMMON,
   open(socket: UpstreamSocket): void {
-    socket.data.onReached?.();
+    socket.data.onReached(socket);
   },
   handshake(socket: UpstreamSocket, ok: boolean, error: HandshakeError | null): void {
     const connection = socket.data;
@@ -446,70 +526,6 @@ const SECURE = {
   },
 };
 
-/** What the library is told of a TLS connection to an origin. RFC 9113 §3.3: HTTP/2 is asked for by ALPN. */
-export function tlsOptions(tls: UpstreamTls, isHttp2: boolean): object {
-  const own = checksIds(tls) ? { ...tls, rejectUnauthorized: false } : tls;
-  return isHttp2 ? { ...own, ALPNProtocols: ALPN_H2 } : own;
-}
-
-/** Whether the id is checked here, and the library's check of the name does not count. */
-function checksIds({ rejectUnauthorized, serverIds = [] }: UpstreamTls): boolean {
-  return rejectUnauthorized && serverIds.length > 0;
-}
-
-/** Why a connection may not be used, now that its handshake is over; "" if it may. */
-function trustDenial(tls: UpstreamTls, socket: UpstreamSocket, ok: boolean, error: HandshakeError | null): string {
-  if (!checksIds(tls)) return isUsable(tls.rejectUnauthorized, ok, error) ? "" : failureCode(error);
-  // The chain is verified first: only a certificate that is good in all else has a wrong name.
-  if (error !== null && error !== undefined && error.code !== WRONG_NAME) return failureCode(error);
-  return hasServerId(socket.getPeerX509Certificate?.(), tls.serverIds!) ? "" : SERVER_ID_DENIED;
-}
-
-function denialDetail(denial: string, error: HandshakeError | null): FaultDetail {
-  return denial === SERVER_ID_DENIED ? FaultDetail.TlsName : handshakeDetail(error);
-}
-
-/** Whether a certificate has an id, and that is allowed. */
-function hasServerId(certificate: PeerCertificate | undefined, allowed: readonly string[]): boolean {
-  const id = idIn(certificate);
-  return id !== "" && isAllowedId(id, allowed);
-}
-
-/** The one URI of a certificate; "" if there is none, or another: two would be two identities. */
-function idIn(certificate: PeerCertificate | undefined): string {
-  const [id = "", ...more] = alternativeNames(certificate?.subjectAltName ?? "", "URI");
-  return more.length === 0 ? id : "";
-}
-
-/** The id in the verified certificate of a server that a sidecar has connected to; "" if it has none, or is not verified. docs/sidecar.md#who-asks */
-export function serverIdOf({ tls }: OriginSettings, socket: ByteSocket): string {
-  if (tls === null || tls.serverIds === undefined || !tls.rejectUnauthorized) return "";
-  return idIn((socket as UpstreamSocket).getPeerX509Certificate?.());
-}
-
-const WRONG_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
-/** In logs. */
-const SERVER_ID_DENIED = "server_id_denied";
-
-/** Length and name. RFC 7301 §3.1. */
-const ALPN_H2: Buffer = Buffer.from("\x02h2");
-
-/**
- * Whether a connection to an origin may be used, now that its handshake is over.
- * @param verify whether the origin's certificate must be trusted and have its name
- */
-export function isUsable(verify: boolean, ok: boolean, error: HandshakeError | null | undefined): boolean {
-  return verify ? ok && !error : !isBroken(error);
-}
-
-/**
- * Whether the handshake failed, rather than the check of the certificate. Bun says `ok: false` for either (seen with a
- * self-signed certificate and verification off); only system errors look like EPROTO or ECONNRESET.
- */
-function isBroken(error: HandshakeError | null | undefined): boolean {
-  return error?.code !== undefined && /^E[A-Z]+$/.test(error.code);
-}
-
 /** The socket of one upstream connection: its way out, its one timer, its flow, its end. */
 export class UpstreamLink implements WriterOwner, UnsentOwner {
   /** Null until the connection is open. */
@@ -519,6 +535,11 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
   /** Whether the origin has accepted the connection, and whether the TLS library has ended it after that. */
   isReached = false;
   hasTlsFault = false;
+  /** While the connection is being made. */
+  dial: Dial | null = null;
+  /** While its handshake goes on; null if the dial keeps that. */
+  private handshake: ByteSocket | null = null;
+  private isClosed = false;
   private readonly context: UpstreamSocketPorts;
   private readonly timer: TimerNode;
   private socket: ByteSocket | null = null;
@@ -532,8 +553,17 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
     this.timer = new TimerNode(holder);
   }
 
+  /** The origin has accepted the connection: a handshake begins, unless no request waits for it any more. */
+  reach(socket: ByteSocket | null): void {
+    this.isReached = true;
+    if (this.isClosed) socket?.terminate();
+    else this.handshake = socket;
+  }
+
   /** The connection is there. @param isSecure whether its end is to be said in TLS first */
   open(socket: ByteSocket, isSecure = true): SocketWriter {
+    this.dial = null;
+    this.handshake = null;
     this.socket = socket;
     this.isSecure = isSecure;
     this.writer = new SocketWriter(socket, this.context.writers, this);
@@ -590,6 +620,9 @@ export class UpstreamLink implements WriterOwner, UnsentOwner {
   close(abruptly: boolean): void {
     this.context.wheel.remove(this.timer);
     this.keepNothing();
+    this.isClosed = true;
+    this.dial?.cancel();
+    this.handshake?.terminate();
     const { socket, writer } = this;
     this.socket = null;
     if (socket === null || writer === null) return;

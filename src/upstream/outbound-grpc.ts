@@ -10,7 +10,8 @@ import { plainLine } from "../core/printable.ts";
 import { isSocketShortage } from "../core/shortage.ts";
 import { lowestDescriptor } from "../net/descriptors.ts";
 import { isNoName, type NameResolver } from "../net/name-resolver.ts";
-import { isSocket, type UpstreamTls } from "./origin-socket.ts";
+import { isSocket } from "./origin-socket.ts";
+import type { UpstreamTls } from "./origin-trust.ts";
 
 /** A gRPC server that the gateway itself calls. */
 export interface GrpcServer {

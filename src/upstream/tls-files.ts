@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { ipVersion } from "../core/ip-address.ts";
 import { readCertificates, readPrivateKey } from "../proto/pem/pem-text.ts";
-import type { UpstreamTls } from "./origin-socket.ts";
+import type { UpstreamTls } from "./origin-trust.ts";
 
 /** The files and switches of a route's `tls:` section. */
 interface UpstreamTlsFiles {

@@ -5,7 +5,8 @@ import type { UpstreamRouteConfig } from "../routes/upstream/upstream-config.ts"
 import type { TransportConfig } from "../settings/sections.ts";
 import { OriginPool } from "../upstream/h1-upstream.ts";
 import { H2OriginPool } from "../upstream/h2-origin-pool.ts";
-import type { OriginSettings, UpstreamSocketPorts, UpstreamTls } from "../upstream/origin-socket.ts";
+import type { OriginSettings, UpstreamSocketPorts } from "../upstream/origin-socket.ts";
+import type { UpstreamTls } from "../upstream/origin-trust.ts";
 import { readUpstreamTls } from "../upstream/tls-files.ts";
 import type { OwnListeners } from "./listeners.ts";
 import type { SidecarIdentity } from "./sidecar-identity.ts";

@@ -1,7 +1,7 @@
 import type { SidecarConfig } from "../features/sidecar/settings.ts";
 import type { CertificateSet } from "../message/server-certificate.ts";
 import { lateTls } from "../net/late-modules.ts";
-import type { UpstreamTls } from "../upstream/origin-socket.ts";
+import type { UpstreamTls } from "../upstream/origin-trust.ts";
 
 /**
  * What a sidecar shows to upstreams and whom it trusts, in one worker. Connections that are made from now on take what is

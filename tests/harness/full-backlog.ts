@@ -2,7 +2,7 @@ import { RawClient } from "./raw-client.ts";
 
 const LISTENER = `
 const server = require("node:net").createServer(() => {});
-server.listen({ host: "127.0.0.1", port: 0, backlog: 1 }, () => {
+server.listen({ host: process.argv.at(-1), port: 0, backlog: 1, reusePort: true }, () => {
   console.log(server.address().port);
   process.kill(process.pid, "SIGSTOP");
 });
@@ -21,9 +21,16 @@ export class FullBacklog {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Starts it; null where the queue does not fill up, as on systems other than Linux. */
-  static async start(): Promise<FullBacklog | null> {
-    const child = Bun.spawn([process.execPath, "-e", LISTENER], { stdin: "ignore", stdout: "pipe", stderr: "ignore" });
+  /**
+   * Starts it; null where the queue does not fill up, as on systems other than Linux.
+   * @param host all addresses of loopback with 0.0.0.0, but for those at which another listener shares the port afterwards
+   */
+  static async start(host: "127.0.0.1" | "0.0.0.0" = "127.0.0.1"): Promise<FullBacklog | null> {
+    const child = Bun.spawn([process.execPath, "-e", LISTENER, host], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "ignore",
+    });
     const { value } = await child.stdout.getReader().read();
     const full = new FullBacklog(Number(new TextDecoder().decode(value).trim()), child);
     for (let i = 0; i < MAX_FILLERS; i++) {

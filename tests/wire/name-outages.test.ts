@@ -2,6 +2,7 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
+import { FullBacklog } from "../harness/full-backlog.ts";
 import { type Gateway, type Settings, startGateway } from "../harness/gateway.ts";
 import { H2EchoOrigin } from "../harness/h2-echo-origin.ts";
 import { NameServer } from "../harness/name-server.ts";
@@ -182,3 +183,30 @@ test("of a name with 301 addresses the one that lives is found", async () => {
     expect(await breakerTrips(gateway)).toBe(0);
   });
 });
+
+const swallowing = await FullBacklog.start("0.0.0.0");
+if (swallowing === null) console.log("skipped: this system lets every loopback connect succeed");
+afterAll(() => swallowing?.stop());
+
+test.skipIf(swallowing === null)(
+  "nor do hundreds that swallow what is sent hide it, from one request or many",
+  async () => {
+    const living = Bun.serve({
+      hostname: "127.0.0.1",
+      port: swallowing!.port,
+      reusePort: true,
+      fetch: () => new Response("here", { headers: { connection: "close" } }),
+    });
+    const dead = Array.from({ length: 300 }, (_, n) => `127.9.${n >> 7}.${(n & 127) + 1}`);
+    names.zones.set("deep.test", { addresses: [...dead, "127.0.0.1"], ttl: 60 });
+    const route = { target: `http://deep.test:${swallowing!.port}` };
+    await withRoute({ transport: { connect_timeout: "20s" }, route }, async (gateway) => {
+      expect(await ask(gateway)).toBe(200);
+      const statuses = await Promise.all(Array.from({ length: 12 }, () => ask(gateway)));
+      expect(statuses).toEqual(new Array(12).fill(200));
+      expect(await breakerTrips(gateway)).toBe(0);
+    });
+    await living.stop(true);
+  },
+  60_000,
+);

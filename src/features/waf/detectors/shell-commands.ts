@@ -189,7 +189,7 @@ class ShellCommands implements Detector {
     return isShellSpace(bytes[end]!) && isPrefixWord(bytes, 0, end) && this.isOneLine();
   }
 
-  /** Whether the value has no line break within MAX_LINE bytes, and ends there: nobody's text with commands in it. */
+  /** Whether the value has no line break within MAX_LINE bytes, and ends there: a text about commands has more. */
   private isOneLine(): boolean {
     const { bytes, length } = this;
     return length <= MAX_LINE && indexOfByte(bytes, Byte.Lf, 0, length) === length;
