@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 import { anchorOf } from "../../src/cli/help/anchor.ts";
+import { chartPage } from "./charts.ts";
 
 /** The top of the repository. */
 export const ROOT: string = join(import.meta.dir, "../..");
@@ -43,7 +44,11 @@ export class PageSet {
         if (target !== null && isWanted && isFile(target)) waiting.push(target);
       }
     }
-    this.groups = groupsOf(this.pages.get("docs/README.md")!);
+    this.pages.set(CHARTS.source, { ...CHARTS, html: chartPage(ROOT) });
+    this.groups = groupsOf(this.pages.get("docs/README.md")!).map((group) => {
+      const at = group.places.indexOf("compare.html");
+      return at < 0 ? group : { ...group, places: group.places.toSpliced(at, 0, CHARTS.place) };
+    });
     const titles = new Map([...this.pages.values()].map((page) => [page.source.replace(/.*\//, ""), page.title]));
     for (const [source, page] of this.pages) {
       // On the site a page goes by its title, and not by the name of its file.
@@ -158,5 +163,7 @@ export function plain(html: string): string {
     .trim();
 }
 
+/** The page of charts, which no file holds. */
+const CHARTS = { source: "docs/benchmarks", place: "benchmarks.html", title: "Benchmarks and proof" };
 const LINK = /((?:href|src)=)"([^"]*)"/g;
 const IMAGE = /\.(webp|png|svg)$/;

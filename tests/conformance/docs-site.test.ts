@@ -79,6 +79,13 @@ test("its search has pages of docs before the changelog, by what operators type"
   expect(wanted.map(([words]) => [words, index.find(words!, 1)[0]?.entry.place])).toEqual(wanted);
 });
 
+test("has charts of the tables of comparison and proof, drawn in the page", () => {
+  const html = readFileSync(join(site, "benchmarks.html"), "utf8");
+  expect(html.match(/<figure/g)?.length).toBeGreaterThan(20);
+  expect(html).toContain('<rect class="own" width="100.0%" height="14" rx="2"/></svg><span>30</span>');
+  expect(html).not.toMatch(/<img|https?:|NaN/);
+});
+
 if (CHROMIUM === null) console.log("skipped: the site in a browser needs chromium (Debian: apt install chromium)");
 describe.skipIf(CHROMIUM === null)("in Chromium", () => {
   test("is searched by keyboard, and fits a phone", async () => {
@@ -94,7 +101,7 @@ describe.skipIf(CHROMIUM === null)("in Chromium", () => {
       await tab.value("document.querySelector('#found a').click()");
       await tab.until("location.pathname.endsWith('/cache.html') && location.hash === '#soft-purge'");
       await tab.until("document.readyState === 'complete'");
-      for (const name of ["cache.html", "metrics.html", "index.html"]) {
+      for (const name of ["cache.html", "metrics.html", "benchmarks.html", "index.html"]) {
         await tab.go(`${top}/${name}`);
         await tab.until(`location.pathname.endsWith('${name}') && document.readyState === 'complete'`);
         expect(await tab.value<number>("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
