@@ -21,7 +21,7 @@ const TURNS: readonly Turn[] = [
     name: "where, for if",
     pattern: /\bwhere (?:an?|the|its?|one|there|they|that|this|no|none|not|both|each|all)\b/gi,
     pages: 88,
-    sources: 1188,
+    sources: 1187,
   },
   {
     name: "what is …, for a noun",
