@@ -132,7 +132,7 @@ ${groups.join("\n")}`;
 function metricText({ name, type, help }: MetricHelp): string {
   const { labels = [], advice = "" } = ROWS[name] ?? {};
   const of = labels.length === 0 ? "no labels" : labels.map((label) => `\`${label}\``).join(", ");
-  return `### ${name}\n\n${help}\n\n${type}, ${UNITS[unitOf(name)]}; ${of}.\n\n**What to do.** ${advice}\n`;
+  return `### ${name}\n\n${help}\n\n${type}, ${UNITS[unitOf(name)]}; ${of}.\n\n**What you can do.** ${advice}\n`;
 }
 
 const UNITS = { seconds: "in seconds", bytes: "in bytes", count: "a count since the start", number: "a number" };
@@ -142,7 +142,7 @@ function eventsPage(): string {
     const bound = boundOf(row);
     const level = row.level === "always" ? "At every level" : `Level ${row.level ?? "info"}`;
     const fields = fieldTexts(row).map((one) => `- ${one}\n`);
-    return `## ${name}\n\n${row.meaning}\n\n${level}${bound === "" ? "" : `; at most ${bound}`}. Fields:\n\n${fields.join("")}\n**What to do.** ${row.advice}\n`;
+    return `## ${name}\n\n${row.meaning}\n\n${level}${bound === "" ? "" : `; at most ${bound}`}. Fields:\n\n${fields.join("")}\n**What you can do.** ${row.advice}\n`;
   });
   return `# Log events
 

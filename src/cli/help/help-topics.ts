@@ -69,7 +69,7 @@ export class HelpTopics {
 
 /** What a key takes, its default, and its line of documentation. */
 export function keyText({ row }: ListedKey): string {
-  const about = [`Takes ${formText(row.type.form)}.`, defaultText(row)].filter((part) => part !== "").join(" ");
+  const about = [`You write ${formText(row.type.form)}.`, defaultText(row)].filter((part) => part !== "").join(" ");
   const doc = row.doc === undefined || row.doc === "" ? "" : `\n\n${row.doc}`;
   const restart = row.restart === undefined ? "" : "\n\nA change takes effect at the next restart, not at a reload.";
   return `${about}${doc}${restart}`;
@@ -100,14 +100,14 @@ function sentence(text: string): string {
 
 function errorTopic([name, { cause, cure, page }]: [string, ErrorGuide]): HelpTopic {
   const pages = [`docs/errors.md#${anchorOf(name)}`, `docs/${page}`];
-  return { name, kind: "an error of a command", text: `${cause}\n\nWhat to do. ${cure}`, pages };
+  return { name, kind: "an error of a command", text: `${cause}\n\nWhat you can do. ${cure}`, pages };
 }
 
 function refusalTopic({ label, status, message, close, cause, cure, page }: FaultRow): HelpTopic {
   return {
     name: label,
     kind: "a refusal",
-    text: `${refusalText(status, message, close)}\n\n${cause}\n\nWhat to do. ${cure}`,
+    text: `${refusalText(status, message, close)}\n\n${cause}\n\nWhat you can do. ${cure}`,
     pages: [`docs/errors.md#${anchorOf(label)}`, `docs/${page}`],
   };
 }
@@ -127,7 +127,7 @@ function detailTopic(row: FaultDetailRow): HelpTopic {
   return {
     name: label,
     kind: `a cause of a ${faultRow(fault).status}`,
-    text: `${detailText(row)}\n\n${cause}\n\nWhat to do. ${cure}`,
+    text: `${detailText(row)}\n\n${cause}\n\nWhat you can do. ${cure}`,
     pages: [`docs/errors.md#${anchorOf(detailHeading(row))}`, DEBUG_PAGE],
   };
 }
@@ -151,7 +151,7 @@ function statusText(status: number): string {
   const faults = FAULTS.filter(
     (row, fault) => row.status === status && (!isOfOrigin(fault) || status === GATEWAY_TIMEOUT),
   );
-  const causes = [...details, ...faults].map(({ label, cause, cure }) => `${label}: ${cause} What to do. ${cure}`);
+  const causes = [...details, ...faults].map(({ label, cause, cure }) => `${label}: ${cause} What you can do. ${cure}`);
   return [
     `If the gateway gives it, \`fault_detail\` in the access line has the cause: \`edge logs --status ${status}\`. If that is null, the origin has sent this status.`,
     ...causes,
@@ -172,14 +172,14 @@ export function refusalText(status: number, message: string, close: boolean): st
 function eventTopic(name: EventName): HelpTopic {
   const { meaning, advice } = EVENTS[name];
   const fields = fieldTexts(EVENTS[name]).join("; ");
-  const text = [meaning, `Fields. ${fields}.`, `What to do. ${advice}`].join("\n\n");
+  const text = [meaning, `Fields. ${fields}.`, `What you can do. ${advice}`].join("\n\n");
   return { name, kind: "an event of the log", text, pages: [`docs/events.md#${anchorOf(name)}`] };
 }
 
 function metricTopic(name: MetricName): HelpTopic {
   const { title, labels, advice } = METRICS[name];
   const of = labels.length === 0 ? "" : `, by ${labels.join(", ")}`;
-  const text = `${title}${of}.\n\nWhat to do. ${advice}`;
+  const text = `${title}${of}.\n\nWhat you can do. ${advice}`;
   return { name, kind: "a metric", text, pages: [`docs/metrics.md#${anchorOf(name)}`] };
 }
 

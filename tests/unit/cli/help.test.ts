@@ -272,14 +272,15 @@ async function help(...args: string[]) {
 
 function errorsPage(): string {
   const errors = Object.entries(ERROR_GUIDE).map(
-    ([name, { cause, cure, page }]) => `### ${name}\n\n${cause}\n\n**What to do.** ${cure}\n\nMore: ${linkTo(page)}.\n`,
+    ([name, { cause, cure, page }]) =>
+      `### ${name}\n\n${cause}\n\n**What you can do.** ${cure}\n\nMore: ${linkTo(page)}.\n`,
   );
   const refusals = FAULTS.slice(1).map(
     ({ label, status, message, close, cause, cure, page }) =>
-      `### ${label}\n\n${refusalText(status, message, close)}\n\n${cause}\n\n**What to do.** ${cure}\n\nMore: ${linkTo(page)}.\n`,
+      `### ${label}\n\n${refusalText(status, message, close)}\n\n${cause}\n\n**What you can do.** ${cure}\n\nMore: ${linkTo(page)}.\n`,
   );
   const details = FAULT_DETAILS.slice(1).map(
-    (row) => `### ${detailHeading(row)}\n\n${detailText(row)}\n\n${row.cause}\n\n**What to do.** ${row.cure}\n`,
+    (row) => `### ${detailHeading(row)}\n\n${detailText(row)}\n\n${row.cause}\n\n**What you can do.** ${row.cure}\n`,
   );
   return `# Errors and refusals
 
