@@ -64,8 +64,11 @@ function writeTexts({ version, epoch }: Release, shared: string, folder: string)
   packed("CHANGELOG.md.gz", projectFile("CHANGELOG.md"));
   packed("THIRD-PARTY-LICENSES.txt.gz", readFileSync(join(shared, "THIRD-PARTY-LICENSES.txt"), "utf8"));
   const date = new Date(epoch * 1000).toUTCString().replace("GMT", "+0000");
-  const entry = "  * What has changed: /usr/share/doc/edge/CHANGELOG.md.gz.";
-  packed("changelog.gz", `edge (${version}) stable; urgency=medium\n\n${entry}\n\n -- ${maintainer()}  ${date}\n`);
+  const entry = "  * Changes: /usr/share/doc/edge/CHANGELOG.md.gz.";
+  packed(
+    "changelog.gz",
+    `edge (${version.replace("-", "~")}) stable; urgency=medium\n\n${entry}\n\n -- ${maintainer()}  ${date}\n`,
+  );
 }
 
 function descriptionOf(release: Release, kind: Kind, arch: string, contents: readonly Entry[]): object {

@@ -228,7 +228,7 @@ function writeFault(path: string): string {
   const isThere = existsSync(path);
   const folder = isThere ? path : dirname(path);
   try {
-    if (!statSync(folder).isDirectory()) return isThere ? "it is a file" : "what is above it is a file";
+    if (!statSync(folder).isDirectory()) return isThere ? "it is a file" : "its parent is a file";
     accessSync(folder, constants.W_OK | constants.X_OK);
     return "";
   } catch (error) {

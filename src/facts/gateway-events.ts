@@ -134,7 +134,7 @@ export const GATEWAY_EVENTS = {
   start: {
     meaning: "A note or warning about how the gateway was started.",
     advice: "Read it once: it names unprotected or unusual settings of the start.",
-    fields: { note: textField("what it is"), variable: optional(textField("variable of the environment")) },
+    fields: { note: textField("the note"), variable: optional(textField("variable of the environment")) },
   },
   start_failed: {
     level: "error",
@@ -178,7 +178,7 @@ export const GATEWAY_EVENTS = {
   script_errors: {
     level: "warn",
     meaning: "A FastCGI script wrote of errors, on FCGI_STDERR. docs/php.md#errors",
-    advice: "Fix the script; `error_log` and `log_errors` of PHP choose what it writes.",
+    advice: "Fix the script; `error_log` and `log_errors` of PHP choose its output.",
     perSecond: 100,
     fields: {
       upstream: UPSTREAM,
@@ -190,7 +190,7 @@ export const GATEWAY_EVENTS = {
   upstream_unhealthy: {
     level: "warn",
     meaning: "A health check failed `unhealthy_threshold` times in a row.",
-    advice: "See the origin, and what its health path says.",
+    advice: "See the origin, and the response of its health path.",
     fields: {
       upstream: UPSTREAM,
       status: numberField("status of the last response; 0 without one"),

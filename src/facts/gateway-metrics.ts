@@ -278,7 +278,7 @@ export const GATEWAY_METRICS = {
     labels: ["route"],
     group: "Streams",
     title: "Open forwarded connections",
-    advice: "Compare with the stream's `max_connections`, and with what its targets take.",
+    advice: "Compare with the stream's `max_connections`, and with the limits of its targets.",
   },
   gateway_stream_bytes_total: {
     kind: "counter",

@@ -1,6 +1,7 @@
 // Runs the suite of the Gateway API against ./edge on a control plane of processes, and writes its report. scripts/conformance-gateway-api
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { VERSION } from "../../src/core/version.ts";
 import { SUPPORTED_FEATURES } from "../../src/features/kubernetes/gateway/features.ts";
 import { EDGE_BINARY } from "../harness/gateway.ts";
 import { build, ControlPlane, GATEWAY_ADDRESSES, SUITE_VERSION } from "./kube/control-plane.ts";
@@ -66,7 +67,7 @@ try {
       join(HOME, "bin", "conformance.test"),
       ...["-test.run", "^TestConformance$", "-test.v", "-gateway-class=edge", "-disable-parallel-tests"],
       ...[`-conformance-profiles=${PROFILES}`, `-supported-features=${SUPPORTED_FEATURES}`, `-report-output=${report}`],
-      ...["-organization=edge", "-project=edge", "-url=https://edge.dev", "-version=0.1.0", "-contact=none"],
+      ...["-organization=edge", "-project=edge", "-url=https://edge.dev", `-version=${VERSION}`, "-contact=none"],
       ...["-usable-address=10.91.0.200", "-unusable-address=10.92.0.1", ...process.argv.slice(2)],
     ],
     "",

@@ -181,7 +181,7 @@ describe("citations", () => {
   test("RFCs are cited in one form, and nothing that the repository does not hold", () => {
     const files = PROJECT_FILES.filter((path) => CITING.test(path) && !DATA.test(path));
     expect(files.flatMap((path) => formFaults(path, projectText(path) ?? ""))).toEqual([]);
-  });
+  }, 60_000);
 
   test("the index of the documentation names every page", () => {
     const index = projectText("docs/README.md")!;

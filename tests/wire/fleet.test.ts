@@ -82,9 +82,9 @@ describe.skipIf(REDIS === null)("a fleet on Redis", async () => {
         .map((cells) => [cells[0], cells[1], cells[5]]),
     ).toEqual([
       ["NAME", "STATE", "VERSION"],
-      ["a *", "serving", "0.1.0"],
-      ["b", "serving", "0.1.0"],
-      ["c", "serving", "0.1.0"],
+      ["a *", "serving", "1.0.0-rc.1"],
+      ["b", "serving", "1.0.0-rc.1"],
+      ["c", "serving", "1.0.0-rc.1"],
       ["", undefined, undefined],
     ]);
   });

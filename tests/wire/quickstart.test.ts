@@ -28,8 +28,8 @@ test.skipIf(missing.length > 0)(
   "takes a new user from the archive to an upgrade that loses nothing",
   async () => {
     // The archive is unpacked: that it is one is with the test of releases.
-    mkdirSync(join(folder, "edge-0.1.0-linux-x64"));
-    copyFileSync(EDGE_BINARY, join(folder, "edge-0.1.0-linux-x64/edge"));
+    mkdirSync(join(folder, "edge-1.0.0-rc.1-linux-x64"));
+    copyFileSync(EDGE_BINARY, join(folder, "edge-1.0.0-rc.1-linux-x64/edge"));
     const steps = pageSteps("quickstart.md", "An authority with ACME").filter((step) => !isUnpacking(step));
     expect(steps.length).toBeGreaterThan(30);
     const took = new Map<string, number>();

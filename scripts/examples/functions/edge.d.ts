@@ -1,4 +1,4 @@
-// Written by edge types 0.1.0 cb0bfbed20ec9947
+// Written by edge types 1.0.0-rc.1 cb0bfbed20ec9947
 /**
  * The modules "edge" and "edge:test": what functions and hooks of the gateway are given, and what their tests use.
  * Request, Response and Headers are those of the library that tsconfig.json names: "lib": ["ESNext", "DOM"], or @types/bun, which also

@@ -31,7 +31,7 @@ export const BOT_METRICS = {
   },
   gateway_bot_crawlers_total: {
     kind: "counter",
-    help: "Addresses that named themselves a crawler and were looked up, by what was found.",
+    help: "Verifications of clients that name a crawler, by result.",
     labels: ["result"],
     group: "Firewall and guards",
     title: "Crawlers looked up",

@@ -37,12 +37,12 @@ export const CACHE_METRICS = {
   },
   gateway_cache_purges_total: {
     kind: "counter",
-    help: "Purges of the cache by operators, by what was named.",
+    help: "Purges of the cache by operators, by kind.",
     labels: ["kind"],
     group: "Cache",
     title: "Purges",
     advice:
-      "Who purged what is in the lines `audit`. `all` again and again empties the cache for all clients: purge by tag.",
+      "The lines `audit` name the operator and the purge. If you purge `all` again and again, you empty the cache for all clients: purge by tag.",
   },
   gateway_cache_disk_up: {
     kind: "gauge",
@@ -74,7 +74,7 @@ export const CACHE_METRICS = {
     labels: [],
     group: "Cache",
     title: "Removed from disk",
-    advice: "Steady removals: the disk's share is smaller than what is asked for.",
+    advice: "Steady removals: your disk's share is smaller than the responses in demand.",
   },
   gateway_cache_disk_missed_total: {
     kind: "counter",
@@ -82,7 +82,8 @@ export const CACHE_METRICS = {
     labels: [],
     group: "Cache",
     title: "Not written to disk in time",
-    advice: "The disk is slower than what is stored, or the memory too small for the time until it is written.",
+    advice:
+      "Your disk is slower than the cache fills, or the memory is too small for the time until edge has written an entry.",
   },
   gateway_cache_disk_reads_total: {
     kind: "counter",

@@ -33,7 +33,7 @@ export const FUNCTION_EVENTS = {
     fields: {
       module: MODULE,
       level: textField("level of the line"),
-      message: optional(textField("what was written")),
+      message: optional(textField("the text")),
       route: optional(ROUTE),
       request_id: optional(textField("the request, as in its access line")),
     },
@@ -46,7 +46,7 @@ export const FUNCTION_EVENTS = {
     advice: "Fix the module at the place in `at`, and reload. The request in `request_id` got 500, 502 or 504.",
     fields: {
       module: MODULE,
-      what: optional(textField("what has failed")),
+      what: optional(textField("the failure")),
       error: optional(ERROR),
       at: optional(AT),
       stack: optional(STACK),

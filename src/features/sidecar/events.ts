@@ -8,7 +8,7 @@ export const SIDECAR_EVENTS = {
     advice: "Change the named setting, or raise the limit.",
     perSecond: 100,
     fields: {
-      message: textField("what it is"),
+      message: textField("the warning"),
       method: optional(textField("method of the request")),
       path: optional(textField("its path")),
       limit: optional(numberField("the limit, in bytes")),

@@ -130,8 +130,8 @@ describe("edge help", () => {
     ["SQLI-001", "SQLI-001: a rule of the firewall", "adds", "docs/waf.md#rules"],
     ["server.tls.port", "server.tls.port: a key of config.yaml", "By default 8443", "docs/tls.md"],
     ["tls.port", "server.tls.port: a key of config.yaml", "By default 8443", "docs/keys.md#servertlsport"],
-    ["routes.auth.jwt.issuer", "server.auth.jwt.issuer: a key", "Takes", "docs/authentication.md#tokens"],
-    ["routes[3].target", "routes.target: a key of routes.yaml", "Takes", "docs/upstreams.md#targets"],
+    ["routes.auth.jwt.issuer", "server.auth.jwt.issuer: a key", "You write", "docs/authentication.md#tokens"],
+    ["routes[3].target", "routes.target: a key of routes.yaml", "You write", "docs/upstreams.md#targets"],
   ])("explains %s", async (name, ...parts) => {
     const { code, out, err } = await help(name);
     expect({ code, err }).toEqual({ code: 0, err: "" });
