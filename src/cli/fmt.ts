@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import { LineCounter, parseDocument } from "yaml";
+import { LineCounter } from "yaml";
 import { MAX_CONFIG_FILE_BYTES } from "../config/config-file.ts";
+import { strictYaml } from "../config/yaml-document.ts";
 import { explainSyntaxError } from "../config/yaml-syntax.ts";
 import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
@@ -73,14 +74,14 @@ class FormatFault extends Error {}
 /** A text in one form; values and comments stay as they were. Throws a `FormatFault` if it is no YAML, or a value would change. */
 export function formatted(text: string): string {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const document = strictYaml(text, lines);
   const [fault] = document.errors;
   if (fault !== undefined) {
     const { line, col } = lines.linePos(fault.pos[0]);
     throw new FormatFault(`:${line}:${col}: ${explainSyntaxError(fault.code, fault.message)}`);
   }
   const result = inOneForm(text);
-  const again = parseDocument(result);
+  const again = strictYaml(result);
   if (again.errors.length > 0 || !isDeepStrictEqual(again.toJS(), document.toJS()))
     throw new FormatFault(": a value would change; the file stays as it is");
   return result;

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { ConfigFault } from "./config-fault.ts";
 
@@ -37,10 +37,15 @@ export function readConfigText(file: FoundFile): string | ConfigFault {
   if (URL_LIKE.test(file.name) && file.bytes === undefined) return fault("a URL, which edge serve alone reads");
   let bytes: Uint8Array;
   if (file.bytes !== undefined) return decoded(file.bytes) ?? fault(NOT_TEXT);
+  let descriptor = -1;
   try {
-    const before = statSync(file.path, { bigint: true });
+    // A pipe that is put in the file's place would hold the thread, until someone writes to it.
+    descriptor = openSync(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const before = fstatSync(descriptor, { bigint: true });
+    if (before.isDirectory()) return fault("this is a folder: name the file in it");
+    if (!before.isFile()) return fault("a pipe or a device, and no file");
     if (before.size > MAX_CONFIG_FILE_BYTES) return fault("larger than 16 MiB: this is not a configuration file");
-    bytes = readFileSync(file.path);
+    bytes = readFileSync(descriptor);
     const after = statSync(file.path, { bigint: true });
     const isSame = before.ino === after.ino && before.mtimeNs === after.mtimeNs && before.ctimeNs === after.ctimeNs;
     if (!isSame || BigInt(bytes.byteLength) !== after.size) {
@@ -50,7 +55,9 @@ export function readConfigText(file: FoundFile): string | ConfigFault {
     const code = (error as { code?: string }).code;
     if (code === "ENOENT" || code === "ENOTDIR") return fault("no such file (edge init writes one to start from)");
     if (code === "EACCES") return fault("no permission to read this file");
-    return fault(code === "EISDIR" ? "this is a folder: name the file in it" : "this file cannot be read");
+    return fault("this file cannot be read");
+  } finally {
+    if (descriptor >= 0) closeSync(descriptor);
   }
   return decoded(bytes) ?? fault(NOT_TEXT);
 }

@@ -1,18 +1,9 @@
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type ParsedNode,
-  parseDocument,
-  Scalar,
-} from "yaml";
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type ParsedNode, Scalar } from "yaml";
 import { type ConfigFault, type ConfigPosition, formatKeyPath, type KeyPath, quote } from "./config-fault.ts";
 import { type PlainYaml, readPlainYaml, TOP, type YamlPlace } from "./plain-yaml.ts";
 import { NO_SECRET_FILES, type SecretReader } from "./secret-file.ts";
 import { type Environment, expandVariables, hideValues } from "./variable-expansion.ts";
+import { looseYaml } from "./yaml-document.ts";
 import { explainSyntaxError } from "./yaml-syntax.ts";
 
 /** One configuration file as plain values, with the way back from a value to its place in the text. */
@@ -151,7 +142,7 @@ class YamlReader implements YamlSource {
 
   read(text: string): void {
     this.text = text;
-    const document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false });
+    const document = looseYaml(text, this.lines);
     this.places.set("", { key: 0, value: document.contents?.range[0] ?? 0 });
     this.takeSyntaxErrors(document, text);
     if (!this.readable) return;
@@ -184,8 +175,6 @@ class YamlReader implements YamlSource {
   private takeSyntaxErrors(document: Document, text: string): void {
     const errors = [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_FAULTS);
     for (const error of errors) {
-      // A duplicate key leaves the rest of the file readable; the walk reports it where the key path is known.
-      if (error.code === "DUPLICATE_KEY") continue;
       this.readable = false;
       const isDeeperLine = errors.some(
         (other) => other.code === "MULTILINE_IMPLICIT_KEY" && other.pos[0] === error.pos[0],

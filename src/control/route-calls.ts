@@ -132,6 +132,8 @@ export class RouteCalls {
   private async apply(change: Change): Promise<ControlAnswer> {
     const { name, text, isDry, isTrusted, action, operator } = change;
     const { port } = this;
+    const unreadable = text === null ? "" : textFault(text);
+    if (unreadable !== "") return this.refused(change, [unreadable]);
     const before = port.routes.all;
     const next = port.routes.changed(name, text, isTrusted);
     const chars = next.reduce((sum, route) => sum + route.text.length, 0);
@@ -181,6 +183,16 @@ export class RouteCalls {
   }
 }
 
+/** Why a text is no route that edge reads: a few seconds of reading would hold the control thread. */
+function textFault(text: string): string {
+  if (text.includes("\ufffd")) return "the body is no UTF-8, or has the character U+FFFD";
+  let marks = 0;
+  for (const _ of text.matchAll(/[:,\n]/g))
+    if (++marks > MAX_MARKS)
+      return `one route of more than ${MAX_MARKS} colons, commas and line ends: put it into routes.yaml`;
+  return "";
+}
+
 /** Whether the conditions of the call hold. RFC 9110 §13.1 */
 function mayChange({ ifMatch, ifNoneMatch }: RouteCall, before: ApiRoute | null): boolean {
   if (ifMatch !== "" && !names(ifMatch, before)) return false;
@@ -199,3 +211,4 @@ function missing(name: string): ControlAnswer {
 
 /** So many faults the log shows. */
 const MAX_FAULTS = 10;
+const MAX_MARKS = 50_000;

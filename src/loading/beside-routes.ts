@@ -22,6 +22,8 @@ export interface BesideRoutes {
 
 interface GoodList {
   readonly text: string;
+  /** Of the file that had the text; "" if only reading it tells whether it still has. */
+  readonly stamp: string;
   readonly part: RoutePart;
   /** How many warnings it has by itself. */
   readonly warnings: number;
@@ -31,6 +33,8 @@ interface GoodList {
 export class RouteMemory {
   private readonly good: Map<string, GoodList> = new Map();
 
+  /** The folder of routes as it was when it could be read. */
+  private folder: { readonly path: string; readonly files: readonly RouteFile[] } | null = null;
   private parts: SharedParts = new SharedParts();
 
   /** Equal parts of routes; new for a whole load, so that parts without a route go. */
@@ -49,12 +53,31 @@ export class RouteMemory {
     return known.part;
   }
 
+  /** The same for a file that has not been written to. */
+  untouched(path: string, stamp: string): RoutePart | null {
+    const known = this.good.get(path);
+    return known === undefined || stamp === "" || known.stamp !== stamp ? null : this.unchanged(path, known.text);
+  }
+
+  noteFolder(path: string, files: readonly RouteFile[]): void {
+    this.folder = { path, files };
+  }
+
+  /** The files of a folder that cannot be read any more, as they were; null if they are not known. */
+  folderOf(path: string): readonly RouteFile[] | null {
+    if (this.folder?.path !== path) return null;
+    return this.folder.files.flatMap((one) => {
+      const text = this.textOf(one.file.path);
+      return text === null ? [] : { ...one, stamp: "", file: { ...one.file, bytes: Buffer.from(text) } };
+    });
+  }
+
   textOf(path: string): string | null {
     return this.good.get(path)?.text ?? null;
   }
 
-  note(path: string, text: string, part: RoutePart): void {
-    this.good.set(path, { text, part, warnings: part.log.warnings.length });
+  note(path: string, text: string, stamp: string, part: RoutePart): void {
+    this.good.set(path, { text, stamp, part, warnings: part.log.warnings.length });
   }
 
   /** Files that are gone are forgotten. */
@@ -77,11 +100,14 @@ export function besideRoutes(
   memory?.keepOnly(new Set(files.map(({ file }) => file.path)));
   return files.map((file) => {
     const { path } = file.file;
+    const { stamp = "" } = file;
+    const untouched = isReused ? (memory?.untouched(path, stamp) ?? null) : null;
+    if (untouched !== null) return { file, part: untouched, left: null };
     const text = readConfigText(file.file);
     const known = isReused && typeof text === "string" ? (memory?.unchanged(path, text) ?? null) : null;
     const part = known ?? read(file, text);
     if (part.log.faults.length === 0) {
-      if (typeof text === "string") memory?.note(path, text, part);
+      if (typeof text === "string") memory?.note(path, text, stamp, part);
       return { file, part, left: null };
     }
     if (!file.isLeftOut) return { file, part, left: null };

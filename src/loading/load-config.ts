@@ -153,7 +153,7 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
   noteForgottenWords(config.value, main.server.cache.enabled, configLog);
   checkShortForm(config.value, main, configLog);
   noteLeftBySidecar(config.value, main, configLog);
-  const { beside, folder } = readBeside(main, config.readable, configLog, request, { parts: shared, maps });
+  const { beside, folder, away } = readBeside(main, config.readable, configLog, request, { parts: shared, maps });
   const first = routesLog === null ? [] : [{ origin: fileOrigin(routesFile), ...own, log: routesLog }];
   const { joined, parts, left, streams } = judgedRoutes(first, beside, (all, some) => {
     noteGuests(all, beside, main.server.routeOrder !== "path_first");
@@ -186,7 +186,12 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     usingDefaults: configFile === null,
     warnings,
     tests,
-    beside: { left: [...closed, ...left], shadowed: joined.shadowed, folders: folder.folders, stamp: folder.stamp },
+    beside: {
+      left: [...closed, ...away, ...left],
+      shadowed: joined.shadowed,
+      folders: folder.folders,
+      stamp: folder.stamp,
+    },
   };
 }
 
@@ -208,14 +213,27 @@ function readBeside(
   log: FaultLog,
   request: ConfigRequest,
   shares: ListShares,
-): { readonly beside: readonly BesideRoutes[]; readonly folder: RouteFolder } {
-  const folder = routeFolder(main.providers.directory);
-  if (folder.fault !== "") log.fault(["providers", "directory", "path"], folder.fault);
-  const files = isReadable ? [...folder.files, ...(request.routeFiles ?? [])] : [];
+): {
+  readonly beside: readonly BesideRoutes[];
+  readonly folder: RouteFolder;
+  /** The folder, if it cannot be read and its last good files serve. */
+  readonly away: readonly LeftFile[];
+} {
+  const { directory } = main.providers;
+  const folder = routeFolder(directory);
+  const at = ["providers", "directory"];
+  for (const name of folder.unbound)
+    log.warn([...at, "hosts", name], "no file and no folder of this name is in the folder: it bounds none");
+  const kept = directory.watch && folder.fault !== "" ? (request.memory?.folderOf(directory.path) ?? null) : null;
+  if (folder.fault === "") request.memory?.noteFolder(directory.path, folder.files);
+  else if (kept === null) log.fault([...at, "path"], folder.fault);
+  const files = isReadable ? [...(kept ?? folder.files), ...(request.routeFiles ?? [])] : [];
   const beside = besideRoutes(files, request.memory ?? null, request.isPartial === true, (file, text) =>
     partOf(file, text, main, request, shares),
   );
-  return { beside, folder };
+  if (kept === null) return { beside, folder, away: [] };
+  const fault = { file: directory.path, line: 0, col: 0, path: "", message: folder.fault };
+  return { beside, folder, away: [{ source: "directory", name: directory.path, faults: [fault], isKept: true }] };
 }
 
 /** Joins and judges all lists. A list whose faults show only beside all others is left out as well, if it may be. */

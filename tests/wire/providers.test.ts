@@ -12,7 +12,11 @@ const says = (prefix: string, body: string, more = ""): string =>
 let gateway: Gateway;
 beforeAll(async () => {
   gateway = await startGateway({
-    config: { providers: { directory: { path: "routes.d", hosts: { "team-a.yaml": ["*.a.example"] } } } },
+    config: {
+      providers: {
+        directory: { path: "routes.d", hosts: { "team-a.yaml": ["*.a.example"], "team-b/": ["b.example"] } },
+      },
+    },
     routes: [{ type: "respond", prefix: "/own", body: "own" }],
     files: {
       "routes.d/10-one.yaml": says("/one", "one") + says("/own", "not"),
@@ -42,6 +46,41 @@ test("no link, pipe or device in the folder takes anything down: a folder that l
   for (const name of ["loop", "again", "deep/up", "zero.yaml", "gone.yaml", "self.yaml", "pipe.yaml"]) rmSync(at(name));
 });
 afterAll(() => stopAll(gateway));
+
+test("a folder of a team is bounded as a file is; a link in it to another's folder takes nothing of that", async () => {
+  mkdirSync(at("team-b"));
+  mkdirSync(at("a-links"));
+  symlinkSync("../team-b", at("a-links/all"));
+  writeFileSync(at("team-b/shop.yaml"), says("/", "b", ", host: b.example"));
+  await becomes("/", "b", "b.example");
+  writeFileSync(at("a-links/own.yaml"), says("/linked", "x"));
+  writeFileSync(at("team-b/taken.yaml"), says("/", "b", ", host: www.a.example"));
+  const line = await gateway.log(
+    "taken",
+    ({ event, name }) => event === "route_invalid" && name === at("team-b/taken.yaml"),
+  );
+  expect(String(line.faults)).toContain("b.example alone (providers.directory.hosts)");
+  expect([await text("/", "b.example"), await text("/", "www.a.example")]).toEqual(["b", "team"]);
+  for (const name of ["a-links", "team-b"]) rmSync(at(name), { recursive: true });
+  await becomes("/", "404", "b.example");
+});
+
+test("a folder that goes away leaves its last good routes, and a reload takes it up when it is back", async () => {
+  renameSync(at(""), `${at("")}-away`);
+  gateway.signal("SIGHUP");
+  const gone = await gateway.log(
+    "gone",
+    ({ event, faults }) => event === "route_invalid" && /no such folder/.test(String(faults)),
+  );
+  expect(gone).toMatchObject({ source: "directory", kept: true });
+  expect([await text("/one"), await text("/", "www.a.example")]).toEqual(["one", "team"]);
+  renameSync(`${at("")}-away`, at(""));
+  writeFileSync(at("back.yaml"), says("/back", "back"));
+  gateway.signal("SIGHUP");
+  await becomes("/back", "back");
+  rmSync(at("back.yaml"));
+  await becomes("/back", "404");
+});
 
 const at = (name: string): string => join(gateway.folder, "routes.d", name);
 async function text(path: string, host = "gw.test"): Promise<string> {

@@ -1,6 +1,6 @@
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
-import { HeaderId } from "../../message/header-block.ts";
+import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
 import { methodName } from "../../message/request-head.ts";
 import type { AccessGuard } from "./access-guard.ts";
 import { jsonReply } from "./built-in-reply.ts";
@@ -67,8 +67,8 @@ export class RouteCallHandler implements Handler {
       method: methodName(method),
       name,
       query: queryOf(ex),
-      ifMatch: headers.valueOf(HeaderId.IfMatch),
-      ifNoneMatch: headers.valueOf(HeaderId.IfNoneMatch),
+      ifMatch: conditionIn(headers, HeaderId.IfMatch),
+      ifNoneMatch: conditionIn(headers, HeaderId.IfNoneMatch),
       wantsYaml: headers.valueOf(HeaderId.Accept).toLowerCase().includes("yaml"),
       text,
     };
@@ -78,14 +78,21 @@ export class RouteCallHandler implements Handler {
   }
 }
 
+/** An empty value names no route: a variable without its value in a script must not make a call unconditional. */
+function conditionIn(headers: HeaderBlock, id: HeaderId): string {
+  return headers.find(id) < 0 ? "" : headers.valueOf(id).trim() || '""';
+}
+
+/** A refusal before the control thread sees the call. */
+function refusal(status: number, message: string) {
+  return jsonReply(status, { ...errorBody(status, message), faults: [message] });
+}
+
 /** Names of routes; no path and no file name can be made of one. */
 const ROUTE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/;
 const MAX_ROUTE_BYTES = 1_048_576;
-const NO_NAME = jsonReply(
+const NO_NAME = refusal(
   404,
-  errorBody(
-    404,
-    "no such endpoint: the name of a route has letters, digits, dots, dashes and underscores, at most 128",
-  ),
+  "no such endpoint: the name of a route has letters, digits, dots, dashes and underscores, at most 128",
 );
-const TOO_LARGE = jsonReply(413, errorBody(413, `request body exceeds ${MAX_ROUTE_BYTES} bytes`));
+const TOO_LARGE = refusal(413, `request body exceeds ${MAX_ROUTE_BYTES} bytes`);

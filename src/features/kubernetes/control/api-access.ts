@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { parseDocument } from "yaml";
+import { strictYaml } from "../../../config/yaml-document.ts";
 import { trimmedEnd } from "../../../core/trimming.ts";
 import { isObject } from "../../../core/value-kind.ts";
 
@@ -58,7 +58,7 @@ function accountAccess(host: string, env: Readonly<Record<string, string | undef
 }
 
 function fileAccess(file: string, wanted: string): ApiAccess {
-  const document = parseDocument(textOf(file));
+  const document = strictYaml(textOf(file));
   const config: unknown = document.errors.length > 0 ? null : document.toJS();
   if (!isObject(config)) throw new Error(`${file} is no kubeconfig`);
   const name = wanted === "" ? textIn(config, "current-context") : wanted;

@@ -1,8 +1,9 @@
-import { isAlias, isMap, isScalar, isSeq, parseDocument, type YAMLMap } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, type YAMLMap } from "yaml";
+import { strictYaml } from "../../../config/yaml-document.ts";
 
 /** A route as JSON would have it; null for a text that is no map. */
 export function routeAsJson(text: string): Readonly<Record<string, unknown>> | null {
-  const document = parseDocument(text);
+  const document = strictYaml(text);
   const value: unknown = document.errors.length > 0 ? null : document.toJS();
   const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
   return typeof one === "object" && one !== null && !Array.isArray(one) ? { ...one } : null;
@@ -16,7 +17,7 @@ export function withWeights(
   text: string,
   weights: Readonly<Record<string, unknown>>,
 ): { readonly text: string } | string {
-  const document = parseDocument(text);
+  const document = strictYaml(text);
   const top = document.contents;
   const route = isSeq(top) ? top.items[0] : top;
   const targets = isMap(route) ? route.get("targets", true) : null;

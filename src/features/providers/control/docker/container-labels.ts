@@ -127,6 +127,11 @@ function partsOf(container: Container, faults: LabelFault[]): Map<string, Part> 
     }
     const part = parts.get(name) ?? emptyPart(container);
     const value = labels[label]!;
+    if (value.length > MAX_LABEL) {
+      const long = fault(`longer than ${MAX_LABEL} characters`, "put the route into routes.yaml");
+      parts.set(name, { ...part, faults: [...part.faults, { ...long, route: name }] });
+      continue;
+    }
     if (path === "port" || path === "scheme") parts.set(name, { ...part, [path]: value });
     else {
       const reason = putAt(part.keys, path, value);
@@ -137,6 +142,7 @@ function partsOf(container: Container, faults: LabelFault[]): Map<string, Part> 
   return parts;
 }
 
+const MAX_LABEL = 16_384;
 const OWN: ReadonlySet<string> = new Set(["edge.enable", "edge.port", "edge.scheme"]);
 
 /** A route of all containers that name it. The labels of the one that was started first count. */

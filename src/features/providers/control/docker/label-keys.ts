@@ -1,5 +1,5 @@
-import { parseDocument } from "yaml";
 import type { Form, FormRows } from "../../../../config/form.ts";
+import { strictYaml } from "../../../../config/yaml-document.ts";
 import { ROUTE_FORMAT } from "../../../../routes/route-format.ts";
 import { routePlace } from "../../../../routes/route-schema.ts";
 
@@ -72,7 +72,7 @@ function meantText(form: Form, text: string): unknown {
   const list = forms.find((one) => one.is === "list");
   const hasPlain = forms.some(({ is }) => !/^(list|section|map|anything)$/.test(is));
   if (!hasPlain && /^\s*[[{]/.test(text)) {
-    const document = parseDocument(text);
+    const document = strictYaml(text);
     if (document.errors.length === 0) return document.toJS({ maxAliasCount: 0 }) as unknown;
   }
   if (list !== undefined && !hasPlain) return text.split(",").map((one) => meantText(list.item, one.trim()));
