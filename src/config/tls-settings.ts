@@ -32,6 +32,10 @@ const fileRows = {
   key_file: { type: fileName(), default: "", field: "", example: "./key.pem", doc: "the PEM file of the private key" },
 } as const satisfies Rows;
 
+/** Of `tls` at a route. */
+export const INTERNAL_DOC =
+  "internal: the local authority signs for the hosts of this route; edge trust installs its root";
+
 const internalRows = {
   internal: {
     type: flag(),
@@ -139,10 +143,10 @@ const tlsRows = {
 } as const satisfies Rows;
 
 /** The first certificate is that of clients without SNI; there may be none where ACME obtains it. docs/tls.md */
-export const tls = orInternal(block(tlsRows, { absent: OFF, finish: finishTls }));
+export const tls = orInternal(block(tlsRows, { absent: OFF, finish: finishTls }), OFF);
 
 /** `tls` of a listener: a key that is left out has the value of `server.tls`. docs/listeners.md#tls-of-a-listener */
-export const listenerTls = orInternal(listenerBlock());
+export const listenerTls = orInternal(listenerBlock(), OFF);
 
 function listenerBlock() {
   return block(
@@ -163,10 +167,19 @@ function listenerBlock() {
 }
 
 /** `tls: internal` is short for `internal: true`. */
-function orInternal<B extends { readonly form: Form }>(section: B): B {
+export function orInternal<B extends { readonly form: Form }>(section: B, whenAbsent?: object): B {
   const word = { is: "word", words: ["internal"] } as const;
-  return orWritten(section, word, (value) => (value === "internal" ? { internal: true } : value), OFF);
+  return orWritten(section, word, (value) => (value === "internal" ? { internal: true } : value), whenAbsent);
 }
+
+/** `tls` of a route that has no targets: `internal`. docs/tls.md#a-local-authority */
+export const internalTls = {
+  type: word("internal"),
+  absent: null,
+  field: "ownTls",
+  example: "internal",
+  doc: INTERNAL_DOC,
+} as const;
 
 type TlsValues = Values<typeof tlsRows>;
 type HostValues = (typeof host)["rows"] extends infer R extends Rows ? Values<R> : never;

@@ -3,7 +3,7 @@ import { isHostName } from "./origin.ts";
 import type { Spot } from "./piece.ts";
 import { block, type Rows, type Values } from "./row.ts";
 import { fileName, flag, text } from "./scalars.ts";
-import { checkBothOrNeither } from "./tls-settings.ts";
+import { checkBothOrNeither, INTERNAL_DOC, orInternal } from "./tls-settings.ts";
 
 const rows = {
   ca_file: { type: fileName(), default: "", example: "./ca.pem", doc: "the system's roots by default" },
@@ -31,18 +31,40 @@ const rows = {
 } as const satisfies Rows;
 
 /** How upstreams are spoken to over TLS: `tls` of an upstream route, and of the transcoder. docs/upstreams.md#tls-to-origins */
-export const upstreamTls = block(rows, {
-  check: checkUpstreamTls,
-  finish: (_, values, { path, files }) => ({
+export const upstreamTls = block(rows, { check: checkUpstreamTls, finish, list });
+
+/** `tls` of an upstream route: the same, and whether the local authority signs for the route's hosts. docs/tls.md#a-local-authority */
+export const upstreamRouteTls = orInternal(
+  block(
+    {
+      ...rows,
+      internal: { type: flag(), default: false, field: "", doc: INTERNAL_DOC },
+    },
+    {
+      check: (values, spot) => checkUpstreamTls(values, spot),
+      finish: (_, values, spot) => ({ ...finish(null, values, spot), isInternal: values.internal }),
+      list: (config, lines) => ({ ...list(config, lines), ...(config.isInternal ? { internal: true } : {}) }),
+    },
+  ),
+);
+
+type TlsValues = Values<typeof rows>;
+
+function finish(_: unknown, values: TlsValues, { path, files }: Spot) {
+  return {
     caFile: files.bundle([...path, "ca_file"], values.ca_file),
     clientCertificate: files.pair([...path, "cert_file"], values.cert_file, [...path, "key_file"], values.key_file),
     // For SNI and the check of the certificate.
     serverName: values.server_name.toLowerCase(),
-  }),
-  list: ({ clientCertificate: { certFile, keyFile } }, lines) => ({ ...lines, cert_file: certFile, key_file: keyFile }),
-});
+    isInternal: false,
+  };
+}
 
-function checkUpstreamTls(values: Values<typeof rows>, spot: Spot): void {
+function list({ clientCertificate: { certFile, keyFile } }: ReturnType<typeof finish>, lines: object): object {
+  return { ...lines, cert_file: certFile, key_file: keyFile };
+}
+
+function checkUpstreamTls(values: TlsValues, spot: Spot): void {
   const { log, path } = spot;
   checkBothOrNeither(values.cert_file, values.key_file, spot);
   if (values.insecure_skip_verify) {

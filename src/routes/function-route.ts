@@ -3,6 +3,7 @@ import { quote } from "../config/config-fault.ts";
 import { moduleFile } from "../config/module-file.ts";
 import { block, type ConfigOf } from "../config/row.ts";
 import { duration, text } from "../config/scalars.ts";
+import { internalTls } from "../config/tls-settings.ts";
 import { ForwardEnd } from "../features/forward/forward-handler.ts";
 import type { UpstreamPorts } from "../features/functions/function-upstream.ts";
 import { type Handler, Pipeline, Verdict } from "../message/exchange.ts";
@@ -19,6 +20,7 @@ import { explainTarget, upstreamHandler } from "./upstream/upstream-route.ts";
 const keys = block(
   {
     methods: routeMethods,
+    tls: internalTls,
     module: {
       type: moduleFile(),
       required: "the file of the function, such as ./functions/hello.ts",

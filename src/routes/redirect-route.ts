@@ -2,6 +2,7 @@ import { resolved } from "../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { fileName, flag, integerOf } from "../config/scalars.ts";
 import { urlTemplate } from "../config/template-kind.ts";
+import { internalTls } from "../config/tls-settings.ts";
 import { ListedRedirectHandler, RedirectHandler } from "../features/answer/redirect-handler.ts";
 import { readRedirectList } from "../features/answer/redirect-list.ts";
 import { redirectFault } from "../features/answer/redirect-target.ts";
@@ -17,6 +18,7 @@ import type { RouteType } from "./route-type.ts";
 
 const keys = block({
   methods: routeMethods,
+  tls: internalTls,
   to: {
     // Whether {host} may be in it, the hosts of the route say: `check` below.
     type: urlTemplate("where to, such as https://www.example.com{uri}", {

@@ -3,6 +3,7 @@ import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { fileName, integer } from "../config/scalars.ts";
 import { formatSize } from "../config/size.ts";
 import { groupFault, template } from "../config/template-kind.ts";
+import { internalTls } from "../config/tls-settings.ts";
 import { type FixedAnswer, placeFault, respondHandler } from "../features/answer/respond-handler.ts";
 import { contentTypeOf } from "../features/files/content-type.ts";
 import type { Handler } from "../message/exchange.ts";
@@ -21,6 +22,7 @@ const MAX_RESPOND_BYTES = 262_144;
 const keys = block(
   {
     methods: routeMethods,
+    tls: internalTls,
     status: { type: integer(200, 599), default: 200, doc: "status of the response" },
     body: {
       type: template("a text"),

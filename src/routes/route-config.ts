@@ -13,6 +13,11 @@ export function redirectListOf(route: RouteConfig): string {
   return "list" in route ? route.list : "";
 }
 
+/** Whether the local authority signs for the hosts of a route. docs/tls.md#a-local-authority */
+export function hasInternalTls(route: RouteConfig): boolean {
+  return ("ownTls" in route && route.ownTls !== null) || (hasTargets(route) && route.tls.isInternal);
+}
+
 /** The routes that send requests to targets, of whatever type they are. */
 export function upstreamRoutes(routes: readonly RouteConfig[]): readonly UpstreamRouteConfig[] {
   return routes.filter(hasTargets);

@@ -165,6 +165,7 @@ export const ROUTE_OPTIONS = block(rows, {
     const { entry, server, log, path } = routeSpot(spot);
     if ("priority" in entry && values.priority !== "normal" && !server.overload.enabled)
       log.warn([...path, "priority"], "has no effect without server.overload");
+    checkInternalTls(spot);
     if ("cache" in entry && values.cache.enabled && !server.cache.enabled) {
       log.warn([...path, "cache"], "has no effect while server.cache is off");
     }
@@ -216,6 +217,17 @@ export const ROUTE_OPTIONS = block(rows, {
     return { ...served, ...lines, ...packing, ...own, ip_rules, ...ownAuth, ...ownBots, headers: edits };
   },
 });
+
+/** `tls: internal` signs for names that clients send to a listener that speaks TLS. */
+function checkInternalTls(spot: Spot): void {
+  const { entry, server, log, path } = routeSpot(spot);
+  const { tls, host, hosts } = entry as { tls?: { internal?: unknown } | string | null; host?: unknown; hosts?: unknown };
+  if (tls !== "internal" && (typeof tls !== "object" || tls?.internal !== true)) return;
+  if (host === undefined && hosts === undefined)
+    log.fault([...path, "tls"], "internal signs for the hosts of the route: name them with host", true);
+  else if (!server.listeners.some((one) => one.tls) && !log.isFaulty(["server"]))
+    log.warn([...path, "tls"], "has no effect: no listener speaks TLS (server.tls)");
+}
 
 /** A route that no listener serves is a fault. */
 function checkListeners(names: readonly string[], spot: Spot): void {

@@ -4,6 +4,7 @@ import { headerValue } from "../config/http-syntax.ts";
 import { resolved } from "../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt } from "../config/row.ts";
 import { flag, text, textLike } from "../config/scalars.ts";
+import { internalTls } from "../config/tls-settings.ts";
 import { FILE_RECHECK_MS, FileHandler, FileRehearsal } from "../features/files/file-handler.ts";
 import { hooks } from "../features/functions/settings.ts";
 import type { Handler } from "../message/exchange.ts";
@@ -42,6 +43,7 @@ const keys = block(
       doc: "true: a folder without index.html is answered with a list of its files",
     },
     cache_control: { type: headerValue(), default: "", example: "max-age=60", doc: "Cache-Control of the files" },
+    tls: internalTls,
     hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   },
   {

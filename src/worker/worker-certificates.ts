@@ -8,8 +8,8 @@ import type { SettledMessage } from "../features/acme/acme-messages.ts";
 import { InternalNames } from "../features/tls/internal-names.ts";
 import type { CertificatesMessage, ListenerCertificates } from "../features/tls/tls-messages.ts";
 import { type CertificateSet, NO_CERTIFICATES } from "../message/server-certificate.ts";
+import { internalScope } from "../routes/internal-scope.ts";
 import type { RuntimeConfig } from "../routes/runtime-config.ts";
-import { sitesIn } from "../settings/server-listeners.ts";
 import { SidecarIdentity } from "./sidecar-identity.ts";
 
 /** What certificates need of their worker. */
@@ -74,9 +74,10 @@ export class WorkerCertificates implements WorkerService<RuntimeConfig> {
   }
 
   /** Obtains or signs certificates that clients ask for; null if that is off. */
-  wantedIn({ server }: RuntimeConfig): WantedCertificates | null {
-    const isObtained = server.acme.enabled && server.acme.onDemand !== null;
-    return isObtained || sitesIn(server).some(({ isInternal }) => isInternal) ? this.wanted : null;
+  wantedIn(config: RuntimeConfig): WantedCertificates | null {
+    const { acme } = config.server;
+    const isObtained = acme.enabled && acme.onDemand !== null;
+    return isObtained || internalScope(config) !== null ? this.wanted : null;
   }
 
   /** Handshakes that begin from now on take the certificates that are there, and the policies of this configuration. */
@@ -106,7 +107,9 @@ export class WorkerCertificates implements WorkerService<RuntimeConfig> {
 function takerOf(config: RuntimeConfig): (name: string) => boolean {
   const { acme } = config.server;
   if (acme.enabled && acme.onDemand !== null) return () => true;
-  const names = new InternalNames(config);
+  const scope = internalScope(config);
+  if (scope === null) return () => false;
+  const names = new InternalNames(scope);
   return (name) => names.takes(name);
 }
 

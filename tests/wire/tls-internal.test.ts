@@ -94,6 +94,44 @@ describe("names of the local authority", () => {
   });
 });
 
+test("tls: internal at a route signs for its hosts beside the certificates of the server, whatever its type and source", async () => {
+  const [plain, secure] = [freePort(), freePort()];
+  const says = { type: "respond", prefix: "/", body: "x" };
+  const only = {
+    listeners: [
+      { name: "clear", address: `127.0.0.1:${plain}` },
+      { name: "tls", address: `127.0.0.1:${secure}`, tls: true },
+    ],
+    tls: { cert_file: "wild.pem", key_file: "wild.key" },
+  };
+  const other = await startGateway({
+    port: plain,
+    routes: [
+      { ...says, host: "one.test", tls: "internal" },
+      { type: "upstream", prefix: "/", host: "*.two.test", target: "http://127.0.0.1:1", tls: { internal: true } },
+      { type: "redirect", prefix: "/", host: "three.test", to: "https://a.test/x", tls: "internal" },
+      { type: "static", prefix: "/", host: "four.test", dir: "site", tls: "internal" },
+      { ...says, host: "five.test" },
+      says,
+    ],
+    files: { "listed.yaml": JSON.stringify({ server: only }), "site/index.html": "x", "wild.pem": wild.cert, "wild.key": wild.key },
+    args: ["--config", "listed.yaml"],
+  });
+  const any = { rejectUnauthorized: false };
+  for (const name of ["one.test", "x.two.test", "three.test", "four.test"])
+    expect(await seen(secure, name, any)).toBe(`DNS:${name}`);
+  for (const name of ["five.test", "localhost", "a.shop.test"])
+    expect(await seen(secure, name, any)).toBe("DNS:*.shop.test");
+  writeFileSync(join(other.folder, "six.yaml"), JSON.stringify({ ...says, host: "six.test", tls: "internal" }));
+  const put = await runEdge(["routes", "put", "six.yaml", "--url", `http://127.0.0.1:${plain}`], {}, other.folder);
+  expect(put).toMatchObject({ code: 0, stderr: "" });
+  expect(await seen(secure, "six.test", any)).toBe("DNS:six.test");
+  writeFileSync(join(other.folder, "bad.yaml"), JSON.stringify({ ...says, tls: "internal" }));
+  const bad = await runEdge(["routes", "put", "bad.yaml", "--url", `http://127.0.0.1:${plain}`], {}, other.folder);
+  expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("name them with host")]);
+  await other.stop();
+});
+
 test("an authority signs for a week, is made again before its end, and two starts at once share one", async () => {
   const folder = join(gateway.folder, "other");
   const both = await Promise.all([InternalAuthority.open(folder), InternalAuthority.open(folder)]);
@@ -113,7 +151,7 @@ test("the number of names that clients may invent is bounded, and what ends soon
   const event = (_: string, fields: { error?: string }) =>
     void (fields.error !== undefined && errors.push(fields.error));
   const signer = new InternalCertificates({ folder, event: event as never, changed: () => {} });
-  await signer.use({ routes: [{ hosts: ["late.test"] }], server: { listeners: [] } } as never, true);
+  await signer.use({ server: { listeners: [] } } as never, { isWhole: true, hosts: ["late.test"] });
   const names = Array.from({ length: 103 }, (_, i) => `n${i}.localhost`);
   await Promise.all([...names, names[0]!].map((name) => signer.wanted(name)));
   await signer.wanted("last.localhost");

@@ -2,8 +2,11 @@ import { isHostName } from "../../config/origin.ts";
 import { ipVersion } from "../../core/ip-address.ts";
 
 /** What of a configuration the names follow from. */
-interface NamedConfig {
-  readonly routes: readonly { readonly hosts: readonly string[] }[];
+export interface InternalScope {
+  /** Whether names of this machine and below `localhost` are signed, too: `tls: internal` of the server or of a listener. */
+  readonly isWhole: boolean;
+  /** Hosts of routes. */
+  readonly hosts: readonly string[];
 }
 
 /** The names that the local authority signs: of this machine, of the hosts of routes, and all below `localhost`. docs/tls.md#a-local-authority */
@@ -15,12 +18,12 @@ export class InternalNames {
   /** `.localhost`, and `.example.test` for the host `*.example.test`. */
   private readonly suffixes: ReadonlySet<string>;
 
-  constructor({ routes }: NamedConfig) {
-    const all = new Set(routes.flatMap(({ hosts }) => hosts).map((host) => host.toLowerCase()));
+  constructor({ isWhole, hosts }: InternalScope) {
+    const all = new Set(hosts.map((host) => host.toLowerCase()));
     const bare = [...all].map((host) => host.replace(/^\[|\]$/g, ""));
     this.addresses = bare.filter((host) => ipVersion(host) !== 0);
     this.suffixes = new Set([
-      ".localhost",
+      ...(isWhole ? [".localhost"] : []),
       ...bare.filter((host) => host.startsWith("*.")).map((host) => host.slice(1)),
     ]);
     this.hosts = new Set(bare.filter((host) => ipVersion(host) === 0 && !host.includes("*")));

@@ -109,6 +109,7 @@ function sidecarRoute(
       clientCertificate: sidecar.certificate,
       serverName: "",
       insecureSkipVerify: sidecar.insecureSkipVerify,
+      isInternal: false,
     },
   };
 }

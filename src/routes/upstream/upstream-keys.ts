@@ -12,7 +12,7 @@ import {
 import { list, type Spot } from "../../config/piece.ts";
 import { block, type ConfigOf, isFaultyAt, type Rows, type Values } from "../../config/row.ts";
 import { decimal, duration, flag, integer, percent, text, textLike } from "../../config/scalars.ts";
-import { upstreamTls } from "../../config/upstream-tls.ts";
+import { upstreamRouteTls } from "../../config/upstream-tls.ts";
 import { LENIENT_MEANING } from "../../core/leniency.ts";
 import { sign } from "../../features/agents/sign-settings.ts";
 import { balancing } from "../../features/balance/settings.ts";
@@ -169,7 +169,7 @@ const rows = {
   hooks: { type: hooks, absent: null, doc: "a module of your own that sees requests and responses" },
   grpc_web: { type: flag(), default: false, doc: "true: browsers call gRPC servers, h2c:// and h2:// targets" },
   fastcgi: { type: fastcgi, absent: null, doc: "for fastcgi:// targets, such as php-fpm" },
-  tls: { type: upstreamTls, doc: "for https:// and h2:// targets; files are read again on reload" },
+  tls: { type: upstreamRouteTls, doc: "for https:// and h2:// targets; files are read again on reload" },
 } as const satisfies Rows;
 
 function hostHeader() {

@@ -9,7 +9,7 @@ import type { CertificateSet, CertificateSink, ServerCertificate } from "../../.
 import { FileWatch } from "../../../net/file-watch.ts";
 import { readCertificates, readRevocations } from "../../../proto/pem/pem-text.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
-import { sitesIn } from "../../../settings/server-listeners.ts";
+import { internalScope } from "../../../routes/internal-scope.ts";
 import type { TLS_EVENTS } from "../events.ts";
 import { TLS_METRICS } from "../metrics.ts";
 import type { CertificatesMessage, ListenerCertificates } from "../tls-messages.ts";
@@ -67,16 +67,16 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
   /** Takes the files that a configuration names. @returns when the local authority has signed, and an agent that gives the identity was heard */
   use(config: RuntimeConfig): Promise<unknown> {
     const { server, sidecar } = config;
-    this.https.useFiles(server.tls.enabled ? filesOf(server.tls) : NO_FILES);
-    this.useListeners(server.listeners);
+    const isOfRoutes = internalScope(config)?.isWhole === false;
+    this.https.useFiles(server.tls.enabled ? filesOf(server.tls, isOfRoutes) : NO_FILES);
+    this.useListeners(server.listeners, isOfRoutes);
     const { certificate, caFile } = sidecar;
     const certificates = certificate.certFile === "" ? [] : [certificate];
     const isOfAgent = sidecar.enabled && sidecar.workloadApi !== "";
     this.useAgent(isOfAgent ? sidecar.workloadApi : "");
     if (!isOfAgent) this.sidecar.useFiles(sidecar.enabled ? { certificates, clientCaFile: caFile } : NO_FILES);
     this.showInternal();
-    const isInternal = sitesIn(server).some((site) => site.isInternal);
-    return Promise.all([this.identified, this.internal.use(config, isInternal)]);
+    return Promise.all([this.identified, this.internal.use(config, internalScope(config))]);
   }
 
   /** A client asks for a name without a certificate. @returns when there is one, or there will be none */
@@ -88,7 +88,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
     for (const list of [this.https, ...this.own.values()]) list.useInternal(this.internal.certificates);
   }
 
-  private useListeners(listeners: RuntimeConfig["server"]["listeners"]): void {
+  private useListeners(listeners: RuntimeConfig["server"]["listeners"], isOfRoutes: boolean): void {
     const names = new Set<string>();
     for (const { name, site } of listeners) {
       if (site === null) continue;
@@ -98,7 +98,7 @@ export class TlsCertificates implements ControlService<RuntimeConfig> {
         list = new CertificateList({ ...this.changes, onCertificates: () => this.send({ own: this.ownSets }) });
         this.own.set(name, list);
       }
-      list.useFiles(filesOf(site));
+      list.useFiles(filesOf(site, isOfRoutes));
     }
     for (const [name, list] of this.own) {
       if (names.has(name)) continue;
@@ -204,7 +204,7 @@ interface TlsFiles {
 }
 
 /** The files of a listener's TLS. */
-function filesOf(site: TlsSettings): TlsFiles {
+function filesOf(site: TlsSettings, isOfRoutes: boolean): TlsFiles {
   const { certificates, clientCaFile, hosts, isInternal } = site;
   const named = (key: "clientCaFile" | "crlFile") => [
     ...new Set([site, ...hosts].map((one) => one[key]).filter((file) => file !== "")),
@@ -215,7 +215,7 @@ function filesOf(site: TlsSettings): TlsFiles {
     hosts: hosts.map(({ certificate }) => certificate),
     authorityFiles: named("clientCaFile"),
     crlFiles: named("crlFile"),
-    isInternal,
+    isInternal: isInternal || isOfRoutes,
   };
 }
 

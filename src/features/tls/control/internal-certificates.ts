@@ -6,7 +6,7 @@ import type { EventWriter } from "../../../core/event-row.ts";
 import type { ServerCertificate } from "../../../message/server-certificate.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { TLS_EVENTS } from "../events.ts";
-import { InternalNames } from "../internal-names.ts";
+import { InternalNames, type InternalScope } from "../internal-names.ts";
 import type { InternalAuthority } from "./internal-authority.ts";
 import { serverCertificate } from "./server-certificate.ts";
 
@@ -65,21 +65,22 @@ export class InternalCertificates {
   }
 
   /** Begins, goes on with other names, or ends. @returns when the certificates of the names that are known are there */
-  async use(config: RuntimeConfig, isOn: boolean): Promise<void> {
-    if (!isOn) {
+  async use(config: RuntimeConfig, scope: InternalScope | null): Promise<void> {
+    if (scope === null) {
       this.names = null;
       this.machine = null;
       this.byName.clear();
       return;
     }
-    const names = new InternalNames(config);
+    const names = new InternalNames(scope);
     this.names = names;
     this.isFull = false;
     for (const name of this.byName.keys()) if (!names.takes(name)) this.byName.delete(name);
     try {
       const authority = await this.open();
       const own = machineNames(config, names);
-      if (this.machine === null || own.join() !== this.machineNames.join())
+      if (!scope.isWhole) this.machine = null;
+      else if (this.machine === null || own.join() !== this.machineNames.join())
         this.machine = await sign(authority, own, Date.now());
       this.machineNames = own;
       for (const name of [...names.hosts].slice(0, MAX_EARLY)) {
