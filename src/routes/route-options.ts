@@ -221,7 +221,11 @@ export const ROUTE_OPTIONS = block(rows, {
 /** `tls: internal` signs for names that clients send to a listener that speaks TLS. */
 function checkInternalTls(spot: Spot): void {
   const { entry, server, log, path } = routeSpot(spot);
-  const { tls, host, hosts } = entry as { tls?: { internal?: unknown } | string | null; host?: unknown; hosts?: unknown };
+  const { tls, host, hosts } = entry as {
+    tls?: { internal?: unknown } | string | null;
+    host?: unknown;
+    hosts?: unknown;
+  };
   if (tls !== "internal" && (typeof tls !== "object" || tls?.internal !== true)) return;
   if (host === undefined && hosts === undefined)
     log.fault([...path, "tls"], "internal signs for the hosts of the route: name them with host", true);

@@ -114,7 +114,12 @@ test("tls: internal at a route signs for its hosts beside the certificates of th
       { ...says, host: "five.test" },
       says,
     ],
-    files: { "listed.yaml": JSON.stringify({ server: only }), "site/index.html": "x", "wild.pem": wild.cert, "wild.key": wild.key },
+    files: {
+      "listed.yaml": JSON.stringify({ server: only }),
+      "site/index.html": "x",
+      "wild.pem": wild.cert,
+      "wild.key": wild.key,
+    },
     args: ["--config", "listed.yaml"],
   });
   const any = { rejectUnauthorized: false };
