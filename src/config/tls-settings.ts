@@ -167,7 +167,7 @@ function listenerBlock() {
 }
 
 /** `tls: internal` is short for `internal: true`. */
-export function orInternal<B extends { readonly form: Form }>(section: B, whenAbsent?: object): B {
+export function orInternal<B extends { readonly form: Form }>(section: B, whenAbsent: object): B {
   const word = { is: "word", words: ["internal"] } as const;
   return orWritten(section, word, (value) => (value === "internal" ? { internal: true } : value), whenAbsent);
 }

@@ -46,6 +46,7 @@ export const upstreamRouteTls = orInternal(
       list: (config, lines) => ({ ...list(config, lines), ...(config.isInternal ? { internal: true } : {}) }),
     },
   ),
+  {},
 );
 
 type TlsValues = Values<typeof rows>;

@@ -186,13 +186,12 @@ export function loadConfig(request: ConfigRequest): ConfigResult {
     usingDefaults: configFile === null,
     warnings,
     tests,
-    beside: {
-      left: [...closed, ...away, ...left],
-      shadowed: joined.shadowed,
-      folders: folder.folders,
-      stamp: folder.stamp,
-    },
+    beside: { left: [...closed, ...away, ...left], shadowed: joined.shadowed, ...placesOf(folder) },
   };
+}
+
+function placesOf({ folders, stamp }: RouteFolder): Pick<BesideFiles, "folders" | "stamp"> {
+  return { folders, stamp };
 }
 
 function fileOrigin(file: FoundFile | null): RoutePart["origin"] {
