@@ -11,7 +11,7 @@ export function looseYaml(text: string, lines?: LineCounter): YamlDocument {
   return parseDocument(text, { ...counted, prettyErrors: false, uniqueKeys: false });
 }
 
-/** The same, where a key that occurs twice in a map is among the `errors`. */
+/** The same; a key that occurs twice in a map is one of the `errors`. */
 export function strictYaml(text: string, lines?: LineCounter): YamlDocument {
   const document = looseYaml(text, lines);
   visit(document, {

@@ -13,6 +13,7 @@ import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control
 import { holdChanges } from "../features/admin/held-changes.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
+import { FleetRoutes } from "../features/fleet/control/fleet-routes.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import type { FileConfigurations } from "../features/history/control/file-configurations.ts";
 import type { StateFolder } from "../features/history/control/state-folder.ts";
@@ -145,6 +146,7 @@ export class Control implements PoolListener, ThreadPorts {
   readonly ending: Ending;
   readonly reloads: Reloads;
   readonly operations: Operations;
+  readonly routeCalls: RouteCalls;
   readonly exposition: Exposition;
   private readonly rpc: ControlRpc;
   private ports: ReadonlyMap<ListenerName, number> = new Map();
@@ -189,6 +191,7 @@ export class Control implements PoolListener, ThreadPorts {
     this.parts = makeServices(this);
     this.services = new ControlServices(this.parts);
     this.operations = this.makeOperations();
+    this.routeCalls = this.makeRouteCalls();
     this.config = this.operations.restored(this.inherited.state, this.withFound(config));
     this.takers = this.takersWith(this.services.takers);
     this.exposition = this.makeExposition();
@@ -243,12 +246,16 @@ export class Control implements PoolListener, ThreadPorts {
     });
   }
 
-  private routeCalls(): RouteCalls {
+  private makeRouteCalls(): RouteCalls {
     const { files, apiRoutes: routes, beside } = this.options;
     return new RouteCalls({
       routes,
       candidate: files === null ? null : (lists) => files.candidate(lists),
       beside: () => beside.files(),
+      shared: () => {
+        const store = this.parts.fleet.routeStore;
+        return store === null || store === "away" ? store : new FleetRoutes(store);
+      },
       take: () => this.reloads.take(() => beside.read()),
       fileConfig: () => this.fileConfig,
       audit: (action, operator, about) => this.operations.audit(action, operator, about),
@@ -572,7 +579,7 @@ export class Control implements PoolListener, ThreadPorts {
     const ofEndpoints: EndpointAnswers = {
       ...answers,
       ...this.operations.answers(),
-      ...this.routeCalls().answers(),
+      ...this.routeCalls.answers(),
       ...canaryAnswers(canaries, this.operations),
       bans: async () => {
         const { status, body } = bans.listing();

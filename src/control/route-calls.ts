@@ -1,4 +1,5 @@
 import { type ConfigFault, formatFault } from "../config/config-fault.ts";
+import { messageOf } from "../core/error-text.ts";
 import { jsonObject } from "../core/json-object.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import { type ControlAnswer, jsonAnswer, refusalAnswer } from "../features/admin/control-rpc.ts";
@@ -12,6 +13,7 @@ import {
   MAX_API_ROUTES,
 } from "../features/providers/control/api-routes.ts";
 import { routeAsJson, withWeights } from "../features/providers/control/route-weights.ts";
+import { followed, type RouteStore } from "../features/providers/control/shared-routes.ts";
 import { behaviourDifference } from "../loading/behaviour-difference.ts";
 import type { BesideFiles, ConfigResult } from "../loading/load-config.ts";
 import type { RouteFile } from "../loading/route-folder.ts";
@@ -25,6 +27,8 @@ interface RouteCallPorts {
   /** Reads all sources with these lists in the place of the API's; null with a remote source. */
   readonly candidate: ((files: readonly RouteFile[]) => ConfigResult) | null;
   beside(): BesideFiles;
+  /** The store of the fleet, which has routes for all its gateways; null without a fleet. */
+  shared(): RouteStore | "away" | null;
   /** Takes up the routes. */
   take(): Promise<ReloadOutcome>;
   /** The configuration in use, as the files said it. */
@@ -41,7 +45,11 @@ interface Change {
   readonly isDry: boolean;
   readonly isTrusted: boolean;
   readonly operator: Operator;
+  readonly store: RouteStore | null;
 }
+
+/** Another gateway has changed the routes of the fleet meanwhile. */
+class Overtaken extends Error {}
 
 /** The routes of the API: operators read and change them, one change after another. docs/providers.md#api */
 export class RouteCalls {
@@ -52,6 +60,14 @@ export class RouteCalls {
     this.port = port;
   }
 
+  /** The store of the fleet is there: takes what other gateways have put. */
+  follow(store: RouteStore): Promise<void> {
+    if (this.port.candidate === null) return Promise.resolve();
+    const done = this.turn.then(() => this.catchUp(store));
+    this.turn = done.catch(() => {});
+    return done;
+  }
+
   /** Who answers the questions about routes and their sources. */
   answers(): Pick<EndpointAnswers, "config-routes" | "config-route"> {
     return {
@@ -59,7 +75,7 @@ export class RouteCalls {
       "config-route": (body) => {
         const call = JSON.parse(body) as RouteCall;
         if (call.method === "GET" || call.method === "HEAD") return this.show(call);
-        const done = this.turn.then(() => this.change(call));
+        const done = this.turn.then(() => this.changed(call));
         this.turn = done.catch(() => {});
         return done;
       },
@@ -103,11 +119,40 @@ export class RouteCalls {
     return { ...jsonAnswer(200, routeAsJson(found.text) ?? {}), etag };
   }
 
-  private async change(call: RouteCall): Promise<ControlAnswer> {
-    const { name, method, operator, query, text } = call;
+  private async catchUp(store: RouteStore): Promise<void> {
+    const { routes } = this.port;
+    const before = routes.all;
+    const next = await followed(store, before);
+    if (next === null) return;
+    routes.use(next);
+    const isSame = Bun.deepEquals(before.routes, next.routes);
+    const outcome = isSame ? null : await this.port.take();
+    if (outcome?.ok === false) routes.use(before);
+    else routes.keep();
+  }
+
+  /** Makes a change of the set that the fleet has now. */
+  private async changed(call: RouteCall): Promise<ControlAnswer> {
     const { port } = this;
     if (port.candidate === null)
       return refusalAnswer(409, "the configuration comes from a URL: publish the route there");
+    const store = port.shared();
+    if (store === "away") return refusalAnswer(503, AWAY);
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      try {
+        if (store !== null) await this.catchUp(store);
+        return await this.change(call, store);
+      } catch (error) {
+        if (store === null) throw error;
+        if (!(error instanceof Overtaken)) return refusalAnswer(503, `${AWAY}: ${messageOf(error)}`);
+      }
+    }
+    return refusalAnswer(503, "other gateways of the fleet change routes all the time: try again");
+  }
+
+  private async change(call: RouteCall, store: RouteStore | null): Promise<ControlAnswer> {
+    const { name, method, operator, query, text } = call;
+    const { port } = this;
     const asked = new URLSearchParams(query);
     const dry = asked.get("dry_run") ?? "0";
     if ([...asked.keys()].some((key) => key !== "dry_run") || !/^(?:0|1|true|false)$/.test(dry))
@@ -116,8 +161,9 @@ export class RouteCalls {
     if (!mayChange(call, before))
       return refusalAnswer(412, `the route ${name} is another one by now: read it again, then decide`);
     if (before === null && method !== "PUT") return missing(name);
-    const isTrusted = method === "PATCH" ? before!.isTrusted : operator.by !== "";
-    const about = { name, isTrusted, isDry: dry === "1" || dry === "true", operator };
+    // What others than this gateway can write to may name no files.
+    const isTrusted = store === null && (method === "PATCH" ? before!.isTrusted : operator.by !== "");
+    const about = { name, store, isTrusted, isDry: dry === "1" || dry === "true", operator };
     if (method === "DELETE") return this.apply({ ...about, action: "route_delete", text: null });
     if (method === "PUT") return this.apply({ ...about, action: "route_put", text });
     const weights = jsonObject(text);
@@ -130,12 +176,18 @@ export class RouteCalls {
   }
 
   private async apply(change: Change): Promise<ControlAnswer> {
-    const { name, text, isDry, isTrusted, action, operator } = change;
+    const { name, text, isDry, isTrusted, action, operator, store } = change;
     const { port } = this;
     const unreadable = text === null ? "" : textFault(text);
     if (unreadable !== "") return this.refused(change, [unreadable]);
     const before = port.routes.all;
     const next = port.routes.changed(name, text, isTrusted);
+    const share = async (revision: number, shared: string | null): Promise<number> => {
+      if (store === null) return 0;
+      const now = await store.change(revision, name, shared);
+      if (now === 0) throw new Overtaken();
+      return now;
+    };
     const chars = next.reduce((sum, route) => sum + route.text.length, 0);
     if (next.length > MAX_API_ROUTES || chars > MAX_API_CHARS)
       return this.refused(change, [`the API takes ${MAX_API_ROUTES} routes of ${MAX_API_CHARS} characters together`]);
@@ -155,10 +207,13 @@ export class RouteCalls {
         dry_run: true,
         changes: behaviourDifference(port.fileConfig(), result.config),
       });
-    port.routes.use(next);
+    const revision = await share(before.revision, text);
+    port.routes.use(store === null ? { ...before, routes: next } : { ...before, revision, routes: next });
     const outcome = await port.take();
     if (!outcome.ok) {
       port.routes.use(before);
+      const earlier = before.routes.find((route) => route.name === name);
+      await share(revision, earlier === undefined || earlier.isTrusted ? null : earlier.text);
       return this.refused(change, outcome.faults);
     }
     const kept = port.routes.keep();
@@ -209,6 +264,9 @@ function missing(name: string): ControlAnswer {
   return refusalAnswer(404, `the API has no route ${name}`);
 }
 
+const AWAY = "the store of the fleet is away, and routes of the API are the same at all gateways: nothing is changed";
+/** So often edge tries a change again, since other gateways have changed the set. */
+const MAX_TRIES = 10;
 /** So many faults the log shows. */
 const MAX_FAULTS = 10;
 const MAX_MARKS = 50_000;

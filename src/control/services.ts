@@ -18,6 +18,7 @@ import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-l
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import { Fleet, type FleetPorts, openFleetStore } from "../features/fleet/control/fleet.ts";
 import { FleetMember, type MemberPorts } from "../features/fleet/control/fleet-member.ts";
+import { FleetRoutes } from "../features/fleet/control/fleet-routes.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import { Functions } from "../features/functions/control/functions.ts";
 import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
@@ -53,6 +54,7 @@ import type { Ending } from "./ending.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import type { Operations } from "./operations.ts";
 import type { BesidePorts, Reloads } from "./reload.ts";
+import type { RouteCalls } from "./route-calls.ts";
 import type { StandIns } from "./stand-ins.ts";
 import { UnixSockets } from "./unix-sockets.ts";
 import type { WorkerFence, WorkerPool } from "./worker-pool.ts";
@@ -73,6 +75,7 @@ export interface ThreadPorts {
   readonly startedAtMs: number;
   readonly beside: BesidePorts;
   readonly cluster: ClusterLists;
+  readonly routeCalls: RouteCalls;
   readonly state: StateFolder;
   readonly docker: DockerSource;
   readonly events: GatewayLog;
@@ -185,6 +188,7 @@ function fleetPorts(site: ThreadPorts): Omit<FleetPorts, keyof FleetMember["flee
       const [first] = listening.keys();
       if (first !== undefined) pool.send(first, { kind: "purge", order });
     },
+    onLook: (store) => site.routeCalls.follow(new FleetRoutes(store)),
     event,
   };
 }

@@ -72,7 +72,7 @@ interface FoundRoutes {
   readonly full: string;
   /** Below the folder. */
   readonly shown: string;
-  /** Why it cannot be looked at in place of what it is. */
+  /** Why the system does not describe it, in place of its description. */
   readonly info: Stats | string;
 }
 

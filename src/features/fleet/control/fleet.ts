@@ -34,6 +34,8 @@ export interface FleetPorts {
   readonly about: () => Pick<FleetNode, "config" | "trial">;
   /** Called every two seconds while the store is there. */
   readonly onBeat: (store: SharedStore, config: ClusterConfig) => Promise<void>;
+  /** Called every 300 ms while the store is there: it follows the routes of the fleet. */
+  readonly onLook: (store: SharedStore) => Promise<void>;
   /** The gateway ends, and the store is there. */
   readonly onLeave: (store: SharedStore) => Promise<void>;
 }
@@ -92,6 +94,13 @@ export class Fleet implements ControlService<RuntimeConfig> {
     if (this.ports.isEnding()) return "ending";
     if (config?.enabled !== true) return "alone";
     return store === null ? "away" : { store, prefix: config.prefix };
+  }
+
+  /** The same for the routes of the fleet; null without a fleet. */
+  get routeStore(): SharedStore | "away" | null {
+    const { store, config } = this;
+    if (config?.enabled !== true) return null;
+    return store === null ? "away" : new SharedStore(store, config.prefix, this.id);
   }
 
   /** Takes tokens for workers. @returns null if the store is away, and for each bucket that it does not answer */
@@ -215,6 +224,7 @@ export class Fleet implements ControlService<RuntimeConfig> {
       await this.pause(PURGE_LOOK_MS);
       if (why !== null || this.run !== run) break;
       await purges.read(store);
+      await this.ports.onLook(new SharedStore(store, config.prefix, this.id));
       if (round % BEAT_ROUNDS === 0) await this.beat(store, config);
     }
     return why ?? "the configuration has changed";

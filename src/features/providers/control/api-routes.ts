@@ -11,6 +11,15 @@ export interface ApiRoute {
   readonly isTrusted: boolean;
 }
 
+/** All of them, with what tells the set of a fleet from others. */
+export interface ApiSet {
+  readonly routes: readonly ApiRoute[];
+  /** Of the set that the fleet has in common; "" for a gateway without a fleet. */
+  readonly id: string;
+  /** How often the fleet has changed it. */
+  readonly revision: number;
+}
+
 /** Where they outlive the process. */
 interface KeptParts {
   read<T>(part: string): T | null;
@@ -22,18 +31,26 @@ interface KeptParts {
 export class ApiRoutes {
   private readonly state: KeptParts;
   private readonly folder: string;
-  private routes: readonly ApiRoute[];
+  private set: ApiSet;
 
   /** @param folder from which paths in routes count */
   constructor(state: KeptParts, folder: string) {
     this.state = state;
     this.folder = folder;
-    const kept = state.read<{ readonly routes: readonly ApiRoute[] }>(PART);
-    this.routes = Array.isArray(kept?.routes) ? kept.routes.filter(isRoute) : [];
+    const { routes, id, revision } = state.read<Partial<ApiSet>>(PART) ?? {};
+    this.set = {
+      routes: Array.isArray(routes) ? routes.filter(isRoute) : [],
+      id: typeof id === "string" ? id : "",
+      revision: typeof revision === "number" ? revision : 0,
+    };
   }
 
-  get all(): readonly ApiRoute[] {
-    return this.routes;
+  get all(): ApiSet {
+    return this.set;
+  }
+
+  private get routes(): readonly ApiRoute[] {
+    return this.set.routes;
   }
 
   find(name: string): ApiRoute | null {
@@ -48,13 +65,13 @@ export class ApiRoutes {
   }
 
   /** Takes these from now on; `keep` writes them down. */
-  use(routes: readonly ApiRoute[]): void {
-    this.routes = routes;
+  use(set: ApiSet): void {
+    this.set = set;
   }
 
   /** @returns whether they outlive the process */
   keep(): boolean {
-    if (this.routes.length > 0) return this.state.write(PART, { routes: this.routes });
+    if (this.routes.length > 0 || this.set.revision > 0) return this.state.write(PART, this.set);
     this.state.remove(PART);
     return true;
   }
