@@ -6,7 +6,7 @@ export const ROUTES_KEY = "routes";
 export const SET_FIELD = ":id";
 export const REVISION_FIELD = ":rev";
 
-/** Changes one route, if nobody has changed the set since: ARGV revision, name, value ("" removes it). Gives the new revision, 0 for another set. */
+/** Changes one route, if the set has not changed since: ARGV revision, name, value ("" removes it). Gives the new revision, 0 for another set. */
 export const CHANGE_ROUTE = storeScript(`
 local revision = tonumber(redis.call('HGET', KEYS[1], ':rev') or '0')
 if revision ~= tonumber(ARGV[1]) then return 0 end
