@@ -13,7 +13,6 @@ import { type Answerer, ControlRpc, jsonAnswer } from "../features/admin/control
 import { holdChanges } from "../features/admin/held-changes.ts";
 import { internalAnswers } from "../features/admin/internal-answers.ts";
 import { machineKey } from "../features/balance/sticky.ts";
-import { FleetRoutes } from "../features/fleet/control/fleet-routes.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import type { FileConfigurations } from "../features/history/control/file-configurations.ts";
 import type { StateFolder } from "../features/history/control/state-folder.ts";
@@ -252,10 +251,7 @@ export class Control implements PoolListener, ThreadPorts {
       routes,
       candidate: files === null ? null : (lists) => files.candidate(lists),
       beside: () => beside.files(),
-      shared: () => {
-        const store = this.parts.fleet.routeStore;
-        return store === null || store === "away" ? store : new FleetRoutes(store);
-      },
+      shared: () => this.parts.fleet.routes,
       take: () => this.reloads.take(() => beside.read()),
       fileConfig: () => this.fileConfig,
       audit: (action, operator, about) => this.operations.audit(action, operator, about),

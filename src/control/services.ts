@@ -18,7 +18,6 @@ import { ConcurrencyLimits } from "../features/concurrency/control/concurrency-l
 import { LiveFeed } from "../features/dashboard/live-feed.ts";
 import { Fleet, type FleetPorts, openFleetStore } from "../features/fleet/control/fleet.ts";
 import { FleetMember, type MemberPorts } from "../features/fleet/control/fleet-member.ts";
-import { FleetRoutes } from "../features/fleet/control/fleet-routes.ts";
 import type { RemoteConfig } from "../features/fleet/control/remote-config.ts";
 import { Functions } from "../features/functions/control/functions.ts";
 import { GeoDatabases } from "../features/geo/control/geo-databases.ts";
@@ -188,7 +187,7 @@ function fleetPorts(site: ThreadPorts): Omit<FleetPorts, keyof FleetMember["flee
       const [first] = listening.keys();
       if (first !== undefined) pool.send(first, { kind: "purge", order });
     },
-    onLook: (store) => site.routeCalls.follow(new FleetRoutes(store)),
+    onLook: (routes) => site.routeCalls.follow(routes),
     event,
   };
 }

@@ -1,4 +1,4 @@
-// docs/fleet.md#routes: routes of the API are those of the fleet.
+// docs/fleet.md#routes-of-the-api: routes of the API are those of the fleet.
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";

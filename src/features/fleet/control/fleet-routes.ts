@@ -1,7 +1,7 @@
 import { CHANGE_ROUTE, REPLACE_ROUTES, REVISION_FIELD, ROUTES_KEY, SET_FIELD } from "../routes-script.ts";
 import type { SharedStore } from "../shared-store.ts";
 
-/** The routes of the API in the store of a fleet. docs/fleet.md#routes */
+/** The routes of the API in the store of a fleet. docs/fleet.md#routes-of-the-api */
 export class FleetRoutes {
   private readonly store: SharedStore;
 

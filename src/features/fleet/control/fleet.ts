@@ -17,6 +17,7 @@ import { FLEET_METRICS } from "../metrics.ts";
 import { PurgeLog } from "../purge-log.ts";
 import type { ClusterConfig } from "../settings.ts";
 import { SharedStore } from "../shared-store.ts";
+import { FleetRoutes } from "./fleet-routes.ts";
 import type { StoreAddress } from "./redis-store.ts";
 
 /** What the fleet asks the control thread for. */
@@ -35,7 +36,7 @@ export interface FleetPorts {
   /** Called every two seconds while the store is there. */
   readonly onBeat: (store: SharedStore, config: ClusterConfig) => Promise<void>;
   /** Called every 300 ms while the store is there: it follows the routes of the fleet. */
-  readonly onLook: (store: SharedStore) => Promise<void>;
+  readonly onLook: (routes: FleetRoutes) => Promise<void>;
   /** The gateway ends, and the store is there. */
   readonly onLeave: (store: SharedStore) => Promise<void>;
 }
@@ -97,10 +98,10 @@ export class Fleet implements ControlService<RuntimeConfig> {
   }
 
   /** The same for the routes of the fleet; null without a fleet. */
-  get routeStore(): SharedStore | "away" | null {
+  get routes(): FleetRoutes | "away" | null {
     const { store, config } = this;
     if (config?.enabled !== true) return null;
-    return store === null ? "away" : new SharedStore(store, config.prefix, this.id);
+    return store === null ? "away" : new FleetRoutes(new SharedStore(store, config.prefix, this.id));
   }
 
   /** Takes tokens for workers. @returns null if the store is away, and for each bucket that it does not answer */
@@ -224,7 +225,7 @@ export class Fleet implements ControlService<RuntimeConfig> {
       await this.pause(PURGE_LOOK_MS);
       if (why !== null || this.run !== run) break;
       await purges.read(store);
-      await this.ports.onLook(new SharedStore(store, config.prefix, this.id));
+      await this.ports.onLook(new FleetRoutes(new SharedStore(store, config.prefix, this.id)));
       if (round % BEAT_ROUNDS === 0) await this.beat(store, config);
     }
     return why ?? "the configuration has changed";
