@@ -14,7 +14,10 @@ export const agentsListCommand = {
   page: "agents.md#commands",
   summary: "Lists the agents that the configuration knows, with their keys and rules; directories are fetched now.",
   flags: [...CONFIG_FLAGS, JSON_FLAG],
-  notes: ["Exit codes: 0 done, 1 a directory has no usable key, 2 wrong usage or a faulty configuration."],
+  notes: [
+    "edge agents check URL fetches one directory: see edge agents check --help.",
+    "Exit codes: 0 done, 1 a directory has no usable key, 2 wrong usage or a faulty configuration.",
+  ],
 } as const;
 
 /** The same of the other one. */

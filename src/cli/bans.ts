@@ -1,4 +1,4 @@
-import { span } from "../core/number-text.ts";
+import { exactly, span } from "../core/number-text.ts";
 import { plainLine } from "../core/printable.ts";
 import type { BanListing } from "../features/bans/control/ban-service.ts";
 import { type Column, ENDLESS, NO_COLORS, textTable } from "../tools/watch/text.ts";
@@ -102,7 +102,7 @@ function listText({ bans, total, feeds }: BanListing, nowMs: number): string {
   const more = total > bans.length ? [`${total - bans.length} more.`] : [];
   const lists = feeds.map(
     ({ feed, networks, error }) =>
-      `Feed ${plainLine(feed)}: ${networks} networks${error === null ? "" : `, the last look failed: ${plainLine(error)}`}`,
+      `Feed ${plainLine(feed)}: ${exactly(networks, "network")}${error === null ? "" : `, the last look failed: ${plainLine(error)}`}`,
   );
   return [...lines, ...more, ...lists].map((line) => `${line}\n`).join("");
 }
