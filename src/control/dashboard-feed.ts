@@ -1,11 +1,13 @@
 import { hostname } from "node:os";
 import { VERSION } from "../core/version.ts";
+import type { BanService } from "../features/bans/control/ban-service.ts";
 import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { CanaryBook } from "../features/canary/control/canary-book.ts";
 import type { FeedPorts } from "../features/dashboard/live-feed.ts";
 import type { LiveGateway, LiveListener, LiveTarget } from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
 import type { SloBook } from "../features/slo/control/slo-book.ts";
+import type { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { exclusionLine } from "../features/waf/learned-exclusions.ts";
@@ -47,8 +49,8 @@ interface DashboardPorts {
   readonly functions: Pick<Functions, "live">;
   readonly slos: Pick<SloBook, "standings">;
   readonly canaries: Pick<CanaryBook, "standings">;
-  /** Outputs of the access log that cannot be written. */
-  failedLogs(): readonly string[];
+  readonly bans: Pick<BanService, "newest">;
+  readonly outputs: Pick<LogOutputs, "failing">;
 }
 
 /** Where the live stream gets what it says. docs/dashboard.md#the-stream */
@@ -60,7 +62,7 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
     incidents: new IncidentReader(site.incidents),
     workers: pool.size,
     moves: (worker) => watch.moves(worker),
-    gateway: () => gatewayOf(site, from.failedLogs()),
+    gateway: () => gatewayOf(site, from.outputs.failing),
     targets: () => targetsOf(nodes, labels),
     certificates: () => certificates.terms(),
     cache: () => {
@@ -71,6 +73,7 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
     modules: () => from.functions.live(),
     objectives: () => from.slos.standings(),
     canaries: () => from.canaries.standings(),
+    bans: (count) => from.bans.newest(count),
     observe: (isWatched) => pool.broadcast({ kind: "observe", isWatched }),
     send: (worker, text) => pool.send(worker, { kind: "live", text }),
   };

@@ -124,11 +124,11 @@ export function makeServices(site: ThreadPorts) {
   const watch = new WorkerWatch(pool.size, watchPorts(site));
   const cache = new CacheOwner(config.server.cache, pool.size, diskReports(event));
   const outputs = new LogOutputs((output, error) => event("log_failed", { output, error }), site.addresses);
-  const failedLogs = () => outputs.failing;
+  const shown = { watch, nodes, certificates, cache, functions, slos, canaries, bans, outputs };
   return {
     socket: new UnixSockets(),
     watch,
-    live: new LiveFeed(feedSources(site, { watch, nodes, certificates, cache, functions, slos, canaries, failedLogs })),
+    live: new LiveFeed(feedSources(site, shown)),
     nodes,
     keys: new KeyService({ broadcast, event }),
     agents: new AgentDirectories({ broadcast, event }),

@@ -9,6 +9,7 @@ import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, restartGateway, runEdge, startGateway, upstream } from "../harness/gateway.ts";
 import { H3Client } from "../harness/h3-client.ts";
+import { LiveStream } from "../harness/live-stream.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { exchangeFrom, statusOf } from "../harness/source-address.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -193,6 +194,12 @@ describe("edge bans", () => {
     expect(await statuses("192.0.2.200", "/node/echo")).toEqual([403]);
     expect(await statuses("192.0.2.50", "/node/echo")).toEqual([403]);
     const listed = JSON.parse((await bans("list", "--json")).stdout);
+    const live = await LiveStream.open(`http://127.0.0.1:${gateway.port}`);
+    const shown = await live.until<{ bans: { address: string; source: string }[] }>(
+      ({ bans: rows }) => rows.length > 0,
+    );
+    expect(shown.bans[0]).toMatchObject({ address: "192.0.2.50", source: "operator" });
+    live.close();
     expect(listed.bans.map((one: { address: string }) => one.address)).toContain("192.0.2.128/25");
     expect(listed.feeds[0]).toMatchObject({ feed: list, networks: 1, error: null });
     expect((await bans("rm", "192.0.2.50")).code).toBe(0);

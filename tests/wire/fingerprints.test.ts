@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { makeCertificate } from "../harness/certificate.ts";
 import { FIREFOX, Firefox } from "../harness/firefox.ts";
 import { freePort, startGateway } from "../harness/gateway.ts";
+import { LiveStream } from "../harness/live-stream.ts";
 import { longTest } from "../harness/long-lane.ts";
 import { runProcess } from "../harness/run-process.ts";
 import { stopAll } from "../harness/teardown.ts";
@@ -231,7 +232,12 @@ describe("the fingerprint of a handshake", () => {
       `https://localhost:${port}/r`,
     );
     expect(refused).toBe("418");
+    const live = await LiveStream.open(`http://127.0.0.1:${gateway.port}`);
     expect(await run("curl", "-sk", `https://127.0.0.1:${port}/known`)).toBe("by handshake");
+    type Row = { path: string; ja4: string };
+    const { rows } = await live.until<{ rows: Row[] }>(({ rows }) => rows.some(({ path }) => path === "/known"));
+    expect(rows.find(({ path }) => path === "/known")!.ja4).toStartWith("t13i");
+    live.close();
     expect(await run("curl", "-sk", `https://localhost:${port}/known`)).toStartWith("t13d");
     const line = await gateway.log("access", (each) => each.event === "access" && each.path === "/r");
     expect(String(line["tls.ja4"])).toStartWith("t12d");

@@ -7,6 +7,7 @@ export interface Refused {
   readonly count: number;
   readonly path: string;
   readonly userAgent: string;
+  readonly ja4: string;
 }
 
 interface Entry {
@@ -16,6 +17,7 @@ interface Entry {
   lastAt: number;
   path: string;
   userAgent: string;
+  ja4: string;
 }
 
 /** The addresses with most refusals of the last minutes. Bounded: the one that was seen longest ago makes way. */
@@ -24,7 +26,7 @@ export class Attackers {
   private readonly entries: Map<string, Entry> = new Map();
 
   /** @param at milliseconds since the epoch */
-  add({ address, reason, count, path, userAgent }: Refused, at: number): void {
+  add({ address, reason, count, path, userAgent, ja4 }: Refused, at: number): void {
     const entry = this.entries.get(address) ?? {
       refusals: 0,
       reasons: new Map<string, number>(),
@@ -32,6 +34,7 @@ export class Attackers {
       lastAt: at,
       path: "",
       userAgent: "",
+      ja4: "",
     };
     this.entries.delete(address);
     if (this.entries.size >= MAX_ADDRESSES) this.entries.delete(this.entries.keys().next().value!);
@@ -42,6 +45,7 @@ export class Attackers {
       entry.reasons.set(reason, (entry.reasons.get(reason) ?? 0) + count);
     if (path !== "") entry.path = path;
     if (userAgent !== "") entry.userAgent = userAgent;
+    if (ja4 !== "") entry.ja4 = ja4;
   }
 
   /** The worst first; those that have been quiet for long are forgotten. */

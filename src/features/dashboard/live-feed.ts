@@ -13,6 +13,7 @@ import { Attackers } from "./attackers.ts";
 import type { DashboardWord } from "./dashboard-messages.ts";
 import { LabelTraffic } from "./label-traffic.ts";
 import type {
+  LiveBan,
   LiveCache,
   LiveChange,
   LiveGateway,
@@ -47,6 +48,8 @@ export interface FeedPorts {
   readonly modules: () => readonly LiveModule[];
   readonly objectives: () => readonly LiveObjective[];
   readonly canaries: () => readonly CanaryStanding[];
+  /** So many of the newest bans. */
+  readonly bans: (count: number) => readonly LiveBan[];
   /** The line that silences the rule of an incident where it was found. */
   readonly exclusionOf: (incident: Incident) => string;
   /** Tells all workers whether to show rows of their traffic. */
@@ -218,7 +221,14 @@ export class LiveFeed implements ControlService<unknown> {
   private addIncidents(): void {
     for (const one of this.from.incidents.recent(MAX_PAST_INCIDENTS, this.incidentsSeenMs).reverse()) {
       if (one.action !== "blocked") continue;
-      const refused = { address: one.clientIp, reason: "waf_blocked", count: 1, path: one.path, userAgent: "" };
+      const refused = {
+        address: one.clientIp,
+        reason: "waf_blocked",
+        count: 1,
+        path: one.path,
+        userAgent: "",
+        ja4: "",
+      };
       this.attackers.add(refused, one.timestampMs);
     }
   }
@@ -278,6 +288,7 @@ export class LiveFeed implements ControlService<unknown> {
       targetCount: targets.length,
       hits: from.incidents.recent(MAX_HITS, 0).map((one) => this.hitOf(one)),
       attackers: this.attackers.worst(nowMs),
+      bans: from.bans(MAX_BANS),
       cache: this.cache(),
       certificates: this.certificates.slice(0, MAX_CERTIFICATES),
       modules: shownModules(modules),
@@ -407,6 +418,7 @@ const MAX_CHANGE_CHARS = 400;
 /** Routes, and upstreams, of one event. */
 const MAX_LABELS = 100;
 const MAX_TARGETS = 200;
+const MAX_BANS = 20;
 const MAX_HITS = 30;
 const MAX_TEXT = 200;
 const MAX_PAST_INCIDENTS = 1000;
@@ -424,6 +436,8 @@ const PASSED_OVER: ReadonlySet<string> = new Set([
 ]);
 /** Actions of operators by the event that tells what came of them. */
 const OUTCOMES: Readonly<Record<string, string>> = {
+  ban: "client_banned",
+  ban_lift: "ban_lifted",
   reload: "config_reload",
   upgrade: "upgrade",
   stop: "draining",

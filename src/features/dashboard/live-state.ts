@@ -73,6 +73,20 @@ export interface LiveAttacker {
   readonly lastAt: number;
   readonly path: string;
   readonly userAgent: string;
+  /** Its handshake, where the configuration names a fingerprint; "" for none. An older gateway does not say. */
+  readonly ja4?: string;
+}
+
+/** A client that is banned. docs/bans.md */
+export interface LiveBan {
+  /** An address, a /64 or a network. */
+  readonly address: string;
+  readonly source: string;
+  /** As `2026-11-27T04:00:00.000Z`. */
+  readonly since: string;
+  readonly until: string;
+  /** Bans in a row. */
+  readonly count: number;
 }
 
 /** A worker thread. */
@@ -109,6 +123,8 @@ export interface LiveRow {
   /** Milliseconds of each attempt. */
   readonly attemptMs: readonly number[];
   readonly userAgent: string;
+  /** An older gateway does not say. */
+  readonly ja4?: string;
   readonly id: string;
 }
 
@@ -254,6 +270,8 @@ export interface LiveState {
   /** The newest first. */
   readonly hits: readonly LiveHit[];
   readonly attackers: readonly LiveAttacker[];
+  /** The newest first. An older gateway does not say. */
+  readonly bans?: readonly LiveBan[];
   /** Null where it is off. */
   readonly cache: LiveCache | null;
   /** `notAfterS` in seconds since the epoch. */

@@ -6,6 +6,7 @@ import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { tookMs } from "../../message/took-ms.ts";
+import { ja4Of } from "../../proto/tls/ja4.ts";
 import type { LiveRow } from "./live-state.ts";
 
 /** What a worker shows of its traffic since it did so last; it survives JSON. */
@@ -23,6 +24,7 @@ interface SeenRefusals {
   count: number;
   path: string;
   userAgent: string;
+  ja4: string;
 }
 
 /** How a thread is. */
@@ -85,7 +87,7 @@ export class TrafficObserver {
     let one = this.refusals.get(key);
     if (one === undefined) {
       if (this.refusals.size >= MAX_REFUSED) return;
-      one = { address: cut(address), reason, count: 0, path: "", userAgent: "" };
+      one = { address: cut(address), reason, count: 0, path: "", userAgent: "", ja4: "" };
       this.refusals.set(key, one);
     }
     one.count++;
@@ -93,6 +95,7 @@ export class TrafficObserver {
     if (ex === null || one.count > 1) return;
     one.path = pathOf(ex);
     one.userAgent = cut(ex.request.headers.valueOf(HeaderId.UserAgent));
+    one.ja4 = ja4Of(ex.client);
   }
 
   /** Gives what was seen, and begins anew. */
@@ -133,6 +136,7 @@ export class TrafficObserver {
       attempts: ex.attempt.sent,
       attemptMs: ex.attempt.timesUntil(ex.endedMs),
       userAgent: cut(request.headers.valueOf(HeaderId.UserAgent)),
+      ja4: ja4Of(ex.client),
       id: cut(ex.reply.requestId()),
     });
   }

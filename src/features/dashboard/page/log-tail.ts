@@ -91,8 +91,8 @@ export class LogTail {
     if (words === "") return true;
     if (words.startsWith(ROUTE_FILTER)) return row.route.toLowerCase() === words.slice(ROUTE_FILTER.length);
     if (words.startsWith(TARGET_FILTER)) return row.upstream.toLowerCase() === words.slice(TARGET_FILTER.length);
-    const { method, host, path, address, userAgent, route, upstream, id, fault, faultDetail } = row;
-    const texts = [method, host, path, address, userAgent, route, upstream, id, fault, faultDetail];
+    const { method, host, path, address, userAgent, ja4 = "", route, upstream, id, fault, faultDetail } = row;
+    const texts = [method, host, path, address, userAgent, ja4, route, upstream, id, fault, faultDetail];
     return texts.join(" ").toLowerCase().includes(words);
   }
 }
@@ -107,9 +107,9 @@ function showStatus(cell: HTMLElement, { status, fault, faultDetail }: LiveRow):
   cell.append(" ", words);
 }
 
-function showPath(cell: HTMLElement, { host, path, userAgent, id }: LiveRow): void {
+function showPath(cell: HTMLElement, { host, path, userAgent, ja4 = "", id }: LiveRow): void {
   if (cell.firstChild !== null) return;
-  cell.title = plain(`${userAgent}\n${id}`);
+  cell.title = plain([userAgent, ja4, id].filter((one) => one !== "").join("\n"));
   cell.append(h("span", { class: "soft" }, plain(host)), plain(path));
 }
 

@@ -24,6 +24,7 @@ import {
 import { askDrain, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
 import { refusalRate, slowest } from "./answers.ts";
+import { BanView } from "./ban-view.ts";
 import { byId, h, say, set } from "./dom.ts";
 import { ago, clock, plain } from "./format.ts";
 import { ROUTE_FILTER, showRequests, TARGET_FILTER } from "./log-tail.ts";
@@ -55,6 +56,7 @@ export class Views {
   private readonly certificates: LiveTable<LiveState["certificates"][number]>;
   private readonly filter = byId<HTMLInputElement>("route-filter");
   private readonly cache = new CacheView();
+  private readonly bans = new BanView();
 
   constructor(model: Model) {
     this.model = model;
@@ -219,6 +221,7 @@ export class Views {
   private showAttacks(state: LiveState): void {
     this.attackers.show(state.attackers);
     this.hits.show(state.hits);
+    this.bans.show(state);
     const { waf } = state.gateway;
     const mode =
       waf === "off"
@@ -572,7 +575,9 @@ const ATTACKER_COLUMNS: readonly PageColumn<LiveAttacker>[] = [
     reasons.map(([reason, times]) => `${spacedWords(reason)} ${numberText(times)}`).join(", "),
   ),
   textCell("path", "Last path", ({ path }) => plain(path) || "–", { style: "mono wide minor" }),
-  textCell("agent", "User agent", ({ userAgent }) => plain(userAgent) || "–", { style: "wide minor" }),
+  textCell("agent", "User agent", ({ userAgent, ja4 = "" }) => plain(`${userAgent} ${ja4}`.trim()) || "–", {
+    style: "wide minor",
+  }),
   textCell("last", "Last", ({ lastAt }) => clock(lastAt), { style: "number" }),
 ];
 

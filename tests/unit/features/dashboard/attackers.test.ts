@@ -7,6 +7,7 @@ const refused = (address: string, count = 1, reason = "waf_blocked") => ({
   count,
   path: `/${reason}`,
   userAgent: "",
+  ja4: "",
 });
 
 test("the worst come first, with their commonest reasons", () => {

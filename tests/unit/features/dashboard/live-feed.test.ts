@@ -28,6 +28,7 @@ function setUp(targets: LiveState["targets"] = []) {
     modules: () => [],
     objectives: () => [],
     canaries: () => [],
+    bans: () => [],
     exclusionOf: () => "",
     observe: (isWatched) => observed.push(isWatched),
     send: (worker, text) => sent.push({ worker, state: JSON.parse(text) }),
