@@ -3,13 +3,14 @@ import type { LiveState } from "../live-state.ts";
 import { Actions, toast } from "./actions.ts";
 import { read, write } from "./address.ts";
 import { type Grade, isUnderAttack, refusalRate, slowest, trafficWords, wellCard } from "./answers.ts";
+import { hitRatio } from "./cache-view.ts";
 import { type ChartMark, type ChartPoint, Sparkline, TimeChart } from "./chart.ts";
 import { byId, h, say, set } from "./dom.ts";
 import { type Connection, configuration, Feed, keepToken } from "./feed.ts";
 import { ago, plain } from "./format.ts";
 import { LogTail, showRequests } from "./log-tail.ts";
 import { Model, type Moment, requestsOf, total } from "./model.ts";
-import { changeTitle, hitRatio, spacedWords, Views } from "./views.ts";
+import { changeTitle, spacedWords, Views } from "./views.ts";
 
 const MINUTE = 60_000;
 const SPARK_MS = 2 * MINUTE;
