@@ -267,7 +267,10 @@ export class Control implements PoolListener, ThreadPorts {
       },
       this.inherited.binary || binaryPathOf(startFacts()),
       () => this.parts.cache.handOn(),
-      () => this.operations.kept(),
+      () => {
+        this.parts.canaries.keep();
+        return this.operations.kept();
+      },
     );
   }
 
@@ -282,6 +285,9 @@ export class Control implements PoolListener, ThreadPorts {
       onBegin: () => {
         this.manager.stopping();
         this.handover.passOn();
+        if (!this.handover.hasSuccessor) return;
+        this.parts.canaries.handOn();
+        this.options.state.handOn();
       },
       onDrain: () => {
         this.standIns.end();

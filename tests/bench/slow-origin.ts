@@ -1,5 +1,5 @@
 // An origin that gets slower the more requests it has at once, under twice its capacity: edge without a limit, with fixed limits and with
-// `auto`, beside HAProxy's maxconn and queue. docs/pressure.md#measured. Run by scripts/compare-pressure.
+// `auto`, beside HAProxy's maxconn and queue and Envoy's adaptive concurrency. docs/pressure.md#measured. Run by scripts/compare-pressure.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,8 +42,8 @@ const origin = Bun.serve({
   },
 });
 
-/** Sends requests at an even pace, whatever comes of them. */
-async function offer(name: string, port: number): Promise<Figures> {
+/** Sends requests at an even pace, whatever comes of them. @param load times the capacity */
+async function offer(name: string, port: number, load: number): Promise<Figures> {
   const times: number[] = [];
   let [refused, isCounted] = [0, false];
   const one = async (): Promise<void> => {
@@ -65,7 +65,7 @@ async function offer(name: string, port: number): Promise<Figures> {
     const passedS = (performance.now() - from) / 1000;
     if (passedS > SECONDS + warmS) break;
     isCounted = passedS > warmS;
-    for (; sent < passedS * CAPACITY * LOAD; sent++) running.push(one());
+    for (; sent < passedS * CAPACITY * load; sent++) running.push(one());
     await Bun.sleep(2);
   }
   await Promise.all(running);
@@ -75,8 +75,14 @@ async function offer(name: string, port: number): Promise<Figures> {
   return { name, goodput: useful / SECONDS, p50: at(0.5), p99: at(0.99), refused: refused / SECONDS };
 }
 
-async function withProcess(cmd: readonly string[], cwd: string, port: number, name: string): Promise<Figures> {
-  const child = Bun.spawn([...cmd], { cwd, stdio: ["ignore", "ignore", "inherit"] });
+interface Server {
+  readonly name: string;
+  readonly cmd: readonly string[];
+  readonly port: number;
+}
+
+async function withProcess({ name, cmd, port }: Server, load: number): Promise<Figures> {
+  const child = Bun.spawn([...cmd], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
   try {
     for (let i = 0; i < 200; i++) {
       const isThere = await fetch(`http://127.0.0.1:${port}/api/x`).then(
@@ -86,14 +92,14 @@ async function withProcess(cmd: readonly string[], cwd: string, port: number, na
       if (isThere) break;
       await Bun.sleep(25);
     }
-    return await offer(name, port);
+    return await offer(name, port, load);
   } finally {
     child.kill();
     await child.exited;
   }
 }
 
-function edge(name: string, concurrency: object | null): Promise<Figures> {
+function edge(name: string, concurrency: object | null, load = LOAD): Promise<Figures> {
   const port = freePort();
   const limit = concurrency === null ? "" : `, concurrency: ${JSON.stringify(concurrency)}`;
   writeFileSync(
@@ -104,7 +110,7 @@ function edge(name: string, concurrency: object | null): Promise<Figures> {
     join(folder, "routes.yaml"),
     `- {type: upstream, prefix: /api, target: "http://127.0.0.1:${origin.port}", retries: {attempts: 0}${limit}}\n`,
   );
-  return withProcess([EDGE, "serve"], folder, port, name);
+  return withProcess({ name, cmd: [EDGE, "serve"], port }, load);
 }
 
 function haproxy(maxconn: number): Promise<Figures> {
@@ -124,7 +130,58 @@ function haproxy(maxconn: number): Promise<Figures> {
     "",
   ];
   writeFileSync(join(folder, "haproxy.cfg"), lines.join("\n"));
-  return withProcess(["haproxy", "-f", "haproxy.cfg"], folder, port, `HAProxy maxconn ${maxconn}, queue 50 ms`);
+  return withProcess(
+    { name: `HAProxy maxconn ${maxconn}, queue 50 ms`, cmd: ["haproxy", "-f", "haproxy.cfg"], port },
+    LOAD,
+  );
+}
+
+/** Its adaptive concurrency, with the values of its documentation. */
+function envoy(command: string): Promise<Figures> {
+  const port = freePort();
+  const at = "type.googleapis.com/envoy.extensions";
+  const address = (number: number) => ({ socket_address: { address: "127.0.0.1", port_value: number } });
+  const adaptive = {
+    "@type": `${at}.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency`,
+    gradient_controller_config: {
+      sample_aggregate_percentile: { value: 90 },
+      concurrency_limit_params: { concurrency_update_interval: "0.1s" },
+      min_rtt_calc_params: { jitter: { value: 10 }, interval: "30s", request_count: 50 },
+    },
+    enabled: { default_value: true, runtime_key: "adaptive_concurrency.enabled" },
+  };
+  const manager = {
+    "@type": `${at}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+    stat_prefix: "in",
+    route_config: {
+      virtual_hosts: [{ name: "all", domains: ["*"], routes: [{ match: { prefix: "/" }, route: { cluster: "out" } }] }],
+    },
+    http_filters: [
+      { name: "envoy.filters.http.adaptive_concurrency", typed_config: adaptive },
+      { name: "envoy.filters.http.router", typed_config: { "@type": `${at}.filters.http.router.v3.Router` } },
+    ],
+  };
+  const listener = {
+    address: address(port),
+    filter_chains: [{ filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: manager }] }],
+  };
+  const cluster = {
+    name: "out",
+    type: "STATIC",
+    load_assignment: {
+      cluster_name: "out",
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: address(Number(origin.port)) } }] }],
+    },
+  };
+  writeFileSync(
+    join(folder, "envoy.json"),
+    JSON.stringify({ static_resources: { listeners: [listener], clusters: [cluster] } }),
+  );
+  const options = ["--concurrency", "1", "--log-level", "off", "--disable-hot-restart"];
+  return withProcess(
+    { name: "Envoy, adaptive concurrency", cmd: [command, "-c", "envoy.json", ...options], port },
+    LOAD,
+  );
 }
 
 const folder = mkdtempSync(join(tmpdir(), "edge-pressure-"));
@@ -132,7 +189,11 @@ const queue = { queue: 20, queue_timeout: "50ms" };
 const found: Figures[] = [await edge("edge, no limit", null)];
 for (const limit of [2, 4, 8, 16]) found.push(await edge(`edge, limit ${limit}`, { limit, ...queue }));
 found.push(await edge("edge, auto", { limit: "auto", ...queue }));
+const calm = await edge("edge, auto, half of the capacity", { limit: "auto", ...queue }, 0.5);
+found.push(calm);
 if (Bun.which("haproxy") !== null) for (const maxconn of [4, 8]) found.push(await haproxy(maxconn));
+const envoyCommand = process.env.ENVOY ?? Bun.which("envoy");
+if (envoyCommand !== null) found.push(await envoy(envoyCommand));
 rmSync(folder, { recursive: true, force: true });
 await origin.stop(true);
 
@@ -143,7 +204,10 @@ for (const { name, goodput, p50, p99, refused } of found)
     `| ${name} | ${Math.round(goodput)} | ${p50.toFixed(1)} ms | ${p99.toFixed(1)} ms | ${Math.round(refused)} |`,
   );
 const best = Math.max(...found.filter(({ name }) => /edge, limit/.test(name)).map(({ goodput }) => goodput));
-const auto = found.find(({ name }) => name === "edge, auto")!.goodput;
+const auto = found.find(({ name }) => name === "edge, auto")!;
+const [ofBest, ofNone] = [auto.goodput / best, auto.goodput / Math.max(1, found[0]!.goodput)];
+const slower = auto.p99 / calm.p99;
 console.log(
-  `\nauto / best fixed: ${(auto / best).toFixed(2)}; auto / none: ${(auto / Math.max(1, found[0]!.goodput)).toFixed(1)}`,
+  `\nauto / best fixed: ${ofBest.toFixed(2)} (at least 0.9); auto / none: ${ofNone.toFixed(1)} (at least 3); p99 / calm: ${slower.toFixed(2)} (at most 2)`,
 );
+process.exitCode = ofBest >= 0.9 && ofNone >= 3 && slower <= 2 ? 0 : 1;

@@ -1,25 +1,33 @@
 // What operators have done at run time goes on in the process that takes over. docs/endpoints.md#actions
 import { afterAll, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { EchoOrigin } from "../harness/echo-origin.ts";
+import { eventually } from "../harness/eventually.ts";
 import { EDGE_BINARY, startGateway, upstream } from "../harness/gateway.ts";
 import { json, request } from "../harness/raw-client.ts";
 import { runProcess, untilGone } from "../harness/run-process.ts";
+import { ScriptedOrigin } from "../harness/scripted-origin.ts";
 
 const [one, two] = [EchoOrigin.start(), EchoOrigin.start()];
+const held = ScriptedOrigin.start();
+held.otherwise((call) => void call.takeOver());
 const gateway = await startGateway({
   config: { server: { workers: 2 } },
   routes: [
     { type: "upstream", prefix: "/pair", targets: [{ url: one.url }, { url: two.url }] },
     upstream("/closed", two),
     upstream("/node", two),
+    upstream("/rolled", held, { canary: { target: two.url, steps: [50, 60, 100], every: "1h" } }),
   ],
 });
 const pids = [gateway.pid];
 afterAll(() => {
-  for (const pid of pids.slice(1)) process.kill(pid, "SIGKILL");
+  if (pids.length > 1) process.kill(pids.at(-1)!, "SIGKILL");
   gateway.kill();
   one.stop();
   two.stop();
+  held.stop();
 });
 
 async function act(action: string, body: object): Promise<void> {
@@ -76,4 +84,33 @@ test("maintenance, drained targets and the level of the log, over two upgrades a
   }
   await act("maintenance", { on: false, route: "/closed" });
   expect((await gateway.once(request("GET /closed/canary"))).status).not.toBe(503);
+}, 90_000);
+
+test("an operator ends a rollout while the process before drains: its end does not bring the rollout back", async () => {
+  const waiting = await eventually(async () => {
+    const client = await gateway.connect();
+    client.send(request("GET /rolled/x"));
+    const isHeld = await Promise.race([client.reply().then(() => false), Bun.sleep(200).then(() => true)]);
+    if (!isHeld) client.close();
+    expect([isHeld, held.requestsFor("/x").length > 0]).toEqual([true, true]);
+    return client;
+  });
+  const old = pids.at(-1)!;
+  process.kill(old, "SIGUSR2");
+  const isNext = ({ event, pid }: { event?: unknown; pid?: unknown }) =>
+    event === "listening" && !pids.includes(Number(pid));
+  pids.push(Number((await gateway.logs.until("the successor", isNext, 30_000)).pid));
+  await gateway.log("who goes on", ({ event, successor }) => event === "draining" && successor === pids.at(-1));
+  const canaries = async () =>
+    json<{ canaries: unknown[] }>(await gateway.once(request("GET /internal/api/canaries"))).canaries[0];
+  expect(await canaries()).toMatchObject({ state: "running", share: 50 });
+  await act("canary", { route: "/rolled", action: "abort" });
+  waiting.reset();
+  await untilGone(old, 30_000);
+  const files = readdirSync(gateway.folder, { recursive: true }).map(String);
+  const kept = files.find((name) => name.endsWith("-canaries.json"))!;
+  expect(Object.values(await Bun.file(join(gateway.folder, kept)).json())).toEqual([
+    expect.objectContaining({ reason: "operator", record: expect.objectContaining({ phase: "aborted" }) }),
+  ]);
+  expect(await canaries()).toMatchObject({ state: "aborted", share: 0 });
 }, 90_000);

@@ -165,9 +165,14 @@ export class CanaryBook implements ControlService<RuntimeConfig> {
   }
 
   stop(): void {
+    this.handOn();
+    if (this.rollouts.size > 0) this.keep();
+  }
+
+  /** Another process has taken over, which judges from now on. */
+  handOn(): void {
     if (this.timer !== null) clearInterval(this.timer);
     this.timer = null;
-    if (this.rollouts.size > 0) this.keep();
   }
 
   standings(): readonly CanaryStanding[] {
@@ -263,7 +268,8 @@ export class CanaryBook implements ControlService<RuntimeConfig> {
     this.keep();
   }
 
-  private keep(): void {
+  /** Writes down how all rollouts stand. */
+  keep(): void {
     const hadAny = this.kept.size > 0;
     // The store of the fleet must not remember a rollout that has left the configuration.
     for (const key of this.kept.keys()) if (this.isFleet && !this.rollouts.has(key)) this.left.add(key);

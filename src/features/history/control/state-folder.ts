@@ -20,6 +20,7 @@ export class StateFolder {
   private readonly untold: Parameters<StateFaulty>[0][] = [];
   /** The last failure: a folder that cannot be written is one line of the log. */
   private lastFault = "";
+  private isHandedOn = false;
 
   /**
    * @param folder absolute; "" keeps nothing
@@ -34,6 +35,11 @@ export class StateFolder {
   tell(faulty: StateFaulty): void {
     this.faulty = faulty;
     for (const fields of this.untold.splice(0)) faulty(fields);
+  }
+
+  /** Another process has taken over: from now on the state is its own. */
+  handOn(): void {
+    this.isHandedOn = true;
   }
 
   /** The content of a part; null for a missing or unusable one. */
@@ -52,7 +58,7 @@ export class StateFolder {
 
   /** Replaces a part. @returns whether it is kept now */
   write(part: string, value: object): boolean {
-    if (this.folder === "") return false;
+    if (this.folder === "" || this.isHandedOn) return false;
     const file = this.fileOf(part);
     try {
       const text = JSON.stringify(value);
@@ -69,7 +75,7 @@ export class StateFolder {
 
   /** Removes a part, and every part that begins so and is not among these. */
   remove(part: string, but: ReadonlySet<string> = new Set()): void {
-    if (this.folder === "") return;
+    if (this.folder === "" || this.isHandedOn) return;
     const kept = new Set([...but].map((one) => this.nameOf(one)));
     const prefix = `${this.id}-${part}`;
     try {
