@@ -13,7 +13,7 @@ import { costFault, growthFault, type Reader, shapes } from "../harness/reader-c
 
 const MAX_CHARS = 65_536;
 /** For each of many files, of which some take all steps that they may. */
-const NAMED_CHARS = 32_768;
+const NAMED_CHARS = samples(32_768, 16_384);
 const SPACE = [" ", "\n", "\t", "#", "\\", '"', "'", "a", "a#", "=", ",", "/", "1", ":"];
 
 /** What `edge convert` does with a file until `edge check` judges the result. */
