@@ -145,9 +145,11 @@ export class Gateway {
     }
   }
 
-  /** Ends the process at once, and removes its folder. */
+  /** Ends the process and all that have taken over from it at once, and removes its folder. */
   kill(): void {
     if (!this.hasExited) this.child.kill("SIGKILL");
+    for (const { event, ok, successor } of this.logs.json)
+      if (event === "upgrade" && ok === true) end(Number(successor));
     this.logs.close();
     this.errors.close();
     running.delete(this);
@@ -259,4 +261,13 @@ async function untilServing(gateway: Gateway): Promise<void> {
   const words = gateway.lastWords();
   gateway.kill();
   throw new Error(`the gateway did not start; ${words}`);
+}
+
+/** It may be gone already. */
+function end(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
 }
