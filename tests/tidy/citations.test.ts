@@ -129,7 +129,7 @@ function formFaults(path: string, text: string): string[] {
     if (FOREIGN.test(line)) return [`${at} (cite a heading of docs/)`];
     if (RFC_IN_OTHER_FORM.test(line)) return [`${at} (write RFC 9112 §7.1)`];
     if (HEADING_IN_WORDS.test(line)) return [`${at} (write docs/page.md#heading)`];
-    return NAMELESS_SECTION.test(line) ? [`${at} (a section of what?)`] : [];
+    return line.includes("§") && NAMELESS_SECTION.test(line) ? [`${at} (a section of what?)`] : [];
   });
 }
 
