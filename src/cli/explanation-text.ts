@@ -133,7 +133,7 @@ function addResponse(page: Page, { response }: Explanation, paint: ExplanationPa
   else if (by === "gateway") {
     const line = status === 0 ? "the connection is closed" : `${status} ${text}`;
     page.add("response", `${status! < 400 ? paint.good(line) : paint.bad(line)}${reasonText}`);
-  } else if (by === "file") page.add("response", "the file's, or 404 where it is not there");
+  } else if (by === "file") page.add("response", "the file's, or 404 without it");
   else if (by === "origin")
     page.add("response", removed.length + headers.length > 0 ? "the origin's, changed so:" : "the origin's");
   else page.add("response", `from ${asked}`);

@@ -83,7 +83,7 @@ class Contest {
       return winner.regex === undefined ? "is a shorter prefix" : "is a prefix: expressions go before it";
     }
     if (isHostWon) return hostReason(loser, this.host);
-    if (loser.match === undefined && winner.match !== undefined) return "is asked after those with match";
+    if (loser.match === undefined && winner.match !== undefined) return "comes after the routes with match";
     return "comes after it";
   }
 

@@ -9,7 +9,7 @@ export const BOT_METRICS = {
     group: "Firewall and guards",
     title: "Challenges for bots",
     advice:
-      "It rises when scrapers come. Compare with solutions: many challenges without solutions are bots, with them they are people who are asked too often.",
+      "It rises when scrapers come. Compare with solutions: many challenges without solutions are bots, with them they are people with too many challenges.",
   },
   gateway_bot_solutions_total: {
     kind: "counter",

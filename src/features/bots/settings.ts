@@ -61,7 +61,7 @@ const routeAllow = block({
 
 const robotsRows = {
   enabled: { type: flag(), default: true, doc: "false: requests for /robots.txt go to the routes" },
-  ai: { type: word("disallow", "allow"), default: "disallow", doc: "what crawlers are told that gather texts for AI" },
+  ai: { type: word("disallow", "allow"), default: "disallow", doc: "rule for crawlers that gather texts for AI" },
   agents_file: {
     type: fileName(),
     absent: "",
@@ -254,9 +254,9 @@ function checkBots({ enabled, difficulty: bits, secret: key = "", allow: open }:
   if (bits !== null && bits > LONG_DIFFICULTY)
     log.warn([...path, "difficulty"], "keeps people with a phone waiting for minutes: each bit doubles the work");
   if (open.cidr?.some(({ text }) => text.endsWith("/0")) === true)
-    log.warn([...path, "allow", "cidr"], "holds every address of its kind: none of these clients is asked");
+    log.warn([...path, "allow", "cidr"], "holds every address of its kind: edge challenges none of these clients");
   if (open.paths?.includes("/*") === true)
-    log.warn([...path, "allow", "paths"], "opens every path: no client is asked");
+    log.warn([...path, "allow", "paths"], "opens every path: edge challenges no client");
 }
 
 /** A part of a user agent, as a name to look for. */

@@ -19,7 +19,7 @@ const query = block(
 /** `cache.key` of a route. docs/cache.md#rules-for-the-key */
 export const cacheKey = block(
   {
-    query: { type: query, doc: "what goes from the key, goes from the request as well" },
+    query: { type: query, doc: "edge removes from the request whatever you remove from the key" },
     accept_encoding: { type: word("exact", "normalize"), default: "exact", doc: "normalize: br, zstd and gzip alone" },
     headers: {
       type: list(keyField(), "field names"),
@@ -72,7 +72,7 @@ const NO_KEY_FIELDS: ReadonlyMap<string, string> = new Map([
   ["host", "the host is in every key: remove it"],
   ["accept-encoding", "Accept-Encoding is in every key: remove it"],
   ["cookie", "tells nearly all clients apart: name the cookies that count in cookies"],
-  ["authorization", "is never in a key: such responses are shared where they say public, and not otherwise"],
+  ["authorization", "is never in a key: edge shares such responses only if they say public"],
   ...each("x-forwarded-for x-real-ip x-request-id x-forwarded-client-cert traceparent tracestate", OWN),
   ...each("te connection keep-alive proxy-connection transfer-encoding trailer upgrade content-length", HOP),
 ]);

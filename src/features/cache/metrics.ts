@@ -87,7 +87,7 @@ export const CACHE_METRICS = {
   },
   gateway_cache_disk_reads_total: {
     kind: "counter",
-    help: "Entries of the cache read from disk, by whether they were what had been written.",
+    help: "Entries of the cache read from disk, by whether they were intact.",
     labels: ["result"],
     group: "Cache",
     title: "Reads from disk",

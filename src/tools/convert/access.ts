@@ -50,7 +50,7 @@ export function noteTwo(ledger: Ledger, statement: Statement): void {
   ledger.note(
     statement,
     "a route has one way to prove who a client is, and this is the second of two: the route is closed",
-    "set auth to the one that is enough, and remove ip_rules",
+    "set auth to the method that is enough, and remove ip_rules",
   );
 }
 

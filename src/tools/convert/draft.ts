@@ -74,7 +74,7 @@ export class Draft {
     const prefix = keys.prefix === undefined ? null : String(keys.prefix);
     const taken = OWN_PATHS.filter((one) => (prefix === null ? one === keys.path : isWithin(prefix, one)));
     if (taken.length === 0) return;
-    const cure = "choose another path for what was there: docs/endpoints.md";
+    const cure = "choose another path for that route: docs/endpoints.md";
     if (prefix !== "/")
       this.plan.ledger.note(rule.origin, `the gateway answers ${taken.join(", ")} itself, before every route`, cure);
     else

@@ -71,7 +71,7 @@ export class KeptPair {
       configSignature: read("configSignature"),
       routesSignature: read("routesSignature"),
     });
-    if (found.version !== version) throw new Error(`${this.indexFile}: the files are not those that were kept`);
+    if (found.version !== version) throw new Error(`${this.indexFile}: the files have changed since edge kept them`);
     return { ...found, takenAtMs: Date.parse(taken_at), signed: { config: signed.config, routes: signed.routes } };
   }
 

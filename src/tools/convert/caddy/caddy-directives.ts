@@ -170,7 +170,7 @@ function pathGuard(one: Statement, context: Context, isRead: boolean): Rule[] {
     one,
     isRead && found === null
       ? "it changes the path that other directives compare: its routes are closed"
-      : "this change of the path cannot be said: its routes are closed",
+      : "this change of the path has no counterpart: its routes are closed",
     "see rewrite at the route: docs/routing.md#rewrite",
   );
   return shutRules(one, placedIn(found?.matcher ?? [EVERYTHING], context), context);
@@ -215,7 +215,7 @@ function placedIn(matcher: Matcher, { stripped, isMaybeStripped }: Context): Mat
   // What is excepted with the part is more than what is excepted without it.
   const isLess = ({ regex, notAny }: Condition): boolean => regex !== "" || notAny.length > 0;
   if (isMaybeStripped && !("fault" in matcher) && matcher.some(isLess))
-    return { fault: "a part of the path is taken off before it is compared", wider: [EVERYTHING] };
+    return { fault: "the other gateway removes a part of the path before it compares it", wider: [EVERYTHING] };
   const moved = (one: Condition): Condition[] => {
     if (one.path === null && one.regex === "" && one.notAny.length === 0) return [one];
     const path =
@@ -279,7 +279,7 @@ function terminalOf(statement: Statement, context: Context, beside: Beside): Rul
 }
 
 const BLOCKS: ReadonlySet<string> = new Set(["handle", "handle_path", "route"]);
-const OPEN_TARGETS = "its targets, or what it does with responses, cannot be said as a route: it is closed";
+const OPEN_TARGETS = "its targets, or its changes of responses, have no counterpart in a route: it is closed";
 const BY_REGEX = "routes go by paths, not by expressions";
 
 /** The matcher of a directive, as it compares the client's own path. */
@@ -429,7 +429,7 @@ function redirect(statement: Statement, args: readonly string[], rule: Rule, led
     closed(rule);
     ledger.note(
       statement,
-      "its address or status cannot be said as a redirect: the route is closed",
+      "its address or status has no counterpart in a redirect: the route is closed",
       "write the address with placeholders: docs/answers.md",
     );
     return;
@@ -547,7 +547,7 @@ function fileServer(
   closed(rule);
   ledger.note(
     odd[0] ?? inner ?? statement,
-    "which files it sends, and which it keeps back, cannot be said: the route is closed",
+    "its rule about files has no counterpart: the route is closed",
     "write a respond route with regex for them: docs/answers.md#responses",
   );
   return [];
@@ -572,7 +572,7 @@ function tried(rule: Rule, siblings: readonly Statement[], { ledger, stripped }:
   if (isClosed) closed(rule);
   ledger.note(
     tries,
-    `files are looked up by their path, then one fallback is served${isClosed ? ": the route is closed" : ""}`,
+    `edge looks up files by their path, then serves one fallback${isClosed ? ": the route is closed" : ""}`,
     "see spa and fallback of static routes",
   );
 }
@@ -601,7 +601,7 @@ function modifierOf(statement: Statement, context: Context): Modifier[] {
     const strips = statement.name === "request_header" ? taking(statement, args) : null;
     ledger.noteWhole(
       statement,
-      strips === null ? fault : `${fault}: its fields are taken off all requests`,
+      strips === null ? fault : `${fault}: edge removes its fields from all requests`,
       "set it at a route with match",
     );
     return strips === null ? [] : [{ statement, conditions: wider, apply: strips }];
@@ -624,7 +624,7 @@ const ACCESS: ReadonlySet<string> = new Set(["basic_auth", "basicauth", "forward
 function closing(statement: Statement, _args: readonly string[], ledger: Ledger): (rule: Rule) => void {
   ledger.noteWhole(
     statement,
-    "the gateway has no such directive, and it may decide who gets in, or what they get: its routes are closed",
+    "the gateway has no such directive, and it may decide about access or responses: its routes are closed",
     "set auth or ip_rules at them in the place of ip_rules",
   );
   return refuseRule;

@@ -53,7 +53,7 @@ function headers(
     isShut ||= direction === "request" && !isTaken;
     ledger.note(
       one.statement,
-      `fields are set, added or removed, with placeholders${isTaken ? ": the client's field is taken off" : isShut ? ": its routes are closed" : ""}`,
+      `fields are set, added or removed, with placeholders${isTaken ? ": edge removes the client's field" : isShut ? ": its routes are closed" : ""}`,
       "see headers at the route: docs/upstreams.md#header-edits",
     );
   }

@@ -135,7 +135,7 @@ function optionOf(statement: Statement, keys: Keys, ledger: Ledger): boolean {
   const isTaken = takesOff(sectionAt(keys, "headers", "request"), args[0] ?? "");
   ledger.note(
     statement,
-    isTaken ? "this field cannot be said: the client's is taken off" : "these fields cannot be said",
+    isTaken ? "this field has no counterpart: edge removes the client's" : "these fields have no counterpart",
     "see headers at the route: docs/upstreams.md#header-edits",
   );
   return isTaken;

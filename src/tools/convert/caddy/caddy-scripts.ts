@@ -61,7 +61,7 @@ function option(one: Statement, keys: Keys, fastcgi: Keys, ledger: Ledger): void
     ledger.standard(one);
     return;
   } else {
-    ledger.note(one, "files, folders and the front controller are looked for in this order", "see docs/php.md");
+    ledger.note(one, "edge looks for files, folders and the front controller in this order", "see docs/php.md");
     return;
   }
   ledger.carry(one);

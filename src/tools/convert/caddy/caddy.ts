@@ -386,7 +386,7 @@ const ADVICE: readonly AdviceRow[] = [
   ],
   [
     /^(rewrite|uri|try_files|root)$/,
-    "this change of the path cannot be said",
+    "this change of the path has no counterpart",
     "see rewrite at the route: docs/routing.md#rewrite",
   ],
   [/^bind$/, "the gateway listens on one address", "set server.host"],

@@ -52,7 +52,7 @@ const STANDARD_NAMES: ReadonlySet<string> = new Set(["log", "log-tag", "id", "ba
 const ADVICE: readonly AdviceRow[] = [
   [
     /^(option|timeout|maxconn|tune\..*|ssl-.*|chroot|user|group|daemon|pidfile|cpu-map|ulimit-n|http-reuse|hash-type|unique-id-.*|capture|no)$/,
-    "its value has not been compared with what the gateway does",
+    "no test has compared its value with the gateway's",
     "see docs/migrate.md#haproxy, and edge help config",
   ],
   [/^stats$/, "the gateway has a dashboard of its own", "open /internal/, or see edge status"],

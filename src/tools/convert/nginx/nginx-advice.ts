@@ -101,7 +101,7 @@ const ADVICE: readonly AdviceRow[] = [
     "this is not changed on the way",
     "change it in the application, or by headers at the route",
   ],
-  [/^proxy_ignore_headers$/, "what the origin says about caching counts", "change it there"],
+  [/^proxy_ignore_headers$/, "the origin's fields about caching count", "change it there"],
   [/^(proxy|grpc)_send_timeout$/, "there is no time-out of its own for sending", "see timeouts at the route"],
   [
     /^limit_(rate|conn|req|except)/,
@@ -127,7 +127,7 @@ const ADVICE: readonly AdviceRow[] = [
 
 const NOT_COMPARED: Advice = {
   why: "not compared: the gateway has no such setting",
-  cure: "look for what it does in edge help config",
+  cure: "look for its purpose in edge help config",
 };
 
 /** What is said of a directive that no other part of the converter has taken. */

@@ -13,7 +13,7 @@ export function answer(scope: Scope, found: Statement, rule: Rule): void {
   if (status === 444) noteNoResponse(scope, found);
   if (status === 444 || status < 200 || body === null) {
     if (status !== 444)
-      scope.ledger.note(found, "it cannot be said as a response", "nothing, or another status at the route");
+      scope.ledger.note(found, "it has no counterpart in a response", "nothing, or another status at the route");
     rule.keys = { type: "respond", status: 403 };
     return;
   }

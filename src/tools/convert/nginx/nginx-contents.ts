@@ -153,7 +153,7 @@ export function beside(
       scope.ledger.note(
         tries,
         "folders have their index, after a redirect to the slash",
-        "nothing, where the root has no folders with one",
+        "nothing, if the root has no folders with one",
       );
   }
   for (const one of scope.inherited("index")) if (one.args.includes("index.php")) scope.ledger.standard(one);
@@ -186,9 +186,9 @@ export function tryFiles(scope: Scope, rule: Rule, root: string | null, site: Si
     scope.ledger.note(
       found,
       isClosed
-        ? "files are looked up by their path alone: the route is closed"
-        : "files are looked up by their path, then one fallback is served",
-      "see spa and fallback of static routes, or a route with another prefix for what is not a file",
+        ? "edge looks up files by their path alone: the route is closed"
+        : "edge looks up files by their path, then serves one fallback",
+      "see spa and fallback of static routes, or a route with another prefix for everything else",
     );
     if (isClosed) closed(rule);
   }
@@ -210,7 +210,7 @@ function named(site: Site, scope: Scope, found: Statement, rule: Rule): void {
   rule.path = before;
   scope.ledger.note(
     found,
-    "files are not looked up before the application is asked",
+    "edge does not look up files before it asks the application",
     "write a static route for each folder of files, such as prefix: /assets",
   );
 }

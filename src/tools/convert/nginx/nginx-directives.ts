@@ -130,7 +130,7 @@ export const STANDARD: readonly DirectiveRow[] = [
     names: "proxy_http_version",
     values: /^1\.1$/,
     compared: ["proxy_http_version 1.1"],
-    why: "origins are asked by HTTP/1.1, or by what the scheme of the target says",
+    why: "edge speaks HTTP/1.1 to origins, or the protocol of the target's scheme",
     cure: "write h2c:// or h2:// as the scheme of the target for HTTP/2",
   },
   {
@@ -160,13 +160,13 @@ export const STANDARD: readonly DirectiveRow[] = [
     values: /^on$/,
     compared: ["gzip_static on"],
     why: "files with .br, .zst or .gz beside a file are sent to clients that take them",
-    cure: "keep such files away where they are not meant for that: docs/files.md",
+    cure: "keep such files away if you do not want that: docs/files.md",
   },
   {
     names: "gunzip",
     values: /^off$/,
     compared: ["gunzip off"],
-    why: "what an origin has compressed goes on as it is",
+    why: "a compressed response of an origin goes on unchanged",
     cure: "let the origin go by Accept-Encoding",
   },
   {
@@ -187,7 +187,7 @@ export const STANDARD: readonly DirectiveRow[] = [
     names: "max_ranges",
     values: /^1$/,
     compared: ["max_ranges 1"],
-    why: "one range of a file is sent, and the whole file where several are asked for",
+    why: "edge sends one range of a file, and the whole file for several",
     cure: "nothing",
   },
   {

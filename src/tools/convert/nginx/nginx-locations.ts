@@ -286,10 +286,8 @@ function placeRules(site: Site, { statement, scope, kind, path }: Located, place
     const isBeside = place.value === "/" && site.filesAtRoot === true && !denies(statement);
     scope.ledger.note(
       statement,
-      isBeside
-        ? "the route of all other paths answers it"
-        : "a folder has no route without what is below it: it is closed",
-      isBeside ? "nothing, where both say the same" : "write a redirect to the folder with a slash at its end",
+      isBeside ? "the route of all other paths answers it" : "a folder has no route without its contents: it is closed",
+      isBeside ? "nothing, if both say the same" : "write a redirect to the folder with a slash at its end",
     );
     if (isBeside) return applied(script.rules, script.guards);
     closed(rule);
@@ -468,7 +466,7 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
     scope.ledger.note(
       statement,
       "routes have no expressions that look around themselves: what these spare is refused, too",
-      "write a route with a prefix of its own for what is spared",
+      "write a route with a prefix of its own for the exception",
     );
   rule.keys.regex = flags + regex;
   return rule;
@@ -486,7 +484,7 @@ function closedExpression(one: Located, within: PathRule): Rule {
     regex === null
       ? "no route can have its expression: all paths are closed that it could take"
       : "routes go by paths, not by expressions: the paths that fit are closed",
-    "put what it says at a route with a prefix of its own",
+    "put its settings at a route with a prefix of its own",
   );
   if (regex === null) return rule;
   rule.keys.regex = (kind === "~*" ? "(?i)" : "") + regex;

@@ -269,7 +269,7 @@ function rateLimit(scope: Scope, rule: Rule): void {
       scope.ledger.note(
         one,
         "requests of a burst are served at once, none is delayed",
-        "lower burst, where the origin needs a steady rate",
+        "lower burst, if the origin needs a steady rate",
       );
     else scope.ledger.carry(one);
   }
@@ -342,7 +342,7 @@ function closeUnknown(scope: Scope, rule: Rule): void {
       NOTED.add(one);
       scope.ledger.note(
         one,
-        "what it decides is not carried over: its routes are closed",
+        "its decision has no counterpart: its routes are closed",
         "set auth at them: docs/authentication.md, in the place of ip_rules",
       );
       refuseRule(rule);

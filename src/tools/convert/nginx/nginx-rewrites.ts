@@ -226,7 +226,7 @@ function rulesFor(
     }
     if (own.regex !== "") rule.keys.regex = own.regex;
     if (effect.name === "return" || hasType(rule.keys, "redirect")) scope.ledger.carry(one, effect);
-    else scope.ledger.note(one, "what it does has no counterpart: its requests are closed", "write a route with match");
+    else scope.ledger.note(one, "its work has no counterpart: its requests are closed", "write a route with match");
     return [rule];
   });
 }

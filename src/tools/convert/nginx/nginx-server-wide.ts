@@ -84,7 +84,7 @@ function accessLog(plan: Plan, scopes: readonly Scope[]): void {
           plan.ledger.note(
             one,
             "one log counts for all routes",
-            "filter it where it is read, or set server.access_log.sample",
+            "filter it in its reader, or set server.access_log.sample",
           );
           continue;
         }
@@ -109,7 +109,7 @@ function accessLog(plan: Plan, scopes: readonly Scope[]): void {
 function accessLogInside(plan: Plan, scope: Scope): void {
   for (const location of scope.here("location")) {
     for (const one of location.all("access_log"))
-      plan.ledger.note(one, "one log counts for all routes", "filter it where it is read");
+      plan.ledger.note(one, "one log counts for all routes", "filter it in its reader");
     accessLogInside(plan, scope.inner(location));
   }
 }

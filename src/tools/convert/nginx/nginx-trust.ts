@@ -28,7 +28,7 @@ export function convertTrust(plan: Plan, served: readonly Listening[]): CommonTr
     else
       ledger.note(
         one,
-        "the client's address is read from X-Forwarded-For of the same proxies for all servers, or from PROXY headers: rules about addresses are closed where it would be another one",
+        "the client's address is read from X-Forwarded-For of the same proxies for all servers, or from PROXY headers: rules about addresses are closed if it would be another one",
         "set server.trusted_proxies, and let the proxy in front send X-Forwarded-For",
       );
   if (!isCommon) return null;
@@ -40,7 +40,7 @@ export function convertTrust(plan: Plan, served: readonly Listening[]): CommonTr
         ledger.note(
           one,
           "the last address of X-Forwarded-For that is none of the proxies counts, as with real_ip_recursive",
-          "nothing, where the proxies are named alone and not with their clients",
+          "nothing, if you name the proxies alone and not with their clients",
         );
   return first;
 }

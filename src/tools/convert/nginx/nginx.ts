@@ -195,5 +195,5 @@ function missingInclude({ ledger }: Plan, statement: Statement): void {
   const [name = ""] = statement.args;
   const isOfModules = name.startsWith("modules-enabled/") || name.includes("/modules-enabled/");
   if (isOfModules || STANDARD_FILES.has(name.slice(name.lastIndexOf("/") + 1))) ledger.standard(statement);
-  else ledger.note(statement, "the file is not there", "convert it as well, where it says something of requests");
+  else ledger.note(statement, "the file is not there", "convert it as well, if it is about requests");
 }

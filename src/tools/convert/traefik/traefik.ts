@@ -76,7 +76,7 @@ function entryPoints(plan: Plan, points: Statement | null): void {
     plan.ledger.note(
       guard,
       "middlewares of entry points count for all routers, which are closed",
-      "set what they do at the routes",
+      "set their work at the routes",
     );
   }
 }
@@ -263,7 +263,7 @@ function chainOf(origin: Statement, names: readonly string[], work: Work, depth 
       work.plan.ledger.note(
         origin,
         `the middleware ${name} is not in this file, or is of several kinds, and may decide who gets in: the route is closed`,
-        "convert both files as one, or set what it does at the route",
+        "convert both files as one, or set its work at the route",
       );
       return [{ kind: "", statement: origin, own: origin }];
     }
