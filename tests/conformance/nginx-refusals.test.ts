@@ -110,7 +110,7 @@ http { access_log off; default_type text/plain; client_max_body_size 1m;
 client_body_temp_path FOLDER/t1; proxy_temp_path FOLDER/t2; fastcgi_temp_path FOLDER/t3; uwsgi_temp_path FOLDER/t4; scgi_temp_path FOLDER/t5;
 geo $inside { default no; 127.0.0.1 yes; }
 map $http_x_key $mapped { default 0; 2 1; }
-server { listen 127.0.0.1:PORT default_server; location = /ready { return 200 "ready"; } location / { return 404; } }
+server { listen 127.0.0.1:PORT default_server; location = /ready { return 200 "ready"; } location / { proxy_pass http://127.0.0.1:ONE; } }
 ${servers.join("\n")} }`;
 }
 

@@ -31,6 +31,7 @@ export const SITE_FILES: readonly string[] = [
   "docs/d.html",
   "docs/in.cgi",
   "docsx",
+  "docs/a/x.txt",
   "ok.html",
 ];
 
@@ -221,7 +222,7 @@ const inner = (depth: number): fc.Arbitrary<string> =>
         depth === 0
           ? fc.constant<string[]>([])
           : fc.oneof(
-              { weight: 4, arbitrary: fc.constant<string[]>([]) },
+              { weight: 2, arbitrary: fc.constant<string[]>([]) },
               { weight: 1, arbitrary: fc.array(inner(0), { maxLength: 2 }) },
             ),
     })

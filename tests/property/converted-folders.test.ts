@@ -160,7 +160,7 @@ test("nginx: no file is sent that was refused, or that a server got", () => {
     }),
     { numRuns: RUNS, includeErrorInReport: true },
   );
-});
+}, 60_000);
 
 interface Step {
   /** The paths that it is for, with Caddy's signs for any rest; "" for all. */
@@ -224,4 +224,4 @@ test("Caddy: no file is sent that was refused, or that a server got", () => {
     }),
     { numRuns: RUNS, includeErrorInReport: true },
   );
-});
+}, 60_000);

@@ -42,7 +42,36 @@ export function arrange(rules: readonly Rule[]): { readonly rule: Rule; readonly
   });
   const hosts = [...cells.paths.keys()].sort((a, b) => a.wider.length - b.wider.length || a.rank - b.rank);
   for (const host of hosts) for (const path of pathsAt(host, cells.paths)) fill({ host, path }, cells);
-  return merged([...cells.all.values()].flatMap(untilCertain));
+  const placed = [...cells.all.values()].flatMap(untilCertain);
+  return merged(withRefusals(placed));
+}
+
+/**
+ * Files take GET and HEAD alone, and a request of another method goes on to the next route at the same path, of a wider host as well: where
+ * one could take it, a refusal stands in front, as the other gateways refuse it themselves.
+ */
+function withRefusals(placed: readonly Placed[]): Placed[] {
+  // The last one at each host and path.
+  const others = new Map<string, number>();
+  for (const { rule, host, path, index } of placed) {
+    const key = `${host.id} ${keyOf(path)}`;
+    if (!hasType(rule.keys, "static")) others.set(key, Math.max(index, others.get(key) ?? 0));
+  }
+  return placed.flatMap((one) => {
+    const { rule, host, path, index } = one;
+    if (!hasType(rule.keys, "static") || rule.methods.length > 0) return [one];
+    const isNext = (at: HostClass): boolean => {
+      const last = others.get(`${at.id} prefix ${path.value}`);
+      return last !== undefined && (at !== host || last > index);
+    };
+    EFFORT.take(1 + host.wider.length);
+    if (![host, ...host.wider].some(isNext)) return [one];
+    const refusal = answeredBy(rule, { type: "respond", status: 405 });
+    refusal.methods = METHODS.filter((method) => !takes(["GET"], method));
+    // Files of one path are a route of a prefix.
+    if (path.kind === "exact") refusal.keys.regex = `^${escapedRegex(path.value)}$`;
+    return [one, { ...one, rule: refusal, index: index + 0.5, path: { kind: "prefix", value: path.value } }];
+  });
 }
 
 /** Hosts that the same rules name, and that the same wider patterns hold: what happens to one of them happens to all. */

@@ -461,7 +461,8 @@ function expressionRule({ scripts }: Site, one: Located, within: PathRule): Rule
     answer(scope, found, rule);
   } else if (denies(statement)) denied(scope, statement, rule);
   else return closedExpression(one, within);
-  if (!hasType(rule.keys, "respond")) closed(rule);
+  // What is spared would be answered, too.
+  if (!hasType(rule.keys, "respond") || (looksAround(path) && !isHarmless(rule))) closed(rule);
   if (looksAround(path))
     scope.ledger.note(
       statement,

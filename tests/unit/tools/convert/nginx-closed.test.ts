@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parse } from "yaml";
 import { makeCertificate } from "../../../harness/certificate.ts";
 import { convert } from "../../../harness/conversions.ts";
@@ -342,4 +342,38 @@ describe("what is different is said", () => {
     const { headers } = routes.find(({ prefix }) => prefix === "/p") as { headers: { request: Route } };
     expect(headers.request.remove).toEqual(["X-User"]);
   });
+});
+
+describe("methods that files do not take", () => {
+  const POST_ONLY = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+  test("go to no other server's origin", () => {
+    const { routes } = converted(
+      `server { listen 80; server_name a.test; root ${ROOT}; } server { listen 80 default_server; location / { proxy_pass http://h:1; } }`,
+    );
+    expect(routes.find(({ status }) => status === 405)).toMatchObject({
+      prefix: "/",
+      host: "a.test",
+      methods: POST_ONLY,
+    });
+  });
+
+  test("go to no origin of the location around an expression", () => {
+    const { routes } = converted(
+      `server { listen 80; root ${dirname(ROOT)}; location /convert { proxy_pass http://h:1; location ~* \\.txt$ { } } }`,
+    );
+    const [files, refusal, origin] = routes;
+    expect([files?.type, refusal?.status, origin?.type]).toEqual(["static", 405, "upstream"]);
+    expect(refusal).toMatchObject({ prefix: "/convert", regex: files?.regex, methods: POST_ONLY });
+  });
+
+  test("need no refusal where nothing else takes them", () => {
+    expect(converted(site("")).routes.filter(({ status }) => status === 405)).toEqual([]);
+  });
+});
+
+test("what an expression spares that looks ahead gets no response of it", () => {
+  const { routes } = converted(site('location ~ ^/(?!docs) { return 200 "text"; }'));
+  expect(routes.filter(({ status }) => status === 200)).toEqual([]);
+  expect(routes.some(({ regex, status }) => regex === "^/" && status === 503)).toBe(true);
 });
