@@ -26,6 +26,7 @@ export const convertCommand = {
   flags: [
     {
       name: "out",
+      alias: "o",
       type: "string",
       default: "",
       placeholder: "FOLDER",

@@ -14,6 +14,8 @@ export interface Route {
   };
   readonly regex?: string;
   readonly status?: number;
+  readonly body?: string;
+  readonly listeners?: readonly string[];
   readonly auth?: object;
   readonly ip_rules?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
 }

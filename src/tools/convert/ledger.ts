@@ -75,13 +75,17 @@ export class Ledger {
     for (const statement of this.entries.keys()) {
       if (this.isJudged(statement)) continue;
       // A block is there when something of it is.
-      if (statement.block?.some((child) => this.fateOf(child) === "carried") === true) this.carry(statement);
+      if (this.isPartlyCarried(statement)) this.carry(statement);
       else {
         const { why, cure } = advise(statement);
         this.note(statement, why, cure);
         this.noteRest(statement, cure);
       }
     }
+  }
+
+  private isPartlyCarried({ block }: Statement): boolean {
+    return block?.some((child) => this.fateOf(child) === "carried" || this.isPartlyCarried(child)) === true;
   }
 
   /** What no converter has judged of the block of a directive that is not carried over. */

@@ -20,6 +20,8 @@ export interface ClientFacts {
   readonly remoteFault: string;
   /** Whether there is TLS: where there is none, all requests are of the protocol http. */
   readonly hasTls: boolean;
+  /** The protocol of all requests, if the routes are those of a listener. */
+  readonly scheme?: "http" | "https";
 }
 
 /** A matcher with the directives that it is made of. */
@@ -173,7 +175,8 @@ function addressOf(name: string, args: readonly string[], facts: ClientFacts): M
   return fault === "" ? [{ ...EVERYTHING, match: { client_ip: networks } }] : unsaid(fault);
 }
 
-function protocolOf([protocol = ""]: readonly string[], { hasTls }: ClientFacts): Matcher {
+function protocolOf([protocol = ""]: readonly string[], { hasTls, scheme }: ClientFacts): Matcher {
+  if (scheme !== undefined && /^https?$/.test(protocol)) return protocol === scheme ? [EVERYTHING] : [];
   if (hasTls || !/^https?$/.test(protocol)) return unsaid("routes do not go by the protocol");
   return protocol === "http" ? [EVERYTHING] : [];
 }

@@ -1,29 +1,17 @@
 import { allowOnly, isLoopbackAddress, noteLocal, THIS_MACHINE } from "../access.ts";
 import { type AdviceRow, adviceIn } from "../advice.ts";
 import { siteRank, widerHosts } from "../arrange.ts";
-import { sectionAt } from "../keys.ts";
+import { type Keys, sectionAt } from "../keys.ts";
 import { closed, hasType, Plan, type Rule } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
 import { rulesOf, timeText } from "./caddy-directives.ts";
 import { ORDER } from "./caddy-ends.ts";
+import { listedSites } from "./caddy-listeners.ts";
 import type { ClientFacts } from "./caddy-matchers.ts";
 import type { Caddyfile } from "./caddy-parser.ts";
+import { type Address, boundTo, leadsToTls, portsOf, type Site, siteAddress, sitesOf } from "./caddy-sites.ts";
 import { PRIVATE_RANGES } from "./caddy-values.ts";
-
-/** One address of a site. */
-interface Address {
-  readonly host: string;
-  /** Whether it is of clear text, as far as the address shows it. */
-  readonly isClear: boolean;
-  readonly port: number;
-}
-
-/** A site with its addresses. */
-interface Site {
-  readonly site: Statement;
-  readonly addresses: readonly Address[];
-}
 
 /** Makes rules and settings of a Caddyfile. docs/migrate.md#caddy */
 export function convertCaddyfile({ file, options, sites, others }: Caddyfile): Plan {
@@ -36,11 +24,14 @@ export function convertCaddyfile({ file, options, sites, others }: Caddyfile): P
     else ledger.noteWhole(statement, fault, "nothing, or import it");
   }
   const ports = portsOf(options);
-  const list = sites.map((site) => ({
+  const read = sites.map((site) => ({
     site,
-    addresses: [site.name, ...site.args].map((one) => addressOf(one, ports)),
+    addresses: [site.name, ...site.args].map((one) => siteAddress(one, ports)),
   }));
-  const { kept, isTls } = listeners(plan, list, options);
+  const list = sitesOf(read);
+  const groups = listedSites(plan, list, options);
+  if (groups !== null) certified(plan, list);
+  const { kept, isTls } = groups === null ? listeners(plan, list, options) : { kept: [], isTls: false };
   const clients = options === null ? NO_OPTIONS : globalOptions(plan, options);
   const order = orderOf(options, ledger);
   const rules = kept.flatMap(({ site, addresses }) => {
@@ -52,8 +43,19 @@ export function convertCaddyfile({ file, options, sites, others }: Caddyfile): P
     const own = rulesOf(site, { ledger, clients: { ...clients, hasTls: isTls }, file, order });
     return siteRules(plan, sealed(own, ledger), addresses, site);
   });
-  // Caddy finds the site first: by a full name, then a pattern, then the one for all.
-  plan.rules.push(...rules.sort((a, b) => siteRank(b.site) - siteRank(a.site)).map(({ rule }) => rule));
+  plan.rules.push(...inSiteOrder(rules));
+  for (const group of groups ?? []) {
+    const own = group.sites.flatMap(({ site, addresses }) => {
+      ledger.carry(site);
+      const facts = { ...clients, hasTls: group.isTls, scheme: group.isTls ? ("https" as const) : ("http" as const) };
+      return rulesAt(sealed(rulesOf(site, { ledger, clients: facts, file, order }), ledger), addresses);
+    });
+    const led = group.led.map(({ rule, names }) => ({ rule, site: names }));
+    const listeners = groups!.length === 1 ? undefined : group.names;
+    plan.rules.push(
+      ...inSiteOrder([...led, ...own]).map((rule) => (listeners === undefined ? rule : { ...rule, listeners })),
+    );
+  }
   // Sites of a file that is not there may be narrower than any of these.
   if (others.some(({ isLost }) => isLost === true)) for (const rule of plan.rules) closed(rule);
   plan.config.server.max_body_bytes = "unlimited";
@@ -72,6 +74,11 @@ interface SiteRule {
   readonly site: readonly string[];
 }
 
+/** Caddy finds the site first: by a full name, then a pattern, then the one for all. */
+function inSiteOrder(rules: readonly SiteRule[]): Rule[] {
+  return rules.toSorted((a, b) => siteRank(b.site) - siteRank(a.site)).map(({ rule }) => rule);
+}
+
 function siteRules(plan: Plan, own: readonly Rule[], addresses: readonly Address[], site: Statement): SiteRule[] {
   // A site that only this machine could reach stays so: the gateway may listen at other addresses as well.
   const [bind] = site.all("bind");
@@ -80,6 +87,11 @@ function siteRules(plan: Plan, own: readonly Rule[], addresses: readonly Address
     for (const rule of own) allowOnly(rule, THIS_MACHINE);
     noteLocal(plan.ledger, bind);
   }
+  return rulesAt(own, addresses);
+}
+
+/** The rules of a site, for its names. */
+function rulesAt(own: readonly Rule[], addresses: readonly Address[]): SiteRule[] {
   const hosts = [...new Set(addresses.map(({ host }) => host))];
   // None of as many letters holds another.
   const byRank = Map.groupBy(hosts, (one) => siteRank([one]));
@@ -89,48 +101,12 @@ function siteRules(plan: Plan, own: readonly Rule[], addresses: readonly Address
   );
 }
 
-/** `http_port` and `https_port`. */
-function portsOf(options: Statement | null): { readonly http: number; readonly https: number } {
-  const port = (name: string, usual: number): number => Number(options?.all(name)[0]?.args[0] ?? usual);
-  return { http: port("http_port", 80), https: port("https_port", 443) };
-}
-
-function addressOf(text: string, ports: { readonly http: number; readonly https: number }): Address {
-  const [, scheme = "", rest = ""] = /^(?:(https?):\/\/)?(.*)$/s.exec(text)!;
-  const slash = rest.indexOf("/");
-  const parts = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(slash < 0 ? rest : rest.slice(0, slash));
-  const host = (parts?.[1] ?? "").toLowerCase().replace(/^(0\.0\.0\.0|\[::\]|\*)$/, "");
-  const port = Number(parts?.[2] ?? -1);
-  const isClear =
-    scheme === "http" || (scheme === "" && (port === ports.http || (host === "" && port !== ports.https)));
-  return { host, isClear, port: port >= 0 ? port : isClear ? ports.http : ports.https };
-}
-
-/** A site of clear text that does nothing but lead to https. */
-function leadsToTls(site: Statement): boolean {
-  const block = site.block ?? [];
-  return (
-    block.length > 0 &&
-    block.every(
-      ({ name, args }) => name === "redir" && /^https:\/\//.test(args.find((one) => one.startsWith("http")) ?? ""),
-    )
-  );
-}
-
 /**
  * Ports and certificates. Of several listeners one in clear text and one with TLS are kept; sites of others are left out, since a route
  * does not go by the port.
  */
-function listeners(plan: Plan, list: readonly Site[], options: Statement | null): { kept: Site[]; isTls: boolean } {
+function listeners(plan: Plan, sites: readonly Site[], options: Statement | null): { kept: Site[]; isTls: boolean } {
   const { server } = plan.config;
-  const isSecret = ({ site }: Site): boolean => site.all("tls").some(({ args }) => args.length > 0);
-  const sites = list.map((one) => {
-    const hasTls = isSecret(one);
-    const addresses = one.addresses.map((address) =>
-      address.isClear && address.port !== 80 && hasTls ? { ...address, isClear: false } : address,
-    );
-    return { ...one, addresses };
-  });
   const all = sites.flatMap((one) => one.addresses.map(({ isClear, port }) => ({ one, isClear, port })));
   const ports = (isClear: boolean): number[] => all.filter((one) => one.isClear === isClear).map(({ port }) => port);
   const tlsPort = prefer(ports(false), 443);
@@ -156,6 +132,17 @@ function listeners(plan: Plan, list: readonly Site[], options: Statement | null)
   if (clearKept.length === 0 && redirects === undefined) sectionAt(server, "tls").redirect_http = true;
   if (names.length > 0) server.acme = { enabled: true, domains: [...new Set(names)] };
   return { kept, isTls };
+}
+
+/** Certificates of all sites at listeners of their own: by the local authority, if the file has none and asks no public one. */
+function certified(plan: Plan, sites: readonly Site[]): void {
+  const { server } = plan.config;
+  const secured = sites.filter(({ addresses }) => addresses.some(({ isClear }) => !isClear));
+  const names = secure(plan, secured);
+  if (names.length > 0) server.acme = { enabled: true, domains: [...new Set(names)] };
+  const tls = server.tls as Keys | undefined;
+  if (secured.length > 0 && names.length === 0 && tls?.cert_file === undefined)
+    sectionAt(server, "tls").internal = true;
 }
 
 /** Certificates of the sites with TLS. @returns the names for which a public authority has to be asked */
@@ -221,13 +208,6 @@ function keptSites({ ledger }: Plan, sites: readonly Site[], chosen: Chosen): Si
 /** Whether some name of a site is one of another that has TLS: what that asks of clients would count for neither. */
 function isWithin(own: readonly Address[], tlsHosts: ReadonlySet<string>): boolean {
   return own.some(({ host }) => widerHosts(host).some((wide) => tlsHosts.has(wide)));
-}
-
-/** The addresses that a site listens at; empty for all. */
-function boundTo(site: Statement, options: Statement | null = null): string[] {
-  const own = site.all("bind").flatMap(({ args }) => args);
-  const words = own.length > 0 ? own : (options?.all("default_bind").flatMap(({ args }) => args) ?? []);
-  return words.some((word) => /^(0\.0\.0\.0|\[?::\]?)$/.test(word)) ? [] : words;
 }
 
 function prefer(ports: readonly number[], usual: number): number | undefined {

@@ -1,4 +1,5 @@
 import { allowOnly, refuseRule, THIS_MACHINE } from "../access.ts";
+import { redirectAt } from "../addresses.ts";
 import { byPaths } from "../by-paths.ts";
 import { beginningOf, type Condition, EVERYTHING } from "../condition.ts";
 import { copied, EFFORT, STEPS_A_DIRECTIVE } from "../effort.ts";
@@ -15,7 +16,8 @@ import { haproxyAdvice, isStandard } from "./haproxy-advice.ts";
 import { backendKeys, HaproxySection } from "./haproxy-backends.ts";
 import { Acls, type HaproxyRequest, type HaproxyTest, PASSWORDS } from "./haproxy-conditions.ts";
 import { edit, taking } from "./haproxy-edits.ts";
-import { listeners } from "./haproxy-listeners.ts";
+import { isLedToTls, isSameEntry, leadsToTls, srcFaultOf, textOf } from "./haproxy-frontends.ts";
+import { type HaproxyGroup, listedListeners, listeners } from "./haproxy-listeners.ts";
 import { convertHaproxyTcp } from "./haproxy-streams.ts";
 import { formatOf, haproxyTime } from "./haproxy-values.ts";
 
@@ -43,6 +45,21 @@ export function convertHaproxy(sections: readonly Statement[]): Plan {
     proxies.filter(({ statement }) => statement.name !== "frontend").map((one) => [one.name, one]),
   );
   const entries = proxies.filter((one) => one.statement.name !== "backend" && isHttp(one, plan, backends));
+  const groups = listedListeners(plan, entries, leadsToTls);
+  const kept = groups === null ? byPorts(plan, entries, backends) : byListeners(plan, groups, backends);
+  serverWide(plan, kept, sections);
+  for (const { statement } of ledger.account())
+    if (!ledger.isJudged(statement) && isStandard(statement)) ledger.standard(statement);
+  ledger.settle(haproxyAdvice);
+  return plan;
+}
+
+/** The rules of frontends at one port in clear text and one with TLS. @returns the frontends that are carried over */
+function byPorts(
+  plan: Plan,
+  entries: readonly HaproxySection[],
+  backends: Work["backends"],
+): readonly HaproxySection[] {
   const { kept, local, hasTls, hasClear } = listeners(plan, entries, isSameEntry, leadsToTls);
   const others = kept.filter((one) => !local.includes(one));
   const serving = others.find((one) => !leadsToTls(one)) ?? others[0];
@@ -57,50 +74,40 @@ export function convertHaproxy(sections: readonly Statement[]): Plan {
     if (local.includes(entry) || entry === serving) plan.rules.push(...rules);
   }
   if (isRedirected && plan.config.server.tls !== undefined) sectionAt(plan.config.server, "tls").redirect_http = true;
-  serverWide(plan, kept, sections);
-  for (const { statement } of ledger.account())
-    if (!ledger.isJudged(statement) && isStandard(statement)) ledger.standard(statement);
-  ledger.settle(haproxyAdvice);
-  return plan;
+  return kept;
 }
 
-/** Whether two frontends differ in where they listen alone. */
-function isSameEntry(a: HaproxySection, b: HaproxySection): boolean {
-  const words = ({ statement }: HaproxySection): string =>
-    JSON.stringify(
-      (statement.block ?? []).filter(({ name }) => name !== "bind").map(({ name, args }) => [name, ...args]),
-    );
-  return a.defaults === b.defaults && a.statement.name === "frontend" && words(a) === words(b);
-}
-
-/** Whether a frontend does nothing but lead clear text to TLS. */
-function leadsToTls({ statement }: HaproxySection): boolean {
-  const block = statement.block ?? [];
-  const isLead = ({ name, args }: Statement): boolean => {
-    const words = name === "http-request" ? args : [name, ...args];
-    const at = words.findIndex((word) => word === "if" || word === "unless");
-    const condition = at < 0 ? "" : words.slice(at).join(" ");
-    const isClear = condition === "" || /^(if ! ?\{ ssl_fc \}|unless \{ ssl_fc \})$/.test(condition);
-    return isClear && words.slice(0, 3).join(" ") === "redirect scheme https";
-  };
-  return (
-    statement.name === "frontend" &&
-    block.some(isLead) &&
-    block.every((one) => isLead(one) || /^(bind|mode|option|log|timeout|maxconn|description)$/.test(one.name))
+/** The rules of frontends at listeners of their own. @returns the frontends that are carried over */
+function byListeners(
+  plan: Plan,
+  groups: readonly HaproxyGroup[],
+  backends: Work["backends"],
+): readonly HaproxySection[] {
+  const made = groups.map(({ entry, isTls, names }) => {
+    const facts = {
+      hasTls: isTls,
+      hasClear: !isTls,
+      srcFault: srcFaultOf(entry),
+      pathFault: "",
+      changed: new Set<string>(),
+    };
+    // All comes one way: nothing has to lead to TLS but the routes of clear text.
+    return { entry, names, rules: entryRules(entry, { plan, backends, facts, isRedirected: true }) };
+  });
+  const kinds = Map.groupBy(
+    made,
+    ({ entry, rules }) => `${groups.findIndex((one) => one.entry === entry)} ${textOf(rules)}`,
   );
-}
-
-/** Why `src` is another address than the one that a route compares; "" if it is the same. */
-function srcFaultOf({ statement, defaults }: HaproxySection): string {
-  const isProxied = statement
-    .all("bind")
-    .some(({ args }) => args.some((word) => /^accept-(proxy|netscaler-cip)$/.test(word)));
-  const isSet = [statement, defaults].some((one) =>
-    (one?.block ?? []).some(({ args }) =>
-      args.some((word) => /^(set-src|expect-proxy|expect-netscaler-cip)$/.test(word)),
-    ),
-  );
-  return isProxied || isSet ? "src is told by a proxy that is not carried over" : "";
+  const hasTls = groups.some(({ isTls }) => isTls);
+  for (const same of kinds.values()) {
+    const names = same.flatMap((one) => one.names);
+    if (hasTls && isLedToTls(same[0]!.rules[0])) {
+      redirectAt(plan.config.server, names);
+      continue;
+    }
+    plan.rules.push(...same[0]!.rules.map((rule) => (kinds.size === 1 ? rule : { ...rule, listeners: names })));
+  }
+  return [...new Set(groups.map(({ entry }) => entry))];
 }
 
 /** Those of `mode tcp` become streams. */
@@ -608,6 +615,9 @@ function actionKeys(action: readonly string[]): Keys | null {
   const after = (name: string): string | undefined =>
     action.includes(name) ? action[action.indexOf(name) + 1] : undefined;
   const [kind] = action;
+  const scheme = kind === "redirect" ? after("scheme") : undefined;
+  if (scheme === "https" || scheme === "http")
+    return { type: "redirect", to: `${scheme}://{host}{uri}`, status: Number(after("code") ?? 302) };
   if (kind === "return") {
     const body = formatOf(after("string") ?? after("lf-string") ?? "");
     if (

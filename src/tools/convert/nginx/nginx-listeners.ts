@@ -1,4 +1,5 @@
 import { MAX_LISTENERS } from "../../../core/limits.ts";
+import { addressOf, isSamePlace, type ListenPlace, nameOf } from "../addresses.ts";
 import { type Keys, sectionAt } from "../keys.ts";
 import type { Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
@@ -6,11 +7,8 @@ import { askedBy, isCleartext } from "./nginx-conditions.ts";
 import type { Scope } from "./nginx-scope.ts";
 
 /** Where a server listens. */
-interface Listen {
+interface Listen extends ListenPlace {
   readonly statement: Statement | null;
-  readonly host: string;
-  readonly port: number;
-  readonly isTls: boolean;
   readonly isDefault: boolean;
 }
 
@@ -139,7 +137,7 @@ export function convertListeners(plan: Plan, list: readonly Listening[]): readon
 /** Whether clear text and TLS have other servers, and those in clear text do more than lead to TLS: each has routes of its own. */
 function hasOwnClearText(list: readonly Listening[], clear: Listen | null, tls: Listen | null): boolean {
   if (clear === null || tls === null) return false;
-  const at = (place: Listen) => list.filter(({ listens }) => listens.some((own) => isSame(own, place)));
+  const at = (place: Listen) => list.filter(({ listens }) => listens.some((own) => isSamePlace(own, place)));
   const [inClear, inTls] = [at(clear), at(tls)];
   const isLed = (one: Listening): boolean => leadsToTls(one) || redirectsInside(one) !== null;
   // A redirect by the name of the request needs names that the file says.
@@ -151,7 +149,7 @@ function hasOwnClearText(list: readonly Listening[], clear: Listen | null, tls: 
 
 /** The server of an address for names that none has. */
 function defaultAt(served: readonly Listening[], place: Listen): Listening | undefined {
-  const isMeant = ({ listens }: Listening): boolean => listens.some((own) => isSame(own, place) && own.isDefault);
+  const isMeant = ({ listens }: Listening): boolean => listens.some((own) => isSamePlace(own, place) && own.isDefault);
   return served.find(isMeant) ?? served[0];
 }
 
@@ -169,7 +167,7 @@ function otherPlaces({ streams }: Plan, list: readonly Listening[], usual: reado
   if (streams.some(({ keys }) => keys.listen === undefined)) return [];
   const found: Listen[] = [];
   for (const one of list.flatMap(({ listens }) => listens)) {
-    const isKnown = [...usual, ...found].some((known) => isSame(known, one));
+    const isKnown = [...usual, ...found].some((known) => isSamePlace(known, one));
     if (isKnown || (one.port === 0 && !one.host.startsWith("unix:/"))) continue;
     // The system gives a connection to the address that fits best; the gateway has one socket for each port.
     const isShared = [...usual, ...found].some((known) => known.port === one.port && one.port > 0);
@@ -181,7 +179,7 @@ function otherPlaces({ streams }: Plan, list: readonly Listening[], usual: reado
 /** The servers of an address of its own. */
 function groupAt(plan: Plan, list: readonly Listening[], place: Listen): NginxListeners & { readonly isQuic: boolean } {
   const served = list
-    .map((one) => ({ ...one, listens: one.listens.filter((own) => isSame(own, place)), isDefault: false }))
+    .map((one) => ({ ...one, listens: one.listens.filter((own) => isSamePlace(own, place)), isDefault: false }))
     .filter(({ listens }) => listens.length > 0);
   for (const { listens } of served) for (const { statement } of listens) plan.ledger.carry(statement);
   const tls: Keys = {};
@@ -190,20 +188,6 @@ function groupAt(plan: Plan, list: readonly Listening[], place: Listen): NginxLi
   const settled = new Set<Statement>();
   if (place.isTls) for (const one of served) for (const statement of redirectsInside(one) ?? []) settled.add(statement);
   return { served, settled, isTlsAlone: place.isTls, tls, names: [], isQuic };
-}
-
-/** As `server.listeners` writes an address. */
-function addressOf({ host, port }: Listen): string {
-  return port === 0 ? host : `${host}:${port}`;
-}
-
-function nameOf({ host, port, isTls }: Listen): string {
-  const parts = [isTls ? "https" : "http", host.replace(/^unix:/, ""), port === 0 ? "" : String(port)];
-  return parts
-    .flatMap((part) => part.split(/[^a-z0-9]/i))
-    .filter((part) => part !== "")
-    .join("-")
-    .slice(0, MAX_NAME);
 }
 
 /** The usual addresses of a file, and all others. */
@@ -222,12 +206,12 @@ function usualListeners(plan: Plan, list: readonly Listening[], { clear, tls, ot
   if (host !== "") server.host = host.replace(/^\[|\]$/g, "");
   server.port = clear?.port ?? "off";
   const by = (place: Listen | null) => (one: Listening) =>
-    place !== null && one.listens.some((own) => isSame(own, place));
+    place !== null && one.listens.some((own) => isSamePlace(own, place));
   const [inTls, inClear] = [list.filter(by(tls)), list.filter(by(clear))];
   for (const { listens } of list)
-    for (const one of listens) if (!others.some((other) => isSame(other, one))) judgeListen(plan, one, clear, tls);
+    for (const one of listens) if (!others.some((other) => isSamePlace(other, one))) judgeListen(plan, one, clear, tls);
   const isElsewhere = ({ listens }: Listening): boolean =>
-    listens.some((one) => others.some((other) => isSame(other, one)));
+    listens.some((one) => others.some((other) => isSamePlace(other, one)));
   const of = (served: readonly Listening[], place: Listen | null, isTlsAlone: boolean, from = list): NginxListeners => {
     leaveOut(plan, from, served, isElsewhere);
     chooseDefault(served, place);
@@ -288,7 +272,7 @@ function leaveOut(
 /** Finds who takes the requests for names that no server has. */
 function chooseDefault(served: readonly Listening[], place: Listen | null): void {
   const isAt = (one: Listening, mustBe: boolean): boolean =>
-    one.listens.some((own) => place !== null && isSame(own, place) && (!mustBe || own.isDefault));
+    one.listens.some((own) => place !== null && isSamePlace(own, place) && (!mustBe || own.isDefault));
   const first = served.find((one) => isAt(one, true)) ?? served.find((one) => isAt(one, false)) ?? served[0];
   // If clear text and TLS have different ones, a refusal counts.
   const strict = served.find(({ listens, scope: own }) => listens.some(({ isDefault }) => isDefault) && refuses(own));
@@ -297,10 +281,6 @@ function chooseDefault(served: readonly Listening[], place: Listen | null): void
 
 function refuses(scope: Scope): boolean {
   return scope.here("return").some(({ args }) => /^4\d\d$/.test(args[0] ?? ""));
-}
-
-function isSame(a: Listen, b: Listen): boolean {
-  return a.host === b.host && a.port === b.port && a.isTls === b.isTls;
 }
 
 function noteRedirect({ ledger }: Plan, { scope }: Listening): void {
@@ -350,7 +330,7 @@ function judgeListen({ ledger }: Plan, listen: Listen, clear: Listen | null, tls
   if (statement.args.includes("proxy_protocol"))
     ledger.note(statement, "PROXY protocol comes from named senders", "set server.proxy_protocol with trusted");
   if (port === 0) ledger.note(statement, "clients are served by TCP", "let them come by a port");
-  else if (place === null || !isSame(listen, place))
+  else if (place === null || !isSamePlace(listen, place))
     ledger.note(
       statement,
       `there is one address, with one port for clear text and one for TLS, here ${clear?.port ?? "none"} and ${tls?.port ?? "none"}`,
@@ -482,5 +462,3 @@ export function isClosedByTls({ ledger }: Plan, { scope, listens }: Listening, t
     );
   return closing.length > 0;
 }
-
-const MAX_NAME = 64;

@@ -8,6 +8,7 @@ import { ROOT } from "../path-rule.ts";
 import { closed, hasType, Plan, type Rule, ruleOf } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
+import { listedEntries, pointsOf } from "./traefik-listeners.ts";
 import { HARMLESS, MIDDLEWARES } from "./traefik-middlewares.ts";
 import { parseRule } from "./traefik-rules.ts";
 import { child, serviceKeys, type TraefikServices } from "./traefik-services.ts";
@@ -45,26 +46,44 @@ export function convertTraefik(statements: readonly Statement[]): Plan {
   );
   const tlsOptions = new Map((options?.block ?? []).map((one) => [one.name, one]));
   const work = { plan, services, middlewares: named("middlewares"), tlsOptions, hasTls };
-  const kept = ofMainEntry(routers, work);
-  listeners(plan, kept, certificates, hasTls);
-  const ranked = kept
-    .map((statement) => ({
-      statement,
-      priority: Number(child(statement, "priority")?.args[0] || 0) || (child(statement, "rule")?.args[0] ?? "").length,
-    }))
-    .sort((a, b) => b.priority - a.priority);
-  const rules = withoutExceptions(
-    ranked.flatMap(({ statement }) => routerRules(statement, work)),
-    ledger,
-  );
-  plan.rules.push(...sealed(rules, ledger));
-  entryPoints(plan, statements.find(({ name }) => name === "entryPoints") ?? null);
+  const points = statements.find(({ name }) => name === "entryPoints") ?? null;
+  const groups = listedEntries(plan, { routers, points, leads: (one) => leadsToTls(one, work) });
+  const kept = groups === null ? ofMainEntry(routers, work) : groups.flatMap((group) => group.routers);
+  listeners(plan, kept, certificates, hasTls || groups?.some(({ isTls }) => isTls) === true);
+  if (groups === null) plan.rules.push(...rulesOf(kept, work));
+  else {
+    delete plan.config.server.port;
+    const tls = plan.config.server.tls as Keys | undefined;
+    if (tls !== undefined) {
+      delete tls.port;
+      // Without a file Traefik shows a certificate of its own.
+      if (tls.cert_file === undefined && plan.config.server.acme === undefined) tls.internal = true;
+    }
+    for (const group of groups) {
+      const rules = rulesOf(group.routers, { ...work, hasTls: false });
+      plan.rules.push(...(groups.length === 1 ? rules : rules.map((rule) => ({ ...rule, listeners: group.names }))));
+    }
+  }
+  entryPoints(plan, points);
   convertTraefikTcp(plan, statements.find(({ name }) => name === "tcp") ?? null);
   plan.config.server.max_body_bytes = "unlimited";
   if (plan.rules.some(({ keys }) => hasType(keys, "upstream")))
     sectionAt(plan.config.proxy, "transport").response_header_timeout = "10m";
   ledger.settle((one) => adviceIn(ADVICE, one, NO_KEY));
   return plan;
+}
+
+/** The rules of routers, in the order in which Traefik asks them. */
+function rulesOf(routers: readonly Statement[], work: Work): Rule[] {
+  const { ledger } = work.plan;
+  const ranked = routers
+    .map((statement) => ({
+      statement,
+      priority: Number(child(statement, "priority")?.args[0] || 0) || (child(statement, "rule")?.args[0] ?? "").length,
+    }))
+    .sort((a, b) => b.priority - a.priority);
+  const rules = ranked.flatMap(({ statement }) => routerRules(statement, work));
+  return sealed(withoutExceptions(rules, ledger), ledger);
 }
 
 /** What the entry points of a static configuration ask of all requests. */
@@ -83,9 +102,9 @@ function entryPoints(plan: Plan, points: Statement | null): void {
 
 /** Which entry points a router has: those of the usual names are one, since clear text and TLS share the routes. */
 function entryOf(router: Statement): string {
-  const names = (child(router, "entryPoints")?.args ?? []).flatMap((one) => one.split(",")).map((one) => one.trim());
-  const odd = names.filter((one) => one !== "" && !USUAL.test(one));
-  return names.length > odd.length ? "" : [...new Set(odd)].sort().join();
+  const names = pointsOf(router);
+  const odd = names.filter((one) => !USUAL.test(one));
+  return names.length > odd.length || names.length === 0 ? "" : [...new Set(odd)].sort().join();
 }
 
 const USUAL = /^(web|websecure|http|https|web-?secure)$/i;
@@ -157,7 +176,8 @@ function routerRules(statement: Statement, work: Work): Rule[] {
   const names = namesIn(child(statement, "middlewares"));
   ledger.carry(child(statement, "priority"));
   const points = child(statement, "entryPoints");
-  if (points !== null) pointsOf(points, plan);
+  if (points !== null && plan.config.server.listeners !== undefined) ledger.carry(points);
+  else if (points !== null) notePoints(points, plan);
   const chain = chainOf(statement, names, work);
   ledger.carry(child(statement, "middlewares"));
   const isClear = hasTls && child(statement, "tls") === null;
@@ -307,7 +327,7 @@ const CURES: Readonly<Record<string, string>> = {
 };
 
 /** Names of entry points are those of another file; those that are usual mean the usual ports. */
-function pointsOf(points: Statement, { ledger }: Plan): void {
+function notePoints(points: Statement, { ledger }: Plan): void {
   const odd = points.args.filter((one) => !/^(web|websecure|http|https|web-?secure)$/i.test(one));
   if (odd.length === 0) ledger.carry(points);
   else ledger.note(points, "which port the entry point is, another file says", "set server.port and server.tls.port");

@@ -143,20 +143,44 @@ describe("Caddy: matchers as Caddy joins their lines", () => {
 });
 
 describe("listeners", () => {
-  test("of Caddy's sites, those on another port are left out", () => {
-    const found = made("caddy", "http://a.test {\n\trespond open\n}\n:9000 {\n\trespond inside\n}\n");
-    expect([found.text.includes("body: inside"), /:9000.*left out/.test(found.text)]).toEqual([false, true]);
+  /** What a listener serves. */
+  const at = (found: Made, listener: string): Made => ({
+    ...found,
+    routes: found.routes.filter(({ listeners }) => listeners?.includes(listener) ?? true),
   });
 
-  test("of HAProxy's frontends, those on another port or address are left out", () => {
-    for (const bind of ["10.0.0.5:8081", "10.0.0.5:80", ":8081", "/run/x.sock"]) {
+  test("of Caddy's sites, those on another port are at it alone", () => {
+    const found = made("caddy", "http://a.test {\n\trespond open\n}\n:9000 {\n\trespond inside\n}\n");
+    const bodies = (listener: string) => at(found, listener).routes.map(({ body }) => body);
+    expect([bodies("http-80"), bodies("http-9000")]).toEqual([["open"], ["inside"]]);
+    expect(found.text).not.toContain("left out");
+  });
+
+  test("of HAProxy's frontends, those on another port or address are at it alone, or left out if it cannot be", () => {
+    for (const [bind, name] of [
+      ["10.0.0.5:8081", "http-10-0-0-5-8081"],
+      [":8081", "http-8081"],
+      ["/run/x.sock", "http-run-x-sock"],
+      ["10.0.0.5:80", ""],
+    ] as const) {
       const text = `defaults\n  mode http\nfrontend a\n  bind :80\n  use_backend b if { path_beg /a/ }\nfrontend own\n  bind ${bind}\n  default_backend c\nbackend b\n  server s h:1\nbackend c\n  server s h:2\n`;
       const found = made("haproxy", text);
-      expect({ bind, root: lets(found, "/x"), said: /own.*left out/.test(found.text) }).toEqual({
+      const ways = ["http-80", name].map((listener) => lets(at(found, listener), "/x"));
+      expect({ bind, ways, said: /own.*left out/.test(found.text) }).toEqual({
         bind,
-        root: "",
-        said: true,
+        ways: ["", name === "" ? "" : "upstream"],
+        said: name === "",
       });
+      // In the other order the wider address stays as well.
+      const turned = made(
+        "haproxy",
+        text.replace(/(frontend a[\s\S]*)(frontend own[\s\S]*)(backend b[\s\S]*)/, "$2$1$3"),
+      );
+      expect([bind, lets(at(turned, "http-80"), "/a/x"), lets(at(turned, "http-80"), "/x")]).toEqual([
+        bind,
+        "upstream",
+        "",
+      ]);
     }
   });
 
@@ -166,6 +190,29 @@ describe("listeners", () => {
       const found = made("traefik", text);
       expect([lets(found, "/a"), lets(found, "/x"), /left out/.test(found.text)]).toEqual(["upstream", "", true]);
     }
+  });
+
+  test("of Traefik's routers, those of an entry point whose address is in the file are at it alone", () => {
+    const text = `entryPoints:
+  web: {address: ":80", http: {redirections: {entryPoint: {to: websecure}}}}
+  websecure: {address: ":8443"}
+  internal: {address: "127.0.0.1:9000"}
+http:
+  routers:
+    a: {rule: "Path(\`/a\`)", service: s, entryPoints: [websecure], tls: {}}
+    b: {rule: "PathPrefix(\`/\`)", service: s, entryPoints: [internal]}
+  services: {s: {loadBalancer: {servers: [{url: "http://h:1"}]}}}
+`;
+    const found = made("traefik", text);
+    const ways = ["http-80", "https-8443", "http-127-0-0-1-9000"].map((listener) =>
+      ["/a", "/x"].map((path) => lets(at(found, listener), path)),
+    );
+    expect(ways).toEqual([
+      ["", ""],
+      ["upstream", ""],
+      ["upstream", "upstream"],
+    ]);
+    expect(found.config).toContain("redirect_https: true");
   });
 });
 
