@@ -1,10 +1,11 @@
-import { type ForeignKeys, foreignAdvice, says } from "../config/foreign-names.ts";
+import { foreignAdvice } from "../config/foreign-names.ts";
 import { block, type ConfigOf, type Row } from "../config/row.ts";
 import { cluster } from "../features/fleet/settings.ts";
 import { functions } from "../features/functions/settings.ts";
 import { sidecar } from "../features/sidecar/settings.ts";
 import { telemetry } from "../features/telemetry/settings.ts";
 import { transcoder } from "../features/transcode/settings.ts";
+import { FOREIGN_SECTIONS } from "./foreign-server-keys.ts";
 import { providers } from "./provider-settings.ts";
 import { internalApi, proxy } from "./proxy-settings.ts";
 import { type SECTIONS, SERVER_KEYS, server } from "./server-settings.ts";
@@ -20,21 +21,6 @@ const sections = {
   providers: { type: providers, doc: "where routes come from beside routes.yaml" },
   internal_api: { type: internalApi, doc: "/internal/* and /metrics are served to this machine only" },
 } as const satisfies Readonly<Record<(typeof SECTIONS)[number], Row>>;
-
-/** Sections of other products. */
-export const FOREIGN_SECTIONS: readonly ForeignKeys[] = [
-  says("include includes import conf_d", "providers.directory: {path: ./routes.d} reads a folder of files with routes"),
-  says("http entryPoints certificatesResolvers tcp udp api", "edge convert reads a file of Traefik: edge help traefik"),
-  says("apps admin", "edge convert reads a Caddyfile: edge help caddy"),
-  says(
-    "global defaults frontend backend frontends backends",
-    "edge convert reads a file of HAProxy: edge help haproxy",
-  ),
-  says("events upstream upstreams", "edge convert reads a file of nginx: edge help nginx"),
-  says("static_resources", "write routes with their targets in routes.yaml: edge help quickstart"),
-  says("log logging", "write server.access_log: edge help operations#access-log"),
-  says("listeners", "write server.listeners"),
-];
 
 /** config.yaml as a whole: its sections, with their keys. docs/configuration.md */
 export const configFile = block(sections, {

@@ -53,3 +53,18 @@ export const FOREIGN_SERVER_KEYS: readonly ForeignKeys[] = [
   says("admin", "write internal_api, at the top of the file"),
   means("basic_auth auth_basic basicauth", ["auth.basic"], "auth, with basic: {users_file}"),
 ];
+
+/** Sections of other products. */
+export const FOREIGN_SECTIONS: readonly ForeignKeys[] = [
+  says("include includes import conf_d", "providers.directory: {path: ./routes.d} reads a folder of files with routes"),
+  says("http entryPoints certificatesResolvers tcp udp api", "edge convert reads a file of Traefik: edge help traefik"),
+  says("apps admin", "edge convert reads a Caddyfile: edge help caddy"),
+  says(
+    "global defaults frontend backend frontends backends",
+    "edge convert reads a file of HAProxy: edge help haproxy",
+  ),
+  says("events upstream upstreams", "edge convert reads a file of nginx: edge help nginx"),
+  says("static_resources", "write routes with their targets in routes.yaml: edge help quickstart"),
+  says("log logging", "write server.access_log: edge help operations#access-log"),
+  says("listeners", "write server.listeners"),
+];

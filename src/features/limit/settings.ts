@@ -1,22 +1,16 @@
 import * as v from "valibot";
-import { type ForeignKeys, foreignAdvice, means } from "../../config/foreign-names.ts";
+import { foreignAdvice } from "../../config/foreign-names.ts";
 import type { Form } from "../../config/form.ts";
 import { describe, type Piece, type Spot, Wrong } from "../../config/piece.ts";
 import { below, block, type ConfigOf, isFaultyAt, OFF, orWritten } from "../../config/row.ts";
 import { duration, flag, integer, RATE, textLike, word } from "../../config/scalars.ts";
+import { FOREIGN_LIMIT_KEYS } from "./foreign-limit-keys.ts";
 
 /** A fingerprint that tells buckets apart. docs/fingerprints.md */
 export type FingerprintName = "tls.ja4" | "tls.group" | "http2.fingerprint";
 
 /** Limits of one list: each is a look at a bucket for each request. */
 const MAX_LIMITS = 16;
-
-/** Keys of other products. */
-export const FOREIGN_LIMIT_KEYS: readonly ForeignKeys[] = [
-  means("rate average limit count events", ["requests"]),
-  means("per period interval", ["window"]),
-  means("zone by source", ["key"]),
-];
 
 /** `rate_limit`, of the server or of a route: a token bucket. docs/guards.md#rate-limits */
 const rateLimitBlock = block(

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { ForeignKeys } from "../../../src/config/foreign-names.ts";
 import { FOREIGN_CACHE_KEYS } from "../../../src/features/cache/settings.ts";
-import { FOREIGN_LIMIT_KEYS } from "../../../src/features/limit/settings.ts";
+import { FOREIGN_LIMIT_KEYS } from "../../../src/features/limit/foreign-limit-keys.ts";
 import { KeyList } from "../../../src/loading/key-list.ts";
 import { FOREIGN_ROUTE_KEYS } from "../../../src/routes/foreign-route-keys.ts";
-import { FOREIGN_SECTIONS } from "../../../src/settings/config-settings.ts";
-import { FOREIGN_SERVER_KEYS } from "../../../src/settings/foreign-server-keys.ts";
+import { FOREIGN_SECTIONS, FOREIGN_SERVER_KEYS } from "../../../src/settings/foreign-server-keys.ts";
 
 const list = new KeyList();
 /** Words of which the advice may say "no" or "without", each read by a person. */
