@@ -12,7 +12,7 @@ export interface ListenPlace {
 }
 
 /** Whether two places are one. */
-export function isSamePlace(a: ListenPlace, b: ListenPlace): boolean {
+export function isSameListen(a: ListenPlace, b: ListenPlace): boolean {
   return a.host === b.host && a.port === b.port && a.isTls === b.isTls;
 }
 
@@ -28,7 +28,7 @@ export function openPlaces<P extends ListenPlace>(
   if (streams.some(({ keys }) => keys.listen === undefined)) return null;
   const kept: P[] = [];
   for (const one of places.toSorted((a, b) => Number(a.host !== "") - Number(b.host !== "")))
-    if (!kept.some((known) => isSamePlace(known, one) || clashes(known, one))) kept.push(one);
+    if (!kept.some((known) => isSameListen(known, one) || clashes(known, one))) kept.push(one);
   return kept.length > MAX_LISTENERS ? null : kept.sort((a, b) => places.indexOf(a) - places.indexOf(b));
 }
 
@@ -43,17 +43,17 @@ export function withoutLocal<P extends ListenPlace>(places: readonly P[]): P[] {
   return places.filter(
     (one) =>
       !isLoopbackAddress(one.host) ||
-      !places.some((wide) => wide.host === "" && isSamePlace(wide, { ...one, host: "" })),
+      !places.some((wide) => wide.host === "" && isSameListen(wide, { ...one, host: "" })),
   );
 }
 
 /** As `server.listeners` writes an address. */
-export function addressOf({ host, port }: ListenPlace): string {
+export function listenAddress({ host, port }: ListenPlace): string {
   return port === 0 ? host : `${host}:${port}`;
 }
 
 /** A name for a listener, which no other place has. */
-export function nameOf({ host, port, isTls }: ListenPlace): string {
+export function listenPlaceName({ host, port, isTls }: ListenPlace): string {
   const parts = [isTls ? "https" : "http", host.replace(/^unix:/, ""), port === 0 ? "" : String(port)];
   return parts
     .flatMap((part) => part.split(/[^a-z0-9]/i))
@@ -71,13 +71,18 @@ export class ListenerEntries {
 
   /** @param tls the terms of handshakes there @returns its name */
   add(place: ListenPlace, tls: Keys, more: Keys = {}): string {
-    const wanted = nameOf(place);
+    const wanted = listenPlaceName(place);
     let name = wanted;
     for (let i = 2; this.names.has(name); i++) name = `${wanted.slice(0, MAX_NAME - 4)}-${i}`;
     this.names.add(name);
     if (place.isTls) this.tls ??= tls;
     const secure = { tls: Bun.deepEquals(tls, this.tls) || { ...NO_TERMS, ...tls } };
-    this.keys.push({ name, address: addressOf(place), ...(place.isTls ? secure : { redirect_https: false }), ...more });
+    this.keys.push({
+      name,
+      address: listenAddress(place),
+      ...(place.isTls ? secure : { redirect_https: false }),
+      ...more,
+    });
     return name;
   }
 }

@@ -199,7 +199,7 @@ export function transactionOf(ex: Exchange): RuleTransaction | null {
 }
 
 /** Points of a rule that ends a request, by its severity; 0 for one that lets it pass. */
-export function pointsOf({ rule }: RuleMatch): number {
+function pointsOf({ rule }: RuleMatch): number {
   if (rule.disruptive === "pass" || rule.disruptive.startsWith("allow")) return 0;
   return POINTS[rule.severity] ?? 5;
 }

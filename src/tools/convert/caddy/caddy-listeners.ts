@@ -1,22 +1,22 @@
-import { isSamePlace, ListenerEntries, type ListenPlace, openPlaces, redirectAt, withoutLocal } from "../addresses.ts";
+import { isSameListen, ListenerEntries, type ListenPlace, openPlaces, redirectAt, withoutLocal } from "../addresses.ts";
 import { type Plan, type Rule, ruleOf } from "../plan.ts";
 import type { Statement } from "../statement.ts";
-import { type Address, boundTo, leadsToTls, portsOf, type Site } from "./caddy-sites.ts";
+import { type Address, boundTo, type CaddyBlock, portsOf, siteLeads } from "./caddy-sites.ts";
 
 /** Sites of the same listeners. */
-export interface CaddyGroup {
+interface CaddyGroup {
   /** Names in `server.listeners`. */
   readonly names: readonly string[];
   readonly isTls: boolean;
   /** With their addresses there. */
-  readonly sites: readonly Site[];
+  readonly sites: readonly CaddyBlock[];
   /** What leads clear text to sites with TLS, with its names. */
   readonly led: readonly { readonly rule: Rule; readonly names: readonly string[] }[];
 }
 
 /** An address with its site. */
 interface Placed extends ListenPlace {
-  readonly one: Site;
+  readonly one: CaddyBlock;
   readonly address: Address;
 }
 
@@ -25,7 +25,7 @@ interface Placed extends ListenPlace {
  * `server.listeners`, and routes count at those of their site alone.
  * @returns null where the usual two ports say the same
  */
-export function listedSites(plan: Plan, sites: readonly Site[], options: Statement | null): CaddyGroup[] | null {
+export function listedSites(plan: Plan, sites: readonly CaddyBlock[], options: Statement | null): CaddyGroup[] | null {
   const { config, ledger } = plan;
   const all = sites.flatMap((one) => one.addresses.flatMap((address) => placesOf(one, address, options)));
   if (isUsual(all, sites)) return null;
@@ -38,7 +38,7 @@ export function listedSites(plan: Plan, sites: readonly Site[], options: Stateme
   const groups = new Map<string, CaddyGroup & { readonly names: string[] }>();
   for (const place of open) {
     const name = listed.add(place, {});
-    const own = all.filter((other) => isSamePlace(other, place));
+    const own = all.filter((other) => isSameListen(other, place));
     const at = [...Map.groupBy(own, ({ one }) => one)].map(([{ site }, list]) => ({
       site,
       addresses: list.map(({ address }) => address),
@@ -64,27 +64,27 @@ export function listedSites(plan: Plan, sites: readonly Site[], options: Stateme
 }
 
 /** Whether one port in clear text and one with TLS are enough: all sites are at both, or those in clear text only lead to TLS. */
-function isUsual(all: readonly Placed[], sites: readonly Site[]): boolean {
+function isUsual(all: readonly Placed[], sites: readonly CaddyBlock[]): boolean {
   const shared = withoutLocal(all);
-  const places = shared.filter((one, i) => shared.findIndex((other) => isSamePlace(one, other)) === i);
+  const places = shared.filter((one, i) => shared.findIndex((other) => isSameListen(one, other)) === i);
   const [secure, clear] = [places.filter(({ isTls }) => isTls), places.filter(({ isTls }) => !isTls)];
   if (secure.length > 1 || clear.length > 1 || new Set(places.map(({ host }) => host)).size !== 1) return false;
   if (places.some(({ port }) => port === 0)) return false;
   if (secure.length === 0 || clear.length === 0) return true;
-  const hostsAt = ({ addresses }: Site, isClear: boolean): string =>
+  const hostsAt = ({ addresses }: CaddyBlock, isClear: boolean): string =>
     addresses
       .filter((one) => one.isClear === isClear)
       .map(({ host }) => host)
       .sort()
       .join();
   return (
-    sites.every((one) => leadsToTls(one.site) || hostsAt(one, true) === "") ||
-    sites.every((one) => leadsToTls(one.site) || hostsAt(one, true) === hostsAt(one, false))
+    sites.every((one) => siteLeads(one.site) || hostsAt(one, true) === "") ||
+    sites.every((one) => siteLeads(one.site) || hostsAt(one, true) === hostsAt(one, false))
   );
 }
 
 /** The places of an address: one for each `bind`. */
-function placesOf(one: Site, address: Address, options: Statement | null): Placed[] {
+function placesOf(one: CaddyBlock, address: Address, options: Statement | null): Placed[] {
   const bound = boundTo(one.site, options);
   const isTls = !address.isClear;
   return (bound.length === 0 ? [""] : bound).flatMap((word): Placed[] => {
@@ -119,8 +119,8 @@ function ledToTls(
   all: readonly Placed[],
   { clear, usual }: { readonly clear: readonly ListenPlace[]; readonly usual: number },
 ): CaddyGroup["led"] {
-  if (!clear.some((one) => isSamePlace(one, place))) return [];
-  const own = new Set(all.filter((one) => isSamePlace(one, place)).map(({ address }) => address.host));
+  if (!clear.some((one) => isSameListen(one, place))) return [];
+  const own = new Set(all.filter((one) => isSameListen(one, place)).map(({ address }) => address.host));
   const secure = all.filter(
     ({ isTls, host, address }) => isTls && host === place.host && address.host !== "" && !own.has(address.host),
   );
@@ -149,7 +149,7 @@ function noteLost(
   options: Statement | null,
 ): void {
   const places = addresses.flatMap((address) => placesOf({ site, addresses }, address, options));
-  const lost = places.filter((one) => !open.some((place) => isSamePlace(place, one)));
+  const lost = places.filter((one) => !open.some((place) => isSameListen(place, one)));
   if (places.length > 0 && lost.length === 0) return;
   const why = "another address has the port, or the address is none that the gateway can listen at";
   const cure = "see server.listeners: docs/listeners.md";

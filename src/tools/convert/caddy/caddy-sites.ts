@@ -9,7 +9,7 @@ export interface Address {
 }
 
 /** A site with its addresses. */
-export interface Site {
+export interface CaddyBlock {
   readonly site: Statement;
   readonly addresses: readonly Address[];
 }
@@ -20,6 +20,7 @@ export function portsOf(options: Statement | null): { readonly http: number; rea
   return { http: port("http_port", 80), https: port("https_port", 443) };
 }
 
+/** Reads an address of a site: scheme, name and port. */
 export function siteAddress(text: string, ports: { readonly http: number; readonly https: number }): Address {
   const [, scheme = "", rest = ""] = /^(?:(https?):\/\/)?(.*)$/s.exec(text)!;
   const slash = rest.indexOf("/");
@@ -32,7 +33,7 @@ export function siteAddress(text: string, ports: { readonly http: number; readon
 }
 
 /** A site of clear text that does nothing but lead to https. */
-export function leadsToTls(site: Statement): boolean {
+export function siteLeads(site: Statement): boolean {
   const block = site.block ?? [];
   return (
     block.length > 0 &&
@@ -50,7 +51,7 @@ export function boundTo(site: Statement, options: Statement | null = null): stri
 }
 
 /** The sites as they are served: one with certificates of its own has TLS at every port but 80. */
-export function sitesOf(list: readonly Site[]): Site[] {
+export function sitesOf(list: readonly CaddyBlock[]): CaddyBlock[] {
   return list.map((one) => {
     const hasTls = one.site.all("tls").some(({ args }) => args.length > 0);
     const isSecure = ({ isClear, port }: Address): boolean => isClear && port !== 80 && hasTls;

@@ -10,7 +10,7 @@ import { ORDER } from "./caddy-ends.ts";
 import { listedSites } from "./caddy-listeners.ts";
 import type { ClientFacts } from "./caddy-matchers.ts";
 import type { Caddyfile } from "./caddy-parser.ts";
-import { type Address, boundTo, leadsToTls, portsOf, type Site, siteAddress, sitesOf } from "./caddy-sites.ts";
+import { type Address, boundTo, type CaddyBlock, portsOf, siteAddress, siteLeads, sitesOf } from "./caddy-sites.ts";
 import { PRIVATE_RANGES } from "./caddy-values.ts";
 
 /** Makes rules and settings of a Caddyfile. docs/migrate.md#caddy */
@@ -36,7 +36,7 @@ export function convertCaddyfile({ file, options, sites, others }: Caddyfile): P
   const order = orderOf(options, ledger);
   const rules = kept.flatMap(({ site, addresses }) => {
     ledger.carry(site);
-    if (isTls && addresses.every(({ isClear }) => isClear) && leadsToTls(site)) {
+    if (isTls && addresses.every(({ isClear }) => isClear) && siteLeads(site)) {
       for (const one of site.block ?? []) ledger.carry(one);
       return [];
     }
@@ -105,7 +105,11 @@ function rulesAt(own: readonly Rule[], addresses: readonly Address[]): SiteRule[
  * Ports and certificates. Of several listeners one in clear text and one with TLS are kept; sites of others are left out, since a route
  * does not go by the port.
  */
-function listeners(plan: Plan, sites: readonly Site[], options: Statement | null): { kept: Site[]; isTls: boolean } {
+function listeners(
+  plan: Plan,
+  sites: readonly CaddyBlock[],
+  options: Statement | null,
+): { kept: CaddyBlock[]; isTls: boolean } {
   const { server } = plan.config;
   const all = sites.flatMap((one) => one.addresses.map(({ isClear, port }) => ({ one, isClear, port })));
   const ports = (isClear: boolean): number[] => all.filter((one) => one.isClear === isClear).map(({ port }) => port);
@@ -127,7 +131,7 @@ function listeners(plan: Plan, sites: readonly Site[], options: Statement | null
   server.port = clearPort ?? (isTls ? 80 : (tlsPort ?? 80));
   if (!isTls) return { kept, isTls };
   Object.assign(sectionAt(server, "tls"), { port: tlsPort });
-  const clearKept = kept.filter(({ site, addresses }) => addresses.some(({ isClear }) => isClear) && !leadsToTls(site));
+  const clearKept = kept.filter(({ site, addresses }) => addresses.some(({ isClear }) => isClear) && !siteLeads(site));
   const redirects = options?.all("auto_https")[0];
   if (clearKept.length === 0 && redirects === undefined) sectionAt(server, "tls").redirect_http = true;
   if (names.length > 0) server.acme = { enabled: true, domains: [...new Set(names)] };
@@ -135,7 +139,7 @@ function listeners(plan: Plan, sites: readonly Site[], options: Statement | null
 }
 
 /** Certificates of all sites at listeners of their own: by the local authority, if the file has none and asks no public one. */
-function certified(plan: Plan, sites: readonly Site[]): void {
+function certified(plan: Plan, sites: readonly CaddyBlock[]): void {
   const { server } = plan.config;
   const secured = sites.filter(({ addresses }) => addresses.some(({ isClear }) => !isClear));
   const names = secure(plan, secured);
@@ -146,7 +150,7 @@ function certified(plan: Plan, sites: readonly Site[]): void {
 }
 
 /** Certificates of the sites with TLS. @returns the names for which a public authority has to be asked */
-function secure(plan: Plan, sites: readonly Site[]): string[] {
+function secure(plan: Plan, sites: readonly CaddyBlock[]): string[] {
   const names: string[] = [];
   for (const { site, addresses } of sites) {
     const tls = site.all("tls").find(({ args }) => args.length === 2);
@@ -170,25 +174,25 @@ function secure(plan: Plan, sites: readonly Site[]): string[] {
 interface Chosen {
   readonly tlsPort: number | undefined;
   readonly clearPort: number | undefined;
-  readonly tlsSites: readonly Site[];
+  readonly tlsSites: readonly CaddyBlock[];
   /** Undefined for all addresses. */
   readonly place: string | undefined;
   readonly options: Statement | null;
 }
 
 /** The sites that can be reached there by the same clients as before. */
-function keptSites({ ledger }: Plan, sites: readonly Site[], chosen: Chosen): Site[] {
+function keptSites({ ledger }: Plan, sites: readonly CaddyBlock[], chosen: Chosen): CaddyBlock[] {
   const { tlsPort, clearPort, tlsSites, place, options } = chosen;
   const tlsHosts = new Set(
     tlsSites.flatMap((one) => one.addresses.filter((it) => !it.isClear).map(({ host }) => host)),
   );
-  return sites.flatMap(({ site, addresses }): Site[] => {
+  return sites.flatMap(({ site, addresses }): CaddyBlock[] => {
     const isOwn = ({ isClear, port }: Address): boolean => port === (isClear ? clearPort : tlsPort);
     const own = addresses.filter(isOwn);
     const bound = boundTo(site, options);
     const isElsewhere = bound.length > 0 && !bound.includes(place ?? "") && !bound.every(isLoopbackAddress);
     const isShadowed =
-      own.length > 0 && own.every(({ isClear }) => isClear) && !leadsToTls(site) && isWithin(own, tlsHosts);
+      own.length > 0 && own.every(({ isClear }) => isClear) && !siteLeads(site) && isWithin(own, tlsHosts);
     if (own.length === 0 || isElsewhere || isShadowed) {
       ledger.noteWhole(
         site,

@@ -13,7 +13,7 @@ export function isSameEntry(a: HaproxySection, b: HaproxySection): boolean {
 }
 
 /** Whether a frontend does nothing but lead clear text to TLS. */
-export function leadsToTls({ statement }: HaproxySection): boolean {
+export function frontendLeads({ statement }: HaproxySection): boolean {
   const block = statement.block ?? [];
   const isLead = ({ name, args }: Statement): boolean => {
     const words = name === "http-request" ? args : [name, ...args];
@@ -52,7 +52,7 @@ export function isLedToTls(rule: Rule | undefined): boolean {
 }
 
 /** What rules make of requests, as a text. */
-export function textOf(rules: readonly Rule[]): string {
+export function rulesText(rules: readonly Rule[]): string {
   return JSON.stringify(
     rules.map(({ hosts, path, methods, match, notAny, keys }) => [hosts, path, methods, match, notAny, keys]),
   );

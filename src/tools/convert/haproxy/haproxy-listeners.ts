@@ -25,7 +25,7 @@ export interface HaproxyGroup {
  * `server.listeners`, and routes count at those of their frontend alone.
  * @returns null where the usual two ports say the same
  */
-export function listedListeners(
+export function listedBinds(
   plan: Plan,
   entries: readonly HaproxySection[],
   leads: (entry: HaproxySection) => boolean,

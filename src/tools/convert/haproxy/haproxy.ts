@@ -16,8 +16,8 @@ import { haproxyAdvice, isStandard } from "./haproxy-advice.ts";
 import { backendKeys, HaproxySection } from "./haproxy-backends.ts";
 import { Acls, type HaproxyRequest, type HaproxyTest, PASSWORDS } from "./haproxy-conditions.ts";
 import { edit, taking } from "./haproxy-edits.ts";
-import { isLedToTls, isSameEntry, leadsToTls, srcFaultOf, textOf } from "./haproxy-frontends.ts";
-import { type HaproxyGroup, listedListeners, listeners } from "./haproxy-listeners.ts";
+import { frontendLeads, isLedToTls, isSameEntry, rulesText, srcFaultOf } from "./haproxy-frontends.ts";
+import { type HaproxyGroup, listedBinds, listeners } from "./haproxy-listeners.ts";
 import { convertHaproxyTcp } from "./haproxy-streams.ts";
 import { formatOf, haproxyTime } from "./haproxy-values.ts";
 
@@ -45,7 +45,7 @@ export function convertHaproxy(sections: readonly Statement[]): Plan {
     proxies.filter(({ statement }) => statement.name !== "frontend").map((one) => [one.name, one]),
   );
   const entries = proxies.filter((one) => one.statement.name !== "backend" && isHttp(one, plan, backends));
-  const groups = listedListeners(plan, entries, leadsToTls);
+  const groups = listedBinds(plan, entries, frontendLeads);
   const kept = groups === null ? byPorts(plan, entries, backends) : byListeners(plan, groups, backends);
   serverWide(plan, kept, sections);
   for (const { statement } of ledger.account())
@@ -60,15 +60,15 @@ function byPorts(
   entries: readonly HaproxySection[],
   backends: Work["backends"],
 ): readonly HaproxySection[] {
-  const { kept, local, hasTls, hasClear } = listeners(plan, entries, isSameEntry, leadsToTls);
+  const { kept, local, hasTls, hasClear } = listeners(plan, entries, isSameEntry, frontendLeads);
   const others = kept.filter((one) => !local.includes(one));
-  const serving = others.find((one) => !leadsToTls(one)) ?? others[0];
+  const serving = others.find((one) => !frontendLeads(one)) ?? others[0];
   let isRedirected = false;
   for (const entry of [...others, ...local]) {
     const facts = { hasTls, hasClear, srcFault: srcFaultOf(entry), pathFault: "", changed: new Set<string>() };
     const work: Work = { plan, backends, facts, isRedirected: false };
     const rules = entryRules(entry, work);
-    isRedirected ||= work.isRedirected || (hasTls && leadsToTls(entry));
+    isRedirected ||= work.isRedirected || (hasTls && frontendLeads(entry));
     if (local.includes(entry)) for (const rule of rules) allowOnly(rule, THIS_MACHINE);
     // Two other frontends that say the same are one.
     if (local.includes(entry) || entry === serving) plan.rules.push(...rules);
@@ -96,7 +96,7 @@ function byListeners(
   });
   const kinds = Map.groupBy(
     made,
-    ({ entry, rules }) => `${groups.findIndex((one) => one.entry === entry)} ${textOf(rules)}`,
+    ({ entry, rules }) => `${groups.findIndex((one) => one.entry === entry)} ${rulesText(rules)}`,
   );
   const hasTls = groups.some(({ isTls }) => isTls);
   for (const same of kinds.values()) {

@@ -1,5 +1,5 @@
 import { MAX_LISTENERS } from "../../../core/limits.ts";
-import { addressOf, isSamePlace, type ListenPlace, nameOf } from "../addresses.ts";
+import { isSameListen, type ListenPlace, listenAddress, listenPlaceName } from "../addresses.ts";
 import { type Keys, sectionAt } from "../keys.ts";
 import type { Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
@@ -112,16 +112,16 @@ export function convertListeners(plan: Plan, list: readonly Listening[]): readon
   if (others.length === 0) return [first];
   const entries: Keys[] = [];
   const { port: _port, redirect_http: leadsToTls = false, ...terms } = first.tls;
-  if (clear !== null) entries.push({ name: "http", address: addressOf(clear), redirect_https: leadsToTls });
+  if (clear !== null) entries.push({ name: "http", address: listenAddress(clear), redirect_https: leadsToTls });
   const withQuic = server.http3 !== undefined;
-  if (tls !== null) entries.push({ name: "https", address: addressOf(tls), tls: true, http3: withQuic });
+  if (tls !== null) entries.push({ name: "https", address: listenAddress(tls), tls: true, http3: withQuic });
   const groups = [{ ...first, names: entries.map(({ name }) => String(name)), key: keyOfGroup(first, usual, terms) }];
   for (const place of others) {
     const group = groupAt(plan, list, place);
     const { tls: own } = group;
-    const name = nameOf(place);
+    const name = listenPlaceName(place);
     const secure = { tls: Bun.deepEquals(own, terms) || own, http3: group.isQuic };
-    entries.push({ name, address: addressOf(place), ...(place.isTls ? secure : { redirect_https: false }) });
+    entries.push({ name, address: listenAddress(place), ...(place.isTls ? secure : { redirect_https: false }) });
     const key = keyOfGroup(group, [place], own);
     const known = groups.find((one) => one.key === key);
     if (known === undefined) groups.push({ ...group, names: [name], key });
@@ -137,7 +137,7 @@ export function convertListeners(plan: Plan, list: readonly Listening[]): readon
 /** Whether clear text and TLS have other servers, and those in clear text do more than lead to TLS: each has routes of its own. */
 function hasOwnClearText(list: readonly Listening[], clear: Listen | null, tls: Listen | null): boolean {
   if (clear === null || tls === null) return false;
-  const at = (place: Listen) => list.filter(({ listens }) => listens.some((own) => isSamePlace(own, place)));
+  const at = (place: Listen) => list.filter(({ listens }) => listens.some((own) => isSameListen(own, place)));
   const [inClear, inTls] = [at(clear), at(tls)];
   const isLed = (one: Listening): boolean => leadsToTls(one) || redirectsInside(one) !== null;
   // A redirect by the name of the request needs names that the file says.
@@ -149,7 +149,7 @@ function hasOwnClearText(list: readonly Listening[], clear: Listen | null, tls: 
 
 /** The server of an address for names that none has. */
 function defaultAt(served: readonly Listening[], place: Listen): Listening | undefined {
-  const isMeant = ({ listens }: Listening): boolean => listens.some((own) => isSamePlace(own, place) && own.isDefault);
+  const isMeant = ({ listens }: Listening): boolean => listens.some((own) => isSameListen(own, place) && own.isDefault);
   return served.find(isMeant) ?? served[0];
 }
 
@@ -167,7 +167,7 @@ function otherPlaces({ streams }: Plan, list: readonly Listening[], usual: reado
   if (streams.some(({ keys }) => keys.listen === undefined)) return [];
   const found: Listen[] = [];
   for (const one of list.flatMap(({ listens }) => listens)) {
-    const isKnown = [...usual, ...found].some((known) => isSamePlace(known, one));
+    const isKnown = [...usual, ...found].some((known) => isSameListen(known, one));
     if (isKnown || (one.port === 0 && !one.host.startsWith("unix:/"))) continue;
     // The system gives a connection to the address that fits best; the gateway has one socket for each port.
     const isShared = [...usual, ...found].some((known) => known.port === one.port && one.port > 0);
@@ -179,7 +179,7 @@ function otherPlaces({ streams }: Plan, list: readonly Listening[], usual: reado
 /** The servers of an address of its own. */
 function groupAt(plan: Plan, list: readonly Listening[], place: Listen): NginxListeners & { readonly isQuic: boolean } {
   const served = list
-    .map((one) => ({ ...one, listens: one.listens.filter((own) => isSamePlace(own, place)), isDefault: false }))
+    .map((one) => ({ ...one, listens: one.listens.filter((own) => isSameListen(own, place)), isDefault: false }))
     .filter(({ listens }) => listens.length > 0);
   for (const { listens } of served) for (const { statement } of listens) plan.ledger.carry(statement);
   const tls: Keys = {};
@@ -206,12 +206,13 @@ function usualListeners(plan: Plan, list: readonly Listening[], { clear, tls, ot
   if (host !== "") server.host = host.replace(/^\[|\]$/g, "");
   server.port = clear?.port ?? "off";
   const by = (place: Listen | null) => (one: Listening) =>
-    place !== null && one.listens.some((own) => isSamePlace(own, place));
+    place !== null && one.listens.some((own) => isSameListen(own, place));
   const [inTls, inClear] = [list.filter(by(tls)), list.filter(by(clear))];
   for (const { listens } of list)
-    for (const one of listens) if (!others.some((other) => isSamePlace(other, one))) judgeListen(plan, one, clear, tls);
+    for (const one of listens)
+      if (!others.some((other) => isSameListen(other, one))) judgeListen(plan, one, clear, tls);
   const isElsewhere = ({ listens }: Listening): boolean =>
-    listens.some((one) => others.some((other) => isSamePlace(other, one)));
+    listens.some((one) => others.some((other) => isSameListen(other, one)));
   const of = (served: readonly Listening[], place: Listen | null, isTlsAlone: boolean, from = list): NginxListeners => {
     leaveOut(plan, from, served, isElsewhere);
     chooseDefault(served, place);
@@ -272,7 +273,7 @@ function leaveOut(
 /** Finds who takes the requests for names that no server has. */
 function chooseDefault(served: readonly Listening[], place: Listen | null): void {
   const isAt = (one: Listening, mustBe: boolean): boolean =>
-    one.listens.some((own) => place !== null && isSamePlace(own, place) && (!mustBe || own.isDefault));
+    one.listens.some((own) => place !== null && isSameListen(own, place) && (!mustBe || own.isDefault));
   const first = served.find((one) => isAt(one, true)) ?? served.find((one) => isAt(one, false)) ?? served[0];
   // If clear text and TLS have different ones, a refusal counts.
   const strict = served.find(({ listens, scope: own }) => listens.some(({ isDefault }) => isDefault) && refuses(own));
@@ -330,7 +331,7 @@ function judgeListen({ ledger }: Plan, listen: Listen, clear: Listen | null, tls
   if (statement.args.includes("proxy_protocol"))
     ledger.note(statement, "PROXY protocol comes from named senders", "set server.proxy_protocol with trusted");
   if (port === 0) ledger.note(statement, "clients are served by TCP", "let them come by a port");
-  else if (place === null || !isSamePlace(listen, place))
+  else if (place === null || !isSameListen(listen, place))
     ledger.note(
       statement,
       `there is one address, with one port for clear text and one for TLS, here ${clear?.port ?? "none"} and ${tls?.port ?? "none"}`,

@@ -1,10 +1,10 @@
-import { isSamePlace, ListenerEntries, type ListenPlace, openPlaces, redirectAt } from "../addresses.ts";
+import { isSameListen, ListenerEntries, type ListenPlace, openPlaces, redirectAt } from "../addresses.ts";
 import type { Plan } from "../plan.ts";
 import type { Statement } from "../statement.ts";
 import { child } from "./traefik-services.ts";
 
 /** Routers of the same listeners. */
-export interface TraefikGroup {
+interface TraefikGroup {
   /** Names in `server.listeners`. */
   readonly names: readonly string[];
   readonly isTls: boolean;
@@ -19,7 +19,7 @@ interface EntryPoint extends ListenPlace {
 }
 
 /** What is known of the routers of a file. */
-export interface TraefikRouters {
+interface TraefikRouters {
   readonly routers: readonly Statement[];
   /** `entryPoints` of a static configuration, if it is in the same file. */
   readonly points: Statement | null;
@@ -46,7 +46,7 @@ export function listedEntries(plan: Plan, all: TraefikRouters): TraefikGroup[] |
   const groups = new Map<string, TraefikGroup & { readonly names: string[] }>();
   const leading: string[] = [];
   for (const { entry, own } of used) {
-    if (!open.some((place) => isSamePlace(place, entry))) continue;
+    if (!open.some((place) => isSameListen(place, entry))) continue;
     plan.ledger.carry(entry.statement, child(entry.statement, "address"));
     const name = listed.add(entry, {});
     const isLed = !entry.isTls && known.some(({ isTls }) => isTls);
@@ -78,8 +78,8 @@ export function listedEntries(plan: Plan, all: TraefikRouters): TraefikGroup[] |
 /** The entry points that routers use, or that the file has. */
 function entriesOf({ routers, points }: TraefikRouters): EntryPoint[] {
   if (points === null) {
-    const names = new Set(routers.flatMap(pointsOf));
-    const isAny = routers.some((one) => pointsOf(one).length === 0);
+    const names = new Set(routers.flatMap(entryPointsOf));
+    const isAny = routers.some((one) => entryPointsOf(one).length === 0);
     const usual = [
       { names: /^(web|http)$/i, name: "web", port: 80, isTls: false },
       { names: /^(web-?secure|https)$/i, name: "websecure", port: 443, isTls: true },
@@ -99,7 +99,7 @@ function entriesOf({ routers, points }: TraefikRouters): EntryPoint[] {
     const [, host = "", port = ""] = /^(.*):(\d+)(?:\/tcp)?$/.exec(child(statement, "address")?.args[0] ?? "") ?? [];
     if (port === "" || statement.name === "traefik") return [];
     const isSecured = child(child(statement, "http"), "tls") !== null;
-    const named = routers.filter((one) => pointsOf(one).includes(statement.name));
+    const named = routers.filter((one) => entryPointsOf(one).includes(statement.name));
     const isTls =
       isSecured ||
       (named.length > 0
@@ -112,14 +112,14 @@ function entriesOf({ routers, points }: TraefikRouters): EntryPoint[] {
 }
 
 /** The entry points that a router names. */
-export function pointsOf(router: Statement): string[] {
+export function entryPointsOf(router: Statement): string[] {
   const words = (child(router, "entryPoints")?.args ?? []).flatMap((one) => one.split(","));
   return words.map((one) => one.trim()).filter((one) => one !== "");
 }
 
 /** Whether a router is asked at an entry point. Without names it is at all of them, or at those that are `asDefault`. */
 function isAt(router: Statement, { name, isTls, statement }: EntryPoint, all: readonly EntryPoint[]): boolean {
-  const names = pointsOf(router);
+  const names = entryPointsOf(router);
   const isUsual = (one: EntryPoint): boolean => child(one.statement, "asDefault")?.args[0] === "true";
   const isSecured = child(child(statement, "http"), "tls") !== null;
   const isNamed =

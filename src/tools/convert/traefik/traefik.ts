@@ -8,7 +8,7 @@ import { ROOT } from "../path-rule.ts";
 import { closed, hasType, Plan, type Rule, ruleOf } from "../plan.ts";
 import { sealed } from "../seal.ts";
 import type { Statement } from "../statement.ts";
-import { listedEntries, pointsOf } from "./traefik-listeners.ts";
+import { entryPointsOf, listedEntries } from "./traefik-listeners.ts";
 import { HARMLESS, MIDDLEWARES } from "./traefik-middlewares.ts";
 import { parseRule } from "./traefik-rules.ts";
 import { child, serviceKeys, type TraefikServices } from "./traefik-services.ts";
@@ -102,7 +102,7 @@ function entryPoints(plan: Plan, points: Statement | null): void {
 
 /** Which entry points a router has: those of the usual names are one, since clear text and TLS share the routes. */
 function entryOf(router: Statement): string {
-  const names = pointsOf(router);
+  const names = entryPointsOf(router);
   const odd = names.filter((one) => !USUAL.test(one));
   return names.length > odd.length || names.length === 0 ? "" : [...new Set(odd)].sort().join();
 }
