@@ -25,7 +25,7 @@ export function runInit(args: readonly string[], io: CommandIo, cwd: string = pr
     const written = writeStarter(dir);
     const enter = dir === resolve(cwd) ? "" : `cd ${call.values.dir}, then `;
     io.out(`Wrote ${series(written)}.\n`);
-    io.out(`Next: ${enter}edge serve, and open http://127.0.0.1:8080/ (edge check tells of mistakes).\n`);
+    io.out(`Next: ${enter}edge serve, and open http://127.0.0.1:8080/ (edge check names mistakes).\n`);
   } catch (error) {
     io.err(`edge init: cannot write to ${call.values.dir}: ${errorReason(error)}\n`);
     return ExitCode.Failure;

@@ -54,7 +54,7 @@ describe("what is kept of a configuration", () => {
     kept.save(pair("one", "routes"), SIGNED, 1000);
     const file = readdirSync(folder).find((name) => name.startsWith("routes-"))!;
     appendFileSync(join(folder, file), "- more");
-    expect(() => kept.load()).toThrow("not those that were kept");
+    expect(() => kept.load()).toThrow("have changed since edge kept them");
   });
 
   test("is whole whenever the process is killed while it writes", async () => {
