@@ -3,7 +3,7 @@ const MAX_LEVEL = 3;
 /** Below this share of a threshold there is calm. */
 const CALM = 0.8;
 /** Steps of a tenth of a second: up, down in calm, and down just below the threshold. */
-const UP = 0.25;
+export const UP = 0.25;
 const DOWN = 0.2;
 const DOWN_SLOWLY = 0.05;
 

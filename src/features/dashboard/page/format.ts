@@ -16,3 +16,8 @@ export function plain(text: string): string {
 }
 
 const TIME = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+/** A text that begins with a capital letter, unless it begins with a path or an address. */
+export function sentence(text: string): string {
+  return /^[a-z]+(?: |$)/.test(text) ? text.slice(0, 1).toUpperCase() + text.slice(1) : text;
+}

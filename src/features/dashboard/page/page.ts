@@ -7,7 +7,7 @@ import { hitRatio } from "./cache-view.ts";
 import { type ChartMark, type ChartPoint, Sparkline, TimeChart } from "./chart.ts";
 import { byId, h, say, set } from "./dom.ts";
 import { type Connection, configuration, Feed, keepToken } from "./feed.ts";
-import { ago, plain } from "./format.ts";
+import { ago, plain, sentence } from "./format.ts";
 import { LogTail, showRequests } from "./log-tail.ts";
 import { Model, type Moment, requestsOf, total } from "./model.ts";
 import { changeTitle, spacedWords, Views } from "./views.ts";
@@ -37,9 +37,10 @@ class Answer {
 
   show(grade: Grade, headline: string, more: readonly string[]): void {
     set(this.element, "class", `answer ${grade} ${this.kind}`.trimEnd());
-    say(this.headline, headline);
+    const worded = this.kind === "well" ? sentence : (text: string) => text;
+    say(this.headline, worded(headline));
     if (this.more.childElementCount !== more.length) this.more.replaceChildren(...more.map(() => h("li")));
-    more.forEach((line, i) => void say(this.more.children[i]!, line));
+    more.forEach((line, i) => void say(this.more.children[i]!, worded(line)));
   }
 }
 

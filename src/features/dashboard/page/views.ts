@@ -27,7 +27,7 @@ import { refusalRate, slowest } from "./answers.ts";
 import { BanView } from "./ban-view.ts";
 import { CacheView, mix } from "./cache-view.ts";
 import { byId, h, say, set } from "./dom.ts";
-import { ago, clock, plain } from "./format.ts";
+import { ago, clock, plain, sentence } from "./format.ts";
 import { ROUTE_FILTER, showRequests, TARGET_FILTER } from "./log-tail.ts";
 import { type BusyLabel, type BusyModule, type Model, total } from "./model.ts";
 import { LiveTable, type PageColumn, textCell } from "./table.ts";
@@ -607,8 +607,7 @@ export function changeTitle({ event, text: what, bad }: LiveChange): string {
   if (event === "canary_end") return bad ? "Configuration rolled back" : "Configuration taken everywhere";
   const [, action] = event === "audit" ? (/^action: (\w+)/.exec(what) ?? []) : [];
   if (action !== undefined) return `Operator: ${spacedWords(action)}`;
-  const name = TITLES[event] ?? spacedWords(event);
-  return name.slice(0, 1).toUpperCase() + name.slice(1);
+  return sentence(TITLES[event] ?? spacedWords(event));
 }
 
 const TITLES: Readonly<Record<string, string>> = {

@@ -7,7 +7,7 @@ import { DescriptorWatch, descriptorLimit } from "../../../net/descriptor-watch.
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { OVERLOAD_EVENTS } from "../events.ts";
 import { OVERLOAD_METRICS } from "../metrics.ts";
-import { PressureLevel } from "../pressure-level.ts";
+import { PressureLevel, UP } from "../pressure-level.ts";
 import type { OverloadConfig } from "../settings.ts";
 import {
   createPressureNumbers,
@@ -21,6 +21,8 @@ import {
 const LOOK_MS = 100;
 /** Memory and descriptors cost more: edge looks at them less often. */
 const LOOKS_BETWEEN = 5;
+/** Looks without shedding after which it is over. */
+const CALM_LOOKS = 10;
 /** The share of the processors is that of so many looks. */
 const CPU_LOOKS = 5;
 
@@ -51,6 +53,10 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
   private looks = 0;
   private level = 0;
   private stage = 0;
+  /** Looks in a row at which nothing was shed. */
+  private calmLooks = 0;
+  /** The shortage that the log has named last. */
+  private told: Shortage = "cpu";
   private toldShed = 0;
 
   constructor(workers: number, ports: OverloadPorts) {
@@ -112,7 +118,8 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
     this.judge(config);
   }
 
-  private judge(config: OverloadConfig): void {
+  /** Takes the delays of the workers since the last call, and tells each how much to shed. */
+  judge(config: OverloadConfig): void {
     const shared = SHORTAGES.slice(0, -1) as (keyof typeof this.shared)[];
     const worst = shared.reduce((most, name) => (this.shared[name].value > this.shared[most].value ? name : most));
     let [level, reason]: [number, Shortage] = [this.shared[worst].value, worst];
@@ -131,14 +138,17 @@ export class OverloadWatch implements ControlService<RuntimeConfig> {
     });
     this.shares.loop_delay = longest;
     this.level = level;
-    this.tell(Math.ceil(level), reason, config);
+    this.calmLooks = level === 0 ? this.calmLooks + 1 : 0;
+    // One look above a threshold is no shortage yet.
+    const stage = Math.ceil(level - UP);
+    if (stage > this.stage) this.tell(stage, reason, config);
+    else if (this.stage > 0 && this.calmLooks >= CALM_LOOKS) this.tell(0, this.told, config);
   }
 
-  /** A line for each rank more, and one when it is over: a level that swings within a rank is no news. */
+  /** A line for each rank more, and one when it is over for good: a level that swings is no news. */
   private tell(stage: number, reason: Shortage, config: OverloadConfig): void {
-    if (stage <= this.stage && stage > 0) return;
-    if (stage === this.stage) return;
     this.stage = stage;
+    this.told = reason;
     const [threshold, decimals] = thresholdOf(reason, config);
     const shed = this.counts().reduce((sum, { value }) => sum + value, 0);
     this.ports.event("overload", {
