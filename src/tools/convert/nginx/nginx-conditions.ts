@@ -36,7 +36,8 @@ export function askedBy({ args }: Statement): NginxTest | null {
 export function conditionsOf(asked: NginxTest, isWide: boolean): Condition[] | null {
   const { subject, sign, value } = asked;
   // A variable in the value is known at a request alone; in an expression the sign is its end.
-  if (sign === "" || (sign === "=" && value.includes("$"))) return null;
+  if (sign === "") return setConditions(subject, isWide);
+  if (sign === "=" && value.includes("$")) return null;
   switch (subject) {
     case "host":
     case "http_host":
@@ -57,6 +58,13 @@ export function conditionsOf(asked: NginxTest, isWide: boolean): Condition[] | n
   if (kind === "http") return fieldConditions("header", name.replaceAll("_", "-"), asked, isWide);
   return fieldConditions(kind === "arg" ? "query" : "cookie", name, asked, isWide);
 }
+
+/** A variable alone: it is neither empty nor `0`. */
+function setConditions(subject: string, isWide: boolean): Condition[] | null {
+  return /^(http|cookie|arg)_/.test(subject) ? conditionsOf({ subject, sign: "~", value: NOT_ZERO, isNot: false }, isWide) : null;
+}
+
+const NOT_ZERO = "^([^0]|0.)";
 
 /** Fields that routes do not ask by `match.header`: docs/routing.md#match */
 const OTHERWISE_ASKED =

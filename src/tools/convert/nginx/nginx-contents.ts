@@ -1,3 +1,5 @@
+import { statSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { escapedRegex } from "../expression.ts";
 import type { Keys } from "../keys.ts";
 import { closed, hasType, type Rule } from "../plan.ts";
@@ -111,12 +113,23 @@ function files(site: Site, scope: Scope, rule: Rule): void {
             rewrite: { path: path.slice(path.lastIndexOf("/")) },
           }
         : { type: "static", dir: path.replace(/(.)\/$/, "$1") };
-  } else rule.keys = { type: "static", dir: `${(root ?? "html").replace(/\/$/, "")}${below}` || "/" };
+  } else rule.keys = folderKeys((root ?? "html").replace(/\/$/, ""), below);
   rule.folders = foldersOf(scope, site.scripts != null);
   tryFiles(scope, rule, alias === undefined ? (root ?? "html") : null, site);
   const folder = alias === undefined ? (root ?? "html") : (alias.args[0] ?? "");
   if (kind === "prefix" || value === "/")
     beside(site, scope, rule, { root: folder.replace(/(.)\/$/, "$1"), isAlias: alias !== undefined });
+}
+
+/** Files of a path below a root. A folder that is not there may be one file, or nothing: the root is there all the same. */
+function folderKeys(root: string, below: string): Keys {
+  const isThere = below === "" || !isAbsolute(root) || isFolder(`${root}${below}`) || !isFolder(root);
+  if (isThere) return { type: "static", dir: `${root}${below}` || "/" };
+  return { type: "static", dir: root, rewrite: { path: "{path}" } };
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** Whether folders have the page of the gateway: `index.html`, before which no script is asked. */

@@ -329,15 +329,17 @@ function kinOf(
   if (!hasWider && scope.outer?.one("root") == null && scope.outer?.statement?.name !== "location") return [];
   const rule = ruleOf(statement, `${statementTitle(statement)}: what begins with these letters`, {});
   const own = rules.at(-1);
+  rule.path = prefixOf(path.slice(0, path.lastIndexOf("/")));
   // What is the same for every path is the same here.
   const isSame = rules.length === 1 && own !== undefined && isWithoutPath(own);
   // Scripts are asked before it; what refuses may refuse them as well.
   if (isSame && scripts != null && !(hasType(own.keys, "respond") && Number(own.keys.status) >= 400)) return [];
+  const wider = isSame || rules.length !== 1 || own === undefined || scripts != null ? null : widerKeys(own, rule.path);
   if (isSame) Object.assign(rule, { keys: copied(own.keys) });
+  else if (wider !== null) Object.assign(rule, { keys: wider, scopes: [...own!.scopes], folders: own!.folders });
   else closed(rule);
   rule.keys.regex = `^${escapedRegex(path)}[^/]`;
-  rule.path = prefixOf(path.slice(0, path.lastIndexOf("/")));
-  if (!isSame)
+  if (!isSame && wider === null)
     scope.ledger.note(
       statement,
       `${path} and all below it, as segments of the path: what only begins with these letters is closed`,
@@ -350,6 +352,22 @@ function kinOf(
 function isWithoutPath({ keys, match, methods, hosts }: Rule): boolean {
   const isPlain = Object.keys(match).length + methods.length + hosts.length === 0;
   return isPlain && (hasType(keys, "respond") || (hasType(keys, "redirect") && keys.regex === undefined));
+}
+
+/** What a rule does with paths beside its own whole segments, such as /apix beside /api; null if no route does the same. */
+function widerKeys(own: Rule, place: PathRule): Keys | null {
+  const { keys, path, match, methods, hosts } = own;
+  if (Object.keys(match).length + methods.length + hosts.length > 0 || keys.regex !== undefined) return null;
+  if (hasType(keys, "upstream") && keys.fastcgi === undefined) {
+    const isWhole = keys.strip_prefix === false && keys.rewrite === undefined;
+    return isWhole || (keys.rewrite as Keys | undefined)?.regex !== undefined ? copied(keys) : null;
+  }
+  if (!hasType(keys, "static") || keys.spa !== undefined || keys.fallback !== undefined) return null;
+  if (keys.rewrite !== undefined) return copied(keys);
+  // The folder of the place, of which that of the rule is a part.
+  const { dir } = keys as { dir: string };
+  const below = path.value.slice(place.value === "/" ? 0 : place.value.length);
+  return dir.endsWith(below) ? { ...copied(keys), dir: dir.slice(0, -below.length) || "/" } : null;
 }
 
 /**

@@ -120,6 +120,10 @@ function conditional(
   const { ledger } = scope;
   const asked = askedBy(one);
   const effect = effectOf(one);
+  if (one.block?.length === 0) {
+    ledger.standard(one);
+    return { rules: [], guards: [] };
+  }
   if (effect === null) {
     ledger.noteWhole(one, "conditions are routes with match", "write a route with match for the case");
     return { rules: [], guards: [] };
@@ -258,6 +262,10 @@ function noteRest({ ledger }: Scope, one: Statement, effect: Statement): void {
 function methodsOf({ ledger }: Scope, statement: Statement): Modifier[] {
   const methods = statement.args.map((method) => method.toUpperCase());
   const [only, ...more] = statement.block ?? [];
+  if (only === undefined) {
+    ledger.standard(statement);
+    return [];
+  }
   if (only?.name === "deny" && only.args[0] === "all" && more.length === 0) ledger.carry(statement, only);
   else
     ledger.noteWhole(

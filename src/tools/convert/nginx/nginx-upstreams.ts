@@ -19,10 +19,29 @@ export function nginxTargets(http: Scope, scope: Scope, pass: Statement): Target
   const parts = partsOf(whole.slice(start.length));
   if (scheme === undefined || parts === null || /[$?#]/.test(url)) return null;
   const { authority, path } = parts;
-  const kind = { http: "http", https: "https", grpc: "h2c", grpcs: "h2", fastcgi: "fastcgi" }[scheme]!;
+  const kinds = pass.name === "proxy_pass" && isHttp2(scope) ? HTTP2_KINDS : KINDS;
+  const kind = kinds[scheme]!;
   if (authority.startsWith("unix:")) return { keys: { target: socketOf(authority, kind) }, path };
   const group = http.block("upstream", authority);
   return { keys: group === undefined ? { target: `${kind}://${authority}` } : groupOf(http, group, kind), path };
+}
+
+/** Schemes of targets by those of nginx. */
+const KINDS: Readonly<Record<string, string>> = {
+  http: "http",
+  https: "https",
+  grpc: "h2c",
+  grpcs: "h2",
+  fastcgi: "fastcgi",
+};
+const HTTP2_KINDS: typeof KINDS = { ...KINDS, http: "h2c", https: "h2" };
+
+/** Whether `proxy_pass` speaks HTTP/2. */
+function isHttp2(scope: Scope): boolean {
+  const version = scope.one("proxy_http_version");
+  if (version?.args[0] !== "2") return false;
+  scope.ledger.carry(version);
+  return true;
 }
 
 /** An address and the path behind it; null if it is none. The path of a socket ends with a colon. */
