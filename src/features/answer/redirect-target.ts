@@ -9,11 +9,14 @@ export class RedirectTarget {
   private readonly parts: TargetParts;
   /** The whole target, if it is the same for all requests; else "". */
   readonly constant: string;
+  /** Whether the target ends with the query of the request: what is in front of an empty one goes, too. */
+  private readonly endsWithQuery: boolean;
 
   /** @param to a template in which `redirectFault` finds no fault */
   constructor(to: string) {
     this.parts = partsOf(templateOf(to));
     const { origin, tail } = this.parts;
+    this.endsWithQuery = tail.uses.at(-1)?.name === "query" && tail.literals.at(-1) === "";
     this.constant = origin.isLiteral && tail.isLiteral ? joined(origin.literals[0]!, tail.literals[0]!) : "";
   }
 
@@ -22,7 +25,8 @@ export class RedirectTarget {
     const { origin, tail } = this.parts;
     const start = origin.render(ex, "url");
     if (!origin.isLiteral && !ORIGIN.test(start)) return "";
-    return joined(start, tail.render(ex, "url"));
+    const to = joined(start, tail.render(ex, "url"));
+    return this.endsWithQuery && /[?&]$/.test(to) ? to.slice(0, -1) : to;
   }
 }
 

@@ -1,4 +1,5 @@
 import { sliceText } from "../../core/bytes.ts";
+import { CACHE_RESULT_NAMES } from "../../message/cache-result.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { requestHost } from "../../message/request-host.ts";
 import { SentField } from "../h1/sent-fields.ts";
@@ -27,6 +28,8 @@ export interface Placeholder {
   /** Called once a template: what can be prepared is. */
   reader(argument: string): PlaceholderReader;
 }
+
+const CACHE_STATUSES = CACHE_RESULT_NAMES.map((name) => name.toUpperCase());
 
 /** THE placeholders. docs/placeholders.md */
 export const PLACEHOLDERS: readonly Placeholder[] = [
@@ -121,6 +124,12 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
     "the [agent](agents.md) that has signed the request, such as `bot.example`; empty without one",
     "word",
     ({ agentName }) => agentName,
+  ),
+  plain(
+    "cache.status",
+    "what the [cache](cache.md) did, such as `HIT`, `MISS` or `STALE`; empty where the route has none",
+    "word",
+    ({ cacheResult }) => CACHE_STATUSES[cacheResult]!,
   ),
   plain("route", "the name of the route in metrics: its `prefix` or `path`", "path", ({ route }) => route?.label ?? ""),
   {

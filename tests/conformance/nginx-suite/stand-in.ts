@@ -42,6 +42,7 @@ function convert(): string | null {
   });
   const notes = process.env.EDGE_SUITE_NOTES;
   if (run.exitCode === 0) {
+    withFreePort(join(folder, "config.yaml"));
     const routes = readFileSync(join(folder, "routes.yaml"), "utf8");
     if (notes !== undefined && existsSync(notes)) appendFileSync(notes, routes.slice(routes.lastIndexOf("# Not carried over")));
     return folder;
@@ -49,6 +50,15 @@ function convert(): string | null {
   appendFileSync(errorLog, `[emerg] ${run.stderr.toString()}`);
   process.stderr.write(`nginx: [emerg] ${run.stderr.toString()}`);
   return null;
+}
+
+/** Where no server takes requests of HTTP, the gateway listens for this machine alone, at a port that the test may want for itself. */
+function withFreePort(path: string): void {
+  const config = readFileSync(path, "utf8");
+  if (!config.includes("no server takes requests of HTTP")) return;
+  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+  writeFileSync(path, config.replace(/^ {2}port: \d+$/m, `  port: ${probe.port}`));
+  probe.stop(true);
 }
 
 /** Puts a new conversion where the gateway reads it. */
@@ -98,6 +108,7 @@ process.on("SIGWINCH", () => undefined);
 
 const isReady = async (): Promise<boolean> => {
   while (child.exitCode === null) {
+    if (!existsSync(errorLog)) return false;
     if (readFileSync(errorLog, "latin1").includes('"event":"listening"')) return true;
     await Bun.sleep(15);
   }

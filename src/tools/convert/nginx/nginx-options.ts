@@ -24,6 +24,14 @@ function bodySize(scope: Scope, rule: Rule): void {
   if (bytes !== null && isUpstream(rule)) rule.keys.max_body_bytes = bytes === 0 ? "unlimited" : bytes;
 }
 
+/** Bodies without a length go on as they come. */
+function requestBuffering(scope: Scope, rule: Rule): void {
+  const one = scope.one("proxy_request_buffering");
+  if (one?.args[0] !== "off" || !isProxied(rule)) return;
+  rule.keys.inbound_chunked_mode = "passthrough";
+  scope.ledger.carry(one);
+}
+
 function timeouts(scope: Scope, rule: Rule): void {
   if (!isUpstream(rule)) return;
   for (const kind of ["proxy", "grpc", "fastcgi"]) {
@@ -487,6 +495,7 @@ function originTls(scope: Scope, rule: Rule): void {
 
 const OPTIONS: readonly Option[] = [
   bodySize,
+  requestBuffering,
   timeouts,
   requestHeaders,
   responseHeaders,

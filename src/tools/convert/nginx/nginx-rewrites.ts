@@ -68,11 +68,11 @@ function redirectOf(scope: Scope, one: Statement, place: PathRule): Rule | null 
   const template = nginxTemplate(to.replace(/\?$/, ""), true);
   const regex = expressionOf(pattern, false);
   if (template === null || regex === null || template.startsWith("{scheme}")) return null;
-  const keepsQuery = !to.includes("?") && !template.includes("{uri}");
+  const keepsQuery = !to.endsWith("?") && !template.includes("{uri}");
   const rule = ruleOf(one, `${one.file}:${one.line} ${one.text}`, {
     type: "redirect",
     regex,
-    to: keepsQuery ? `${template}?{query}` : template,
+    to: keepsQuery ? `${template}${to.includes("?") ? "&" : "?"}{query}` : template,
     status: flag === "permanent" ? 301 : 302,
   });
   rule.path = beginningOf(regex, place);

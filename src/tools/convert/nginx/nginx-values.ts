@@ -62,6 +62,7 @@ const VARIABLES: Readonly<Record<string, string>> = {
   binary_remote_addr: "{client_ip}",
   request_id: "{request_id}",
   remote_user: "{auth.user}",
+  upstream_cache_status: "{cache.status}",
   ssl_protocol: "{tls.version}",
   ssl_client_s_dn: "{tls.subject}",
   geoip2_data_country_code: "{geo.country}",

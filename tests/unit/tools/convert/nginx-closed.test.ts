@@ -68,8 +68,14 @@ describe("names that something else answers are no files", () => {
   });
 
   test("names that only begin with the letters of a prefix", () => {
-    const { routes } = converted(site("location /api { proxy_pass http://h:1; }"));
-    expect(routes).toContainEqual(expect.objectContaining({ prefix: "/", regex: "^/api[^/]", status: 503 }));
+    const at = (inside: string): readonly Route[] => converted(site(`location /api { ${inside} }`)).routes;
+    const wider = { prefix: "/", regex: "^/api[^/]" };
+    expect(at("proxy_pass http://h:1;")).toContainEqual(expect.objectContaining({ ...wider, target: "http://h:1" }));
+    expect(at("proxy_pass http://h:1/b/;")).toContainEqual(
+      expect.objectContaining({ ...wider, rewrite: { regex: "^/api(.*)$", to: "/b/{match.1}" } }),
+    );
+    expect(at("")).toContainEqual(expect.objectContaining({ ...wider, type: "static", dir: ROOT }));
+    expect(at("proxy_pass http://h:1/b;")).toContainEqual(expect.objectContaining({ ...wider, status: 503 }));
   });
 });
 
