@@ -44,7 +44,6 @@ const WITH: readonly string[] = [
   "--with-http_realip_module",
   "--with-http_auth_request_module",
   "--with-http_gzip_static_module",
-  "--with-http_gunzip_module",
   "--with-stream",
   "--with-stream_ssl_module",
   "--with-stream_ssl_preread_module",

@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { asStandard } from "./as-standard.ts";
@@ -92,8 +92,9 @@ function notedDirectives(table: string): string[] {
   return [...names].toSorted();
 }
 
-/** The test files of a checkout; null if the folder is none. */
-export function suiteFilesOf(checkout: string): string[] | null {
-  if (!existsSync(join(checkout, "lib", "Test", "Nginx.pm"))) return null;
-  return readdirSync(checkout).filter((name) => name.endsWith(".t")).toSorted();
+/** The test files of a checkout. */
+export function suiteFilesOf(checkout: string): string[] {
+  return readdirSync(checkout)
+    .filter((name) => name.endsWith(".t"))
+    .toSorted();
 }

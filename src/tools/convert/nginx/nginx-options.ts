@@ -132,9 +132,18 @@ function hostField(scope: Scope, rule: Rule, host: Statement | null): void {
 
 function responseHeaders(scope: Scope, rule: Rule): void {
   const set: Keys = {};
+  const replaced: Keys = {};
+  const removed: string[] = [];
   for (const one of scope.inherited("add_header")) {
     const [name = "", value = ""] = one.args;
     const template = nginxTemplate(value);
+    if (template !== null && /^(etag|last-modified)$/i.test(name)) {
+      // There is one of them.
+      if (value === "") removed.push(name);
+      else replaced[name] = template;
+      scope.ledger.carry(one);
+      continue;
+    }
     if (template === null)
       scope.ledger.note(
         one,
@@ -150,9 +159,10 @@ function responseHeaders(scope: Scope, rule: Rule): void {
   }
   const remove = scope.inherited("proxy_hide_header", "fastcgi_hide_header", "more_clear_headers");
   scope.ledger.carry(...remove);
-  const names = remove.flatMap(({ args }) => args).filter((name) => !/[*:]/.test(name));
+  const names = [...remove.flatMap(({ args }) => args).filter((name) => !/[*:]/.test(name)), ...removed];
   const response = (): Keys => sectionAt(rule.keys, "headers", "response");
   if (names.length > 0) response().remove = names;
+  if (Object.keys(replaced).length > 0) response().set = replaced;
   const type = Object.keys(set).find((name) => name.toLowerCase() === "content-type");
   if (type !== undefined && hasType(rule.keys, "respond")) {
     if (rule.keys.body !== undefined) rule.keys.content_type = (set[type] as string[])[0];
