@@ -14,6 +14,12 @@ const cached = await CachedGateway.start(
   [
     { type: "upstream", prefix: "/off", cache: false, strip_prefix: false },
     { type: "upstream", prefix: "/brief", cache: { default_ttl: "1s" }, strip_prefix: false },
+    {
+      type: "upstream",
+      prefix: "/said",
+      strip_prefix: false,
+      headers: { response: { set: { "X-Said": "{cache.status}" } } },
+    },
     { type: "upstream", prefix: "/dead", target: "http://127.0.0.1:1" },
   ],
 );
@@ -39,6 +45,13 @@ describe("a miss and a hit", () => {
     expect(hit.fields.get("age")).toMatch(/^\d$/);
     expect(hit.fields.has("set-cookie") || hit.fields.has("set-cookie2")).toBe(false);
     for (const name of ["x-own", "date", "content-length"]) expect(hit.fields.get(name)).toBe(miss.fields.get(name));
+  });
+
+  test("a field with {cache.status}", async () => {
+    cached.answers("/said");
+    const said: unknown[] = [];
+    for (let i = 0; i < 2; i++) said.push((await cached.get("/said")).fields.get("x-said"));
+    expect(said).toEqual(["MISS", "HIT"]);
   });
 
   test("Cache-Status says why", async () => {

@@ -11,7 +11,8 @@ export class Statement implements Place {
   readonly file: string;
   readonly line: number;
   readonly name: string;
-  readonly args: readonly string[];
+  /** Its words; a converter puts in what one of its variables always is. */
+  args: readonly string[];
   /** Null where the directive has no block. */
   readonly block: Statement[] | null;
   readonly parent: Statement | null;

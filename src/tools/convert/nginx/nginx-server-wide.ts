@@ -15,6 +15,8 @@ export function convertServerWide(plan: Plan, main: Scope, http: Scope): void {
   const workers = main.value("worker_processes");
   if (workers !== null && /^\d+$/.test(workers)) server.workers = Number(workers);
   buffers(plan, scopes);
+  const streams = Number(firstValue(plan, scopes, "http2_max_concurrent_streams") ?? Number.NaN);
+  if (Number.isInteger(streams)) server.http2 = { max_concurrent_streams: streams };
   accessLog(plan, scopes);
   connections(plan, scopes);
   const level = plan.rules.find(({ keys }) => keys.cache !== undefined);

@@ -19,11 +19,24 @@ import { convertServerWide } from "./nginx-server-wide.ts";
 import { convertStreams } from "./nginx-streams.ts";
 import { type CommonTrust, closeByTrust, convertTrust } from "./nginx-trust.ts";
 
+/** Puts the first name of each server in the place of `$server_name`, whatever host was asked for. */
+function putServerNames(statements: readonly Statement[], name = ""): void {
+  for (const one of statements) {
+    const own = one.name === "server" ? (one.all("server_name")[0]?.args[0] ?? "") : name;
+    if (PLAIN_NAME.test(own) && one.args.some((word) => word.includes("server_name")))
+      one.args = one.args.map((word) => word.replaceAll(/\$(?:\{server_name\}|server_name\b)/g, own));
+    if (one.block !== null) putServerNames(one.block, own);
+  }
+}
+
+const PLAIN_NAME = /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i;
+
 /** Makes rules and settings of a configuration of nginx. docs/migrate.md#nginx */
 export function convertNginx({ statements, missing }: NginxFile): Plan {
   const plan = new Plan("nginx");
   const { ledger } = plan;
   for (const one of statements) ledger.enter(one);
+  putServerNames(statements);
   for (const one of missing) missingInclude(plan, one);
   const main = new Scope(statements, null, null, ledger);
   // A file of sites-available has servers without the block around them.
@@ -61,7 +74,7 @@ export function convertNginx({ statements, missing }: NginxFile): Plan {
       ledger.note(statement, nginxAdvice(statement).why, nginxAdvice(statement).cure);
     } else if (WHOLE.has(statement.name) || (statement.name === "map" && statement.args[0] === "$http_upgrade"))
       ledger.standardWhole(statement);
-    else if (verdictOf(statement).isStandard) ledger.standard(statement);
+    else if (verdictOf(statement).isStandard || isWithoutUse(statement)) ledger.standard(statement);
   }
   ledger.settle(nginxAdvice);
   return plan;
@@ -161,6 +174,11 @@ function noClients({ config, ledger, streams }: Plan): void {
     "no server takes requests of HTTP: the gateway does so for this machine alone",
     "nothing: metrics and status are there",
   );
+}
+
+/** HTTP/2 is on, and a root of which no route has files needs none. */
+function isWithoutUse({ name, args }: Statement): boolean {
+  return (name === "http2" && args[0] === "on") || name === "root";
 }
 
 /** Blocks of which nothing inside says what is done with requests. */

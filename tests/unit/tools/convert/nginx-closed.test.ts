@@ -79,6 +79,44 @@ describe("names that something else answers are no files", () => {
   });
 });
 
+test("what no route closes for nothing", () => {
+  const at = (inside: string): readonly Route[] => converted(site(inside)).routes;
+  // A folder that is not there may be one file.
+  expect(at("location /no-such-folder { }")[0]).toMatchObject({
+    type: "static",
+    prefix: "/no-such-folder",
+    dir: ROOT,
+    rewrite: { path: "{path}" },
+  });
+  expect(at("location /a { proxy_pass http://h:1; limit_except GET { } if ($arg_x) { } }")[0]).toEqual(
+    expect.not.objectContaining({ methods: expect.anything() }),
+  );
+  expect(at("location /a { if ($arg_x) { return 403; } }")[0]).toMatchObject({
+    status: 403,
+    match: { query: { x: "/^([^0]|0.)/" } },
+  });
+  expect(at("location /a { proxy_pass http://h:1; proxy_request_buffering off; proxy_http_version 2; }")[0]).toMatchObject({
+    target: "h2c://h:1",
+    inbound_chunked_mode: "passthrough",
+  });
+  expect(at('location /a { add_header ETag x; add_header Last-Modified ""; add_header X-C $upstream_cache_status; }')[0]).toMatchObject(
+    { headers: { response: { set: { ETag: "x" }, remove: ["Last-Modified"], add: { "X-C": "{cache.status}" } } } },
+  );
+});
+
+test("the first name of a server is what $server_name is, whatever the host", () => {
+  const { routes, said } = converted(
+    "server { listen 80; http2 on; server_name www.a.example a.example; return 301 https://$server_name$request_uri; }",
+  );
+  expect(routes).toMatchObject([{ type: "redirect", to: "https://www.a.example{uri}" }]);
+  expect(said).not.toContain("http2 on");
+});
+
+test("rewrites that lead elsewhere keep the query of the client", () => {
+  const at = (to: string): unknown => converted(site(`rewrite ^/a http://h/${to} redirect;`)).routes[0]?.to;
+  expect(["b", "b?c=d", "b?"].map(at)).toEqual(["http://h/b?{query}", "http://h/b?c=d&{query}", "http://h/b"]);
+});
+
 describe("expressions for the content of a location", () => {
   const at = (inside: string): readonly Route[] => converted(site(inside)).routes;
   const css = "(?i)\\.(css|js)\\n?$";

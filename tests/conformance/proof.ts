@@ -1,0 +1,101 @@
+// The entry of scripts/proof: runs every suite of others that is here, and takes the figures of docs/proof.md anew.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+/** A suite of others, as one script runs it. */
+interface Suite {
+  readonly title: string;
+  readonly script: string;
+  /** Where its checkout comes from, and a file that it has; null for a suite that needs none. */
+  readonly checkout: { readonly repository: string; readonly mark: string } | null;
+  /** Its page in tests/conformance/results, of which docs/proof.md has a row; null for a script that writes none. */
+  readonly page: string | null;
+}
+
+const SUITES: readonly Suite[] = [
+  {
+    title: "nginx-tests, converted by `edge convert`",
+    script: "conformance-nginx",
+    checkout: { repository: "nginx/nginx-tests", mark: "lib/Test/Nginx.pm" },
+    page: "nginx-tests",
+  },
+  {
+    title: "W3C trace-context, level 2, strict",
+    script: "conformance-trace-context",
+    checkout: { repository: "w3c/trace-context", mark: "test/tracecontext/traceparent.py" },
+    page: "trace-context",
+  },
+  {
+    title: "structured fields of the HTTP working group",
+    script: "conformance-structured-fields",
+    checkout: { repository: "httpwg/structured-field-tests", mark: "param-dict.json" },
+    page: "structured-fields",
+  },
+  {
+    title: "JSONTestSuite",
+    script: "conformance-json",
+    checkout: { repository: "nst/JSONTestSuite", mark: "test_parsing" },
+    page: null,
+  },
+  {
+    title: "Web Platform Tests for functions",
+    script: "conformance-web",
+    checkout: { repository: "web-platform-tests/wpt", mark: "fetch/api" },
+    page: null,
+  },
+  { title: "h2spec", script: "conformance-h2spec", checkout: null, page: null },
+  { title: "HTTP cache tests", script: "conformance-cache", checkout: null, page: null },
+];
+
+/** Counts of a page that together are all its assertions. */
+const COUNTED: readonly string[] = ["passed", "failed", "closed by convert", "not reached", "skipped by the suite"];
+
+const PROJECT = resolve(import.meta.dir, "..", "..");
+const PAGE = join(PROJECT, "docs", "proof.md");
+const [BEGIN, END] = ["<!-- suites -->", "<!-- /suites -->"];
+
+const folder = resolve(process.argv[2] ?? "");
+let missing = 0;
+let failed = 0;
+for (const { title, script, checkout } of SUITES) {
+  const path = checkout === null ? null : join(folder, checkout.repository.split("/")[1]!);
+  if (checkout !== null && path !== null && !existsSync(join(path, checkout.mark))) {
+    missing++;
+    process.stdout.write(`missing: ${title}: no ${checkout.mark} in ${path}, clone https://github.com/${checkout.repository}\n`);
+    continue;
+  }
+  const run = Bun.spawn([join(PROJECT, "scripts", script), ...(path === null ? [] : [path])], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const output = (await new Response(run.stdout).text()).trim();
+  const code = await run.exited;
+  if (code !== 0) failed++;
+  process.stdout.write(`${code === 0 ? "ran" : `ended with ${code}`}: ${title}: ${output.split("\n").at(-1)}\n`);
+}
+writeRows();
+process.stdout.write(`${SUITES.length - missing} suites ran, ${failed} ended with a fault, ${missing} missing\n`);
+process.exit(failed + missing === 0 ? 0 : 1);
+
+/** Writes the rows of docs/proof.md that come of pages, as far as the pages are there. */
+function writeRows(): void {
+  const rows = SUITES.flatMap(({ title, script, checkout, page }) => {
+    const path = join(import.meta.dir, "results", `${page}.md`);
+    if (page === null || !existsSync(path)) return [];
+    const text = readFileSync(path, "utf8");
+    const count = (label: string): number =>
+      Number((new RegExp(`^- ${label}: ([\\d,]+)$`, "m").exec(text)?.[1] ?? "0").replaceAll(",", ""));
+    const all = COUNTED.reduce((sum, label) => sum + count(label), 0);
+    const shown = (n: number): string => n.toLocaleString("en-US");
+    const command = `\`scripts/${script}${checkout === null ? "" : " CHECKOUT"}\``;
+    return [
+      `| ${title}: passed, of ${shown(all)} | ${shown(count("passed"))} | | ${command} ([table](../tests/conformance/results/${page}.md)) |`,
+    ];
+  });
+  const text = readFileSync(PAGE, "utf8");
+  const from = text.indexOf(BEGIN);
+  const to = text.indexOf(END);
+  if (from < 0 || to < 0) throw new Error(`docs/proof.md has no ${BEGIN}`);
+  const head = "| suite | edge | others in the same run | command |\n|---|---:|---|---|";
+  writeFileSync(PAGE, `${text.slice(0, from)}${BEGIN}\n${head}\n${rows.join("\n")}\n${text.slice(to)}`);
+}
