@@ -54,10 +54,11 @@ const PATCHES: readonly (readonly [string, string])[] = [
     "log_out($request);\n\t\t$s->print($request);",
     String.raw`my ($h, $b) = $request =~ /\A(.*?\x0a\x0d?\x0a)(.*)\z/s ? ($1, $2) : ($request, ''); $h =~ s/\x0d*\x0a/\x0d\x0a/g; $request = "$h$b"; log_out($request); $s->print($request);`,
   ],
-  // A client of HTTP/3 ignores frames that it does not know: RFC 9114 section 9.
+  // A client of HTTP/3 ignores frames and streams that it does not know: RFC 9114 section 9.
+  ["# push stream\n", "next if $uni == 2 || $uni > 3;\n"],
   [
-    "$frame = $cframe{$type}{value}($self, $buf, $length);\n\t\t$frame->{length}",
-    "$frame = exists $cframe{$type} ? $cframe{$type}{value}($self, $buf, $length) : {};\n\t\t$frame->{length}",
+    "$frame = $cframe{$type}{value}($self, $buf, $length);",
+    "$frame = $cframe{$type}{value} ? $cframe{$type}{value}($self, $buf, $length) : {};",
   ],
   ["$frame->{type} = $cframe{$type}{name};", "$frame->{type} = $cframe{$type}{name} // 'unknown';"],
   // Padding of a Huffman code has at most seven bits: RFC 7541 section 5.2.

@@ -261,6 +261,7 @@ const NOTED = new Set(
   proxy_ignore_client_abort proxy_cookie_domain proxy_cookie_path proxy_cookie_flags proxy_bind proxy_redirect proxy_store
   proxy_store_access proxy_next_upstream proxy_next_upstream_tries proxy_next_upstream_timeout proxy_send_timeout
   proxy_send_lowat proxy_ssl_ciphers proxy_ssl_protocols proxy_ssl_session_reuse proxy_ssl_verify_depth proxy_ssl_password_file
+  grpc_ssl_ciphers grpc_ssl_protocols grpc_ssl_session_reuse grpc_ssl_verify_depth grpc_ssl_password_file grpc_ssl_conf_command grpc_ssl_crl
   proxy_ssl_conf_command proxy_ssl_crl proxy_ssl_certificate_cache grpc_send_timeout grpc_next_upstream grpc_next_upstream_tries grpc_next_upstream_timeout
   limit_rate limit_rate_after limit_req_zone limit_conn_zone limit_req_dry_run limit_conn_dry_run limit_zone
   secure_link secure_link_md5 secure_link_secret valid_referers referer_hash_max_size referer_hash_bucket_size
@@ -294,7 +295,8 @@ const READ = new Set(
   limit_conn limit_conn_status gzip gzip_types gzip_comp_level gzip_min_length brotli brotli_types brotli_comp_level zstd zstd_types
   zstd_comp_level proxy_cache proxy_intercept_errors set_real_ip_from real_ip_header real_ip_recursive resolver worker_processes
   ssl_certificate ssl_certificate_key ssl_protocols ssl_client_certificate ssl_verify_client proxy_ssl_certificate proxy_ssl_certificate_key
-  proxy_ssl_trusted_certificate proxy_ssl_verify proxy_ssl_name proxy_ssl_server_name stub_status include auth_http`
+  proxy_ssl_trusted_certificate proxy_ssl_verify proxy_ssl_name proxy_ssl_server_name grpc_ssl_certificate grpc_ssl_certificate_key
+  grpc_ssl_trusted_certificate grpc_ssl_verify grpc_ssl_name grpc_ssl_server_name stub_status include auth_http`
     .split(/\s+/)
     .filter((word) => word !== ""),
 );

@@ -484,12 +484,13 @@ function cacheZone(scope: Scope, one: Statement): void {
 
 function originTls(scope: Scope, rule: Rule): void {
   const tls: Keys = {};
-  const certificate = scope.value("proxy_ssl_certificate");
-  const key = scope.value("proxy_ssl_certificate_key");
-  const authorities = scope.value("proxy_ssl_trusted_certificate");
-  const verifies = scope.isOn("proxy_ssl_verify");
-  const nameOf = scope.value("proxy_ssl_name");
-  scope.value("proxy_ssl_server_name");
+  const kind = scope.here("grpc_pass").length > 0 ? "grpc" : "proxy";
+  const certificate = scope.value(`${kind}_ssl_certificate`);
+  const key = scope.value(`${kind}_ssl_certificate_key`);
+  const authorities = scope.value(`${kind}_ssl_trusted_certificate`);
+  const verifies = scope.isOn(`${kind}_ssl_verify`);
+  const nameOf = scope.value(`${kind}_ssl_name`);
+  scope.value(`${kind}_ssl_server_name`);
   if (
     !isUpstream(rule) ||
     !/^(https|h2):/.test(String(rule.keys.target ?? (rule.keys.targets as Keys[] | undefined)?.[0]?.url ?? ""))

@@ -104,6 +104,14 @@ test("what no route closes for nothing", () => {
   );
 });
 
+test("TLS to origins of gRPC is said by names of its own", () => {
+  const tls = "grpc_ssl_verify on; grpc_ssl_name h.example; grpc_ssl_server_name on; grpc_ssl_session_reuse off;";
+  expect(converted(site(`location /a { grpc_pass grpcs://h:1; ${tls} }`)).routes[0]).toMatchObject({
+    target: "h2://h:1",
+    tls: { server_name: "h.example" },
+  });
+});
+
 test("the first name of a server is what $server_name is, whatever the host", () => {
   const { routes, said } = converted(
     "server { listen 80; http2 on; server_name www.a.example a.example; return 301 https://$server_name$request_uri; }",
