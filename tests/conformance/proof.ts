@@ -61,7 +61,9 @@ for (const { title, script, checkout } of SUITES) {
   const path = checkout === null ? null : join(folder, checkout.repository.split("/")[1]!);
   if (checkout !== null && path !== null && !existsSync(join(path, checkout.mark))) {
     missing++;
-    process.stdout.write(`missing: ${title}: no ${checkout.mark} in ${path}, clone https://github.com/${checkout.repository}\n`);
+    process.stdout.write(
+      `missing: ${title}: no ${checkout.mark} in ${path}, clone https://github.com/${checkout.repository}\n`,
+    );
     continue;
   }
   const run = Bun.spawn([join(PROJECT, "scripts", script), ...(path === null ? [] : [path])], {

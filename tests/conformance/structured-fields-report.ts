@@ -57,5 +57,7 @@ function written(kind: FieldCase["header_type"], text: string): string | null {
 }
 
 function entryText(key: string, member: Member): string {
-  return "item" in member && member.item.value === true ? key + memberText(member).slice("?1".length) : `${key}=${memberText(member)}`;
+  return "item" in member && member.item.value === true
+    ? key + memberText(member).slice("?1".length)
+    : `${key}=${memberText(member)}`;
 }

@@ -34,8 +34,10 @@ export function versionOf(folder: string): string {
 /** Writes the page of a suite, and prints its counts. */
 export function writeSuitePage(outcome: SuiteOutcome): void {
   const { name, title, intro, version, counts, columns, rows } = outcome;
-  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
-  const table = rows.length === 0 ? [] : ["", line(columns), `|${columns.map(() => "---").join("|")}|`, ...rows.map(line)];
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  const table =
+    rows.length === 0 ? [] : ["", line(columns), `|${columns.map(() => "---").join("|")}|`, ...rows.map(line)];
   const text = [
     `# ${title}`,
     "",

@@ -34,7 +34,11 @@ const service = Bun.serve({
       if (value !== null) headers.set(name, value);
     }
     for (const one of (await request.json()) as Call[])
-      await fetch(`http://127.0.0.1:${port}${new URL(one.url).pathname}`, { method: "POST", headers, body: JSON.stringify(one.arguments) });
+      await fetch(`http://127.0.0.1:${port}${new URL(one.url).pathname}`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(one.arguments),
+      });
     return Response.json(null);
   },
 });

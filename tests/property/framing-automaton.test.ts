@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { ChunkEvent, ChunkedDecoder } from "../../src/proto/h1/chunked-decoder.ts";
 import { isForbiddenTrailer } from "../../src/proto/h1/trailer-names.ts";
-import { Incomplete, Refused } from "../fuzz/reference-fields.ts";
 import { readReferenceChunks } from "../fuzz/reference-chunks.ts";
+import { Incomplete, Refused } from "../fuzz/reference-fields.ts";
 import { samples } from "../harness/long-lane.ts";
 
 /** Where a reader of a chunked body is between two bytes. */
@@ -23,7 +23,17 @@ type State =
   | "refused";
 
 /** Classes of bytes that no state tells apart, each with a byte of it. */
-const CLASSES = { zero: "0", one: "1", letter: "g", semicolon: ";", colon: ":", blank: " ", cr: "\r", lf: "\n", control: "\0" } as const;
+const CLASSES = {
+  zero: "0",
+  one: "1",
+  letter: "g",
+  semicolon: ";",
+  colon: ":",
+  blank: " ",
+  cr: "\r",
+  lf: "\n",
+  control: "\0",
+} as const;
 type ByteClass = keyof typeof CLASSES;
 
 /** THE automaton of chunked framing: what each class of bytes leads to in each state. What is missing is refused. */
@@ -155,7 +165,8 @@ test("every class of bytes in every state: the automaton, edge's reader and a sl
 
 test("the same behind a chunk, and within the trailers", () => {
   const names = Object.keys(CLASSES) as ByteClass[];
-  for (const start of [CHUNK, LAST, [...CHUNK, ...LAST]]) expect(walkAll(names, samples(6, 5), start)).toBeGreaterThan(1000);
+  for (const start of [CHUNK, LAST, [...CHUNK, ...LAST]])
+    expect(walkAll(names, samples(6, 5), start)).toBeGreaterThan(1000);
 });
 
 test("what frames alone, further on", () => {

@@ -37,10 +37,7 @@ export function asStandard(source: string): string {
 /** What the suite's client and origins of HTTP/2 do against the standards. */
 const PATCHES: readonly (readonly [string, string])[] = [
   // A client begins with SETTINGS: RFC 9113 section 3.4.
-  [
-    "raw_write($preface);",
-    String.raw`raw_write($preface . (defined $extra{preface} ? '' : "\0\0\0\x04\0\0\0\0\0"));`,
-  ],
+  ["raw_write($preface);", String.raw`raw_write($preface . (defined $extra{preface} ? '' : "\0\0\0\x04\0\0\0\0\0"));`],
   // An origin does so, too, before it has read a request.
   [`pure => 1, preface => "") or return;`, `pure => 1, preface => "") or return; $c->h2_settings(0);`],
   [`pure => 1, preface => "") or next;`, `pure => 1, preface => "") or next; $c->h2_settings(0);`],

@@ -19,16 +19,16 @@ const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
 
 /** Reads nginx's command line. */
 export function startCommandLine(args: readonly string[]): CommandLine {
-  const valueOf = (flag: string): string | undefined => {
+  const wordAfter = (flag: string): string | undefined => {
     const at = args.lastIndexOf(flag);
     return at === -1 ? undefined : args[at + 1];
   };
-  const signal = valueOf("-s");
+  const signal = wordAfter("-s");
   return {
-    prefix: valueOf("-p") ?? ".",
-    config: valueOf("-c") ?? "conf/nginx.conf",
-    errorLog: valueOf("-e") ?? "error.log",
-    globals: valueOf("-g") ?? "",
+    prefix: wordAfter("-p") ?? ".",
+    config: wordAfter("-c") ?? "conf/nginx.conf",
+    errorLog: wordAfter("-e") ?? "error.log",
+    globals: wordAfter("-g") ?? "",
     isTest: args.includes("-t") || args.includes("-T"),
     isDump: args.includes("-T"),
     shows: args.includes("-V") ? "V" : args.includes("-v") ? "v" : null,
@@ -52,7 +52,6 @@ const WITH: readonly string[] = [
 
 /** Modules that nginx has without a word, and edge has nothing for. */
 export const WITHOUT: readonly string[] = [
-
   "--without-http_ssi_module",
   "--without-http_userid_module",
   "--without-http_uwsgi_module",

@@ -44,7 +44,8 @@ function convert(): string | null {
   if (run.exitCode === 0) {
     withFreePort(join(folder, "config.yaml"));
     const routes = readFileSync(join(folder, "routes.yaml"), "utf8");
-    if (notes !== undefined && existsSync(notes)) appendFileSync(notes, routes.slice(routes.lastIndexOf("# Not carried over")));
+    if (notes !== undefined && existsSync(notes))
+      appendFileSync(notes, routes.slice(routes.lastIndexOf("# Not carried over")));
     return folder;
   }
   appendFileSync(errorLog, `[emerg] ${run.stderr.toString()}`);

@@ -61,7 +61,9 @@ export function conditionsOf(asked: NginxTest, isWide: boolean): Condition[] | n
 
 /** A variable alone: it is neither empty nor `0`. */
 function setConditions(subject: string, isWide: boolean): Condition[] | null {
-  return /^(http|cookie|arg)_/.test(subject) ? conditionsOf({ subject, sign: "~", value: NOT_ZERO, isNot: false }, isWide) : null;
+  return /^(http|cookie|arg)_/.test(subject)
+    ? conditionsOf({ subject, sign: "~", value: NOT_ZERO, isNot: false }, isWide)
+    : null;
 }
 
 const NOT_ZERO = "^([^0]|0.)";

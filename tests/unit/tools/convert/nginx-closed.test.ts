@@ -95,13 +95,17 @@ test("what no route closes for nothing", () => {
     status: 403,
     match: { query: { x: "/^([^0]|0.)/" } },
   });
-  expect(at("location /a { proxy_pass http://h:1; proxy_request_buffering off; proxy_http_version 2; }")[0]).toMatchObject({
+  expect(
+    at("location /a { proxy_pass http://h:1; proxy_request_buffering off; proxy_http_version 2; }")[0],
+  ).toMatchObject({
     target: "h2c://h:1",
     inbound_chunked_mode: "passthrough",
   });
-  expect(at('location /a { add_header ETag x; add_header Last-Modified ""; add_header X-C $upstream_cache_status; }')[0]).toMatchObject(
-    { headers: { response: { set: { ETag: "x" }, remove: ["Last-Modified"], add: { "X-C": "{cache.status}" } } } },
-  );
+  expect(
+    at('location /a { add_header ETag x; add_header Last-Modified ""; add_header X-C $upstream_cache_status; }')[0],
+  ).toMatchObject({
+    headers: { response: { set: { ETag: "x" }, remove: ["Last-Modified"], add: { "X-C": "{cache.status}" } } },
+  });
 });
 
 test("TLS to origins of gRPC is said by names of its own", () => {
