@@ -45,7 +45,7 @@ writeSuitePage({
 });
 process.exit(rows.length === 0 ? 0 : 1);
 
-/** A field in its canonical form, of which there is one for each value; null where it is malformed. RFC 9651 section 4.1 */
+/** A field in its canonical form, of which there is one for each value; null where it is malformed. RFC 9651 §4.1 */
 function written(kind: FieldCase["header_type"], text: string): string | null {
   if (kind === "item") {
     const item = parseItem(text);

@@ -36,7 +36,7 @@ const CLASSES = {
 } as const;
 type ByteClass = keyof typeof CLASSES;
 
-/** THE automaton of chunked framing: what each class of bytes leads to in each state. What is missing is refused. */
+/** THE automaton of chunked framing: what each class of bytes leads to in each state. A class that is not there is refused. */
 const TABLE: Readonly<Record<State, Partial<Record<ByteClass, State>>>> = {
   size: { zero: "digits", one: "digits" },
   digits: { zero: "digits", one: "digits", semicolon: "extension", cr: "sizeLf" },

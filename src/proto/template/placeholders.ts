@@ -127,7 +127,7 @@ export const PLACEHOLDERS: readonly Placeholder[] = [
   ),
   plain(
     "cache.status",
-    "what the [cache](cache.md) did, such as `HIT`, `MISS` or `STALE`; empty where the route has none",
+    "the outcome of the [cache](cache.md), such as `HIT`, `MISS` or `STALE`; empty where the route has none",
     "word",
     ({ cacheResult }) => CACHE_STATUSES[cacheResult]!,
   ),

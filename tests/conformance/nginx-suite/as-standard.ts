@@ -1,5 +1,5 @@
 // The suite ends the lines of most of its requests and responses with a bare LF, and its HTTP/2 client begins without SETTINGS. edge refuses
-// both, so the files of the suite are run as copies that do as RFC 9112 section 2.2 and RFC 9113 section 3.4 have it.
+// both, so the files of the suite are run as copies that do as RFC 9112 §2.2 and RFC 9113 §3.4 have it.
 
 /** The first line of a request or response within a text of Perl. */
 const START_LINE = /^(?:HTTP\/\d\.\d \d|\S.* HTTP\/\d\.\d\s*$|\$\w+ \S+ HTTP\/)/;
@@ -34,9 +34,9 @@ export function asStandard(source: string): string {
   return PATCHES.reduce((text, [from, to]) => text.replaceAll(from, to), out.join("\n"));
 }
 
-/** What the suite's client and origins of HTTP/2 do against the standards. */
+/** Habits of the suite's clients and origins against the standards. */
 const PATCHES: readonly (readonly [string, string])[] = [
-  // A client begins with SETTINGS: RFC 9113 section 3.4.
+  // A client begins with SETTINGS: RFC 9113 §3.4.
   ["raw_write($preface);", String.raw`raw_write($preface . (defined $extra{preface} ? '' : "\0\0\0\x04\0\0\0\0\0"));`],
   // An origin does so, too, before it has read a request.
   [`pure => 1, preface => "") or return;`, `pure => 1, preface => "") or return; $c->h2_settings(0);`],
@@ -51,14 +51,14 @@ const PATCHES: readonly (readonly [string, string])[] = [
     "log_out($request);\n\t\t$s->print($request);",
     String.raw`my ($h, $b) = $request =~ /\A(.*?\x0a\x0d?\x0a)(.*)\z/s ? ($1, $2) : ($request, ''); $h =~ s/\x0d*\x0a/\x0d\x0a/g; $request = "$h$b"; log_out($request); $s->print($request);`,
   ],
-  // A client of HTTP/3 ignores frames and streams that it does not know: RFC 9114 section 9.
+  // A client of HTTP/3 ignores frames and streams that it does not know: RFC 9114 §9.
   ["# push stream\n", "next if $uni == 2 || $uni > 3;\n"],
   [
     "$frame = $cframe{$type}{value}($self, $buf, $length);",
     "$frame = $cframe{$type}{value} ? $cframe{$type}{value}($self, $buf, $length) : {};",
   ],
   ["$frame->{type} = $cframe{$type}{name};", "$frame->{type} = $cframe{$type}{name} // 'unknown';"],
-  // Padding of a Huffman code has at most seven bits: RFC 7541 section 5.2.
+  // Padding of a Huffman code has at most seven bits: RFC 7541 §5.2.
   ["(8 - length($ret) % 8)", "(-length($ret) % 8)"],
 ];
 

@@ -19,7 +19,7 @@ export interface TapResult {
   readonly skipReason: string | null;
 }
 
-const RESULT = /^(not )?ok (\d+)(?: - ([^#]*))?(?:# (TODO|skip)\b.*)?/i;
+const RESULT = /^(not )?ok (\d+)(?: - ([^#]*))?(?:# (\w+).*)?/i;
 
 /** Reads the output of a test file, with its diagnostics in the order in which they were written. */
 export function readTap(output: string): TapResult {
@@ -37,8 +37,8 @@ export function readTap(output: string): TapResult {
         number: Number(result[2]),
         name: (result[3] ?? "").trim(),
         isPassed: result[1] === undefined,
-        isTodo: result[4]?.toUpperCase() === "TODO",
-        isSkipped: result[4]?.toUpperCase() === "SKIP",
+        isTodo: result[4]?.toLowerCase() === "todo",
+        isSkipped: result[4]?.toLowerCase() === "skip",
         diagnostics: "",
       });
     } else if (line.startsWith("#") && assertions.length > 0) {
