@@ -318,12 +318,8 @@ function fileAlone(rule: Rule): Rule[] {
 }
 
 /** What a prefix without a slash at its end takes beside whole segments: `/api` takes `/apis`, which no prefix of a route does. */
-function kinOf(
-  { scripts }: Site,
-  { statement, scope, kind, path }: Located,
-  level: Level,
-  rules: readonly Rule[],
-): Rule[] {
+function kinOf({ scripts }: Site, one: Located, level: Level, rules: readonly Rule[]): Rule[] {
+  const { statement, scope, kind, path } = one;
   if (kind === "=" || kind.startsWith("~") || path.endsWith("/") || path === "") return [];
   const hasWider = level.prefixes.some((other) => other.path !== path && path.startsWith(other.path));
   if (!hasWider && scope.outer?.one("root") == null && scope.outer?.statement?.name !== "location") return [];
@@ -334,7 +330,9 @@ function kinOf(
   const isSame = rules.length === 1 && own !== undefined && isWithoutPath(own);
   // Scripts are asked before it; what refuses may refuse them as well.
   if (isSame && scripts != null && !(hasType(own.keys, "respond") && Number(own.keys.status) >= 400)) return [];
-  const wider = isSame || rules.length !== 1 || own === undefined || scripts != null ? null : widerKeys(own, rule.path);
+  // Locations inside take some of them, and an alias is put in the place of the letters.
+  const isPlain = rules.length === 1 && scripts == null && !hasNested(one) && scope.here("alias").length === 0;
+  const wider = isPlain && !isSame ? widerKeys(own!, rule.path) : null;
   if (isSame) Object.assign(rule, { keys: copied(own.keys) });
   else if (wider !== null) Object.assign(rule, { keys: wider, scopes: [...own!.scopes], folders: own!.folders });
   else closed(rule);

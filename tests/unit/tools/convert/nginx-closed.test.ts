@@ -75,7 +75,12 @@ describe("names that something else answers are no files", () => {
       expect.objectContaining({ ...wider, rewrite: { regex: "^/api(.*)$", to: "/b/{match.1}" } }),
     );
     expect(at("")).toContainEqual(expect.objectContaining({ ...wider, type: "static", dir: ROOT }));
-    expect(at("proxy_pass http://h:1/b;")).toContainEqual(expect.objectContaining({ ...wider, status: 503 }));
+    for (const inside of [
+      "proxy_pass http://h:1/b;",
+      `alias ${ROOT}/;`,
+      "proxy_pass http://h:1; location ~ b { empty_gif; }",
+    ])
+      expect(at(inside)).toContainEqual(expect.objectContaining({ ...wider, status: 503 }));
   });
 });
 
