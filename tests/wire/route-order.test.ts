@@ -43,6 +43,7 @@ const routes: Settings[] = [
   { type: "redirect", host: "re.test", regex: "^/old/(.+)$", to: "/new/{match.1}", status: 301 },
   { type: "respond", host: "re.test", regex: "^/say/(\\w+)$", body: "said {match.1}" },
   { type: "function", host: "re.test", regex: "^/run/(\\d+)$", module: "./run.ts" },
+  { type: "respond", host: "*.move.test", prefix: "/star", body: "({host.1})", content_type: "text/plain" },
   { type: "redirect", host: "*.move.test", prefix: "/", to: "https://{host.1}.example.com{uri}" },
   // Methods.
   named("posted", { host: "m.test", prefix: "/form", match: { method: ["POST"] } }),
@@ -174,6 +175,8 @@ describe("expressions", () => {
   test("the star of a host is a placeholder", async () => {
     const reply = await gateway.once("GET /a?b HTTP/1.1\r\nHost: Shop.EU.move.test:80\r\n\r\n");
     expect(reply.fields.get("location")).toBe("https://shop.eu.example.com/a?b");
+    // It is never empty, also if a client sends the pattern.
+    expect((await gateway.once("GET /star HTTP/1.1\r\nHost: *.move.test\r\n\r\n")).text).toBe("(*)");
   });
 });
 

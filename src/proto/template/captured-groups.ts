@@ -21,8 +21,10 @@ export function hostWildcard(request: RequestHead, hosts: readonly string[]): st
   const host = requestHost(request);
   let suffix = "";
   for (const one of hosts) {
-    if (one === host) return "";
-    if (one.startsWith("*.") && host.endsWith(one.slice(1)) && one.length > suffix.length) suffix = one;
+    const isPattern = one.startsWith("*.");
+    // A client may send the pattern itself as its Host: the star then stands for a star.
+    if (one === host && !isPattern) return "";
+    if (isPattern && host.endsWith(one.slice(1)) && one.length > suffix.length) suffix = one;
   }
   return suffix === "" ? "" : host.slice(0, host.length - suffix.length + 1);
 }
