@@ -94,6 +94,9 @@ const end = (isGraceful: boolean): void => {
   isEnding = true;
   setTimeout(() => child.kill("SIGKILL"), DRAIN_MS);
 };
+// A test that was cut short leaves nothing behind.
+const parent = process.ppid;
+setInterval(() => process.ppid !== parent && end(false), 500).unref();
 process.on("SIGQUIT", () => end(true));
 process.on("SIGTERM", () => end(false));
 process.on("SIGINT", () => end(false));
