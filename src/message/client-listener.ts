@@ -10,7 +10,8 @@ export interface HostDemands {
 
 /** The facts of a listener that requests need: one object for each listener of a worker, which a reload changes. */
 export class ClientListener {
-  readonly name: string;
+  /** That of the listener that has its address now, once it is gone. */
+  name: string;
   /** Whether its peers have no address. */
   readonly isUnix: boolean;
   /** Whether who may open it may do all that operators may. */

@@ -162,6 +162,7 @@ interface PublicListener {
   readonly connections: ConnectionSet;
   /** Null in clear text. */
   readonly endpoint: TlsEndpoint | null;
+  config: ServerListener;
 }
 
 /** The listeners of `server` in one worker. docs/listeners.md */
@@ -192,8 +193,8 @@ export class PublicListeners {
   }
 
   /**
-   * Requests that begin from now on take the configuration that was prepared. Connections of listeners that are gone close once they have
-   * nothing more to answer, and answer that as before.
+   * Requests that begin from now on take the configuration that was prepared, also on connections of listeners that are gone: these close once
+   * they have nothing more to answer.
    */
   commit(runtime: WorkerRuntime): void {
     if (this.next === null) this.prepare(runtime);
@@ -203,6 +204,7 @@ export class PublicListeners {
     for (const one of runtime.config.server.listeners) this.configure(one, this.current.get(keyOf(one))!, runtime);
     for (const [key, one] of before) {
       if (this.current.has(key)) continue;
+      this.bequeath(one, runtime);
       one.ports.draining = true;
       one.connections.drain();
       this.leaving.add(one);
@@ -251,14 +253,28 @@ export class PublicListeners {
       ports: makePorts(new ClientListener(name, socket !== ""), runtime),
       connections,
       endpoint: tls ? new TlsEndpoint(certificates.storeOf(name, site)) : null,
+      config,
     };
     if (made.endpoint !== null) made.endpoint.passed = runtime.streams;
     this.configure(config, made, runtime);
     return made;
   }
 
-  private configure(config: ServerListener, { ports, endpoint }: PublicListener, runtime: WorkerRuntime): void {
+  /** A request that is on its way to a listener that is gone gets no route that is gone as well, but those of the one that has its address now. */
+  private bequeath(one: PublicListener, runtime: WorkerRuntime): void {
+    const { host, port, socket, tls } = one.config;
+    const heir = runtime.config.server.listeners.find(
+      (other) => other.host === host && other.port === port && other.socket === socket && other.tls === tls,
+    );
+    if (heir !== undefined) one.ports.listener.name = heir.name;
+    const { http2, proxies } = one.ports.settings;
+    one.ports.reconfigure({ ...runtime.settings, http2, proxies }, runtime.pipeline);
+  }
+
+  private configure(config: ServerListener, one: PublicListener, runtime: WorkerRuntime): void {
+    const { ports, endpoint } = one;
     const { server } = runtime.config;
+    one.config = config;
     describeListener(ports.listener, config, server);
     ports.reconfigure(settingsOf(config, runtime), runtime.pipeline);
     if (endpoint === null) return;

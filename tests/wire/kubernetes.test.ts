@@ -4,6 +4,7 @@ import { ApiServer, type ClusterObject } from "../harness/api-server.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort, type Gateway, startGateway } from "../harness/gateway.ts";
+import { RawClient } from "../harness/raw-client.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const api = new ApiServer();
@@ -174,6 +175,29 @@ test("Secrets: one that is no pair closes its listener alone, a good one serves,
   const listing = await first!.once("GET /internal/api/config HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const body = key.split("\n")[1]!;
   expect(`${listing.text}${JSON.stringify(first!.logs.json)}`).not.toContain(body);
+});
+
+test("a connection that a client has kept gets nothing more of a Gateway that is gone, nor of its routes", async () => {
+  const own = await freePort();
+  const gone: ClusterObject = {
+    ...{ apiVersion: GATEWAY, kind: "Gateway", metadata: meta("gone") },
+    spec: { gatewayClassName: "edge", listeners: [{ name: "http", port: own, protocol: "HTTP" }] },
+  };
+  api.put(gone, route("kept", [{ backendRefs: to("one") }], { parentRefs: [{ name: "gone" }] }));
+  const ask = "GET /kept HTTP/1.1\r\nHost: a\r\n\r\n";
+  const connected = () => RawClient.connect(own, "127.0.0.82");
+  await eventually(async () => {
+    const one = await connected();
+    expect((await one.exchange(ask)).text).toBe("one /kept");
+    one.close();
+  });
+  const kept = await connected();
+  expect((await kept.exchange(ask)).status).toBe(200);
+  const [first] = gateways;
+  api.remove(gone);
+  await first!.log("its end", ({ event, removed }) => event === "config_reload" && `${removed}`.includes(`:${own}`));
+  const late = await kept.exchange(ask).catch(() => null);
+  expect([404, undefined]).toContain(late?.status);
 });
 
 test("half JSON, 410, 429, 500 and a cut watch: traffic goes on, and the next change is taken up", async () => {
