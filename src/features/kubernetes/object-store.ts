@@ -10,6 +10,8 @@ interface UnreadableObject {
 
 /** The objects of a kind. */
 interface KindObjects {
+  /** Counts its changes. */
+  version: number;
   readonly byName: Map<string, KubeObject>;
   /** All in their order; null once one has changed, as those of a namespace. */
   sorted: readonly KubeObject[] | null;
@@ -22,6 +24,7 @@ export class ObjectStore {
   private readonly unreadable: Map<string, UnreadableObject> = new Map();
   /** EndpointSlices by their Service: there are more of them than of all else. */
   private readonly slices: Map<string, Map<string, KubeObject>> = new Map();
+  private readonly stamps: Map<string, number> = new Map();
   private readonly listeners: Set<(kind: string) => void> = new Set();
   /** Counts changes. */
   version = 0;
@@ -49,6 +52,16 @@ export class ObjectStore {
     return [...(this.slices.get(keyOf(namespace, service))?.values() ?? [])] as unknown as readonly T[];
   }
 
+  /** Tells a kind as it is from what it was. */
+  versionOf(kind: string): number {
+    return this.kinds.get(kind)?.version ?? 0;
+  }
+
+  /** Tells a Service with its EndpointSlices from what it was. */
+  stampOf(namespace: string, service: string): number {
+    return this.stamps.get(keyOf(namespace, service)) ?? 0;
+  }
+
   /** Objects that cannot be read. */
   allUnreadable(): readonly UnreadableObject[] {
     return [...this.unreadable.values()];
@@ -70,6 +83,7 @@ export class ObjectStore {
     }
     this.unreadable.delete(`${kind} ${key}`);
     if (kind === SLICE) this.indexSlice(key, known, made);
+    else if (kind === "Service") this.stamp(key);
     this.kindOf(kind).byName.set(key, made);
     this.changed(kind);
   }
@@ -81,6 +95,7 @@ export class ObjectStore {
     if (known !== undefined) {
       this.kinds.get(kind)!.byName.delete(key);
       if (kind === SLICE) this.indexSlice(key, known, null);
+      else if (kind === "Service") this.stamp(key);
     }
     if (known !== undefined || wasOdd) this.changed(kind);
   }
@@ -103,13 +118,14 @@ export class ObjectStore {
   }
 
   private kindOf(kind: string): KindObjects {
-    const known = this.kinds.get(kind) ?? { byName: new Map(), sorted: null, byNamespace: new Map() };
+    const known = this.kinds.get(kind) ?? { version: 0, byName: new Map(), sorted: null, byNamespace: new Map() };
     this.kinds.set(kind, known);
     return known;
   }
 
   private indexSlice(key: string, before: KubeObject | undefined, after: KubeObject | null): void {
     const [from, to] = [serviceOf(before), serviceOf(after)];
+    for (const service of new Set([from, to])) if (service !== null) this.stamp(service);
     if (from !== null && from !== to) this.slices.get(from)?.delete(key);
     if (to === null) return;
     const all = this.slices.get(to) ?? new Map<string, KubeObject>();
@@ -117,10 +133,15 @@ export class ObjectStore {
     all.set(key, after!);
   }
 
+  private stamp(service: string): void {
+    this.stamps.set(service, this.version + 1);
+  }
+
   private changed(kind: string): void {
     this.version++;
     const known = this.kinds.get(kind);
     if (known !== undefined) {
+      known.version = this.version;
       known.sorted = null;
       known.byNamespace.clear();
     }

@@ -4,8 +4,13 @@ import { parseAllDocuments } from "yaml";
 import { AdminApi, API } from "./api.ts";
 import { BINARIES, VERSIONS, writeModule } from "./go-module.ts";
 
+/** Where binaries and keys of the control plane are. */
+export const HOME: string =
+  process.env.KUBE_HOME ?? join(process.env.XDG_CACHE_HOME ?? `${process.env.HOME}/.cache`, "edge-kube");
 /** The network namespace of the control plane and the gateway. */
 const NETNS = "edge-kube";
+/** Addresses of servers that are no pods. */
+const SERVER_ADDRESSES = "10.92.0.0/16";
 /** Addresses that Gateways get. */
 export const GATEWAY_ADDRESSES = "10.91.0.0/24";
 
@@ -95,7 +100,8 @@ function makeNetwork(): void {
   inside("ip", "addr", "add", "10.244.0.1/16", "dev", "br0");
   inside("ip", "link", "set", "br0", "up");
   inside("ip", "addr", "add", `${API}/32`, "dev", "lo");
-  inside("ip", "route", "add", "local", GATEWAY_ADDRESSES, "dev", "lo");
+  for (const network of [GATEWAY_ADDRESSES, SERVER_ADDRESSES])
+    inside("ip", "route", "add", "local", network, "dev", "lo");
   inside("sysctl", "-qw", "net.ipv4.ip_unprivileged_port_start=0", "net.ipv4.ip_forward=1");
 }
 
@@ -146,6 +152,11 @@ export class ControlPlane {
     });
     this.children.push(child);
     return child;
+  }
+
+  /** How many programs it has started. */
+  get count(): number {
+    return this.children.length;
   }
 
   async stop(): Promise<void> {

@@ -5,6 +5,7 @@ import { messageOf } from "../../../core/error-text.ts";
 import type { EventWriter } from "../../../core/event-row.ts";
 import { plainLine } from "../../../core/printable.ts";
 import type { BesideFiles } from "../../../loading/load-config.ts";
+import type { RouteFile } from "../../../loading/route-folder.ts";
 import type { RuntimeConfig } from "../../../routes/runtime-config.ts";
 import type { KUBERNETES_EVENTS } from "../events.ts";
 import { ObjectStore } from "../object-store.ts";
@@ -84,8 +85,8 @@ class Cluster {
   private isAsked = false;
   private isStopped = false;
   private readonly startedMs: number = performance.now();
-  /** The lists now, as text. */
-  private served = "";
+  /** The lists now, and the listeners as text. */
+  private served: { readonly listeners: string; readonly files: readonly RouteFile[] } | null = null;
   /** Addresses of the gateway's own, and those of the cluster's streams. */
   private own: readonly OwnPlace[] = [];
   private streams: ReadonlySet<string> = new Set();
@@ -200,7 +201,7 @@ class Cluster {
 
   /** Until each kind has come, or is known not to, edge would take half of the objects for all. */
   private isComplete(): boolean {
-    if (this.served !== "") return true;
+    if (this.served !== null) return true;
     if (this.watches.some(({ state }) => state === "synced") && this.watches.every(({ state }) => state !== "waiting"))
       return true;
     return this.store.version > 0 && performance.now() - this.startedMs > PATIENCE_MS;
@@ -209,13 +210,10 @@ class Cluster {
   private async serve(): Promise<void> {
     const result = this.translated();
     if (result === null) return;
-    const text = JSON.stringify([result.files.map(({ file }) => [file.path, file.text]), result.listeners]);
+    const listeners = JSON.stringify(result.listeners);
     let { statuses } = result;
-    if (text !== this.served) {
-      this.ports.lists.files = result.files.map(({ file, ...list }) => ({
-        ...list,
-        file: { name: file.name, path: file.path, bytes: Buffer.from(file.text) },
-      }));
+    if (listeners !== this.served?.listeners || !isSameLists(result.files, this.served.files)) {
+      this.ports.lists.files = result.files;
       this.ports.lists.listeners = result.listeners;
       this.streams = new Set([...this.streams, ...result.streams]);
       const { ok } = await this.ports.reload();
@@ -231,7 +229,7 @@ class Cluster {
         );
         return;
       }
-      this.served = text;
+      this.served = { listeners, files: result.files };
       this.streams = result.streams;
       this.certificates.keepOnly(result.certificates);
     }
@@ -259,4 +257,13 @@ class Cluster {
     const faults = new Map(left.map(({ name, faults: all }) => [name, all.map(formatFault).join("; ")]));
     return faulted(faults);
   }
+}
+
+/** Whether lists are the same, in the same order. */
+function isSameLists(some: readonly RouteFile[], others: readonly RouteFile[]): boolean {
+  return some.length === others.length && some.every((one, i) => one === others[i] || isSameText(one, others[i]!));
+}
+
+function isSameText({ file: a }: RouteFile, { file: b }: RouteFile): boolean {
+  return a.path === b.path && a.bytes !== undefined && b.bytes !== undefined && Buffer.compare(a.bytes, b.bytes) === 0;
 }

@@ -15,6 +15,7 @@ import type {
   ObjectCondition,
   ObjectEvent,
   ObjectRef,
+  ObjectRoutes,
   Service,
   StatusPatch,
   Translation,
@@ -32,14 +33,23 @@ const TRANSLATIONS: readonly ((
   policies: PolicyTable,
 ) => Translation)[] = [translatedGateways, translatedIngresses];
 
-/** A list of routes as text. */
-interface RouteText extends Omit<RouteFile, "file"> {
-  readonly file: { readonly name: string; readonly path: string; readonly text: string };
+/** The lists of groups that have not changed. */
+const lists: WeakMap<ObjectRoutes, RouteFile> = new WeakMap();
+
+function fileOfGroup(group: ObjectRoutes): RouteFile {
+  const known = lists.get(group);
+  if (known !== undefined) return known;
+  const { name, routes, streams = [], rank = 0 } = group;
+  const bytes = Buffer.from(JSON.stringify([...routes, ...streams]));
+  const file = { name, path: `/kubernetes/${name}/${rank}`, bytes };
+  const made: RouteFile = { source: "kubernetes", file, hosts: null, isLeftOut: true };
+  lists.set(group, made);
+  return made;
 }
 
 /** What all translations give, as the gateway takes it. */
 export interface ClusterResult {
-  readonly files: readonly RouteText[];
+  readonly files: readonly RouteFile[];
   readonly listeners: readonly SourceListener[];
   readonly statuses: readonly StatusPatch[];
   readonly events: readonly ObjectEvent[];
@@ -68,15 +78,7 @@ export function clusterResult(
   const groups = all.flatMap(({ routes }) => routes);
   // Of routes of one path, the more specific ones come first, whatever object they are in.
   const ordered = groups.toSorted((a, b) => (b.rank ?? 0) - (a.rank ?? 0));
-  const files = ordered.map(({ name, routes, streams = [], rank = 0 }): RouteText => {
-    const path = `/kubernetes/${name}/${rank}`;
-    return {
-      source: "kubernetes",
-      file: { name, path, text: JSON.stringify([...routes, ...streams]) },
-      hosts: null,
-      isLeftOut: true,
-    };
-  });
+  const files = ordered.map(fileOfGroup);
   const listeners = joinedListeners(all.flatMap((one) => one.listeners)).map((one) =>
     sourceListener(one, store, fileOf),
   );

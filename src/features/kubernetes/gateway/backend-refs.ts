@@ -25,14 +25,48 @@ const FAULTS = {
     `the Service ${shown} is an ExternalName, which leads anywhere: edge does not follow it`,
 } as const;
 
+/** A backend that was asked for, and the stamp that its Service had. */
+export interface BackendUse {
+  readonly namespace: string;
+  readonly name: string;
+  readonly port: number;
+  readonly gateways: readonly string[];
+  readonly stamp: number;
+}
+
 /** Resolves the backends of routes. */
 export class BackendResolver {
+  /** Tells all but routes and Services, of which backends depend, from what it was. */
+  readonly world: string;
   private readonly store: ObjectStore;
   private readonly policies: BackendTlsPolicies;
+  private uses: BackendUse[] = [];
 
   constructor(store: ObjectStore, policies: BackendTlsPolicies) {
     this.store = store;
     this.policies = policies;
+    // Certificates of authorities and secrets are asked for by policies alone.
+    const kinds = ["ReferenceGrant", "EdgePolicy", "BackendTLSPolicy"];
+    const more = store.list("EdgePolicy").length + store.list("BackendTLSPolicy").length > 0;
+    this.world = [...kinds, ...(more ? ["Secret", "ConfigMap"] : [])].map((kind) => store.versionOf(kind)).join(" ");
+  }
+
+  /** @returns with what a function gives, the backends that it has asked for */
+  noting<T>(make: () => T): [T, readonly BackendUse[]] {
+    this.uses = [];
+    const made = make();
+    return [made, this.uses];
+  }
+
+  /** Whether backends are as they were. */
+  isSame(uses: readonly BackendUse[]): boolean {
+    return uses.every(({ namespace, name, stamp }) => this.store.stampOf(namespace, name) === stamp);
+  }
+
+  /** Notes backends as used through their Gateways. */
+  reuse(uses: readonly BackendUse[]): void {
+    if (this.policies.isEmpty) return;
+    for (const { namespace, name, port, gateways } of uses) this.policies.tlsFor(namespace, name, port, gateways);
   }
 
   resolve(
@@ -43,6 +77,8 @@ export class BackendResolver {
   ): ResolvedBackend {
     const namespace = ref.namespace ?? metadata.namespace!;
     const shown = `${namespace}/${ref.name}`;
+    const stamp = this.store.stampOf(namespace, ref.name);
+    this.uses.push({ namespace, name: ref.name, port: ref.port ?? 0, gateways, stamp });
     const none = { weight: ref.weight ?? 1, addresses: [], appProtocol: "", tls: null, filters: ref.filters ?? [] };
     if ((ref.group ?? "") !== "" || (ref.kind ?? "Service") !== "Service")
       return { ...none, reason: "InvalidKind", message: `${ref.kind} ${shown} is no Service` };

@@ -50,6 +50,10 @@ export class BackendTlsPolicies {
     this.judged = store.list<PolicyObject>("BackendTLSPolicy").map((policy) => judgedPolicy(store, policy, fileOf));
   }
 
+  get isEmpty(): boolean {
+    return this.judged.length === 0;
+  }
+
   /** The TLS of a port of a Service; null for clear text. @param gateways `namespace/name`, through which it is used */
   tlsFor(namespace: string, service: string, port: number, gateways: readonly string[]): BackendTls | null {
     const object = this.store.get<Service>("Service", namespace, service);

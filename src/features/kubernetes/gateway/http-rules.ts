@@ -2,7 +2,7 @@ import { type ObjectRoutes, type RouteInput, refOf } from "../objects.ts";
 import { optionsOf } from "../policy/option-keys.ts";
 import type { PolicyPlace, PolicyTable } from "../policy/policy-table.ts";
 import type { AttachedRoute } from "./attachment.ts";
-import type { BackendResolver, ResolvedBackend } from "./backend-refs.ts";
+import type { BackendResolver, BackendUse, ResolvedBackend } from "./backend-refs.ts";
 import { type FilterKeys, filterKeys, firstOfEach } from "./filters.ts";
 import type { JudgedListener } from "./listeners.ts";
 import type { FieldMatch, RouteMatch, RouteObject, RouteRule } from "./shapes.ts";
@@ -28,13 +28,14 @@ interface Place {
   readonly parents: readonly PolicyPlace[];
 }
 
-/** Makes routes of the rules of an object. */
+/** Makes routes of the rules of an object, unless nothing of it has changed since the last time. */
 export function translatedRules(
-  { route, attachments }: AttachedRoute,
+  one: AttachedRoute,
   backends: BackendResolver,
   namesOf: ListenerNames,
   policies: PolicyTable,
 ): TranslatedRules {
+  const { route, attachments } = one;
   const served = attachments.filter(({ listener, hosts }) => listener.isServed && hosts.length > 0);
   const places = placesOf(served, namesOf, policies);
   const gateways = [
@@ -42,6 +43,33 @@ export function translatedRules(
       attachments.map(({ listener: { gateway } }) => `${gateway.metadata.namespace}/${gateway.metadata.name}`),
     ),
   ];
+  const around = `${backends.world} ${JSON.stringify([places, gateways])}`;
+  const known = memory.get(route);
+  if (known !== undefined && known.around === around && backends.isSame(known.uses)) {
+    backends.reuse(known.uses);
+    return known.rules;
+  }
+  const [rules, uses] = backends.noting(() => madeRules(route, places, gateways, backends, policies));
+  memory.set(route, { around, uses, rules });
+  return rules;
+}
+
+/** What became of a route, and of which surroundings and backends it was made. */
+interface KnownRules {
+  readonly around: string;
+  readonly uses: readonly BackendUse[];
+  readonly rules: TranslatedRules;
+}
+
+const memory: WeakMap<RouteObject, KnownRules> = new WeakMap();
+
+function madeRules(
+  route: RouteObject,
+  places: readonly Place[],
+  gateways: readonly string[],
+  backends: BackendResolver,
+  policies: PolicyTable,
+): TranslatedRules {
   const byRank = new Map<number, RouteInput[]>();
   const taken = new Set<string>();
   let fault = { reason: "", message: "" };
