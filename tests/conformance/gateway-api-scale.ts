@@ -6,8 +6,8 @@ import { build, ControlPlane, HOME } from "./kube/control-plane.ts";
 import { rights, startGateway } from "./kube/gateway.ts";
 
 const ROUTES = Number(process.env.ROUTES ?? 5000);
-const SERVICES = Math.min(500, ROUTES);
-const ENDPOINTS = 40;
+const SERVICES = ROUTES;
+const ENDPOINTS = 4;
 const CHANGES_A_SECOND = 100;
 const CLIENTS = 4;
 const NS = "scale";
@@ -22,7 +22,7 @@ if (pid === "") {
     const gateway = startGateway(plane);
     const child = plane.spawn([process.execPath, import.meta.path, seconds, String(gateway.pid)]);
     process.exitCode = await child.exited;
-    console.log(await Bun.file(`${HOME}/log/bun-${plane.count - 1}.log`).text());
+    console.log(await Bun.file(plane.lastLog).text());
   } finally {
     await plane.stop();
   }
@@ -67,7 +67,7 @@ function slice(i: number, salt: number) {
     addressType: "IPv4",
     ports: [{ name: "http", protocol: "TCP", port: i === 0 ? 3000 + (salt % 2) : 3000 }],
     endpoints: Array.from({ length: ENDPOINTS }, (_, k) => ({
-      addresses: [`10.92.${i >> 1}.${(i % 2) * 100 + ((k + (i === 0 ? 0 : salt)) % 90) + 1}`],
+      addresses: [`10.92.${i >> 5}.${(i & 31) * 8 + ((k + (i === 0 ? 0 : salt)) % 7) + 1}`],
       conditions: { ready: true },
     })),
   };

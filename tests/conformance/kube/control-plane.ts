@@ -108,6 +108,8 @@ function makeNetwork(): void {
 /** Etcd, an API server and a node of processes, in a network namespace. */
 export class ControlPlane {
   readonly home: string;
+  /** The log of the program that was started last. */
+  lastLog = "";
   private readonly children: Bun.Subprocess[] = [];
 
   constructor(home: string) {
@@ -146,17 +148,13 @@ export class ControlPlane {
 
   /** Starts a program in the namespace. */
   spawn(command: readonly string[], input = "", env: Readonly<Record<string, string>> = {}): Bun.Subprocess {
-    const log = Bun.file(join(this.home, "log", `${command[0]!.split("/").pop()}-${this.children.length}.log`));
+    this.lastLog = join(this.home, "log", `${command[0]!.split("/").pop()}-${this.children.length}.log`);
+    const log = Bun.file(this.lastLog);
     const child = Bun.spawn(["ip", "netns", "exec", NETNS, ...command], {
       ...{ stdin: Buffer.from(input), stdout: log, stderr: log, env: { ...process.env, ...env } },
     });
     this.children.push(child);
     return child;
-  }
-
-  /** How many programs it has started. */
-  get count(): number {
-    return this.children.length;
   }
 
   async stop(): Promise<void> {
