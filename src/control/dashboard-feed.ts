@@ -6,6 +6,7 @@ import type { CanaryBook } from "../features/canary/control/canary-book.ts";
 import type { FeedPorts } from "../features/dashboard/live-feed.ts";
 import type { LiveGateway, LiveListener, LiveTarget } from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
+import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
 import type { SloBook } from "../features/slo/control/slo-book.ts";
 import type { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
@@ -38,6 +39,7 @@ interface GatewayPorts {
   readonly reloads: Reloads;
   readonly ending: Ending;
   readonly operations: Operations;
+  readonly cluster: Pick<ClusterLists, "unserved">;
 }
 
 /** The parts that have something to tell there. */
@@ -74,6 +76,7 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
     objectives: () => from.slos.standings(),
     canaries: () => from.canaries.standings(),
     bans: (count) => from.bans.newest(count),
+    unserved: () => site.cluster.unserved,
     observe: (isWatched) => pool.broadcast({ kind: "observe", isWatched }),
     send: (worker, text) => pool.send(worker, { kind: "live", text }),
   };

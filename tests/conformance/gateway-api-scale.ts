@@ -164,7 +164,8 @@ async function changing(api: AdminApi, end: number, onChange: () => void): Promi
 async function change(api: AdminApi, n: number): Promise<void> {
   if (n % 10 === 0) {
     const i = 1 + (n % (ROUTES - 1));
-    await api.patch(`/apis/${GATEWAY}/namespaces/${NS}/httproutes/r${i}`, { spec: route(i, n).spec });
+    const { spec } = route(i, n);
+    await api.patch(`/apis/${GATEWAY}/namespaces/${NS}/httproutes/r${i}`, { spec });
   } else {
     const i = 1 + (n % (SERVICES - 1));
     const { endpoints, ports } = slice(i, n);
@@ -177,9 +178,10 @@ async function probing(api: AdminApi, at: string, end: number, times: Record<"ro
   for (let n = 1; performance.now() < end; n++) {
     const kind = n % 2 === 0 ? "route" : "endpoint";
     const from = performance.now();
-    if (kind === "route")
-      await api.patch(`/apis/${GATEWAY}/namespaces/${NS}/httproutes/r0`, { spec: route(0, n).spec });
-    else {
+    if (kind === "route") {
+      const { spec } = route(0, n);
+      await api.patch(`/apis/${GATEWAY}/namespaces/${NS}/httproutes/r0`, { spec });
+    } else {
       const { ports } = slice(0, (n + 1) / 2);
       await api.patch(`/apis/discovery.k8s.io/v1/namespaces/${NS}/endpointslices/s0-1`, { ports });
     }

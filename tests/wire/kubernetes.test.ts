@@ -3,8 +3,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ApiServer, type ClusterObject } from "../harness/api-server.ts";
 import { makeCertificate } from "../harness/certificate.ts";
 import { eventually } from "../harness/eventually.ts";
-import { freePort, type Gateway, startGateway } from "../harness/gateway.ts";
+import { EDGE_BINARY, freePort, type Gateway, startGateway } from "../harness/gateway.ts";
+import { longTest } from "../harness/long-lane.ts";
 import { RawClient } from "../harness/raw-client.ts";
+import { runProcess } from "../harness/run-process.ts";
 import { stopAll } from "../harness/teardown.ts";
 
 const api = new ApiServer();
@@ -142,6 +144,12 @@ test("a faulty object takes no other one down, and says why", async () => {
   await becomes("/good", "two /good");
   await eventually(() => expect(parentOf("broken")[0]).toBe("Accepted False UnsupportedValue"));
   expect(await says("/a")).toBe("one /a");
+  const [first] = gateways;
+  const run = await runProcess([EDGE_BINARY, "status", "--json", "--url", `http://127.0.0.1:${first!.port}`]);
+  const { unserved } = JSON.parse(run.stdout) as { readonly unserved: readonly Readonly<Record<string, string>>[] };
+  const shown = unserved.map(({ object, reason }) => `${object} ${reason}`);
+  expect(shown).toContain("HTTPRoute web/broken UnsupportedValue");
+  expect(shown).toContain("HTTPRoute web/app BackendNotFound");
   api.remove(route("broken", []));
 });
 
@@ -198,6 +206,7 @@ test("a connection that a client has kept gets nothing more of a Gateway that is
   await first!.log("its end", ({ event, removed }) => event === "config_reload" && `${removed}`.includes(`:${own}`));
   const late = await kept.exchange(ask).catch(() => null);
   expect([404, undefined]).toContain(late?.status);
+  kept.close();
 });
 
 test("half JSON, 410, 429, 500 and a cut watch: traffic goes on, and the next change is taken up", async () => {
@@ -247,4 +256,24 @@ test("one of two gateways writes statuses; when it ends, the other one does", as
   api.put(route("then", [{ backendRefs: to("gone") }]));
   await eventually(() => expect(parentOf("then")[1]).toBe("ResolvedRefs False BackendNotFound"));
   expect(await says("/a")).toBe("one /a");
-});
+}, 20_000);
+
+longTest(
+  "a leader that is killed is replaced within 20 seconds, and one gateway writes statuses",
+  async () => {
+    const [old] = gateways;
+    const next = await start("third");
+    gateways.push(next);
+    const killed = performance.now();
+    old!.signal("SIGKILL");
+    await old!.exited();
+    await next.log("the lease", ({ event, leader }) => event === "kubernetes_leader" && leader === true);
+    expect(performance.now() - killed).toBeLessThan(20_000);
+    api.writers.length = 0;
+    api.put(route("after", [{ backendRefs: to("one") }]));
+    await eventually(() => expect(parentOf("after")[0]).toBe("Accepted True Accepted"));
+    expect([...new Set(api.writers)]).toEqual(["Bearer third"]);
+    gateways.shift()!.kill();
+  },
+  60_000,
+);

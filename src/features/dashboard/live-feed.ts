@@ -4,6 +4,7 @@ import { FaultKind } from "../../core/fault.ts";
 import { type Percentiles, percentilesOf } from "../../core/latency-sketch.ts";
 import type { Takers } from "../../core/message-takers.ts";
 import { SECRET_VALUES } from "../../core/secret-values.ts";
+import type { UnservedObject } from "../../core/unserved-object.ts";
 import { COUNTERS } from "../../memory/counter-rows.ts";
 import type { CounterTotals, LabelledCount, RequestSeries } from "../../memory/counter-totals.ts";
 import type { Incident, IncidentReader } from "../../memory/incident-ring.ts";
@@ -50,6 +51,8 @@ export interface FeedPorts {
   readonly canaries: () => readonly CanaryStanding[];
   /** So many of the newest bans. */
   readonly bans: (count: number) => readonly LiveBan[];
+  /** Objects of a cluster that are not served; absent: there is no cluster. */
+  readonly unserved?: () => readonly UnservedObject[];
   /** The line that silences the rule of an incident where it was found. */
   readonly exclusionOf: (incident: Incident) => string;
   /** Tells all workers whether to show rows of their traffic. */
@@ -293,6 +296,7 @@ export class LiveFeed implements ControlService<unknown> {
       certificates: this.certificates.slice(0, MAX_CERTIFICATES),
       modules: shownModules(modules),
       canaries: from.canaries().slice(0, MAX_LABELS),
+      ...unservedIn(from.unserved?.() ?? []),
       objectives: [...judged.objectives].sort((a, b) => b.burn[0]! - a.burn[0]!).slice(0, MAX_LABELS),
       changes: this.changes,
       rows: this.rows.sort((a, b) => a.at - b.at),
@@ -461,3 +465,7 @@ const BAD: ReadonlySet<string> = new Set([
   "function_load_failed",
   "function_thread_ended",
 ]);
+
+function unservedIn(unserved: readonly UnservedObject[]): Pick<LiveState, "unserved"> {
+  return unserved.length === 0 ? {} : { unserved: unserved.slice(0, MAX_LABELS) };
+}

@@ -2,6 +2,7 @@
 
 import type { CanaryStanding } from "../../core/canary-standing.ts";
 import type { Percentiles } from "../../core/latency-sketch.ts";
+import type { UnservedObject } from "../../core/unserved-object.ts";
 
 /** Counts since the start, the same as those of `/metrics`. docs/dashboard.md#the-stream */
 export interface LiveTotals {
@@ -281,6 +282,8 @@ export interface LiveState {
   readonly modules: readonly LiveModule[];
   /** An older gateway does not say. */
   readonly canaries?: readonly CanaryStanding[];
+  /** Objects of a cluster that edge does not serve; absent without one. */
+  readonly unserved?: readonly UnservedObject[];
   /** The fastest burning first. An older gateway does not say. */
   readonly objectives?: readonly LiveObjective[];
   /** The newest first. */

@@ -1,6 +1,7 @@
 import type { CanaryStanding } from "../../core/canary-standing.ts";
 import { isInternalPath } from "../../core/internal-path.ts";
 import { bytes, durationText, numberText, percentText, span } from "../../core/number-text.ts";
+import type { UnservedObject } from "../../core/unserved-object.ts";
 import type {
   LiveLabel,
   LiveModule,
@@ -32,6 +33,7 @@ export function statusText(state: LiveState, label: string, width: number, paint
     ...upstreams(state, width, paints),
     ...modules(state, width, paints),
     ...canaries(state, width, paints),
+    ...unserved(state, width, paints),
     ...objectives(state, width, paints),
     ...rest(state, width, paints),
     ...changes(state, width, paints),
@@ -240,6 +242,22 @@ function canaries({ canaries: all = [] }: LiveState, width: number, paints: Pain
   ];
   const shown = all.slice(0, MAX_ROWS);
   return ["", ...textTable(columns, shown, width, paints), ...more(all.length - shown.length, paints)];
+}
+
+function unserved({ unserved: all = [] }: LiveState, width: number, paints: Paints): string[] {
+  if (all.length === 0) return [];
+  const columns: Column<UnservedObject>[] = [
+    { title: `NOT SERVED (${all.length})`, width: 0, rank: 0, cell: ({ object }) => object },
+    { title: "REASON", width: 22, rank: 0, cell: ({ reason }) => reason },
+  ];
+  const shown = all.slice(0, MAX_ROWS);
+  // The message has a line of its own: it names what is to be done.
+  const rows = textTable(columns, shown, width, paints);
+  const lines = rows.flatMap((row, i) => {
+    const message = i === 0 ? "" : (shown[i - 1]?.message ?? "");
+    return message === "" ? [row] : [row, new Line(width).add(`  ${message}`, paints.faint).toString()];
+  });
+  return ["", ...lines, ...more(all.length - shown.length, paints)];
 }
 
 function objectives({ objectives: all = [] }: LiveState, width: number, paints: Paints): string[] {

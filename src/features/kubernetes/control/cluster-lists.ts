@@ -1,3 +1,4 @@
+import type { UnservedObject } from "../../../core/unserved-object.ts";
 import type { SourceLists } from "../../../loading/repeated-load.ts";
 import type { RouteFile } from "../../../loading/route-folder.ts";
 import type { SourceListener } from "../../../loading/source-listeners.ts";
@@ -6,4 +7,6 @@ import type { SourceListener } from "../../../loading/source-listeners.ts";
 export class ClusterLists implements SourceLists {
   files: readonly RouteFile[] = [];
   listeners: readonly SourceListener[] = [];
+  /** Objects that edge does not serve. */
+  unserved: readonly UnservedObject[] = [];
 }

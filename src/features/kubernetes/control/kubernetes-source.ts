@@ -18,6 +18,7 @@ import { KindWatch, type WatchState } from "./kind-watch.ts";
 import { LeaseElection } from "./lease.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { type ClusterResult, clusterResult, type OwnPlace, ownPlaces, settingsFor } from "./translations.ts";
+import { unservedObjects } from "./unserved-objects.ts";
 import { KINDS, KINDS_BY_NAME } from "./watched-kinds.ts";
 
 /** The gateway, as the source uses it. */
@@ -121,6 +122,7 @@ class Cluster {
     this.isStopped = true;
     for (const timer of [this.quiet, this.retry]) if (timer !== null) clearTimeout(timer);
     for (const watch of this.watches) watch.stop();
+    this.ports.lists.unserved = [];
     this.writer?.stop();
     this.certificates.remove();
     await this.election?.stop();
@@ -234,6 +236,7 @@ class Cluster {
       this.certificates.keepOnly(result.certificates);
     }
     statuses = this.withFaults(result);
+    this.ports.lists.unserved = unservedObjects(statuses, result.events, this.config.controller);
     this.writer?.use(statuses, result.events);
   }
 

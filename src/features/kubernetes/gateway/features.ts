@@ -4,6 +4,7 @@ export const SUPPORTED_FEATURES: readonly string[] = [
   "GRPCRoute",
   "Gateway",
   "GatewayAddressEmpty",
+  "GatewayBackendClientCertificate",
   "GatewayFrontendClientCertificateValidation",
   "GatewayHTTPListenerIsolation",
   "GatewayPort8080",

@@ -2,6 +2,7 @@ import { type ObjectRoutes, type RouteInput, refOf } from "../objects.ts";
 import { optionsOf } from "../policy/option-keys.ts";
 import type { PolicyPlace, PolicyTable } from "../policy/policy-table.ts";
 import type { AttachedRoute } from "./attachment.ts";
+import type { BackendPair } from "./backend-certificate.ts";
 import type { BackendResolver, BackendUse, ResolvedBackend } from "./backend-refs.ts";
 import { type FilterKeys, filterKeys, firstOfEach } from "./filters.ts";
 import type { JudgedListener } from "./listeners.ts";
@@ -26,6 +27,8 @@ interface Place {
   readonly port: number;
   /** The Gateway and its listener, as policies name them. */
   readonly parents: readonly PolicyPlace[];
+  /** What edge shows to servers that speak TLS. */
+  readonly pair: BackendPair | null;
 }
 
 /** Makes routes of the rules of an object, unless nothing of it has changed since the last time. */
@@ -121,7 +124,7 @@ function placesOf(served: AttachedRoute["attachments"], namesOf: ListenerNames, 
   for (const { listener, hosts } of served) {
     const { protocol, port } = listener.shape;
     const scheme = protocol === "HTTP" ? ("http" as const) : ("https" as const);
-    const place = { hosts, scheme, port, parents: parentPlaces(listener, policies) };
+    const place = { hosts, scheme, port, parents: parentPlaces(listener, policies), pair: listener.backendPair };
     const key = JSON.stringify(place);
     const known = places.get(key) ?? { listeners: [], place };
     places.set(key, known);
@@ -297,7 +300,7 @@ const LEAST_SHARE = 0.001;
 
 function routeOf(
   { where, match }: Asked,
-  { hosts, listeners, scheme, port }: Place,
+  { hosts, listeners, scheme, port, pair }: Place,
   part: Part & { readonly share: string },
   { redirect, ...own }: FilterKeys,
   policy: Readonly<Record<string, unknown>>,
@@ -311,6 +314,7 @@ function routeOf(
     listeners,
     ...(Object.keys(asked).length > 0 ? { match: asked } : {}),
     ...(redirect === null ? part.keys : { type: "redirect", ...redirect(where, scheme, port) }),
+    ...(pair === null || part.keys.tls === undefined ? {} : { tls: { ...(part.keys.tls as object), ...pair } }),
     ...(part.isForwarded
       ? merged(policy, { ...DEFAULTS, ...keys })
       : merged(optionsOf(policy), keys.headers === undefined ? {} : responseOf(keys))),

@@ -1,6 +1,7 @@
 import { authoritiesIn, certificateOf, keptCertificateOf } from "../backends.ts";
 import type { ObjectStore } from "../object-store.ts";
 import type { CertificateUse, ConfigMap, KubeObject, ObjectCondition, TranslationSettings } from "../objects.ts";
+import type { BackendPair } from "./backend-certificate.ts";
 import { isAllowedFrom, isGranted } from "./grants.ts";
 import { hostWeight } from "./hosts.ts";
 import {
@@ -24,6 +25,8 @@ export interface JudgedListener {
   /** Kinds that may be attached. */
   readonly kinds: readonly string[];
   readonly certificates: readonly CertificateUse[];
+  /** What edge shows to servers; null for nothing. */
+  readonly backendPair: BackendPair | null;
   /** How clients show certificates; null for none. */
   readonly clients: { readonly client_auth: string; readonly client_ca_file: string } | null;
   /** Accepted, and nothing of it in conflict: it serves. */
@@ -55,6 +58,8 @@ interface ListenerSurroundings {
   readonly earlier: readonly JudgedListener[];
   /** Addresses and ports of all Gateways so far; this one's are added. */
   readonly ports: Set<string>;
+  /** What the Gateway shows to servers. */
+  readonly backendPair: BackendPair | null;
 }
 
 /** Judges the listeners of a Gateway, with those of its ListenerSets. The earlier one wins where two are in conflict. */
@@ -62,12 +67,12 @@ export function judgedListeners(
   store: ObjectStore,
   gateway: GatewayObject,
   sets: readonly ListenerSetObject[],
-  { bound, earlier, ports }: ListenerSurroundings,
+  { bound, earlier, ports, backendPair }: ListenerSurroundings,
   settings: TranslationSettings,
 ): readonly JudgedListener[] {
   const owners: readonly (GatewayObject | ListenerSetObject)[] = [gateway, ...sets];
   const all = owners.flatMap((owner) =>
-    (owner.spec?.listeners ?? []).map((shape) => judged(store, gateway, owner, shape, settings)),
+    (owner.spec?.listeners ?? []).map((shape) => ({ ...judged(store, gateway, owner, shape, settings), backendPair })),
   );
   findConflicts([...earlier, ...all], earlier.length);
   const { maxListeners = Number.POSITIVE_INFINITY } = settings;
@@ -97,7 +102,7 @@ function judged(
   owner: GatewayObject | ListenerSetObject,
   shape: ListenerShape,
   settings: TranslationSettings,
-): JudgedListener {
+): Omit<JudgedListener, "backendPair"> {
   const possible = KINDS_OF.get(shape.protocol) ?? [];
   const asked = shape.allowedRoutes?.kinds ?? [];
   const kinds = asked.length === 0 ? possible : asked.flatMap((one) => kindIn(one, possible));

@@ -3,6 +3,7 @@ import {
   type CertificateUse,
   type KubeObject,
   type ListenerInput,
+  type ObjectCondition,
   type ObjectRoutes,
   refOf,
   type StatusPatch,
@@ -12,6 +13,7 @@ import {
 import type { PolicyTable } from "../policy/policy-table.ts";
 import { type GatewayPlace, gatewayPlaces, listenerName } from "./addresses.ts";
 import { type AttachedRoute, attachedRoute } from "./attachment.ts";
+import { backendCertificate } from "./backend-certificate.ts";
 import { BackendResolver } from "./backend-refs.ts";
 import { BackendTlsPolicies } from "./backend-tls.ts";
 import { SUPPORTED_FEATURES } from "./features.ts";
@@ -28,6 +30,8 @@ interface JudgedGateway {
   readonly gateway: GatewayObject;
   readonly place: GatewayPlace;
   readonly listeners: readonly JudgedListener[];
+  /** Conditions about its certificate for servers. */
+  readonly references: readonly ObjectCondition[];
 }
 
 /** Makes routes, listeners and statuses of the objects of the Gateway API. docs/gateway-api.md#gateways */
@@ -53,10 +57,11 @@ export function translatedGateways(
   const gateways = all.map((gateway): JudgedGateway => {
     const place = places.get(gateway)!;
     const own = sets.filter(({ parent, isAllowed }) => parent === gateway && isAllowed).map(({ set }) => set);
-    const around = { bound: place.bound, earlier: isShared ? earlier : [], ports };
+    const { pair, conditions } = backendCertificate(store, gateway, (pem) => settings.fileOf(pem));
+    const around = { bound: place.bound, earlier: isShared ? earlier : [], ports, backendPair: pair };
     const judged = judgedListeners(store, gateway, own, around, settings);
     earlier.push(...judged);
-    return { gateway, place, listeners: judged };
+    return { gateway, place, listeners: judged, references: conditions };
   });
   const listeners = gateways.flatMap((one) => one.listeners);
   const byGateway = Map.groupBy(listeners, ({ gateway }) => gateway);
@@ -159,7 +164,10 @@ function isNamed({ metadata }: KubeObject, namespace: string, name: string): boo
   return metadata.namespace === namespace && metadata.name === name;
 }
 
-function gatewayStatus({ gateway, place, listeners }: JudgedGateway, sets: readonly JudgedSet[]): StatusPatch {
+function gatewayStatus(
+  { gateway, place, listeners, references }: JudgedGateway,
+  sets: readonly JudgedSet[],
+): StatusPatch {
   const { generation } = gateway.metadata;
   const own = listeners.filter(({ owner }) => owner === gateway);
   const isAnyGood = own.some(({ accepted, conflict }) => accepted.reason + conflict.reason === "");
@@ -171,6 +179,7 @@ function gatewayStatus({ gateway, place, listeners }: JudgedGateway, sets: reado
   const conditions = [
     condition(generation, "Accepted", isAccepted, acceptedReason),
     condition(generation, "Programmed", isProgrammed, programmedReason),
+    ...references,
   ];
   return {
     object: refOf(gateway),
