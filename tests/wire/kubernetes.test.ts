@@ -145,7 +145,9 @@ test("a faulty object takes no other one down, and says why", async () => {
   await eventually(() => expect(parentOf("broken")[0]).toBe("Accepted False UnsupportedValue"));
   expect(await says("/a")).toBe("one /a");
   const [first] = gateways;
-  const run = await runProcess([EDGE_BINARY, "status", "--json", "--url", `http://127.0.0.1:${first!.port}`]);
+  const run = await runProcess([EDGE_BINARY, "status", "--json", "--url", `http://127.0.0.1:${first!.port}`], {
+    timeout: 30_000,
+  });
   const { unserved } = JSON.parse(run.stdout) as { readonly unserved: readonly Readonly<Record<string, string>>[] };
   const shown = unserved.map(({ object, reason }) => `${object} ${reason}`);
   expect(shown).toContain("HTTPRoute web/broken UnsupportedValue");
