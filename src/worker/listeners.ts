@@ -26,7 +26,7 @@ function isStreamListener(name: string): name is StreamListener {
   return /^tcp-\d{1,5}-[\w.-]+$/.test(name);
 }
 
-/** What is served there. */
+/** The listeners there. */
 type ListenerKind = "server" | "stream" | "internal" | "internal-socket" | "sidecar-ingress" | "sidecar-egress";
 
 /** Where one of the listeners is to be. */

@@ -13,7 +13,7 @@ import { Method } from "../../message/request-head.ts";
 import { hexOf } from "../../proto/trace/trace-context.ts";
 import { drawId, WallClock } from "./tracer.ts";
 
-/** What is called. */
+/** The called code. */
 type CalledName = "fetch" | "onRequest" | "onResponse";
 
 const KINDS = { fetch: SpanKind.Fetch, onRequest: SpanKind.OnRequest, onResponse: SpanKind.OnResponse } as const;

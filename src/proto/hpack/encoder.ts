@@ -14,7 +14,7 @@ const MAX_TABLE_BYTES = 4096;
 const MAX_INDEXED_BYTES = 256;
 /** Rows of the two lookup tables. */
 const ROWS = 256;
-/** What is written to between two blocks. */
+/** The output between two blocks. */
 const NO_BLOCK: Buffer = Buffer.alloc(0);
 
 /**

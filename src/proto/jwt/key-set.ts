@@ -55,7 +55,7 @@ export interface VerificationKey {
   readonly key: string;
 }
 
-/** What was read of a set of keys. */
+/** The keys of a set. */
 export interface KeySetReading {
   readonly keys: readonly VerificationKey[];
   /** Why others were passed over, one line each; without key material. */

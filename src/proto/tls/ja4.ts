@@ -48,7 +48,7 @@ export function ja4(message: Uint8Array): string {
   return `t${VERSIONS.get(version) ?? "00"}${hasName ? "d" : "i"}${counted(ciphers - 1)}${counted(facts.count)}${alpn}_${hashed(ciphers, listed, end)}`;
 }
 
-/** What is gathered of the extensions. */
+/** The facts of the extensions. */
 interface Facts {
   version: number;
   hasName: boolean;

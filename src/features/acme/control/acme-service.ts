@@ -313,7 +313,7 @@ export class ListenerSink implements IssuedCertificateSink {
   private readonly settled: () => Promise<void>;
   private readonly make: MakeCertificate;
   private challenges: readonly string[] = [];
-  /** What is shown of each order. */
+  /** The orders, as listings show them. */
   private readonly shown: (readonly IssuedCertificate[])[] = [];
 
   /** @param settled resolves when every worker has taken what was put in before */

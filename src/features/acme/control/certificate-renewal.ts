@@ -44,7 +44,7 @@ export interface RenewalPorts {
   readonly random: () => number;
 }
 
-/** What is notified of certificates. */
+/** The listener for certificates. */
 export interface RenewalListener {
   /** New handshakes are to use these; of two for one name the first counts. */
   onCertificates(certificates: readonly IssuedCertificate[]): void;

@@ -7,7 +7,7 @@ import { readCertificates } from "../../../proto/pem/pem-text.ts";
 import type { TelemetryConfig } from "../settings.ts";
 import { rejectedOf } from "./messages.ts";
 
-/** What is sent to a collector. */
+/** The items for a collector. */
 export type OtlpSignal = "traces" | "metrics" | "logs";
 
 /** How many items were sent, and how many were not. */

@@ -21,7 +21,7 @@ interface News {
   readonly changes: readonly (readonly [number, string])[];
 }
 
-/** What is done with news. */
+/** The receiver of news. */
 interface NewsListener {
   /** Resolves when every worker answers these challenges and no others. */
   onChallenges(challenges: readonly SharedChallenge[]): Promise<void>;
