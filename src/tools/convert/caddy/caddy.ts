@@ -1,4 +1,4 @@
-import { allowOnly, isLoopbackAddress, noteLocal, THIS_MACHINE } from "../access.ts";
+import { allowOnly, isLoopbackAddress, noteLocal, refuseRule, THIS_MACHINE } from "../access.ts";
 import { type AdviceRow, adviceIn } from "../advice.ts";
 import { siteRank, widerHosts } from "../arrange.ts";
 import { type Keys, sectionAt } from "../keys.ts";
@@ -40,7 +40,7 @@ export function convertCaddyfile({ file, options, sites, others }: Caddyfile): P
       for (const one of site.block ?? []) ledger.carry(one);
       return [];
     }
-    const own = rulesOf(site, { ledger, clients: { ...clients, hasTls: isTls }, file, order });
+    const own = ownRules(site, { ledger, clients: { ...clients, hasTls: isTls }, file, order });
     return siteRules(plan, sealed(own, ledger), addresses, site);
   });
   plan.rules.push(...inSiteOrder(rules));
@@ -48,7 +48,7 @@ export function convertCaddyfile({ file, options, sites, others }: Caddyfile): P
     const own = group.sites.flatMap(({ site, addresses }) => {
       ledger.carry(site);
       const facts = { ...clients, hasTls: group.isTls, scheme: group.isTls ? ("https" as const) : ("http" as const) };
-      return rulesAt(sealed(rulesOf(site, { ledger, clients: facts, file, order }), ledger), addresses);
+      return rulesAt(sealed(ownRules(site, { ledger, clients: facts, file, order }), ledger), addresses);
     });
     const led = group.led.map(({ rule, names }) => ({ rule, site: names }));
     const listeners = groups!.length === 1 ? undefined : group.names;
@@ -72,6 +72,20 @@ const NO_OPTIONS: Omit<ClientFacts, "hasTls"> = { clientFault: "", remoteFault: 
 interface SiteRule {
   readonly rule: Rule;
   readonly site: readonly string[];
+}
+
+/** The rules of a site; closed if its handshake lets in no client without a certificate, which is not carried over. */
+function ownRules(site: Statement, facts: Parameters<typeof rulesOf>[1]): Rule[] {
+  const rules = rulesOf(site, facts);
+  const asked = site.all("tls").flatMap((one) => one.all("client_auth"));
+  if (asked.length > 0) for (const rule of rules) refuseRule(rule);
+  for (const one of asked)
+    facts.ledger.note(
+      one,
+      "its clients need certificates: the routes of the site are closed",
+      "set server.tls.client_auth with client_ca_file and auth.mtls at the routes, and remove ip_rules",
+    );
+  return rules;
 }
 
 /** Caddy finds the site first: by a full name, then a pattern, then the one for all. */

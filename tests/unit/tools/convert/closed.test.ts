@@ -142,6 +142,13 @@ describe("Caddy: matchers as Caddy joins their lines", () => {
   });
 });
 
+test("Caddy: a site whose clients need certificates is closed", () => {
+  const tls = "tls {\n\t\tclient_auth {\n\t\t\tmode require_and_verify\n\t\t}\n\t}";
+  const found = made("caddy", `a.test {\n\t${tls}\n\treverse_proxy h:1\n}\nhttp://b.test:81 {\n\trespond b\n}\n`);
+  expect([lets(found, "/"), lets(found, "/", { host: "b.test" })]).toEqual(["", "respond"]);
+  expect(found.text + found.config).toContain("need certificates");
+});
+
 describe("listeners", () => {
   /** What a listener serves. */
   const at = (found: Made, listener: string): Made => ({
