@@ -1,10 +1,18 @@
 import { hostname } from "node:os";
+import { formatFault } from "../config/config-fault.ts";
+import { SECRET_VALUES } from "../core/secret-values.ts";
 import { VERSION } from "../core/version.ts";
 import type { BanService } from "../features/bans/control/ban-service.ts";
 import type { CacheOwner } from "../features/cache/control/cache-owner.ts";
 import type { CanaryBook } from "../features/canary/control/canary-book.ts";
 import type { FeedPorts } from "../features/dashboard/live-feed.ts";
-import type { LiveGateway, LiveListener, LiveTarget } from "../features/dashboard/live-state.ts";
+import type {
+  LiveGateway,
+  LiveListener,
+  LiveLoser,
+  LiveSources,
+  LiveTarget,
+} from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
 import type { ClusterLists } from "../features/kubernetes/control/cluster-lists.ts";
 import type { SloBook } from "../features/slo/control/slo-book.ts";
@@ -12,6 +20,7 @@ import type { LogOutputs } from "../features/telemetry/control/log-outputs.ts";
 import type { TelemetryLabels } from "../features/telemetry/route-labels.ts";
 import type { TlsCertificates } from "../features/tls/control/certificates.ts";
 import { exclusionLine } from "../features/waf/learned-exclusions.ts";
+import type { BesideFiles } from "../loading/load-config.ts";
 import type { CounterTotals } from "../memory/counter-totals.ts";
 import { IncidentReader } from "../memory/incident-ring.ts";
 import { BreakerState } from "../memory/node-table.ts";
@@ -24,7 +33,7 @@ import { listenerAddress } from "../settings/server-listeners.ts";
 import type { Ending } from "./ending.ts";
 import type { NodeRegistry } from "./node-registry.ts";
 import type { OperationState, Operations } from "./operations.ts";
-import type { Reloads } from "./reload.ts";
+import type { BesidePorts, Reloads } from "./reload.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
 
@@ -40,6 +49,7 @@ interface GatewayPorts {
   readonly ending: Ending;
   readonly operations: Operations;
   readonly cluster: Pick<ClusterLists, "unserved">;
+  readonly beside: BesidePorts;
 }
 
 /** The parts that have something to tell there. */
@@ -77,10 +87,32 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
     canaries: () => from.canaries.standings(),
     bans: (count) => from.bans.newest(count),
     unserved: () => site.cluster.unserved,
+    sources: () => sourcesOf(site.config.routes, site.beside.files()),
     observe: (isWatched) => pool.broadcast({ kind: "observe", isWatched }),
     send: (worker, text) => pool.send(worker, { kind: "live", text }),
   };
 }
+
+function sourcesOf(routes: RuntimeConfig["routes"], { shadowed, left }: BesideFiles): LiveSources {
+  const counts: Record<string, number> = {};
+  for (const { source = "file" } of routes) counts[source] = (counts[source] ?? 0) + 1;
+  const lists = left.map(({ source, name, faults, isKept }): LiveLoser => {
+    const [fault] = faults;
+    const said = fault === undefined ? "" : SECRET_VALUES.masked(formatFault(fault)).slice(0, MAX_FAULT);
+    return { source, name, route: "", hosts: [], by: "", fault: said, isKept };
+  });
+  const losers = shadowed.map(
+    ({ source, name, route, hosts, by }): LiveLoser => ({
+      ...{ source, name, route, hosts, by: `${by.source} ${by.name}` },
+      ...{ fault: "", isKept: false },
+    }),
+  );
+  const all = [...lists, ...losers];
+  return { counts, losers: all.slice(0, MAX_LOSERS), loserCount: all.length };
+}
+
+const MAX_LOSERS = 50;
+const MAX_FAULT = 300;
 
 /** With fewer free ones a connection to an origin, a file or a thread may not be had. */
 const FEW_DESCRIPTORS = 8;

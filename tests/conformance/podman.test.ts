@@ -14,6 +14,9 @@ const FLAGS = ["--runtime", "runc", "--cgroup-manager=cgroupfs", "--storage-driv
 const PLACES = [`--root=${folder}/root`, `--runroot=${folder}/run`];
 const LIMITS = ["--ulimit", "nofile=1000:1000", "--ulimit", "nproc=5000:5000"];
 
+const STARTS = 100;
+const REQUESTS = 50_000;
+
 /** Runs Podman with a storage of its own. @returns whether it has succeeded */
 async function podman(...args: readonly string[]): Promise<boolean> {
   const child = Bun.spawn(["podman", ...FLAGS, ...PLACES, ...args], {
@@ -71,12 +74,7 @@ describe.skipIf(!isThere)("with Podman", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  // An address that is gone answers nothing: what was sent there must go on while the others of its time are still there.
-  const labels = (name: string) => ({
-    "edge.enable": "true",
-    [`edge.routes.${name}.host`]: `${name}.test`,
-    [`edge.routes.${name}.timeouts.connect`]: "500ms",
-  });
+  const labels = (name: string) => ({ "edge.enable": "true", [`edge.routes.${name}.host`]: `${name}.test` });
   async function text(host: string): Promise<string> {
     const reply = await gateway.once(request("GET /", [`Host: ${host}`]));
     return reply.status === 200 ? reply.text : String(reply.status);
@@ -115,4 +113,42 @@ describe.skipIf(!isThere)("with Podman", () => {
     expect(await podman("rm", "-f", "-t", "0", "late")).toBe(true);
     await eventually(async () => expect(await text("late.test")).toBe("404"));
   });
+
+  // A container serves once it is known to run: the time from there to its first response is edge's.
+  longTest(
+    "starts under load are taken up, and of 50,000 requests none is lost while containers stop",
+    async () => {
+      expect([await run("steady", labels("load")), await run("first", labels("load"))]).toEqual([true, true]);
+      await eventually(async () => expect(await text("load.test")).toBe("served"));
+      const seen = new Map<string, number>();
+      let count = 0;
+      let isOver = false;
+      const clients = Array.from({ length: 8 }, async () => {
+        while (!isOver || count < REQUESTS) {
+          const found = await text("load.test");
+          seen.set(found, (seen.get(found) ?? 0) + 1);
+          count++;
+        }
+      });
+      const times: number[] = [];
+      for (let i = 0; i < STARTS; i++) {
+        expect(await run(`s${i}`, labels(`s${i}`))).toBe(true);
+        const from = performance.now();
+        while ((await text(`s${i}.test`)) !== "served") await Bun.sleep(2);
+        times.push(performance.now() - from);
+        expect(await podman("rm", "-f", "-t", "0", `s${i}`)).toBe(true);
+        if (i % 10 === 0) {
+          expect(await podman("stop", "-t", "0", "first")).toBe(true);
+          expect(await podman("start", "first")).toBe(true);
+        }
+      }
+      isOver = true;
+      await Promise.all(clients);
+      times.sort((a, b) => a - b);
+      const at = (share: number): string => `${Math.round(times[Math.floor(times.length * share)]!)} ms`;
+      console.log(`${STARTS} starts: p50 ${at(0.5)}, p99 ${at(0.99)}; ${count} requests`);
+      expect([...seen.keys()]).toEqual(["served"]);
+    },
+    1_200_000,
+  );
 });

@@ -1,10 +1,13 @@
 // docs/providers.md#docker-and-podman, on an engine that speaks as Docker does.
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ContainerEngine } from "../harness/container-engine.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { binaryWithHooks, restartGateway, startGateway } from "../harness/gateway.ts";
 import { json, request } from "../harness/raw-client.ts";
+
+// Restarts of the gateway and pauses of the engine.
+setDefaultTimeout(30_000);
 
 const engine = await new ContainerEngine().open();
 const [one, two] = [EchoOrigin.start(), EchoOrigin.start()];

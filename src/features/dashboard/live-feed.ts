@@ -24,6 +24,7 @@ import type {
   LiveObjective,
   LivePoint,
   LiveRow,
+  LiveSources,
   LiveState,
   LiveTarget,
   LiveTotals,
@@ -53,6 +54,7 @@ export interface FeedPorts {
   readonly bans: (count: number) => readonly LiveBan[];
   /** Objects of a cluster that are not served; absent: there is no cluster. */
   readonly unserved?: () => readonly UnservedObject[];
+  readonly sources: () => LiveSources;
   /** The line that silences the rule of an incident where it was found. */
   readonly exclusionOf: (incident: Incident) => string;
   /** Tells all workers whether to show rows of their traffic. */
@@ -297,6 +299,7 @@ export class LiveFeed implements ControlService<unknown> {
       modules: shownModules(modules),
       canaries: from.canaries().slice(0, MAX_LABELS),
       ...unservedIn(from.unserved?.() ?? []),
+      sources: from.sources(),
       objectives: [...judged.objectives].sort((a, b) => b.burn[0]! - a.burn[0]!).slice(0, MAX_LABELS),
       changes: this.changes,
       rows: this.rows.sort((a, b) => a.at - b.at),

@@ -254,6 +254,29 @@ export interface LiveVerdict {
   readonly findings: readonly LiveFinding[];
 }
 
+/** A route of a source that does not serve, or a list of it that was left out. */
+export interface LiveLoser {
+  readonly source: string;
+  readonly name: string;
+  /** The path; "" for a list. */
+  readonly route: string;
+  readonly hosts: readonly string[];
+  /** The source and the name of the route that serves; "" for a list. */
+  readonly by: string;
+  /** The first fault of a list; "" for a route. */
+  readonly fault: string;
+  /** Whether the last good routes of a list serve. */
+  readonly isKept: boolean;
+}
+
+/** Where routes come from. docs/providers.md */
+export interface LiveSources {
+  readonly counts: Readonly<Record<string, number>>;
+  /** The first of `loserCount`. */
+  readonly losers: readonly LiveLoser[];
+  readonly loserCount: number;
+}
+
 /** One event of `/internal/api/stream`. */
 export interface LiveState {
   readonly at: number;
@@ -286,6 +309,8 @@ export interface LiveState {
   readonly unserved?: readonly UnservedObject[];
   /** The fastest burning first. An older gateway does not say. */
   readonly objectives?: readonly LiveObjective[];
+  /** An older gateway does not say. */
+  readonly sources?: LiveSources;
   /** The newest first. */
   readonly changes: readonly LiveChange[];
   /** Requests that ended since the last event, and how many more there were. */

@@ -5,6 +5,7 @@ import type {
   LiveAttacker,
   LiveChange,
   LiveHit,
+  LiveLoser,
   LiveObjective,
   LiveState,
   LiveTarget,
@@ -43,6 +44,12 @@ export class Views {
     columns: CANARY_COLUMNS,
     keyOf: ({ route, targets }) => `${route} ${targets.join(" ")}`,
     empty: "–",
+  });
+  private readonly losers = placed<LiveLoser>("losers", {
+    name: "Routes that do not serve",
+    columns: LOSER_COLUMNS,
+    keyOf: ({ source, name, route, hosts }) => `${source} ${name} ${route} ${hosts.join()}`,
+    empty: "Every route of every source serves.",
   });
   private readonly objectives = placed<LiveObjective>("objectives", {
     name: "Objectives of routes",
@@ -123,6 +130,7 @@ export class Views {
     this.showTargets(state);
     this.showModules(state);
     this.showCanaries(state);
+    this.showSources(state);
     this.showObjectives(state);
     this.showAttacks(state);
     this.timeline.show(state.changes);
@@ -205,6 +213,19 @@ export class Views {
       return count === 0 ? [] : [`${numberText(count)} ${word}`];
     });
     say(byId("rollouts-say"), `${words.join(", ")}.`);
+  }
+
+  private showSources({ sources }: LiveState): void {
+    const counts = Object.entries(sources?.counts ?? {});
+    const isUsed = sources !== undefined && (sources.loserCount > 0 || counts.some(([source]) => source !== "file"));
+    byId("sources").hidden = !isUsed;
+    document.querySelector<HTMLElement>("nav a[href='#sources']")!.hidden = !isUsed;
+    if (!isUsed) return;
+    this.losers.show(sources.losers);
+    const words = counts.map(([source, count]) => `${source} ${numberText(count)}`).join(", ");
+    const more = sources.loserCount - sources.losers.length;
+    const out = sources.loserCount === 0 ? "" : ` ${numberText(sources.loserCount)} without effect.`;
+    say(byId("sources-say"), `${words}.${out}${more > 0 ? ` ${numberText(more)} are left out here.` : ""}`);
   }
 
   private showObjectives({ objectives = [] }: LiveState): void {
@@ -368,6 +389,24 @@ const TARGET_COLUMNS: readonly PageColumn<TargetRow>[] = [
   textCell("p50", "p50", ({ traffic }) => durationText(traffic?.latency?.[0]), { style: "number minor" }),
   textCell("p99", "p99", ({ traffic }) => durationText(traffic?.latency?.[2]), { style: "number" }),
   { key: "drain", head: "Action", show: showDrain },
+];
+
+const LOSER_COLUMNS: readonly PageColumn<LiveLoser>[] = [
+  textCell("source", "Source", ({ source }) => source, { by: ({ source }) => source }),
+  textCell("name", "Name", ({ name }) => plain(name), { isName: true, style: "mono name", by: ({ name }) => name }),
+  textCell("route", "Route", ({ route, hosts }) => plain(route === "" ? "all" : `${hosts.join(", ")}${route}`), {
+    style: "mono",
+    by: ({ route }) => route,
+  }),
+  textCell(
+    "why",
+    "Why",
+    ({ by, fault, isKept }) =>
+      plain(
+        by === "" ? `${isKept ? "its last good routes serve: " : "faulty: "}${fault}` : `${by} serves in its place`,
+      ),
+    { style: "mono", by: ({ fault }) => fault },
+  ),
 ];
 
 const CANARY_COLUMNS: readonly PageColumn<CanaryStanding>[] = [

@@ -29,6 +29,7 @@ function setUp(targets: LiveState["targets"] = []) {
     objectives: () => [],
     canaries: () => [],
     bans: () => [],
+    sources: () => ({ counts: {}, losers: [], loserCount: 0 }),
     exclusionOf: () => "",
     observe: (isWatched) => observed.push(isWatched),
     send: (worker, text) => sent.push({ worker, state: JSON.parse(text) }),

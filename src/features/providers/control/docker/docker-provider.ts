@@ -160,6 +160,8 @@ export class DockerProvider implements ControlService<RuntimeConfig> {
   private isDue = false;
   private isAway = false;
   private said: ReadonlySet<string> = new Set();
+  private restUntilMs = 0;
+  private rest: Timer | undefined;
 
   constructor(source: DockerSource, ports: DockerPorts) {
     this.source = source;
@@ -173,24 +175,39 @@ export class DockerProvider implements ControlService<RuntimeConfig> {
   }
 
   stop(): void {
+    clearTimeout(this.rest);
     this.source.stop();
   }
 
-  /** Changes of one turn of the event loop are one. */
+  /**
+   * Changes of one turn of the event loop are one. While many containers come, reading all of them again at each would take all time: a reading is
+   * followed by a rest of three times its length, in which changes gather.
+   */
   private onChange(): void {
     if (this.isDue) return;
     this.isDue = true;
-    queueMicrotask(() => {
-      this.isDue = false;
-      const before = this.source.routes.files();
-      this.source.read();
-      // At once: a target that is gone gets no new request, however long a configuration takes.
-      this.withhold();
-      this.report();
-      const after = this.source.routes.files();
-      const isSame = before.length === after.length && before.every((one, i) => isSameList(one, after[i]!));
-      if (!isSame) this.take();
-    });
+    const restMs = this.restUntilMs - performance.now();
+    if (restMs < 1) queueMicrotask(() => this.readAgain());
+    else this.rest = setTimeout(() => this.readAgain(), restMs);
+  }
+
+  private readAgain(): void {
+    this.isDue = false;
+    const beginMs = performance.now();
+    this.takeUp();
+    const endMs = performance.now();
+    this.restUntilMs = endMs + Math.min((endMs - beginMs) * 3, LONGEST_REST_MS);
+  }
+
+  private takeUp(): void {
+    const before = this.source.routes.files();
+    this.source.read();
+    // At once: a target that is gone gets no new request, however long a configuration takes.
+    this.withhold();
+    this.report();
+    const after = this.source.routes.files();
+    const isSame = before.length === after.length && before.every((one, i) => isSameList(one, after[i]!));
+    if (!isSame) this.take();
   }
 
   private take(): void {
@@ -265,3 +282,4 @@ const KEEP_MS = 1000;
 /** So long a start waits for the engine. */
 const FIRST_WAIT_MS = 2000;
 const MAX_FAULTS = 1000;
+const LONGEST_REST_MS = 1000;

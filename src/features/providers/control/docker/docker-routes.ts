@@ -117,11 +117,19 @@ export class DockerRoutes {
   }
 }
 
-/** A container may be gone before its engine says so: unless labels say otherwise, a request is tried at each of the others. */
+/**
+ * A container may be gone before its engine says so: unless labels say otherwise, a request is tried at each of the others, and an address that
+ * answers nothing is given up soon.
+ */
 function withRetries(keys: LabelRoute["routes"][number]): LabelRoute["routes"][number] {
-  const { targets, retries } = keys;
-  if (retries !== undefined || !Array.isArray(targets) || targets.length < 2) return keys;
-  return { ...keys, retries: { attempts: Math.min(MAX_ATTEMPTS, targets.length - 1) } };
+  const { targets, retries, timeouts = {} } = keys;
+  if (!Array.isArray(targets) || targets.length < 2) return keys;
+  const isSection = typeof timeouts === "object" && timeouts !== null && !Array.isArray(timeouts);
+  return {
+    ...keys,
+    ...(retries === undefined ? { retries: { attempts: Math.min(MAX_ATTEMPTS, targets.length - 1) } } : {}),
+    ...(isSection ? { timeouts: { connect: CONNECT_LIMIT, ...timeouts } } : {}),
+  };
 }
 
 /** How a route of containers is called in listings and events. */
@@ -138,5 +146,6 @@ function targetsOf({ target, targets }: Readonly<Record<string, unknown>>): read
 }
 
 const MAX_NAMED = 3;
+const CONNECT_LIMIT = "500ms";
 /** As many as `retries.attempts` takes. */
 const MAX_ATTEMPTS = 10;
