@@ -10,7 +10,7 @@ import type {
   LiveGateway,
   LiveListener,
   LiveLoser,
-  LiveSources,
+  LiveOrigins,
   LiveTarget,
 } from "../features/dashboard/live-state.ts";
 import type { Functions } from "../features/functions/control/functions.ts";
@@ -93,7 +93,7 @@ export function feedSources(site: GatewayPorts, from: DashboardPorts): FeedPorts
   };
 }
 
-function sourcesOf(routes: RuntimeConfig["routes"], { shadowed, left }: BesideFiles): LiveSources {
+function sourcesOf(routes: RuntimeConfig["routes"], { shadowed, left }: BesideFiles): LiveOrigins {
   const counts: Record<string, number> = {};
   for (const { source = "file" } of routes) counts[source] = (counts[source] ?? 0) + 1;
   const lists = left.map(({ source, name, faults, isKept }): LiveLoser => {

@@ -22,9 +22,9 @@ import type {
   LiveLabel,
   LiveModule,
   LiveObjective,
+  LiveOrigins,
   LivePoint,
   LiveRow,
-  LiveSources,
   LiveState,
   LiveTarget,
   LiveTotals,
@@ -54,7 +54,7 @@ export interface FeedPorts {
   readonly bans: (count: number) => readonly LiveBan[];
   /** Objects of a cluster that are not served; absent: there is no cluster. */
   readonly unserved?: () => readonly UnservedObject[];
-  readonly sources: () => LiveSources;
+  readonly sources: () => LiveOrigins;
   /** The line that silences the rule of an incident where it was found. */
   readonly exclusionOf: (incident: Incident) => string;
   /** Tells all workers whether to show rows of their traffic. */

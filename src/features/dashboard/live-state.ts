@@ -270,7 +270,7 @@ export interface LiveLoser {
 }
 
 /** Where routes come from. docs/providers.md */
-export interface LiveSources {
+export interface LiveOrigins {
   readonly counts: Readonly<Record<string, number>>;
   /** The first of `loserCount`. */
   readonly losers: readonly LiveLoser[];
@@ -310,7 +310,7 @@ export interface LiveState {
   /** The fastest burning first. An older gateway does not say. */
   readonly objectives?: readonly LiveObjective[];
   /** An older gateway does not say. */
-  readonly sources?: LiveSources;
+  readonly sources?: LiveOrigins;
   /** The newest first. */
   readonly changes: readonly LiveChange[];
   /** Requests that ended since the last event, and how many more there were. */
