@@ -87,7 +87,7 @@ export async function runBeside(
       return { opened: [], differs: [], refused: 0, isWellFormed: false, routes: peer.lastWords() };
     const { code, config, routes, err } = convert(product as Product, FILES[product], whole);
     if (code !== 0) throw new Error(`${err}\n${whole}`);
-    const gateway = await startGateway(settingsOf(config, routes));
+    const gateway = await startGateway(settingsOf(config, routes, port));
     try {
       const opened: Opened[] = [];
       const differs: Opened[] = [];
@@ -116,11 +116,17 @@ export async function runBeside(
   }
 }
 
-/** The converted files for a gateway on a port of its own. */
-function settingsOf(config: string, routes: string): { config: Settings; routes: Settings[] } {
+/** The converted files for a gateway on a port of its own: of several listeners, what is served at this port. */
+function settingsOf(config: string, routes: string, port: number): { config: Settings; routes: Settings[] } {
   const { server, ...sections } = parse(config) as Settings;
-  const { port: _port, host: _host, access_log: _log, tls: _tls, acme: _acme, ...rest } = server as Settings;
-  return { config: { server: rest, ...sections }, routes: (parse(routes) as { routes: Settings[] }).routes };
+  const { port: _port, host: _host, access_log: _log, tls: _tls, acme: _acme, listeners, ...rest } = server as Settings;
+  const all = (parse(routes) as { routes: Settings[] }).routes;
+  const places = (listeners ?? []) as readonly { readonly name: string; readonly address: string }[];
+  const asked = places.find(({ address }) => address.endsWith(`:${port}`))?.name ?? "";
+  const served = all.flatMap(({ listeners: own, ...route }) =>
+    places.length === 0 || own === undefined || (own as string[]).includes(asked) ? [route as Settings] : [],
+  );
+  return { config: { server: rest, ...sections }, routes: served };
 }
 
 /** A connection that is closed without a response is a refusal, too. */

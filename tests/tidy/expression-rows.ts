@@ -70,9 +70,12 @@ export const MADE: readonly MadeExpressions[] = [
   { path: "src/cli/flags.ts", calls: 1, of: "names of flags", examples: [/^--?(?:config|c)(?:=(.*))?$/s] },
   {
     path: "src/features/bots/settings.ts",
-    calls: 1,
+    calls: 2,
     of: "a number",
-    examples: [new RegExp(`^[\\x20-\\x7e]{3,${MAX_AGENT_NAME_CHARS}}$`)],
+    examples: [
+      new RegExp(`^[\\x20-\\x7e]{3,${MAX_AGENT_NAME_CHARS}}$`),
+      new RegExp(`^ai$|^[\\x20-\\x7e]{3,${MAX_AGENT_NAME_CHARS}}$`),
+    ],
   },
   {
     path: "src/features/bots/agents.ts",

@@ -300,7 +300,7 @@ describe("the configuration", () => {
     expect(await check(route(BLUE), route({ header: { "X-Team": "red" } }), route(undefined))).not.toContain(
       "belongs to",
     );
-    expect(await check(route(BLUE), route(BLUE))).toContain("host, methods or match");
+    expect(await check(route(BLUE), route(BLUE))).toContain("different hosts, methods or match");
   });
 
   test("is printed as it was written, without what may be secret", async () => {
