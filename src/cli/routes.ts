@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
+import { isRouteName, ROUTE_NAME_PARTS } from "../core/route-name.ts";
 import { errorReason } from "../tools/loadgen/error-reason.ts";
 import { type CommandIo, ExitCode } from "./command-io.ts";
 import { type CommandCall, startCommand } from "./flags.ts";
@@ -82,8 +83,7 @@ function orderOf([word, ...operands]: readonly string[], flags: Flags): Order | 
   if (word === "list") return { method: "GET", path: "", body: null, told: "" };
   const file = second === "" ? first : second;
   const name = word === "put" && second === "" ? basename(first).replace(/\.(?:ya?ml|json)$/, "") : first;
-  if (!/^[A-Za-z0-9._-]{1,128}$/.test(name))
-    return `${name}: a name has letters, digits, dots, dashes and underscores, at most 128`;
+  if (!isRouteName(name)) return `${name}: a name has ${ROUTE_NAME_PARTS}`;
   const path = `/${name}`;
   if (word === "show") return { method: "GET", path, body: null, told: "" };
   if (word === "rm") return { method: "DELETE", path: path + query, body: null, told: `${name} is removed.` };

@@ -4,7 +4,7 @@ import { jsonObject } from "../core/json-object.ts";
 import type { EndpointAnswers } from "../features/admin/built-in-endpoints.ts";
 import { type ControlAnswer, jsonAnswer, refusalAnswer } from "../features/admin/control-rpc.ts";
 import type { Operator } from "../features/admin/operator.ts";
-import type { RouteCall } from "../features/admin/route-call-handler.ts";
+import { type RouteCall, readsRoute } from "../features/admin/route-call-handler.ts";
 import {
   type ApiRoute,
   type ApiRoutes,
@@ -74,7 +74,7 @@ export class RouteCalls {
       "config-routes": () => jsonAnswer(200, this.list()),
       "config-route": (body) => {
         const call = JSON.parse(body) as RouteCall;
-        if (call.method === "GET" || call.method === "HEAD") return this.show(call);
+        if (readsRoute(call)) return this.show(call);
         const done = this.turn.then(() => this.changed(call));
         this.turn = done.catch(() => {});
         return done;

@@ -146,6 +146,12 @@ export function isEveryAddress(host: string): boolean {
   return host === "0.0.0.0" || host === "::";
 }
 
+/** Whom an address belongs to: of IPv6 its /64, since one subscriber has all of it; else the address itself. */
+export function subscriberOf(address: string): string {
+  if (!address.includes(":") || !parseAddress(address, SCRATCH)) return address;
+  return isMappedV4(SCRATCH) ? SCRATCH.subarray(12).join(".") : SCRATCH.subarray(0, 8).toHex();
+}
+
 /**
  * The name of an address in the reverse tree. RFC 1035 §3.5, RFC 3596 §2.5, RFC 8738 §6.
  * @returns "" for what is no address
@@ -188,9 +194,3 @@ const DOT = 0x2e;
 const COLON = 0x3a;
 const LOWER_A = 0x61;
 const LOWER_F = 0x66;
-
-/** Whom an address belongs to: of IPv6 its /64, since one subscriber has all of it; else the address itself. */
-export function subscriberOf(address: string): string {
-  if (!address.includes(":") || !parseAddress(address, SCRATCH)) return address;
-  return isMappedV4(SCRATCH) ? SCRATCH.subarray(12).join(".") : SCRATCH.subarray(0, 8).toHex();
-}

@@ -48,19 +48,20 @@ export function routeFolder({ path, watch, hosts }: DirectoryConfig): RouteFolde
   const settledBefore = Date.now() - SETTLED_MS;
   try {
     const { found, folders } = walked(path);
-    const used = new Set<string>();
+    const unbound = new Set(bounds.keys());
+    const stamps: string[] = [];
     const files = found.map(({ full, shown, info }) => {
-      const bound = boundOf(shown, bounds);
-      for (const name of [shown, ...foldersOf(shown)]) used.add(name);
+      const own = typeof info === "string" ? info : stampOf(info);
+      stamps.push(`${full} ${own}`);
       // Files that have just changed may change again within one step of the file system's clock.
       const isSettled = typeof info !== "string" && Math.max(info.mtimeMs, info.ctimeMs) < settledBefore;
-      const stamp = isSettled ? stampOf(info) : "";
-      return { source: "directory", file: { name: full, path: full }, stamp, hosts: bound, isLeftOut: watch } as const;
+      const bound = bounds.size === 0 ? null : boundOf(shown, bounds, unbound);
+      const file = { name: full, path: full };
+      return { source: "directory", file, stamp: isSettled ? own : "", hosts: bound, isLeftOut: watch } as const;
     });
-    const stamps = found.map(({ full, info }) => `${full} ${typeof info === "string" ? info : stampOf(info)}`);
     // Those of an empty folder are for files to come.
-    const unbound = found.length === 0 ? [] : [...bounds.keys()].filter((name) => !used.has(name));
-    return { files, folders, fault: "", stamp: [...folders, ...stamps].join("\n"), unbound };
+    if (found.length === 0) unbound.clear();
+    return { files, folders, fault: "", stamp: [...folders, ...stamps].join("\n"), unbound: [...unbound] };
   } catch (error) {
     const code = codeOf(error);
     const fault = code === "ENOENT" ? "no such folder" : code;
@@ -120,11 +121,16 @@ function orderName(shown: string): string {
   return shown.replaceAll("/", "\0");
 }
 
-/** The hosts of the file, or of the nearest folder above it, that `hosts` names. */
-function boundOf(shown: string, bounds: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
-  if (bounds.size === 0) return null;
-  const name = [shown, ...foldersOf(shown)].find((one) => bounds.has(one));
-  return name === undefined ? null : bounds.get(name)!;
+/** The hosts of the file, or of the nearest folder above it, that `hosts` names. @param unbound loses the names of both */
+function boundOf(
+  shown: string,
+  bounds: ReadonlyMap<string, readonly string[]>,
+  unbound: Set<string>,
+): readonly string[] | null {
+  const names = [shown, ...foldersOf(shown)];
+  for (const name of names) unbound.delete(name);
+  const nearest = names.find((name) => bounds.has(name));
+  return nearest === undefined ? null : bounds.get(nearest)!;
 }
 
 /** Folders that a file is in, the nearest first: `a/b/c.yaml` is in `a/b` and `a`. */

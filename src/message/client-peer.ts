@@ -41,6 +41,14 @@ export interface ClientIdentity {
  */
 export const UNKNOWN_CLIENT = "unknown";
 
+/** The address that limits and shares count for: clients that a proxy does not name count as one, whichever proxy forwards them. */
+export function countedAddress(ex: {
+  readonly clientIp: string;
+  readonly client: { readonly socketAddress: string };
+}): string {
+  return ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp;
+}
+
 /** A socket that can be asked who is at its other end, while it is open. */
 interface AddressSource {
   /** Without a port; undefined if the peer is gone. */

@@ -318,13 +318,13 @@ class NamedDial implements Dial {
       const dialled = new DialledAddress(this, this.owner.pool, address, isExtra);
       this.pending.add(dialled);
       connectTo(address, this.settings, dialled);
-    } else if (!this.isRefreshed) {
-      this.endSearch();
+      return;
+    }
+    this.endSearch();
+    if (!this.isRefreshed) {
       this.isRefreshed = true;
       this.whenNamed((listener) => context.names.refresh(this.settings.hostname, listener));
-    } else if (this.pending.size > 0) this.endSearch();
-    else {
-      this.endSearch();
+    } else if (this.pending.size === 0) {
       this.isOver = true;
       context.wheel.remove(this.timer);
       this.owner.onConnectFailed(this.failure);

@@ -1,32 +1,25 @@
 // docs/migrate.md: sites of Caddy and frontends of HAProxy at several ports, in clear text and by TLS, get the same requests behind
 // `edge convert` as behind their own program: what only some ports had is at no other.
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Product } from "../../src/tools/convert/convert.ts";
 import { makeCertificate } from "../harness/certificate.ts";
-import { convert } from "../harness/conversions.ts";
-import { startGateway } from "../harness/gateway.ts";
 import { samples } from "../harness/long-lane.ts";
 import { PeerServer } from "../harness/peer-server.ts";
-import { freePort } from "../harness/ports.ts";
-import { SeededRandom } from "../harness/seeded-random.ts";
+import { expectSameAtPorts, isTlsPort, TRIAL_HOSTS, TRIAL_NAMES, TRIAL_PORTS } from "../harness/port-trial.ts";
+import type { SeededRandom } from "../harness/seeded-random.ts";
 
 const FILES = samples(60, 1);
-const PORTS = 4;
-const HOSTS = ["a.test", "b.test", "c.test", "x.wild.test", "none.test"];
-const NAMES = ["a.test", "b.test", "c.test", "*.wild.test", ""];
 /** What takes requests that nothing of the file is for: an empty 200 of Caddy, 503 of HAProxy, 404 here. */
 const NOTHING = new Set(["200  ", "503  ", "404  "]);
 
 const folder = mkdtempSync(join(tmpdir(), "edge-listeners-"));
-const made = await makeCertificate([...HOSTS, "localhost"].map((value) => ({ type: "dns" as const, value })));
+const made = await makeCertificate([...TRIAL_HOSTS, "localhost"].map((value) => ({ type: "dns" as const, value })));
 for (const name of ["cert", "key"] as const) writeFileSync(join(folder, `${name}.pem`), made[name]);
 writeFileSync(join(folder, "both.pem"), `${made.cert.trimEnd()}\n${made.key}`);
 afterAll(() => rmSync(folder, { recursive: true }));
-
-const isTls = (port: number): boolean => port % 2 === 1;
 
 /** What is given to a name at a port: status, place, and the text that names the site. */
 async function ask(port: number, isSecure: boolean, host: string): Promise<string> {
@@ -50,11 +43,11 @@ function caddyfile(random: SeededRandom): string {
     const addresses = at === 0 ? ["http://a.test:PORT0"] : [];
     // Caddy's handshakes forget the site for all names where its addresses name others as well.
     const isForAll = at > 0 && random.chance(0.3);
-    for (const name of NAMES.filter((one) => (one === "") === isForAll))
-      for (let port = 0; port < PORTS; port++) {
+    for (const name of TRIAL_NAMES.filter((one) => (one === "") === isForAll))
+      for (let port = 0; port < TRIAL_PORTS; port++) {
         if (!random.chance(isForAll ? 0.6 : 0.25) || known.has(`${name} ${port}`)) continue;
         known.add(`${name} ${port}`);
-        addresses.push(`${isTls(port) ? "https" : "http"}://${name}:PORT${port}`);
+        addresses.push(`${isTlsPort(port) ? "https" : "http"}://${name}:PORT${port}`);
       }
     const content = random.chance(0.2) ? "redir https://elsewhere.test{uri} 301" : `respond "site ${at}"`;
     // A site is of clear text or of TLS, as its certificate says.
@@ -70,16 +63,16 @@ function caddyfile(random: SeededRandom): string {
 
 /** Frontends at ports. */
 function haproxyFile(random: SeededRandom): string {
-  const free = new Set(Array.from({ length: PORTS }, (_, port) => port));
+  const free = new Set(Array.from({ length: TRIAL_PORTS }, (_, port) => port));
   const frontends: string[] = [];
   for (let at = 0; free.size > 0; at++) {
     const ports = [...free].filter((_, i) => i === 0 || random.chance(0.4));
     for (const port of ports) free.delete(port);
     const bind = (port: number): string =>
-      `  bind 127.0.0.1:PORT${port}${isTls(port) ? ` ssl crt ${folder}/both.pem` : ""}`;
+      `  bind 127.0.0.1:PORT${port}${isTlsPort(port) ? ` ssl crt ${folder}/both.pem` : ""}`;
     const lines = ports.map(bind);
     if (random.chance(0.3)) lines.push("  http-request redirect scheme https code 301 unless { ssl_fc }");
-    for (const name of NAMES) {
+    for (const name of TRIAL_NAMES) {
       if (!random.chance(0.4)) continue;
       const test =
         name === ""
@@ -106,43 +99,15 @@ describe.each(PRODUCTS)("several ports of %s", (product, name, write) => {
   test.skipIf(program === null)(
     "are asked for the same names at each",
     async () => {
-      for (let seed = 1; seed <= FILES; seed++) {
-        const text = write(new SeededRandom(seed));
-        const used = [
-          ...new Set([...text.matchAll(/127\.0\.0\.1:PORT(\d)|:PORT(\d)[, ]/g)].map(([, a, b]) => Number(a ?? b))),
-        ];
-        const at = (ports: readonly number[]) =>
-          text.replace(/PORT(\d)/g, (_all, port: string) => String(ports[Number(port)]));
-        const [theirs, ours] = [Array.from({ length: PORTS }, freePort), Array.from({ length: PORTS }, freePort)];
-        const peer = await PeerServer.start(
-          product,
-          at(theirs),
-          used.map((port) => theirs[port]!),
-        );
-        const { config, routes, loaded } = convert(product, name, at(ours));
-        expect({ ok: loaded?.ok, text, config, routes }).toMatchObject({ ok: true });
-        const gateway = await startGateway({
-          port: ours[0]!,
-          files: { "config.yaml": config, "routes.yaml": routes },
-        });
-        for (const port of used)
-          for (const host of HOSTS) {
-            const wanted = await ask(theirs[port]!, isTls(port), host);
-            const got = await ask(ours[port]!, isTls(port), host);
-            if (got !== wanted)
-              expect({ seed, port, host, got, text, config, routes }).toEqual({
-                seed,
-                port,
-                host,
-                got: wanted,
-                text,
-                config,
-                routes,
-              });
-          }
-        await gateway.stop();
-        peer.stop();
-      }
+      await expectSameAtPorts({
+        product,
+        file: name,
+        count: FILES,
+        write,
+        ports: /127\.0\.0\.1:PORT(\d)|:PORT(\d)[, ]/g,
+        start: (text, ports) => PeerServer.start(product, text, ports),
+        ask,
+      });
     },
     samples(600_000, 120_000),
   );

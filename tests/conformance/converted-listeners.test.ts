@@ -1,21 +1,16 @@
 // docs/migrate.md#nginx: servers at several ports, in clear text and by TLS, get the same requests behind `edge convert` as behind nginx.
-import { describe, expect, test } from "bun:test";
+import { describe, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "../harness/certificate.ts";
-import { convert } from "../harness/conversions.ts";
-import { startGateway } from "../harness/gateway.ts";
 import { samples } from "../harness/long-lane.ts";
 import { NGINX, NginxServer } from "../harness/nginx-server.ts";
-import { freePort } from "../harness/ports.ts";
-import { SeededRandom } from "../harness/seeded-random.ts";
+import { expectSameAtPorts, isTlsPort, TRIAL_NAMES, TRIAL_PORTS } from "../harness/port-trial.ts";
+import type { SeededRandom } from "../harness/seeded-random.ts";
 
 if (NGINX === null) console.log("skipped: nginx is not installed (scripts/install-peers)");
 const FILES = samples(60, 5);
-const PORTS = 4;
-const HOSTS = ["a.test", "b.test", "c.test", "x.wild.test", "none.test"];
-const NAMES = ["a.test", "b.test", "c.test", "*.wild.test", ""];
 
 /** What nginx answers to a name at a port: the number of the server, or that it leads elsewhere. */
 async function ask(port: number, isTls: boolean, host: string): Promise<string> {
@@ -30,15 +25,15 @@ function serversOf(random: SeededRandom, certificate: string): string {
   const defaults = new Set<number>();
   const named = new Set<string>();
   for (let at = 0; at < random.integer(3, 6); at++) {
-    const name = random.pick(NAMES);
+    const name = random.pick(TRIAL_NAMES);
     const listens: string[] = [];
-    for (let port = 0; port < PORTS; port++) {
+    for (let port = 0; port < TRIAL_PORTS; port++) {
       // nginx passes over the second server with a name at a port.
       if ((port > 0 || at > 0) && (random.chance(0.5) || named.has(`${port} ${name}`))) continue;
       named.add(`${port} ${name}`);
       const isDefault = !defaults.has(port) && random.chance(0.3);
       if (isDefault) defaults.add(port);
-      listens.push(`listen PORT${port}${isTls(port) ? " ssl" : ""}${isDefault ? " default_server" : ""};`);
+      listens.push(`listen PORT${port}${isTlsPort(port) ? " ssl" : ""}${isDefault ? " default_server" : ""};`);
     }
     if (listens.length === 0) continue;
     const content = random.chance(0.2)
@@ -51,8 +46,6 @@ function serversOf(random: SeededRandom, certificate: string): string {
   return servers.join("\n");
 }
 
-const isTls = (port: number): boolean => port % 2 === 1;
-
 describe.skipIf(NGINX === null)("servers at several ports", () => {
   test(
     "are asked for the same names at each",
@@ -61,40 +54,15 @@ describe.skipIf(NGINX === null)("servers at several ports", () => {
       const made = await makeCertificate();
       for (const name of ["cert", "key"] as const) writeFileSync(join(folder, `${name}.pem`), made[name]);
       const certificate = `ssl_certificate ${folder}/cert.pem; ssl_certificate_key ${folder}/key.pem;`;
-      for (let seed = 1; seed <= FILES; seed++) {
-        const text = serversOf(new SeededRandom(seed), certificate);
-        const used = [...new Set([...text.matchAll(/PORT(\d)/g)].map(([, port]) => Number(port)))];
-        const at = (ports: readonly number[]) =>
-          text.replace(/PORT(\d)/g, (_all, port: string) => String(ports[Number(port)]));
-        const [theirs, ours] = [Array.from({ length: PORTS }, freePort), Array.from({ length: PORTS }, freePort)];
-        const nginx = await NginxServer.start(
-          at(theirs),
-          used.map((port) => theirs[port]!),
-        );
-        const { config, routes, loaded } = convert("nginx", "nginx.conf", at(ours));
-        expect(loaded?.ok).toBe(true);
-        const gateway = await startGateway({
-          port: ours[0]!,
-          files: { "config.yaml": config, "routes.yaml": routes },
-        });
-        for (const port of used)
-          for (const host of HOSTS) {
-            const wanted = await ask(theirs[port]!, isTls(port), host);
-            const got = await ask(ours[port]!, isTls(port), host);
-            if (got !== wanted)
-              expect({ seed, port, host, got, text, config, routes }).toEqual({
-                seed,
-                port,
-                host,
-                got: wanted,
-                text,
-                config,
-                routes,
-              });
-          }
-        await gateway.stop();
-        nginx.stop();
-      }
+      await expectSameAtPorts({
+        product: "nginx",
+        file: "nginx.conf",
+        count: FILES,
+        write: (random) => serversOf(random, certificate),
+        ports: /PORT(\d)/g,
+        start: (text, ports) => NginxServer.start(text, ports),
+        ask,
+      });
       rmSync(folder, { recursive: true });
     },
     samples(600_000, 120_000),

@@ -1,7 +1,7 @@
 import { HANDING_OVER } from "../../core/handing-over.ts";
 import { ENDPOINTS } from "./built-in-endpoints.ts";
 import { type Answerer, refusalAnswer } from "./control-rpc.ts";
-import type { RouteCall } from "./route-call-handler.ts";
+import { type RouteCall, readsRoute } from "./route-call-handler.ts";
 
 /**
  * Refuses changes from operators while another process takes over: it has read already what it begins with. Questions that
@@ -12,7 +12,7 @@ import type { RouteCall } from "./route-call-handler.ts";
 export function holdChanges(answerers: Map<string, Answerer>, isHandingOver: () => boolean): Map<string, Answerer> {
   for (const { question, methods } of ENDPOINTS) {
     const answerer = question === null ? undefined : answerers.get(question);
-    if (answerer === undefined || !methods.some((method) => method !== "GET")) continue;
+    if (answerer === undefined || methods.every((method) => method === "GET")) continue;
     answerers.set(question!, (body, worker) =>
       isHandingOver() && changes(question!, body) ? refusalAnswer(503, HANDING_OVER) : answerer(body, worker),
     );
@@ -22,7 +22,5 @@ export function holdChanges(answerers: Map<string, Answerer>, isHandingOver: () 
 
 /** One question both reads and changes. */
 function changes(question: string, body: string): boolean {
-  return question !== "config-route" || !READS.test((JSON.parse(body) as RouteCall).method);
+  return question !== "config-route" || !readsRoute(JSON.parse(body) as RouteCall);
 }
-
-const READS = /^(?:GET|HEAD)$/;

@@ -1,3 +1,4 @@
+import { isRouteName, MAX_ROUTE_BYTES, ROUTE_NAME_PARTS } from "../../core/route-name.ts";
 import { errorBody } from "../../core/status.ts";
 import { type Exchange, type Handler, Verdict } from "../../message/exchange.ts";
 import { type HeaderBlock, HeaderId } from "../../message/header-block.ts";
@@ -21,6 +22,11 @@ export interface RouteCall {
   /** Whether the route is wanted as it was written, and not as JSON. */
   readonly wantsYaml: boolean;
   readonly text: string;
+}
+
+/** Whether a call changes nothing. */
+export function readsRoute({ method }: RouteCall): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 /** Routes of the API for operators, by their names at the end of the path. docs/providers.md#api */
@@ -53,7 +59,7 @@ export class RouteCallHandler implements Handler {
     const path = ex.canonicalPath === "" ? ex.request.path() : ex.canonicalPath;
     if (!path.endsWith(this.suffix)) return null;
     const name = path.slice(this.from, path.length - this.suffix.length);
-    return ROUTE_NAME.test(name) ? name : null;
+    return isRouteName(name) ? name : null;
   }
 
   private act(ex: Exchange, name: string, text: string | null): void {
@@ -89,10 +95,5 @@ function refusal(status: number, message: string) {
 }
 
 /** Names of routes; no path and no file name can be made of one. */
-const ROUTE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/;
-const MAX_ROUTE_BYTES = 1_048_576;
-const NO_NAME = refusal(
-  404,
-  "no such endpoint: the name of a route has letters, digits, dots, dashes and underscores, at most 128",
-);
+const NO_NAME = refusal(404, `no such endpoint: the name of a route has ${ROUTE_NAME_PARTS}`);
 const TOO_LARGE = refusal(413, `request body exceeds ${MAX_ROUTE_BYTES} bytes`);

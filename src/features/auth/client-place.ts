@@ -1,18 +1,17 @@
 import type { TurnTaker } from "../../core/fair-turns.ts";
-import { parseAddress } from "../../core/ip-address.ts";
-import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import { parseAddress, subscriberOf } from "../../core/ip-address.ts";
+import { countedAddress } from "../../message/client-peer.ts";
 import type { Exchange } from "../../message/exchange.ts";
 
 /** The client's address, of IPv6 its /64, with a sign after it that no address has. */
 export function placeOf(ex: Exchange): string {
-  const address = addressOf(ex);
-  return `${address.includes(":") ? prefixOf(address, CLIENT_OCTETS) : address} `;
+  return `${subscriberOf(countedAddress(ex))} `;
 }
 
 /** The network around it, which one client may have as a whole: the /24, of IPv6 the /48. */
 function networkOf(ex: Exchange): string {
-  const address = addressOf(ex);
-  return address.includes(":") ? prefixOf(address, SITE_OCTETS) : address.slice(0, address.lastIndexOf(".") + 1);
+  const address = countedAddress(ex);
+  return address.includes(":") ? siteOf(address) : address.slice(0, address.lastIndexOf(".") + 1);
 }
 
 /** Whose turn it is. */
@@ -20,14 +19,9 @@ export function takerOf(ex: Exchange): TurnTaker {
   return { network: networkOf(ex), client: placeOf(ex) };
 }
 
-function addressOf(ex: Exchange): string {
-  return ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp;
+function siteOf(address: string): string {
+  return parseAddress(address, octets) ? octets.subarray(0, SITE_OCTETS).toHex() : address;
 }
 
-function prefixOf(address: string, count: number): string {
-  return parseAddress(address, octets) ? Buffer.from(octets.subarray(0, count)).toString("hex") : address;
-}
-
-const CLIENT_OCTETS = 8;
 const SITE_OCTETS = 6;
 const octets = new Uint8Array(16);

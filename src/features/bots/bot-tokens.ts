@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { isMappedV4, parseAddress } from "../../core/ip-address.ts";
-import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import { countedAddress } from "../../message/client-peer.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { HeaderId } from "../../message/header-block.ts";
 import { requestHost } from "../../message/request-host.ts";
@@ -109,7 +109,7 @@ export class BotTokens {
 
 /** The network of a client: /24 of an IPv4 address, /64 of an IPv6 one. Of clients that a proxy does not name, the proxy's. */
 export function networkOf(ex: Exchange): string {
-  const address = ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp;
+  const address = countedAddress(ex);
   if (!address.includes(":")) return address.slice(0, Math.max(0, address.lastIndexOf(".")));
   if (!parseAddress(address, octets)) return address;
   return isMappedV4(octets) ? `${octets[12]}.${octets[13]}.${octets[14]}` : octets.subarray(0, 8).toString("hex");

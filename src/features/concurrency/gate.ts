@@ -4,7 +4,7 @@ import { subscriberOf } from "../../core/ip-address.ts";
 import { TimerNode, type TimerOwner, type TimerWheel } from "../../core/timer-wheel.ts";
 import { createSlotTable, QueueCount, SlotCount, SlotTable } from "../../memory/slot-table.ts";
 import { CacheResult } from "../../message/cache-result.ts";
-import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import { countedAddress } from "../../message/client-peer.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import type { Held, NowMs } from "../../message/ports.ts";
 import type { SlotGate } from "../../message/slot-gate.ts";
@@ -112,7 +112,7 @@ export class Gate implements SlotGate {
    */
   wait(ex: Exchange, who: GateWaiter): Held | null {
     const { table, ports, queue } = this;
-    const group = subscriberOf(ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp);
+    const group = subscriberOf(countedAddress(ex));
     if (!table.enterQueue(ports.worker, Math.min(this.bounds.queue, MAX_QUEUE)) && !this.makeRoom(group)) {
       table.countQueue(ports.worker, QueueCount.Full);
       return null;

@@ -1,6 +1,6 @@
 import { parseAddress } from "../../core/ip-address.ts";
 import type { BucketKey } from "../../memory/token-bucket-key.ts";
-import { UNKNOWN_CLIENT } from "../../message/client-peer.ts";
+import { countedAddress } from "../../message/client-peer.ts";
 import type { Exchange } from "../../message/exchange.ts";
 import { SentField } from "../../proto/h1/sent-fields.ts";
 import { PLACEHOLDERS } from "../../proto/template/placeholders.ts";
@@ -50,8 +50,7 @@ export class ClientLimitKey implements LimitKey {
   }
 
   of(ex: Exchange): BucketKey {
-    // Clients that a proxy does not name count as one, whichever proxy forwards them.
-    const address = ex.clientIp === UNKNOWN_CLIENT ? ex.client.socketAddress : ex.clientIp;
+    const address = countedAddress(ex);
     if (address.includes(":") && parseAddress(address, octets)) {
       octets[this.networkOctets - 1]! &= this.lastMask;
       this.key.hash(markedOctets, 0, 1 + this.networkOctets);

@@ -1,3 +1,4 @@
+import { isRouteName, MAX_ROUTE_BYTES } from "../../../core/route-name.ts";
 import type { ApiRoute, ApiSet } from "./api-routes.ts";
 import { MAX_API_ROUTES } from "./api-routes.ts";
 
@@ -56,7 +57,5 @@ function isShared({ isTrusted }: ApiRoute): boolean {
 
 /** What programs beside edge have written to the store is no route. */
 function isUsable([name, text]: readonly [string, string]): boolean {
-  return /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/.test(name) && text.length <= MAX_TEXT;
+  return isRouteName(name) && text.length <= MAX_ROUTE_BYTES;
 }
-
-const MAX_TEXT = 1_048_576;
