@@ -187,8 +187,14 @@ describe("over all workers", () => {
   });
 
   test("clients take turns, and the queue makes room for a client with nothing in it", async () => {
-    const ask = (address: string, path: string) =>
-      exchangeFrom(address, gateway.port, request(`GET /fair/${path}`, ["Connection: close"])).then(statusOf);
+    let settled = 0;
+    const ask = async (address: string, path: string) => {
+      const status = statusOf(
+        await exchangeFrom(address, gateway.port, request(`GET /fair/${path}`, ["Connection: close"])),
+      );
+      settled++;
+      return status;
+    };
     const greedy = [ask("127.0.0.2", "held")];
     await one.hasHeld(1);
     for (let i = 0; i < 12; i++) greedy.push(ask("127.0.0.2", `greedy-${i}`));
@@ -197,7 +203,8 @@ describe("over all workers", () => {
     // In whatever worker it is: there the greedy client has most.
     const modest: Promise<number>[] = [];
     for (let i = 0; i < 6; i++) modest.push(ask(`127.0.0.${10 + i}`, `modest-${i}`));
-    await Bun.sleep(100);
+    // Of eighteen the queue has room for six: all others are refused before a slot is free.
+    await eventually(() => expect(settled).toBe(12));
     const draining = one.drain(7);
     const all = await Promise.all([...greedy, ...modest, draining.then(() => 0)]);
     expect(all.filter((status) => status === 200).length).toBe(7);

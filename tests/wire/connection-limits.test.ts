@@ -8,7 +8,14 @@ import { makeCertificate } from "../harness/certificate.ts";
 import { crowdFrom, type Member } from "../harness/crowd.ts";
 import { EchoOrigin } from "../harness/echo-origin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { EDGE_BINARY, freePort, type Gateway, type GatewayOptions, startGateway } from "../harness/gateway.ts";
+import {
+  EDGE_BINARY,
+  freePort,
+  type Gateway,
+  type GatewayOptions,
+  startGateway,
+  upstream,
+} from "../harness/gateway.ts";
 import { H2Client, head } from "../harness/h2-client.ts";
 import { H3Client } from "../harness/h3-client.ts";
 import { parseMetrics, sumOf } from "../harness/metrics-text.ts";
@@ -130,12 +137,21 @@ describe("at `max_connections`", () => {
     const { cert, key } = await makeCertificate();
     const quicPort = freePort();
     const tls = { port: quicPort, cert_file: "a.pem", key_file: "a.key" };
+    const origin = EchoOrigin.start();
+    const mayAnswer = Promise.withResolvers<void>();
+    origin.on("/held", async (call) => {
+      await mayAnswer.promise;
+      call.reply("200 OK", [], "held");
+    });
     const edge = await limited(
       { max_connections: 3, tls, http3: { enabled: true } },
-      { files: { "a.pem": cert, "a.key": key } },
+      { files: { "a.pem": cert, "a.key": key }, routes: [upstream("/node", origin)] },
     );
     const sessions = [await H3Client.connect(quicPort), await H3Client.connect(quicPort)];
     for (const session of sessions) expect((await session.ask("GET", "/health")).status).toBe(200);
+    // None of them is idle, however long the rest takes.
+    for (const session of sessions) await session.begin("/node/held");
+    await eventually(() => expect(origin.requestsFor("/held").length).toBe(2));
     const busy = await crowdFrom("127.0.0.2", edge.port, 1, GET + HALF);
     expect(await busy[0]!.status()).toBe(200);
     await edge.gateway.log("the limit", ({ event }) => event === "connection_limit");
@@ -159,6 +175,8 @@ describe("at `max_connections`", () => {
     });
     for (const session of sessions) session.close();
     for (const one of busy) one.close();
+    mayAnswer.resolve();
+    origin.stop();
   }, 30_000);
 });
 
